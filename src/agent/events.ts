@@ -1,0 +1,60 @@
+import type { ErrorBody } from '../errors.ts'
+import type { AssistantMessage, JsonValue, ToolMessage } from './messages.ts'
+import type { ModelUsage } from './model.ts'
+
+/**
+ * Everything observable of a run. The first group is what a reader of the run sees, each event with a number of its own;
+ * the second is for the one who keeps the run.
+ */
+export type AgentEvent = VisibleEvent | TurnEvent | ResultEvent
+
+export type VisibleEvent =
+  // Text as it arrives.
+  | { type: 'text'; label: TextLabel; text: string }
+  /** The model's stream broke: the answer begins anew. */
+  | { type: 'retrying' }
+  // A step's life: told when it starts and when it ends, as it happens.
+  | { type: 'step_start'; step: StepStart }
+  | { type: 'step_end'; step: Step }
+  // Exactly one, the last.
+  | { type: 'end'; reason: EndReason; error?: ErrorBody }
+
+/** A model call has ended; yielded before any of its tool calls is run, so that a run can go on from here. */
+export interface TurnEvent {
+  type: 'turn'
+  message: AssistantMessage
+  usage: ModelUsage
+  /** Epoch milliseconds. */
+  startedAt: number
+  endedAt: number
+}
+
+/** A tool call has its result; yielded as it happens, before the next `write` call of the turn starts. */
+export interface ResultEvent {
+  type: 'result'
+  message: ToolMessage
+  effect: 'read' | 'write'
+  /** The same end as its visible step. */
+  step: Step
+}
+
+export type TextLabel = 'answer' | 'reasoning' | 'planning'
+
+export interface StepStart {
+  /** The tool call's id. */
+  id: string
+  type: 'tool_call' | 'sub_agent_call' | 'planning' | 'reasoning'
+  tool: string
+  input: JsonValue
+  /** Epoch milliseconds. */
+  startedAt: number
+}
+
+export interface Step extends StepStart {
+  log: string
+  output: JsonValue
+  status: 'success' | 'error'
+  durationMs: number
+}
+
+export type EndReason = 'stop' | 'length' | 'content_filter' | 'max_iterations' | 'timeout' | 'cancelled' | 'error'

@@ -1,0 +1,45 @@
+/** What the model and the tools say to each other. These are the only shapes that a transcript is made of. */
+export type Message = UserMessage | AssistantMessage | ToolMessage
+
+export interface UserMessage {
+  role: 'user'
+  text: string
+  images?: Image[]
+}
+
+export interface Image {
+  /** MIME type, such as `image/png`. */
+  mediaType: string
+  /** Base64, without a `data:` prefix. */
+  data: string
+}
+
+export interface AssistantMessage {
+  role: 'assistant'
+  text: string
+  reasoning?: string
+  toolCalls: ToolCall[]
+  /** What a provider wants back unchanged in the next request (signed reasoning, for instance). Nobody but its adapter reads it. */
+  vendor?: { provider: string; data: JsonValue }
+}
+
+export interface ToolCall {
+  /** Ours (UUIDv7), not the model's: models repeat theirs. */
+  id: string
+  name: string
+  /** JSON text just as the model wrote it; may be malformed. */
+  arguments: string
+}
+
+export interface ToolMessage {
+  role: 'tool'
+  callId: string
+  name: string
+  text: string
+  isError: boolean
+}
+
+export type JsonValue = string | number | boolean | null | JsonValue[] | { [key: string]: JsonValue }
+export type JsonObject = { [key: string]: JsonValue }
+/** A JSON Schema (draft 2020-12 or 07). */
+export type JsonSchema = { [keyword: string]: unknown }

@@ -1,0 +1,123 @@
+import type { JsonObject, JsonSchema, JsonValue } from './messages.ts'
+
+/** Port: something that the agent can do. Adapters live in tools/. */
+export interface Tool {
+  readonly name: string
+  readonly description: string
+  /** JSON Schema of the input, `type: object`. */
+  readonly schema: JsonSchema
+  /** `read` may be run again after a crash and beside others; `write` runs at most once and alone among the writes. */
+  readonly effect: 'read' | 'write'
+  /** Whether data filter hints on this tool are enforced by it. */
+  readonly filters: boolean
+  readonly timeoutMs: number
+  /** Longer output is cut, and the model is told so. */
+  readonly maxOutputCharacters: number
+  /** Whether this tool reads from the file, given relative to the files root; used to withhold it from other tools. */
+  readsFile?(path: string): boolean
+  /** What is wrong with the input, naming the parameter; undefined when it fits. */
+  check(input: unknown): string | undefined
+  /** Runs it. A throw is a failure that the model is told about: its message is written for the model. */
+  execute(input: JsonObject, context: ToolContext): Promise<JsonValue>
+}
+
+export interface ToolContext {
+  /** The call's id: the idempotency key for what is done elsewhere. */
+  callId: string
+  /** Aborted when the run is cancelled or the tool's time is up. */
+  signal: AbortSignal
+  /** The caller's `stix*` headers, lower-case names. */
+  headers: Readonly<Record<string, string>>
+  /** Enforced filters on this tool, ANDed. */
+  filters: readonly DataFilter[]
+  /** Whether a file (relative to the files root) belongs to data that a hint restricts and this tool may therefore not read. */
+  isWithheld(path: string): boolean
+  /** Appends a line to the step's human-readable log. */
+  log(text: string): void
+}
+
+export interface DataFilter {
+  tool: string
+  key: string
+  type: 'equals' | 'not_equals' | 'in' | 'contains'
+  value: string
+}
+
+/** How one call ended. `output` is JSON for the caller, `text` the same for the model. */
+export interface ToolOutcome {
+  isError: boolean
+  output: JsonValue
+  text: string
+  log: string
+  durationMs: number
+}
+
+export interface RunToolOptions {
+  context: Omit<ToolContext, 'log' | 'signal'>
+  signal: AbortSignal
+  /** Epoch milliseconds. */
+  now(): number
+}
+
+/** Runs a tool within its time and output limits. Never throws: whatever goes wrong becomes the outcome. */
+export async function runTool(tool: Tool, input: JsonObject, options: RunToolOptions): Promise<ToolOutcome> {
+  const startedAt = options.now()
+  const lines: string[] = []
+  const ended = (isError: boolean, output: JsonValue, last: string): ToolOutcome => {
+    lines.push(last)
+    const text = cut(typeof output === 'string' ? output : JSON.stringify(output), tool.maxOutputCharacters)
+    return { isError, output, text, log: lines.join('\n'), durationMs: options.now() - startedAt }
+  }
+  const timeout = AbortSignal.timeout(tool.timeoutMs)
+  const signal = AbortSignal.any([options.signal, timeout])
+  try {
+    signal.throwIfAborted()
+    const context: ToolContext = { ...options.context, signal, log: (text) => lines.push(text) }
+    // A tool that does not listen to its signal must not hold the run: the race leaves it behind.
+    const output = await orAborted(tool.execute(input, context), signal)
+    return ended(false, output ?? null, 'Done.')
+  } catch (error) {
+    const why = options.signal.aborted ? 'The call was cancelled.' : timeout.aborted ? timedOut(tool) : messageOf(error)
+    return ended(true, { error: why }, why)
+  }
+}
+
+function timedOut(tool: Tool): string {
+  return `${tool.name} did not finish within ${tool.timeoutMs / 1000} s.`
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error && error.message ? error.message : 'The tool failed.'
+}
+
+function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const abort = () => reject(new Error('aborted'))
+    signal.addEventListener('abort', abort, { once: true })
+    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort))
+  })
+}
+
+function cut(text: string, limit: number): string {
+  if (text.length <= limit) return text
+  return `${text.slice(0, limit)}\n[cut: ${text.length - limit} of ${text.length} characters left out]`
+}
+
+/** A tool as it is listed: also while it can't be used. */
+export interface ToolListing {
+  name: string
+  description: string
+  status: 'ready' | 'initializing' | 'error'
+  /** Why it is not ready. */
+  reason?: string
+  schema: JsonSchema
+  /** Present when `ready`. */
+  tool?: Tool
+}
+
+/** The tools of one configuration. Closed when the last run that uses them has ended. */
+export interface ToolSet {
+  /** In the order of the configuration. */
+  list(): readonly ToolListing[]
+  close(): Promise<void>
+}

@@ -1,0 +1,147 @@
+import { Type, type Static, type TSchema } from 'typebox'
+
+/** The schema of agent.yaml. Fields marked `writeOnly` are secrets: they are never shown, logged or put into a prompt. */
+
+const strict = { additionalProperties: false }
+
+function optional<T extends TSchema>(schema: T) {
+  return Type.Optional(schema)
+}
+
+const Name = Type.String({ pattern: '^[A-Za-z0-9][A-Za-z0-9_.:-]{0,63}$' })
+const Secret = Type.String({ minLength: 1, writeOnly: true, description: 'A value, or "${NAME}" for an environment variable.' })
+const Secrets = Type.Record(Type.String(), Type.String(), { writeOnly: true })
+const Address = Type.String({ pattern: '^(https?://|\\$\\{)', description: 'An http(s) address; may hold "${NAME}".' })
+
+export const providers = ['embedded', 'openai', 'anthropic', 'google', 'amazon-bedrock', 'azure', 'mistral', 'openai-compatible'] as const
+
+const Prices = Type.Object(
+  {
+    input: Type.Number({ minimum: 0 }),
+    output: Type.Number({ minimum: 0 }),
+    cached_input: optional(Type.Number({ minimum: 0 })),
+  },
+  { ...strict, description: 'USD per million tokens.' },
+)
+
+const ModelConfig = Type.Object(
+  {
+    provider: Type.Enum([...providers]),
+    model: Type.String({ minLength: 1 }),
+    api_key: optional(Secret),
+    base_url: optional(Address),
+    headers: optional(Secrets),
+    temperature: optional(Type.Number({ minimum: 0, maximum: 2 })),
+    max_output_tokens: optional(Type.Integer({ minimum: 1 })),
+    reasoning_effort: optional(Type.Enum(['minimal', 'low', 'medium', 'high'])),
+    prices: optional(Prices),
+    api_version: optional(Type.String({ description: 'azure: the `api-version` of the request.' })),
+    region: optional(Type.String({ description: 'amazon-bedrock: the AWS region.' })),
+    access_key_id: optional(Secret),
+    secret_access_key: optional(Secret),
+    session_token: optional(Secret),
+    connect_timeout: optional(Type.Number({ exclusiveMinimum: 0, description: 'Seconds; default 10.' })),
+    first_token_timeout: optional(Type.Number({ exclusiveMinimum: 0, description: 'Seconds until the answer begins; default 120.' })),
+    idle_timeout: optional(Type.Number({ exclusiveMinimum: 0, description: 'Seconds of silence inside an answer; default 60.' })),
+  },
+  strict,
+)
+
+const Patterns = Type.Array(Type.String({ minLength: 1 }), { minItems: 1 })
+
+/** What `config` of a tool may hold, by the tool's type. */
+export const toolConfigs = {
+  calculator: Type.Object({}, strict),
+  current_time: Type.Object({}, strict),
+  list_files: Type.Object({ paths: optional(Patterns) }, strict),
+  read_file: Type.Object({ paths: optional(Patterns) }, strict),
+  knowledge_search: Type.Object({ paths: Patterns }, strict),
+  data_query: Type.Object(
+    {
+      tables: Type.Record(Type.String({ pattern: '^[A-Za-z_][A-Za-z0-9_]*$' }), Type.String({ minLength: 1 }), { minProperties: 1 }),
+      max_rows: optional(Type.Integer({ minimum: 1, maximum: 10_000 })),
+    },
+    strict,
+  ),
+} as const satisfies Record<string, TSchema>
+
+export type ToolType = keyof typeof toolConfigs
+
+const ToolConfig = Type.Object(
+  {
+    name: Name,
+    type: optional(Type.String({ description: 'Default: the name.' })),
+    description: optional(Type.String({ minLength: 1, description: 'Replaces what the model is told of the tool.' })),
+    timeout: optional(Type.Number({ exclusiveMinimum: 0, maximum: 3600, description: 'Seconds; default 30.' })),
+    max_output_characters: optional(Type.Integer({ minimum: 100, description: 'Default 20,000.' })),
+    config: optional(Type.Record(Type.String(), Type.Unknown())),
+  },
+  strict,
+)
+
+const RateLimit = Type.Object(
+  {
+    requests_per_minute: optional(Type.Integer({ minimum: 1 })),
+    concurrent_runs: optional(Type.Integer({ minimum: 1 })),
+  },
+  strict,
+)
+
+export const AgentConfigSchema = Type.Object(
+  {
+    id: Type.String({ minLength: 1, default: 'agent-core' }),
+    name: Type.String({ minLength: 1, default: 'Agent Core' }),
+    uri_id: Type.String({ minLength: 1, default: 'agent-core' }),
+    description: Type.String({ default: 'Answers questions with its tools.' }),
+    instructions: Type.String({ default: '', description: 'The system prompt.' }),
+    conversation_starters: Type.Array(Type.Object({ title: Type.String(), message: Type.String() }, strict), { default: [] }),
+    llms: Type.Object(
+      {
+        primary: ModelConfig,
+        fallback: Type.Array(ModelConfig, { default: [], description: 'Tried in order when the primary model fails.' }),
+        small: optional(ModelConfig),
+        embedding: optional(ModelConfig),
+      },
+      { ...strict, default: { primary: { provider: 'embedded', model: 'rules-1' } } },
+    ),
+    tools: Type.Array(ToolConfig, { default: [] }),
+    memory: Type.Object(
+      {
+        recall: Type.Integer({ minimum: 0, default: 8 }),
+        history_tokens: Type.Integer({ minimum: 500, default: 32_000, description: 'How much of a session the model is shown.' }),
+      },
+      { ...strict, default: {} },
+    ),
+    sub_agents: Type.Object(
+      {
+        may_create: Type.Boolean({ default: true }),
+        max: Type.Integer({ minimum: 0, default: 16 }),
+        max_depth: Type.Integer({ minimum: 1, default: 1 }),
+        concurrency: Type.Integer({ minimum: 1, default: 4 }),
+      },
+      { ...strict, default: {} },
+    ),
+    max_execution_time: Type.Number({ exclusiveMinimum: 0, default: 300, description: 'Seconds of one chat.' }),
+    max_iterations: Type.Integer({ minimum: 1, default: 25, description: 'Model calls of one chat.' }),
+    limits: Type.Object(
+      {
+        max_input_characters: Type.Integer({ minimum: 1, default: 200_000 }),
+        max_session_wait: Type.Number({ minimum: 0, default: 30, description: 'Seconds that a chat waits for its session.' }),
+        reconnect_grace: Type.Number({ minimum: 0, default: 5, description: 'Seconds that a run waits for a reader that left.' }),
+      },
+      { ...strict, default: {} },
+    ),
+    access: Type.Object(
+      {
+        roles: Type.Record(Name, Type.Array(Type.String()), { default: {} }),
+        rate_limits: Type.Record(Name, RateLimit, { default: {} }),
+      },
+      { ...strict, default: {} },
+    ),
+  },
+  { ...strict, $schema: 'https://json-schema.org/draft/2020-12/schema', title: 'Agent configuration' },
+)
+
+export type AgentConfig = Static<typeof AgentConfigSchema>
+export type ModelConfig = Static<typeof ModelConfig>
+export type ToolConfig = Static<typeof ToolConfig>

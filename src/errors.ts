@@ -1,0 +1,85 @@
+/** How each known failure is shown to a caller: HTTP status, `details.error_type`, and whether asking again can help. */
+const failures = {
+  invalid_input: { status: 400, errorType: 'InvalidInput', retry: false },
+  unauthorized: { status: 401, errorType: 'Unauthorized', retry: false },
+  forbidden: { status: 403, errorType: 'Forbidden', retry: false },
+  not_found: { status: 404, errorType: 'NotFound', retry: false },
+  method_not_allowed: { status: 405, errorType: 'MethodNotAllowed', retry: false },
+  session_busy: { status: 409, errorType: 'SessionBusy', retry: true },
+  request_id_reused: { status: 409, errorType: 'RequestIdReused', retry: false },
+  cancelled: { status: 409, errorType: 'Cancelled', retry: false },
+  run_ended: { status: 409, errorType: 'RunEnded', retry: false },
+  gone: { status: 410, errorType: 'Gone', retry: false },
+  input_too_large: { status: 413, errorType: 'MaxInputException', retry: false },
+  unsupported_media_type: { status: 415, errorType: 'UnsupportedMediaType', retry: false },
+  validation: { status: 422, errorType: 'ValidationError', retry: false },
+  rate_limited: { status: 429, errorType: 'RateLimited', retry: true },
+  internal: { status: 500, errorType: 'Exception', retry: true },
+  model_unavailable: { status: 502, errorType: 'ModelUnavailable', retry: true },
+  tool_not_ready: { status: 503, errorType: 'ToolNotReady', retry: true },
+  process_lost: { status: 503, errorType: 'ProcessLost', retry: true },
+  overloaded: { status: 503, errorType: 'Overloaded', retry: true },
+} as const satisfies Record<string, { status: number; errorType: string; retry: boolean }>
+
+export type ErrorCode = keyof typeof failures
+
+/** One fault of a request: where it is (`['body', 'messages', 0, 'role']`), a sentence for the caller, and the rule's name. */
+export interface Fault {
+  loc: (string | number)[]
+  msg: string
+  type: string
+}
+
+/** The shape in which every failure reaches a caller. */
+export interface ErrorBody {
+  body: string
+  status_code: number
+  details?: { error_type: string; [key: string]: unknown }
+}
+
+export interface ErrorOptions {
+  cause?: unknown
+  /** Faults of a `validation` error. */
+  faults?: Fault[]
+  /** Seconds after which asking again makes sense. */
+  retryAfter?: number
+}
+
+/** A refusal or failure that the caller may be told about: `message` is for the caller, `cause` for the log. */
+export class ServiceError extends Error {
+  readonly code: ErrorCode
+  readonly faults: Fault[]
+  readonly retryAfter: number | undefined
+
+  constructor(code: ErrorCode, message: string, options: ErrorOptions = {}) {
+    super(message, { cause: options.cause })
+    this.name = 'ServiceError'
+    this.code = code
+    this.faults = options.faults ?? []
+    this.retryAfter = options.retryAfter
+  }
+}
+
+/** A `validation` error of one fault. `loc` begins with `body`, `query`, `path` or `header`. */
+export function invalid(loc: (string | number)[], msg: string, type = 'value_error'): ServiceError {
+  return new ServiceError('validation', `${loc.join('.')}: ${msg}`, { faults: [{ loc, msg, type }] })
+}
+
+export function statusOf(code: ErrorCode): number {
+  return failures[code].status
+}
+
+export function isRetryable(code: ErrorCode): boolean {
+  return failures[code].retry
+}
+
+/** The one door from anything thrown to what a caller sees; what is not a `ServiceError` stays opaque. */
+export function toErrorBody(error: unknown): ErrorBody {
+  const known = error instanceof ServiceError ? error : undefined
+  const failure = failures[known?.code ?? 'internal']
+  return {
+    body: known && known.code !== 'internal' ? known.message : 'Internal server error.',
+    status_code: failure.status,
+    details: { error_type: failure.errorType, ...(known && known.faults.length > 0 ? { errors: known.faults } : {}) },
+  }
+}
