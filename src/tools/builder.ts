@@ -1,0 +1,51 @@
+import { Ajv, type ErrorObject } from 'ajv'
+import type { Logger } from 'pino'
+import type { JsonSchema } from '../agent/messages.ts'
+import type { Tool } from '../agent/tool.ts'
+import type { FilesRoot } from '../files/root.ts'
+
+/** What every builder may use. */
+export interface ToolDependencies {
+  files: FilesRoot
+  /** Where a tool may keep what it can rebuild. */
+  cacheDir: string
+  log: Logger
+}
+
+/** An entry of `tools` in the configuration, defaults filled in. */
+export interface ToolSpec {
+  name: string
+  /** Replaces the tool's own. */
+  description?: string
+  timeoutMs: number
+  maxOutputCharacters: number
+  config: Record<string, unknown>
+}
+
+/** A tool and what to do when its configuration is gone. */
+export interface ToolBuild {
+  tool: Tool
+  close?(): Promise<void>
+}
+
+/** Makes a tool; a throw is why it can't be used, in words for an operator. */
+export type ToolBuilder = (spec: ToolSpec, deps: ToolDependencies) => ToolBuild | Promise<ToolBuild>
+
+/** A `Tool.check` for a schema: one sentence that names the parameter (`limit must be integer`), or undefined. */
+export function createCheck(schema: JsonSchema): (input: unknown) => string | undefined {
+  const validate = new Ajv({ strict: false, logger: false }).compile(schema)
+  return (input) => (validate(input) ? undefined : toSentence(validate.errors?.[0]))
+}
+
+function toSentence(error: ErrorObject | undefined): string {
+  if (!error) return 'the input does not fit'
+  const path = error.instancePath
+    .split('/')
+    .slice(1)
+    .map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~'))
+  const under = (name: unknown) => [...path, String(name)].join('.')
+  if (error.keyword === 'required') return `${under(error.params['missingProperty'])} is required`
+  if (error.keyword === 'additionalProperties') return `${under(error.params['additionalProperty'])} is not a parameter`
+  if (error.keyword === 'enum') return `${path.join('.') || 'the input'} must be one of ${error.params['allowedValues'].join(', ')}`
+  return `${path.join('.') || 'the input'} ${error.message ?? 'does not fit'}`
+}
