@@ -31,6 +31,20 @@ export interface ToolBuild {
 /** Makes a tool; a throw is why it can't be used, in words for an operator. */
 export type ToolBuilder = (spec: ToolSpec, deps: ToolDependencies) => ToolBuild | Promise<ToolBuild>
 
+/** What is a tool's own; the rest follows from its spec and its schema. */
+export type ToolTraits = Omit<Tool, 'name' | 'timeoutMs' | 'maxOutputCharacters' | 'check'>
+
+export function createTool(spec: ToolSpec, traits: ToolTraits): Tool {
+  return {
+    ...traits,
+    name: spec.name,
+    description: spec.description ?? traits.description,
+    timeoutMs: spec.timeoutMs,
+    maxOutputCharacters: spec.maxOutputCharacters,
+    check: createCheck(traits.schema),
+  }
+}
+
 /** A `Tool.check` for a schema: one sentence that names the parameter (`limit must be integer`), or undefined. */
 export function createCheck(schema: JsonSchema): (input: unknown) => string | undefined {
   const validate = new Ajv({ strict: false, logger: false }).compile(schema)
