@@ -1,0 +1,72 @@
+import type { Model, ModelEvent, ModelReply, ModelRequest, ModelUsage, RequestedCall } from './model.ts'
+import { ModelError } from './model.ts'
+
+/** One scripted reply: what is yielded, then what is returned or thrown. */
+export interface ScriptedReply {
+  events: ModelEvent[]
+  reply?: Partial<ModelReply>
+  error?: Error
+  /** Runs before the first event; for tests that act while the model is asked. */
+  before?(request: ModelRequest, signal: AbortSignal): Promise<void> | void
+}
+
+/** The fake of the `Model` port: plays its script, keeps what it was asked, and objects to a call that was not scripted. */
+export class ScriptedModel implements Model {
+  readonly name = 'scripted-1'
+  readonly requests: ModelRequest[] = []
+  private readonly script: ScriptedReply[]
+
+  constructor(...script: ScriptedReply[]) {
+    this.script = script
+  }
+
+  async *reply(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelEvent, ModelReply> {
+    const next = this.script[this.requests.length]
+    this.requests.push(structuredClone(request))
+    if (!next) throw new Error(`ScriptedModel: call ${this.requests.length} was not scripted`)
+    await next.before?.(request, signal)
+    for (const event of next.events) {
+      signal.throwIfAborted()
+      yield event
+    }
+    if (next.error) throw next.error
+    return toReply(next)
+  }
+
+  /** Throws when the script was not used up. */
+  assertComplete(): void {
+    if (this.requests.length !== this.script.length) {
+      throw new Error(`ScriptedModel: ${this.requests.length} of ${this.script.length} replies were asked for`)
+    }
+  }
+}
+
+/** A reply of text, in pieces, then tool calls. */
+export function say(text: string | string[], ...toolCalls: RequestedCall[]): ScriptedReply {
+  const pieces = typeof text === 'string' ? [text] : text
+  return { events: pieces.filter((piece) => piece !== '').map((piece) => ({ type: 'text', text: piece })), reply: { toolCalls } }
+}
+
+/** A call as a model would ask for it. */
+export function call(name: string, input: unknown): RequestedCall {
+  return { name, arguments: JSON.stringify(input) }
+}
+
+/** A reply that breaks after some text. */
+export function fail(error: Error = new ModelError('unavailable', 'scripted-1 is down'), text = ''): ScriptedReply {
+  return { ...say(text), error }
+}
+
+function toReply(scripted: ScriptedReply): ModelReply {
+  const textOf = (type: 'text' | 'reasoning') => scripted.events.map((event) => (event.type === type ? event.text : '')).join('')
+  const toolCalls = scripted.reply?.toolCalls ?? []
+  const usage: ModelUsage = { model: 'scripted-1', input: 10, output: 5, cachedInput: 0, reasoning: 0 }
+  return {
+    text: textOf('text'),
+    reasoning: textOf('reasoning'),
+    finish: toolCalls.length > 0 ? 'tool_calls' : 'stop',
+    usage,
+    ...scripted.reply,
+    toolCalls,
+  }
+}

@@ -1,0 +1,136 @@
+import type { AgentEvent, Step, StepStart } from './events.ts'
+import { outcomeUnknown } from './history.ts'
+import type { JsonObject, JsonValue, Message, ToolCall } from './messages.ts'
+import { runTool, type DataFilter, type Tool, type ToolOutcome } from './tool.ts'
+
+export interface CallOptions {
+  tools: readonly Tool[]
+  /** The transcript; each result is appended in the order asked. */
+  messages: Message[]
+  /** The caller's `stix*` headers. */
+  headers: Readonly<Record<string, string>>
+  filters: readonly DataFilter[]
+  signal: AbortSignal
+  /** Epoch milliseconds. */
+  now(): number
+  /** A UUIDv7. */
+  newId(): string
+}
+
+/** Reads of one turn that run at the same time; more wait. */
+const maxTogether = 8
+
+/** A call, made ready: what is wrong with it is known before anything runs. */
+interface Prepared {
+  call: ToolCall
+  tool: Tool | undefined
+  input: JsonObject
+  /** Told to the model in place of running it. */
+  fault: string | undefined
+}
+
+interface Ended {
+  prepared: Prepared
+  step: Step
+  text: string
+}
+
+/**
+ * Runs the calls of one turn: reads together, writes one after another in the order asked. Starts and ends are told as they happen;
+ * a `result` before its visible end, so that it can be stored first. The transcript keeps the order asked.
+ */
+export async function* runCalls(
+  calls: readonly ToolCall[],
+  options: CallOptions,
+  { resumed = false } = {},
+): AsyncGenerator<AgentEvent, void> {
+  const prepared = calls.map((call) => prepare(call, options.tools))
+  const reads = prepared.filter((one) => one.tool?.effect !== 'write')
+  const writes = prepared.filter((one) => one.tool?.effect === 'write')
+  const results = new Map<string, Message>()
+  const running = new Map<string, Promise<Ended>>()
+  // A write without a result may have been started by the process that died; those behind it were not.
+  const maybeDone = resumed ? writes.shift() : undefined
+
+  function* start(one: Prepared): Generator<AgentEvent, void> {
+    const step: StepStart = { id: one.call.id, type: 'tool_call', tool: one.call.name, input: one.input, startedAt: options.now() }
+    yield { type: 'step_start', step }
+    running.set(one.call.id, one === maybeDone ? Promise.resolve(unknownEnd(one, step)) : execute(one, step, options))
+  }
+
+  if (maybeDone) yield* start(maybeDone)
+  else if (writes[0]) yield* start(writes.shift()!)
+  while (reads[0] && running.size < maxTogether) yield* start(reads.shift()!)
+  while (running.size > 0) {
+    const { prepared: one, step, text } = await Promise.race(running.values())
+    running.delete(one.call.id)
+    const effect = one.tool?.effect ?? 'read'
+    const message: Message = { role: 'tool', callId: one.call.id, name: one.call.name, text, isError: step.status === 'error' }
+    results.set(one.call.id, message)
+    yield { type: 'result', message, effect, step }
+    yield { type: 'step_end', step }
+    const next = effect === 'write' ? writes.shift() : reads.shift()
+    if (next) yield* start(next)
+  }
+  for (const { id } of calls) options.messages.push(results.get(id)!)
+  options.signal.throwIfAborted()
+}
+
+/** The calls of the last turn that have no result yet, in the order asked. */
+export function callsWithoutResult(messages: readonly Message[]): ToolCall[] {
+  const last = messages.findLastIndex((message) => message.role === 'assistant')
+  const message = messages[last]
+  if (message?.role !== 'assistant') return []
+  const done = new Set(messages.slice(last + 1).map((result) => (result.role === 'tool' ? result.callId : '')))
+  return message.toolCalls.filter((call) => !done.has(call.id))
+}
+
+function prepare(call: ToolCall, tools: readonly Tool[]): Prepared {
+  const tool = tools.find((one) => one.name === call.name)
+  if (!tool)
+    return { call, tool, input: {}, fault: `There is no tool ${call.name}. The tools are: ${tools.map((one) => one.name).join(', ')}.` }
+  const input = parseArguments(call.arguments)
+  if (!input) return { call, tool, input: {}, fault: `The arguments of ${call.name} are not a JSON object.` }
+  const fault = tool.check(input)
+  return { call, tool, input, fault: fault && `The arguments of ${call.name} do not fit: ${fault}.` }
+}
+
+function parseArguments(text: string): JsonObject | undefined {
+  try {
+    const value: unknown = JSON.parse(text.trim() === '' ? '{}' : text)
+    return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as JsonObject) : undefined
+  } catch {
+    return undefined
+  }
+}
+
+async function execute(one: Prepared, step: StepStart, options: CallOptions): Promise<Ended> {
+  if (!one.tool || one.fault) return ended(one, step, refused(one.fault ?? ''))
+  const { headers, filters, signal, now } = options
+  const context = {
+    callId: one.call.id,
+    headers,
+    filters: filters.filter((filter) => filter.tool === one.call.name),
+    isWithheld: withheldFrom(one.tool, options.tools, filters),
+  }
+  return ended(one, step, await runTool(one.tool, one.input, { context, signal, now }))
+}
+
+/** The files behind a hinted tool can be read through that tool alone. */
+export function withheldFrom(tool: Tool, tools: readonly Tool[], filters: readonly DataFilter[]): (path: string) => boolean {
+  const hinted = tools.filter((one) => one.name !== tool.name && filters.some((filter) => filter.tool === one.name))
+  return (path) => hinted.some((one) => one.readsFile?.(path) ?? false)
+}
+
+function ended(prepared: Prepared, step: StepStart, { isError, output, text, log, durationMs }: ToolOutcome): Ended {
+  return { prepared, step: { ...step, log, output, status: isError ? 'error' : 'success', durationMs }, text }
+}
+
+function refused(fault: string): ToolOutcome {
+  const output: JsonValue = { error: fault }
+  return { isError: true, output, text: fault, log: fault, durationMs: 0 }
+}
+
+function unknownEnd(prepared: Prepared, step: StepStart): Ended {
+  return ended(prepared, step, { ...refused(outcomeUnknown) })
+}

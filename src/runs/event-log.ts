@@ -1,0 +1,110 @@
+import type { LoggedEvent } from './run.ts'
+
+/** A run waits for its readers when it is further than this ahead of the fastest. */
+const maxAheadCharacters = 1024 * 1024
+
+/** Events with the number of the first. */
+export interface Batch {
+  first: number
+  events: LoggedEvent[]
+}
+
+interface Reader {
+  /** Number of the last event taken. */
+  at: number
+  wake: (() => void) | undefined
+}
+
+/**
+ * The numbered events of one run, from 1 without a gap; any number of readers, each at its own place. Ends with the one `end` event.
+ */
+export class EventLog {
+  readonly events: LoggedEvent[] = []
+  /** Where a run goes on that a process has left: numbers behind it may have been given twice. */
+  readonly restoredAt: number | undefined
+  private readonly readers = new Set<Reader>()
+  /** Characters up to each event, to tell how far ahead of its readers the run is. */
+  private readonly characters: number[] = [0]
+  private waking = false
+  private room: (() => void) | undefined
+
+  constructor(restored: { events: LoggedEvent[]; restoredAt?: number | undefined } = { events: [] }) {
+    for (const event of restored.events) this.push(event)
+    this.restoredAt = restored.restoredAt
+  }
+
+  get ended(): boolean {
+    return this.events.at(-1)?.type === 'end'
+  }
+
+  append(event: LoggedEvent): void {
+    this.push(event)
+    if (this.waking || this.readers.size === 0) return
+    this.waking = true
+    // Once per turn of the event loop: what arrives together is written together.
+    setImmediate(() => this.wakeReaders())
+  }
+
+  /** Resolves when the fastest reader is near enough; undefined when it is, or when nobody reads. */
+  hasRoom(): Promise<void> | undefined {
+    if (this.readers.size === 0 || this.ahead() <= maxAheadCharacters) return undefined
+    return new Promise((resolve) => (this.room = resolve))
+  }
+
+  /**
+   * Batches of events behind number `after`, as they come; ends behind the `end` event, or when `signal` is aborted.
+   * A reader that was further than the place from which a lost run goes on is told that the answer begins anew.
+   */
+  async *follow(after: number, signal: AbortSignal): AsyncGenerator<Batch, void> {
+    const reader: Reader = { at: after, wake: undefined }
+    const leave = () => reader.wake?.()
+    this.readers.add(reader)
+    signal.addEventListener('abort', leave)
+    try {
+      if (this.restoredAt !== undefined && after > this.restoredAt) {
+        reader.at = this.restoredAt
+        yield { first: this.restoredAt, events: [{ type: 'retrying' }] }
+      }
+      while (!signal.aborted) {
+        if (this.events.length > reader.at) {
+          const batch = { first: reader.at + 1, events: this.events.slice(reader.at) }
+          reader.at = this.events.length
+          this.makeRoom()
+          yield batch
+        } else if (this.ended) return
+        else await new Promise<void>((resolve) => (reader.wake = resolve))
+      }
+    } finally {
+      signal.removeEventListener('abort', leave)
+      this.readers.delete(reader)
+      this.makeRoom()
+    }
+  }
+
+  private push(event: LoggedEvent): void {
+    this.events.push(event)
+    this.characters.push(this.characters.at(-1)! + sizeOf(event))
+  }
+
+  private ahead(): number {
+    let fastest = 0
+    for (const reader of this.readers) fastest = Math.max(fastest, reader.at)
+    return this.characters.at(-1)! - this.characters[Math.min(fastest, this.events.length)]!
+  }
+
+  private wakeReaders(): void {
+    this.waking = false
+    for (const reader of this.readers) reader.wake?.()
+  }
+
+  private makeRoom(): void {
+    if (!this.room || (this.readers.size > 0 && this.ahead() > maxAheadCharacters)) return
+    this.room()
+    this.room = undefined
+  }
+}
+
+/** Text is nearly all of a stream; a step counts as what it usually is. */
+function sizeOf(event: LoggedEvent): number {
+  return event.type === 'text' ? event.text.length : 1000
+}

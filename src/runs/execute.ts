@@ -1,0 +1,120 @@
+import type { AgentEvent, Step, TurnEvent } from '../agent/events.ts'
+import { ModelError } from '../agent/model.ts'
+import { react } from '../agent/react.ts'
+import type { Tool } from '../agent/tool.ts'
+import { ServiceError, toErrorBody, type ErrorBody } from '../errors.ts'
+import { checkpoint, emptyProgress, restore, type Progress } from './progress.ts'
+import { finish } from './finish.ts'
+import type { LiveRun } from './live-run.ts'
+import { FenceLost, type RunStore, type Turn } from './run-store.ts'
+import type { RunKey } from './run.ts'
+import { toTranscript } from './transcript.ts'
+
+export interface Execution {
+  store: RunStore
+  now(): number
+  newId(): string
+  /** A bug or a fault of ours; the caller sees none of it. */
+  onFault(run: LiveRun, error: unknown): void
+}
+
+/**
+ * Runs the agent for a run that has its session, and stores the end. Answers with the next run in the session's line. Throws only when
+ * the end could not be stored; its readers have not seen an end then.
+ */
+export async function execute(run: LiveRun, turn: Turn, deps: Execution): Promise<RunKey | undefined> {
+  const deadline = setTimeout(() => run.stop('timeout'), run.agent.config.max_execution_time * 1000)
+  const progress = emptyProgress(turn)
+  let error: ErrorBody | undefined
+  try {
+    await load(run, progress, deps.store)
+    for await (const event of agentEvents(run, progress, deps)) {
+      const stored = keep(event, run, progress, deps)
+      if (stored) await stored
+    }
+  } catch (thrown) {
+    if (thrown instanceof FenceLost) throw thrown
+    if (!(thrown instanceof ModelError || thrown instanceof ServiceError)) deps.onFault(run, thrown)
+    error = toErrorBody(toServiceError(thrown))
+  } finally {
+    clearTimeout(deadline)
+  }
+  return finish(run, progress, error, deps)
+}
+
+/** The session's window, and what an earlier process left of this run. */
+async function load(run: LiveRun, progress: Progress, store: RunStore): Promise<void> {
+  const { turn } = progress
+  const { config } = run.agent
+  progress.history = await store.history(run.key.tenant, turn.session, turn.windowStart)
+  const { messages, system } = toTranscript({
+    history: progress.history,
+    messageIndex: turn.messageIndex,
+    requestId: run.key.requestId,
+    messages: run.request.messages,
+    tokens: config.memory.history_tokens,
+  })
+  progress.system = system === '' ? config.instructions : `${config.instructions}\n\n${system}`
+  progress.messages = messages
+  progress.ownFrom = messages.length
+  progress.storedMessages = messages.length
+  if (run.fence > 1) restore(run, progress, await store.checkpoints(run.key))
+}
+
+function agentEvents(run: LiveRun, progress: Progress, { now, newId }: Execution): AsyncGenerator<AgentEvent, void> {
+  const { config, model, tools } = run.agent
+  return react({
+    model,
+    system: progress.system,
+    messages: progress.messages,
+    tools: tools.list().flatMap((listing): Tool[] => (listing.tool ? [listing.tool] : [])),
+    maxIterations: config.max_iterations,
+    iterations: progress.iterations,
+    headers: run.request.headers,
+    filters: run.request.filters,
+    signal: run.signal,
+    stopReason: () => (run.stopCause === 'timeout' ? 'timeout' : 'cancelled'),
+    now,
+    newId,
+  })
+}
+
+/** One event: into the log what readers see, into the store what the run must be able to go on from. A promise only where it must wait. */
+function keep(event: AgentEvent, run: LiveRun, progress: Progress, { store, newId }: Execution): Promise<void> | undefined {
+  switch (event.type) {
+    case 'text':
+    case 'retrying':
+    case 'step_start':
+      run.log.append(event)
+      return run.log.hasRoom()
+    case 'step_end':
+      run.log.append(event)
+      progress.steps.push(event.step)
+      progress.completeEvents = run.log.events.length
+      return run.log.hasRoom()
+    case 'turn':
+      progress.iterations++
+      progress.usage.models.push(event.usage)
+      progress.completeEvents = run.log.events.length
+      if (event.message.reasoning) progress.usage.thoughts.push(toThought(event, event.message.reasoning, newId()))
+      return event.message.toolCalls.length > 0 ? checkpoint(run, progress, store) : undefined
+    case 'result':
+      progress.results.push(event.message)
+      // Before the next write starts, this one is on the disk: it is never made twice. A read may be.
+      return event.effect === 'write' ? checkpoint(run, progress, store, { type: 'step_end', step: event.step }) : undefined
+    case 'end':
+      progress.reason = event.reason
+      return undefined
+  }
+}
+
+function toThought(turn: TurnEvent, text: string, id: string): Step {
+  const { startedAt, endedAt, usage } = turn
+  const durationMs = endedAt - startedAt
+  return { id, type: 'reasoning', tool: usage.model, input: {}, startedAt, log: text, output: text, status: 'success', durationMs }
+}
+
+function toServiceError(thrown: unknown): unknown {
+  if (!(thrown instanceof ModelError)) return thrown
+  return new ServiceError('model_unavailable', `No model could answer: ${thrown.message}`, { cause: thrown })
+}

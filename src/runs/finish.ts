@@ -1,0 +1,108 @@
+import { repair } from '../agent/history.ts'
+import type { Step } from '../agent/events.ts'
+import type { ErrorBody } from '../errors.ts'
+import { toCompact } from './compact-log.ts'
+import type { Execution } from './execute.ts'
+import type { LiveRun } from './live-run.ts'
+import { outputOf, toAnswerStep } from './outcome.ts'
+import { checkpoint, hasUnstored, type Progress } from './progress.ts'
+import { statusOfEnd, type EndEvent, type RunKey } from './run.ts'
+import type { EndedRun, NewMessage } from './run-store.ts'
+import { nextWindowStart, tokensOf } from './transcript.ts'
+import { toUsage, totalsOf } from './usage.ts'
+
+/** Stores the end of a run; its readers see the `end` event after that. Answers with the next run in the session's line. */
+export async function finish(run: LiveRun, progress: Progress, error: ErrorBody | undefined, deps: Execution): Promise<RunKey | undefined> {
+  const end: EndEvent = {
+    type: 'end',
+    reason: error ? 'error' : progress.reason,
+    usage: toUsage(progress.usage.models, progress.steps, run.agent.config.llms),
+    thoughts: progress.usage.thoughts,
+    ...(error ? { error } : {}),
+  }
+  const ended = toEndedRun(run, progress, end, deps)
+  // A repeat goes on from here: nothing that was done is done again.
+  if (ended.continuable && hasUnstored(progress)) await checkpoint(run, progress, deps.store)
+  const next = await deps.store.finish(run.key, run.fence, ended)
+  run.log.append(end)
+  return next
+}
+
+function toEndedRun(run: LiveRun, progress: Progress, end: EndEvent, deps: Execution): EndedRun {
+  const endedAt = deps.now()
+  const message = toAiMessage(run, progress, end, endedAt)
+  const { turn, usage } = progress
+  return {
+    session: turn.session,
+    status: statusOfEnd(end.reason),
+    finishReason: end.reason,
+    continuable: end.reason === 'error' || (end.reason === 'cancelled' && run.stopCause === 'left'),
+    model: modelOf(run, progress),
+    ...totalsOf(usage.models),
+    startedAt: run.startedAt ?? endedAt,
+    endedAt,
+    error: end.error,
+    log: {
+      input: run.input,
+      events: toCompact([...run.log.events, end]),
+      ...(run.log.restoredAt === undefined ? {} : { restoredAt: run.log.restoredAt }),
+    },
+    message,
+    messageCount: turn.messageCount + (message ? 1 : 0),
+    windowStart: windowStartOf(run, progress, message),
+    checkpointId: deps.newId(),
+    hadCheckpoints: progress.checkpoints > 0,
+  }
+}
+
+/** A failed run leaves its human message alone; a cancelled one what there was. */
+function toAiMessage(run: LiveRun, progress: Progress, end: EndEvent, createdAt: number): NewMessage | undefined {
+  const content = outputOf([...run.log.events, end])
+  const steps = [...progress.usage.thoughts, ...progress.steps].sort((a, b) => a.startedAt - b.startedAt)
+  if (end.reason === 'error') return undefined
+  if (end.reason === 'cancelled' && content === '' && steps.length === 0) return undefined
+  const own = repair(progress.messages.slice(progress.ownFrom - 1))
+  // The model is told of an answer that was cut off as far as its reader saw it.
+  const last = own.at(-1)
+  const complete =
+    last?.role === 'assistant' && last.text === content ? own : [...own, { role: 'assistant' as const, text: content, toolCalls: [] }]
+  return {
+    role: 'ai',
+    content,
+    createdAt,
+    data: {
+      requestId: run.key.requestId,
+      model: modelOf(run, progress),
+      finishReason: end.reason,
+      usage: end.usage,
+      ...(steps.length > 0 ? { steps: steps.map(toAnswerStep) } : {}),
+      ...(progress.usage.thoughts.length > 0 ? { reasoning: progress.usage.thoughts.map(textOfThought) } : {}),
+      // The human message stands before it already; reasoning and what a provider wanted back matter only within a run.
+      ...(complete.length > 2 ? { transcript: complete.slice(1).map(withoutReasoning) } : {}),
+    },
+  }
+}
+
+function textOfThought(step: Step): string {
+  return step.log
+}
+
+function withoutReasoning(message: Progress['messages'][number]): Progress['messages'][number] {
+  if (message.role !== 'assistant') return message
+  return { role: message.role, text: message.text, toolCalls: message.toolCalls }
+}
+
+function modelOf(run: LiveRun, progress: Progress): string {
+  return progress.usage.models.at(-1)?.model ?? run.agent.model.name
+}
+
+function windowStartOf(run: LiveRun, { turn, history }: Progress, message: NewMessage | undefined): number {
+  const sized = history.map((one) => ({ idx: one.idx, role: one.role, tokens: tokensOf(one) }))
+  if (message)
+    sized.push({
+      idx: turn.messageCount,
+      role: 'ai',
+      tokens: tokensOf({ idx: 0, role: 'ai', content: message.content, data: message.data }),
+    })
+  return nextWindowStart(sized, run.agent.config.memory.history_tokens)
+}

@@ -1,0 +1,74 @@
+import type { Step } from '../agent/events.ts'
+import type { ErrorBody } from '../errors.ts'
+import type { EndEvent, LoggedEvent, UsageEntry } from './run.ts'
+
+/** The answer of a run, collected from its events: the `body` of a chain response. */
+export interface Answer {
+  input: string
+  output: string
+  intermediate_steps: AnswerStep[]
+  usage: UsageEntry[]
+}
+
+export interface AnswerStep {
+  tool: string
+  tool_input: unknown
+  log: string
+  type: string
+  output: unknown
+  status: 'success' | 'error'
+  /** Seconds. */
+  execution_time: number
+  /** ISO 8601, UTC. */
+  started_at: string
+}
+
+export interface Outcome {
+  answer: Answer
+  end: EndEvent
+}
+
+/** Collects a log that has ended. */
+export function collect(input: string, events: readonly LoggedEvent[]): Outcome {
+  const end = events.at(-1)
+  if (end?.type !== 'end') throw new Error('A run is collected when it has ended.')
+  return { answer: { input, output: outputOf(events), intermediate_steps: stepsOf(events, end).map(toAnswerStep), usage: end.usage }, end }
+}
+
+/** By definition: the `answer` text behind the last event with another label. The `end` counts as `answer`. */
+export function outputOf(events: readonly LoggedEvent[]): string {
+  const isAnswer = (event: LoggedEvent) => event.type === 'end' || (event.type === 'text' && event.label === 'answer')
+  const from = events.findLastIndex((event) => !isAnswer(event)) + 1
+  let output = ''
+  for (let at = from; at < events.length; at++) {
+    const event = events[at]!
+    if (event.type === 'text') output += event.text
+  }
+  return output
+}
+
+/** In order of start. */
+function stepsOf(events: readonly LoggedEvent[], end: EndEvent): Step[] {
+  const steps = events.flatMap((event) => (event.type === 'step_end' ? [event.step] : []))
+  return steps.length + end.thoughts.length === 0 ? [] : [...end.thoughts, ...steps].sort((a, b) => a.startedAt - b.startedAt)
+}
+
+export function toAnswerStep(step: Step): AnswerStep {
+  return {
+    tool: step.tool,
+    tool_input: step.input,
+    log: step.log,
+    type: step.type,
+    output: step.output,
+    status: step.status,
+    execution_time: step.durationMs / 1000,
+    started_at: new Date(step.startedAt).toISOString(),
+  }
+}
+
+/** The Error shape of a run that did not answer; undefined when it did. */
+export function errorOf(end: EndEvent): ErrorBody | undefined {
+  if (end.error) return end.error
+  if (end.reason !== 'cancelled') return undefined
+  return { body: 'The run was cancelled.', status_code: 409, details: { error_type: 'Cancelled' } }
+}

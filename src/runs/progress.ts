@@ -1,0 +1,97 @@
+import type { EndReason, Step } from '../agent/events.ts'
+import type { Message, ToolMessage } from '../agent/messages.ts'
+import { fromCompact, toCompact } from './compact-log.ts'
+import type { LiveRun } from './live-run.ts'
+import type { LoggedEvent } from './run.ts'
+import type { Checkpoint, HistoryMessage, RunStore, Turn, UsageSoFar } from './run-store.ts'
+
+/** What a run has gathered so far, and how much of it is stored. */
+export interface Progress {
+  readonly turn: Turn
+  history: HistoryMessage[]
+  system: string
+  /** What the model is shown; the run's own messages begin at `ownFrom`. */
+  messages: Message[]
+  ownFrom: number
+  /** Model calls made. */
+  iterations: number
+  usage: UsageSoFar
+  steps: Step[]
+  /** Results of the turn that runs; they come into `messages` in the order asked when all are there. */
+  results: ToolMessage[]
+  /** Visible events that belong to ended turns and steps. */
+  completeEvents: number
+  reason: EndReason
+  // What the checkpoints hold.
+  checkpoints: number
+  storedMessages: number
+  storedEvents: number
+  storedResults: Set<string>
+}
+
+export function emptyProgress(turn: Turn): Progress {
+  return {
+    turn,
+    history: [],
+    system: '',
+    messages: [],
+    ownFrom: 0,
+    iterations: 0,
+    usage: { models: [], thoughts: [] },
+    steps: [],
+    results: [],
+    completeEvents: 0,
+    reason: 'error',
+    checkpoints: 0,
+    storedMessages: 0,
+    storedEvents: 0,
+    storedResults: new Set(),
+  }
+}
+
+/** Stores what came since the last checkpoint; `next` is an event that readers see once this is on the disk. */
+export async function checkpoint(run: LiveRun, progress: Progress, store: RunStore, next?: LoggedEvent): Promise<void> {
+  const events = run.log.events.slice(progress.storedEvents, progress.completeEvents)
+  if (next) events.push(next)
+  const data: Checkpoint = {
+    messages: unstored(progress),
+    iterations: progress.iterations,
+    events: toCompact(events),
+    usage: progress.usage,
+  }
+  progress.storedMessages = progress.messages.length
+  progress.storedEvents += events.length
+  for (const message of data.messages) if (message.role === 'tool') progress.storedResults.add(message.callId)
+  await store.checkpoint(run.key, run.fence, ++progress.checkpoints, data)
+}
+
+/** Whether a checkpoint would hold anything new. */
+export function hasUnstored(progress: Progress): boolean {
+  return unstored(progress).length > 0
+}
+
+function unstored({ messages, storedMessages, results, storedResults }: Progress): Message[] {
+  const seen = new Set(storedResults)
+  return [...messages.slice(storedMessages), ...results].filter((message) => {
+    if (message.role !== 'tool') return true
+    if (seen.has(message.callId)) return false
+    return seen.add(message.callId)
+  })
+}
+
+/** Takes up what an earlier process, or an earlier attempt, has stored of the run. */
+export function restore(run: LiveRun, progress: Progress, checkpoints: readonly Checkpoint[]): void {
+  for (const one of checkpoints) {
+    progress.messages.push(...one.messages)
+    progress.iterations = one.iterations
+    progress.usage = one.usage
+  }
+  const events = checkpoints.flatMap((one) => fromCompact(one.events))
+  run.restore(events)
+  progress.steps = events.flatMap((event) => (event.type === 'step_end' ? [event.step] : []))
+  for (const message of progress.messages) if (message.role === 'tool') progress.storedResults.add(message.callId)
+  progress.checkpoints = checkpoints.length
+  progress.storedMessages = progress.messages.length
+  progress.storedEvents = events.length
+  progress.completeEvents = events.length
+}

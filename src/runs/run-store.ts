@@ -1,0 +1,161 @@
+import type { Step } from '../agent/events.ts'
+import type { Message } from '../agent/messages.ts'
+import type { ErrorBody } from '../errors.ts'
+import type { CompactLog } from './compact-log.ts'
+import type { AnswerStep } from './outcome.ts'
+import type { ChatRequest, EndedStatus, Operation, RunKey, RunStatus, UsageEntry } from './run.ts'
+
+/** Port: where runs and the messages of their sessions are kept. Each function is one transaction, durable when it answers. */
+export interface RunStore {
+  /**
+   * Stores a run with its human message, and takes the session for it. A session that another run holds: the run is stored as
+   * `pending` in its line, without a message. A request id that the caller has used: nothing is changed.
+   */
+  begin(run: NewRun): Promise<Begun>
+  /** Takes the session for a pending run when it is its turn, and stores its human message; undefined when it is not. */
+  takeTurn(key: RunKey, messages: readonly NewMessage[], now: number): Promise<Turn | undefined>
+  /** Removes a pending run as if it had never come; answers with the run whose turn it is now, if that changed. */
+  leaveLine(key: RunKey): Promise<RunKey | undefined>
+  /** What is needed to show a session to the model, from message `from` on. */
+  history(tenant: string, session: string, from: number): Promise<HistoryMessage[]>
+  /** Keeps a step of a running run. Throws `FenceLost` when it belongs to another process by now. */
+  checkpoint(key: RunKey, fence: number, step: number, data: Checkpoint): Promise<void>
+  checkpoints(key: RunKey): Promise<Checkpoint[]>
+  /** Ends a run: its row, the ai message, the session, the metrics. Answers with the next run in the session's line. */
+  finish(key: RunKey, fence: number, ended: EndedRun): Promise<RunKey | undefined>
+  find(key: RunKey): Promise<StoredRun | undefined>
+  /** Takes over a run that was left or that ended so that it may go on; undefined when it changed meanwhile. */
+  takeOver(
+    key: RunKey,
+    from: { fence: number; status: RunStatus },
+    by: { holder: string; place: number; now: number },
+  ): Promise<TakenOver | undefined>
+  /** Unended runs whose process is gone. */
+  orphans(holder: string, now: number): Promise<StoredRun[]>
+  /** Says that this process is alive until then. */
+  heartbeat(holder: string, aliveUntil: number): Promise<void>
+}
+
+/** A write came from a process that a run no longer belongs to: it changed nothing. */
+export class FenceLost extends Error {
+  constructor(key: RunKey) {
+    super(`Run ${key.requestId} belongs to another process.`)
+    this.name = 'FenceLost'
+  }
+}
+
+export interface NewMessage {
+  role: 'human' | 'ai'
+  content: string
+  createdAt: number
+  data?: MessageData
+}
+
+/** What a message carries beside its text. */
+export interface MessageData {
+  /** ai: its run. */
+  requestId?: string
+  model?: string
+  finishReason?: string
+  usage?: UsageEntry[]
+  steps?: AnswerStep[]
+  reasoning?: string[]
+  planning?: string[]
+  /** ai: what the model and its tools said, when that is more than the text. */
+  transcript?: Message[]
+  /** human: system messages that the caller brought with it. */
+  system?: string
+}
+
+export interface NewRun extends RunKey {
+  sessionId: string
+  /** Of the session, should it be a new one. */
+  sessionKey: string
+  shortName: string
+  operation: Operation
+  bodyHash: string
+  request: ChatRequest
+  onDisconnect: 'cancel' | 'continue'
+  holder: string
+  /** Order of arrival. */
+  place: number
+  agent: string
+  now: number
+  /** The turns that a client brings along, the human message last. In a session that has messages only the last is stored. */
+  messages: readonly NewMessage[]
+}
+
+/** A run's place in its session, which is its own until it ends. */
+export interface Turn {
+  session: string
+  /** Of the run's human message. */
+  messageIndex: number
+  /** Messages in the session, the human message included. */
+  messageCount: number
+  windowStart: number
+}
+
+export type Begun = { kind: 'running'; turn: Turn; fence: number } | { kind: 'waiting'; fence: number } | { kind: 'known'; run: StoredRun }
+
+export type TakenOver = { kind: 'running'; turn: Turn; fence: number } | { kind: 'waiting'; fence: number }
+
+export interface HistoryMessage {
+  idx: number
+  role: 'human' | 'ai'
+  content: string
+  data: MessageData | undefined
+}
+
+/** What a run gained since the last one. */
+export interface Checkpoint {
+  messages: Message[]
+  /** Model calls made so far. */
+  iterations: number
+  events: CompactLog['events']
+  usage: UsageSoFar
+}
+
+/** Sums that the end needs. */
+export interface UsageSoFar {
+  models: { model: string; input: number; output: number; cachedInput: number; reasoning: number }[]
+  thoughts: Step[]
+}
+
+export interface EndedRun {
+  session: string
+  status: EndedStatus
+  finishReason: string
+  continuable: boolean
+  model: string
+  promptTokens: number
+  completionTokens: number
+  startedAt: number
+  endedAt: number
+  error: ErrorBody | undefined
+  log: CompactLog
+  /** The ai message, if there is one, and where the model's window begins from now on. */
+  message: NewMessage | undefined
+  messageCount: number
+  windowStart: number
+  checkpointId: string
+  hadCheckpoints: boolean
+}
+
+export interface StoredRun extends RunKey {
+  session: string | undefined
+  sessionId: string
+  operation: Operation
+  bodyHash: string
+  request: ChatRequest | undefined
+  status: RunStatus
+  onDisconnect: 'cancel' | 'continue'
+  holder: string
+  fence: number
+  messageIndex: number | undefined
+  createdAt: number
+  startedAt: number | undefined
+  endedAt: number | undefined
+  continuable: boolean
+  error: ErrorBody | undefined
+  log: CompactLog | undefined
+}

@@ -1,0 +1,65 @@
+import type { EndReason, Step, TextLabel, StepStart } from '../agent/events.ts'
+import type { DataFilter } from '../agent/tool.ts'
+import type { ErrorBody } from '../errors.ts'
+
+/** The words of a run's life. */
+
+export type RunStatus = 'pending' | 'running' | 'interrupted' | EndedStatus
+export type EndedStatus = 'success' | 'error' | 'timeout' | 'cancelled'
+
+export type Operation = 'chain' | 'chain_streaming' | 'tool_execute'
+
+/** Whose things: the tenant, and inside of it `<issuer> <sub>`. */
+export interface Owner {
+  tenant: string
+  owner: string
+}
+
+/** A request id names one run of its caller. */
+export interface RunKey extends Owner {
+  requestId: string
+}
+
+export interface ChatMessage {
+  role: 'user' | 'assistant' | 'system'
+  content: string
+}
+
+/** What a chat asks for; kept with the run while it lasts, so that it can go on elsewhere. */
+export interface ChatRequest {
+  messages: ChatMessage[]
+  filters: DataFilter[]
+  /** The caller's `stix*` headers. */
+  headers: Record<string, string>
+}
+
+/** What a run used: tokens or USD per model, seconds per tool. */
+export interface UsageEntry {
+  costAttribute: string
+  usage: number
+  unit: 'tokens' | 'USD' | 'seconds'
+  details?: { input: number; output: number; cached_input: number; reasoning: number }
+}
+
+/** The numbered events of a run, as its readers see them. */
+export type LoggedEvent =
+  | { type: 'text'; label: TextLabel; text: string }
+  | { type: 'retrying' }
+  | { type: 'step_start'; step: StepStart }
+  | { type: 'step_end'; step: Step }
+  | EndEvent
+
+/** The last event: it has what can only be said at the end. */
+export interface EndEvent {
+  type: 'end'
+  reason: EndReason
+  usage: UsageEntry[]
+  /** The model's thinking, as steps. */
+  thoughts: Step[]
+  error?: ErrorBody
+}
+
+export function statusOfEnd(reason: EndReason): EndedStatus {
+  if (reason === 'timeout' || reason === 'cancelled' || reason === 'error') return reason
+  return 'success'
+}

@@ -1,0 +1,82 @@
+import { estimateTokens, fit } from '../agent/history.ts'
+import type { Message } from '../agent/messages.ts'
+import type { ChatMessage } from './run.ts'
+import type { HistoryMessage, NewMessage } from './run-store.ts'
+
+/** From what a session keeps to what the model is shown, and back. */
+
+export interface Transcript {
+  /** System messages that the caller brought, under the agent's instructions. */
+  system: string
+  messages: Message[]
+}
+
+interface Shown {
+  history: readonly HistoryMessage[]
+  /** The run's own human message. */
+  messageIndex: number
+  requestId: string
+  /** What the request holds: turns that it brings to a session which has its own are context of this run alone. */
+  messages: readonly ChatMessage[]
+  tokens: number
+}
+
+/** The transcript that a run begins with: the window of the session, what was brought along, the human message. */
+export function toTranscript({ history, messageIndex, requestId, messages: asked, tokens }: Shown): Transcript {
+  const own = history.find((message) => message.idx === messageIndex)
+  const earlier = history.filter((message) => message.idx !== messageIndex)
+  const areStored = earlier.some((message) => message.data?.requestId === requestId)
+  const brought = areStored ? [] : asked.slice(0, -1)
+  const messages = earlier.flatMap(toMessages)
+  const system = [...earlier, ...(own ? [own] : [])].flatMap((message) => message.data?.system ?? [])
+  for (const { role, content } of brought) {
+    if (role === 'system') system.push(content)
+    else messages.push(toMessage(role, content))
+  }
+  messages.push({ role: 'user', text: own?.content ?? '' })
+  return { system: [...new Set(system)].join('\n\n'), messages: fit(messages, tokens) }
+}
+
+function toMessages({ role, content, data }: HistoryMessage): Message[] {
+  return data?.transcript ?? [toMessage(role === 'human' ? 'user' : 'assistant', content)]
+}
+
+function toMessage(role: 'user' | 'assistant', text: string): Message {
+  return role === 'user' ? { role, text } : { role, text, toolCalls: [] }
+}
+
+/**
+ * What a request stores in a session that has no messages yet: the turns that it brings, the human message last. System messages are
+ * kept with the first human message, so that later turns have them.
+ */
+export function toNewMessages(messages: readonly ChatMessage[], requestId: string, now: number): NewMessage[] {
+  if (messages.length === 1) return [{ role: 'human', content: messages[0]!.content, createdAt: now }]
+  const system = messages.flatMap((message) => (message.role === 'system' ? [message.content] : []))
+  const stored = messages
+    .filter((message) => message.role !== 'system')
+    .map(({ role, content }): NewMessage => ({ role: role === 'user' ? 'human' : 'ai', content, createdAt: now, data: { requestId } }))
+  const first = stored.find((message) => message.role === 'human')
+  if (first && system.length > 0) first.data = { requestId, system: system.join('\n\n') }
+  return stored
+}
+
+/**
+ * The first message of the window in which a session is shown next: as many of the newest messages as fit into `tokens`, from a human one on.
+ * Half is left free, so that the window moves in strides and a provider's prompt cache holds between them.
+ */
+export function nextWindowStart(messages: readonly { idx: number; role: string; tokens: number }[], tokens: number): number {
+  const first = messages[0]?.idx ?? 0
+  let total = messages.reduce((sum, message) => sum + message.tokens, 0)
+  if (total <= tokens) return first
+  let start = first
+  for (const [at, message] of messages.entries()) {
+    if (total <= tokens / 2 && message.role === 'human') break
+    total -= message.tokens
+    start = messages[at + 1]?.idx ?? message.idx
+  }
+  return start
+}
+
+export function tokensOf(message: HistoryMessage): number {
+  return toMessages(message).reduce((sum, one) => sum + estimateTokens(one), 0)
+}

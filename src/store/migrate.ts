@@ -1,0 +1,15 @@
+import type { Kysely } from 'kysely'
+import { Migrator, type Migration } from 'kysely/migration'
+import * as initial from './migrations/0001-initial.ts'
+
+/** In order; a migration that was released is never changed. */
+const migrations: Record<string, Migration> = {
+  '0001-initial': initial,
+}
+
+/** Brings the schema to this version; throws when it can't, also when the database is newer than this program. */
+export async function migrate(db: Kysely<never>): Promise<void> {
+  const migrator = new Migrator({ db, provider: { getMigrations: async () => migrations } })
+  const { error } = await migrator.migrateToLatest()
+  if (error) throw new Error('The database could not be migrated.', { cause: error })
+}

@@ -1,0 +1,59 @@
+import { Kysely, PostgresDialect } from 'kysely'
+import pg from 'pg'
+import type { Database } from './database.ts'
+import { migrate } from './migrate.ts'
+import type { Connection } from './statement.ts'
+import type { Tables } from './tables.ts'
+
+/** Epoch milliseconds and counters come as int8, which fits a JavaScript number for the next 285,000 years. */
+const int8 = 20
+
+/** A Postgres server, version 14 or later; `url` as libpq takes it. */
+export async function openPostgres(url: string, { connections = 20 } = {}): Promise<Database> {
+  const pool = new pg.Pool({ connectionString: url, max: connections, connectionTimeoutMillis: 5000, types: { getTypeParser } })
+  // An idle connection that breaks is replaced at its next use; without a listener the process would end.
+  pool.on('error', () => undefined)
+  const db = new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) })
+  await migrate(db as unknown as Kysely<never>)
+  const names = new Map<string, string>()
+  const read = connect(pool, names)
+  return {
+    db,
+    read,
+    async unit(work) {
+      const client = await pool.connect()
+      let broken: Error | undefined
+      try {
+        await client.query('begin')
+        const value = await work(connect(client, names))
+        await client.query('commit')
+        return value
+      } catch (error) {
+        await client.query('rollback').catch((failure: Error) => (broken = failure))
+        throw error
+      } finally {
+        client.release(broken)
+      }
+    },
+    ping: async () => void (await pool.query('select 1')),
+    close: () => pool.end(),
+  }
+}
+
+function getTypeParser(oid: number, format?: 'text' | 'binary') {
+  return oid === int8 ? Number : pg.types.getTypeParser(oid, format as 'text')
+}
+
+/** `names` gives each text the short name under which a connection keeps it prepared. */
+function connect(client: pg.Pool | pg.PoolClient, names: Map<string, string>): Connection {
+  return {
+    async execute(sql, parameters) {
+      let name = names.get(sql)
+      if (name === undefined && names.size < maxNames) names.set(sql, (name = `s${names.size}`))
+      const result = await client.query({ text: sql, values: parameters as unknown[], ...(name ? { name } : {}) })
+      return { rows: result.rows, changes: result.rowCount ?? 0 }
+    },
+  }
+}
+
+const maxNames = 500

@@ -1,0 +1,74 @@
+import type { DatabaseSync } from 'node:sqlite'
+import type { Connection } from './statement.ts'
+
+interface Waiting {
+  work(connection: Connection): Promise<unknown>
+  resolve(value: never): void
+  reject(error: unknown): void
+}
+
+/**
+ * Groups units of work: those that wait together share one commit, which is what costs (a sync of the disk). Each runs under a savepoint
+ * of its own, so a throw undoes it alone. Nobody is answered before the commit; when that fails, every unit of the group is rejected.
+ */
+export function createUnits(database: DatabaseSync, connection: Connection) {
+  let waiting: Waiting[] = []
+  let flushing: Promise<void> | undefined
+
+  function unit<T>(work: (connection: Connection) => Promise<T>): Promise<T> {
+    return new Promise<T>((resolve, reject) => {
+      waiting.push({ work, resolve, reject })
+      flushing ??= nextTick().then(flush)
+    })
+  }
+
+  async function flush(): Promise<void> {
+    while (waiting.length > 0) {
+      const group = waiting
+      waiting = []
+      await commit(group)
+    }
+    flushing = undefined
+  }
+
+  async function commit(group: Waiting[]): Promise<void> {
+    const answers: (() => void)[] = []
+    try {
+      database.exec('begin immediate')
+      for (const one of group) answers.push(await runUnit(one))
+      database.exec('commit')
+    } catch (error) {
+      if (database.isTransaction) database.exec('rollback')
+      for (const one of group) one.reject(error)
+      return
+    }
+    for (const answer of answers) answer()
+  }
+
+  async function runUnit({ work, resolve, reject }: Waiting): Promise<() => void> {
+    database.exec('savepoint unit')
+    try {
+      const value = await work(connection)
+      database.exec('release unit')
+      return () => resolve(value as never)
+    } catch (error) {
+      // Where SQLite itself ended the transaction (disk full), the whole group is lost, not this unit alone.
+      if (!database.isTransaction) throw error
+      database.exec('rollback to unit; release unit')
+      return () => reject(error)
+    }
+  }
+
+  return {
+    unit,
+    /** Resolves when nothing waits any more. */
+    async drained(): Promise<void> {
+      while (flushing) await flushing
+    },
+  }
+}
+
+/** Lets everything of this turn of the event loop join the group. */
+function nextTick(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve))
+}
