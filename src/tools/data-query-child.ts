@@ -2,7 +2,7 @@ import type { DuckDBConnection, DuckDBResult } from '@duckdb/node-api'
 import { StatementType } from '@duckdb/node-api'
 import { createDatabaseCache } from './data-query-cache.ts'
 import type { Database, DatabasePlan } from './data-query-database.ts'
-import { interruptible, openDatabase, UnreadableTable } from './data-query-database.ts'
+import { createDatabaseOpener, interruptible, UnreadableTable } from './data-query-database.ts'
 import type { TableDescription } from './data-query-description.ts'
 import { describeTables } from './data-query-description.ts'
 import type { Visible } from './data-query-guard.ts'
@@ -27,7 +27,7 @@ export type Reply =
 /** How many databases stay in memory for the next call: the unfiltered one and those of a few filters. */
 const maxKept = 3
 
-const databases = createDatabaseCache(openDatabase, maxKept)
+const databases = createDatabaseCache(createDatabaseOpener(), maxKept)
 const running = new Map<number, AbortController>()
 
 process.on('message', (request: Request) => {
@@ -82,8 +82,8 @@ function toFailure(id: number, error: unknown): Reply {
 }
 
 function messageOf(error: unknown): string {
-  // DuckDB's own advice is for who sets it up.
-  if (error instanceof Error && error.message.startsWith('Out of Memory Error'))
-    return 'Out of Memory Error: the query needs too much memory.'
-  return error instanceof Error ? error.message : String(error)
+  if (!(error instanceof Error)) return String(error)
+  if (error.message.startsWith('Out of Memory Error')) return 'Out of Memory Error: the query needs too much memory.'
+  // DuckDB's advice on settings and extensions is for who sets it up.
+  return error.message.split('\n\nPlease try installing', 1)[0] ?? error.message
 }

@@ -55,15 +55,24 @@ const settings = {
   allow_community_extensions: 'false',
 }
 
-/** Rejects with `UnreadableTable`, or the abort's reason. */
-export async function openDatabase(plan: DatabasePlan, signal: AbortSignal): Promise<Database> {
+/** The columns of sources that were filtered before; to find them out, a CSV file is read as a whole. */
+type KnownColumns = Map<string, Column[]>
+const maxKnownColumns = 256
+
+/** The opener rejects with `UnreadableTable`, or the abort's reason. */
+export function createDatabaseOpener(): (plan: DatabasePlan, signal: AbortSignal) => Promise<Database> {
+  const known: KnownColumns = new Map()
+  return (plan, signal) => openDatabase(plan, known, signal)
+}
+
+async function openDatabase(plan: DatabasePlan, known: KnownColumns, signal: AbortSignal): Promise<Database> {
   const instance = await DuckDBInstance.create(':memory:', settings)
   try {
     const connection = await instance.connect()
     await connection.run("SET TimeZone = 'UTC'")
     for (const table of plan.tables) {
       signal.throwIfAborted()
-      await interruptible(connection, signal, () => load(connection, table, plan)).catch((cause: unknown) => {
+      await interruptible(connection, signal, () => load(connection, table, { plan, known })).catch((cause: unknown) => {
         signal.throwIfAborted()
         throw new UnreadableTable(table.name, cause)
       })
@@ -78,12 +87,27 @@ export async function openDatabase(plan: DatabasePlan, signal: AbortSignal): Pro
   }
 }
 
-async function load(connection: DuckDBConnection, table: TableSource, plan: DatabasePlan): Promise<void> {
+async function load(
+  connection: DuckDBConnection,
+  table: TableSource,
+  { plan, known }: { plan: DatabasePlan; known: KnownColumns },
+): Promise<void> {
   const paths = table.format === 'xlsx' ? await convertAll(table.files, plan.cacheDir) : table.files.map((file) => file.path)
   const source = toReader(table.format, paths)
-  const columns = plan.filters.length > 0 ? await describe(connection, source) : []
+  const columns = plan.filters.length > 0 ? await columnsOf(connection, { table, source, known }) : []
   const condition = toCondition(plan.filters, columns)
   await connection.run(`CREATE TABLE ${quoteName(table.name)} AS SELECT * FROM ${source} WHERE ${condition.sql}`, condition.values)
+}
+
+async function columnsOf(
+  connection: DuckDBConnection,
+  { table, source, known }: { table: TableSource; source: string; known: KnownColumns },
+): Promise<Column[]> {
+  const key = JSON.stringify(table)
+  const columns = known.get(key) ?? (await describe(connection, source))
+  if (known.size >= maxKnownColumns) known.clear()
+  known.set(key, columns)
+  return columns
 }
 
 async function convertAll(files: readonly SourceFile[], cacheDir: string): Promise<string[]> {

@@ -35,7 +35,6 @@ export async function createDataQuery(spec: ToolSpec, deps: ToolDependencies): P
   const paths = spec.config['tables'] as Record<string, string>
   const tables = createTables(paths, deps.files)
   const engine = createQueryProcess()
-  const plain = (text: string) => withoutHostPaths(text, [deps.files.path, deps.cacheDir])
 
   async function describeAll(): Promise<TableDescription[]> {
     const { sources } = await tables.find(() => false)
@@ -46,7 +45,7 @@ export async function createDataQuery(spec: ToolSpec, deps: ToolDependencies): P
 
   const described = await describeAll().catch(async (error: unknown) => {
     await engine.close()
-    throw new Error(plain(toBuildFailure(error, paths)), { cause: error })
+    throw new Error(withoutHostPaths(toBuildFailure(error, paths), [deps.files.path, deps.cacheDir]), { cause: error })
   })
 
   function describe(scope: DataScope): string {
@@ -61,9 +60,8 @@ export async function createDataQuery(spec: ToolSpec, deps: ToolDependencies): P
       context.log(`${rows.row_count} rows${rows.truncated ? ', more left out' : ''}.`)
       return { ...rows }
     } catch (error) {
-      if (!(error instanceof QueryFailure)) throw error
-      if (error.reason) deps.log.warn({ tool: spec.name, table: error.table }, 'a table can not be read')
-      throw new Error(plain(error.message), { cause: error })
+      if (error instanceof QueryFailure && error.table) deps.log.warn({ tool: spec.name, table: error.table }, 'a table can not be read')
+      throw error
     }
   }
 
