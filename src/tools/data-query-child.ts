@@ -22,7 +22,8 @@ type Work = Exclude<Request, { type: 'cancel' }>
 export type Reply =
   | { id: number; type: 'described'; tables: TableDescription[] }
   | { id: number; type: 'rows'; rows: QueryRows }
-  | { id: number; type: 'failed'; message: string; table?: string; cause?: string }
+  /** `exhausted`: memory ran out. Freed or not, much of it stays with the process, which is better replaced. */
+  | { id: number; type: 'failed'; message: string; table?: string; cause?: string; exhausted?: boolean }
 
 /** How many databases stay in memory for the next call: the unfiltered one and those of a few filters. */
 const maxKept = 3
@@ -78,7 +79,8 @@ function toFailure(id: number, error: unknown): Reply {
   if (error instanceof UnreadableTable) {
     return { id, type: 'failed', message: error.message, table: error.table, cause: messageOf(error.cause) }
   }
-  return { id, type: 'failed', message: messageOf(error) }
+  const exhausted = error instanceof Error && error.message.startsWith('Out of Memory Error')
+  return { id, type: 'failed', message: messageOf(error), exhausted }
 }
 
 function messageOf(error: unknown): string {

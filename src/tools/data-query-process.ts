@@ -38,10 +38,11 @@ export interface QueryProcessOptions {
 }
 
 /** Memory that may be written to. Three databases hold 0.5 GB each; Node and the threads of DuckDB need the rest. */
-const maxDataKb = 2_500_000
+const maxDataKb = 2_000_000
 
 export function createQueryProcess({ cancelGraceMs = 1_000 }: QueryProcessOptions = {}): QueryProcess {
   let child: ChildProcess | undefined
+  const alive = new Set<ChildProcess>()
   let lastId = 0
   const waiting = new Map<number, { resolve(reply: Reply): void; owner: ChildProcess }>()
 
@@ -49,6 +50,7 @@ export function createQueryProcess({ cancelGraceMs = 1_000 }: QueryProcessOption
     if (child) return child
     const fresh = start()
     child = fresh
+    alive.add(fresh)
     fresh.on('message', (reply: Reply) => waiting.get(reply.id)?.resolve(reply))
     fresh.on('error', () => lose(fresh))
     fresh.on('exit', () => lose(fresh))
@@ -56,8 +58,15 @@ export function createQueryProcess({ cancelGraceMs = 1_000 }: QueryProcessOption
   }
 
   function lose(lost: ChildProcess): void {
+    alive.delete(lost)
+    lost.kill('SIGKILL')
     if (child === lost) child = undefined
     for (const [id, { resolve, owner }] of waiting) if (owner === lost) resolve({ id, type: 'failed', message: lostMessage })
+  }
+
+  /** One that gets no new work ends with the last of its old. */
+  function endIfReplaced(owner: ChildProcess): void {
+    if (owner !== child && ![...waiting.values()].some((other) => other.owner === owner)) owner.kill('SIGKILL')
   }
 
   async function ask(question: Question, signal: AbortSignal): Promise<Answer> {
@@ -75,26 +84,33 @@ export function createQueryProcess({ cancelGraceMs = 1_000 }: QueryProcessOption
         waiting.set(id, { resolve, owner })
         owner.send({ ...question, id } as Request, (error) => error && resolve({ id, type: 'failed', message: lostMessage }))
       })
+      if (reply.type === 'failed' && reply.exhausted && child === owner) child = undefined
       signal.throwIfAborted()
       if (reply.type !== 'failed') return reply
       throw new QueryFailure(reply.message, { table: reply.table, reason: reply.cause })
     } finally {
       waiting.delete(id)
+      endIfReplaced(owner)
       clearTimeout(killing)
       signal.removeEventListener('abort', cancel)
     }
   }
 
   async function close(): Promise<void> {
-    const ending = child
     child = undefined
-    if (ending?.pid === undefined || ending.exitCode !== null || ending.signalCode !== null) return
-    const ended = new Promise<void>((resolve) => ending.once('exit', () => resolve()))
-    ending.kill('SIGKILL')
-    await ended
+    await Promise.all([...alive].map(end))
   }
 
   return { ask, close }
+}
+
+function end(child: ChildProcess): Promise<void> {
+  return new Promise((resolve) => {
+    child.once('exit', () => resolve())
+    // One that never started has no exit.
+    child.once('error', () => resolve())
+    child.kill('SIGKILL')
+  })
 }
 
 const lostMessage = 'The query engine ended, most likely for want of memory. Ask for less at a time, or run the query again.'
