@@ -23,8 +23,21 @@ const tableFunctions = new Set(['range', 'generate_series', 'unnest', 'repeat', 
 
 /** Scalar functions that tell of the host or the engine, keep state, or only burn time. */
 const refusedFunctions = new Set([
-  ...['current_setting', 'getenv', 'getvariable', 'write_log', 'parse_duckdb_log_message', 'current_query', 'current_connection_id'],
-  ...['json_serialize_plan', 'json_deserialize_sql', 'nextval', 'currval', 'setseed', 'sleep_ms', 'pg_sleep', 'version'],
+  'current_setting',
+  'getenv',
+  'getvariable',
+  'write_log',
+  'parse_duckdb_log_message',
+  'current_query',
+  'current_connection_id',
+  'json_serialize_plan',
+  'json_deserialize_sql',
+  'nextval',
+  'currval',
+  'setseed',
+  'sleep_ms',
+  'pg_sleep',
+  'version',
 ])
 
 /** Longer SQL is not a question but a load on the parser. */
