@@ -1,0 +1,108 @@
+import { after, test } from 'node:test'
+import assert from 'node:assert/strict'
+import { mkdtemp, rm, truncate, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { makeDocx, makePdf, makeXlsx, makeZip } from '../../test/fixtures/make-documents.ts'
+import { maxDocumentBytes, readDocument } from './document-text.ts'
+
+const folder = await mkdtemp(path.join(tmpdir(), 'documents-'))
+after(() => rm(folder, { recursive: true }))
+
+async function read(name: string, content: string | Uint8Array) {
+  const file = path.join(folder, name)
+  await writeFile(file, content)
+  return readDocument(file)
+}
+
+test('Markdown is split by its headings and its front matter is metadata', async () => {
+  const front = '---\ntitle: Leave\nlevel: 3\npublic: true\ntags: [a, b]\nnested: {x: 1}\nnone:\n---\n'
+  const body = 'Before.\n\n# Leave #\n\n## Annual\n\n25 days.\n\n```sh\n# no heading\n```\n\n## Sick\n\nTell us.\n\nHours\n-----\n\n40.\n'
+  const { text, sections, metadata } = await read('leave.md', front + body)
+  assert.deepEqual(metadata, { title: 'Leave', level: 3, public: true, tags: 'a, b' })
+  assert.deepEqual(sections, [
+    { heading: '', text: 'Before.' },
+    { heading: 'Leave', text: '' },
+    { heading: 'Leave > Annual', text: '25 days.\n\n```sh\n# no heading\n```' },
+    { heading: 'Leave > Sick', text: 'Tell us.' },
+    { heading: 'Leave > Hours', text: '40.' },
+  ])
+  assert.equal(text, front + body)
+})
+
+test('front matter that is not YAML gives no metadata, and the document stays readable', async () => {
+  const { metadata, sections } = await read('bad.md', '---\na: [1\n---\n# Title\ntext')
+  assert.deepEqual({ metadata, sections }, { metadata: {}, sections: [{ heading: 'Title', text: 'text' }] })
+})
+
+test('of a page of HTML the visible text is read, with headings, lists and tables', async () => {
+  const page =
+    '<html><head><title>T</title><meta name="author" content="Ada"><style>x{}</style></head><body><nav>menu</nav><h1>One</h1>' +
+    '<p>Hello <b>world</b>.<br>Next &amp; last</p><ul><li>a</li><li>b</li></ul><script>bad()</script>' +
+    '<h2>Two</h2><table><tr><th>k</th><th>v</th></tr><tr><td>1</td><td>2</td></tr></table></body></html>'
+  const { sections, metadata } = await read('page.html', page)
+  assert.deepEqual(metadata, { title: 'T', author: 'Ada' })
+  assert.deepEqual(sections, [
+    { heading: 'One', text: 'Hello world.\nNext & last\n\n- a\n- b' },
+    { heading: 'One > Two', text: '| k | v |\n| 1 | 2 |' },
+  ])
+})
+
+test('a PDF is read page by page', async () => {
+  const { text, sections, metadata } = await read('two.pdf', makePdf(['Travel rules', 'Second page']))
+  assert.deepEqual(sections, [
+    { heading: 'Page 1', text: 'Travel rules' },
+    { heading: 'Page 2', text: 'Second page' },
+  ])
+  assert.equal(metadata['pages'], 2)
+  assert.match(text, /Travel rules[\s\S]*Second page/)
+})
+
+test('a Word document is read with its headings', async () => {
+  const { sections } = await read('plan.docx', makeDocx(['# Plan', 'We start &amp; finish.', '# End', 'Done.']))
+  assert.deepEqual(sections, [
+    { heading: 'Plan', text: 'We start & finish.' },
+    { heading: 'End', text: 'Done.' },
+  ])
+})
+
+test('a workbook is read sheet by sheet, a line for each row', async () => {
+  const { sections } = await read(
+    'prices.xlsx',
+    makeXlsx('Prices', [
+      ['item', 'price'],
+      ['tea', 3.5],
+    ]),
+  )
+  assert.deepEqual(sections, [{ heading: 'Prices', text: 'item | price\ntea | 3.5' }])
+})
+
+test('text of any encoding is read, and a file without a telling name by its content', async () => {
+  assert.equal((await read('latin.txt', Buffer.from('Zürich', 'latin1'))).text, 'Zürich')
+  assert.equal((await read('utf16.csv', Buffer.from('\ufeffa;b', 'utf16le'))).text, 'a;b')
+  assert.equal((await read('bom.json', '\ufeff{"a": 1}')).text, '{"a": 1}')
+  assert.equal((await read('report', makePdf(['Hidden PDF']))).sections[0]?.text, 'Hidden PDF')
+  assert.equal((await read('letter', makeDocx(['Hidden Word']))).text, 'Hidden Word')
+})
+
+test('a broken file is an error in words that do not tell where it lies', async () => {
+  const broken: [string, string | Buffer, RegExp][] = [
+    ['broken.pdf', '%PDF-1.4 garbage', /^The document can not be read as PDF: /],
+    ['cut.pdf', makePdf(['x']).subarray(0, 200), /^The document can not be read as PDF: /],
+    ['empty.pdf', '', /^The document can not be read as PDF: /],
+    ['broken.docx', 'PK\x03\x04 nothing', /^The document can not be read as Word: /],
+    ['broken.xlsx', 'not a workbook', /^The document can not be read as Excel: /],
+    ['image.dat', Buffer.from([1, 0, 2, 0]), /^The document can not be read as text: it is not text$/],
+  ]
+  for (const [name, content, message] of broken) {
+    await assert.rejects(read(name, content), (error: Error) => message.test(error.message) && !error.message.includes(folder))
+  }
+})
+
+test('a document that is too large, or unpacks to too much, is refused before it is parsed', async () => {
+  const large = path.join(folder, 'large.txt')
+  await writeFile(large, '')
+  await truncate(large, maxDocumentBytes + 1)
+  await assert.rejects(readDocument(large), /has 50000001 bytes, more than/)
+  await assert.rejects(read('bomb.docx', makeZip({ 'word/document.xml': '<x/>' }, 2_000_000_000)), /unpacks to more than 300 MB/)
+})

@@ -1,0 +1,56 @@
+import { parseHTML } from 'linkedom'
+import { toMetadata, type Document } from './document.ts'
+import { toSections } from './markdown.ts'
+
+/** As much of the DOM as is needed here; its types belong to browsers. */
+interface DomNode {
+  nodeType: number
+  tagName?: string
+  textContent: string | null
+  childNodes: Iterable<DomNode>
+}
+
+const unseen = new Set(['SCRIPT', 'STYLE', 'NOSCRIPT', 'TEMPLATE', 'NAV', 'SVG', 'IFRAME', 'HEAD', 'BUTTON', 'FORM'])
+const blocks = new Set(
+  'ADDRESS ARTICLE ASIDE BLOCKQUOTE BODY DD DETAILS DIV DL DT FIGCAPTION FIGURE FOOTER HEADER HTML MAIN OL P PRE SECTION SUMMARY TABLE UL HR'.split(
+    ' ',
+  ),
+)
+
+/** The text of a page, headings, lists and table rows kept as in Markdown; scripts, styles and navigation left out. */
+export function readHtml(html: string): Document {
+  // Without <html> and <body> linkedom puts a fragment beside the body instead of into it.
+  const whole = /<html[\s>]/i.test(html) ? html : `<!doctype html><html><head></head><body>${html}</body></html>`
+  const { document } = parseHTML(whole)
+  const text = tidy(toText(document.documentElement))
+  const named = (name: string) => document.querySelector(`meta[name="${name}"]`)?.getAttribute('content')?.trim() ?? ''
+  const title = document.querySelector('title')?.textContent?.trim() ?? ''
+  return { text, sections: toSections(text), metadata: toMetadata({ title, description: named('description'), author: named('author') }) }
+}
+
+function toText(node: DomNode): string {
+  if (node.nodeType === 3) return (node.textContent ?? '').replace(/\s+/g, ' ')
+  if (node.nodeType !== 1) return ''
+  const tag = (node.tagName ?? '').toUpperCase()
+  if (unseen.has(tag)) return ''
+  if (tag === 'BR') return '\n'
+  if (tag === 'PRE') return `\n\n\`\`\`\n${node.textContent ?? ''}\n\`\`\`\n\n`
+  const inside = [...node.childNodes].map(toText).join('')
+  if (/^H[1-6]$/.test(tag)) return `\n\n${'#'.repeat(Number(tag[1]))} ${oneLine(inside)}\n\n`
+  if (tag === 'LI') return `\n- ${inside.trim()}`
+  if (tag === 'TR') return `\n|${inside}`
+  if (tag === 'TD' || tag === 'TH') return ` ${oneLine(inside)} |`
+  return blocks.has(tag) ? `\n\n${inside}\n\n` : inside
+}
+
+function oneLine(text: string): string {
+  return text.replace(/\s+/g, ' ').trim()
+}
+
+function tidy(text: string): string {
+  return text
+    .replace(/[ \t]+\n/g, '\n')
+    .replace(/\n[ \t]+(?=\S)/g, '\n')
+    .replace(/\n{3,}/g, '\n\n')
+    .trim()
+}

@@ -1,0 +1,55 @@
+import { parse } from 'yaml'
+import { toMetadata, type Document, type Metadata, type Section } from './document.ts'
+
+/** Markdown with optional YAML front matter. Front matter that is not YAML gives no metadata; nothing here throws. */
+export function readMarkdown(text: string): Document {
+  const front = /^---[ \t]*\r?\n(?:([\s\S]*?)\r?\n)?(?:---|\.\.\.)[ \t]*(?:\r?\n|$)/.exec(text)
+  const metadata = front ? parseFrontMatter(front[1] ?? '') : {}
+  return { text, sections: toSections(text.slice(front?.[0].length ?? 0)), metadata }
+}
+
+function parseFrontMatter(text: string): Metadata {
+  try {
+    return toMetadata(parse(text, { maxAliasCount: 10 }))
+  } catch {
+    return {}
+  }
+}
+
+/** Splits at the headings, outside of fenced code; each section knows the headings that it stands under. */
+export function toSections(text: string): Section[] {
+  const sections: Section[] = []
+  const headings: string[] = []
+  let lines: string[] = []
+  let fence: string | undefined
+  const close = () => {
+    const body = lines.join('\n').trim()
+    const heading = headings.filter(Boolean).join(' > ')
+    if (body || heading) sections.push({ heading, text: body })
+    lines = []
+  }
+  for (const line of text.split(/\r?\n/)) {
+    const mark = /^ {0,3}(`{3,}|~{3,})/.exec(line)?.[1]
+    if (mark && (fence === undefined || mark.startsWith(fence))) fence = fence === undefined ? mark : undefined
+    const title = fence === undefined ? headingOf(line, lines.at(-1)) : undefined
+    if (!title) {
+      lines.push(line)
+      continue
+    }
+    if (title.underlined) lines.pop()
+    close()
+    headings.splice(title.level - 1, Infinity)
+    headings[title.level - 1] = title.text
+  }
+  close()
+  return sections
+}
+
+/** `## Title`, or a line that the next one underlines with `===` or `---`. */
+function headingOf(line: string, before: string | undefined): { level: number; text: string; underlined: boolean } | undefined {
+  const marked = /^ {0,3}(#{1,6})[ \t]+(.+?)(?:[ \t]+#+)?[ \t]*$/.exec(line)
+  if (marked) return { level: marked[1]?.length ?? 1, text: marked[2] ?? '', underlined: false }
+  const under = /^(=+|-{2,})[ \t]*$/.exec(line)?.[1]
+  if (!under || !before?.trim() || /^\s*([-*+>|]|\d+[.)])/.test(before)) return undefined
+  return { level: under.startsWith('=') ? 1 : 2, text: before.trim(), underlined: true }
+}
