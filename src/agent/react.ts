@@ -2,7 +2,8 @@ import type { AgentEvent, EndReason, TextLabel } from './events.ts'
 import { repair } from './history.ts'
 import type { AssistantMessage, Message } from './messages.ts'
 import type { Model, ModelReply, ToolOffer } from './model.ts'
-import { callsWithoutResult, runCalls, type CallOptions } from './tool-calls.ts'
+import type { Tool } from './tool.ts'
+import { callsWithoutResult, runCalls, scopeOf, type CallOptions } from './tool-calls.ts'
 
 /** What the loop needs to run: an agent, where it stands, and the world as arguments. */
 export interface ReactOptions extends CallOptions {
@@ -28,7 +29,7 @@ export async function* react(options: ReactOptions): AsyncGenerator<AgentEvent, 
     yield* resumeTurn(options)
     for (let turn = options.iterations ?? 0; turn < options.maxIterations; turn++) {
       const last = turn === options.maxIterations - 1
-      const offers = last ? [] : options.tools.map(toOffer)
+      const offers = last ? [] : options.tools.map((tool) => toOffer(tool, options))
       const reply = yield* askModel(options, offers, answer)
       if (reply.message.toolCalls.length === 0) {
         if (answer.needsRepeat) yield answer.repeat()
@@ -112,8 +113,10 @@ function toMessage(reply: ModelReply, mayCall: boolean, newId: () => string): As
   }
 }
 
-function toOffer({ name, description, schema }: ToolOffer): ToolOffer {
-  return { name, description, schema }
+function toOffer(tool: Tool, { tools, filters }: ReactOptions): ToolOffer {
+  const { name, description, schema } = tool
+  const isScoped = filters.length > 0 && tool.describe !== undefined
+  return { name, description: isScoped ? tool.describe!(scopeOf(tool, tools, filters)) : description, schema }
 }
 
 /**

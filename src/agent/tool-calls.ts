@@ -1,7 +1,7 @@
 import type { AgentEvent, Step, StepStart } from './events.ts'
 import { outcomeUnknown } from './history.ts'
 import type { JsonObject, JsonValue, Message, ToolCall } from './messages.ts'
-import { runTool, type DataFilter, type Tool, type ToolOutcome } from './tool.ts'
+import { runTool, type DataFilter, type DataScope, type Tool, type ToolOutcome } from './tool.ts'
 
 export interface CallOptions {
   tools: readonly Tool[]
@@ -106,20 +106,18 @@ function parseArguments(text: string): JsonObject | undefined {
 
 async function execute(one: Prepared, step: StepStart, options: CallOptions): Promise<Ended> {
   if (!one.tool || one.fault) return ended(one, step, refused(one.fault ?? ''))
-  const { headers, filters, signal, now } = options
-  const context = {
-    callId: one.call.id,
-    headers,
-    filters: filters.filter((filter) => filter.tool === one.call.name),
-    isWithheld: withheldFrom(one.tool, options.tools, filters),
-  }
+  const { headers, signal, now } = options
+  const context = { callId: one.call.id, headers, ...scopeOf(one.tool, options.tools, options.filters) }
   return ended(one, step, await runTool(one.tool, one.input, { context, signal, now }))
 }
 
-/** The files behind a hinted tool can be read through that tool alone. */
-export function withheldFrom(tool: Tool, tools: readonly Tool[], filters: readonly DataFilter[]): (path: string) => boolean {
+/** What a tool may see: its own filters bind it, and the files behind another hinted tool can be read through that tool alone. */
+export function scopeOf(tool: Tool, tools: readonly Tool[], filters: readonly DataFilter[]): DataScope {
   const hinted = tools.filter((one) => one.name !== tool.name && filters.some((filter) => filter.tool === one.name))
-  return (path) => hinted.some((one) => one.readsFile?.(path) ?? false)
+  return {
+    filters: filters.filter((filter) => filter.tool === tool.name),
+    isWithheld: (path) => hinted.some((one) => one.readsFile?.(path) ?? false),
+  }
 }
 
 function ended(prepared: Prepared, step: StepStart, { isError, output, text, log, durationMs }: ToolOutcome): Ended {

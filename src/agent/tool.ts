@@ -17,6 +17,8 @@ export interface Tool {
   readsFile?(path: string): boolean
   /** What is wrong with the input, naming the parameter; undefined when it fits. */
   check(input: unknown): string | undefined
+  /** The description for a run with data filters, where the usual one would tell of data that they hide. */
+  describe?(scope: DataScope): string
   /** Runs it. A throw is a failure that the model is told about: its message is written for the model. */
   execute(input: JsonObject, context: ToolContext): Promise<JsonValue>
 }
@@ -35,6 +37,9 @@ export interface ToolContext {
   /** Appends a line to the step's human-readable log. */
   log(text: string): void
 }
+
+/** What a run may see of the data behind a tool. */
+export type DataScope = Pick<ToolContext, 'filters' | 'isWithheld'>
 
 export interface DataFilter {
   tool: string
@@ -65,8 +70,15 @@ export async function runTool(tool: Tool, input: JsonObject, options: RunToolOpt
   const lines: string[] = []
   const ended = (isError: boolean, output: JsonValue, last: string): ToolOutcome => {
     lines.push(last)
-    const text = cut(typeof output === 'string' ? output : JSON.stringify(output), tool.maxOutputCharacters)
-    return { isError, output, text, log: lines.join('\n'), durationMs: options.now() - startedAt }
+    const whole = typeof output === 'string' ? output : JSON.stringify(output)
+    const text = cut(whole, tool.maxOutputCharacters)
+    return {
+      isError,
+      output: whole.length > maxOutputKept ? text : output,
+      text,
+      log: lines.join('\n'),
+      durationMs: options.now() - startedAt,
+    }
   }
   const timeout = AbortSignal.timeout(tool.timeoutMs)
   const signal = AbortSignal.any([options.signal, timeout])
@@ -81,6 +93,9 @@ export async function runTool(tool: Tool, input: JsonObject, options: RunToolOpt
     return ended(true, { error: why }, why)
   }
 }
+
+/** Characters of JSON that are kept for the caller; of more, only what the model was told. */
+const maxOutputKept = 262_144
 
 function timedOut(tool: Tool): string {
   return `${tool.name} did not finish within ${tool.timeoutMs / 1000} s.`

@@ -42,6 +42,13 @@ export async function execute(run: LiveRun, turn: Turn, deps: Execution): Promis
   return finish(run, progress, error, deps)
 }
 
+/** Ends a run whose process died and that nobody came back for; what it had done stays, and a repeat goes on from there. */
+export async function endAsLost(run: LiveRun, turn: Turn, deps: Execution): Promise<RunKey | undefined> {
+  const progress = emptyProgress(turn)
+  await load(run, progress, deps.store)
+  return finish(run, progress, toErrorBody(new ServiceError('process_lost', 'The process that ran this request is gone.')), deps)
+}
+
 /** The session's window, and what an earlier process left of this run. */
 async function load(run: LiveRun, progress: Progress, store: RunStore): Promise<void> {
   const { turn } = progress

@@ -37,6 +37,7 @@ function toEndedRun(run: LiveRun, progress: Progress, end: EndEvent, deps: Execu
     status: statusOfEnd(end.reason),
     finishReason: end.reason,
     continuable: end.reason === 'error' || (end.reason === 'cancelled' && run.stopCause === 'left'),
+    request: run.request,
     model: modelOf(run, progress),
     ...totalsOf(usage.models),
     startedAt: run.startedAt ?? endedAt,

@@ -1,6 +1,6 @@
 import { ServiceError } from '../errors.ts'
 import type { LiveRun } from './live-run.ts'
-import type { RunKey } from './run.ts'
+import type { EndEvent, RunKey } from './run.ts'
 import type { NewMessage, RunStore, Turn } from './run-store.ts'
 
 /** Another process may free a session: a waiting run looks for itself now and then. */
@@ -15,44 +15,65 @@ export interface Line {
 }
 
 export function createLine(store: Pick<RunStore, 'takeTurn' | 'leaveLine'>, now: () => number): Line {
-  const waiting = new Map<string, () => void>()
+  const waiting = new Map<string, Bell>()
 
   function wake(key: RunKey | undefined): void {
-    if (key) waiting.get(textOf(key))?.()
+    if (key) waiting.get(textOf(key))?.ring()
   }
 
   async function wait(run: LiveRun, messages: () => readonly NewMessage[], waitMs: number): Promise<Turn> {
     const until = now() + waitMs
+    const bell = new Bell()
+    waiting.set(textOf(run.key), bell)
+    run.signal.addEventListener('abort', bell.ring)
     try {
       for (;;) {
         const turn = await store.takeTurn(run.key, messages(), now())
         if (turn) return turn
         if (run.signal.aborted) throw new ServiceError('cancelled', 'The run was cancelled before its turn came.')
         if (now() >= until) throw busy(run)
-        await woken(run, Math.min(lookEveryMs, until - now()))
+        await bell.wait(Math.min(lookEveryMs, until - now()))
       }
     } catch (error) {
-      wake(await store.leaveLine(run.key))
+      await leave(run)
       throw error
     } finally {
       waiting.delete(textOf(run.key))
+      run.signal.removeEventListener('abort', bell.ring)
     }
   }
 
-  function woken(run: LiveRun, waitMs: number): Promise<void> {
-    return new Promise((resolve) => {
-      const timer = setTimeout(done, waitMs)
-      function done() {
-        clearTimeout(timer)
-        run.signal.removeEventListener('abort', done)
-        resolve()
-      }
-      run.signal.addEventListener('abort', done)
-      waiting.set(textOf(run.key), done)
-    })
+  /** What somebody cancelled is kept as a run; who gave up waiting may come again as if for the first time. */
+  async function leave(run: LiveRun): Promise<void> {
+    const end: EndEvent = { type: 'end', reason: 'cancelled', usage: [], thoughts: [] }
+    const isCancelled = run.stopCause === 'cancelled'
+    wake(await store.leaveLine(run.key, now(), isCancelled ? { input: run.input, events: [end] } : undefined))
   }
 
   return { wait, wake }
+}
+
+/** A wait that can be ended early; a ring before the wait counts. */
+class Bell {
+  private rung = false
+  private resolve: (() => void) | undefined
+
+  readonly ring = (): void => {
+    this.rung = true
+    this.resolve?.()
+  }
+
+  async wait(ms: number): Promise<void> {
+    let timer: NodeJS.Timeout | undefined
+    if (!this.rung) {
+      await new Promise<void>((resolve) => {
+        this.resolve = resolve
+        timer = setTimeout(resolve, ms)
+      })
+    }
+    clearTimeout(timer)
+    this.rung = false
+  }
 }
 
 function busy(run: LiveRun): ServiceError {

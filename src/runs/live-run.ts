@@ -1,6 +1,6 @@
 import type { Agent } from '../configuration/agent.ts'
 import { EventLog } from './event-log.ts'
-import type { ChatRequest, Operation, RunKey } from './run.ts'
+import type { ChatRequest, LoggedEvent, Operation, RunKey } from './run.ts'
 import type { Turn } from './run-store.ts'
 
 /** Why a run was stopped. `left`: its client went away and did not come back. */
@@ -15,11 +15,9 @@ export interface LiveRunOptions {
   agent: Agent
   onDisconnect: 'cancel' | 'continue'
   fence: number
-  graceMs: number
-  createdAt: number
 }
 
-/** A run that this process has: in line, running, or ended a moment ago. */
+/** A run that this process has: in line, or running. */
 export class LiveRun {
   readonly key: RunKey
   readonly sessionId: string
@@ -27,20 +25,20 @@ export class LiveRun {
   readonly bodyHash: string
   readonly request: ChatRequest
   readonly agent: Agent
+  readonly onDisconnect: 'cancel' | 'continue'
   readonly fence: number
-  readonly createdAt: number
   log = new EventLog()
-  /** Resolves when it has the session, rejects when it never got it. */
-  started: Promise<Turn> = new Promise(() => {})
-  /** Resolves when its end is stored. */
-  ended: Promise<void> = new Promise(() => {})
+  /** Resolves when it has its session, rejects when it never got it. */
+  started: Promise<Turn> = never
+  /** Resolves when its `end` is in the log. */
+  ended: Promise<void> = never
+  /** Epoch milliseconds; set when it has its session. */
   startedAt: number | undefined
   stopCause: StopCause | undefined
-  private onDisconnect: 'cancel' | 'continue'
-  private readonly graceMs: number
   private readonly controller = new AbortController()
   private readers = 0
   private grace: NodeJS.Timeout | undefined
+  private onReader: (() => void) | undefined
 
   constructor(options: LiveRunOptions) {
     this.key = options.key
@@ -49,10 +47,8 @@ export class LiveRun {
     this.bodyHash = options.bodyHash
     this.request = options.request
     this.agent = options.agent
-    this.fence = options.fence
-    this.createdAt = options.createdAt
     this.onDisconnect = options.onDisconnect
-    this.graceMs = options.graceMs
+    this.fence = options.fence
   }
 
   /** The text of the human message. */
@@ -65,9 +61,8 @@ export class LiveRun {
     return this.controller.signal
   }
 
-  /** The run goes on where another process left it. */
-  restore(events: EventLog['events']): void {
-    this.log = new EventLog({ events, restoredAt: events.length })
+  private get graceMs(): number {
+    return this.agent.config.limits.reconnect_grace * 1000
   }
 
   stop(cause: StopCause): void {
@@ -76,23 +71,43 @@ export class LiveRun {
     this.controller.abort()
   }
 
-  /** Somebody waits for the run; the returned function says that they left, once. */
+  /** The run goes on where another process, or an earlier attempt, left it. */
+  restore(events: LoggedEvent[]): void {
+    this.log = new EventLog({ events, restoredAt: events.length })
+  }
+
+  /** Somebody waits for the run; the returned function says that they left. */
   attach(): () => void {
     this.readers++
     clearTimeout(this.grace)
-    let attached = true
+    this.onReader?.()
+    let isAttached = true
     return () => {
-      if (!attached) return
-      attached = false
+      if (!isAttached) return
+      isAttached = false
       this.readers--
-      this.expectReader()
+      if (this.readers === 0 && this.onDisconnect === 'cancel' && !this.log.ended) this.expectReader()
     }
   }
 
-  /** Nobody reads: a run that needs a reader is stopped when none comes within the grace. */
-  expectReader(): void {
-    if (this.readers > 0 || this.onDisconnect === 'continue' || this.log.ended) return
+  /** Whether somebody waits for the run, or comes within the grace. */
+  async findsReader(): Promise<boolean> {
+    if (this.readers > 0) return true
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, this.graceMs)
+      this.onReader = () => {
+        clearTimeout(timer)
+        resolve()
+      }
+    })
+    this.onReader = undefined
+    return this.readers > 0
+  }
+
+  private expectReader(): void {
     this.grace = setTimeout(() => this.stop('left'), this.graceMs)
     this.grace.unref()
   }
 }
+
+const never: Promise<never> = new Promise(() => {})

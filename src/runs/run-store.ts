@@ -14,8 +14,11 @@ export interface RunStore {
   begin(run: NewRun): Promise<Begun>
   /** Takes the session for a pending run when it is its turn, and stores its human message; undefined when it is not. */
   takeTurn(key: RunKey, messages: readonly NewMessage[], now: number): Promise<Turn | undefined>
-  /** Removes a pending run as if it had never come; answers with the run whose turn it is now, if that changed. */
-  leaveLine(key: RunKey): Promise<RunKey | undefined>
+  /**
+   * Takes a pending run out of its line: as cancelled with this log, else as if it had never come. Answers with the run whose turn it
+   * is now, if that changed.
+   */
+  leaveLine(key: RunKey, now: number, cancelled?: CompactLog): Promise<RunKey | undefined>
   /** What is needed to show a session to the model, from message `from` on. */
   history(tenant: string, session: string, from: number): Promise<HistoryMessage[]>
   /** Keeps a step of a running run. Throws `FenceLost` when it belongs to another process by now. */
@@ -25,11 +28,7 @@ export interface RunStore {
   finish(key: RunKey, fence: number, ended: EndedRun): Promise<RunKey | undefined>
   find(key: RunKey): Promise<StoredRun | undefined>
   /** Takes over a run that was left or that ended so that it may go on; undefined when it changed meanwhile. */
-  takeOver(
-    key: RunKey,
-    from: { fence: number; status: RunStatus },
-    by: { holder: string; place: number; now: number },
-  ): Promise<TakenOver | undefined>
+  takeOver(key: RunKey, from: { fence: number; status: RunStatus }, by: TakeOver): Promise<TakenOver | undefined>
   /** Unended runs whose process is gone. */
   orphans(holder: string, now: number): Promise<StoredRun[]>
   /** Says that this process is alive until then. */
@@ -97,6 +96,14 @@ export interface Turn {
 
 export type Begun = { kind: 'running'; turn: Turn; fence: number } | { kind: 'waiting'; fence: number } | { kind: 'known'; run: StoredRun }
 
+export interface TakeOver {
+  holder: string
+  place: number
+  now: number
+  /** Of the request; stored if the run had not come that far. */
+  messages: readonly NewMessage[]
+}
+
 export type TakenOver = { kind: 'running'; turn: Turn; fence: number } | { kind: 'waiting'; fence: number }
 
 export interface HistoryMessage {
@@ -126,6 +133,8 @@ export interface EndedRun {
   status: EndedStatus
   finishReason: string
   continuable: boolean
+  /** Kept when the run may go on. */
+  request: ChatRequest
   model: string
   promptTokens: number
   completionTokens: number

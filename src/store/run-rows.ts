@@ -1,0 +1,84 @@
+import type { EndedRun, StoredRun } from '../runs/run-store.ts'
+import type { EndedStatus, Operation, RunKey, RunStatus } from '../runs/run.ts'
+import type { RunRow } from './tables.ts'
+
+/** Between rows and what the runs know. */
+
+const hourMs = 3_600_000
+
+export function hourOf(ms: number): number {
+  return Math.floor(ms / hourMs) * hourMs
+}
+
+export function json(value: unknown): string | null {
+  return value === undefined ? null : JSON.stringify(value)
+}
+
+export function parseJson<T>(text: string | null): T | undefined {
+  return text === null ? undefined : (JSON.parse(text) as T)
+}
+
+export function keyColumns({ tenant, owner, requestId }: RunKey) {
+  return { tenant, owner, request_id: requestId }
+}
+
+export function toStoredRun(row: RunRow): StoredRun {
+  return {
+    tenant: row.tenant,
+    owner: row.owner,
+    requestId: row.request_id,
+    session: row.session ?? undefined,
+    sessionId: row.session_id,
+    operation: row.operation as Operation,
+    bodyHash: row.body_hash,
+    request: parseJson(row.request),
+    status: row.status as RunStatus,
+    onDisconnect: row.on_disconnect as 'cancel' | 'continue',
+    holder: row.holder,
+    fence: row.fence,
+    messageIndex: row.message_index ?? undefined,
+    createdAt: row.created_at,
+    startedAt: row.started_at ?? undefined,
+    endedAt: row.ended_at ?? undefined,
+    continuable: row.continuable === 1,
+    error: parseJson(row.error),
+    log: parseJson(row.log),
+  }
+}
+
+export function toEndedRow(key: RunKey, fence: number, ended: EndedRun) {
+  return {
+    ...key,
+    fence,
+    status: ended.status,
+    finish_reason: ended.finishReason,
+    continuable: ended.continuable ? 1 : 0,
+    // What came with the request is kept only as long as it may be needed to go on.
+    request: ended.continuable ? JSON.stringify(ended.request) : null,
+    model: ended.model,
+    prompt_tokens: ended.promptTokens,
+    completion_tokens: ended.completionTokens,
+    total_tokens: ended.promptTokens + ended.completionTokens,
+    latency_ms: ended.endedAt - ended.startedAt,
+    ended_at: ended.endedAt,
+    error: json(ended.error),
+    log: json(ended.log),
+  }
+}
+
+/** What one ended run adds to its hour. */
+export function toMetrics(tenant: string, ended: Pick<EndedRun, 'status' | 'promptTokens' | 'completionTokens' | 'startedAt' | 'endedAt'>) {
+  const one = (status: EndedStatus) => (ended.status === status ? 1 : 0)
+  return {
+    tenant,
+    hour: hourOf(ended.endedAt),
+    success: one('success'),
+    error: one('error'),
+    cancelled: one('cancelled'),
+    timeout: one('timeout'),
+    prompt_tokens: ended.promptTokens,
+    completion_tokens: ended.completionTokens,
+    total_tokens: ended.promptTokens + ended.completionTokens,
+    latency_ms: ended.endedAt - ended.startedAt,
+  }
+}

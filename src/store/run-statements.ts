@@ -1,0 +1,264 @@
+import { sql, type Kysely } from 'kysely'
+import { statement } from './statement.ts'
+import type { MetricsRow, RunRow, SessionRow, Tables } from './tables.ts'
+
+interface Key {
+  tenant: string
+  owner: string
+  requestId: string
+}
+
+type SessionState = Pick<SessionRow, 'key' | 'active_run' | 'message_count' | 'window_start'>
+
+interface Claim extends Key {
+  sessionId: string
+  sessionKey: string
+  shortName: string
+  /** Messages that a session without any would get; one that has some gets the last alone. */
+  messages: number
+  now: number
+}
+
+type NewRunRow = Pick<
+  RunRow,
+  | 'session'
+  | 'session_id'
+  | 'operation'
+  | 'body_hash'
+  | 'request'
+  | 'status'
+  | 'on_disconnect'
+  | 'holder'
+  | 'place'
+  | 'message_index'
+  | 'agent'
+> &
+  Key & { now: number }
+
+type EndedRunRow = Pick<
+  RunRow,
+  | 'status'
+  | 'finish_reason'
+  | 'continuable'
+  | 'request'
+  | 'model'
+  | 'prompt_tokens'
+  | 'completion_tokens'
+  | 'total_tokens'
+  | 'latency_ms'
+  | 'ended_at'
+  | 'error'
+  | 'log'
+> &
+  Key & { fence: number }
+
+interface EndedSession {
+  tenant: string
+  session: string
+  requestId: string
+  messageCount: number
+  windowStart: number
+  checkpointId: string
+  now: number
+}
+
+type NewMessageRow = Tables['messages']
+type NewMetrics = Omit<MetricsRow, 'success' | 'error' | 'cancelled' | 'timeout' | 'min_latency_ms' | 'max_latency_ms'> & {
+  success: number
+  error: number
+  cancelled: number
+  timeout: number
+}
+
+/** The statements of a chat, compiled once: this is the hot path. */
+export function runStatements(database: Kysely<Tables>) {
+  return {
+    /** Makes the session, or takes it when no run has it; answers with who has it now. */
+    claimSession: statement<Claim, SessionState>(database, (db, param) =>
+      db
+        .insertInto('sessions')
+        .values({
+          tenant: param('tenant'),
+          owner: param('owner'),
+          session_id: param('sessionId'),
+          key: param('sessionKey'),
+          short_name: param('shortName'),
+          checkpoint_id: param('sessionKey'),
+          active_run: param('requestId'),
+          message_count: param('messages'),
+          window_start: 0,
+          created_at: param('now'),
+          updated_at: param('now'),
+        })
+        .onConflict((conflict) =>
+          conflict.columns(['tenant', 'owner', 'session_id']).doUpdateSet({
+            active_run: sql`coalesce(sessions.active_run, excluded.active_run)`,
+            message_count: sql`case when sessions.active_run is not null then sessions.message_count
+              when sessions.message_count = 0 then excluded.message_count else sessions.message_count + 1 end`,
+            short_name: sql`case when sessions.active_run is null and sessions.message_count = 0 then excluded.short_name
+              else sessions.short_name end`,
+            updated_at: sql`case when sessions.active_run is null then excluded.updated_at else sessions.updated_at end`,
+          }),
+        )
+        .returning(['key', 'active_run', 'message_count', 'window_start']),
+    ),
+
+    insertRun: statement<NewRunRow, { request_id: string }>(database, (db, param) =>
+      db
+        .insertInto('runs')
+        .values({
+          tenant: param('tenant'),
+          owner: param('owner'),
+          request_id: param('requestId'),
+          session: param('session'),
+          session_id: param('session_id'),
+          operation: param('operation'),
+          body_hash: param('body_hash'),
+          request: param('request'),
+          status: param('status'),
+          on_disconnect: param('on_disconnect'),
+          holder: param('holder'),
+          fence: 1,
+          place: param('place'),
+          message_index: param('message_index'),
+          agent: param('agent'),
+          model: '',
+          created_at: param('now'),
+          started_at: param('now'),
+          continuable: 0,
+          prompt_tokens: 0,
+          completion_tokens: 0,
+          total_tokens: 0,
+          latency_ms: 0,
+        })
+        .onConflict((conflict) => conflict.columns(['tenant', 'owner', 'request_id']).doNothing())
+        .returning('request_id'),
+    ),
+
+    insertMessage: statement<NewMessageRow, never>(database, (db, param) =>
+      db.insertInto('messages').values({
+        tenant: param('tenant'),
+        session: param('session'),
+        idx: param('idx'),
+        role: param('role'),
+        content: param('content'),
+        created_at: param('created_at'),
+        data: param('data'),
+      }),
+    ),
+
+    history: statement<{ tenant: string; session: string; from: number }, Pick<NewMessageRow, 'idx' | 'role' | 'content' | 'data'>>(
+      database,
+      (db, param) =>
+        db
+          .selectFrom('messages')
+          .select(['idx', 'role', 'content', 'data'])
+          .where('tenant', '=', param('tenant'))
+          .where('session', '=', param('session'))
+          .where('idx', '>=', param('from'))
+          .orderBy('idx'),
+    ),
+
+    findRun: statement<Key, RunRow>(database, (db, param) =>
+      db
+        .selectFrom('runs')
+        .selectAll()
+        .where('tenant', '=', param('tenant'))
+        .where('owner', '=', param('owner'))
+        .where('request_id', '=', param('requestId')),
+    ),
+
+    insertStep: statement<Key & { n: number; data: string }, never>(database, (db, param) =>
+      db.insertInto('run_steps').values({
+        tenant: param('tenant'),
+        owner: param('owner'),
+        request_id: param('requestId'),
+        n: param('n'),
+        data: param('data'),
+      }),
+    ),
+
+    /** Changes nothing when the run belongs to another process by now. */
+    endRun: statement<EndedRunRow, { request_id: string }>(database, (db, param) =>
+      db
+        .updateTable('runs')
+        .set({
+          status: param('status'),
+          finish_reason: param('finish_reason'),
+          continuable: param('continuable'),
+          request: param('request'),
+          model: param('model'),
+          prompt_tokens: param('prompt_tokens'),
+          completion_tokens: param('completion_tokens'),
+          total_tokens: param('total_tokens'),
+          latency_ms: param('latency_ms'),
+          ended_at: param('ended_at'),
+          error: param('error'),
+          log: param('log'),
+        })
+        .where('tenant', '=', param('tenant'))
+        .where('owner', '=', param('owner'))
+        .where('request_id', '=', param('requestId'))
+        .where('fence', '=', param('fence'))
+        .where('status', '=', 'running')
+        .returning('request_id'),
+    ),
+
+    /** Hands the session to the first run in its line, if there is one. No row: the session is gone. */
+    endSessionTurn: statement<EndedSession, { active_run: string | null; owner: string }>(database, (db, param) =>
+      db
+        .updateTable('sessions')
+        .set({
+          message_count: param('messageCount'),
+          window_start: param('windowStart'),
+          checkpoint_id: param('checkpointId'),
+          updated_at: param('now'),
+          active_run: firstInLine(param('session')),
+        })
+        .where('tenant', '=', param('tenant'))
+        .where('key', '=', param('session'))
+        .where('active_run', '=', param('requestId'))
+        .returning(['active_run', 'owner']),
+    ),
+
+    addMetrics: statement<NewMetrics, never>(database, (db, param) =>
+      db
+        .insertInto('metrics')
+        .values({
+          tenant: param('tenant'),
+          hour: param('hour'),
+          success: param('success'),
+          error: param('error'),
+          cancelled: param('cancelled'),
+          timeout: param('timeout'),
+          prompt_tokens: param('prompt_tokens'),
+          completion_tokens: param('completion_tokens'),
+          total_tokens: param('total_tokens'),
+          latency_ms: param('latency_ms'),
+          min_latency_ms: param('latency_ms'),
+          max_latency_ms: param('latency_ms'),
+        })
+        .onConflict((conflict) =>
+          conflict.columns(['tenant', 'hour']).doUpdateSet({
+            success: sql`metrics.success + excluded.success`,
+            error: sql`metrics.error + excluded.error`,
+            cancelled: sql`metrics.cancelled + excluded.cancelled`,
+            timeout: sql`metrics.timeout + excluded.timeout`,
+            prompt_tokens: sql`metrics.prompt_tokens + excluded.prompt_tokens`,
+            completion_tokens: sql`metrics.completion_tokens + excluded.completion_tokens`,
+            total_tokens: sql`metrics.total_tokens + excluded.total_tokens`,
+            latency_ms: sql`metrics.latency_ms + excluded.latency_ms`,
+            min_latency_ms: sql`case when excluded.latency_ms < metrics.min_latency_ms then excluded.latency_ms else metrics.min_latency_ms end`,
+            max_latency_ms: sql`case when excluded.latency_ms > metrics.max_latency_ms then excluded.latency_ms else metrics.max_latency_ms end`,
+          }),
+        ),
+    ),
+  }
+}
+
+export type RunStatements = ReturnType<typeof runStatements>
+
+/** The run whose turn is next in a session. */
+export function firstInLine(session: string) {
+  return sql<string | null>`(select request_id from runs where session = ${session} and status = 'pending' order by place limit 1)`
+}
