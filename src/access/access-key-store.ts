@@ -1,0 +1,27 @@
+/** One of the service's own keys, as it is listed. Times in epoch milliseconds. */
+export interface AccessKeyRecord {
+  jti: string
+  tenant: string
+  sub: string
+  roles: readonly string[]
+  createdAt: number
+  expiresAt: number
+  revokedAt?: number
+}
+
+export interface RevokedKey {
+  jti: string
+  /** Epoch milliseconds. */
+  revokedAt: number
+}
+
+/** Port: the register of own keys. It lists and revokes; a well-signed key that is not in it is valid. Adapters live in store/. */
+export interface AccessKeyStore {
+  insert(record: AccessKeyRecord): Promise<void>
+  /** Newest first; of all tenants where none is given. */
+  list(tenant?: string): Promise<AccessKeyRecord[]>
+  /** False where there is no such key or it was revoked before. */
+  revoke(jti: string, at: number): Promise<boolean>
+  /** Keys revoked at that time (epoch milliseconds) or later. */
+  revokedSince(ms: number): Promise<RevokedKey[]>
+}

@@ -1,0 +1,24 @@
+import type { AccessKeyRecord, AccessKeyStore } from './access-key-store.ts'
+
+/** The fake beside its port: keeps the register in memory. */
+export function createMemoryKeyStore(): AccessKeyStore {
+  const records = new Map<string, AccessKeyRecord>()
+  return {
+    async insert(record) {
+      records.set(record.jti, { ...record })
+    },
+    async list(tenant) {
+      const wanted = [...records.values()].filter((record) => tenant === undefined || record.tenant === tenant)
+      return wanted.sort((a, b) => b.createdAt - a.createdAt || (a.jti < b.jti ? 1 : -1))
+    },
+    async revoke(jti, at) {
+      const record = records.get(jti)
+      if (!record || record.revokedAt !== undefined) return false
+      record.revokedAt = at
+      return true
+    },
+    async revokedSince(ms) {
+      return [...records.values()].flatMap(({ jti, revokedAt }) => (revokedAt !== undefined && revokedAt >= ms ? [{ jti, revokedAt }] : []))
+    },
+  }
+}

@@ -1,0 +1,56 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { checkCustomRoles, permissions, permissionsOf } from './permissions.ts'
+
+const home = { tenant: 'default', adminTenant: 'default' }
+const sorted = (roles: string[], custom = {}, scope = home) => [...permissionsOf(roles, custom, scope)].sort()
+
+test('a viewer reads everything but observability and configuration', () => {
+  const expected = permissions.filter((name) => name.endsWith('.read') && !/^(observability|config)\./.test(name))
+  assert.deepEqual(sorted(['viewer']), [...expected].sort())
+})
+
+test('a user chats, runs tools, shares artifacts and writes everything but configuration, and decides no approvals', () => {
+  const added = sorted(['user']).filter((name) => !sorted(['viewer']).includes(name))
+  const expected = ['artifacts.share', 'chat', 'memories.write', 'runs.write', 'sessions.write', 'sub_agents.write', 'tools.execute']
+  assert.deepEqual(added, expected)
+  assert.ok(sorted(['viewer']).every((name) => sorted(['user']).includes(name)))
+})
+
+test('an operator reads observability and configuration beside what a viewer reads', () => {
+  assert.deepEqual(sorted(['operator']), [...sorted(['viewer']), 'config.read', 'observability.read'].sort())
+})
+
+test('an admin may do everything in the tenant of the administrators', () => {
+  assert.deepEqual(sorted(['admin']), [...permissions].sort())
+})
+
+test('configuration is granted in the tenant of the administrators only, whatever the role', () => {
+  const away = { tenant: 'acme', adminTenant: 'default' }
+  const custom = { setup: ['config.read', 'config.write', 'chat'] }
+  assert.deepEqual(sorted(['setup'], custom, away), ['chat'])
+  assert.ok(!sorted(['admin', 'operator'], {}, away).some((name) => name.startsWith('config.')))
+})
+
+test('several roles add up, and a custom role grants what the configuration says', () => {
+  assert.deepEqual(sorted(['auditor', 'talker'], { auditor: ['runs.read'], talker: ['chat', 'runs.read'] }), ['chat', 'runs.read'])
+})
+
+test('an unknown role grants nothing, also one that every object has as a property', () => {
+  assert.deepEqual(sorted(['root', 'constructor', '__proto__', 'toString']), [])
+})
+
+test('a custom role can neither change a built-in one nor grant what is no permission', () => {
+  assert.deepEqual(sorted(['viewer'], { viewer: ['chat'] }), sorted(['viewer']))
+  assert.deepEqual(sorted(['x'], { x: ['everything', 'chat'] }), ['chat'])
+})
+
+test('faults of custom roles are told with their place', () => {
+  const faults = checkCustomRoles({ auditor: ['runs.read', 'run.read'], admin: ['chat'], default: [] })
+  assert.deepEqual(
+    faults.map((fault) => fault.at),
+    [['auditor', 1], ['admin'], ['default']],
+  )
+  assert.match(faults[0]?.message ?? '', /"run\.read" is not a permission; known are chat, sessions\.read/)
+  assert.deepEqual(checkCustomRoles({ auditor: ['runs.read'] }), [])
+})

@@ -1,0 +1,90 @@
+/** What a key may do. The list is closed: a route declares one of these, a role grants some of them. */
+export const permissions = [
+  'chat',
+  'sessions.read',
+  'sessions.write',
+  'runs.read',
+  'runs.write',
+  'runs.approve',
+  'tools.read',
+  'tools.execute',
+  'sub_agents.read',
+  'sub_agents.write',
+  'artifacts.read',
+  'artifacts.share',
+  'memories.read',
+  'memories.write',
+  'metadata.read',
+  'observability.read',
+  'config.read',
+  'config.write',
+] as const
+
+export type Permission = (typeof permissions)[number]
+
+const viewer = [
+  'sessions.read',
+  'runs.read',
+  'tools.read',
+  'sub_agents.read',
+  'artifacts.read',
+  'memories.read',
+  'metadata.read',
+] as const satisfies Permission[]
+
+/** The roles that are always there; `access.roles` of the agent configuration adds others beside them. */
+const builtIn: ReadonlyMap<string, readonly Permission[]> = new Map<string, readonly Permission[]>([
+  ['viewer', viewer],
+  ['user', [...viewer, 'chat', 'tools.execute', 'sessions.write', 'runs.write', 'sub_agents.write', 'memories.write', 'artifacts.share']],
+  ['operator', [...viewer, 'observability.read', 'config.read']],
+  ['admin', permissions],
+])
+
+/** `access.roles` of the agent configuration. */
+export type CustomRoles = Readonly<Record<string, readonly string[]>>
+
+export interface PermissionScope {
+  tenant: string
+  /** The one tenant whose keys may be granted `config.*`: the configuration serves all tenants. */
+  adminTenant: string
+}
+
+const known: ReadonlySet<string> = new Set(permissions)
+
+export function isPermission(text: string): text is Permission {
+  return known.has(text)
+}
+
+export function isBuiltInRole(role: string): boolean {
+  return builtIn.has(role)
+}
+
+/** The union of what the roles grant in this tenant. An unknown role grants nothing, and none can take anything away. */
+export function permissionsOf(roles: readonly string[], customRoles: CustomRoles, scope: PermissionScope): ReadonlySet<Permission> {
+  const mayConfigure = scope.tenant === scope.adminTenant
+  const granted = new Set<Permission>()
+  for (const permission of roles.flatMap((role) => grantsOf(role, customRoles))) {
+    if (!isPermission(permission)) continue
+    if (mayConfigure || !permission.startsWith('config.')) granted.add(permission)
+  }
+  return granted
+}
+
+function grantsOf(role: string, customRoles: CustomRoles): readonly string[] {
+  // `hasOwn`: a role called `constructor` must not find what every object inherits.
+  return builtIn.get(role) ?? (Object.hasOwn(customRoles, role) ? (customRoles[role] ?? []) : [])
+}
+
+/** What is wrong with `access.roles`, each fault with its place below `roles`; empty when all is well. */
+export function checkCustomRoles(customRoles: CustomRoles): { at: (string | number)[]; message: string }[] {
+  return Object.entries(customRoles).flatMap(([role, granted]) => [
+    ...(isBuiltInRole(role) ? [{ at: [role], message: `"${role}" is built in and can't be changed; choose another name` }] : []),
+    // `access.rate_limits.default` holds for everybody: as a role the word would have two meanings.
+    ...(role === 'default' ? [{ at: [role], message: '"default" can\'t be the name of a role; choose another name' }] : []),
+    ...granted.flatMap((permission, index) =>
+      isPermission(permission)
+        ? []
+        : [{ at: [role, index], message: `${JSON.stringify(permission)} is not a permission; known are ${permissions.join(', ')}` }],
+    ),
+  ])
+}

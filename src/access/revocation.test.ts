@@ -1,0 +1,60 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { createMemoryKeyStore } from './memory-key-store.ts'
+import { createRevocations } from './revocation.ts'
+
+const record = (jti: string) => ({ jti, tenant: 'default', sub: 'ada', roles: ['user'], createdAt: 1, expiresAt: 2 })
+const never = 2 ** 30
+
+function failOnError(error: unknown): void {
+  throw error
+}
+
+test('keys revoked before the start and after it are known, others are not', async () => {
+  const store = createMemoryKeyStore()
+  for (const jti of ['a', 'b', 'c']) await store.insert(record(jti))
+  await store.revoke('a', 1000)
+  const revocations = await createRevocations(store, { now: () => 5000, onError: failOnError, intervalMs: never })
+  assert.deepEqual(['a', 'b', 'c'].map(revocations.isRevoked), [true, false, false])
+  await store.revoke('b', 6000)
+  await revocations.refresh()
+  assert.deepEqual(['a', 'b', 'c'].map(revocations.isRevoked), [true, true, false])
+  await revocations.close()
+})
+
+test('a later look asks for changes alone, reaching back over clocks that differ', async () => {
+  const store = createMemoryKeyStore()
+  const asked: number[] = []
+  const spied = { ...store, revokedSince: (ms: number) => (asked.push(ms), store.revokedSince(ms)) }
+  let now = 10_000_000
+  const revocations = await createRevocations(spied, { now: () => now, onError: failOnError, intervalMs: never })
+  now += 2000
+  await store.insert(record('late'))
+  await store.revoke('late', now - 5 * 60_000)
+  await revocations.refresh()
+  assert.deepEqual(asked, [0, 10_000_000 - 600_000])
+  assert.ok(revocations.isRevoked('late'))
+  await revocations.close()
+})
+
+test('looks go on by themselves, and a failed one keeps what is known and is told', async () => {
+  const store = createMemoryKeyStore()
+  await store.insert(record('a'))
+  await store.revoke('a', 1)
+  let broken = false
+  const source = { ...store, revokedSince: async (ms: number) => (broken ? Promise.reject(new Error('gone')) : store.revokedSince(ms)) }
+  const failed = Promise.withResolvers<unknown>()
+  const revocations = await createRevocations(source, { now: () => 10, onError: failed.resolve, intervalMs: 1 })
+  broken = true
+  // The timer is unref'ed; waiting for it needs something that keeps the process up.
+  const alive = setTimeout(() => failed.reject(new Error('no look happened')), 5000)
+  assert.match(String(await failed.promise), /gone/)
+  clearTimeout(alive)
+  assert.ok(revocations.isRevoked('a'))
+  await revocations.close()
+})
+
+test('without a first look there are no revocations to serve with', async () => {
+  const store = { ...createMemoryKeyStore(), revokedSince: () => Promise.reject(new Error('no store')) }
+  await assert.rejects(createRevocations(store, { now: () => 0, onError: failOnError }), /no store/)
+})

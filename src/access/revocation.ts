@@ -1,0 +1,55 @@
+import type { AccessKeyStore } from './access-key-store.ts'
+
+/** How far the clocks of two replicas may be apart before a revocation could be missed; asking that far back costs one index range. */
+const overlapMs = 10 * 60_000
+
+/** A revoked key stops working within 5 s everywhere: two looks fit into that, so one may fail. */
+const defaultIntervalMs = 2000
+
+/** Which keys are revoked, in memory: asked on every request. */
+export interface Revocations {
+  isRevoked(jti: string): boolean
+  /** Looks now; rejects where the store can't be read. Calls at the same time share one look. */
+  refresh(): Promise<void>
+  close(): Promise<void>
+}
+
+export interface RevocationOptions {
+  /** Epoch milliseconds. */
+  now(): number
+  /** A look that failed: what was known stays in force. */
+  onError(error: unknown): void
+  intervalMs?: number
+}
+
+/** Loads what is revoked, then keeps it fresh until `close`. Rejects where the first look fails: nothing is served on a guess. */
+export async function createRevocations(store: AccessKeyStore, options: RevocationOptions): Promise<Revocations> {
+  const { now, onError, intervalMs = defaultIntervalMs } = options
+  const revoked = new Set<string>()
+  let since = 0
+  let looking: Promise<void> | undefined
+
+  async function look(): Promise<void> {
+    const startedAt = now()
+    for (const { jti } of await store.revokedSince(since)) revoked.add(jti)
+    since = Math.max(0, startedAt - overlapMs)
+  }
+
+  function refresh(): Promise<void> {
+    looking ??= look().finally(() => {
+      looking = undefined
+    })
+    return looking
+  }
+
+  await refresh()
+  const timer = setInterval(() => void refresh().catch(onError), intervalMs)
+  timer.unref()
+
+  async function close(): Promise<void> {
+    clearInterval(timer)
+    await looking?.catch(() => undefined)
+  }
+
+  return { isRevoked: (jti) => revoked.has(jti), refresh, close }
+}
