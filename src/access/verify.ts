@@ -10,7 +10,7 @@ import { toReason } from './refusal.ts'
 
 /** An Ed25519 check costs 0.2 ms, a hash 1 µs: a verified token is kept by its hash, this long at most and never past its end. */
 const keptMs = 60_000
-const keptTokens = 10_000
+const defaultKeptTokens = 10_000
 /** No HTTP header that Node accepts is longer. */
 const maxTokenLength = 16_384
 const leewaySeconds = 60
@@ -31,6 +31,7 @@ export interface VerifierOptions {
   now(): number
   /** How the provider's keys are fetched. */
   fetch?: FetchImplementation
+  keptTokens?: number
 }
 
 export interface Verifier {
@@ -48,7 +49,7 @@ interface Kept {
 }
 
 export function createVerifier(options: VerifierOptions): Verifier {
-  const { adminTenant, customRoles, isRevoked, now } = options
+  const { adminTenant, customRoles, isRevoked, now, keptTokens = defaultKeptTokens } = options
   const check = createCheck(options)
   const kept = new Map<string, Kept>()
 
