@@ -1,0 +1,187 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { loadSettings, SettingsError } from './settings.ts'
+
+const key = 'k'.repeat(32)
+
+function problemsOf(environment: Record<string, string>): readonly string[] {
+  try {
+    loadSettings(environment, '/srv')
+  } catch (error) {
+    assert.ok(error instanceof SettingsError)
+    return error.problems
+  }
+  return []
+}
+
+test('an empty environment gives the documented defaults, frozen, with absolute paths', () => {
+  const settings = loadSettings({}, '/srv')
+  assert.deepEqual(settings, {
+    port: 8080,
+    host: '127.0.0.1',
+    publicUrl: undefined,
+    dataDir: '/srv/.agent-core',
+    agentConfig: '/srv/agent.yaml',
+    filesRoot: '/srv/files',
+    artifactShareDir: '/tmp/share',
+    databaseUrl: undefined,
+    secretKey: undefined,
+    accessProvider: undefined,
+    adminTenant: 'default',
+    configEnv: [],
+    configCode: 'deny',
+    outboundAllow: [],
+    httpBodyLimit: 67_108_864,
+    workers: 1,
+    logLevel: 'info',
+    logFormat: undefined,
+    metricsPublic: false,
+    otlpEndpoint: undefined,
+  })
+  assert.ok(Object.isFrozen(settings))
+})
+
+test('every variable is read', () => {
+  const settings = loadSettings(
+    {
+      PORT: '0',
+      HOST: '::',
+      PUBLIC_URL: 'https://agents.example/base/',
+      DATA_DIR: '/var/lib/agent',
+      AGENT_CONFIG: 'conf/a.yaml',
+      FILES_ROOT: '../shared',
+      ARTIFACT_SHARE_DIR: 'out',
+      DATABASE_URL: 'postgres://u:p@db:5432/agent',
+      SECRET_KEY: key,
+      ACCESS_JWKS_URL: 'https://id.example/keys?p=policy',
+      ACCESS_ISSUER: 'https://id.example',
+      ACCESS_AUDIENCE: 'agents',
+      ACCESS_ROLES_CLAIM: 'realm_access.roles',
+      ACCESS_TENANT: 'acme',
+      ADMIN_TENANT: 'ops',
+      CONFIG_ENV: 'OPENAI_API_KEY, GITHUB_TOKEN',
+      CONFIG_CODE: 'allow',
+      OUTBOUND_ALLOW: 'Internal.example,10.0.0.0/8 [::1]:8080 localhost:3000,fd00::/8,::1',
+      HTTP_BODY_LIMIT: '10kb',
+      WORKERS: '4',
+      LOG_LEVEL: 'debug',
+      LOG_FORMAT: 'pretty',
+      METRICS_PUBLIC: 'true',
+      OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4318',
+    },
+    '/srv/app',
+  )
+  assert.deepEqual(settings, {
+    port: 0,
+    host: '::',
+    publicUrl: 'https://agents.example/base',
+    dataDir: '/var/lib/agent',
+    agentConfig: '/srv/app/conf/a.yaml',
+    filesRoot: '/srv/shared',
+    artifactShareDir: '/srv/app/out',
+    databaseUrl: 'postgres://u:p@db:5432/agent',
+    secretKey: key,
+    accessProvider: {
+      jwksUrl: 'https://id.example/keys?p=policy',
+      issuer: 'https://id.example',
+      audience: 'agents',
+      rolesClaim: 'realm_access.roles',
+      tenant: 'acme',
+    },
+    adminTenant: 'ops',
+    configEnv: ['OPENAI_API_KEY', 'GITHUB_TOKEN'],
+    configCode: 'allow',
+    outboundAllow: ['internal.example', '10.0.0.0/8', '[::1]:8080', 'localhost:3000', 'fd00::/8', '::1'],
+    httpBodyLimit: 10_240,
+    workers: 4,
+    logLevel: 'debug',
+    logFormat: 'pretty',
+    metricsPublic: true,
+    otlpEndpoint: 'http://collector:4318',
+  })
+})
+
+test('all problems are told at once, a line each with the name, what it was and what it may be', () => {
+  const problems = problemsOf({
+    PORT: '80a',
+    HOST: 'http://x',
+    PUBLIC_URL: 'agents.example',
+    CONFIG_CODE: 'yes',
+    CONFIG_ENV: 'A,B-C',
+    OUTBOUND_ALLOW: '10.0.0.0/33,ok.example',
+    HTTP_BODY_LIMIT: '64 potatoes',
+    WORKERS: '0',
+    LOG_LEVEL: 'loud',
+    LOG_FORMAT: 'xml',
+    METRICS_PUBLIC: '1',
+  })
+  assert.deepEqual(problems, [
+    'PORT is "80a"; it may be a whole number from 0 to 65535.',
+    'HOST is "http://x"; it may be a host name or an IP address, without scheme and port.',
+    'PUBLIC_URL is "agents.example"; it may be an http:// or https:// address without user, query and fragment.',
+    'CONFIG_ENV has "B-C"; it may be names of environment variables, separated by commas.',
+    'CONFIG_CODE is "yes"; it may be allow or deny.',
+    'OUTBOUND_ALLOW has "10.0.0.0/33"; it may be hosts, host:port or CIDR blocks, separated by commas.',
+    'HTTP_BODY_LIMIT is "64 potatoes"; it may be a size up to 512mb, like 64mb, 10kb or 4096 (bytes).',
+    'WORKERS is "0"; it may be a whole number from 1 to 256.',
+    'LOG_LEVEL is "loud"; it may be trace, debug, info, warn, error, fatal or silent.',
+    'LOG_FORMAT is "xml"; it may be pretty or json.',
+    'METRICS_PUBLIC is "1"; it may be true or false.',
+  ])
+})
+
+test('no problem tells a secret', () => {
+  const problems = problemsOf({
+    DATABASE_URL: 'mysql://root:hunter2@db/x',
+    SECRET_KEY: 'hunter2',
+    PUBLIC_URL: 'https://me:hunter2@agents.example/?token=hunter2',
+    ACCESS_JWKS_URL: 'https://me:hunter2@id.example',
+    OTEL_EXPORTER_OTLP_ENDPOINT: 'me:hunter2@collector',
+    OUTBOUND_ALLOW: 'https://me:hunter2@host',
+    CALLBACK_SECRET: 'hunter2',
+  })
+  assert.equal(problems.filter((line) => /^(DATABASE_URL|SECRET_KEY|PUBLIC_URL|ACCESS_JWKS_URL|OTEL|OUTBOUND)/.test(line)).length, 6)
+  assert.doesNotMatch(problems.join('\n'), /hunter2/)
+})
+
+test('an empty variable counts as unset', () => {
+  assert.deepEqual(loadSettings({ PORT: '', DATABASE_URL: '', ACCESS_ISSUER: '', WORKERS: '' }, '/srv'), loadSettings({}, '/srv'))
+})
+
+test('Postgres needs a secret key of at least 32 characters, and more than one worker needs Postgres', () => {
+  const database = { DATABASE_URL: 'postgresql://db/x' }
+  assert.deepEqual(problemsOf(database), ['SECRET_KEY is not set; with DATABASE_URL it must be a text of at least 32 characters.'])
+  assert.match(problemsOf({ ...database, SECRET_KEY: 'k'.repeat(31) })[0] ?? '', /^SECRET_KEY is set to something else/)
+  assert.deepEqual(problemsOf({ ...database, SECRET_KEY: key, WORKERS: '2' }), [])
+  assert.deepEqual(problemsOf({ WORKERS: '2' }), ['WORKERS is 2; without DATABASE_URL it must be 1.'])
+})
+
+test('an identity provider is set up whole or not at all', () => {
+  const whole = { ACCESS_JWKS_URL: 'https://id.example/k', ACCESS_ISSUER: 'https://id.example', ACCESS_AUDIENCE: 'agents' }
+  assert.deepEqual(problemsOf(whole), [])
+  const needs = 'is not set; an identity provider needs ACCESS_JWKS_URL, ACCESS_ISSUER and ACCESS_AUDIENCE.'
+  assert.deepEqual(problemsOf({ ...whole, ACCESS_AUDIENCE: '' }), [`ACCESS_AUDIENCE ${needs}`])
+  assert.equal(problemsOf({ ACCESS_TENANT: 'acme' }).length, 3)
+  assert.match(problemsOf({ ...whole, ACCESS_ISSUER: 'my issuer' })[0] ?? '', /^ACCESS_ISSUER is "my issuer"/)
+  assert.match(problemsOf({ ...whole, ACCESS_ISSUER: 'agent-core' })[0] ?? '', /^ACCESS_ISSUER is "agent-core"/)
+  assert.match(problemsOf({ ...whole, ACCESS_ROLES_CLAIM: 'a..b' })[0] ?? '', /^ACCESS_ROLES_CLAIM is "a\.\.b"/)
+})
+
+test('the files that a conversation can read never hold the signing key', () => {
+  assert.match(problemsOf({ FILES_ROOT: '.' })[0] ?? '', /^FILES_ROOT is "\/srv"; it must not contain DATA_DIR/)
+  assert.equal(problemsOf({ FILES_ROOT: 'data', DATA_DIR: 'data' }).length, 1)
+  assert.deepEqual(problemsOf({ FILES_ROOT: 'data', DATA_DIR: 'data-2' }), [])
+  assert.deepEqual(problemsOf({ FILES_ROOT: 'data/files', DATA_DIR: 'data' }), [])
+})
+
+test('sizes are bytes or carry a unit', () => {
+  const limit = (HTTP_BODY_LIMIT: string) => loadSettings({ HTTP_BODY_LIMIT }, '/srv').httpBodyLimit
+  assert.deepEqual(['4096', '2MB', '1 kb', '5b', '512mb'].map(limit), [4096, 2_097_152, 1024, 5, 536_870_912])
+  for (const wrong of ['0', '-1', '1.5mb', '513mb', '1tb', 'mb']) assert.equal(problemsOf({ HTTP_BODY_LIMIT: wrong }).length, 1, wrong)
+})
+
+test('what is no host, port or block is not let out', () => {
+  for (const wrong of ['*', '*.example', 'host:0', 'host:70000', '10.0.0/8', '300.1.1.1', '::1/129', 'a/b', '-x', '[10.0.0.1]:80']) {
+    assert.equal(problemsOf({ OUTBOUND_ALLOW: wrong }).length, 1, wrong)
+  }
+})

@@ -1,0 +1,145 @@
+import path from 'node:path'
+import type { Environment } from './configuration/references.ts'
+import { isHost, isOutboundTarget, list, readers, type Reader } from './settings-values.ts'
+
+/** How the process is set up. Paths are absolute, sizes in bytes. */
+export interface Settings {
+  /** 0: any free port. */
+  port: number
+  host: string
+  /** Without a slash at the end; undefined: `http://HOST:PORT` as it is bound. */
+  publicUrl: string | undefined
+  dataDir: string
+  agentConfig: string
+  filesRoot: string
+  artifactShareDir: string
+  /** Undefined: SQLite in the data directory. */
+  databaseUrl: string | undefined
+  secretKey: string | undefined
+  accessProvider: AccessProviderSettings | undefined
+  adminTenant: string
+  /** Environment names that a configuration PUT may bring in. */
+  configEnv: readonly string[]
+  configCode: 'allow' | 'deny'
+  /** Hosts, `host:port` or CIDR blocks, in lower case. */
+  outboundAllow: readonly string[]
+  httpBodyLimit: number
+  workers: number
+  logLevel: LogLevel
+  /** Undefined: `pretty` on a terminal, else `json`. */
+  logFormat: 'pretty' | 'json' | undefined
+  metricsPublic: boolean
+  otlpEndpoint: string | undefined
+}
+
+export interface AccessProviderSettings {
+  jwksUrl: string
+  issuer: string
+  audience: string
+  /** A dotted path. */
+  rolesClaim: string | undefined
+  /** The tenant of tokens that name none. */
+  tenant: string | undefined
+}
+
+const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
+export type LogLevel = (typeof logLevels)[number]
+
+/** One string holds a body, and the engine's longest string is a little over 512 MiB. */
+const maxBodyLimit = 512 * 1024 * 1024
+const minSecretLength = 32
+
+/** Every problem of the environment: a line each that names the variable, what it was (no secrets) and what it may be. */
+export class SettingsError extends Error {
+  readonly problems: readonly string[]
+
+  constructor(problems: readonly string[]) {
+    super(problems.join('\n'))
+    this.name = 'SettingsError'
+    this.problems = problems
+  }
+}
+
+/** Reads the settings; an empty variable counts as unset. Throws `SettingsError` with all problems at once. */
+export function loadSettings(environment: Environment, cwd = '.'): Readonly<Settings> {
+  const problems: string[] = []
+  const read = readers(environment, problems)
+  const folder = (name: string, fallback: string) => path.resolve(cwd, read.text(name) ?? fallback)
+  const settings: Settings = {
+    port: read.integer('PORT', { fallback: 8080, min: 0, max: 65_535 }),
+    host: read.checked('HOST', isHost, 'a host name or an IP address, without scheme and port') ?? '127.0.0.1',
+    publicUrl: read.address('PUBLIC_URL')?.replace(/\/+$/, ''),
+    dataDir: folder('DATA_DIR', '.agent-core'),
+    agentConfig: folder('AGENT_CONFIG', 'agent.yaml'),
+    filesRoot: folder('FILES_ROOT', 'files'),
+    artifactShareDir: folder('ARTIFACT_SHARE_DIR', '/tmp/share'),
+    databaseUrl: read.secret('DATABASE_URL', isPostgres, 'an address like postgres://user:password@host:5432/database'),
+    secretKey: read.secret('SECRET_KEY', (key) => key.length >= minSecretLength, `a text of at least ${minSecretLength} characters`),
+    accessProvider: readProvider(read, problems),
+    adminTenant: read.checked('ADMIN_TENANT', isName, nameRule) ?? 'default',
+    configEnv: read.list('CONFIG_ENV', (name) => /^[A-Za-z_][A-Za-z0-9_]*$/.test(name), 'names of environment variables'),
+    configCode: read.oneOf('CONFIG_CODE', ['allow', 'deny']) ?? 'deny',
+    outboundAllow: read.list('OUTBOUND_ALLOW', isOutboundTarget, 'hosts, host:port or CIDR blocks').map((target) => target.toLowerCase()),
+    httpBodyLimit: read.size('HTTP_BODY_LIMIT', { fallback: 64 * 1024 * 1024, max: maxBodyLimit }),
+    workers: read.integer('WORKERS', { fallback: 1, min: 1, max: 256 }),
+    logLevel: read.oneOf('LOG_LEVEL', logLevels) ?? 'info',
+    logFormat: read.oneOf('LOG_FORMAT', ['pretty', 'json']),
+    metricsPublic: read.oneOf('METRICS_PUBLIC', ['true', 'false']) === 'true',
+    otlpEndpoint: read.address('OTEL_EXPORTER_OTLP_ENDPOINT'),
+  }
+  problems.push(...conflicts(settings, environment))
+  if (problems.length > 0) throw new SettingsError(problems)
+  return Object.freeze(settings)
+}
+
+/** What is wrong with settings that are right one by one. */
+function conflicts(settings: Settings, environment: Environment): string[] {
+  const problems: string[] = []
+  if (environment['DATABASE_URL'] && !environment['SECRET_KEY']) {
+    problems.push(`SECRET_KEY is not set; with DATABASE_URL it must be a text of at least ${minSecretLength} characters.`)
+  }
+  if (settings.workers > 1 && !environment['DATABASE_URL']) {
+    problems.push(`WORKERS is ${settings.workers}; without DATABASE_URL it must be 1.`)
+  }
+  // Who can read the signing key can be anybody, and file tools read what a conversation asks them to.
+  const inside = path.relative(settings.filesRoot, settings.dataDir)
+  if (inside !== '..' && !inside.startsWith(`..${path.sep}`)) {
+    problems.push(
+      `FILES_ROOT is "${settings.filesRoot}"; it must not contain DATA_DIR ("${settings.dataDir}"), which holds the signing key.`,
+    )
+  }
+  return problems
+}
+
+function readProvider(read: Reader, problems: string[]): AccessProviderSettings | undefined {
+  const provider = {
+    // Some providers name the policy in the query.
+    jwksUrl: read.address('ACCESS_JWKS_URL', { query: true }),
+    issuer: read.checked('ACCESS_ISSUER', (text) => /^\S+$/.test(text) && text !== 'agent-core', 'a text without spaces, not "agent-core"'),
+    audience: read.text('ACCESS_AUDIENCE'),
+    rolesClaim: read.checked(
+      'ACCESS_ROLES_CLAIM',
+      (text) => /^[^\s.]+(\.[^\s.]+)*$/.test(text),
+      'a claim or a path like realm_access.roles',
+    ),
+    tenant: read.checked('ACCESS_TENANT', isName, nameRule),
+  }
+  const needed = ['ACCESS_JWKS_URL', 'ACCESS_ISSUER', 'ACCESS_AUDIENCE'] as const
+  const given = (name: string) => read.text(name) !== undefined
+  if (![...needed, 'ACCESS_ROLES_CLAIM', 'ACCESS_TENANT'].some(given)) return undefined
+  for (const name of needed.filter((name) => !given(name))) {
+    problems.push(`${name} is not set; an identity provider needs ${list(needed)}.`)
+  }
+  const { jwksUrl, issuer, audience } = provider
+  return jwksUrl && issuer && audience ? { ...provider, jwksUrl, issuer, audience } : undefined
+}
+
+const nameRule = 'a name of 1 to 256 characters without control characters'
+
+function isName(text: string): boolean {
+  return /^[^\p{Cc}]{1,256}$/u.test(text) && text.trim() === text
+}
+
+function isPostgres(text: string): boolean {
+  return URL.canParse(text) && /^postgres(ql)?:$/.test(new URL(text).protocol)
+}
