@@ -8,9 +8,17 @@ export interface Patterns {
   matches(relative: string): boolean
 }
 
+/** Throws when a pattern leads out of the root: it would never match, and looking for it may search the whole disk. */
 export function createPatterns(patterns: readonly string[]): Patterns {
-  const globs = patterns.map((pattern) => path.posix.normalize(pattern.endsWith('/') ? `${pattern}**` : pattern))
+  const globs = patterns.map(toGlob)
   return { globs, matches: (relative) => !isHidden(relative) && globs.some((pattern) => path.posix.matchesGlob(relative, pattern)) }
+}
+
+function toGlob(pattern: string): string {
+  const glob = path.posix.normalize(pattern.endsWith('/') ? `${pattern}**` : pattern)
+  if (glob.startsWith('/') || /(^|[/{,(|])\.\.([/},)|]|$)/.test(glob))
+    throw new Error(`The pattern ${pattern} leads out of the files root.`)
+  return glob
 }
 
 function isHidden(relative: string): boolean {

@@ -1,0 +1,74 @@
+import { test } from 'node:test'
+import assert from 'node:assert/strict'
+import { createPassageIndex } from './bm25.ts'
+import { maxPassageCharacters, toPassages } from './passages.ts'
+import { toQueryTerms, toTerms } from './terms.ts'
+
+test('terms are compared without case, accents and plural endings', () => {
+  assert.deepEqual(toTerms('Policies, the Zürich OFFICES; glass status bus 2026'), [
+    'policy',
+    'the',
+    'zurich',
+    'office',
+    'glass',
+    'status',
+    'bus',
+    '2026',
+  ])
+  assert.deepEqual(toTerms('年次休暇'), ['年次', '次休', '休暇'])
+  assert.deepEqual(toQueryTerms('How many days of leave do I have, leave?'), ['day', 'leave'])
+  assert.deepEqual(toQueryTerms('who are you'), ['who', 'are', 'you'])
+})
+
+test('the passage that is most about the words comes first', () => {
+  const index = createPassageIndex()
+  const travel = index.add('Travel', 'Trains before planes. Hotels up to 150 a night.')
+  const leave = index.add('Annual leave', 'Everybody has 25 days.')
+  const other = index.add(
+    'Office',
+    'Please leave the kitchen clean when you leave. It is open all night, every night of the year, and on all days.',
+  )
+  const search = (query: string) => index.search(query, [travel, leave, other], 10).map(({ id }) => id)
+  assert.deepEqual(search('annual leave'), [leave, other])
+  assert.deepEqual(search('hotel costs'), [travel])
+  assert.deepEqual(search('travelling'), [travel])
+  assert.deepEqual(search('unknown'), [])
+  assert.deepEqual(
+    index.search('night', [travel, leave, other], 1).map(({ id }) => id),
+    [other],
+  )
+})
+
+test('a removed passage is never found, also after tidying up', () => {
+  const index = createPassageIndex()
+  const ids = Array.from({ length: 20 }, (_, number) => index.add('', `tea number${number}`))
+  index.remove(ids.slice(0, 15))
+  index.remove(ids.slice(0, 15))
+  assert.deepEqual(
+    index.search('tea', ids, 20).map(({ id }) => id),
+    ids.slice(15),
+  )
+  const late = index.add('', 'tea tea')
+  assert.equal(index.search('tea', [...ids, late], 1)[0]?.id, late)
+})
+
+test('a score tells nothing of passages that are no candidates', () => {
+  const alone = createPassageIndex()
+  const one = [alone.add('', 'bonus plan'), alone.add('', 'office rules')]
+  const beside = createPassageIndex()
+  const two = [beside.add('', 'bonus plan'), beside.add('', 'office rules')]
+  for (let count = 0; count < 50; count++) beside.add('Bonus', 'secret bonus bonuses')
+  assert.deepEqual(beside.search('bonus', two, 5), alone.search('bonus', one, 5))
+})
+
+test('passages are bounded, lose nothing and keep their heading', () => {
+  const sentence = 'The quick brown fox jumps over the lazy dog. '
+  const texts = ['short', `${sentence.repeat(10)}\n\n`.repeat(9), sentence.repeat(100), 'x'.repeat(5000), '😀'.repeat(3000), ' \n ']
+  for (const text of texts) {
+    const passages = toPassages([{ heading: 'H', text }])
+    assert.ok(passages.every((passage) => passage.heading === 'H' && passage.text.length <= maxPassageCharacters && passage.text !== ''))
+    const letters = (whole: string) => whole.replace(/\s+/g, '').length
+    assert.equal(letters(passages.map((passage) => passage.text).join('')), letters(text))
+  }
+  assert.ok(toPassages([{ heading: '', text: texts[1] as string }]).every(({ text }) => text.endsWith('dog.')))
+})
