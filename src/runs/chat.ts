@@ -1,3 +1,4 @@
+import type { Owner } from '../access/owner.ts'
 import type { CurrentAgent } from '../configuration/agent.ts'
 import { ServiceError, toErrorBody } from '../errors.ts'
 import { endAsLost, execute, type Execution } from './execute.ts'
@@ -6,7 +7,7 @@ import { fromCompact } from './compact-log.ts'
 import { checkHints } from './hints.ts'
 import { createLine, textOf } from './line.ts'
 import { LiveRun } from './live-run.ts'
-import type { ChatRequest, Operation, Owner, RunKey } from './run.ts'
+import type { ChatRequest, Operation, RunKey } from './run.ts'
 import { FenceLost, type NewMessage, type RunStore, type StoredRun, type Turn } from './run-store.ts'
 import { shortName } from './short-name.ts'
 import { toNewMessages } from './transcript.ts'
@@ -31,23 +32,24 @@ export interface NewChat {
   onDisconnect: 'cancel' | 'continue'
 }
 
-/** A run that somebody follows, live or from the store. Whoever opened it says when they leave. */
+/** A run that somebody follows, live or from the store, until the signal that they gave is aborted. */
 export interface OpenRun {
   requestId: string
   sessionId: string
   input: string
-  /** Looked up at each use: a run that goes on has another log than before. */
-  log(): EventLog
+  log: EventLog
   /** Resolves when the log has its `end`. */
   ended: Promise<void>
-  leave(): void
 }
 
 export interface Chats {
-  /** Starts a chat, or joins, continues or replays the one that has its request id. Resolves when it has its session. */
-  open(who: Owner, chat: NewChat): Promise<OpenRun>
+  /**
+   * Starts a chat, or joins, continues or replays the one that has its request id. Resolves when it has its session.
+   * `left` is aborted when the caller has gone; a run that nobody waits for is stopped after a grace.
+   */
+  open(who: Owner, chat: NewChat, left: AbortSignal): Promise<OpenRun>
   /** A run to follow; `not_found` when the caller has none with this id. */
-  follow(key: RunKey): Promise<OpenRun>
+  follow(key: RunKey, left: AbortSignal): Promise<OpenRun>
   /** Cancels at once, down to tools and the model's socket, and resolves when the end is stored. */
   cancel(key: RunKey): Promise<void>
   /** Takes up what dead processes left. */
@@ -80,23 +82,23 @@ export function createChats(deps: ChatDependencies): Chats {
     return lastPlace
   }
 
-  async function open(who: Owner, chat: NewChat): Promise<OpenRun> {
+  async function open(who: Owner, chat: NewChat, left: AbortSignal): Promise<OpenRun> {
     const key = { tenant: who.tenant, owner: who.owner, requestId: chat.requestId }
     const running = live.get(textOf(key))
     if (running) {
       refuseOther(running, chat)
-      return join(running)
+      return join(running, left)
     }
     if (isStopping) throw new ServiceError('overloaded', 'The service is stopping.', { retryAfter: 5 })
     const agent = deps.agent()
     checkHints(chat.request.filters, agent.tools)
     const run = new LiveRun({ ...chat, key, sessionId: chat.sessionId ?? newId(), agent, fence: 1 })
     try {
-      return await join(launch(run, begin(run)))
+      return await join(launch(run, begin(run)), left)
     } catch (error) {
       if (!(error instanceof Known)) throw error
       refuseOther(error.run, chat)
-      return reopen(error.run, { goOn: error.run.continuable })
+      return reopen(error.run, { goOn: error.run.continuable }, left)
     }
   }
 
@@ -116,15 +118,12 @@ export function createChats(deps: ChatDependencies): Chats {
   }
 
   /** The caller counts as a reader from now on, also while the run waits for its session. */
-  async function join(run: LiveRun): Promise<OpenRun> {
+  async function join(run: LiveRun, left: AbortSignal): Promise<OpenRun> {
     const leave = run.attach()
-    try {
-      await run.started
-    } catch (error) {
-      leave()
-      throw error
-    }
-    return { requestId: run.key.requestId, sessionId: run.sessionId, input: run.input, log: () => run.log, ended: run.ended, leave }
+    if (left.aborted) leave()
+    else left.addEventListener('abort', leave, { once: true })
+    await run.started
+    return { requestId: run.key.requestId, sessionId: run.sessionId, input: run.input, log: run.log, ended: run.ended }
   }
 
   async function begin(run: LiveRun): Promise<Turn> {
@@ -192,14 +191,14 @@ export function createChats(deps: ChatDependencies): Chats {
   }
 
   /** A run that this process does not have: replayed when it has ended, else continued or awaited. */
-  async function reopen(run: StoredRun, { goOn }: { goOn: boolean }): Promise<OpenRun> {
+  async function reopen(run: StoredRun, { goOn }: { goOn: boolean }, left: AbortSignal): Promise<OpenRun> {
     if (run.endedAt !== undefined && !goOn) return replay(run)
     if (run.endedAt !== undefined) {
       const taken = await takeOver(run)
-      if (taken) return join(launch(...taken))
+      if (taken) return join(launch(...taken), left)
     }
     await deps.sleep(lookAgainMs)
-    return follow(run)
+    return follow(run, left)
   }
 
   async function takeOver(run: StoredRun): Promise<[LiveRun, Promise<Turn>] | undefined> {
@@ -212,12 +211,12 @@ export function createChats(deps: ChatDependencies): Chats {
     return [next, taken.kind === 'running' ? Promise.resolve(taken.turn) : waitInLine(next)]
   }
 
-  async function follow(key: RunKey): Promise<OpenRun> {
+  async function follow(key: RunKey, left: AbortSignal): Promise<OpenRun> {
     const running = live.get(textOf(key))
-    if (running) return join(running)
+    if (running) return join(running, left)
     const stored = await store.find(key)
     if (!stored || stored.operation === 'tool_execute') throw new ServiceError('not_found', `There is no run ${key.requestId}.`)
-    return reopen(stored, { goOn: false })
+    return reopen(stored, { goOn: false }, left)
   }
 
   async function cancel(key: RunKey): Promise<void> {
@@ -269,9 +268,8 @@ function replay(run: StoredRun): OpenRun {
     requestId: run.requestId,
     sessionId: run.sessionId,
     input: run.log?.input ?? '',
-    log: () => log,
+    log,
     ended: Promise.resolve(),
-    leave: () => undefined,
   }
 }
 

@@ -21,7 +21,7 @@ interface Reader {
 export class EventLog {
   readonly events: LoggedEvent[] = []
   /** Where a run goes on that a process has left: numbers behind it may have been given twice. */
-  readonly restoredAt: number | undefined
+  restoredAt: number | undefined
   private readonly readers = new Set<Reader>()
   /** Characters up to each event, to tell how far ahead of its readers the run is. */
   private readonly characters: number[] = [0]
@@ -31,6 +31,12 @@ export class EventLog {
   constructor(restored: { events: LoggedEvent[]; restoredAt?: number | undefined } = { events: [] }) {
     for (const event of restored.events) this.push(event)
     this.restoredAt = restored.restoredAt
+  }
+
+  /** Takes up what an earlier process has stored of the run; the log must be empty. */
+  restore(events: readonly LoggedEvent[]): void {
+    this.restoredAt = events.length
+    for (const event of events) this.append(event)
   }
 
   get ended(): boolean {
@@ -61,12 +67,12 @@ export class EventLog {
     this.readers.add(reader)
     signal.addEventListener('abort', leave)
     try {
-      if (this.restoredAt !== undefined && after > this.restoredAt) {
-        reader.at = this.restoredAt
-        yield { first: this.restoredAt, events: [{ type: 'retrying' }] }
-      }
       while (!signal.aborted) {
-        if (this.events.length > reader.at) {
+        if (this.restoredAt !== undefined && after > this.restoredAt) {
+          // Once: what follows has numbers of this attempt.
+          after = reader.at = this.restoredAt
+          yield { first: this.restoredAt, events: [{ type: 'retrying' }] }
+        } else if (this.events.length > reader.at) {
           const batch = { first: reader.at + 1, events: this.events.slice(reader.at) }
           reader.at = this.events.length
           this.makeRoom()

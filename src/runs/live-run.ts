@@ -1,6 +1,6 @@
 import type { Agent } from '../configuration/agent.ts'
 import { EventLog } from './event-log.ts'
-import type { ChatRequest, LoggedEvent, Operation, RunKey } from './run.ts'
+import type { ChatRequest, Operation, RunKey } from './run.ts'
 import type { Turn } from './run-store.ts'
 
 /** Why a run was stopped. `left`: its client went away and did not come back. */
@@ -27,7 +27,7 @@ export class LiveRun {
   readonly agent: Agent
   readonly onDisconnect: 'cancel' | 'continue'
   readonly fence: number
-  log = new EventLog()
+  readonly log = new EventLog()
   /** Resolves when it has its session, rejects when it never got it. */
   started: Promise<Turn> = never
   /** Resolves when its `end` is in the log. */
@@ -69,11 +69,6 @@ export class LiveRun {
     if (this.stopCause || this.log.ended) return
     this.stopCause = cause
     this.controller.abort()
-  }
-
-  /** The run goes on where another process, or an earlier attempt, left it. */
-  restore(events: LoggedEvent[]): void {
-    this.log = new EventLog({ events, restoredAt: events.length })
   }
 
   /** Somebody waits for the run; the returned function says that they left. */

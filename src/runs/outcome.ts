@@ -1,6 +1,7 @@
 import type { Step } from '../agent/events.ts'
 import type { ErrorBody } from '../errors.ts'
-import type { EndEvent, LoggedEvent, UsageEntry } from './run.ts'
+import type { AnswerStep, UsageEntry } from '../sessions/message.ts'
+import type { EndEvent, LoggedEvent } from './run.ts'
 
 /** The answer of a run, collected from its events: the `body` of a chain response. */
 export interface Answer {
@@ -8,19 +9,6 @@ export interface Answer {
   output: string
   intermediate_steps: AnswerStep[]
   usage: UsageEntry[]
-}
-
-export interface AnswerStep {
-  tool: string
-  tool_input: unknown
-  log: string
-  type: string
-  output: unknown
-  status: 'success' | 'error'
-  /** Seconds. */
-  execution_time: number
-  /** ISO 8601, UTC. */
-  started_at: string
 }
 
 export interface Outcome {

@@ -87,7 +87,7 @@ export function restore(run: LiveRun, progress: Progress, checkpoints: readonly 
     progress.usage = one.usage
   }
   const events = checkpoints.flatMap((one) => fromCompact(one.events))
-  run.restore(events)
+  run.log.restore(events)
   progress.steps = events.flatMap((event) => (event.type === 'step_end' ? [event.step] : []))
   for (const message of progress.messages) if (message.role === 'tool') progress.storedResults.add(message.callId)
   progress.checkpoints = checkpoints.length

@@ -2,8 +2,8 @@ import type { Step } from '../agent/events.ts'
 import type { Message } from '../agent/messages.ts'
 import type { ErrorBody } from '../errors.ts'
 import type { CompactLog } from './compact-log.ts'
-import type { AnswerStep } from './outcome.ts'
-import type { ChatRequest, EndedStatus, Operation, RunKey, RunStatus, UsageEntry } from './run.ts'
+import type { MessageData } from '../sessions/message.ts'
+import type { ChatRequest, EndedStatus, Operation, RunKey, RunStatus } from './run.ts'
 
 /** Port: where runs and the messages of their sessions are kept. Each function is one transaction, durable when it answers. */
 export interface RunStore {
@@ -48,22 +48,6 @@ export interface NewMessage {
   content: string
   createdAt: number
   data?: MessageData
-}
-
-/** What a message carries beside its text. */
-export interface MessageData {
-  /** ai: its run. */
-  requestId?: string
-  model?: string
-  finishReason?: string
-  usage?: UsageEntry[]
-  steps?: AnswerStep[]
-  reasoning?: string[]
-  planning?: string[]
-  /** ai: what the model and its tools said, when that is more than the text. */
-  transcript?: Message[]
-  /** human: system messages that the caller brought with it. */
-  system?: string
 }
 
 export interface NewRun extends RunKey {

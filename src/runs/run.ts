@@ -1,6 +1,8 @@
 import type { EndReason, Step, TextLabel, StepStart } from '../agent/events.ts'
 import type { DataFilter } from '../agent/tool.ts'
 import type { ErrorBody } from '../errors.ts'
+import type { Owner } from '../access/owner.ts'
+import type { UsageEntry } from '../sessions/message.ts'
 
 /** The words of a run's life. */
 
@@ -8,12 +10,6 @@ export type RunStatus = 'pending' | 'running' | 'interrupted' | EndedStatus
 export type EndedStatus = 'success' | 'error' | 'timeout' | 'cancelled'
 
 export type Operation = 'chain' | 'chain_streaming' | 'tool_execute'
-
-/** Whose things: the tenant, and inside of it `<issuer> <sub>`. */
-export interface Owner {
-  tenant: string
-  owner: string
-}
 
 /** A request id names one run of its caller. */
 export interface RunKey extends Owner {
@@ -31,14 +27,6 @@ export interface ChatRequest {
   filters: DataFilter[]
   /** The caller's `stix*` headers. */
   headers: Record<string, string>
-}
-
-/** What a run used: tokens or USD per model, seconds per tool. */
-export interface UsageEntry {
-  costAttribute: string
-  usage: number
-  unit: 'tokens' | 'USD' | 'seconds'
-  details?: { input: number; output: number; cached_input: number; reasoning: number }
 }
 
 /** The numbered events of a run, as its readers see them. */

@@ -1,7 +1,7 @@
 import type { Step } from '../agent/events.ts'
 import type { ModelUsage } from '../agent/model.ts'
 import type { AgentConfig, ModelConfig } from '../configuration/schema.ts'
-import type { UsageEntry } from './run.ts'
+import type { UsageEntry } from '../sessions/message.ts'
 
 const tokensPerPrice = 1_000_000
 

@@ -1,0 +1,56 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { Permission } from '../access/permissions.ts'
+import type { Principal } from '../access/principal.ts'
+import type { Verifier } from '../access/verify.ts'
+import { ServiceError } from '../errors.ts'
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** What a key must permit; `public` needs none. Every route states it. */
+    access?: Permission | 'public'
+  }
+  interface FastifyRequest {
+    principal: Principal | undefined
+  }
+}
+
+/** A route that does not state its access stops the start. */
+export function requireDeclaredAccess(app: FastifyInstance): void {
+  app.addHook('onRoute', (route) => {
+    if (!route.config?.access) throw new Error(`${String(route.method)} ${route.url} does not state its access.`)
+  })
+}
+
+/** Puts the caller on the request, or refuses it: 401 without a good key, 403 where the key does not permit the route. */
+export function authenticate(app: FastifyInstance, verifier: Verifier): void {
+  app.decorateRequest('principal', undefined)
+  app.addHook('onRequest', (request, _reply, done) => {
+    const { access } = request.routeOptions.config
+    // No such route: what comes next says so.
+    if (access === 'public' || request.is404) return done()
+    const token = tokenOf(request)
+    const admit = (principal: Principal): void => {
+      request.principal = principal
+      done(access !== undefined && principal.permissions.has(access) ? undefined : forbidden(access))
+    }
+    const cached = verifier.verifyCached(token)
+    if (cached) return admit(cached)
+    verifier.verify(token).then(admit, done)
+  })
+}
+
+/** The caller of a route that needs a key. */
+export function principalOf(request: FastifyRequest): Principal {
+  if (!request.principal) throw new Error('This route is public: it has no principal.')
+  return request.principal
+}
+
+function tokenOf({ headers }: FastifyRequest): string {
+  const key = headers['x-service-access']
+  if (typeof key === 'string' && key !== '') return key
+  return /^bearer +(.+)$/i.exec(headers.authorization ?? '')?.[1] ?? ''
+}
+
+function forbidden(access: string | undefined): ServiceError {
+  return new ServiceError('forbidden', `RBAC: access denied: this key may not ${access ?? 'do this'}.`)
+}

@@ -1,0 +1,62 @@
+import { hash } from 'node:crypto'
+import type { FastifyRequest } from 'fastify'
+import { invalid, ServiceError } from '../errors.ts'
+import type { NewChat } from '../runs/chat.ts'
+import type { ChatMessage, ChatRequest, Operation } from '../runs/run.ts'
+import { isId } from './ids.ts'
+import type { ChatBody } from './schemas.ts'
+
+const roles = { user: 'user', human: 'user', assistant: 'assistant', ai: 'assistant', system: 'system' } as const
+
+/** A chat request as the runs take it; refuses what its schema can't. */
+export function toNewChat(request: FastifyRequest, operation: Operation, maxInputCharacters: number): NewChat {
+  const body = request.body as ChatBody
+  const messages = body.messages.map(({ role, content }): ChatMessage => ({ role: roles[role], content }))
+  refuseUnfit(messages, body, maxInputCharacters)
+  return {
+    requestId: request.id,
+    sessionId: sessionIdOf(request, body),
+    operation,
+    bodyHash: hash('sha256', JSON.stringify(body)),
+    request: { messages, filters: toFilters(body.data_filter_hints), headers: contextHeaders(request) },
+    onDisconnect: body.on_disconnect ?? 'cancel',
+  }
+}
+
+function refuseUnfit(messages: readonly ChatMessage[], body: ChatBody, maxInputCharacters: number): void {
+  const last = messages.length - 1
+  if (messages[last]?.role !== 'user') throw invalid(['body', 'messages', last, 'role'], 'the last message must be of role user')
+  const characters = messages.reduce((sum, message) => sum + message.content.length, 0)
+  if (characters > maxInputCharacters) {
+    throw new ServiceError('input_too_large', `The messages have ${characters} characters; at most ${maxInputCharacters} are taken.`)
+  }
+  if (body.images?.length) throw new ServiceError('invalid_input', 'images are not supported by this version.')
+  if (body.context_files?.length) throw new ServiceError('invalid_input', 'context_files are not supported by this version.')
+}
+
+/** The header wins over the body. */
+function sessionIdOf(request: FastifyRequest, body: ChatBody): string | undefined {
+  const header = request.headers['session-id']
+  if (typeof header === 'string') return header
+  const inBody = body.session_id ?? undefined
+  if (inBody !== undefined && !isId(inBody)) throw invalid(['body', 'session_id'], 'is not a valid id')
+  return inBody
+}
+
+export function toFilters(hints: ChatBody['data_filter_hints']): ChatRequest['filters'] {
+  return (hints ?? []).map((hint) => ({
+    tool: hint.tool_name,
+    key: hint.filter_key,
+    type: hint.filter_type,
+    value: hint.filter_value,
+  }))
+}
+
+/** Headers whose name starts with `stix`: context for tools. */
+export function contextHeaders({ headers }: FastifyRequest): Record<string, string> {
+  const found: Record<string, string> = {}
+  for (const name in headers) {
+    if (name.startsWith('stix')) found[name] = String(headers[name])
+  }
+  return found
+}

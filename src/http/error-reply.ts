@@ -1,0 +1,54 @@
+import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { ServiceError, statusOf, toErrorBody, type ErrorCode } from '../errors.ts'
+import { toFaults } from './validation.ts'
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** How a 422 looks: as a list under `detail`, or in the shape of every other error. */
+    validationShape?: 'detail' | 'error'
+  }
+}
+
+/** What Fastify itself refuses, in our words. */
+const refusals: Record<string, [ErrorCode, string]> = {
+  FST_ERR_CTP_BODY_TOO_LARGE: ['input_too_large', 'The request is larger than this service takes.'],
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: ['unsupported_media_type', 'The content type must be application/json.'],
+  FST_ERR_CTP_INVALID_JSON_BODY: ['validation', 'The body is not valid JSON.'],
+  FST_ERR_CTP_EMPTY_JSON_BODY: ['validation', 'The body is empty.'],
+  FST_ERR_CTP_INVALID_CONTENT_LENGTH: ['validation', 'The body is not as long as content-length says.'],
+}
+
+/** The one place where a failure becomes an answer. */
+export function replyWithErrors(app: FastifyInstance): void {
+  app.setErrorHandler((error: FastifyError, request, reply) => sendError(error, request, reply))
+  app.setNotFoundHandler((request, reply) => sendError(notFound(request), request, reply))
+}
+
+export function sendError(thrown: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const error = toKnown(thrown)
+  if (!(error instanceof ServiceError)) request.log.error({ err: error }, 'unexpected failure')
+  const code = error instanceof ServiceError ? error.code : 'internal'
+  if (error instanceof ServiceError && error.retryAfter !== undefined) void reply.header('retry-after', String(error.retryAfter))
+  const asDetail = code === 'validation' && request.routeOptions.config?.validationShape !== 'error'
+  const body = asDetail && error instanceof ServiceError ? { detail: error.faults } : toErrorBody(error)
+  return reply.code(statusOf(code)).send(body)
+}
+
+function toKnown(thrown: unknown): unknown {
+  if (thrown instanceof ServiceError || !(thrown instanceof Error)) return thrown
+  const error = thrown as FastifyError
+  if (error.validation) return toFaults(error)
+  const [code, message] = refusals[error.code] ?? (isJsonRefusal(error) ? (['validation', 'The body is not valid JSON.'] as const) : [])
+  if (!code || !message) return thrown
+  const faults = code === 'validation' ? [{ loc: ['body'], msg: message, type: 'json_invalid' }] : []
+  return new ServiceError(code, message, { faults, cause: thrown })
+}
+
+/** `secure-json-parse` refuses a body with `__proto__` by a plain SyntaxError. */
+function isJsonRefusal(error: FastifyError): boolean {
+  return error instanceof SyntaxError && error.statusCode === 400
+}
+
+function notFound({ method, url }: FastifyRequest): ServiceError {
+  return new ServiceError('not_found', `There is no ${method} ${url.split('?', 1)[0]}.`)
+}

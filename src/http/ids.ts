@@ -1,0 +1,8 @@
+/** What a caller may choose as the id of a session or a request. */
+export const idPattern = '^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$'
+
+const pattern = new RegExp(idPattern)
+
+export function isId(id: unknown): id is string {
+  return typeof id === 'string' && pattern.test(id)
+}

@@ -1,0 +1,32 @@
+import swagger from '@fastify/swagger'
+import swaggerUi from '@fastify/swagger-ui'
+import type { FastifyInstance } from 'fastify'
+
+export interface Docs {
+  version: string
+  publicUrl: string
+}
+
+/** Collects the schemas of the routes that are registered after it. */
+export async function documentRoutes(app: FastifyInstance, { version, publicUrl }: Docs): Promise<void> {
+  await app.register(swagger, {
+    openapi: {
+      openapi: '3.1.0',
+      info: { title: 'Agent Core', version, description: 'One configured AI agent behind HTTP.' },
+      servers: [{ url: publicUrl }],
+      components: { securitySchemes: { key: { type: 'apiKey', in: 'header', name: 'x-service-access' } } },
+      security: [{ key: [] }],
+    },
+  })
+}
+
+/** `/openapi.json`, and a page to read it and try it, from this service alone. */
+export async function docsRoutes(app: FastifyInstance): Promise<void> {
+  app.get('/openapi.json', { config: { access: 'public' }, schema: { hide: true } }, async () => app.swagger())
+  await app.register(async (docs) => {
+    docs.addHook('onRoute', (route) => {
+      route.config = { ...route.config, access: 'public' }
+    })
+    await docs.register(swaggerUi, { routePrefix: '/docs', staticCSP: true })
+  })
+}

@@ -1,0 +1,99 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { Type } from 'typebox'
+import { invalid, ServiceError } from '../../errors.ts'
+import type { Chats } from '../../runs/chat.ts'
+import type { RunKey } from '../../runs/run.ts'
+import type { RunStore } from '../../runs/run-store.ts'
+import { toRunView, type RunView } from '../../runs/run-view.ts'
+import { principalOf } from '../authenticate.ts'
+import { whenLeft } from '../leaving.ts'
+import { ChainAnswer, ErrorReply, Id, refusals, ValidationReply } from '../schemas.ts'
+import { sendRun } from '../send-run.ts'
+
+export interface RunRoutes {
+  chats: Chats
+  runs: Pick<RunStore, 'find'>
+}
+
+const params = Type.Object({ request_id: Id })
+
+const Run = Type.Object({
+  request_id: Type.String(),
+  session_id: Type.String(),
+  status: Type.Enum(['pending', 'running', 'interrupted', 'success', 'error', 'timeout', 'cancelled']),
+  created_at: Type.String(),
+  started_at: Type.Union([Type.String(), Type.Null()]),
+  ended_at: Type.Union([Type.String(), Type.Null()]),
+  outcome: Type.Optional(ChainAnswer.properties.body),
+  error: Type.Optional(ErrorReply),
+})
+
+/** Runs, by the request id that started them. */
+export function runRoutes(app: FastifyInstance, { chats, runs }: RunRoutes): void {
+  async function view(key: RunKey): Promise<RunView> {
+    const run = await runs.find(key)
+    if (!run || run.operation === 'tool_execute') throw new ServiceError('not_found', `There is no run ${key.requestId}.`)
+    return toRunView(run)
+  }
+
+  app.get(
+    '/core/v1/runs/:request_id',
+    {
+      config: { access: 'runs.read' },
+      schema: { tags: ['Runs'], summary: 'A run', params, response: { 200: Run, 404: ErrorReply, ...refusals } },
+    },
+    async (request) => view(keyOf(request)),
+  )
+
+  app.delete(
+    '/core/v1/runs/:request_id',
+    {
+      config: { access: 'runs.write' },
+      schema: { tags: ['Runs'], summary: 'Cancel a run', params, response: { 200: Run, 404: ErrorReply, 409: ErrorReply, ...refusals } },
+    },
+    async (request) => {
+      const key = keyOf(request)
+      await chats.cancel(key)
+      return view(key)
+    },
+  )
+
+  app.get(
+    '/core/v1/runs/:request_id/stream',
+    {
+      config: { access: 'runs.read' },
+      schema: {
+        tags: ['Runs'],
+        summary: "A run's events, from the start or behind last-event-id, then as they come",
+        params,
+        headers: Type.Object({ 'last-event-id': Type.Optional(Type.String()) }),
+        response: {
+          200: { description: 'Server-sent events.', content: { 'text/event-stream': { schema: Type.String() } } },
+          ...{ 404: ErrorReply, 422: ValidationReply },
+          ...refusals,
+        },
+      },
+    },
+    async (request, reply) => {
+      const key = keyOf(request)
+      const after = numberOf(request.headers['last-event-id'], key.requestId)
+      const left = whenLeft(reply)
+      const run = await chats.follow(key, left)
+      void reply.header('session-id', run.sessionId).header('request-id', run.requestId)
+      return sendRun(reply, run, { after, left })
+    },
+  )
+}
+
+function keyOf(request: FastifyRequest): RunKey {
+  const { tenant, owner } = principalOf(request)
+  return { tenant, owner, requestId: (request.params as { request_id: string }).request_id }
+}
+
+/** `last-event-id` is `<request id>:<number>`; empty or absent: from the start. */
+function numberOf(id: string | string[] | undefined, requestId: string): number {
+  if (id === undefined || id === '') return 0
+  const number = String(id).startsWith(`${requestId}:`) ? String(id).slice(requestId.length + 1) : ''
+  if (!/^\d{1,9}$/.test(number)) throw invalid(['header', 'last-event-id'], `must be ${requestId}:<number>`)
+  return Number(number)
+}

@@ -1,0 +1,78 @@
+import type { FastifyInstance } from 'fastify'
+import { Type } from 'typebox'
+import type { Sessions } from '../../sessions/sessions.ts'
+import { principalOf } from '../authenticate.ts'
+import { ErrorReply, Id, IdHeaders, refusals, ValidationReply } from '../schemas.ts'
+
+const Query = Type.Object({
+  limit: Type.Integer({ minimum: 1, maximum: 100, default: 45 }),
+  before: Type.Optional(Type.String({ description: 'A session id: the page begins behind it.' })),
+})
+
+const Message = Type.Object({
+  role: Type.Enum(['human', 'ai']),
+  content: Type.String(),
+  timestamp: Type.Integer({ description: 'Epoch seconds.' }),
+  additional_context: Type.Optional(
+    Type.Array(
+      Type.Object({ context_type: Type.Enum(['reasoning', 'planning']), items: Type.Array(Type.Object({ content: Type.String() })) }),
+    ),
+  ),
+  response_metadata: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
+})
+
+const Session = Type.Object({
+  session_id: Type.String(),
+  short_name: Type.String(),
+  created_at: Type.String(),
+  updated_at: Type.String(),
+  messages: Type.Array(Message),
+})
+
+const Summary = Type.Object({
+  session_id: Type.String(),
+  checkpoint_id: Type.String(),
+  short_name: Type.String(),
+  created_at: Type.String(),
+})
+
+const List = Type.Object({ sessions: Type.Array(Summary), offset: Type.String(), count: Type.Integer() })
+
+/** Conversations, as their callers had them. */
+export function sessionRoutes(app: FastifyInstance, { sessions }: { sessions: Sessions }): void {
+  app.get(
+    '/core/v1/sessions',
+    {
+      config: { access: 'sessions.read' },
+      schema: {
+        tags: ['Sessions'],
+        summary: 'Sessions, most recent activity first',
+        querystring: Query,
+        response: { 200: List, 422: ValidationReply, ...refusals },
+      },
+    },
+    async (request) => {
+      const { limit, before } = request.query as Type.Static<typeof Query>
+      return sessions.list(principalOf(request), { limit, before })
+    },
+  )
+
+  app.get(
+    '/core/v1/sessions/:session_id',
+    {
+      config: { access: 'sessions.read' },
+      schema: {
+        tags: ['Sessions'],
+        summary: 'A session with its messages',
+        headers: IdHeaders,
+        params: Type.Object({ session_id: Id }),
+        response: { 200: Session, 404: ErrorReply, 422: ValidationReply, ...refusals },
+      },
+    },
+    async (request, reply) => {
+      const { session_id: sessionId } = request.params as { session_id: string }
+      void reply.header('session-id', sessionId)
+      return sessions.read(principalOf(request), sessionId)
+    },
+  )
+}

@@ -1,0 +1,91 @@
+import { hash } from 'node:crypto'
+import type { FastifyInstance } from 'fastify'
+import { Type } from 'typebox'
+import type { JsonObject } from '../../agent/messages.ts'
+import type { ToolListing } from '../../agent/tool.ts'
+import type { CurrentAgent } from '../../configuration/agent.ts'
+import type { ExecuteTool } from '../../runs/direct-execution.ts'
+import { principalOf } from '../authenticate.ts'
+import { contextHeaders, toFilters } from '../chat-request.ts'
+import { isId } from '../ids.ts'
+import { whenLeft } from '../leaving.ts'
+import { DataFilterHint, ErrorReply, IdHeaders, refusals, ValidationReply } from '../schemas.ts'
+
+export interface ToolRoutes {
+  agent: CurrentAgent
+  executeTool: ExecuteTool
+}
+
+const ListedTool = Type.Object({
+  name: Type.String(),
+  description: Type.String(),
+  status: Type.Enum(['ready', 'initializing', 'error']),
+  schema: Type.Record(Type.String(), Type.Unknown(), { description: "JSON Schema of the tool's input." }),
+})
+
+const ExecuteBody = Type.Object({
+  tool_name: Type.String({ minLength: 1 }),
+  tool_input: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
+  data_filter_hints: Type.Optional(Type.Union([Type.Array(DataFilterHint), Type.Null()])),
+})
+
+const Executed = Type.Object({
+  tool_name: Type.String(),
+  output: Type.Unknown(),
+  execution_time: Type.Number({ description: 'Seconds.' }),
+  status: Type.Enum(['success', 'error']),
+})
+
+/** Tools listed, and run outside of a conversation. */
+export function toolRoutes(app: FastifyInstance, { agent, executeTool }: ToolRoutes): void {
+  app.get(
+    '/core/v1/tools',
+    {
+      config: { access: 'tools.read' },
+      schema: {
+        tags: ['Tools'],
+        summary: 'The tools of the agent',
+        response: { 200: Type.Object({ tools: Type.Array(ListedTool), count: Type.Integer() }), ...refusals },
+      },
+    },
+    async () => {
+      const tools = agent().tools.list().map(toListed)
+      return { tools, count: tools.length }
+    },
+  )
+
+  app.post(
+    '/core/v1/tool/execute',
+    {
+      config: { access: 'tools.execute' },
+      schema: {
+        tags: ['Tools'],
+        summary: 'Run a tool outside of a conversation',
+        headers: IdHeaders,
+        body: ExecuteBody,
+        response: { 200: Executed, 400: ErrorReply, 404: ErrorReply, 409: ErrorReply, 422: ValidationReply, ...refusals },
+      },
+    },
+    async (request, reply) => {
+      const body = request.body as Type.Static<typeof ExecuteBody>
+      const toolRequest = {
+        requestId: request.id,
+        isRepeatable: isId(request.headers['request-id']),
+        sessionId: request.headers['session-id'] as string | undefined,
+        bodyHash: hash('sha256', JSON.stringify(body)),
+        toolName: body.tool_name,
+        input: (body.tool_input ?? {}) as JsonObject,
+        filters: toFilters(body.data_filter_hints),
+        headers: contextHeaders(request),
+      }
+      const { sessionId, result } = await executeTool(principalOf(request), toolRequest, whenLeft(reply))
+      void reply.header('session-id', sessionId)
+      return result
+    },
+  )
+}
+
+function toListed({ name, description, status, reason, schema }: ToolListing) {
+  const isFailed = status === 'error' && reason !== undefined
+  return { name, description: isFailed ? `${description} (${reason})`.trim() : description, status, schema }
+}

@@ -1,0 +1,89 @@
+import { Type } from 'typebox'
+import { idPattern } from './ids.ts'
+
+/** Shapes of the interface that more than one route has. */
+
+export const Id = Type.String({ pattern: idPattern })
+
+export const IdHeaders = Type.Object({ 'session-id': Type.Optional(Id), 'request-id': Type.Optional(Id) })
+
+/** Clients send `null` for what they leave out. */
+function maybe<T extends ReturnType<typeof Type.String>>(schema: T) {
+  return Type.Optional(Type.Union([schema, Type.Null()]))
+}
+
+export const DataFilterHint = Type.Object({
+  tool_name: Type.String({ minLength: 1 }),
+  filter_key: Type.String({ minLength: 1 }),
+  filter_type: Type.Enum(['equals', 'not_equals', 'in', 'contains']),
+  filter_value: Type.String(),
+})
+
+const Image = Type.Object({ content: Type.String(), type: Type.Enum(['base64', 'file_path']) })
+
+export const ChatBody = Type.Object(
+  {
+    messages: Type.Array(
+      Type.Object({ role: Type.Enum(['user', 'human', 'assistant', 'ai', 'system']), content: Type.String() }),
+      { minItems: 1 },
+    ),
+    data_filter_hints: Type.Optional(Type.Union([Type.Array(DataFilterHint), Type.Null()])),
+    auto_memory_retain: Type.Optional(Type.Union([Type.Boolean(), Type.Null()])),
+    context_files: Type.Optional(Type.Union([Type.Array(Type.String()), Type.Null()])),
+    images: Type.Optional(Type.Union([Type.Array(Image), Type.Null()])),
+    session_id: maybe(Type.String()),
+    stream: Type.Optional(Type.Unknown({ description: 'Ignored.' })),
+    on_disconnect: Type.Optional(Type.Union([Type.Enum(['cancel', 'continue']), Type.Null()])),
+  },
+  { description: 'A chat. Fields that are not listed are ignored.' },
+)
+
+export type ChatBody = Type.Static<typeof ChatBody>
+
+export const Usage = Type.Object({
+  costAttribute: Type.String(),
+  usage: Type.Number(),
+  unit: Type.String({ description: 'tokens, USD or seconds' }),
+  details: Type.Optional(Type.Record(Type.String(), Type.Number())),
+})
+
+export const Step = Type.Object({
+  tool: Type.String(),
+  tool_input: Type.Unknown(),
+  log: Type.String(),
+  type: Type.Enum(['tool_call', 'sub_agent_call', 'planning', 'reasoning']),
+  output: Type.Unknown(),
+  status: Type.Enum(['success', 'error']),
+  execution_time: Type.Number({ description: 'Seconds.' }),
+  started_at: Type.String({ format: 'date-time' }),
+})
+
+export const ChainAnswer = Type.Object({
+  body: Type.Object({
+    input: Type.String(),
+    output: Type.String(),
+    intermediate_steps: Type.Array(Step),
+    usage: Type.Array(Usage),
+  }),
+})
+
+export const ErrorReply = Type.Object(
+  {
+    body: Type.String(),
+    status_code: Type.Integer(),
+    details: Type.Optional(Type.Object({ error_type: Type.String() })),
+  },
+  { description: 'What went wrong, in words.' },
+)
+
+export const ValidationReply = Type.Object(
+  {
+    detail: Type.Array(
+      Type.Object({ loc: Type.Array(Type.Union([Type.String(), Type.Integer()])), msg: Type.String(), type: Type.String() }),
+    ),
+  },
+  { description: 'Faults of the request, each with its place.' },
+)
+
+/** Replies that every route with a key may give. */
+export const refusals = { 401: ErrorReply, 403: ErrorReply, 429: ErrorReply, 500: ErrorReply, 503: ErrorReply }

@@ -1,0 +1,41 @@
+import type { FastifyReply } from 'fastify'
+import type { OpenRun } from '../runs/chat.ts'
+import type { EventLog } from '../runs/event-log.ts'
+import { errorOf } from '../runs/outcome.ts'
+import { sendEvents, sseHeaders } from './sse.ts'
+import { chunksOf, toTexts } from './stream-chunks.ts'
+
+/** A stream that has nothing to say for this long begins all the same, so that no proxy gives it up; its errors come as chunks then. */
+const firstEventMs = 15_000
+
+interface Reader {
+  /** Number of the last event that the reader has. */
+  after: number
+  left: AbortSignal
+}
+
+/** Sends a run's events as they come. A run that fails before its first event is an ordinary HTTP error. */
+export async function sendRun(reply: FastifyReply, run: OpenRun, { after, left }: Reader): Promise<FastifyReply> {
+  const { log } = run
+  await firstEvent(log, left)
+  const [first] = log.events
+  const error = first?.type === 'end' ? errorOf(first) : undefined
+  if (error && first?.type === 'end' && first.reason === 'error' && after === 0) return reply.code(error.status_code).send(error)
+  reply.hijack()
+  reply.raw.writeHead(200, { ...(reply.getHeaders() as Record<string, string>), ...sseHeaders })
+  await sendEvents(reply.raw, toTexts(log, chunksOf(run.requestId), after, left))
+  return reply
+}
+
+async function firstEvent(log: EventLog, left: AbortSignal): Promise<void> {
+  if (log.events.length > 0) return
+  const enough = new AbortController()
+  const stop = () => enough.abort()
+  const timer = setTimeout(stop, firstEventMs)
+  left.addEventListener('abort', stop, { once: true })
+  const reading = log.follow(0, enough.signal)
+  await reading.next()
+  await reading.return()
+  clearTimeout(timer)
+  left.removeEventListener('abort', stop)
+}

@@ -1,0 +1,57 @@
+import { randomUUIDv7 } from 'node:crypto'
+import fastify, { type FastifyBaseLogger, type FastifyInstance } from 'fastify'
+import type { Logger } from 'pino'
+import { authenticate, requireDeclaredAccess } from './authenticate.ts'
+import type { Verifier } from '../access/verify.ts'
+import { replyWithErrors } from './error-reply.ts'
+import { isId } from './ids.ts'
+import { validateWith } from './validation.ts'
+
+export interface ServerOptions {
+  log: Logger
+  verifier: Verifier
+  /** Bytes of a request's body. */
+  bodyLimit: number
+}
+
+/** The HTTP server without its routes: ids, keys, limits, errors. */
+export function createServer({ log, verifier, bodyLimit }: ServerOptions): FastifyInstance {
+  const app = fastify({
+    loggerInstance: log as FastifyBaseLogger,
+    requestIdLogLabel: 'requestId',
+    disableRequestLogging: true,
+    bodyLimit,
+    genReqId: ({ headers }) => ownOrNew(headers['request-id']),
+    keepAliveTimeout: keepAliveMs,
+    requestTimeout: 0,
+    forceCloseConnections: 'idle',
+    routerOptions: { ignoreTrailingSlash: true, maxParamLength: 512 },
+  })
+  // Responses are made by typed code; their schemas are documentation.
+  app.setSerializerCompiler(() => JSON.stringify)
+  validateWith(app)
+  replyWithErrors(app)
+  requireDeclaredAccess(app)
+  app.addHook('onRequest', async (request, reply) => void reply.header('request-id', request.id))
+  authenticate(app, verifier)
+  logRequests(app)
+  return app
+}
+
+/** Longer than that of usual load balancers, so that it is they who close an idle connection. */
+const keepAliveMs = 72_000
+
+/** An id that does not fit is refused when the request is validated; until then it has one of ours, for its errors. */
+function ownOrNew(id: string | string[] | undefined): string {
+  return isId(id) ? id : randomUUIDv7()
+}
+
+/** One line per request: ids, never content. */
+function logRequests(app: FastifyInstance): void {
+  app.addHook('onResponse', async (request, reply) => {
+    const { method, routeOptions, principal } = request
+    const ms = Math.round(reply.elapsedTime)
+    const who = principal && { tenant: principal.tenant, sub: principal.sub }
+    request.log.info({ method, route: routeOptions.url ?? null, status: reply.statusCode, ms, ...who }, 'request')
+  })
+}

@@ -1,0 +1,37 @@
+import { Ajv } from 'ajv'
+import type { FastifyError, FastifyInstance } from 'fastify'
+import { ServiceError, type Fault } from '../errors.ts'
+
+/** More faults than a person reads help nobody, and a long list of them is a way to make us work. */
+const maxFaults = 20
+
+/** Bodies are taken as they are; what comes as text (query, path, headers) is read as the type that its schema says. */
+export function validateWith(app: FastifyInstance): void {
+  const options = { allErrors: true, useDefaults: true, removeAdditional: false, allowUnionTypes: true, strict: false } as const
+  const body = new Ajv(options)
+  const text = new Ajv({ ...options, coerceTypes: true })
+  app.setValidatorCompiler(({ schema, httpPart }) => (httpPart === 'body' ? body : text).compile(schema as object))
+}
+
+const parts: Record<string, string> = { body: 'body', querystring: 'query', params: 'path', headers: 'header' }
+
+/** Ajv's findings as a `validation` error, each with its place. */
+export function toFaults(error: FastifyError): ServiceError {
+  const part = parts[error.validationContext ?? 'body'] ?? 'body'
+  const faults = (error.validation ?? []).slice(0, maxFaults).map((found): Fault => {
+    const missing = found.keyword === 'required' ? [String(found.params['missingProperty'])] : []
+    const path = found.instancePath.split('/').slice(1).map(toStep)
+    const allowed = found.keyword === 'enum' ? `: ${(found.params['allowedValues'] as unknown[]).join(', ')}` : ''
+    return {
+      loc: [part, ...path, ...missing],
+      msg: missing.length > 0 ? 'is required' : `${found.message ?? 'is not valid'}${allowed}`,
+      type: found.keyword === 'required' ? 'missing' : found.keyword,
+    }
+  })
+  const first = faults[0]
+  return new ServiceError('validation', first ? `${first.loc.join('.')}: ${first.msg}` : 'The request is not valid.', { faults })
+}
+
+function toStep(text: string): string | number {
+  return /^\d+$/.test(text) ? Number(text) : text.replaceAll('~1', '/').replaceAll('~0', '~')
+}

@@ -1,0 +1,105 @@
+import type { Owner } from '../access/owner.ts'
+import type { JsonObject } from '../agent/messages.ts'
+import { runTool, type DataFilter, type Tool } from '../agent/tool.ts'
+import { scopeOf } from '../agent/tool-calls.ts'
+import type { CurrentAgent } from '../configuration/agent.ts'
+import { ServiceError } from '../errors.ts'
+import type { ExecutionResult, ExecutionStore, StoredExecution } from './execution-store.ts'
+import { checkHints } from './hints.ts'
+import { textOf } from './line.ts'
+
+export interface ToolRequest {
+  requestId: string
+  /** Whether the caller chose the request id: only then can it come again. */
+  isRepeatable: boolean
+  sessionId: string | undefined
+  bodyHash: string
+  toolName: string
+  input: JsonObject
+  filters: DataFilter[]
+  headers: Record<string, string>
+}
+
+export interface DirectExecutionDependencies {
+  store: ExecutionStore
+  agent: CurrentAgent
+  holder: string
+  now(): number
+  newId(): string
+}
+
+export interface Executed {
+  sessionId: string
+  result: ExecutionResult
+}
+
+/** Runs a tool outside of any conversation. */
+export type ExecuteTool = (who: Owner, request: ToolRequest, signal: AbortSignal) => Promise<Executed>
+
+interface Running {
+  sessionId: string
+  bodyHash: string
+  result: Promise<ExecutionResult>
+}
+
+export function createDirectExecution({ store, agent, holder, now, newId }: DirectExecutionDependencies): ExecuteTool {
+  const running = new Map<string, Running>()
+
+  return async (who, request, signal) => {
+    const tools = agent().tools.list().flatMap((listing): Tool[] => (listing.tool ? [listing.tool] : []))
+    const tool = findTool(request)
+    const key = { tenant: who.tenant, owner: who.owner, requestId: request.requestId }
+    const earlier = running.get(textOf(key))
+    if (earlier) {
+      refuseOther(earlier, request)
+      return { sessionId: earlier.sessionId, result: await earlier.result }
+    }
+    const sessionId = request.sessionId ?? newId()
+    const one: Running = { sessionId, bodyHash: request.bodyHash, result: once() }
+    running.set(textOf(key), one)
+    try {
+      return { sessionId: one.sessionId, result: await one.result }
+    } finally {
+      running.delete(textOf(key))
+    }
+
+    async function once(): Promise<ExecutionResult> {
+      if (!request.isRepeatable) return execute()
+      const { bodyHash } = request
+      const known = await store.begin({ ...key, sessionId, bodyHash, holder, agent: agent().config.name, now: now() })
+      if (known) {
+        refuseOther(known, request)
+        one.sessionId = known.sessionId
+        if (known.result) return known.result
+        // Its process died inside of the tool: what only reads is done again, what writes never is.
+        if (tool.effect === 'write') throw new ServiceError('process_lost', 'The outcome of this call is unknown; it was not repeated.')
+      }
+      const result = await execute()
+      await store.finish(key, result, now())
+      return result
+    }
+
+    async function execute(): Promise<ExecutionResult> {
+      const context = { callId: newId(), headers: request.headers, ...scopeOf(tool, tools, request.filters) }
+      const outcome = await runTool(tool, request.input, { context, signal, now })
+      const status = outcome.isError ? 'error' : 'success'
+      return { tool_name: tool.name, output: outcome.output, execution_time: outcome.durationMs / 1000, status }
+    }
+  }
+
+  function findTool({ toolName, input, filters }: ToolRequest): Tool {
+    const listing = agent().tools.list().find((one) => one.name === toolName)
+    if (!listing) throw new ServiceError('not_found', `There is no tool ${toolName}.`)
+    checkHints(filters, agent().tools)
+    if (!listing.tool) throw new ServiceError('tool_not_ready', `The tool ${toolName} is not ready: ${listing.reason ?? listing.status}`)
+    const fault = listing.tool.check(input)
+    if (fault) throw new ServiceError('invalid_input', `tool_input: ${fault}.`)
+    return listing.tool
+  }
+}
+
+function refuseOther(earlier: Pick<StoredExecution, 'bodyHash' | 'sessionId'> & { operation?: string }, request: ToolRequest): void {
+  const isSame = earlier.bodyHash === request.bodyHash && (earlier.operation ?? 'tool_execute') === 'tool_execute'
+  if (isSame && (request.sessionId === undefined || request.sessionId === earlier.sessionId)) return
+  throw new ServiceError('request_id_reused', `The request id ${request.requestId} was used for another request.`)
+}

@@ -1,0 +1,35 @@
+import type { JsonValue } from '../agent/messages.ts'
+import type { RunKey } from './run.ts'
+
+/** Port: direct executions of tools that came with a request id of their caller's, so that a repeat runs nothing twice. */
+export interface ExecutionStore {
+  /** Answers with the one that has the request id, if there is one; stores this one else. */
+  begin(execution: NewExecution): Promise<StoredExecution | undefined>
+  finish(key: RunKey, result: ExecutionResult, now: number): Promise<void>
+}
+
+export interface NewExecution extends RunKey {
+  sessionId: string
+  bodyHash: string
+  holder: string
+  agent: string
+  now: number
+}
+
+export interface StoredExecution {
+  operation: string
+  sessionId: string
+  bodyHash: string
+  holder: string
+  /** Undefined while it runs, and for ever where its process died. */
+  result: ExecutionResult | undefined
+}
+
+/** The answer of `tool/execute`. */
+export interface ExecutionResult {
+  tool_name: string
+  output: JsonValue
+  /** Seconds. */
+  execution_time: number
+  status: 'success' | 'error'
+}

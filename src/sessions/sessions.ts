@@ -1,0 +1,91 @@
+import type { Principal } from '../access/principal.ts'
+import { invalid, ServiceError } from '../errors.ts'
+import type { SessionMessage, SessionRecord, SessionStore } from './session-store.ts'
+
+export interface SessionView {
+  session_id: string
+  short_name: string
+  created_at: string
+  updated_at: string
+  messages: MessageView[]
+}
+
+export interface MessageView {
+  role: 'human' | 'ai'
+  content: string
+  /** Epoch seconds. */
+  timestamp: number
+  additional_context?: { context_type: 'reasoning' | 'planning'; items: { content: string }[] }[]
+  response_metadata?: Record<string, unknown>
+}
+
+export interface SessionList {
+  sessions: { session_id: string; checkpoint_id: string; short_name: string; created_at: string }[]
+  /** The `checkpoint_id` of the last one; empty for an empty page. */
+  offset: string
+  count: number
+}
+
+export interface Sessions {
+  /** `not_found` also where it is another caller's. */
+  read(who: Principal, sessionId: string): Promise<SessionView>
+  list(who: Principal, page: { limit: number; before: string | undefined }): Promise<SessionList>
+}
+
+export function createSessions(store: SessionStore): Sessions {
+  return {
+    async read(who, sessionId) {
+      const session = await store.find(who, sessionId, { anyOwner: readsAll(who) })
+      if (!session) throw new ServiceError('not_found', `There is no session ${sessionId}.`)
+      const messages = await store.messages(session.tenant, session.key)
+      return {
+        session_id: session.sessionId,
+        short_name: session.shortName,
+        created_at: toIso(session.createdAt),
+        updated_at: toIso(session.updatedAt),
+        messages: messages.map(toMessageView),
+      }
+    },
+
+    async list(who, { limit, before }) {
+      const anyOwner = readsAll(who)
+      const last = before === undefined ? undefined : await store.find(who, before, { anyOwner })
+      if (before !== undefined && !last) throw invalid(['query', 'before'], `there is no session ${before}`)
+      const sessions = await store.list(who, { limit, anyOwner, before: last })
+      return { sessions: sessions.map(toSummary), offset: sessions.at(-1)?.checkpointId ?? '', count: sessions.length }
+    },
+  }
+}
+
+/** Administrators read every session of their tenant. */
+function readsAll(who: Principal): boolean {
+  return who.roles.includes('admin')
+}
+
+function toSummary(session: SessionRecord): SessionList['sessions'][number] {
+  const { sessionId, checkpointId, shortName, createdAt } = session
+  return { session_id: sessionId, checkpoint_id: checkpointId, short_name: shortName, created_at: toIso(createdAt) }
+}
+
+function toMessageView({ role, content, createdAt, data }: SessionMessage): MessageView {
+  const view: MessageView = { role, content, timestamp: Math.floor(createdAt / 1000) }
+  if (role === 'human') return view
+  const context = (['reasoning', 'planning'] as const).flatMap((type) => {
+    const items = (data?.[type] ?? []).map((text) => ({ content: text }))
+    return items.length > 0 ? [{ context_type: type, items }] : []
+  })
+  return {
+    ...view,
+    additional_context: context,
+    response_metadata: {
+      ...(data?.model ? { request_id: data.requestId, model: data.model, finish_reason: data.finishReason } : {}),
+      usage: data?.usage ?? [],
+      intermediate_steps: data?.steps ?? [],
+      generated_artifacts: [],
+    },
+  }
+}
+
+function toIso(ms: number): string {
+  return new Date(ms).toISOString()
+}

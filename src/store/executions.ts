@@ -1,0 +1,43 @@
+import type { ExecutionResult, ExecutionStore } from '../runs/execution-store.ts'
+import { run, type Database } from './database.ts'
+import { keyColumns, parseJson } from './run-rows.ts'
+import { runStatements } from './run-statements.ts'
+
+/** `ExecutionStore` on either database: rows among the runs, since both share the caller's request ids. */
+export function createExecutionStore(database: Database): ExecutionStore {
+  const { db } = database
+  const statements = runStatements(db)
+  return {
+    begin: (one) =>
+      database.unit(async (connection) => {
+        const inserted = await statements.insertRun(connection, {
+          ...one,
+          session: null,
+          session_id: one.sessionId,
+          operation: 'tool_execute',
+          body_hash: one.bodyHash,
+          request: null,
+          status: 'running',
+          on_disconnect: 'cancel',
+          place: 0,
+          message_index: null,
+        })
+        if (inserted.rows.length > 0) return undefined
+        const row = (await statements.findRun(connection, one)).rows[0]!
+        return {
+          operation: row.operation,
+          sessionId: row.session_id,
+          bodyHash: row.body_hash,
+          holder: row.holder,
+          result: row.operation === 'tool_execute' ? parseJson<ExecutionResult>(row.log) : undefined,
+        }
+      }),
+    async finish(key, result, now) {
+      const ended = db
+        .updateTable('runs')
+        .set({ status: result.status, ended_at: now, log: JSON.stringify(result) })
+        .where((is) => is.and(keyColumns(key)))
+      await database.unit((connection) => run(connection, ended))
+    },
+  }
+}
