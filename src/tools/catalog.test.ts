@@ -1,0 +1,143 @@
+import { after, test } from 'node:test'
+import assert from 'node:assert/strict'
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import pino from 'pino'
+import { runTool } from '../agent/tool.ts'
+import { toolConfigs } from '../configuration/schema.ts'
+import { openFilesRoot } from '../files/root.ts'
+import { createTool, type ToolBuild, type ToolSpec } from './builder.ts'
+import { createToolCatalog, knownToolTypes } from './catalog.ts'
+
+const place = await mkdtemp(path.join(tmpdir(), 'catalog-'))
+after(() => rm(place, { recursive: true }))
+await mkdir(path.join(place, 'files'))
+await writeFile(path.join(place, 'files', 'leave.md'), '# Leave\n\n25 days.')
+const deps = { files: await openFilesRoot(path.join(place, 'files')), cacheDir: path.join(place, 'cache'), log: pino({ enabled: false }) }
+
+function createEcho(spec: ToolSpec, closed?: string[]): ToolBuild {
+  const schema = { type: 'object' }
+  const tool = createTool(spec, { description: 'Echoes.', schema, effect: 'read', filters: false, execute: async (input) => input })
+  return { tool, close: async () => void closed?.push(spec.name) }
+}
+
+test('each type of tool that the configuration knows can be built', () => {
+  assert.deepEqual([...knownToolTypes].sort(), Object.keys(toolConfigs).sort())
+})
+
+test('tools are initializing until they are ready, in the order of the configuration', async () => {
+  const catalog = createToolCatalog(
+    [
+      { name: 'handbook', type: 'knowledge_search', config: { paths: ['**'] } },
+      { name: 'current_time' },
+      { name: 'read_file', timeout: 0.5 },
+    ],
+    deps,
+  )
+  assert.deepEqual(
+    catalog.list().map(({ status, tool }) => [status, tool]),
+    Array(3).fill(['initializing', undefined]),
+  )
+  await catalog.ready()
+  assert.deepEqual(
+    catalog.list().map(({ name, status }) => [name, status]),
+    [
+      ['handbook', 'ready'],
+      ['current_time', 'ready'],
+      ['read_file', 'ready'],
+    ],
+  )
+  const [handbook, , reader] = catalog.list()
+  assert.match(handbook?.description ?? '', /Leave/)
+  assert.deepEqual([handbook?.tool?.timeoutMs, handbook?.tool?.maxOutputCharacters, reader?.tool?.timeoutMs], [30_000, 20_000, 500])
+  await catalog.close()
+})
+
+test('a tool of the catalog runs', async () => {
+  const catalog = createToolCatalog([{ name: 'sums', type: 'calculator', description: 'Our sums.' }], deps)
+  await catalog.ready()
+  const tool = catalog.list()[0]?.tool
+  assert.ok(tool)
+  assert.deepEqual([tool.name, tool.description], ['sums', 'Our sums.'])
+  const context = { callId: 'c', headers: {}, filters: [], isWithheld: () => false }
+  const outcome = await runTool(tool, { expression: '17% of 2,340' }, { context, signal: new AbortController().signal, now: () => 0 })
+  assert.deepEqual(outcome.output, { expression: '17% of 2,340', result: '397.8' })
+  await catalog.close()
+})
+
+test('a tool that can not be built says why and takes no other with it', async () => {
+  const builders = {
+    broken: async () => () => {
+      throw new Error('The disk is full.')
+    },
+    missing: async () => Promise.reject(new Error('No such module.')),
+    echo: async () => (spec: ToolSpec) => createEcho(spec),
+  }
+  const catalog = createToolCatalog(
+    [{ name: 'broken' }, { name: 'missing' }, { name: 'nothing' }, { name: 'constructor' }, { name: 'echo' }],
+    deps,
+    { builders },
+  )
+  await catalog.ready()
+  assert.deepEqual(
+    catalog.list().map(({ name, status, reason }) => [name, status, reason]),
+    [
+      ['broken', 'error', 'The disk is full.'],
+      ['missing', 'error', 'No such module.'],
+      ['nothing', 'error', 'There is no tool type nothing; there are broken, missing, echo.'],
+      ['constructor', 'error', 'There is no tool type constructor; there are broken, missing, echo.'],
+      ['echo', 'ready', undefined],
+    ],
+  )
+  await catalog.close()
+})
+
+test('a tool that failed is built again until it succeeds', async () => {
+  const delays: number[] = []
+  const { promise, resolve } = Promise.withResolvers<void>()
+  let attempts = 0
+  const builders = {
+    shy: async () => (spec: ToolSpec) => {
+      if (++attempts < 4) throw new Error(`attempt ${attempts}`)
+      resolve()
+      return createEcho(spec)
+    },
+  }
+  const catalog = createToolCatalog([{ name: 'shy' }], deps, { builders, retryDelayMs: (failures) => (delays.push(failures), 1) })
+  await catalog.ready()
+  assert.equal(catalog.list()[0]?.status, 'error')
+  // The catalog's timers hold no process; this one does while it waits for them.
+  const awake = setTimeout(() => {}, 10_000)
+  await promise
+  clearTimeout(awake)
+  await new Promise((next) => setImmediate(next))
+  assert.equal(catalog.list()[0]?.status, 'ready')
+  assert.deepEqual([attempts, delays], [4, [1, 2, 3]])
+  await catalog.close()
+})
+
+test('closing closes what was built, also what is built only afterwards, and builds nothing again', async () => {
+  const closed: string[] = []
+  const gate = Promise.withResolvers<void>()
+  let attempts = 0
+  const builders = {
+    quick: async () => (spec: ToolSpec) => createEcho(spec, closed),
+    slow: async () => async (spec: ToolSpec) => {
+      await gate.promise
+      return createEcho(spec, closed)
+    },
+    broken: async () => () => {
+      attempts++
+      throw new Error('broken')
+    },
+  }
+  const catalog = createToolCatalog([{ name: 'quick' }, { name: 'slow' }, { name: 'broken' }], deps, { builders, retryDelayMs: () => 5 })
+  await new Promise((next) => setImmediate(next))
+  await catalog.close()
+  assert.deepEqual(closed, ['quick'])
+  gate.resolve()
+  await catalog.ready()
+  await new Promise((next) => setTimeout(next, 20))
+  assert.deepEqual([closed, attempts, catalog.list()[1]?.status], [['quick', 'slow'], 1, 'initializing'])
+})
