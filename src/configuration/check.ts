@@ -1,0 +1,106 @@
+import { Ajv } from 'ajv'
+import { checkCustomRoles } from '../access/permissions.ts'
+import { describeFault } from './describe-fault.ts'
+import { problemAt, type ConfigProblem, type Path } from './problems.ts'
+import { agentSchema, closeRecords, findToolSchema, isSchema, type Schema } from './schema-walk.ts'
+import { toolConfigs, type AgentConfig } from './schema.ts'
+import { findDanger } from './yaml-source.ts'
+
+/** What the agent itself offers to the model beside its configured tools. */
+const reservedTools: ReadonlySet<string> = new Set(['create_sub_agent', 'end_sub_agent'])
+const subAgentPrefix = 'sub_agent:'
+
+export interface CheckedConfig {
+  /** A copy with all defaults; an `AgentConfig` when there are no problems. */
+  config: AgentConfig
+  problems: ConfigProblem[]
+}
+
+/** Checks plain data against the schema and against the rules that a schema can't say. */
+export function checkConfig(value: unknown): CheckedConfig {
+  const dangerous = findDanger(value)
+  // Nothing more is looked up in data that would answer with an object's own prototype.
+  if (dangerous.length > 0) return { config: value as AgentConfig, problems: dangerous }
+  const copy: unknown = structuredClone(value)
+  const problems = checkSchema(agentSchema, copy)
+  return { config: copy as AgentConfig, problems: [...problems, ...checkTools(copy), ...checkModels(copy), ...checkRoles(copy)] }
+}
+
+/** Fills the defaults into `value` itself. */
+function checkSchema(schema: Schema, value: unknown, prefix: Path = []): ConfigProblem[] {
+  const { $schema: _, ...closed } = closeRecords(schema) as Schema
+  const ajv = new Ajv({ allErrors: true, useDefaults: true, strict: true, strictRequired: false, allowUnionTypes: true, verbose: true })
+  const validate = ajv.compile(closed)
+  if (validate(value)) return []
+  return (validate.errors ?? []).map((error) => {
+    const { at, message } = describeFault(error, closed, value)
+    return problemAt([...prefix, ...at], message)
+  })
+}
+
+/** Looks at each tool that can be looked at, so that its faults are told together with those of the schema. */
+function checkTools(config: unknown): ConfigProblem[] {
+  const firstOf = new Map<string, number>()
+  return listIn(config, 'tools').flatMap((tool, index) => {
+    if (!isSchema(tool) || typeof tool['name'] !== 'string') return []
+    const at = ['tools', index]
+    const name = tool['name']
+    const first = firstOf.get(name)
+    if (first === undefined) firstOf.set(name, index)
+    return [
+      ...(first === undefined
+        ? []
+        : [problemAt([...at, 'name'], `"${name}" is the name of tools[${first}] already; each tool needs its own`)]),
+      ...(isReserved(name) ? [problemAt([...at, 'name'], `"${name}" is a name that the agent uses itself; choose another`)] : []),
+      ...checkToolConfig(tool, at),
+    ]
+  })
+}
+
+function checkToolConfig(tool: Record<string, unknown>, at: Path): ConfigProblem[] {
+  const type = tool['type'] ?? tool['name']
+  if (typeof type !== 'string') return []
+  const schema = findToolSchema(type)
+  if (!schema) {
+    const known = `is not known; known are ${Object.keys(toolConfigs).join(', ')}`
+    if (tool['type'] !== undefined) return [problemAt([...at, 'type'], `"${type}" ${known}`)]
+    return [problemAt([...at, 'type'], `is missing, and the name "${type}" as a type ${known}`)]
+  }
+  const config = tool['config'] ?? {}
+  if (!isSchema(config)) return []
+  const problems = checkSchema(schema, config, [...at, 'config'])
+  if (tool['config'] === undefined && Object.keys(config).length > 0) tool['config'] = config
+  return problems
+}
+
+function isReserved(name: string): boolean {
+  return reservedTools.has(name) || name.startsWith(subAgentPrefix)
+}
+
+/** Any server that speaks the protocol: nobody but the configuration knows where it is. */
+function checkModels(config: unknown): ConfigProblem[] {
+  const llms = isSchema(config) ? config['llms'] : undefined
+  if (!isSchema(llms)) return []
+  const models = Object.entries(llms).flatMap(([key, value]): [Path, unknown][] =>
+    Array.isArray(value) ? value.map((item, index) => [['llms', key, index], item]) : [[['llms', key], value]],
+  )
+  return models.flatMap(([at, model]) =>
+    isSchema(model) && model['provider'] === 'openai-compatible' && model['base_url'] === undefined
+      ? [problemAt([...at, 'base_url'], 'is required by the provider openai-compatible and missing')]
+      : [],
+  )
+}
+
+function checkRoles(config: unknown): ConfigProblem[] {
+  const access = isSchema(config) ? config['access'] : undefined
+  const roles = isSchema(access) && isSchema(access['roles']) ? access['roles'] : {}
+  const lists = Object.entries(roles).flatMap(([role, granted]) =>
+    Array.isArray(granted) && granted.every((each) => typeof each === 'string') ? [[role, granted] as const] : [],
+  )
+  return checkCustomRoles(Object.fromEntries(lists)).map(({ at, message }) => problemAt(['access', 'roles', ...at], message))
+}
+
+function listIn(config: unknown, key: string): unknown[] {
+  const value = isSchema(config) ? config[key] : undefined
+  return Array.isArray(value) ? value : []
+}

@@ -1,0 +1,33 @@
+import assert from 'node:assert/strict'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { test } from 'node:test'
+import { formatProblems, loadAgentConfig } from './load.ts'
+import { ConfigError } from './problems.ts'
+
+async function problemsOf(file: string): Promise<string[]> {
+  return loadAgentConfig(file).then(
+    () => [],
+    (error: unknown) => {
+      assert.ok(error instanceof ConfigError)
+      return formatProblems(file, error)
+    },
+  )
+}
+
+test('a file is read, and its faults are lines that name file, line and path', async (t) => {
+  const folder = await mkdtemp(path.join(tmpdir(), 'load-config-'))
+  t.after(() => rm(folder, { recursive: true }))
+  const file = path.join(folder, 'agent.yaml')
+  await writeFile(file, 'id: mine\n')
+  assert.equal((await loadAgentConfig(file)).id, 'mine')
+  await writeFile(file, 'id: mine\ntools:\n  - {name: calculator}\n  - {name: x, type: abacus}\nmemory: {recall: a}\n')
+  const told = await problemsOf(file)
+  assert.match(told[0] ?? '', /^agent\.yaml:4 tools\[1\]\.type: "abacus" is not known; known are calculator, /)
+  assert.deepEqual(told.slice(1), ['agent.yaml:5 memory.recall: "a" is not a whole number'])
+  await writeFile(file, 'id: [')
+  assert.match((await problemsOf(file))[0] ?? '', /^agent\.yaml:1: it is not YAML: /)
+  assert.deepEqual(await problemsOf(path.join(folder, 'none.yaml')), [`none.yaml: ${folder}/none.yaml does not exist.`])
+  assert.deepEqual(await problemsOf(folder), [`${path.basename(folder)}: ${folder} can't be read (EISDIR).`])
+})

@@ -1,0 +1,181 @@
+import assert from 'node:assert/strict'
+import { readFile } from 'node:fs/promises'
+import { test } from 'node:test'
+import { configVersion, parseAgentConfig, toAgentConfig } from './parse.ts'
+import { ConfigError } from './problems.ts'
+
+function problemsOf(text: string): string[] {
+  try {
+    parseAgentConfig(text)
+  } catch (error) {
+    assert.ok(error instanceof ConfigError)
+    return error.problems.map(({ path, message, line }) => `${line ?? '-'} ${path}: ${message}`)
+  }
+  return []
+}
+
+const defaults = {
+  id: 'agent-core',
+  name: 'Agent Core',
+  uri_id: 'agent-core',
+  description: 'Answers questions with its tools.',
+  instructions: '',
+  conversation_starters: [],
+  llms: { primary: { provider: 'embedded', model: 'rules-1' }, fallback: [] },
+  tools: [],
+  memory: { recall: 8, history_tokens: 32_000 },
+  sub_agents: { may_create: true, max: 16, max_depth: 1, concurrency: 4 },
+  max_execution_time: 300,
+  max_iterations: 25,
+  limits: { max_input_characters: 200_000, max_session_wait: 30, reconnect_grace: 5 },
+  access: { roles: {}, rate_limits: {} },
+}
+
+test('a text without content is a whole configuration of defaults', () => {
+  for (const text of ['', '# nothing yet\n', '{}', '---\n']) assert.deepEqual(parseAgentConfig(text), defaults)
+})
+
+test('defaults are filled in beside what is given, however deep it stands', () => {
+  const config = parseAgentConfig('memory: {recall: 3}\nllms: {primary: {provider: openai, model: x}}\naccess: {roles: {a: [chat]}}')
+  assert.deepEqual(config.memory, { recall: 3, history_tokens: 32_000 })
+  assert.deepEqual(config.llms, { primary: { provider: 'openai', model: 'x' }, fallback: [] })
+  assert.deepEqual(config.access, { roles: { a: ['chat'] }, rate_limits: {} })
+  assert.deepEqual(config.limits, defaults.limits)
+})
+
+test('the sample that a first start copies is valid', async () => {
+  const config = parseAgentConfig(await readFile(new URL('../../samples/agent.yaml', import.meta.url), 'utf8'))
+  assert.equal(config.tools.length, 6)
+})
+
+test('every fault is told at once, in the order of the file, with path, line, what it was and what it may be', () => {
+  const text = `nme: x
+llms:
+  primary: {provider: openia, model: 3}
+  fallback: [{provider: openai-compatible, model: x}]
+tools:
+  - name: calculator
+  - {name: calculator}
+  - name: sales
+    type: data_query
+    config: {tables: {bad name: x}, extra: 1}
+  - {name: kb, type: knowledge_search}
+  - {name: create_sub_agent, type: calculator, config: 5}
+  - {name: gh}
+memory: {recall: -1}
+limits:
+access: {roles: {auditor: [runs.raed], admin: [chat]}}
+max_execution_time: .inf
+`
+  const told = problemsOf(text)
+  const begins = [
+    '1 nme: is not known; known here are id, name,',
+    '3 llms.primary.provider: "openia" is not known; known are embedded, openai,',
+    '3 llms.primary.model: 3 is not a text',
+    '4 llms.fallback[0].base_url: is required by the provider openai-compatible and missing',
+    '7 tools[1].name: "calculator" is the name of tools[0] already',
+    '10 tools[2].config.extra: is not known; known here are tables, max_rows',
+    '10 tools[2].config.tables["bad name"]: is not a name that fits here; it must match ^[A-Za-z_]',
+    '11 tools[3].config.paths: is required and missing',
+    '12 tools[4].config: 5 is not a mapping',
+    '12 tools[4].name: "create_sub_agent" is a name that the agent uses itself',
+    '13 tools[5].type: is missing, and the name "gh" as a type is not known; known are calculator,',
+    '14 memory.recall: -1 must be 0 or more',
+    '15 limits: is empty; it must be a mapping',
+    '16 access.roles.auditor[0]: "runs.raed" is not a permission; known are chat,',
+    '16 access.roles.admin: "admin" is built in',
+    '17 max_execution_time: Infinity is not a number',
+  ]
+  assert.equal(told.length, begins.length, told.join('\n'))
+  begins.forEach((begin, index) => assert.equal(told[index]?.slice(0, begin.length), begin))
+})
+
+test('a tool without a type is of the type that its name says, and its config may be left out', () => {
+  assert.deepEqual(parseAgentConfig('tools: [{name: calculator}, {name: list_files}]').tools, [
+    { name: 'calculator' },
+    { name: 'list_files' },
+  ])
+})
+
+test('no message repeats a secret', () => {
+  const told = problemsOf(`llms:
+  primary: {provider: openai, model: x, api_key: [hunter2], headers: {x-key: {a: hunter2}}, api_kye: hunter2}
+  small: {provider: openai, model: x, api_key: '', base_url: "ftp://me:hunter2@host/?key=hunter2"}
+`)
+  assert.equal(told.length, 5)
+  assert.doesNotMatch(told.join('\n'), /hunter2/)
+})
+
+test('what is no YAML is told with its line and none of its source', () => {
+  for (const text of [
+    'a: 1\napi_key: "hunter2',
+    'a: 1\nb: *hunter2',
+    'a: 1\nb: !hunter2 x',
+    'a: 1\n  hunter2: [',
+    'a: 1\n@hunter2',
+    'a: |hunter2',
+    '%hunter2',
+  ]) {
+    const told = problemsOf(text)
+    assert.ok(told.length > 0, text)
+    assert.doesNotMatch(told.join('\n'), /hunter2/, text)
+  }
+  assert.deepEqual(problemsOf('id: a\nid: b'), ['2 : it is not YAML: Map keys must be unique'])
+  assert.match(problemsOf('id: a\n---\nid: b')[0] ?? '', /it is not YAML: Source contains multiple documents/)
+  assert.match(problemsOf('- a')[0] ?? '', /^1 : a list is not a mapping$/)
+  assert.match(problemsOf('text')[0] ?? '', /^1 : "text" is not a mapping$/)
+})
+
+test('aliases work, and can neither unfold without end nor contain themselves', () => {
+  const twice = parseAgentConfig('llms: {primary: &p {provider: openai, model: x}, small: *p}')
+  assert.deepEqual(twice.llms.small, { provider: 'openai', model: 'x' })
+  const bomb = [
+    'a: &a [x, x, x, x, x, x, x, x, x]',
+    ...'bcdefg'.split('').map((n) => {
+      const before = String.fromCharCode(n.charCodeAt(0) - 1)
+      return `${n}: &${n} [${Array(9).fill(`*${before}`).join(', ')}]`
+    }),
+  ]
+  assert.match(problemsOf(bomb.join('\n')).join(), /aliases unfold to too much/)
+  assert.match(problemsOf('tools: &a [*a, *a, *a]')[0] ?? '', /contains itself|not well-formed|no anchor/)
+  assert.match(problemsOf(`tools: ${'['.repeat(500)}${']'.repeat(500)}`)[0] ?? '', /nested too deeply/)
+  assert.match(problemsOf(`tools: ${'['.repeat(50_000)}`)[0] ?? '', /nested too deeply|not YAML/)
+})
+
+test('names that reach into a prototype are refused wherever they stand', () => {
+  const told = problemsOf(`__proto__: {id: x}
+access: {roles: {constructor: [chat]}}
+tools: [{name: calculator, config: {prototype: 1}}]
+`)
+  assert.deepEqual(
+    told.map((line) => line.slice(0, line.indexOf(':'))),
+    ['1 __proto__', '2 access.roles.constructor', '3 tools[0].config.prototype'],
+  )
+  assert.equal(Object.hasOwn(Object.prototype, 'id'), false)
+  assert.throws(() => toAgentConfig(JSON.parse('{"memory": {"__proto__": {"recall": 1}}}')), ConfigError)
+})
+
+test('plain data is checked like text, and is not changed itself', () => {
+  const data = { memory: { recall: 1 } }
+  assert.equal(toAgentConfig(data).memory.history_tokens, 32_000)
+  assert.deepEqual(data, { memory: { recall: 1 } })
+  assert.throws(
+    () => toAgentConfig({ memory: { recall: '1' } }),
+    (error: ConfigError) => {
+      assert.deepEqual(
+        error.problems.map(({ path, at, line }) => ({ path, at, line })),
+        [{ path: 'memory.recall', at: ['memory', 'recall'], line: undefined }],
+      )
+      return true
+    },
+  )
+})
+
+test('the version changes with the content alone', () => {
+  const version = (text: string) => configVersion(parseAgentConfig(text))
+  assert.match(version(''), /^[0-9a-f]{16}$/)
+  assert.equal(version('id: a\nname: b'), version('# a comment\nname: b\nid: a\nmemory: {}'))
+  assert.notEqual(version('id: a'), version('id: b'))
+  const order = (first: string, second: string) => version(`tools: [{name: ${first}}, {name: ${second}}]`)
+  assert.notEqual(order('calculator', 'list_files'), order('list_files', 'calculator'))
+})

@@ -1,0 +1,59 @@
+import { agentSchema, findToolSchema, isSecret, schemasUnder, type Schema } from './schema-walk.ts'
+import type { AgentConfig } from './schema.ts'
+
+export const hidden = '********'
+
+const references = '(?:\\$\\{[A-Za-z_][A-Za-z0-9_]*\\})+'
+/** Nothing but references, and words that say what they are for: shown as they stand. */
+const harmless = {
+  text: new RegExp(`^(?:(?:Bearer|Basic|Token) )?${references}$`, 'i'),
+  user: new RegExp(`^${references}(?::${references})?$`),
+  parameter: new RegExp(`^[\\w.-]+=${references}$`),
+}
+
+/** A copy to be shown: secrets as `********`, `${NAME}` as it stands, users and queries of URLs hidden. */
+export function redactConfig(config: AgentConfig): AgentConfig {
+  const copy = redact(config, [agentSchema]) as AgentConfig
+  copy.tools.forEach((tool, index) => {
+    const original = config.tools[index]?.config
+    const schema = findToolSchema(tool.type ?? tool.name)
+    // Without a schema nobody knows which of it is secret: then all of it is.
+    if (original) tool.config = (schema ? redact(original, [schema]) : hideAll(original)) as Record<string, unknown>
+  })
+  return copy
+}
+
+/** Hides user and password of URLs anywhere in the text, and their query where the text is not prose: there it is a link. */
+export function hideUrlSecrets(text: string): string {
+  const isProse = /\s/.test(text)
+  return text.replace(/\/\/[^\s"'<>]+/g, (url) => (isProse ? hideUser(url) : hideQuery(hideUser(url))))
+}
+
+function redact(value: unknown, schemas: readonly Schema[]): unknown {
+  if (isSecret(schemas)) return hideAll(value)
+  if (typeof value === 'string') return hideUrlSecrets(value)
+  if (Array.isArray(value)) return value.map((item, index) => redact(item, schemasUnder(schemas, index)))
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(Object.entries(value).map(([key, child]) => [key, redact(child, schemasUnder(schemas, key))]))
+}
+
+function hideAll(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(hideAll)
+  if (typeof value === 'object' && value !== null) {
+    return Object.fromEntries(Object.entries(value).map(([key, child]) => [key, hideAll(child)]))
+  }
+  return value === null || value === undefined || harmless.text.test(String(value)) ? value : hidden
+}
+
+/** `url` begins with its two slashes. */
+function hideUser(url: string): string {
+  // A password with an unescaped `/` or `?` makes no URL; then all up to the last `@` may belong to it.
+  const isUrl = URL.canParse(`http:${url.replace(new RegExp(references, 'g'), '1')}`)
+  return url.replace(isUrl ? /^\/\/([^/?#]*)@/ : /^\/\/(.*)@/, (_, user: string) => `//${harmless.user.test(user) ? user : hidden}@`)
+}
+
+function hideQuery(url: string): string {
+  return url.replace(/\?([^#]+)/, (_, query: string) => {
+    return `?${query.split('&').every((parameter) => harmless.parameter.test(parameter)) ? query : hidden}`
+  })
+}

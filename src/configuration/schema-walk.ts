@@ -1,0 +1,55 @@
+import { AgentConfigSchema, toolConfigs } from './schema.ts'
+
+/** What both the check and the redaction need to know of a JSON Schema: what it says about the value under a key. */
+export interface Schema {
+  readonly [keyword: string]: unknown
+}
+
+export const agentSchema: Schema = { ...AgentConfigSchema }
+
+const toolSchemas: ReadonlyMap<string, Schema> = new Map(Object.entries(toolConfigs).map(([type, schema]) => [type, { ...schema }]))
+
+export function findToolSchema(type: string): Schema | undefined {
+  return toolSchemas.get(type)
+}
+
+export function isSchema(value: unknown): value is Schema {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** Every schema that may hold for the value under `key` (a property's name or an index), alternatives included. */
+export function schemasUnder(schemas: readonly Schema[], key: string | number): Schema[] {
+  return schemas.flatMap((schema) => alternatives(schema).flatMap((each) => directlyUnder(each, key)))
+}
+
+/** Whether one of them, or an alternative in one of them, is marked as a secret. */
+export function isSecret(schemas: readonly Schema[]): boolean {
+  return schemas.some((schema) => alternatives(schema).some((each) => each['writeOnly'] === true))
+}
+
+/** A copy in which an object that lists patterns for its keys takes no other keys. */
+export function closeRecords(schema: unknown): unknown {
+  if (Array.isArray(schema)) return schema.map(closeRecords)
+  if (!isSchema(schema)) return schema
+  const copy = Object.fromEntries(
+    Object.entries(schema).map(([key, value]) => [key, key === 'default' || key === 'enum' ? value : closeRecords(value)]),
+  )
+  return isSchema(copy['patternProperties']) && !('additionalProperties' in copy) ? { ...copy, additionalProperties: false } : copy
+}
+
+function alternatives(schema: Schema): Schema[] {
+  const inner = ['anyOf', 'oneOf', 'allOf'].flatMap((keyword) => {
+    const choices = schema[keyword]
+    return Array.isArray(choices) ? choices.filter(isSchema) : []
+  })
+  return [schema, ...inner.flatMap(alternatives)]
+}
+
+function directlyUnder(schema: Schema, key: string | number): Schema[] {
+  if (typeof key === 'number') return [schema['items']].filter(isSchema)
+  const properties = schema['properties']
+  if (isSchema(properties) && Object.hasOwn(properties, key)) return [properties[key]].filter(isSchema)
+  const patterns = isSchema(schema['patternProperties']) ? Object.entries(schema['patternProperties']) : []
+  const matching = patterns.filter(([pattern]) => new RegExp(pattern, 'u').test(key)).map(([, value]) => value)
+  return (matching.length > 0 ? matching : [schema['additionalProperties']]).filter(isSchema)
+}
