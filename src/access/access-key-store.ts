@@ -1,3 +1,5 @@
+import type { KeyClaims } from './keys.ts'
+
 /** One of the service's own keys, as it is listed. Times in epoch milliseconds. */
 export interface AccessKeyRecord {
   jti: string
@@ -24,4 +26,9 @@ export interface AccessKeyStore {
   revoke(jti: string, at: number): Promise<boolean>
   /** Keys revoked at that time (epoch milliseconds) or later. */
   revokedSince(ms: number): Promise<RevokedKey[]>
+}
+
+/** How a key that was just made stands in the register. */
+export function toRecord({ jti, tenant, sub, roles, iat, exp }: KeyClaims): AccessKeyRecord {
+  return { jti, tenant, sub, roles, createdAt: iat * 1000, expiresAt: exp * 1000 }
 }

@@ -3,8 +3,8 @@ import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { decodeJwt } from 'jose'
 import { ServiceError } from '../errors.ts'
-import type { AccessKeyStore } from './access-key-store.ts'
-import { createKey, type KeyClaims, type SigningKey } from './keys.ts'
+import { toRecord, type AccessKeyStore } from './access-key-store.ts'
+import { createKey, type SigningKey } from './keys.ts'
 import { ownIssuer } from './principal.ts'
 import type { Verifier } from './verify.ts'
 
@@ -38,11 +38,6 @@ export async function ensureAdminKey(options: AdminKeyOptions): Promise<{ file: 
   await store.insert(toRecord(claims))
   await replace(file, `${key}\n`)
   return { file, renewed: true }
-}
-
-/** How a new key stands in the register. */
-export function toRecord({ jti, tenant, sub, roles, iat, exp }: KeyClaims) {
-  return { jti, tenant, sub, roles, createdAt: iat * 1000, expiresAt: exp * 1000 }
 }
 
 async function isGood(key: string, { tenant, verifier, now }: AdminKeyOptions): Promise<boolean> {
