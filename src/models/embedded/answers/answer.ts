@@ -1,0 +1,129 @@
+import type { JsonObject, JsonValue, ToolMessage } from '../../../agent/messages.ts'
+import { toTopic } from '../arguments.ts'
+import { stemsOf } from '../words.ts'
+import { tellJson } from './json.ts'
+import { formatResult } from './numbers.ts'
+import { cut, tellPassages, type Passage } from './passages.ts'
+import { scopeOf, tellRows, type Rows } from './rows.ts'
+
+/** Longer text is shown by its beginning. */
+const maxCharacters = 4_000
+
+/** A tool's result in words. `request` is what was asked, `input` what the tool was called with. */
+export function tellResult(request: string, input: JsonObject, result: ToolMessage): string {
+  const output = parse(result.text)
+  if (result.isError) return tellError(result, output)
+  if (typeof output === 'string') return tellText(request, output)
+  if (!isObject(output)) return tellJson(output)
+  if (isRows(output)) return tellRows(output, typeof input['sql'] === 'string' ? scopeOf(input['sql']) : '')
+  if (isPassages(output)) return tellFound(request, input, result.name, output.passages)
+  if (Array.isArray(output['files'])) return tellFiles(output['files'], input)
+  if (typeof output['time'] === 'string') return tellTime(output['time'], output)
+  if (typeof output['path'] === 'string' && typeof output['text'] === 'string')
+    return tellFile(request, output['path'], output['text'], output)
+  const keys = Object.keys(output)
+  if ('result' in output && keys.every((key) => key === 'result' || key === 'expression'))
+    return tellCalculation(request, input, output['result']!)
+  return tellJson(output)
+}
+
+function parse(text: string): JsonValue {
+  if (!/^\s*[[{"\d-]|^\s*(true|false|null)\s*$/.test(text)) return text
+  try {
+    return JSON.parse(text) as JsonValue
+  } catch {
+    return text
+  }
+}
+
+function isObject(value: JsonValue): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function isRows(output: JsonObject): output is JsonObject & Rows {
+  return Array.isArray(output['columns']) && Array.isArray(output['rows'])
+}
+
+function isPassages(output: JsonObject): output is JsonObject & { passages: Passage[] } {
+  const passages = output['passages']
+  return Array.isArray(passages) && passages.every((passage) => isObject(passage) && typeof passage['text'] === 'string')
+}
+
+function tellError(result: ToolMessage, output: JsonValue): string {
+  const why = isObject(output) && typeof output['error'] === 'string' ? output['error'] : typeof output === 'string' ? output : result.text
+  return `The tool \`${result.name}\` could not do that: ${cut(why.trim(), 600)}`
+}
+
+function tellFound(request: string, input: JsonObject, name: string, found: Passage[]): string {
+  const topic = typeof input['query'] === 'string' ? input['query'] : toTopic(request)
+  if (found.length === 0) return `I found nothing about “${topic}” with ${name}.`
+  const passages = found.map(({ file, heading, text }) => ({ file: file ?? '', heading: heading ?? '', text }))
+  const told = tellPassages(topic, passages)
+  if (told) return told
+  const nearest = passages[0]!
+  return `I found nothing in ${name} that speaks of that directly. The nearest is:\n\n**${nearest.heading || nearest.file}** (\`${nearest.file}\`)\n\n${cut(nearest.text.trim(), 600)}`
+}
+
+function tellFiles(files: JsonValue[], input: JsonObject): string {
+  const where = typeof input['path'] === 'string' && input['path'] !== '' ? ` in \`${input['path']}\`` : ''
+  if (files.length === 0) return `There are no files${where}.`
+  const names = files.map((file) =>
+    isObject(file) ? String(file['path'] ?? file['name'] ?? file['file'] ?? JSON.stringify(file)) : String(file),
+  )
+  const more = names.length > 100 ? `\n\n… and ${names.length - 100} more.` : ''
+  return `There ${names.length === 1 ? 'is 1 file' : `are ${names.length} files`}${where}:\n\n${names
+    .slice(0, 100)
+    .map((name) => `- \`${name}\``)
+    .join('\n')}${more}`
+}
+
+const months = ['January', 'February', 'March', 'April', 'May', 'June', 'July', 'August', 'September', 'October', 'November', 'December']
+
+function tellTime(time: string, output: JsonObject): string {
+  const [, year, month, day, hour, minute, offset] =
+    /^(\d{4})-(\d{2})-(\d{2})[T ](\d{2}):(\d{2})(?::[\d.]+)?\s*(Z|[+-]\d{2}:?\d{2})?/.exec(time) ?? []
+  const zone = typeof output['timezone'] === 'string' ? output['timezone'] : ''
+  if (!year) return `It is ${time}${zone && ` (${zone})`}.`
+  const weekday = typeof output['weekday'] === 'string' ? `${output['weekday']}, ` : ''
+  const shift = offset && offset !== 'Z' && !/^[+-]00:?00$/.test(offset) ? `UTC${offset}` : zone === 'UTC' ? '' : 'UTC'
+  const place = [zone.replaceAll('_', ' '), shift].filter(Boolean).join(', ')
+  return `It is **${hour}:${minute}** on ${weekday}${Number(day)} ${months[Number(month) - 1]} ${year}${place && ` (${place})`}.`
+}
+
+function tellFile(request: string, path: string, text: string, output: JsonObject): string {
+  const topic = stemsOf(
+    request.replaceAll(path, ' ').replace(/\b(read|open|show|print|contents?|files?|say|says|in|of|text|summari[sz]e|summary)\b/gi, ' '),
+  )
+  const asked = topic.size > 0 && text.length > 400 ? tellPassages([...topic].join(' '), [{ file: path, heading: '', text }]) : undefined
+  if (asked) return asked
+  const shown = text.slice(0, maxCharacters)
+  const total = typeof output['total_characters'] === 'number' ? output['total_characters'] : text.length
+  const more =
+    shown.length < total
+      ? `\n\nThat is the beginning: ${shown.length.toLocaleString('en-US')} of ${total.toLocaleString('en-US')} characters.`
+      : ''
+  const body = /\.(md|markdown|txt|html?)$/i.test(path) ? shown.trim() : `\`\`\`\n${shown.trim()}\n\`\`\``
+  return `\`${path}\`:\n\n${body}${more}`
+}
+
+function tellText(request: string, text: string): string {
+  if (text.trim() === '') return 'The tool gave no output.'
+  return text.length <= maxCharacters ? text.trim() : (tellPassages(request, [{ file: '', heading: '', text }]) ?? cut(text, maxCharacters))
+}
+
+function tellCalculation(request: string, input: JsonObject, result: JsonValue): string {
+  const { text, isRounded } = formatResult(typeof result === 'string' ? result : JSON.stringify(result))
+  const is = isRounded ? 'is about' : 'is'
+  const said = request
+    .trim()
+    .replace(
+      /^(?:please\s+|can you\s+|could you\s+)*(?:what(?:'s| is| are)|calculate|compute|evaluate|work out|how much (?:is|are|does)|tell me|convert)\s+/i,
+      '',
+    )
+    .replace(/[?!.=\s]+$/, '')
+  const expression = typeof input['expression'] === 'string' ? input['expression'] : said
+  const isQuestion =
+    /^(how|what|which|who|when|where|is|are|i|we|if)\b/i.test(said) || said.length > 60 || /\b(that|it|this|result)\b/i.test(said)
+  if (isQuestion) return `\`${expression}\` ${is} **${text}**.`
+  return `${said.charAt(0).toUpperCase()}${said.slice(1)} ${is} **${text}**.`
+}

@@ -1,0 +1,51 @@
+import type { Section } from '../question.ts'
+import { stemsOf } from '../words.ts'
+import { cut, tellPassages } from './passages.ts'
+
+/** Answers from texts that were given with the question; undefined when they do not hold what it asks for. */
+export function answerFromTexts(question: string, sections: readonly Section[]): string | undefined {
+  if (sections.length === 0) return undefined
+  if (/\b(summari[sz]e|summary|tl;?dr|key points|main points|in short)\b/i.test(question)) return summarise(sections)
+  if (coverage(question, sections) < 0.5) return undefined
+  return tellPassages(
+    question,
+    sections.map(({ heading, text }) => ({ file: '', heading, text })),
+  )
+}
+
+/** Answers a question about the person from what they said before. */
+export function answerFromStatements(question: string, statements: readonly Section[]): string | undefined {
+  const isStatement = /^(my|i|i'm|i am|we|our|remember|note|please remember)\b/i.test(question.trim()) && !question.includes('?')
+  if (isStatement && !/^i (want|need|would like)|^i'd like/i.test(question.trim()))
+    return 'Noted. I will keep that in mind in this conversation.'
+  if (!/\b(my|i|me|mine|we|our|us)\b/i.test(question) || !/\?|^(what|who|where|when|which|how|do|did|tell)/i.test(question))
+    return undefined
+  const wanted = stemsOf(question)
+  const sentences = statements.flatMap(({ text }) => text.split(/(?<=[.!])\s+|\n+/)).map((text) => text.replace(/^[-*\s]+/, '').trim())
+  const rated = sentences
+    .map((text) => ({ text, score: [...wanted].filter((part) => stemsOf(text).has(part)).length }))
+    .filter(({ score }) => score > 0)
+  const best = rated.toSorted((a, b) => b.score - a.score)[0]
+  if (!best || wanted.size === 0 || best.score / wanted.size < 0.6) return undefined
+  return `What I know of that from you: “${cut(best.text, 400)}”`
+}
+
+function coverage(question: string, sections: readonly Section[]): number {
+  const wanted = stemsOf(question)
+  const held = stemsOf(sections.map(({ heading, text }) => `${heading} ${text}`).join(' '))
+  return wanted.size === 0 ? 0 : [...wanted].filter((part) => held.has(part)).length / wanted.size
+}
+
+/** The first sentence of each section: what a text says of itself at its places of honour. */
+function summarise(sections: readonly Section[]): string {
+  const lines = sections.slice(0, 12).map(({ heading, text }) => {
+    const paragraph =
+      text
+        .split(/\n\s*\n/)
+        .map((part) => part.trim())
+        .find((part) => part !== '' && !/^[-|>`]/.test(part)) ?? text.trim()
+    const sentence = /^[\s\S]*?[.!?](?=\s|$)/.exec(paragraph)?.[0] ?? paragraph
+    return `- ${heading ? `**${heading}**: ` : ''}${cut(sentence.replace(/\s+/g, ' ').trim(), 240)}`
+  })
+  return `The text in its own words, shortened:\n\n${lines.join('\n')}`
+}

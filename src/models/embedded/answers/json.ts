@@ -1,0 +1,51 @@
+import type { JsonObject, JsonValue } from '../../../agent/messages.ts'
+import { formatNumber } from './numbers.ts'
+import { cut } from './passages.ts'
+import { toTable } from './rows.ts'
+
+const maxItems = 50
+const maxColumns = 8
+
+/** Any JSON, readable: `key: value` lines, a table for objects that are alike, a list for the rest. */
+export function tellJson(value: JsonValue): string {
+  if (Array.isArray(value)) return tellList(value)
+  if (typeof value !== 'object' || value === null) return tellPlain(value)
+  const entries = Object.entries(value)
+  if (entries.length === 0) return 'The tool gave an empty result.'
+  return entries.map(([key, one]) => tellEntry(key, one)).join('\n')
+}
+
+function tellEntry(key: string, value: JsonValue): string {
+  const title = `**${key.replaceAll('_', ' ')}**`
+  if (Array.isArray(value) && value.some((one) => typeof one === 'object')) return `\n${title}:\n\n${tellList(value)}\n`
+  if (Array.isArray(value)) return `- ${title}: ${value.map(tellPlain).join(', ') || 'none'}`
+  if (typeof value === 'object' && value !== null) {
+    return `- ${title}:\n${Object.entries(value)
+      .map(([name, one]) => `  - ${name.replaceAll('_', ' ')}: ${tellPlain(one)}`)
+      .join('\n')}`
+  }
+  return `- ${title}: ${tellPlain(value)}`
+}
+
+function tellList(values: JsonValue[]): string {
+  if (values.length === 0) return 'The list is empty.'
+  const shown = values.slice(0, maxItems)
+  const more = values.length > maxItems ? `\n\n… and ${values.length - maxItems} more.` : ''
+  const objects = shown.filter((value) => typeof value === 'object' && value !== null && !Array.isArray(value))
+  if (objects.length < shown.length) return shown.map((value) => `- ${tellPlain(value)}`).join('\n') + more
+  const keys = [...new Set(objects.flatMap((value) => Object.keys(value as JsonObject)))].slice(0, maxColumns)
+  const cells = objects.map((value) => keys.map((key) => tellPlain((value as JsonObject)[key] ?? null)))
+  return (
+    toTable(
+      keys.map((key) => key.replaceAll('_', ' ')),
+      cells,
+    ) + more
+  )
+}
+
+function tellPlain(value: JsonValue): string {
+  if (value === null) return '–'
+  if (typeof value === 'number') return Number.isInteger(value) && Math.abs(value) < 10_000 ? String(value) : formatNumber(value)
+  if (typeof value === 'boolean') return value ? 'yes' : 'no'
+  return cut(typeof value === 'string' ? value : JSON.stringify(value), 500)
+}

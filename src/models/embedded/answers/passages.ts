@@ -1,0 +1,112 @@
+import { stem, stemsOf, wordsOf } from '../words.ts'
+
+/** Answers out of texts, by quoting what fits the question: nothing is said that does not stand there. */
+
+export interface Passage {
+  /** Where it is from; empty for a text without a name. */
+  file: string
+  heading: string
+  text: string
+}
+
+const maxPassages = 4
+const maxCharacters = 1_200
+
+/** The most relevant blocks, each with its source; undefined when no passage has a word of the question. */
+export function tellPassages(question: string, passages: readonly Passage[]): string | undefined {
+  const wanted = stemsOf(question)
+  const frequency = countStems(passages, wanted)
+  const scored = passages
+    .map((passage) => ({ passage, score: scoreOf(passage, wanted, frequency, passages.length) }))
+    .toSorted((a, b) => b.score - a.score)
+  const best = scored[0]?.score ?? 0
+  if (best <= 0) return undefined
+  const chosen = scored.filter(({ score }) => score >= best * 0.6).slice(0, maxPassages)
+  return chosen.map(({ passage }) => quote(passage, wanted, chosen.length)).join('\n\n')
+}
+
+function countStems(passages: readonly Passage[], wanted: ReadonlySet<string>): Map<string, number> {
+  const counts = new Map<string, number>()
+  for (const passage of passages) {
+    const own = stemsOf(`${passage.heading} ${passage.text}`)
+    for (const part of wanted) if (own.has(part)) counts.set(part, (counts.get(part) ?? 0) + 1)
+  }
+  return counts
+}
+
+/** Rare words of the question count more than those that stand everywhere; a heading says what a passage is about. */
+function scoreOf(passage: Passage, wanted: ReadonlySet<string>, frequency: ReadonlyMap<string, number>, total: number): number {
+  const heading = stemsOf(`${passage.heading} ${passage.file}`)
+  const body = new Set(wordsOf(passage.text).map(stem))
+  let score = 0
+  for (const part of wanted) {
+    const rarity = 1 + Math.log(1 + total / (1 + (frequency.get(part) ?? 0)))
+    score += (body.has(part) ? rarity : 0) + (heading.has(part) ? rarity * 1.2 : 0)
+  }
+  return score
+}
+
+function quote(passage: Passage, wanted: ReadonlySet<string>, among: number): string {
+  const blocks = blocksOf(passage.text)
+  const rated = blocks.map((text, at) => ({ text, at, score: [...wanted].filter((part) => stemsOf(text).has(part)).length }))
+  const isAbout = [...wanted].some((part) => stemsOf(passage.heading).has(part))
+  const budget = maxCharacters / Math.min(among, 2)
+  const kept: typeof rated = []
+  let left = budget
+  for (const block of rated.toSorted((a, b) => b.score - a.score || a.at - b.at)) {
+    if (kept.length > 0 && (block.text.length > left || (block.score === 0 && among > 1 && !isAbout))) continue
+    kept.push({ ...block, text: shorten(block.text, wanted, Math.max(left, 300)) })
+    left -= block.text.length
+  }
+  const text = kept
+    .toSorted((a, b) => a.at - b.at)
+    .map((block) => block.text)
+    .join('\n\n')
+  return `**${passage.heading || passage.file || 'From the text'}**${passage.file ? ` (\`${passage.file}\`)` : ''}\n\n${text}`
+}
+
+/** Paragraphs; a list or table stays whole, with the line that leads to it. */
+function blocksOf(text: string): string[] {
+  const blocks: string[] = []
+  for (const block of text
+    .replace(/^#{1,6}\s.*$/gm, '')
+    .split(/\n\s*\n/)
+    .map((part) => part.trim())
+    .filter(Boolean)) {
+    const before = blocks.at(-1)
+    if (before !== undefined && /^([-*]|\d+[.)]|\|)/.test(block) && /:$/.test(before)) blocks[blocks.length - 1] = `${before}\n\n${block}`
+    else blocks.push(block)
+  }
+  return blocks
+}
+
+/** The sentences of a long paragraph that fit the question best, in their order. */
+function shorten(block: string, wanted: ReadonlySet<string>, limit: number): string {
+  if (block.length <= limit || /^\s*([-*|]|\d+[.)])/m.test(block)) return cut(block, Math.max(limit, maxCharacters))
+  const sentences = block.match(/[^.!?]+(?:[.!?]+(?=\s|$)|$)|[.!?]/g) ?? [block]
+  const rated = sentences.map((text, at) => ({
+    text: text.trim(),
+    at,
+    score: [...wanted].filter((part) => stemsOf(text).has(part)).length,
+  }))
+  const kept: typeof rated = []
+  let left = limit
+  for (const sentence of rated.toSorted((a, b) => b.score - a.score || a.at - b.at)) {
+    if (sentence.text.length > left) continue
+    kept.push(sentence)
+    left -= sentence.text.length + 1
+  }
+  return kept.length > 0
+    ? kept
+        .toSorted((a, b) => a.at - b.at)
+        .map((sentence) => sentence.text)
+        .join(' ')
+    : cut(block, limit)
+}
+
+/** Cut at a word, and said so. */
+export function cut(text: string, limit: number): string {
+  if (text.length <= limit) return text
+  const short = text.slice(0, limit)
+  return `${short.slice(0, Math.max(short.lastIndexOf(' '), limit / 2))} …`
+}

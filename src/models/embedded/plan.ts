@@ -1,0 +1,114 @@
+import type { JsonObject } from '../../agent/messages.ts'
+import type { ToolOffer } from '../../agent/model.ts'
+import { fillArguments, toTopic } from './arguments.ts'
+import { chooseTool, type Choice } from './choose-tool.ts'
+import { findTimeZones } from './time-zones.ts'
+import { isDependent, isFollowUp } from './question.ts'
+
+/** What is done about each part of a question. The same question, tools and figures always give the same plan. */
+export interface Planned {
+  part: string
+  /** The part with what it leaves open taken from before: what its answer is about. */
+  request: string
+  choice?: Choice
+  /** It needs the figure of a part before it, which is not there (yet). */
+  waits: boolean
+}
+
+export interface PlanOptions {
+  parts: readonly string[]
+  tools: readonly ToolOffer[]
+  /** Earlier questions that the first part may follow up, oldest first. */
+  earlier: readonly string[]
+  /** The figure that an earlier part of the plan gave. */
+  figureOf(planned: Planned): string | undefined
+}
+
+export function toPlan({ parts, tools, earlier, figureOf }: PlanOptions): Planned[] {
+  const plan: Planned[] = []
+  let chain = toChain(earlier, tools)
+  for (const part of parts) {
+    const before = plan.at(-1)
+    if (before && isDependent(part)) {
+      const figure = figureOf(before)
+      const request = figure === undefined ? part : part.replace(/\b(that|it|this|the (?:result|total|sum|answer))\b/i, figure)
+      plan.push({ part, request, ...choiceOf(figure === undefined ? undefined : chooseTool(request, tools)), waits: figure === undefined })
+      continue
+    }
+    const planned = planPart(part, tools, chain)
+    plan.push(...perZone(planned))
+    chain = isFollowUp(part) && chain.length > 0 ? nextChain(chain, planned) : [part]
+  }
+  return plan
+}
+
+/** Earlier questions, each follow-up resolved as it was when it was asked. */
+function toChain(earlier: readonly string[], tools: readonly ToolOffer[]): string[] {
+  let chain: string[] = []
+  for (const question of earlier)
+    chain = isFollowUp(question) && chain.length > 0 ? nextChain(chain, planPart(question, tools, chain)) : [question]
+  return chain
+}
+
+/** SQL is read from all questions of the chain; elsewhere the resolved one stands for all. */
+function nextChain(chain: readonly string[], planned: Planned): string[] {
+  return planned.choice && 'sql' in planned.choice.input ? [...chain, planned.part] : [planned.request]
+}
+
+function planPart(part: string, tools: readonly ToolOffer[], chain: readonly string[]): Planned {
+  const own = chooseTool(part, tools)
+  const last = chain.at(-1)
+  if (last === undefined || !isFollowUp(part)) return { part, request: part, ...choiceOf(own), waits: false }
+  const before = chooseTool(last, tools, chain.slice(0, -1))
+  const addressesAnother = own && before && own.tool.name !== before.tool.name && own.score >= 8
+  if (!before || addressesAnother) return { part, request: part, ...choiceOf(own), waits: false }
+  const followed = followUp(part, before.tool, chain)
+  return { part, request: followed?.request ?? part, ...choiceOf(followed?.choice ?? own), waits: false }
+}
+
+/** A tool that takes one time zone is asked once for each that is named. */
+function perZone(planned: Planned): Planned[] {
+  const { choice, request } = planned
+  const name = Object.keys(choice?.input ?? {}).find((key) => /time_?zone|^tz$/i.test(key))
+  const zones = name ? findTimeZones(request) : []
+  if (!choice || !name || zones.length < 2) return [planned]
+  return zones.map((zone) => ({ ...planned, choice: { ...choice, input: { ...choice.input, [name]: zone } } }))
+}
+
+function choiceOf(choice: Choice | undefined): { choice?: Choice } {
+  return choice ? { choice } : {}
+}
+
+/** The earlier call with what the follow-up replaces in it. */
+function followUp(part: string, tool: ToolOffer, chain: readonly string[]): { request: string; choice: Choice } | undefined {
+  const last = chain.at(-1)!
+  const properties = Object.keys((tool.schema['properties'] ?? {}) as object)
+  if (properties.includes('sql')) {
+    const choice = chooseTool(part, [tool], chain)
+    return choice && { request: part, choice }
+  }
+  const request = properties.includes('expression') ? replaceNumber(last, part) : continued(last, part)
+  const filled = fillArguments(tool.schema, request)
+  const input: JsonObject | undefined = filled?.input
+  return input && { request, choice: { tool, input, evidence: [part], score: 5 } }
+}
+
+/** "17% of 2,340" and then "and 20%?": the number of the same kind is another one. */
+function replaceNumber(last: string, part: string): string {
+  const [digits] = /\d[\d,]*(?:\.\d+)?\s*%?/.exec(part) ?? []
+  if (!digits) return part
+  const isPercent = digits.endsWith('%')
+  const places = [...last.matchAll(/\d[\d,]*(?:\.\d+)?(\s*%)?/g)].filter((match) => (match[1] !== undefined) === isPercent)
+  const place = isPercent ? places[0] : places.at(-1)
+  if (!place) return part
+  return last.slice(0, place.index) + digits.trim() + last.slice(place.index + place[0].length)
+}
+
+/** "what about X" asks the same of X; "and for X" keeps the topic and narrows it. */
+function continued(last: string, part: string): string {
+  const object = part
+    .replace(/^(and |so |ok |okay )?((what|how) about|and|or|but|now|same for|the same for|only|in|for)\s+(in |for )?(the )?/i, '')
+    .replace(/[?!.]+$/, '')
+  if (/^(and |so )?(what|how) about\b|^and (in|the)?\s*\S+\W*$/i.test(part)) return object
+  return `${toTopic(last)} ${object}`
+}

@@ -1,0 +1,162 @@
+import type { JsonObject, Message, ToolMessage } from '../../agent/messages.ts'
+import type { ModelRequest, RequestedCall } from '../../agent/model.ts'
+import { answerFromTexts, answerFromStatements } from './answers/given.ts'
+import { tellResult } from './answers/answer.ts'
+import { tellAbilities, tellGreeting, tellInability } from './answers/about.ts'
+import { toPlan, type Planned } from './plan.ts'
+import { isFollowUp, readMessage, smallTalk, splitParts, toSections, type Section } from './question.ts'
+
+/** What the model does next: calls tools, or answers. */
+export interface Response {
+  reasoning: string
+  text: string
+  calls: RequestedCall[]
+}
+
+/** A tool was called in this run, with its result. */
+interface Done {
+  key: string
+  input: JsonObject
+  result: ToolMessage
+}
+
+/** Calls of one run; whatever is asked, it ends. */
+const maxCalls = 24
+/** Follow-ups are resolved this many questions back. */
+const maxEarlier = 6
+
+/** Decides from the request alone: the parts of the question that have no result yet are asked of tools, then all is answered. */
+export function respond(name: string, { system, messages, tools }: ModelRequest): Response {
+  const lastUser = messages.findLastIndex((message) => message.role === 'user')
+  const question = messages[lastUser]?.text ?? ''
+  const done = doneCalls(messages, lastUser)
+  const talk = done.length === 0 ? smallTalk(question) : undefined
+  if (talk) return say(talk === 'capabilities' ? tellAbilities(name, tools) : tellGreeting(talk, tools))
+  const { parts, sections } = readMessage(question)
+  const given = [...sections, ...sectionsBefore(messages, lastUser)]
+  const known = { given, statements: statementsBefore(system, messages, lastUser) }
+  const plan = toPlan({
+    parts,
+    tools,
+    earlier: earlierQuestions(messages, lastUser),
+    figureOf: (planned) => figureIn(resultOf(planned, done)?.result),
+  })
+  for (const planned of plan) if (answerGiven(planned, known) !== undefined) delete planned.choice
+  const open = plan.filter((planned) => planned.choice && !resultOf(planned, done))
+  if (open.length > 0 && done.length < maxCalls) return { text: '', reasoning: reasonFor(open), calls: uniqueCalls(open) }
+  return say(answer(plan, done, (planned) => answerGiven(planned, known)) ?? tellInability(name, question, tools))
+}
+
+function say(text: string): Response {
+  return { text, reasoning: '', calls: [] }
+}
+
+function keyOf(name: string, input: JsonObject): string {
+  return `${name} ${JSON.stringify(input)}`
+}
+
+function doneCalls(messages: readonly Message[], from: number): Done[] {
+  const run = messages.slice(from + 1)
+  const results = new Map(run.flatMap((message) => (message.role === 'tool' ? [[message.callId, message] as const] : [])))
+  return run.flatMap((message) => {
+    if (message.role !== 'assistant') return []
+    return message.toolCalls.flatMap((call) => {
+      const result = results.get(call.id)
+      const input = parseInput(call.arguments)
+      return result ? [{ key: keyOf(call.name, input), input, result }] : []
+    })
+  })
+}
+
+function parseInput(text: string): JsonObject {
+  try {
+    return JSON.parse(text) as JsonObject
+  } catch {
+    return {}
+  }
+}
+
+function resultOf({ choice }: Planned, done: readonly Done[]): Done | undefined {
+  return choice && done.find((one) => one.key === keyOf(choice.tool.name, choice.input))
+}
+
+/** The one figure of a result, as digits. */
+function figureIn(result: ToolMessage | undefined): string | undefined {
+  if (!result || result.isError) return undefined
+  const output = parseInput(result.text) as { result?: unknown; rows?: unknown[][] }
+  const single = output.rows?.length === 1 && output.rows[0]?.length === 1 ? output.rows[0][0] : output.result
+  return /^-?\d+(\.\d+)?/.exec(String(single ?? ''))?.[0]
+}
+
+function reasonFor(open: readonly Planned[]): string {
+  const reasons = open.map(({ choice }) => {
+    const words = [...new Set(choice!.evidence)].slice(0, 5).map((word) => `'${word}'`)
+    return words.length > 0 ? `${choice!.tool.name} fits ${words.join(', ')}.` : `${choice!.tool.name} fits best.`
+  })
+  return [...new Set(reasons)].join(' ')
+}
+
+function uniqueCalls(open: readonly Planned[]): RequestedCall[] {
+  const calls = new Map(open.map(({ choice }) => [keyOf(choice!.tool.name, choice!.input), choice!] as const))
+  return [...calls.values()].map(({ tool, input }) => ({ name: tool.name, arguments: JSON.stringify(input) }))
+}
+
+/** All parts that have an answer, then results that belong to none: a run may go on with other tools than it began with. */
+function answer(plan: readonly Planned[], done: readonly Done[], given: (planned: Planned) => string | undefined): string | undefined {
+  const told = new Set<Done>()
+  const texts = plan.map((planned) => {
+    const own = resultOf(planned, done)
+    if (own) {
+      told.add(own)
+      return tellResult(planned.request, own.input, own.result)
+    }
+    return given(planned)
+  })
+  const rest = done.filter((one) => !told.has(one) && !done.some((other) => told.has(other) && other.key === one.key))
+  const answered = texts.filter((text) => text !== undefined)
+  const all = [...answered, ...rest.map((one, at) => tellResult(plan[at]?.part ?? '', one.input, one.result))]
+  if (all.length === 0) return undefined
+  const open = rest.length > 0 ? [] : plan.filter((planned, at) => texts[at] === undefined && /\?|\d/.test(planned.part))
+  return [...new Set(all), ...open.map(({ part }) => `I found no tool for “${part.replace(/[?!.]+$/, '')}”.`)].join('\n\n')
+}
+
+interface Known {
+  given: Section[]
+  statements: Section[]
+}
+
+/** An answer out of what stands in the conversation itself, unless a tool fits clearly better. */
+function answerGiven({ part, choice, request }: Planned, { given, statements }: Known): string | undefined {
+  const fromTexts = (choice?.score ?? 0) < 8 ? answerFromTexts(request, given) : undefined
+  return fromTexts ?? ((choice?.score ?? 0) < 4 ? answerFromStatements(part, statements) : undefined)
+}
+
+/** User messages without an answer between them and the question bring texts along. */
+function sectionsBefore(messages: readonly Message[], lastUser: number): Section[] {
+  let from = lastUser
+  while (from > 0 && messages[from - 1]!.role === 'user') from--
+  return messages.slice(from, lastUser).flatMap((message) => toSections(message.text))
+}
+
+/** What the person said of themselves, and what the system prompt holds under a heading (memories, for instance). */
+function statementsBefore(system: string, messages: readonly Message[], lastUser: number): Section[] {
+  const said = messages
+    .slice(0, lastUser)
+    .flatMap((message) =>
+      message.role === 'user' && message.text.length <= 2_000 && !message.text.includes('?') ? [{ heading: '', text: message.text }] : [],
+    )
+  return [...said, ...toSections(system).filter((section) => section.heading !== '')]
+}
+
+/** The questions that a follow-up may go back to: from the last one that stands for itself. */
+function earlierQuestions(messages: readonly Message[], lastUser: number): string[] {
+  const earlier: string[] = []
+  for (let at = lastUser - 1; at >= 0 && earlier.length < maxEarlier; at--) {
+    const message = messages[at]!
+    if (message.role !== 'user' || smallTalk(message.text)) continue
+    const parts = splitParts(message.text.slice(0, 2_000))
+    earlier.unshift(...parts)
+    if (parts[0] !== undefined && !isFollowUp(parts[0])) break
+  }
+  return earlier
+}

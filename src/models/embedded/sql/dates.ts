@@ -1,0 +1,191 @@
+import { quoteName, type Column } from './tables.ts'
+
+/** Times that a question names: months, quarters, years, days, and ranges of them. */
+
+export type Grain = 'day' | 'week' | 'month' | 'quarter' | 'year'
+
+export interface DateReading {
+  /** Boolean SQL, where a time was named. */
+  sql?: string
+  /** What was named, when it is more than one span: the answer then tells them apart. */
+  grain?: Grain
+  /** The text without the times. */
+  rest: string
+  hits: string[]
+}
+
+/** From `from` (inclusive) to `to` (exclusive), as ISO dates; or a span of each year. */
+type Span = { from: string; to: string; grain: Grain } | { months: [number, number]; grain: Grain }
+
+const monthNames = [
+  'january',
+  'february',
+  'march',
+  'april',
+  'may',
+  'june',
+  'july',
+  'august',
+  'september',
+  'october',
+  'november',
+  'december',
+]
+const month =
+  '(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)'
+const year = '(?:19|20)\\d{2}'
+const ordinal = '(?:first|second|third|fourth|last|1st|2nd|3rd|4th)'
+const span = [
+  '\\d{4}-\\d{2}-\\d{2}',
+  '\\d{4}-\\d{2}(?!\\d)',
+  `(?:the )?${ordinal} (?:quarter|half)(?: of)?(?: the year)?(?: ${year})?`,
+  `(?:${year} )?[qh][1-4](?:(?: of|,)? ${year})?`,
+  `\\d{1,2}(?:st|nd|rd|th)?(?: of)? ${month}(?:,? ${year})?`,
+  `${month} \\d{1,2}(?:st|nd|rd|th)?(?!\\d)(?:,? ${year})?`,
+  `${month}(?:,? (?:of )?${year})?`,
+  year,
+].join('|')
+
+const one = `(?<![\\w-])(?:${span})(?![\\w-])`
+const patterns = {
+  range: new RegExp(`(?:between|from) (${one}) (?:and|to|until|till|through|-) (${one})`, 'gi'),
+  bound: new RegExp(`(since|after|from|before|until|till|up to|starting|as of) (?:the )?(${one})(?: on(?:wards?)?)?`, 'gi'),
+  alone: new RegExp(`(?:(?:in|during|on|for|of) )?(${one})`, 'gi'),
+  latest: /\b(?:in |during |for )?(?:the )?(last|latest|this|current|most recent) (month|quarter|year|week|day)\b/gi,
+}
+
+export function readDates(text: string, column: Column): DateReading {
+  const terms: string[] = []
+  const alone: Span[] = []
+  const hits: string[] = []
+  const name = quoteName(column.name)
+  const take = (matched: string, sql: string | undefined): string => {
+    if (sql === undefined) return matched
+    terms.push(sql)
+    hits.push(matched.trim())
+    return ' § '
+  }
+  let rest = text.replace(patterns.range, (matched, first: string, last: string) => take(matched, between(name, first, last)))
+  rest = rest.replace(patterns.bound, (matched, word: string, at: string) => take(matched, bounded(name, word.toLowerCase(), at)))
+  rest = rest.replace(patterns.latest, (matched, _, grain: string) => take(matched, latest(name, grain.toLowerCase(), column.table)))
+  rest = rest.replace(patterns.alone, (matched, at: string) => {
+    const parsed = isModalMay(matched) ? undefined : parseSpan(at)
+    if (!parsed) return matched
+    alone.push(parsed)
+    hits.push(matched.trim())
+    return ' § '
+  })
+  if (alone.length > 0) terms.push(oneOf(name, shareYear(alone)))
+  return { ...(terms.length > 0 ? { sql: terms.join(' AND ') } : {}), ...(alone.length > 1 ? { grain: alone[0]!.grain } : {}), rest, hits }
+}
+
+/** "may" is a month when it is written like one. */
+function isModalMay(matched: string): boolean {
+  return matched === 'may' || matched === 'mar'
+}
+
+function oneOf(name: string, spans: Span[]): string {
+  const terms = [...new Set(spans.map((each) => within(name, each)))]
+  return terms.length === 1 ? terms[0]! : `(${terms.join(' OR ')})`
+}
+
+/** "March and April 2025" means March 2025 too. */
+function shareYear(spans: Span[]): Span[] {
+  const years = spans.flatMap((each) => ('from' in each ? [Number(each.from.slice(0, 4))] : []))
+  const year = years.at(-1)
+  return spans
+    .map((each) => ('months' in each && year ? inYear(each.months, each.grain, year) : each))
+    .filter((each, _, all) => each.grain !== 'year' || all.every((other) => other.grain === 'year'))
+}
+
+function within(name: string, each: Span): string {
+  if ('from' in each) {
+    if (each.grain === 'day') return `CAST(${name} AS DATE) = DATE '${each.from}'`
+    return `(${name} >= DATE '${each.from}' AND ${name} < DATE '${each.to}')`
+  }
+  const [first, last] = each.months
+  if (first === last) return `month(${name}) = ${first}`
+  return each.grain === 'quarter' ? `quarter(${name}) = ${last / 3}` : `month(${name}) BETWEEN ${first} AND ${last}`
+}
+
+function between(name: string, first: string, last: string): string | undefined {
+  const [from, to] = [parseSpan(first), parseSpan(last)]
+  if (!from || !to) return undefined
+  const year = 'from' in to ? Number(to.from.slice(0, 4)) : 'from' in from ? Number(from.from.slice(0, 4)) : undefined
+  if (year === undefined) {
+    return 'months' in from && 'months' in to ? `month(${name}) BETWEEN ${from.months[0]} AND ${to.months[1]}` : undefined
+  }
+  const [a, b] = [from, to].map((each) => ('months' in each ? inYear(each.months, each.grain, year) : each))
+  return 'from' in a! && 'from' in b! ? `${name} >= DATE '${a.from}' AND ${name} < DATE '${b.to}'` : undefined
+}
+
+function bounded(name: string, word: string, at: string): string | undefined {
+  const parsed = parseSpan(at)
+  if (!parsed) return undefined
+  const [from, to] = 'from' in parsed ? [`DATE '${parsed.from}'`, `DATE '${parsed.to}'`] : []
+  if ('months' in parsed) {
+    if (word === 'before') return `month(${name}) < ${parsed.months[0]}`
+    if (/^(until|till|up)/.test(word)) return `month(${name}) <= ${parsed.months[1]}`
+    return word === 'after' ? `month(${name}) > ${parsed.months[1]}` : `month(${name}) >= ${parsed.months[0]}`
+  }
+  if (word === 'before') return `${name} < ${from}`
+  if (/^(until|till|up)/.test(word)) return `${name} < ${to}`
+  return word === 'after' ? `${name} >= ${to}` : `${name} >= ${from}`
+}
+
+/** "Last month" is the last one that has data: a query has no clock that its data follow. */
+function latest(name: string, grain: string, table: string): string {
+  return `date_trunc('${grain}', ${name}) = (SELECT max(date_trunc('${grain}', ${name})) FROM ${quoteName(table)})`
+}
+
+function parseSpan(text: string): Span | undefined {
+  const lower = text.toLowerCase().trim()
+  const yearText = new RegExp(`(?<![\\d-])${year}(?![\\d-])`).exec(lower)?.[0]
+  const iso = /^(\d{4})-(\d{2})(?:-(\d{2}))?$/.exec(lower)
+  if (iso)
+    return iso[3] ? day(Number(iso[1]), Number(iso[2]), Number(iso[3])) : inYear([Number(iso[2]), Number(iso[2])], 'month', Number(iso[1]))
+  const months = partOfYear(lower)
+  const named = new RegExp(`\\b${month}\\b`).exec(lower)?.[0]
+  if (named) {
+    const index = monthNames.findIndex((name) => name.startsWith(named.slice(0, 3))) + 1
+    const dayText = /(?<!\d)\d{1,2}(?!\d)/.exec(lower)?.[0]
+    if (dayText && yearText) return day(Number(yearText), index, Number(dayText))
+    return yearText ? inYear([index, index], 'month', Number(yearText)) : { months: [index, index], grain: 'month' }
+  }
+  if (months) return yearText ? inYear(months.months, months.grain, Number(yearText)) : months
+  return yearText ? inYear([1, 12], 'year', Number(yearText)) : undefined
+}
+
+function partOfYear(lower: string): { months: [number, number]; grain: Grain } | undefined {
+  const [, letter, digit] = /\b([qh])([1-4])\b/.exec(lower) ?? []
+  const [, word, part] = new RegExp(`(${ordinal}) (quarter|half)`).exec(lower) ?? []
+  if (!letter && !word) return undefined
+  const length = letter === 'q' || part === 'quarter' ? 3 : 6
+  const count = 12 / length
+  const place = digit
+    ? Number(digit)
+    : word === 'last'
+      ? count
+      : /^(first|1)/.test(word!)
+        ? 1
+        : /^(second|2)/.test(word!)
+          ? 2
+          : /^(third|3)/.test(word!)
+            ? 3
+            : 4
+  return place > count ? undefined : { months: [(place - 1) * length + 1, place * length], grain: length === 3 ? 'quarter' : 'month' }
+}
+
+function day(year: number, month: number, date: number): Span | undefined {
+  const at = new Date(Date.UTC(year, month - 1, date))
+  if (at.getUTCMonth() !== month - 1) return undefined
+  return { from: toIso(at), to: toIso(new Date(Date.UTC(year, month - 1, date + 1))), grain: 'day' }
+}
+
+function inYear([first, last]: [number, number], grain: Grain, year: number): Span {
+  return { from: toIso(new Date(Date.UTC(year, first - 1, 1))), to: toIso(new Date(Date.UTC(year, last, 1))), grain }
+}
+
+function toIso(date: Date): string {
+  return date.toISOString().slice(0, 10)
+}

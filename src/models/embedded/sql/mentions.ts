@@ -1,0 +1,119 @@
+import { isStopWord, stem, wordsOf } from '../words.ts'
+import { hasRevenue, type Column, type Table } from './tables.ts'
+
+/** Where a question names a table, a column or a value of one. */
+
+export interface Mention {
+  kind: 'table' | 'column' | 'value'
+  table: Table
+  column?: Column
+  /** Of a `value`: what the words stand for, more than one where they only begin some. */
+  values: string[]
+  /** Place and length in words. */
+  at: number
+  length: number
+  /** How sure it is; whole names count more than parts. */
+  weight: number
+}
+
+/** Words that mean "the money that a table is about". */
+export const revenueWord =
+  /^(sale|sales|sold|sell|selling|seller|sellers|revenue|revenues|turnover|income|earn|earned|earnings|money|takings|proceeds)$/
+
+/** Parts of column names that say too little by themselves. */
+const commonPart = /^(list|show|count|total|number|unit|since|date|code|id|type|avg|sum)$/
+
+export function findMentions(words: readonly string[], tables: readonly Table[]): Mention[] {
+  const stems = words.map(stem)
+  return tables.flatMap((table) => withoutOverlap(candidates(table).flatMap((candidate) => occurrences(candidate, words, stems))))
+}
+
+interface Candidate extends Omit<Mention, 'at' | 'length'> {
+  stems: string[]
+}
+
+function candidates(table: Table): Candidate[] {
+  const found: Candidate[] = [{ kind: 'table', table, values: [], stems: wordsOf(table.name).map(stem), weight: 3 }]
+  for (const column of table.columns) {
+    const name = wordsOf(column.name)
+    found.push({ kind: 'column', table, column, values: [], stems: name.map(stem), weight: 2 + (name.length - 1) * 1.5 })
+    if (name.length > 1) {
+      for (const word of name)
+        if (word.length > 2 && !isStopWord(word) && !commonPart.test(word))
+          found.push({ kind: 'column', table, column, values: [], stems: [stem(word)], weight: 1 })
+    }
+    found.push(...valueCandidates(table, column))
+  }
+  return found
+}
+
+function valueCandidates(table: Table, column: Column): Candidate[] {
+  const beginnings = new Map<string, string[]>()
+  for (const value of column.values) {
+    const stems = wordsOf(value).map(stem)
+    for (let length = 1; length <= stems.length; length++) {
+      const beginning = stems.slice(0, length).join(' ')
+      beginnings.set(beginning, [...(beginnings.get(beginning) ?? []), value])
+    }
+  }
+  return [...beginnings].map(([beginning, values]) => {
+    const stems = beginning.split(' ')
+    // A value that is named whole stands for itself alone, whatever else begins like it.
+    const whole = values.find((value) => wordsOf(value).length === stems.length)
+    return { kind: 'value', table, column, values: whole ? [whole] : values, stems, weight: whole ? 2 : 1 }
+  })
+}
+
+function occurrences(candidate: Candidate, words: readonly string[], stems: readonly string[]): Mention[] {
+  const { stems: wanted, ...mention } = candidate
+  const found: Mention[] = []
+  for (let at = 0; at + wanted.length <= stems.length; at++) {
+    const fits = wanted.every((part, offset) => part === stems[at + offset])
+    if (!fits || (wanted.length === 1 && isStopWord(words[at]!))) continue
+    found.push({ ...mention, at, length: wanted.length })
+  }
+  return found
+}
+
+/** Longer names first; a word is taken once, but a table may share its name with a column. */
+function withoutOverlap(mentions: Mention[]): Mention[] {
+  const taken = new Map<number, Mention>()
+  const kept: Mention[] = []
+  for (const mention of mentions.toSorted((a, b) => b.length - a.length || b.weight - a.weight)) {
+    const places = Array.from({ length: mention.length }, (_, offset) => mention.at + offset)
+    if (places.some((place) => clashes(taken.get(place), mention))) continue
+    kept.push(mention)
+    for (const place of places) if (!taken.has(place)) taken.set(place, mention)
+  }
+  return kept.toSorted((a, b) => a.at - b.at)
+}
+
+function clashes(earlier: Mention | undefined, mention: Mention): boolean {
+  return earlier !== undefined && !(earlier.kind === 'table' && mention.kind === 'column') && earlier.kind !== 'table'
+}
+
+/** The table that the question is about; undefined when it names nothing of any. */
+export function chooseTable(
+  tables: readonly Table[],
+  mentions: readonly Mention[],
+  words: readonly string[],
+  hasDate: boolean,
+): Table | undefined {
+  const asksRevenue = words.some((word) => revenueWord.test(word))
+  const asksPrice = words.some((word) => /^(expensive|cheap|cheapest|priciest|prices?|costs?)$/.test(word))
+  const ranks = words.some((word) => /^(best|worst|top|bottom|strongest|weakest|performing)$/.test(word))
+  const asksPieces = words.some((word) => /^(sold|sell|selling)$/.test(word))
+  const scores = tables.map((table) => {
+    const byPlace = new Map<number, number>()
+    for (const mention of mentions)
+      if (mention.table === table) byPlace.set(mention.at, Math.max(byPlace.get(mention.at) ?? 0, mention.weight))
+    const named = [...byPlace.values()].reduce((sum, weight) => sum + weight, 0)
+    const dated = hasDate && table.columns.some((column) => column.kind === 'date') ? 1.5 : 0
+    const revenue = asksRevenue && hasRevenue(table) ? (asksPieces ? 3 : 2) : 0
+    const ranked = ranks && hasRevenue(table) ? 1.5 : 0
+    const price = asksPrice && !hasRevenue(table) && table.columns.some((column) => /price|cost/i.test(column.name)) ? 1 : 0
+    return named + revenue + price + (named + revenue > 0 ? dated + ranked : 0)
+  })
+  const best = Math.max(...scores)
+  return best > 0 ? tables[scores.indexOf(best)] : undefined
+}
