@@ -236,6 +236,14 @@ test('the description names the patterns and headings, within bounds, unless the
   assert.equal((await build({ description: 'The handbook.' })).description, 'The handbook.')
 })
 
+test('within a restricted scope the description names no heading of what is kept out', async () => {
+  const tool = await build()
+  const it = tool.describe({ filters: [hint('department', 'equals', 'it')], isWithheld: () => false })
+  assert.match(it, /Headings: Laptops\.$/)
+  assert.doesNotMatch(tool.describe({ filters: [], isWithheld: (file) => file === 'docs/hr.md' }), /Annual leave|Salaries/)
+  assert.doesNotMatch(tool.describe({ filters: [hint('department', 'equals', 'law')], isWithheld: () => false }), /Headings/)
+})
+
 test('the output keeps within the limit of the tool', async () => {
   for (let number = 0; number < 10; number++) await put(`docs/p${number}.md`, `# Pears\n\n${'pear '.repeat(100)}`)
   const tool = await build({ maxOutputCharacters: 2000 })

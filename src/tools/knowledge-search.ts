@@ -1,5 +1,5 @@
 import type { JsonObject } from '../agent/messages.ts'
-import type { ToolContext } from '../agent/tool.ts'
+import type { Tool, ToolContext } from '../agent/tool.ts'
 import { createTool, type ToolBuild, type ToolDependencies, type ToolSpec } from './builder.ts'
 import { matchesFilters } from './filter-match.ts'
 import { createLibrary, type Book, type Find } from './knowledge/library.ts'
@@ -21,37 +21,59 @@ const schema = {
 
 const maxDescriptionCharacters = 600
 
+/** What of a call decides on the documents that it may see. */
+type DataScope = Pick<ToolContext, 'filters' | 'isWithheld'>
+
+/** A tool whose description holds headings: where a scope is restricted, the model is to be told `describe(scope)` instead. */
+export interface KnowledgeSearchTool extends Tool {
+  describe(scope: DataScope): string
+}
+
 /**
  * Gives `{passages: [{file, heading, text, score, metadata}]}`, best first, as many as fit into the tool's output limit. A filter's
  * key is a field of front matter, or `path` (also `file`). `now` in epoch milliseconds.
  */
-export async function createKnowledgeSearch(spec: ToolSpec, deps: ToolDependencies, now: () => number = Date.now): Promise<ToolBuild> {
+export async function createKnowledgeSearch(
+  spec: ToolSpec,
+  deps: ToolDependencies,
+  now: () => number = Date.now,
+): Promise<ToolBuild & { tool: KnowledgeSearchTool }> {
   const patterns = spec.config['paths'] as string[]
   const library = createLibrary({ ...deps, log: deps.log.child({ tool: spec.name }), patterns, now })
   await library.refresh()
 
   async function execute(input: JsonObject, context: ToolContext) {
     await library.refresh()
-    const isOpen = (book: Book) =>
-      matchesFilters({ ...book.metadata, path: book.file, file: book.file }, context.filters) &&
-      !context.isWithheld(book.file) &&
-      !context.isWithheld(book.target)
-    const finds = library.search(String(input['query']), isOpen, Number(input['limit'] ?? 5))
+    const finds = library.search(String(input['query']), (book) => isOpen(book, context), Number(input['limit'] ?? 5))
     context.log(`${finds.length} passages found.`)
     return { passages: toPassages(finds, spec.maxOutputCharacters) }
   }
 
-  const tool = createTool(spec, {
-    description: '',
-    schema,
-    effect: 'read',
-    filters: true,
-    readsFile: library.readsFile,
-    execute,
-  })
-  // The documents change while the tool lives: what it says of them is made when it is asked for.
-  const description = { get: () => spec.description ?? describe(patterns, library.books()), enumerable: true }
-  return { tool: Object.defineProperty(tool, 'description', description), close: library.close }
+  function describe(scope: DataScope): string {
+    return (
+      spec.description ??
+      toDescription(
+        patterns,
+        [...library.books()].filter((book) => isOpen(book, scope)),
+      )
+    )
+  }
+
+  const own = createTool(spec, { description: '', schema, effect: 'read', filters: true, readsFile: library.readsFile, execute })
+  const tool: KnowledgeSearchTool = {
+    ...own,
+    describe,
+    // The documents change while the tool lives: what it says of them is made when it is asked for.
+    get description() {
+      return describe({ filters: [], isWithheld: () => false })
+    },
+  }
+  return { tool, close: library.close }
+}
+
+function isOpen(book: Book, { filters, isWithheld }: DataScope): boolean {
+  const fields = { ...book.metadata, path: book.file, file: book.file }
+  return matchesFilters(fields, filters) && !isWithheld(book.file) && !isWithheld(book.target)
 }
 
 function toPassages(finds: readonly Find[], room: number) {
@@ -68,9 +90,9 @@ function toPassages(finds: readonly Find[], room: number) {
 }
 
 /** Names the patterns and, of each document in turn, headings: by them a chooser of tools knows what is in here. */
-function describe(patterns: readonly string[], books: Iterable<Book>): string {
+function toDescription(patterns: readonly string[], books: readonly Book[]): string {
   const start = `Searches the documents ${patterns.join(', ')} and returns passages with their file and heading.`
-  const told = [...books].map(({ headings, metadata }) => [String(metadata['title'] ?? ''), ...headings.map(lastOf)].filter(isTelling))
+  const told = books.map(({ headings, metadata }) => [String(metadata['title'] ?? ''), ...headings.map(lastOf)].filter(isTelling))
   const titles = new Set<string>()
   let left = maxDescriptionCharacters - start.length - ' Headings: .'.length
   for (let turn = 0; left > 0 && told.some((each) => each.length > turn); turn++) {
