@@ -8,7 +8,7 @@ import { createPatterns } from '../../files/patterns.ts'
 import type { FilesRoot } from '../../files/root.ts'
 import { toRelative } from '../file-access.ts'
 import { createPassageIndex } from './bm25.ts'
-import { createDocumentStore, type StoredDocument } from './document-store.ts'
+import { createDocumentStore, type FileStamp, type StoredDocument } from './document-store.ts'
 
 /** The documents that match patterns, searchable, kept up with what changes on disk. */
 export interface Library {
@@ -38,9 +38,14 @@ export interface Find {
   score: number
 }
 
-interface Shelved extends Book {
-  mtimeMs: number
-  size: number
+/** A file as it lies on disk. */
+interface Seen extends FileStamp {
+  file: string
+  target: string
+  absolute: string
+}
+
+interface Shelved extends Book, FileStamp {
   passages: Map<number, Section>
 }
 
@@ -56,6 +61,7 @@ export interface LibraryOptions {
 /** How long what was seen on disk is believed; longer where looking takes long, so that it never is most of the work. */
 const believedMs = 3_000
 const believedPerLook = 10
+const longestBelievedMs = 60_000
 /** Indexed between two turns of the event loop: some 10 ms of work. */
 const passagesAtOnce = 100
 
@@ -80,50 +86,56 @@ export function createLibrary({ files, patterns, cacheDir, log, now }: LibraryOp
   }
 
   /** Puts all passages of a document onto the shelf at once, so that no search meets half a document. */
-  async function shelve(file: string, target: string, stamp: { mtimeMs: number; size: number }, document: StoredDocument): Promise<void> {
+  async function shelve({ file, target, mtimeMs, size }: Seen, document: StoredDocument): Promise<void> {
     const headings = [...new Set(document.passages.map(({ heading }) => heading).filter(Boolean))]
-    const book: Shelved = { file, target, ...stamp, metadata: document.metadata, headings, passages: new Map() }
-    const known = shelf.get(file)
+    const book: Shelved = { file, target, mtimeMs, size, metadata: document.metadata, headings, passages: new Map() }
     for (const passage of document.passages) {
       book.passages.set(index.add(`${passage.heading} ${document.metadata['title'] ?? ''}`, passage.text), passage)
       if (book.passages.size % passagesAtOnce === 0) await setImmediate()
     }
+    const known = shelf.get(file)
     if (known) remove(known)
     shelf.set(file, book)
     for (const [id, passage] of book.passages) passages.set(id, { book, passage })
   }
 
-  async function update(file: string): Promise<void> {
-    const absolute = await files.resolve(file)
-    const { mtimeMs, size } = await stat(absolute)
-    const known = shelf.get(file)
-    const target = toRelative(files, absolute)
-    if (known?.mtimeMs === mtimeMs && known.size === size && known.target === target) return
-    const stamp = { mtimeMs, size }
+  async function update(seen: Seen): Promise<void> {
+    const known = shelf.get(seen.file)
+    if (known?.mtimeMs === seen.mtimeMs && known.size === seen.size && known.target === seen.target) return
     try {
-      await shelve(file, target, stamp, await store.load(file, absolute, stamp))
+      await shelve(seen, await store.load(seen.file, seen.absolute, seen))
     } catch (error) {
-      log.warn({ file, reason: (error as Error).message }, 'A document can not be searched')
+      log.warn({ file: seen.file, reason: (error as Error).message }, 'A document can not be searched')
       // On the shelf without passages, so that it is not tried again before it changes.
-      await shelve(file, target, stamp, { passages: [], metadata: {} })
+      await shelve(seen, { passages: [], metadata: {} })
     }
+  }
+
+  async function survey(): Promise<Seen[]> {
+    const seen: Seen[] = []
+    for (const file of await files.list(globs)) {
+      // One that goes away at this moment is not there.
+      const absolute = await files.resolve(file).catch(() => undefined)
+      const found = absolute !== undefined && (await stat(absolute).catch(() => undefined))
+      if (found) seen.push({ file, absolute, target: toRelative(files, absolute), mtimeMs: found.mtimeMs, size: found.size })
+    }
+    return seen
   }
 
   async function look(): Promise<void> {
     const started = now()
-    const found = await files.list(globs)
-    const there = new Set(found)
+    const seen = await survey()
+    const believed = Math.min(longestBelievedMs, Math.max(believedMs, (now() - started) * believedPerLook))
+    const there = new Set(seen.map(({ file }) => file))
     const gone = [...shelf.values()].filter(({ file }) => !there.has(file))
+    const isOther = gone.length > 0 || seen.some(({ file }) => !shelf.has(file))
     gone.forEach(remove)
-    let isNew = gone.length > 0
-    for (const file of found) {
+    for (const each of seen) {
       if (closed) return
-      isNew ||= !shelf.has(file)
-      // A file that goes away between two looks is met at the next.
-      await update(file).catch(() => undefined)
+      await update(each)
     }
-    if (isNew) await store.keepOnly(found)
-    believedUntil = now() + Math.max(believedMs, (now() - started) * believedPerLook)
+    if (isOther) await store.keepOnly(there)
+    believedUntil = now() + believed
   }
 
   return {
