@@ -117,6 +117,24 @@ test('a tool that failed is built again until it succeeds', async () => {
   await catalog.close()
 })
 
+test('tools are waited for at first, but not for ever', async () => {
+  const gate = Promise.withResolvers<ToolBuild>()
+  const builders = { slow: async () => () => gate.promise, quick: async () => (spec: ToolSpec) => createEcho(spec) }
+  const quick = createToolCatalog([{ name: 'quick' }], deps, { builders })
+  assert.ok(quick.settling())
+  await quick.settling()
+  assert.deepEqual([quick.settling(), quick.list()[0]?.status], [undefined, 'ready'])
+
+  const slow = createToolCatalog([{ name: 'slow' }, { name: 'quick' }], deps, { builders, settleMs: 10 })
+  const awake = setTimeout(() => {}, 10_000)
+  await slow.settling()
+  clearTimeout(awake)
+  assert.deepEqual([slow.settling(), ...slow.list().map(({ status }) => status)], [undefined, 'initializing', 'ready'])
+  gate.reject(new Error('given up'))
+  await slow.ready()
+  await slow.close()
+})
+
 test('closing closes what was built, also what is built only afterwards, and builds nothing again', async () => {
   const closed: string[] = []
   const gate = Promise.withResolvers<void>()

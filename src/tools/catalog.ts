@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { ToolListing, ToolSet } from '../agent/tool.ts'
 import type { ToolConfig, ToolType } from '../configuration/schema.ts'
 import type { ToolBuild, ToolBuilder, ToolDependencies, ToolSpec } from './builder.ts'
@@ -13,6 +14,8 @@ export interface CatalogOptions {
   builders?: Readonly<Record<string, BuilderLoader>>
   /** How long to wait before a tool that failed so many times is built again. */
   retryDelayMs?: (failures: number) => number
+  /** How long chats wait for tools that are made for the first time. */
+  settleMs?: number
 }
 
 type BuilderLoader = () => Promise<ToolBuilder>
@@ -29,8 +32,12 @@ const builtIn = {
 
 export const knownToolTypes: readonly string[] = Object.keys(builtIn)
 
+/** A tool that takes longer to make is listed as initializing, and nobody waits for it. */
+const maxSettleMs = 5_000
 const defaultTimeoutSeconds = 30
 const defaultMaxOutputCharacters = 20_000
+/** Most tools take milliseconds, DuckDB a second; an index of a large folder takes minutes, which a chat does better without. */
+const defaultSettleMs = 10_000
 
 interface Entry {
   spec: ToolSpec
@@ -43,7 +50,7 @@ interface Entry {
 
 /** Starts building all tools at once and returns; tools that fail are tried again, ever less often. */
 export function createToolCatalog(configs: readonly ToolConfig[], deps: ToolDependencies, options: CatalogOptions = {}): ToolCatalog {
-  const { builders = builtIn, retryDelayMs = doubling } = options
+  const { builders = builtIn, retryDelayMs = doubling, settleMs = defaultSettleMs } = options
   const log = deps.log.child({ component: 'tools' })
   const entries = configs.map((config): Entry => ({ spec: toSpec(config), type: config.type ?? config.name, failures: 0 }))
   let closed = false
@@ -71,9 +78,16 @@ export function createToolCatalog(configs: readonly ToolConfig[], deps: ToolDepe
   }
 
   const first = Promise.all(entries.map(build))
+  let settling: Promise<void> | undefined = withinTime(first, settleMs).finally(() => (settling = undefined))
+
+  let settling: Promise<void> | undefined = Promise.race([first, sleep(maxSettleMs, undefined, { ref: false })]).then(() => {
+    settling = undefined
+  })
 
   return {
     list: () => entries.map(toListing),
+    settling: () => settling,
+    settling: () => settling,
     async ready() {
       await first
     },
@@ -84,6 +98,13 @@ export function createToolCatalog(configs: readonly ToolConfig[], deps: ToolDepe
       await Promise.all(entries.map((entry) => entry.build?.close?.()))
     },
   }
+}
+
+async function withinTime(work: Promise<unknown>, ms: number): Promise<void> {
+  const { promise: late, resolve } = Promise.withResolvers<void>()
+  const timer = setTimeout(resolve, ms).unref()
+  await Promise.race([work, late])
+  clearTimeout(timer)
 }
 
 /** 1, 2, 4 ... seconds, at most a minute. */
