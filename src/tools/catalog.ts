@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { ToolListing, ToolSet } from '../agent/tool.ts'
 import type { ToolConfig, ToolType } from '../configuration/schema.ts'
 import type { ToolBuild, ToolBuilder, ToolDependencies, ToolSpec } from './builder.ts'
@@ -32,12 +31,10 @@ const builtIn = {
 
 export const knownToolTypes: readonly string[] = Object.keys(builtIn)
 
-/** A tool that takes longer to make is listed as initializing, and nobody waits for it. */
-const maxSettleMs = 5_000
 const defaultTimeoutSeconds = 30
 const defaultMaxOutputCharacters = 20_000
-/** Most tools take milliseconds, DuckDB a second; an index of a large folder takes minutes, which a chat does better without. */
-const defaultSettleMs = 10_000
+/** A tool that takes longer to make (the index of a large folder) is listed as initializing, and nobody waits for it. */
+const defaultSettleMs = 5_000
 
 interface Entry {
   spec: ToolSpec
@@ -80,13 +77,8 @@ export function createToolCatalog(configs: readonly ToolConfig[], deps: ToolDepe
   const first = Promise.all(entries.map(build))
   let settling: Promise<void> | undefined = withinTime(first, settleMs).finally(() => (settling = undefined))
 
-  let settling: Promise<void> | undefined = Promise.race([first, sleep(maxSettleMs, undefined, { ref: false })]).then(() => {
-    settling = undefined
-  })
-
   return {
     list: () => entries.map(toListing),
-    settling: () => settling,
     settling: () => settling,
     async ready() {
       await first
