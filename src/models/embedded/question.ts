@@ -62,9 +62,9 @@ const borders = new RegExp(
 /** The requests of a text, in order. Quoted text stays whole. */
 export function splitParts(text: string): string[] {
   const quotes: string[] = []
-  const masked = text.replace(/"[^"\n]*"|“[^”\n]*”|`[^`\n]*`/g, (quote) => `\u0001${quotes.push(quote) - 1}\u0002`)
+  const masked = text.replace(/"[^"\n]*"|“[^”\n]*”|`[^`\n]*`/g, (quote) => `\uE000${quotes.push(quote) - 1}\uE001`)
   const parts = masked.split(borders).map((part, at) => {
-    const whole = part.replace(/\u0001(\d+)\u0002/g, (_, index: string) => quotes[Number(index)] ?? '').trim()
+    const whole = part.replace(/\uE000(\d+)\uE001/g, (_, index: string) => quotes[Number(index)] ?? '').trim()
     return at === 0 ? whole : whole.replace(/^(?:and|also|then|after that|finally)\b(?:,\s*|\s+)(?!(?:for|in|by)\b)/i, '').trim()
   })
   return parts.filter((part) => /[\p{L}\p{N}]/u.test(part)).slice(0, 8)

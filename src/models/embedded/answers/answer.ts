@@ -108,6 +108,8 @@ function tellFile(request: string, path: string, text: string, output: JsonObjec
 
 function tellText(request: string, text: string): string {
   if (text.trim() === '') return 'The tool gave no output.'
+  // Output over a tool's limit is cut, JSON in the middle.
+  if (/^\s*[[{]/.test(text)) return `The output is not whole. It begins:\n\n\`\`\`\n${cut(text.trim(), maxCharacters / 2)}\n\`\`\``
   return text.length <= maxCharacters ? text.trim() : (tellPassages(request, [{ file: '', heading: '', text }]) ?? cut(text, maxCharacters))
 }
 

@@ -74,7 +74,8 @@ function blocksOf(text: string): string[] {
     .map((part) => part.trim())
     .filter(Boolean)) {
     const before = blocks.at(-1)
-    if (before !== undefined && /^([-*]|\d+[.)]|\|)/.test(block) && /:$/.test(before)) blocks[blocks.length - 1] = `${before}\n\n${block}`
+    if (before !== undefined && /^([-*]|\d+[.)]|\|)/.test(block) && before.endsWith(':'))
+      blocks[blocks.length - 1] = `${before}\n\n${block}`
     else blocks.push(block)
   }
   return blocks

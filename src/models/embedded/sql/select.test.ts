@@ -2,7 +2,7 @@ import { DuckDBInstance } from '@duckdb/node-api'
 import assert from 'node:assert/strict'
 import path from 'node:path'
 import test, { after, before } from 'node:test'
-import { readQuestion } from './reading.ts'
+import { readQuestion } from './read-question.ts'
 import { merge, writeSelect } from './select.ts'
 import { parseTables } from './tables.ts'
 
