@@ -1,0 +1,105 @@
+import { ModelError, type ModelErrorCode } from '../agent/model.ts'
+
+/** Who failed, and what its messages may never hold: the key, header values, a URL's credentials and query. */
+export interface Origin {
+  /** Provider and model, such as `openai gpt-5-mini`. */
+  label: string
+  secrets: readonly string[]
+}
+
+/** An error body that is longer is not read to its end. */
+export const maxErrorBytes = 64 * 1024
+
+const maxExcerpt = 200
+
+/** An answer that is no stream. `now` is epoch milliseconds, `headers` have lower-case names. */
+export interface StatusAnswer {
+  status: number
+  headers: Headers
+  body: string
+  now: number
+}
+
+/** The error for an answer that is no stream; a short piece of the provider's own message is told. */
+export function toStatusError(origin: Origin, { status, headers, body, now }: StatusAnswer): ModelError {
+  const code = codeOf(status)
+  // What a provider says of a wrong key repeats parts of the key.
+  const said = code === 'unauthorized' ? '' : excerpt(origin, messageIn(body) || (status < 300 ? 'no event stream' : ''))
+  const wait = code === 'rate_limited' || code === 'unavailable' ? retryAfterMs(headers, now) : undefined
+  return new ModelError(code, `${origin.label} answered ${status}${said === '' ? '' : `: ${said}`}`, { retryAfterMs: wait })
+}
+
+type Headers = Readonly<Record<string, string | string[] | undefined>>
+
+function codeOf(status: number): ModelErrorCode {
+  if (status === 401 || status === 403) return 'unauthorized'
+  if (status === 429) return 'rate_limited'
+  // 408: time-out, 409: conflict with a request in progress, 425: too early.
+  if (status < 300 || status >= 500 || status === 408 || status === 409 || status === 425) return 'unavailable'
+  return 'refused'
+}
+
+/** The error for an error that came inside of a stream that had begun well. */
+export function toStreamError(origin: Origin, error: unknown): ModelError {
+  const said = excerpt(origin, typeof error === 'string' ? error : messageOf(error))
+  return new ModelError('unavailable', `${origin.label} broke off its answer${said === '' ? '' : `: ${said}`}`)
+}
+
+/** The error for a connection that could not be made or broke; `begun`: whether the answer had begun. */
+export function toConnectionError(origin: Origin, error: unknown, begun: boolean): ModelError {
+  const code = networkCode(error)
+  const what = begun ? 'broke off its answer' : 'could not be reached'
+  return new ModelError('unavailable', `${origin.label} ${what}${code === undefined ? '' : ` (${code})`}`)
+}
+
+/** `ECONNREFUSED` and the like; fetch hides it in a chain of causes. */
+function networkCode(error: unknown): string | undefined {
+  for (let at = error, depth = 0; at instanceof Error && depth < 5; at = at.cause, depth++) {
+    const { code } = at as { code?: unknown }
+    if (typeof code === 'string') return code
+    if (at instanceof AggregateError && at.errors.length > 0) return networkCode(at.errors[0])
+  }
+  return undefined
+}
+
+function messageIn(body: string): string {
+  try {
+    return messageOf(JSON.parse(body))
+  } catch {
+    // A page of a proxy says nothing that helps.
+    return body.trimStart().startsWith('<') ? '' : body
+  }
+}
+
+/** The sentence in any of the shapes in which providers put their errors. */
+function messageOf(value: unknown): string {
+  if (typeof value === 'string') return value
+  if (Array.isArray(value)) return messageOf(value[0])
+  if (typeof value !== 'object' || value === null) return ''
+  const { error, message, detail, msg } = value as Record<string, unknown>
+  return messageOf(message ?? error ?? detail ?? msg)
+}
+
+/** At most 200 characters in one line, without secrets and without what an address carries behind its path. */
+function excerpt(origin: Origin, text: string): string {
+  let clean = text.slice(0, maxErrorBytes)
+  for (const secret of origin.secrets) if (secret !== '') clean = clean.replaceAll(secret, '***')
+  clean = clean
+    .replace(/(https?:\/\/)[^\s/@]*@/g, '$1')
+    .replace(/(https?:\/\/[^\s?#"']*)[?#][^\s"']*/g, '$1')
+    .replace(/[\p{C}\s]+/gu, ' ')
+    .trim()
+  return clean.length > maxExcerpt ? `${clean.slice(0, maxExcerpt - 1)}…` : clean
+}
+
+/** Milliseconds to wait, from `retry-after-ms`, or `retry-after` in seconds or as an HTTP date. */
+function retryAfterMs(headers: Headers, now: number): number | undefined {
+  const exact = Number(headers['retry-after-ms'] || NaN)
+  if (exact >= 0) return exact
+  const value = headers['retry-after']
+  if (typeof value !== 'string' || value.trim() === '') return undefined
+  const seconds = Number(value)
+  if (seconds >= 0) return seconds * 1000
+  const date = Date.parse(value)
+  return Number.isNaN(date) ? undefined : Math.max(0, date - now)
+}
