@@ -134,5 +134,7 @@ export interface ToolListing {
 export interface ToolSet {
   /** In the order of the configuration. */
   list(): readonly ToolListing[]
+  /** While tools are made for the first time: resolves when each is ready or has failed, or took too long. Undefined from then on. */
+  settling(): Promise<void> | undefined
   close(): Promise<void>
 }

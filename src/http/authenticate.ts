@@ -1,4 +1,4 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyRequest, RouteOptions } from 'fastify'
 import type { Permission } from '../access/permissions.ts'
 import type { Principal } from '../access/principal.ts'
 import type { Verifier } from '../access/verify.ts'
@@ -16,8 +16,11 @@ declare module 'fastify' {
 
 /** A route that does not state its access stops the start. */
 export function requireDeclaredAccess(app: FastifyInstance): void {
-  app.addHook('onRoute', (route) => {
-    if (!route.config?.access) throw new Error(`${String(route.method)} ${route.url} does not state its access.`)
+  const routes: RouteOptions[] = []
+  app.addHook('onRoute', (route) => void routes.push(route))
+  app.addHook('onReady', async () => {
+    const open = routes.find((route) => !route.config?.access)
+    if (open) throw new Error(`${String(open.method)} ${open.url} does not state its access.`)
   })
 }
 

@@ -91,6 +91,8 @@ export function createChats(deps: ChatDependencies): Chats {
     }
     if (isStopping) throw new ServiceError('overloaded', 'The service is stopping.', { retryAfter: 5 })
     const agent = deps.agent()
+    const settling = agent.tools.settling()
+    if (settling) await settling
     checkHints(chat.request.filters, agent.tools)
     const run = new LiveRun({ ...chat, key, sessionId: chat.sessionId ?? newId(), agent, fence: 1 })
     try {

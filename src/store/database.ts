@@ -6,6 +6,8 @@ import type { Tables } from './tables.ts'
 export interface Database {
   /** Builds queries; also runs those outside of the hot path, reads only. */
   readonly db: Kysely<Tables>
+  /** Whether other processes may use it too. */
+  readonly isShared: boolean
   /** For reads; sees what is committed. */
   readonly read: Connection
   /**

@@ -4,7 +4,8 @@ import type { FastifyInstance } from 'fastify'
 
 export interface Docs {
   version: string
-  publicUrl: string
+  /** Undefined: wherever the page was loaded from. */
+  publicUrl: string | undefined
 }
 
 /** Collects the schemas of the routes that are registered after it. */
@@ -13,7 +14,7 @@ export async function documentRoutes(app: FastifyInstance, { version, publicUrl 
     openapi: {
       openapi: '3.1.0',
       info: { title: 'Agent Core', version, description: 'One configured AI agent behind HTTP.' },
-      servers: [{ url: publicUrl }],
+      servers: [{ url: publicUrl ?? '/' }],
       components: { securitySchemes: { key: { type: 'apiKey', in: 'header', name: 'x-service-access' } } },
       security: [{ key: [] }],
     },

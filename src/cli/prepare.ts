@@ -1,0 +1,51 @@
+import { access, cp, mkdir } from 'node:fs/promises'
+import { fileURLToPath } from 'node:url'
+import { formatProblems, loadAgentConfig } from '../configuration/load.ts'
+import { ConfigError } from '../configuration/problems.ts'
+import type { AgentConfig } from '../configuration/schema.ts'
+import { loadSettings, SettingsError, type Settings } from '../settings.ts'
+import { CommandFailure, type Terminal } from './command.ts'
+
+/** What every command needs first, and what a first start makes. */
+
+const samples = fileURLToPath(new URL('../../samples', import.meta.url))
+
+export function readSettings({ environment, cwd }: Pick<Terminal, 'environment' | 'cwd'>): Readonly<Settings> {
+  try {
+    return loadSettings(environment, cwd)
+  } catch (error) {
+    if (error instanceof SettingsError) throw new CommandFailure(2, error.problems)
+    throw error
+  }
+}
+
+/** Copies agent.yaml and sample files where there are none; answers with the paths that were made. */
+export async function makeMissing({ agentConfig, filesRoot, dataDir }: Settings): Promise<string[]> {
+  const made: string[] = []
+  await mkdir(dataDir, { recursive: true, mode: 0o700 })
+  if (!(await exists(agentConfig))) {
+    await cp(`${samples}/agent.yaml`, agentConfig, { errorOnExist: true, force: false })
+    made.push(agentConfig)
+  }
+  if (!(await exists(filesRoot))) {
+    await cp(`${samples}/files`, filesRoot, { recursive: true })
+    made.push(filesRoot)
+  }
+  return made
+}
+
+export async function readConfig(file: string): Promise<AgentConfig> {
+  try {
+    return await loadAgentConfig(file)
+  } catch (error) {
+    if (error instanceof ConfigError) throw new CommandFailure(2, formatProblems(file, error))
+    throw error
+  }
+}
+
+async function exists(file: string): Promise<boolean> {
+  return access(file).then(
+    () => true,
+    () => false,
+  )
+}

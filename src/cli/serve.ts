@@ -1,0 +1,91 @@
+import { once } from 'node:events'
+import type { AddressInfo } from 'node:net'
+import type { Command } from 'commander'
+import { createLogger } from './logger.ts'
+import { CommandFailure, type CommandContext } from './command.ts'
+import { adviseOnModels } from './model-advice.ts'
+import { makeMissing, readConfig, readSettings } from './prepare.ts'
+import { announce } from './running-service.ts'
+import type { AgentConfig } from '../configuration/schema.ts'
+import { createService, type Service } from '../service.ts'
+import type { Settings } from '../settings.ts'
+import { holdDataDir } from '../store/data-dir.ts'
+
+/** How long running chats may go on after SIGTERM. */
+const drainMs = 30_000
+
+export function addServe(program: Command, context: CommandContext): void {
+  program
+    .command('serve')
+    .description('Start the service.')
+    .action(() => serve(context))
+}
+
+async function serve({ terminal, version }: CommandContext): Promise<void> {
+  const settings = readSettings(terminal)
+  const made = await makeMissing(settings)
+  const config = await readConfig(settings.agentConfig)
+  const { service, url, release } = await start({ settings, config, terminal, version })
+  const say = (line: string) => terminal.stdout.write(`${line}\n`)
+  for (const file of made) say(`Made ${file}`)
+  say(`Agent Core ${version} listens on ${url}`)
+  for (const line of await adviseOnModels(config, terminal.environment)) say(line)
+  say('Try it:')
+  say(`  curl -s ${url}/core/v1/chain -H "x-service-access: $(cat ${service.adminKeyFile})" -H 'content-type: application/json' \\`)
+  say(`    -d '{"messages": [{"role": "user", "content": "What were the total sales by region?"}]}'`)
+  say(`Read more: ${url}/docs`)
+  if (!terminal.stopping.aborted) await once(terminal.stopping, 'abort')
+  say('Stopping: finishing what runs.')
+  await service.close(drainMs)
+  release()
+}
+
+interface Start {
+  settings: Settings
+  config: AgentConfig
+  terminal: CommandContext['terminal']
+  version: string
+  /** Overrides the settings: for a service of this command alone. */
+  port?: number
+  isQuiet?: boolean
+}
+
+/** Starts the service in this process. The caller closes it, then releases the data directory. */
+export async function start({ settings, config, terminal, version, port, isQuiet }: Start) {
+  const { release } = hold(settings)
+  try {
+    const log = createLogger(settings, terminal.stdout, { isQuiet: isQuiet ?? false })
+    const service = await createService({ settings, config, environment: terminal.environment, version, log })
+    const url = await listen(service, settings, port ?? settings.port)
+    await announce(settings.dataDir, url)
+    return { service, url, release }
+  } catch (error) {
+    release()
+    throw error
+  }
+}
+
+function hold({ dataDir, databaseUrl }: Settings): { release(): void } {
+  // Processes that share a database share nothing in their data directories.
+  if (databaseUrl !== undefined) return { release: () => undefined }
+  try {
+    return holdDataDir(dataDir)
+  } catch (error) {
+    throw new CommandFailure(1, [error instanceof Error ? error.message : String(error)])
+  }
+}
+
+async function listen({ app }: Service, { host, publicUrl }: Settings, port: number): Promise<string> {
+  try {
+    await app.listen({ port, host, backlog })
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    throw new CommandFailure(1, [`Can't listen on ${host}:${port} (${code}). Set PORT or HOST to another.`])
+  }
+  const bound = app.server.address() as AddressInfo
+  const name = host.includes(':') ? `[${host}]` : host
+  return publicUrl ?? `http://${name}:${bound.port}`
+}
+
+/** Connections that come at once are taken, not refused. */
+const backlog = 8192

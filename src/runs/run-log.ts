@@ -1,0 +1,20 @@
+import type { Logger } from 'pino'
+import type { LiveRun } from './live-run.ts'
+
+/** One line per run: ids and figures, never content. */
+export function logEnd(log: Logger, now: () => number): (run: LiveRun) => void {
+  return ({ key, sessionId, operation, startedAt, log: events }) => {
+    const end = events.events.at(-1)
+    if (end?.type !== 'end') return
+    const { tenant, requestId } = key
+    const tokens = end.usage.reduce((sum, entry) => (entry.unit === 'tokens' ? sum + entry.usage : sum), 0)
+    const error = end.error?.details?.error_type
+    const ms = startedAt === undefined ? 0 : now() - startedAt
+    log.info({ requestId, tenant, sessionId, operation, reason: end.reason, ms, tokens, ...(error ? { error } : {}) }, 'run')
+  }
+}
+
+/** A fault of ours: the caller sees none of it. */
+export function logFault(log: Logger): (run: LiveRun, err: unknown) => void {
+  return ({ key }, err) => log.error({ requestId: key.requestId, tenant: key.tenant, err }, 'fault in a run')
+}
