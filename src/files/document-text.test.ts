@@ -3,7 +3,9 @@ import assert from 'node:assert/strict'
 import { mkdtemp, rm, truncate, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
+import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { makeDocx, makePdf, makeXlsx, makeZip } from '../../test/fixtures/make-documents.ts'
+import { parseInThread } from './document-thread.ts'
 import { maxDocumentBytes, readDocument } from './document-text.ts'
 
 const folder = await mkdtemp(path.join(tmpdir(), 'documents-'))
@@ -46,6 +48,12 @@ test('of a page of HTML the visible text is read, with headings, lists and table
     { heading: 'One', text: 'Hello world.\nNext & last\n\n- a\n- b' },
     { heading: 'One > Two', text: '| k | v |\n| 1 | 2 |' },
   ])
+})
+
+test('a large page of HTML is read as a small one is', async () => {
+  const { sections } = await read('large.html', `<h1>Zürich</h1>${'<p>Some text.</p>'.repeat(5000)}`)
+  assert.equal(sections[0]?.heading, 'Zürich')
+  assert.equal(sections[0]?.text.match(/Some text\./g)?.length, 5000)
 })
 
 test('a PDF is read page by page', async () => {
@@ -105,4 +113,21 @@ test('a document that is too large, or unpacks to too much, is refused before it
   await truncate(large, maxDocumentBytes + 1)
   await assert.rejects(readDocument(large), /has 50000001 bytes, more than/)
   await assert.rejects(read('bomb.docx', makeZip({ 'word/document.xml': '<x/>' }, 2_000_000_000)), /unpacks to more than 300 MB/)
+})
+
+test('a document whose parsing takes too long is given up', async () => {
+  await assert.rejects(parseInThread('pdf', makePdf(['Slow']), 1), /^Error: it took longer than 0\.001 s$/)
+})
+
+test('while a large document is parsed the service goes on', async () => {
+  const rows = Array.from({ length: 40_000 }, (_, row) => [`name ${row}`, row, row * 2])
+  const file = path.join(folder, 'large.xlsx')
+  await writeFile(file, makeXlsx('Large', rows))
+  const delay = monitorEventLoopDelay({ resolution: 1 })
+  delay.enable()
+  const { text } = await readDocument(file)
+  delay.disable()
+  assert.match(text, /name 39999 \| 39999 \| 79998$/)
+  // In this thread it takes some 400 ms at a stretch.
+  assert.ok(delay.max < 200e6, `held up for ${delay.max / 1e6} ms`)
 })
