@@ -74,7 +74,7 @@ function numberValue(name: string, type: string, text: string, isRequired: boole
     'i',
   ).exec(plain)
   const limit = limitNames.test(name)
-    ? /\b(?:top|first|at most|up to|limit)\s+(\d+)|\b(\d+)\s+(?:results|passages|hits|matches|entries|items)\b/i.exec(plain)
+    ? /\b(?:top|first|at most|up to|limit)\s+(\d+)|\b(\d+)\s+(?:results|passages|hits|matches)\b/i.exec(plain)
     : null
   const any = isRequired ? /-?\d+(?:\.\d+)?/.exec(plain) : null
   const digits = limit?.[1] ?? limit?.[2] ?? near?.[1] ?? near?.[2] ?? any?.[0]

@@ -108,8 +108,9 @@ function addressed(profile: Profile, request: string): number {
     `\\b(?:does|do|did|according to|search|ask|use|using|consult|check|with|query) (?:the |our |my )?${name}\\b(?! (?:file|figures|data)s?\\b)`,
     'i',
   )
-  if (name !== '' && strong.test(request)) return 8
-  return name !== '' && new RegExp(`\\b(?:in|from|of) (?:the |our |my )?${name}\\b`, 'i').test(request) ? 2 : 0
+  const plain = withoutPaths(request)
+  if (name !== '' && strong.test(plain)) return 8
+  return name !== '' && new RegExp(`\\b(?:in|from|of) (?:the |our |my )?${name}\\b`, 'i').test(plain) ? 2 : 0
 }
 
 const clock =

@@ -84,7 +84,7 @@ const phrases: [RegExp, string][] = [
   [new RegExp(`\\b(?:increase|raise) ${number} by ${number}\\s*%`, 'g'), '$1 * (100 + $2) / 100'],
   [new RegExp(`\\b(?:decrease|reduce|lower) ${number} by ${number}\\s*%`, 'g'), '$1 * (100 - $2) / 100'],
   // A product before the division stays exact where 0.17 would not.
-  [new RegExp(`${number}\\s*%\\s*of ${number}`, 'g'), '$2 * $1 / 100'],
+  [new RegExp(`${number}\\s*%\\s*(?:of|on) ${number}`, 'g'), '$2 * $1 / 100'],
   [new RegExp(`\\bwhat (?:percent|%|percentage) (?:of ${number} is ${number})`, 'g'), '$2 / $1 * 100'],
   [new RegExp(`${number} is what (?:percentage|percent|%) of ${number}`, 'g'), '$1 / $2 * 100'],
   [/\b(plus|added to|and then add)\b/g, '+'],
@@ -142,7 +142,7 @@ export function findExpression(text: string): Found | undefined {
 }
 
 const filler =
-  /^(what|is|s|the|calculate|compute|evaluate|how|much|many|please|me|tell|convert|result|value|of|work|out|are|there|make|does|equal|can|you|a)$/
+  /^(what|is|s|the|calculate|compute|evaluate|how|much|many|please|me|tell|convert|result|value|of|work|out|are|there|make|does|equal|can|you|a|vat|tax|tip|discount|interest)$/
 
 function fillers(tokens: string[]): number {
   return tokens.filter((token) => filler.test(token)).length

@@ -112,6 +112,7 @@ const others: [string, string, Record<string, unknown>][] = [
   ['Tell me about passwords', 'handbook', { query: 'passwords' }],
   ['Can I expense a taxi?', 'handbook', { query: 'Can I expense a taxi' }],
   ['When do core hours start?', 'handbook', { query: 'When do core hours start' }],
+  ['What does handbook/security.md say about passwords?', 'read_file', { path: 'handbook/security.md' }],
   ['Is there a rule on pets?', 'handbook', { query: 'Is there a rule on pets' }],
 ]
 

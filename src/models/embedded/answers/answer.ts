@@ -1,6 +1,8 @@
 import type { JsonObject, JsonValue, ToolMessage } from '../../../agent/messages.ts'
 import { toTopic } from '../arguments.ts'
+import { toSections } from '../question.ts'
 import { stemsOf } from '../words.ts'
+import { answerFromTexts } from './given.ts'
 import { tellJson } from './json.ts'
 import { formatResult } from './numbers.ts'
 import { cut, tellPassages, type Passage } from './passages.ts'
@@ -91,10 +93,13 @@ function tellTime(time: string, output: JsonObject): string {
 }
 
 function tellFile(request: string, path: string, text: string, output: JsonObject): string {
-  const topic = stemsOf(
-    request.replaceAll(path, ' ').replace(/\b(read|open|show|print|contents?|files?|say|says|in|of|text|summari[sz]e|summary)\b/gi, ' '),
-  )
-  const asked = topic.size > 0 && text.length > 400 ? tellPassages([...topic].join(' '), [{ file: path, heading: '', text }]) : undefined
+  const sections = toSections(text.replace(/^---\n[^]*?\n---\n/, ''))
+  const isSummary = /\bsummar|\bkey points|\bin short/i.test(request)
+  const summary = isSummary ? answerFromTexts(request, sections) : undefined
+  if (summary) return summary
+  const topic = stemsOf(request.replaceAll(path, ' ').replace(/\b(read|open|show|print|contents?|files?|say|says|in|of|text)\b/gi, ' '))
+  const passages = sections.map((section) => ({ file: path, ...section }))
+  const asked = topic.size > 0 && text.length > 400 ? tellPassages([...topic].join(' '), passages) : undefined
   if (asked) return asked
   const shown = text.slice(0, maxCharacters)
   const total = typeof output['total_characters'] === 'number' ? output['total_characters'] : text.length

@@ -106,7 +106,8 @@ export function chooseTable(
   const scores = tables.map((table) => {
     const byPlace = new Map<number, number>()
     for (const mention of mentions)
-      if (mention.table === table) byPlace.set(mention.at, Math.max(byPlace.get(mention.at) ?? 0, mention.weight))
+      if (mention.table === table)
+        byPlace.set(mention.at, Math.max(byPlace.get(mention.at) ?? 0, mention.weight + (mention.column?.kind === 'number' ? 0.5 : 0)))
     const named = [...byPlace.values()].reduce((sum, weight) => sum + weight, 0)
     const dated = hasDate && table.columns.some((column) => column.kind === 'date') ? 1.5 : 0
     const revenue = asksRevenue && hasRevenue(table) ? (asksPieces ? 3 : 2) : 0

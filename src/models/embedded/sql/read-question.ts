@@ -4,12 +4,15 @@ import { chooseTable, findMentions, revenueWord, type Mention } from './mentions
 import { readNumbers } from './numbers.ts'
 import { emptyReading, joinColumn, type Reading } from './reading.ts'
 import { isFollowedByValue, isGrouping, previousWord } from './roles.ts'
-import { hasRevenue, mainMeasure, pieceMeasure, priceMeasure, type Column, type Table } from './tables.ts'
+import { hasRevenue, isAdditive, mainMeasure, pieceMeasure, priceMeasure, type Column, type Table } from './tables.ts'
 import { readQuoted, readValues } from './values.ts'
 
 const descending =
   /\b(highest|largest|biggest|most|maximum|max|best|top|greatest|strongest|priciest|expensive|latest|newest|recent|leading|longest)\b/
 const ascending = /\b(lowest|smallest|least|minimum|min|worst|fewest|weakest|bottom|poorest|cheapest|oldest|earliest|shortest)\b/
+const numberNames = ['zero', 'one', 'two', 'three', 'four', 'five', 'six', 'seven', 'eight', 'nine', 'ten']
+/** "One" is left alone: it is part of names and seldom a count. */
+const smallNumbers = /\b(two|three|four|five|six|seven|eight|nine|ten)\b/gi
 const superlatives = 'best|worst|highest|lowest|largest|biggest|smallest|top'
 const placesBehind = new RegExp(`\\b(?:${superlatives}|bottom|first|last)\\s+(\\d{1,4})\\b`)
 const placesBefore = new RegExp(`\\b(\\d{1,4})\\s+(?:\\w+[\\s-])?(?:${superlatives}|most|least|cheapest|rows)\\b`)
@@ -30,7 +33,8 @@ const grainWords: Record<string, Grain> = {
 }
 
 /** Reads a question against the tables; undefined when it names nothing of them. `about` is the table of the question before. */
-export function readQuestion(text: string, tables: readonly Table[], about?: Table): Reading | undefined {
+export function readQuestion(question: string, tables: readonly Table[], about?: Table): Reading | undefined {
+  const text = question.replace(smallNumbers, (word) => String(numberNames.indexOf(word.toLowerCase())))
   const firstWords = wordsOf(text)
   const allMentions = findMentions(firstWords, tables)
   const anyDate = tables.flatMap((table) => table.columns).find((column) => column.kind === 'date')
@@ -55,6 +59,7 @@ export function readQuestion(text: string, tables: readonly Table[], about?: Tab
   if (dateColumn && dates.grain && reading.groups.length === 0) reading.groups.push({ column: dateColumn, grain: dates.grain })
   readQuoted(reading, text)
   dropLimited(reading)
+  dropBlindOrder(reading)
   const understood = mentions.length > 0 || dates.sql !== undefined || reading.groups.length > 0 || reading.measures.length > 0
   return understood || about ? reading : undefined
 }
@@ -143,7 +148,9 @@ function readGrains(reading: Reading, words: readonly string[], dateColumn: Colu
     const before = previousWord(words, at)
     const isOwn = /ly$|^annual$/.test(word)
     const isSecond = before === 'and' && reading.groups.length > 0
+    const isCounted = reading.order !== undefined && reading.limit !== undefined && words[at - 1] === String(reading.limit)
     const leads =
+      isCounted ||
       /^(by|per|each|every|which|what|best|worst|top|strongest|weakest|compare)$/.test(before) ||
       isOwn ||
       isSecond ||
@@ -157,6 +164,13 @@ function readGrains(reading: Reading, words: readonly string[], dateColumn: Colu
   if (/\b(over time|trend|development|evolve|evolved|develop|developed)\b/.test(words2) && !reading.groups.some((group) => group.grain)) {
     reading.groups.push({ column: dateColumn, grain: 'month' })
   }
+}
+
+/** "The highest margin" where there is no margin: no column is put in its place. */
+function dropBlindOrder(reading: Reading): void {
+  const { table, measures, groups, byTime, aggregate } = reading
+  const main = mainMeasure(table)
+  if (measures.length === 0 && groups.length === 0 && !byTime && !aggregate && !(main && isAdditive(main))) delete reading.order
 }
 
 /** A column that only limits is no measure, unless the groups' figures are limited by it. */

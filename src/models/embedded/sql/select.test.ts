@@ -109,6 +109,11 @@ const questions: [string, string][] = [
   ['list customers in the North', "select * from customers where region = 'North'"],
   ['which customer has the most machines?', 'select name, machines from customers order by machines desc limit 1'],
   ['top 5 customers by machines', 'select name, machines from customers order by machines desc limit 5'],
+  [
+    'What were our best three months?',
+    "select strftime(date, '%Y-%m'), round(sum(amount), 2) s from sales group by 1 order by s desc limit 3",
+  ],
+  ['How many machines does Kestrel Logistics have?', "select sum(machines) from customers where name = 'Kestrel Logistics'"],
   ['oldest customer', 'select * from customers order by customer_since limit 1'],
   ['Where is the customer "Juniper Law"?', "select * from customers where name = 'Juniper Law'"],
 ]
@@ -144,6 +149,10 @@ test('names and values can not break out of their quotes', async () => {
   assert.match(writeSelect(reading), /"who" = 'O''Brien'/)
   const hostile = readQuestion(`Where is the customer "x' OR 1=1; --"?`, tables)
   assert.deepEqual(await rowsOf(writeSelect(hostile!)), [])
+})
+
+test('an order by a column that is not there is not made up', () => {
+  assert.doesNotMatch(select('Which product has the highest margin?'), /ORDER BY/)
 })
 
 test('a question that names nothing of the tables is no query', () => {
