@@ -11,11 +11,10 @@ interface DomNode {
 }
 
 const unseen = new Set(['SCRIPT', 'STYLE', 'NOSCRIPT', 'TEMPLATE', 'NAV', 'SVG', 'IFRAME', 'HEAD', 'BUTTON', 'FORM'])
-const blocks = new Set(
-  'ADDRESS ARTICLE ASIDE BLOCKQUOTE BODY DD DETAILS DIV DL DT FIGCAPTION FIGURE FOOTER HEADER HTML MAIN OL P PRE SECTION SUMMARY TABLE UL HR'.split(
-    ' ',
-  ),
-)
+const blocks = new Set([
+  ...['ADDRESS', 'ARTICLE', 'ASIDE', 'BLOCKQUOTE', 'BODY', 'DD', 'DETAILS', 'DIV', 'DL', 'DT', 'FIGCAPTION', 'FIGURE', 'FOOTER'],
+  ...['HEADER', 'HR', 'HTML', 'MAIN', 'OL', 'P', 'PRE', 'SECTION', 'SUMMARY', 'TABLE', 'UL'],
+])
 
 /** The text of a page, headings, lists and table rows kept as in Markdown; scripts, styles and navigation left out. */
 export function readHtml(html: string): Document {

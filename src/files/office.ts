@@ -31,7 +31,7 @@ function toDay(date: Date): string {
   return date.toISOString().replace('T00:00:00.000Z', '').replace('.000Z', 'Z')
 }
 
-/** Adds up what the zip's directory says before anything is unpacked: a few kilobytes can claim gigabytes. What is broken is left to its reader. */
+/** Adds up what the zip's directory says before it is unpacked: kilobytes can claim gigabytes. What is broken is left to its reader. */
 function checkUnpackedSize(zip: Buffer): void {
   const end = zip.lastIndexOf('PK\x05\x06', undefined, 'latin1')
   if (end === -1 || end + 20 > zip.length) return

@@ -1,7 +1,7 @@
 import { parentPort } from 'node:worker_threads'
 import { all, create, type BigNumber } from 'mathjs'
 
-/** A thread that evaluates expressions: told `{id, expression}`, it answers `{id, result}` or `{id, error}`; `{ready: true}` when loaded. */
+/** A thread for expressions: told `{id, expression}`, it answers `{id, result}` or `{id, error}`; first, when loaded, `{ready: true}`. */
 
 /** 64 digits are calculated and fewer shown, so that what rounding leaves behind (1/3*3, sqrt(2)^2) is not seen. */
 const calculated = 64

@@ -87,7 +87,7 @@ export function createToolCatalog(configs: readonly ToolConfig[], deps: ToolDepe
       closed = true
       for (const entry of entries) clearTimeout(entry.retry)
       // One that is still being built is closed by its builder's end: an index of a large folder must not hold up a shut-down.
-      await Promise.all(entries.map((entry) => entry.build?.close?.()))
+      await Promise.all(entries.map(async (entry) => entry.build?.close?.()))
     },
   }
 }

@@ -50,13 +50,8 @@ export async function createKnowledgeSearch(
   }
 
   function describe(scope: DataScope): string {
-    return (
-      spec.description ??
-      toDescription(
-        patterns,
-        [...library.books()].filter((book) => isOpen(book, scope)),
-      )
-    )
+    const open = [...library.books()].filter((book) => isOpen(book, scope))
+    return spec.description ?? toDescription(patterns, open)
   }
 
   const own = createTool(spec, { description: '', schema, effect: 'read', filters: true, readsFile: library.readsFile, execute })

@@ -51,7 +51,7 @@ export function createDocumentStore(folder: string, read = readDocument): Docume
   async function keep(kept: Kept): Promise<void> {
     await mkdir(folder, { recursive: true, mode: 0o700 })
     const target = path.join(folder, nameOf(kept.relative))
-    const draft = `${target}.${process.pid}.${crypto.randomUUID()}`
+    const draft = `${target}.${crypto.randomUUID()}`
     await writeFile(draft, JSON.stringify(kept), { mode: 0o600 })
     await rename(draft, target)
   }

@@ -1,9 +1,10 @@
 /** Words that tell nothing about what a passage is about. */
 const common = new Set(
-  (
-    'a an and are as at be by can do does for from has have how i if in is it its me my of on or our please should so tell than that the their ' +
-    'then there these they this to us was we were what when where which who why will with would you your about any many much get'
-  ).split(' '),
+  [
+    'a about an and any are as at be by can do does for from get has have how i if in is it its many me much my of on or our',
+    'please should so tell than that the their then there these they this to us was we were what when where which who why will',
+    'with would you your',
+  ].flatMap((line) => line.split(' ')),
 )
 
 /** The terms of a text: lower case, without accents and plural endings, in order, repeated as often as they occur. */
@@ -26,7 +27,7 @@ export function toQueryTerms(query: string, limit = 32): string[] {
 const hasNoSpaces = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}]/u
 
 function toPairs(word: string): string[] {
-  const characters = [...word]
+  const characters = Array.from(word)
   return characters.length === 1 ? characters : characters.slice(1).map((character, index) => `${characters[index]}${character}`)
 }
 
