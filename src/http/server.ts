@@ -1,5 +1,5 @@
 import { randomUUIDv7 } from 'node:crypto'
-import fastify, { type FastifyBaseLogger, type FastifyInstance } from 'fastify'
+import fastify, { LogController, type FastifyBaseLogger, type FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
 import { authenticate, requireDeclaredAccess } from './authenticate.ts'
 import type { Verifier } from '../access/verify.ts'
@@ -18,8 +18,7 @@ export interface ServerOptions {
 export function createServer({ log, verifier, bodyLimit }: ServerOptions): FastifyInstance {
   const app = fastify({
     loggerInstance: log as FastifyBaseLogger,
-    requestIdLogLabel: 'requestId',
-    disableRequestLogging: true,
+    logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
     bodyLimit,
     genReqId: ({ headers }) => ownOrNew(headers['request-id']),
     keepAliveTimeout: keepAliveMs,
@@ -27,6 +26,8 @@ export function createServer({ log, verifier, bodyLimit }: ServerOptions): Fasti
     forceCloseConnections: 'idle',
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: 512 },
   })
+  // JSON is all that is spoken here; Fastify would take plain text too.
+  app.removeContentTypeParser('text/plain')
   // Responses are made by typed code; their schemas are documentation.
   app.setSerializerCompiler(() => JSON.stringify)
   validateWith(app)

@@ -11,14 +11,22 @@ const int8 = 20
 /** A Postgres server, version 14 or later; `url` as libpq takes it. */
 export async function openPostgres(url: string, { connections = 20 } = {}): Promise<Database> {
   const pool = new pg.Pool({ connectionString: url, max: connections, connectionTimeoutMillis: 5000, types: { getTypeParser } })
-  // An idle connection that breaks is replaced at its next use; without a listener the process would end.
+  // A connection that breaks is replaced, and a query on it rejects. Without listeners on the pool (idle ones) and on each client (those in
+  // use) the process would end.
   pool.on('error', () => undefined)
+  pool.on('connect', (client) => void client.on('error', () => undefined))
   const db = new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) })
-  await migrate(db as unknown as Kysely<never>)
+  try {
+    await migrate(db as unknown as Kysely<never>)
+  } catch (error) {
+    await pool.end()
+    throw error
+  }
   const names = new Map<string, string>()
   const read = connect(pool, names)
   return {
     db,
+    isShared: true,
     read,
     async unit(work) {
       const client = await pool.connect()

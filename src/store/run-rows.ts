@@ -22,6 +22,12 @@ export function keyColumns({ tenant, owner, requestId }: RunKey) {
   return { tenant, owner, request_id: requestId }
 }
 
+/** One run of this status, as the metrics count it. */
+export function countOf(status: string) {
+  const one = (of: EndedStatus) => (status === of ? 1 : 0)
+  return { success: one('success'), error: one('error'), cancelled: one('cancelled'), timeout: one('timeout') }
+}
+
 export function toStoredRun(row: RunRow): StoredRun {
   return {
     tenant: row.tenant,
@@ -68,14 +74,10 @@ export function toEndedRow(key: RunKey, fence: number, ended: EndedRun) {
 
 /** What one ended run adds to its hour. */
 export function toMetrics(tenant: string, ended: Pick<EndedRun, 'status' | 'promptTokens' | 'completionTokens' | 'startedAt' | 'endedAt'>) {
-  const one = (status: EndedStatus) => (ended.status === status ? 1 : 0)
   return {
+    ...countOf(ended.status),
     tenant,
     hour: hourOf(ended.endedAt),
-    success: one('success'),
-    error: one('error'),
-    cancelled: one('cancelled'),
-    timeout: one('timeout'),
     prompt_tokens: ended.promptTokens,
     completion_tokens: ended.completionTokens,
     total_tokens: ended.promptTokens + ended.completionTokens,

@@ -1,14 +1,13 @@
 import { sql, type Kysely } from 'kysely'
-import { statement } from './statement.ts'
-import type { MetricsRow, RunRow, SessionRow, Tables } from './tables.ts'
+import { statement, type Param } from './statement.ts'
+import type { MetricsRow, RunRow, Tables } from './tables.ts'
 
-interface Key {
+/** Names a run. */
+export interface Key {
   tenant: string
   owner: string
   requestId: string
 }
-
-type SessionState = Pick<SessionRow, 'key' | 'active_run' | 'message_count' | 'window_start'>
 
 interface Claim extends Key {
   sessionId: string
@@ -74,7 +73,7 @@ type NewMetrics = Omit<MetricsRow, 'success' | 'error' | 'cancelled' | 'timeout'
 export function runStatements(database: Kysely<Tables>) {
   return {
     /** Makes the session, or takes it when no run has it; answers with who has it now. */
-    claimSession: statement<Claim, SessionState>(database, (db, param) =>
+    claimSession: statement(database, (db, param: Param<Claim>) =>
       db
         .insertInto('sessions')
         .values({
@@ -103,7 +102,11 @@ export function runStatements(database: Kysely<Tables>) {
         .returning(['key', 'active_run', 'message_count', 'window_start']),
     ),
 
-    insertRun: statement<NewRunRow, { request_id: string }>(database, (db, param) =>
+    hasMessages: statement(database, (db, param: Param<{ tenant: string; session: string }>) =>
+      db.selectFrom('messages').select('idx').where('tenant', '=', param('tenant')).where('session', '=', param('session')).limit(1),
+    ),
+
+    insertRun: statement(database, (db, param: Param<NewRunRow>) =>
       db
         .insertInto('runs')
         .values({
@@ -135,7 +138,7 @@ export function runStatements(database: Kysely<Tables>) {
         .returning('request_id'),
     ),
 
-    insertMessage: statement<NewMessageRow, never>(database, (db, param) =>
+    insertMessage: statement(database, (db, param: Param<NewMessageRow>) =>
       db.insertInto('messages').values({
         tenant: param('tenant'),
         session: param('session'),
@@ -147,19 +150,17 @@ export function runStatements(database: Kysely<Tables>) {
       }),
     ),
 
-    history: statement<{ tenant: string; session: string; from: number }, Pick<NewMessageRow, 'idx' | 'role' | 'content' | 'data'>>(
-      database,
-      (db, param) =>
-        db
-          .selectFrom('messages')
-          .select(['idx', 'role', 'content', 'data'])
-          .where('tenant', '=', param('tenant'))
-          .where('session', '=', param('session'))
-          .where('idx', '>=', param('from'))
-          .orderBy('idx'),
+    history: statement(database, (db, param: Param<{ tenant: string; session: string; from: number }>) =>
+      db
+        .selectFrom('messages')
+        .select(['idx', 'role', 'content', 'data'])
+        .where('tenant', '=', param('tenant'))
+        .where('session', '=', param('session'))
+        .where('idx', '>=', param('from'))
+        .orderBy('idx'),
     ),
 
-    findRun: statement<Key, RunRow>(database, (db, param) =>
+    findRun: statement(database, (db, param: Param<Key>) =>
       db
         .selectFrom('runs')
         .selectAll()
@@ -168,7 +169,7 @@ export function runStatements(database: Kysely<Tables>) {
         .where('request_id', '=', param('requestId')),
     ),
 
-    insertStep: statement<Key & { n: number; data: string }, never>(database, (db, param) =>
+    insertStep: statement(database, (db, param: Param<Key & { n: number; data: string }>) =>
       db.insertInto('run_steps').values({
         tenant: param('tenant'),
         owner: param('owner'),
@@ -178,8 +179,39 @@ export function runStatements(database: Kysely<Tables>) {
       }),
     ),
 
+    /** Locks a running run. No row: it belongs to another process by now, or has ended. */
+    holdRun: statement(database, (db, param: Param<Key & { fence: number }>) =>
+      db
+        .updateTable('runs')
+        .set({ fence: param('fence') })
+        .where('tenant', '=', param('tenant'))
+        .where('owner', '=', param('owner'))
+        .where('request_id', '=', param('requestId'))
+        .where('fence', '=', param('fence'))
+        .where('status', '=', 'running')
+        .returning('fence'),
+    ),
+
+    stepsOf: statement(database, (db, param: Param<Key>) =>
+      db
+        .selectFrom('run_steps')
+        .select('data')
+        .where('tenant', '=', param('tenant'))
+        .where('owner', '=', param('owner'))
+        .where('request_id', '=', param('requestId'))
+        .orderBy('n'),
+    ),
+
+    deleteSteps: statement(database, (db, param: Param<Key>) =>
+      db
+        .deleteFrom('run_steps')
+        .where('tenant', '=', param('tenant'))
+        .where('owner', '=', param('owner'))
+        .where('request_id', '=', param('requestId')),
+    ),
+
     /** Changes nothing when the run belongs to another process by now. */
-    endRun: statement<EndedRunRow, { request_id: string }>(database, (db, param) =>
+    endRun: statement(database, (db, param: Param<EndedRunRow>) =>
       db
         .updateTable('runs')
         .set({
@@ -204,8 +236,8 @@ export function runStatements(database: Kysely<Tables>) {
         .returning('request_id'),
     ),
 
-    /** Hands the session to the first run in its line, if there is one. No row: the session is gone. */
-    endSessionTurn: statement<EndedSession, { active_run: string | null; owner: string }>(database, (db, param) =>
+    /** Also locks the session, so that its line stands still until the commit. No row: the session is gone. */
+    endSessionTurn: statement(database, (db, param: Param<EndedSession>) =>
       db
         .updateTable('sessions')
         .set({
@@ -213,15 +245,28 @@ export function runStatements(database: Kysely<Tables>) {
           window_start: param('windowStart'),
           checkpoint_id: param('checkpointId'),
           updated_at: param('now'),
-          active_run: firstInLine(param('session')),
         })
         .where('tenant', '=', param('tenant'))
         .where('key', '=', param('session'))
         .where('active_run', '=', param('requestId'))
-        .returning(['active_run', 'owner']),
+        .returning('owner'),
     ),
 
-    addMetrics: statement<NewMetrics, never>(database, (db, param) =>
+    /**
+     * Hands a locked session to the first run in its line, if there is one. A statement of its own: on Postgres one that had to wait for
+     * the lock would still see the line as it was before.
+     */
+    handOver: statement(database, (db, param: Param<{ tenant: string; session: string; requestId: string }>) =>
+      db
+        .updateTable('sessions')
+        .set({ active_run: firstInLine(param('tenant'), param('session')) })
+        .where('tenant', '=', param('tenant'))
+        .where('key', '=', param('session'))
+        .where('active_run', '=', param('requestId'))
+        .returning('active_run'),
+    ),
+
+    addMetrics: statement(database, (db, param: Param<NewMetrics>) =>
       db
         .insertInto('metrics')
         .values({
@@ -258,7 +303,8 @@ export function runStatements(database: Kysely<Tables>) {
 
 export type RunStatements = ReturnType<typeof runStatements>
 
-/** The run whose turn is next in a session. */
-export function firstInLine(session: string) {
-  return sql<string | null>`(select request_id from runs where session = ${session} and status = 'pending' order by place limit 1)`
+/** The run whose turn is next in a session. The status stands in the text: only so is the partial index used. */
+function firstInLine(tenant: string, session: string) {
+  return sql<string | null>`(select request_id from runs where tenant = ${tenant} and session = ${session}
+    and status = 'pending' order by place limit 1)`
 }

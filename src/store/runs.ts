@@ -1,12 +1,10 @@
-import type { Kysely } from 'kysely'
 import type { RunKey } from '../runs/run.ts'
 import { FenceLost, type Begun, type Checkpoint, type EndedRun, type NewMessage, type NewRun, type RunStore } from '../runs/run-store.ts'
 import { run, type Database } from './database.ts'
-import { json, keyColumns, parseJson, toEndedRow, toMetrics, toStoredRun } from './run-rows.ts'
+import { json, parseJson, toEndedRow, toMetrics, toStoredRun } from './run-rows.ts'
 import { runStatements } from './run-statements.ts'
 import { createTakeOver } from './run-take-over.ts'
 import type { Connection } from './statement.ts'
-import type { Tables } from './tables.ts'
 
 /** The request id is taken: what the unit did is undone. */
 class RequestKnown extends Error {}
@@ -28,7 +26,6 @@ export function createRunStore(database: Database): RunStore {
   }
 
   async function insert(connection: Connection, one: NewRun): Promise<Begun> {
-    const wasEmpty = one.messages.length > 1 && (await isEmpty(connection, one))
     const { rows } = await statements.claimSession(connection, { ...one, messages: one.messages.length })
     const session = rows[0]!
     const isOurs = session.active_run === one.requestId
@@ -45,7 +42,7 @@ export function createRunStore(database: Database): RunStore {
     })
     if (inserted.rows.length === 0) throw new RequestKnown()
     if (messageIndex === null) return { kind: 'waiting', fence: 1 }
-    const stored = one.messages.length === 1 || wasEmpty ? one.messages : one.messages.slice(-1)
+    const stored = (await bringsAll(connection, one, session.key)) ? one.messages : one.messages.slice(-1)
     await insertMessages(connection, one.tenant, session.key, messageIndex, stored)
     const turn = { session: session.key, messageIndex, messageCount: session.message_count, windowStart: session.window_start }
     return { kind: 'running', fence: 1, turn }
@@ -65,9 +62,10 @@ export function createRunStore(database: Database): RunStore {
     }
   }
 
-  async function isEmpty(connection: Connection, one: NewRun): Promise<boolean> {
-    const { rows } = await run(connection, sessionCount(database.db, one))
-    return (rows[0]?.message_count ?? 0) === 0
+  /** What the client brings along is stored in a session without messages only. Asked under the session's lock. */
+  async function bringsAll(connection: Connection, { tenant, messages, sessionKey }: NewRun, session: string): Promise<boolean> {
+    if (messages.length === 1 || session === sessionKey) return true
+    return (await statements.hasMessages(connection, { tenant, session })).rows.length === 0
   }
 
   async function find(key: RunKey) {
@@ -76,23 +74,20 @@ export function createRunStore(database: Database): RunStore {
   }
 
   async function finish(key: RunKey, fence: number, ended: EndedRun): Promise<RunKey | undefined> {
+    const { tenant, requestId } = key
+    const { session, message, messageCount } = ended
     return database.unit(async (connection) => {
+      const turn = await statements.endSessionTurn(connection, { ...ended, tenant, requestId, now: ended.endedAt })
       const { rows } = await statements.endRun(connection, toEndedRow(key, fence, ended))
       if (rows.length === 0) throw new FenceLost(key)
-      const session = await statements.endSessionTurn(connection, {
-        ...ended,
-        tenant: key.tenant,
-        requestId: key.requestId,
-        now: ended.endedAt,
-      })
+      if (ended.hadCheckpoints && !ended.continuable) await statements.deleteSteps(connection, key)
+      const owner = turn.rows[0]?.owner
       // A session that was deleted meanwhile gets no message.
-      if (ended.message && session.rows.length > 0) {
-        await insertMessages(connection, key.tenant, ended.session, ended.messageCount - 1, [ended.message])
-      }
-      await statements.addMetrics(connection, toMetrics(key.tenant, ended))
-      if (ended.hadCheckpoints && !ended.continuable) await run(connection, deleteSteps(database.db, key))
-      const next = session.rows[0]
-      return next?.active_run ? { tenant: key.tenant, owner: next.owner, requestId: next.active_run } : undefined
+      if (message && owner !== undefined) await insertMessages(connection, tenant, session, messageCount - 1, [message])
+      const next = owner === undefined ? null : (await statements.handOver(connection, { tenant, session, requestId })).rows[0]?.active_run
+      // Last: all of a tenant's ends meet in this row.
+      await statements.addMetrics(connection, toMetrics(tenant, ended))
+      return owner !== undefined && next ? { tenant, owner, requestId: next } : undefined
     })
   }
 
@@ -107,11 +102,11 @@ export function createRunStore(database: Database): RunStore {
     },
     checkpoint: (key, fence, n, data) =>
       database.unit(async (connection) => {
-        await holdFence(connection, database.db, key, fence)
+        if ((await statements.holdRun(connection, { ...key, fence })).rows.length === 0) throw new FenceLost(key)
         await statements.insertStep(connection, { ...key, n, data: JSON.stringify(data) })
       }),
     async checkpoints(key) {
-      const { rows } = await run(database.read, stepsOf(database.db, key))
+      const { rows } = await statements.stepsOf(database.read, key)
       return rows.map((row) => JSON.parse(row.data) as Checkpoint)
     },
     async heartbeat(id, alive_until) {
@@ -120,37 +115,14 @@ export function createRunStore(database: Database): RunStore {
         .insertInto('processes')
         .values(row)
         .onConflict((conflict) => conflict.column('id').doUpdateSet({ alive_until }))
-      await database.unit((connection) => run(connection, beat))
+      const longGone = database.db.deleteFrom('processes').where('alive_until', '<', alive_until - forgetMs)
+      await database.unit(async (connection) => {
+        await run(connection, beat)
+        await run(connection, longGone)
+      })
     },
   }
 }
 
-/** Throws when the run belongs to another process by now, or has ended. */
-async function holdFence(connection: Connection, db: Kysely<Tables>, key: RunKey, fence: number): Promise<void> {
-  const held = db
-    .updateTable('runs')
-    .set({ fence })
-    .where((is) => is.and({ ...keyColumns(key), fence, status: 'running' }))
-    .returning('fence')
-  const { rows } = await run(connection, held)
-  if (rows.length === 0) throw new FenceLost(key)
-}
-
-function stepsOf(db: Kysely<Tables>, key: RunKey) {
-  return db
-    .selectFrom('run_steps')
-    .select('data')
-    .where((is) => is.and(keyColumns(key)))
-    .orderBy('n')
-}
-
-function deleteSteps(db: Kysely<Tables>, key: RunKey) {
-  return db.deleteFrom('run_steps').where((is) => is.and(keyColumns(key)))
-}
-
-function sessionCount(db: Kysely<Tables>, { tenant, owner, sessionId }: NewRun) {
-  return db
-    .selectFrom('sessions')
-    .select('message_count')
-    .where((is) => is.and({ tenant, owner, session_id: sessionId }))
-}
+/** A process that has not been seen for so long is gone, whatever the clocks say. */
+const forgetMs = 24 * 3_600_000

@@ -18,12 +18,14 @@ export function createUnits(database: DatabaseSync, connection: Connection) {
   function unit<T>(work: (connection: Connection) => Promise<T>): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       waiting.push({ work, resolve, reject })
-      flushing ??= nextTick().then(flush)
+      flushing ??= flush()
     })
   }
 
   async function flush(): Promise<void> {
     while (waiting.length > 0) {
+      // Lets everything of this turn of the event loop join, also what the last group's answers set off.
+      await nextTick()
       const group = waiting
       waiting = []
       await commit(group)
@@ -38,7 +40,7 @@ export function createUnits(database: DatabaseSync, connection: Connection) {
       for (const one of group) answers.push(await runUnit(one))
       database.exec('commit')
     } catch (error) {
-      if (database.isTransaction) database.exec('rollback')
+      rollBack()
       for (const one of group) one.reject(error)
       return
     }
@@ -59,6 +61,14 @@ export function createUnits(database: DatabaseSync, connection: Connection) {
     }
   }
 
+  function rollBack(): void {
+    try {
+      if (database.isOpen && database.isTransaction) database.exec('rollback')
+    } catch {
+      // The group is told why it failed; the next one fails at its begin, should this last.
+    }
+  }
+
   return {
     unit,
     /** Resolves when nothing waits any more. */
@@ -68,7 +78,6 @@ export function createUnits(database: DatabaseSync, connection: Connection) {
   }
 }
 
-/** Lets everything of this turn of the event loop join the group. */
 function nextTick(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve))
 }

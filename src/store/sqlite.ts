@@ -1,5 +1,7 @@
+import { mkdirSync } from 'node:fs'
 import path from 'node:path'
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { Kysely, SqliteDialect } from 'kysely'
 import type { Database } from './database.ts'
 import { migrate } from './migrate.ts'
@@ -9,16 +11,16 @@ import type { Tables } from './tables.ts'
 
 /** The embedded database in `dataDir/agent-core.db`: WAL, durable commits, one writer and one reader in this process. */
 export async function openSqlite(dataDir: string): Promise<Database> {
+  mkdirSync(dataDir, { recursive: true, mode: 0o700 })
   const file = path.join(dataDir, 'agent-core.db')
-  const writer = new DatabaseSync(file, { timeout: busyTimeoutMs })
-  writer.exec('pragma journal_mode = wal; pragma synchronous = full; pragma foreign_keys = off')
-  await migrate(new Kysely<never>({ dialect: new SqliteDialect({ database: toKysely(writer) }) }))
+  const writer = await openWriter(file)
   const reader = new DatabaseSync(file, { readOnly: true, timeout: busyTimeoutMs })
   const db = new Kysely<Tables>({ dialect: new SqliteDialect({ database: toKysely(reader) }) })
   const read = connect(reader)
   const units = createUnits(writer, connect(writer))
   return {
     db,
+    isShared: false,
     read,
     unit: units.unit,
     ping: async () => void (await read.execute('select 1', [])),
@@ -29,6 +31,37 @@ export async function openSqlite(dataDir: string): Promise<Database> {
     },
   }
 }
+
+async function openWriter(file: string): Promise<DatabaseSync> {
+  const writer = new DatabaseSync(file, { timeout: busyTimeoutMs })
+  try {
+    await retryBusy(() => writer.exec('pragma journal_mode = wal'))
+    writer.exec('pragma synchronous = full; pragma foreign_keys = off')
+    // Kysely takes neither a lock nor a transaction on SQLite: a second process could come in between, a crash leave half a schema.
+    writer.exec('begin immediate')
+    await migrate(new Kysely<never>({ dialect: new SqliteDialect({ database: toKysely(writer) }) }))
+    writer.exec('commit')
+    return writer
+  } catch (error) {
+    writer.close()
+    throw error
+  }
+}
+
+/** SQLite does not wait where two switch a new file to WAL at the same moment; one of them has to come again. */
+async function retryBusy(work: () => void): Promise<void> {
+  for (let left = busyTimeoutMs / busyPauseMs; ; left -= 1) {
+    try {
+      return work()
+    } catch (error) {
+      if ((error as { errcode?: number }).errcode !== sqliteBusy || left <= 0) throw error
+    }
+    await sleep(busyPauseMs)
+  }
+}
+
+const sqliteBusy = 5
+const busyPauseMs = 10
 
 /** The command line writes beside the service, in single statements: neither waits long. */
 const busyTimeoutMs = 5000

@@ -1,4 +1,4 @@
-import type { Compilable, CompiledQuery, Kysely } from 'kysely'
+import type { Compilable, Kysely } from 'kysely'
 import type { Tables } from './tables.ts'
 
 /** One connection, or one transaction on it. Parameters are bound, never part of the text. */
@@ -12,6 +12,11 @@ export interface Result<R> {
   changes: number
 }
 
+/** Gives a query that is compiled once its values: `param('x')` stands for the value `x` of `P`. */
+export interface Param<P> {
+  <K extends keyof P & string>(name: K): P[K]
+}
+
 /** Stands for a value in a query that is compiled once and run often. */
 class Parameter {
   readonly name: string
@@ -23,17 +28,23 @@ class Parameter {
 export type Statement<P, R> = (connection: Connection, values: P) => Promise<Result<R>>
 
 /**
- * Compiles a Kysely query once; what is left per run is a text and an array. `param('x')` takes the place of the value `x`.
+ * Compiles a Kysely query once; what is left per run is a text and an array. The shape of its rows is that of the query.
  */
 export function statement<P extends object, R>(
   db: Kysely<Tables>,
-  build: (db: Kysely<Tables>, param: <K extends keyof P & string>(name: K) => P[K]) => Compilable<R>,
+  build: (db: Kysely<Tables>, param: Param<P>) => Compilable<R>,
 ): Statement<P, R> {
-  const compiled = build(db, (name) => new Parameter(name) as never).compile() as CompiledQuery
-  const { sql, parameters } = compiled
+  const { sql, parameters } = build(db, (name) => new Parameter(name) as never).compile()
+  const bind = parameters.map(toBinding<P>)
   return (connection, values) =>
     connection.execute(
       sql,
-      parameters.map((parameter) => (parameter instanceof Parameter ? values[parameter.name as keyof P] : parameter)),
+      bind.map((of) => of(values)),
     )
+}
+
+function toBinding<P>(parameter: unknown): (values: P) => unknown {
+  if (!(parameter instanceof Parameter)) return () => parameter
+  const name = parameter.name as keyof P
+  return (values) => values[name]
 }

@@ -16,11 +16,12 @@ export async function up(db: Kysely<unknown>): Promise<void> {
     .addColumn('window_start', 'integer', (column) => column.notNull())
     .addColumn('created_at', 'bigint', (column) => column.notNull())
     .addColumn('updated_at', 'bigint', (column) => column.notNull())
-    .addPrimaryKeyConstraint('sessions_pk', ['tenant', 'owner', 'session_id'])
+    // The owner comes last: administrators look for an id alone.
+    .addPrimaryKeyConstraint('sessions_pk', ['tenant', 'session_id', 'owner'])
     .execute()
   await schema.createIndex('sessions_key').unique().on('sessions').column('key').execute()
   await schema.createIndex('sessions_recent').on('sessions').columns(['tenant', 'owner', 'updated_at', 'session_id']).execute()
-  await schema.createIndex('sessions_of_tenant').on('sessions').columns(['tenant', 'updated_at', 'session_id']).execute()
+  await schema.createIndex('sessions_of_tenant').on('sessions').columns(['tenant', 'updated_at', 'session_id', 'owner']).execute()
 
   await schema
     .createTable('messages')
@@ -107,7 +108,7 @@ async function createRuns({ schema }: Kysely<unknown>): Promise<void> {
     .addColumn('latency_ms', 'bigint', (column) => column.notNull())
     .addColumn('error', 'text')
     .addColumn('log', 'text')
-    .addPrimaryKeyConstraint('runs_pk', ['tenant', 'owner', 'request_id'])
+    .addPrimaryKeyConstraint('runs_pk', ['tenant', 'request_id', 'owner'])
     .execute()
   await schema
     .createIndex('runs_waiting')
