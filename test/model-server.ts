@@ -64,13 +64,14 @@ export interface ModelServer {
 /** A scripted model server on loopback that speaks OpenAI's chat completions, for tests and benchmarks. */
 export async function startModelServer(script: ModelScript = {}): Promise<ModelServer> {
   const requests: ModelServerRequest[] = []
-  const server = createServer(async (incoming, response) => {
+  async function serve(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
     const index = requests.length
     const request = toRequest(incoming, response)
     requests.push(request)
     request.body = parse(await readAll(incoming))
-    await answer(response, pick(script, request, index)).catch(() => response.destroy())
-  })
+    await answer(response, pick(script, request, index))
+  }
+  const server = createServer((incoming, response) => void serve(incoming, response).catch(() => response.destroy()))
   let connections = 0
   server.on('connection', () => connections++)
   server.keepAliveTimeout = 60_000
