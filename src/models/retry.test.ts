@@ -1,0 +1,121 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { ModelError, type Model, type ModelErrorCode, type ModelEvent, type ModelReply } from '../agent/model.ts'
+import { fail, say, ScriptedModel } from '../agent/scripted-model.ts'
+import { withRetry } from './retry.ts'
+
+const request = { system: '', messages: [], tools: [] }
+
+function broken(code: ModelErrorCode, text = '', retryAfterMs?: number) {
+  return fail(new ModelError(code, `scripted-1 is ${code}`, { retryAfterMs }), text)
+}
+
+/** Asks the models with sleeps that are only written down. */
+async function ask(models: Model[], signal = new AbortController().signal) {
+  const slept: number[] = []
+  const sleep = async (ms: number) => void slept.push(ms)
+  const replying = withRetry(models, { sleep, random: () => 1 }).reply(request, signal)
+  const events: ModelEvent[] = []
+  let reply: ModelReply | undefined
+  let error: unknown
+  try {
+    for (let next = await replying.next(); ; next = await replying.next()) {
+      if (next.done) {
+        reply = next.value
+        break
+      }
+      events.push(next.value)
+    }
+  } catch (thrown) {
+    error = thrown
+  }
+  return { events, reply, error, slept }
+}
+
+test('what fails for a moment is tried again, later each time', async () => {
+  const model = new ScriptedModel(broken('unavailable'), broken('rate_limited'), say('Hello'))
+  const { events, reply, slept } = await ask([model])
+  assert.deepEqual(events, [{ type: 'text', text: 'Hello' }])
+  assert.equal(reply?.text, 'Hello')
+  assert.deepEqual(slept, [500, 1000])
+  model.assertComplete()
+})
+
+test('a new attempt voids what was sent, once', async () => {
+  const model = new ScriptedModel(broken('unavailable', 'Hel'), broken('unavailable'), say('Hello'))
+  const { events } = await ask([model])
+  assert.deepEqual(events, [{ type: 'text', text: 'Hel' }, { type: 'retrying' }, { type: 'text', text: 'Hello' }])
+})
+
+test('behind three tries the next model is asked', async () => {
+  const first = new ScriptedModel(broken('unavailable'), broken('unavailable'), broken('unavailable', 'x'))
+  const second = new ScriptedModel(say('Hello'))
+  const { events, reply, slept } = await ask([first, second])
+  assert.deepEqual(events, [{ type: 'text', text: 'x' }, { type: 'retrying' }, { type: 'text', text: 'Hello' }])
+  assert.equal(reply?.text, 'Hello')
+  assert.deepEqual(slept, [500, 1000])
+  first.assertComplete()
+})
+
+test('what will never be taken is not sent again to the same model', async () => {
+  for (const code of ['refused', 'unauthorized'] as const) {
+    const { reply, slept } = await ask([new ScriptedModel(broken(code)), new ScriptedModel(say('Hello'))])
+    assert.deepEqual([reply?.text, slept], ['Hello', []])
+  }
+})
+
+test('a provider is given the time that it asks for, unless another is sooner', async () => {
+  const patient = await ask([new ScriptedModel(broken('rate_limited', '', 30_000), say('Hello'))])
+  assert.deepEqual(patient.slept, [30_000])
+  const model = new ScriptedModel(broken('rate_limited', '', 30_001))
+  const hasty = await ask([model, new ScriptedModel(say('Hello'))])
+  assert.deepEqual([hasty.slept, hasty.reply?.text], [[], 'Hello'])
+})
+
+test('when all fail, the last error names each failure', async () => {
+  const one = new ScriptedModel(broken('unauthorized'))
+  const alone = await ask([one])
+  assert.equal((alone.error as ModelError).message, 'scripted-1 is unauthorized')
+  const { error } = await ask([new ScriptedModel(broken('unauthorized')), new ScriptedModel(broken('refused'))])
+  assert.ok(error instanceof ModelError)
+  assert.deepEqual([error.code, error.message], ['refused', 'scripted-1 is unauthorized; scripted-1 is refused'])
+})
+
+test('a bug is not tried again', async () => {
+  const { error } = await ask([new ScriptedModel(fail(new TypeError('bug'))), new ScriptedModel()])
+  assert.ok(error instanceof TypeError)
+})
+
+test('an aborted call is not tried again', async () => {
+  const stop = new AbortController()
+  const model = new ScriptedModel({ ...broken('unavailable'), before: () => stop.abort(new Error('enough')) })
+  const { error, slept } = await ask([model, new ScriptedModel()], stop.signal)
+  assert.deepEqual([(error as Error).message, slept], ['scripted-1 is unavailable', []])
+})
+
+test('an abort ends the waiting at once', async () => {
+  const stop = new AbortController()
+  const model = new ScriptedModel(broken('rate_limited', '', 30_000))
+  const asking = withRetry([model]).reply(request, stop.signal).next()
+  setImmediate(() => stop.abort())
+  await assert.rejects(asking, { name: 'AbortError' })
+})
+
+test('leaving closes the model that answers', async () => {
+  let closed = false
+  const model: Model = {
+    name: 'one',
+    async *reply() {
+      try {
+        yield { type: 'text', text: 'a' }
+        throw new Error('not reached')
+      } finally {
+        closed = true
+      }
+    },
+  }
+  const replying = withRetry([model]).reply(request, new AbortController().signal)
+  await replying.next()
+  await replying.return(undefined as never)
+  assert.equal(closed, true)
+})
