@@ -1,0 +1,126 @@
+import assert from 'node:assert/strict'
+import { after, test } from 'node:test'
+import { startModelServer, type ModelServer } from '../../test/model-server.ts'
+import type { Model, ModelReply } from '../agent/model.ts'
+import type { ModelConfig } from '../configuration/schema.ts'
+import { createConnections } from './connections.ts'
+import { createModel, createModels } from './create-model.ts'
+
+const connections = createConnections()
+const servers: ModelServer[] = []
+after(async () => {
+  await connections.close()
+  await Promise.all(servers.map((server) => server.close()))
+})
+
+const environment = { KEY: 'sk-from-environment', PLACE: '127.0.0.1' }
+const deps = { environment, connections, retry: { sleep: async () => undefined } }
+
+async function server(script: Parameters<typeof startModelServer>[0] = {}): Promise<ModelServer> {
+  const started = await startModelServer(script)
+  servers.push(started)
+  return started
+}
+
+async function ask(model: Model): Promise<ModelReply> {
+  const replying = model.reply({ system: '', messages: [{ role: 'user', text: 'Hello' }], tools: [] }, new AbortController().signal)
+  for (;;) {
+    const next = await replying.next()
+    if (next.done) return next.value
+  }
+}
+
+function problem(config: Partial<ModelConfig>): string {
+  try {
+    createModel({ provider: 'openai', model: 'm', ...config }, deps)
+  } catch (error) {
+    return (error as Error).message
+  }
+  return ''
+}
+
+test('references in key, address and headers are resolved', async () => {
+  const { url, requests } = await server()
+  const base = url.replace('127.0.0.1', '${PLACE}')
+  const config: ModelConfig = { provider: 'openai', model: 'm', api_key: '${KEY}', base_url: base, headers: { 'X-Team': 'a ${KEY}' } }
+  await ask(createModel(config, deps))
+  assert.equal(requests[0]!.headers.authorization, 'Bearer sk-from-environment')
+  assert.equal(requests[0]!.headers['x-team'], 'a sk-from-environment')
+})
+
+test('an azure deployment has its own address, version and key header', async () => {
+  const { url, requests } = await server()
+  const config: ModelConfig = { provider: 'azure', model: 'my gpt', api_key: 'key-1', base_url: url.replace('/v1', '/') }
+  await ask(createModel({ ...config, api_version: '2030-01-01' }, deps))
+  await ask(createModel({ ...config, base_url: `${url.replace('/v1', '')}/openai/v1/` }, deps))
+  assert.deepEqual(
+    requests.map((request) => request.url),
+    ['/openai/deployments/my%20gpt/chat/completions?api-version=2030-01-01', '/openai/v1/chat/completions'],
+  )
+  assert.equal(requests[0]!.headers['api-key'], 'key-1')
+  assert.equal(requests[0]!.headers.authorization, undefined)
+})
+
+test('an address keeps its query, and its credentials become a header', async () => {
+  const { url, requests } = await server()
+  await ask(createModel({ provider: 'openai-compatible', model: 'm', base_url: `${url.replace('//', '//me:pa%20ss@')}?tenant=t-1` }, deps))
+  assert.equal(requests[0]!.url, '/v1/chat/completions?tenant=t-1')
+  assert.equal(requests[0]!.headers.authorization, `Basic ${Buffer.from('me:pa ss').toString('base64')}`)
+})
+
+test('no message of a failure holds what is secret', async () => {
+  const { url } = await server((request) => ({
+    status: 400,
+    body: { error: `no: ${request.url} ${request.headers.authorization} ${String(request.headers['x-team'])} me pa%20ss pa ss` },
+  }))
+  const base = `${url.replace('//', '//me:pa%20ss@')}?token=tok-1234`
+  const config: ModelConfig = {
+    provider: 'openai-compatible',
+    model: 'm',
+    api_key: '${KEY}',
+    base_url: base,
+    headers: { 'x-team': 'Basic team-secret' },
+  }
+  await assert.rejects(ask(createModel(config, deps)), (error: Error) => {
+    assert.match(error.message, /^openai-compatible m answered 400: no:/)
+    for (const secret of ['sk-from-environment', 'tok-1234', 'team-secret', 'pa%20ss', 'pa ss'])
+      assert.doesNotMatch(error.message, new RegExp(secret))
+    return true
+  })
+})
+
+test('what is missing is named by its field', () => {
+  assert.equal(problem({}), 'api_key: openai needs one')
+  assert.equal(problem({ provider: 'anthropic' }), 'api_key: anthropic needs one')
+  assert.equal(problem({ provider: 'openai-compatible' }), 'base_url: openai-compatible needs one')
+  assert.equal(problem({ provider: 'azure' }), 'base_url: azure needs one; api_key: azure needs one')
+  assert.equal(problem({ api_key: '${NOT_THERE}' }), 'api_key: the environment variable NOT_THERE is not set')
+  assert.match(problem({ api_key: '${AWS_SECRET_ACCESS_KEY}' }), /^api_key: .*belongs to the service/)
+  assert.equal(problem({ api_key: 'k', base_url: '${KEY}' }), 'base_url: this is not an http(s) address')
+  assert.match(problem({ provider: 'amazon-bedrock' }), /^region: .*; api_key: amazon-bedrock needs one, or access_key_id/)
+  assert.equal(
+    problem({ provider: 'amazon-bedrock', region: 'eu-west-1', access_key_id: 'a' }),
+    'secret_access_key: access_key_id needs one',
+  )
+  assert.equal(problem({ headers: { Authorization: 'Bearer x' } }), '')
+})
+
+test('fallbacks answer when the primary fails, under their own name', async () => {
+  const down = await server({ status: 503 })
+  const up = await server({ text: 'Here I am.' })
+  const primary: ModelConfig = { provider: 'openai-compatible', model: 'big', base_url: down.url }
+  const fallback: ModelConfig[] = [{ provider: 'openai-compatible', model: 'small', base_url: up.url }]
+  const reply = await ask(createModels({ primary, fallback }, deps))
+  assert.deepEqual([reply.text, reply.usage.model, down.requests.length], ['Here I am.', 'small', 3])
+})
+
+test('a faulty fallback is named by its place', () => {
+  const primary: ModelConfig = { provider: 'embedded', model: 'rules-1' }
+  assert.throws(() => createModels({ primary, fallback: [{ provider: 'google', model: 'g' }] }, deps), {
+    message: 'llms.fallback[0]: api_key: google needs one',
+  })
+})
+
+test('the embedded model needs nothing', () => {
+  assert.equal(createModel({ provider: 'embedded', model: 'rules-1' }, deps).name, 'rules-1')
+})

@@ -1,0 +1,110 @@
+import type { Model } from '../agent/model.ts'
+import { resolveReferences, type Environment } from '../configuration/references.ts'
+import type { AgentConfig, ModelConfig } from '../configuration/schema.ts'
+import { createAiSdkModel } from './ai-sdk.ts'
+import { createModelFetch, loadLanguageModel, type AiSdkProvider } from './ai-sdk-providers.ts'
+import { createChatCompletionsModel } from './chat-completions.ts'
+import type { ChatCompletionsProvider } from './chat-completions-request.ts'
+import type { Connections } from './connections.ts'
+import { createRulesModel } from './embedded/rules-model.ts'
+import type { Timeouts } from './event-stream.ts'
+import { resolveAccess, type Access } from './model-access.ts'
+import { withRetry, type RetryOptions } from './retry.ts'
+
+export interface ModelDependencies {
+  /** For `${NAME}` in keys, headers and addresses. */
+  environment: Environment
+  /** Shared by all models of the service, which closes them. */
+  connections: Connections
+  retry?: Partial<RetryOptions>
+}
+
+/** The primary model and its fallbacks as one. Throws an `Error` that names the faulty fields of one of them. */
+export function createModels({ primary, fallback }: Pick<AgentConfig['llms'], 'primary' | 'fallback'>, deps: ModelDependencies): Model {
+  const configs: [string, ModelConfig][] = [
+    ['llms.primary', primary],
+    ...fallback.map((config, index): [string, ModelConfig] => [`llms.fallback[${index}]`, config]),
+  ]
+  const models = configs.map(([path, config]) => named(path, () => createModel(config, deps)))
+  return withRetry(models, deps.retry)
+}
+
+/** The adapter that a configuration asks for, without retry. Throws an `Error` of sentences such as `api_key: openai needs one`. */
+export function createModel(config: ModelConfig, deps: ModelDependencies): Model {
+  if (config.provider === 'embedded') return createRulesModel(config.model)
+  const access = resolveAccess(config, (text) => resolveReferences(text, deps.environment))
+  if (isAiSdkProvider(config.provider)) return toAiSdkModel(config.provider, config, access, deps.connections)
+  return toChatCompletionsModel(config.provider, config, access, deps.connections)
+}
+
+function named<T>(path: string, make: () => T): T {
+  try {
+    return make()
+  } catch (error) {
+    throw new Error(`${path}: ${error instanceof Error ? error.message : String(error)}`, { cause: error })
+  }
+}
+
+function isAiSdkProvider(provider: string): provider is AiSdkProvider {
+  return provider === 'anthropic' || provider === 'google' || provider === 'amazon-bedrock'
+}
+
+function toChatCompletionsModel(provider: ChatCompletionsProvider, config: ModelConfig, access: Access, connections: Connections): Model {
+  const { apiKey, headers, origin } = access
+  const key: Record<string, string> =
+    apiKey === undefined ? {} : provider === 'azure' ? { 'api-key': apiKey } : { authorization: `Bearer ${apiKey}` }
+  return createChatCompletionsModel({
+    provider,
+    model: config.model,
+    temperature: config.temperature,
+    maxOutputTokens: config.max_output_tokens,
+    reasoningEffort: config.reasoning_effort,
+    url: toCompletionsUrl(provider, config, access.baseUrl),
+    headers: { ...key, ...headers },
+    timeouts: toTimeouts(config),
+    origin,
+    connections,
+  })
+}
+
+const baseUrls: Partial<Record<ChatCompletionsProvider, string>> = {
+  openai: 'https://api.openai.com/v1',
+  mistral: 'https://api.mistral.ai/v1',
+}
+
+/** Newest version of Azure's data plane that is not a preview. */
+const azureVersion = '2024-10-21'
+
+function toCompletionsUrl(provider: ChatCompletionsProvider, config: ModelConfig, baseUrl: URL | undefined): URL {
+  const url = new URL(baseUrl ?? baseUrls[provider] ?? '')
+  const base = url.pathname.replace(/\/+$/, '')
+  if (provider !== 'azure') {
+    url.pathname = `${base}/chat/completions`
+    return url
+  }
+  // A resource, a deployment, or the newer `/openai/v1`, which has no versions.
+  const isVersionless = base.endsWith('/v1')
+  const isWhole = isVersionless || base.includes('/deployments/')
+  const deployment = isWhole ? base : `${base.replace(/\/openai$/, '')}/openai/deployments/${encodeURIComponent(config.model)}`
+  url.pathname = `${deployment}/chat/completions`
+  const version = config.api_version ?? (isVersionless || url.searchParams.has('api-version') ? undefined : azureVersion)
+  if (version !== undefined) url.searchParams.set('api-version', version)
+  return url
+}
+
+function toAiSdkModel(provider: AiSdkProvider, config: ModelConfig, access: Access, connections: Connections): Model {
+  const timeouts = toTimeouts(config)
+  const baseUrl = access.baseUrl?.href.replace(/\/+$/, '')
+  return createAiSdkModel({
+    provider,
+    model: config.model,
+    load: () => loadLanguageModel(provider, config.model, { ...access, baseUrl }, createModelFetch(connections, timeouts.connectMs)),
+    settings: { temperature: config.temperature, maxOutputTokens: config.max_output_tokens, reasoning: config.reasoning_effort },
+    timeouts,
+    origin: access.origin,
+  })
+}
+
+function toTimeouts({ connect_timeout = 10, first_token_timeout = 120, idle_timeout = 60 }: ModelConfig): Timeouts {
+  return { connectMs: connect_timeout * 1000, firstTokenMs: first_token_timeout * 1000, idleMs: idle_timeout * 1000 }
+}
