@@ -1,0 +1,65 @@
+import { sql, type Kysely } from 'kysely'
+import type { Owner } from '../access/owner.ts'
+import type { SessionPage, SessionRecord, SessionStore } from '../sessions/session-store.ts'
+import { run, type Database } from './database.ts'
+import { parseJson } from './run-rows.ts'
+import { statement, type Param } from './statement.ts'
+import type { SessionRow, Tables } from './tables.ts'
+
+/** `SessionStore` on either database. */
+export function createSessionStore({ db, read }: Database): SessionStore {
+  const messagesOf = statement(db, (of, param: Param<{ tenant: string; session: string }>) =>
+    of
+      .selectFrom('messages')
+      .select(['role', 'content', 'created_at', 'data'])
+      .where('tenant', '=', param('tenant'))
+      .where('session', '=', param('session'))
+      .orderBy('idx'),
+  )
+  return {
+    async find(who, sessionId, { anyOwner }) {
+      const { rows } = await run(read, sessionOf(db, who, sessionId, anyOwner))
+      return rows[0] && toRecord(rows[0])
+    },
+
+    async messages(tenant, session) {
+      const { rows } = await messagesOf(read, { tenant, session })
+      return rows.map((row) => ({ role: row.role, content: row.content, createdAt: row.created_at, data: parseJson(row.data) }))
+    },
+
+    async list(who, page) {
+      const { rows } = await run(read, pageOf(db, who, page))
+      return rows.map(toRecord)
+    },
+  }
+}
+
+function sessionOf(db: Kysely<Tables>, { tenant, owner }: Owner, sessionId: string, anyOwner: boolean) {
+  const named = db.selectFrom('sessions').selectAll().where('tenant', '=', tenant).where('session_id', '=', sessionId)
+  if (!anyOwner) return named.where('owner', '=', owner)
+  const ownFirst = sql`case when owner = ${owner} then 0 else 1 end`
+  return named.orderBy(ownFirst).orderBy('created_at', 'desc').orderBy('owner', 'desc').limit(1)
+}
+
+/** A session's activity may move while somebody pages: a page begins behind the place that `before` has now. */
+function pageOf(db: Kysely<Tables>, { tenant, owner }: Owner, { limit, anyOwner, before }: SessionPage) {
+  const all = db.selectFrom('sessions').selectAll().where('tenant', '=', tenant).where('message_count', '>', 0)
+  const mine = anyOwner ? all : all.where('owner', '=', owner)
+  const behind = before
+    ? mine.where(sql<boolean>`(updated_at, session_id, owner) < (${before.updatedAt}, ${before.sessionId}, ${before.owner})`)
+    : mine
+  return behind.orderBy('updated_at', 'desc').orderBy('session_id', 'desc').orderBy('owner', 'desc').limit(limit)
+}
+
+function toRecord(row: SessionRow): SessionRecord {
+  return {
+    tenant: row.tenant,
+    owner: row.owner,
+    sessionId: row.session_id,
+    key: row.key,
+    shortName: row.short_name,
+    checkpointId: row.checkpoint_id,
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
+  }
+}
