@@ -1,0 +1,143 @@
+import { sql, type Kysely } from 'kysely'
+import type { Key } from './run-statements.ts'
+import { statement, type Param } from './statement.ts'
+import type { RunRow, Tables } from './tables.ts'
+
+interface Place {
+  tenant: string
+  session: string
+}
+
+/** A run as it was read: what has changed since is left alone. */
+type Seen = Key & Pick<RunRow, 'fence' | 'status'>
+
+type Taken = Seen & Pick<RunRow, 'holder' | 'place'> & { newFence: number }
+type Entered = Place & { requestId: string; messageCount: number; now: number }
+type EndedWaiting = Seen & Pick<RunRow, 'request' | 'log' | 'finish_reason' | 'continuable'> & { newStatus: string; now: number }
+type TakenBack = Pick<RunRow, 'tenant' | 'prompt_tokens' | 'completion_tokens' | 'total_tokens' | 'latency_ms'> & {
+  hour: number
+  success: number
+  error: number
+  cancelled: number
+  timeout: number
+}
+
+/** The statements that move a run through its session's line, compiled once. */
+export function lineStatements(database: Kysely<Tables>) {
+  return {
+    /** A waiting run that has been given its session. */
+    findTurn: statement(database, (db, param: Param<Key>) =>
+      db
+        .selectFrom('runs')
+        .innerJoin('sessions', (join) =>
+          join.onRef('sessions.key', '=', 'runs.session').onRef('sessions.active_run', '=', 'runs.request_id'),
+        )
+        .select(['runs.session', 'runs.fence', 'runs.status', 'runs.message_index'])
+        .where('runs.tenant', '=', param('tenant'))
+        .where('sessions.tenant', '=', param('tenant'))
+        .where('runs.owner', '=', param('owner'))
+        .where('runs.request_id', '=', param('requestId'))
+        .where('runs.status', '=', 'pending'),
+    ),
+
+    /** Comes first in a unit: whoever changes a session or its line waits here, so that no two wait for each other. */
+    lockSession: statement(database, (db, param: Param<Place>) =>
+      db
+        .updateTable('sessions')
+        .set({ active_run: sql.ref('active_run') })
+        .where('tenant', '=', param('tenant'))
+        .where('key', '=', param('session'))
+        .returning(['active_run', 'message_count', 'window_start']),
+    ),
+
+    enterSession: statement(database, (db, param: Param<Entered>) =>
+      db
+        .updateTable('sessions')
+        .set({ active_run: param('requestId'), message_count: param('messageCount'), updated_at: param('now') })
+        .where('tenant', '=', param('tenant'))
+        .where('key', '=', param('session')),
+    ),
+
+    startRun: statement(database, (db, param: Param<Seen & { messageIndex: number; now: number }>) =>
+      db
+        .updateTable('runs')
+        .set({ status: 'running', message_index: param('messageIndex'), started_at: param('now') })
+        .where('tenant', '=', param('tenant'))
+        .where('owner', '=', param('owner'))
+        .where('request_id', '=', param('requestId'))
+        .where('fence', '=', param('fence'))
+        .where('status', '=', param('status'))
+        .returning('request_id'),
+    ),
+
+    takeRun: statement(database, (db, param: Param<Taken>) =>
+      db
+        .updateTable('runs')
+        .set({
+          fence: param('newFence'),
+          holder: param('holder'),
+          place: param('place'),
+          status: 'pending',
+          ended_at: null,
+          finish_reason: null,
+          error: null,
+          log: null,
+          continuable: 0,
+        })
+        .where('tenant', '=', param('tenant'))
+        .where('owner', '=', param('owner'))
+        .where('request_id', '=', param('requestId'))
+        .where('fence', '=', param('fence'))
+        .where('status', '=', param('status'))
+        .returning('request_id'),
+    ),
+
+    deleteRun: statement(database, (db, param: Param<Seen>) =>
+      db
+        .deleteFrom('runs')
+        .where('tenant', '=', param('tenant'))
+        .where('owner', '=', param('owner'))
+        .where('request_id', '=', param('requestId'))
+        .where('fence', '=', param('fence'))
+        .where('status', '=', param('status'))
+        .returning('request_id'),
+    ),
+
+    endWaiting: statement(database, (db, param: Param<EndedWaiting>) =>
+      db
+        .updateTable('runs')
+        .set({
+          status: param('newStatus'),
+          finish_reason: param('finish_reason'),
+          continuable: param('continuable'),
+          request: param('request'),
+          log: param('log'),
+          ended_at: param('now'),
+          latency_ms: 0,
+        })
+        .where('tenant', '=', param('tenant'))
+        .where('owner', '=', param('owner'))
+        .where('request_id', '=', param('requestId'))
+        .where('fence', '=', param('fence'))
+        .where('status', '=', param('status'))
+        .returning('request_id'),
+    ),
+
+    takeBackMetrics: statement(database, (db, param: Param<TakenBack>) =>
+      db
+        .updateTable('metrics')
+        .set({
+          success: sql`success - ${param('success')}`,
+          error: sql`error - ${param('error')}`,
+          cancelled: sql`cancelled - ${param('cancelled')}`,
+          timeout: sql`timeout - ${param('timeout')}`,
+          prompt_tokens: sql`prompt_tokens - ${param('prompt_tokens')}`,
+          completion_tokens: sql`completion_tokens - ${param('completion_tokens')}`,
+          total_tokens: sql`total_tokens - ${param('total_tokens')}`,
+          latency_ms: sql`latency_ms - ${param('latency_ms')}`,
+        })
+        .where('tenant', '=', param('tenant'))
+        .where('hour', '=', param('hour')),
+    ),
+  }
+}
