@@ -1,0 +1,114 @@
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { test } from 'node:test'
+import { createAccessKeyStore } from '../src/store/access-keys.ts'
+import type { Database } from '../src/store/database.ts'
+import { createSessionStore } from '../src/store/sessions.ts'
+import { endOf, hour, human, storeOf } from './store-fixture.ts'
+
+/** Histories, sessions and access keys as they are read. */
+export function registerReadContract(database: () => Database): void {
+  registerSessions(database)
+  registerAccessKeys(database)
+
+  test('a history is read from an index on', async () => {
+    const { store, newRun, texts, tenant } = storeOf(database())
+    const run = newRun({ messages: ['a', 'b', 'c', 'd'].map((text) => human(text)) })
+    await store.begin(run)
+    assert.deepEqual(await texts(run.sessionKey, 2), ['2 c', '3 d'])
+    assert.deepEqual(await texts(run.sessionKey, 4), [])
+    assert.deepEqual(await store.history(`not ${tenant}`, run.sessionKey, 0), [])
+  })
+
+  test('text is kept as it is, whatever characters it has', async () => {
+    const { newRun, store, texts } = storeOf(database())
+    const text = `'; drop table runs; -- "\\ \n\t ü 🙂 ${'x'.repeat(100_000)}`
+    const run = newRun({ messages: [human(text)] })
+    await store.begin(run)
+    assert.deepEqual(await texts(run.sessionKey), [`0 ${text}`])
+    assert.deepEqual((await store.find(run))!.request, run.request)
+  })
+}
+
+function registerSessions(database: () => Database): void {
+  test('a session is found by its owner; by others of the tenant only where any owner will do', async () => {
+    const { tenant, start } = storeOf(database())
+    const sessions = createSessionStore(database())
+    const ann = await start({ sessionId: 'x', now: hour })
+    await start({ sessionId: 'x', owner: 'agent-core bob', now: hour + 5 })
+    const find = async (owner: string, anyOwner: boolean, of = tenant) =>
+      (await sessions.find({ tenant: of, owner }, 'x', { anyOwner }))?.owner
+    assert.equal(await find('agent-core ann', false), 'agent-core ann')
+    assert.equal(await find('agent-core ann', true), 'agent-core ann')
+    assert.equal(await find('agent-core root', true), 'agent-core bob')
+    assert.equal(await find('agent-core root', false), undefined)
+    assert.equal(await find('agent-core ann', true, `not ${tenant}`), undefined)
+    const messages = await sessions.messages(tenant, ann.turn.session)
+    assert.deepEqual(messages, [{ role: 'human', content: 'hello', createdAt: hour, data: undefined }])
+    assert.deepEqual(await sessions.messages(`not ${tenant}`, ann.turn.session), [])
+  })
+
+  test('sessions are listed by their latest activity, page by page, none twice and none left out', async () => {
+    const { tenant, start, store } = storeOf(database())
+    const sessions = createSessionStore(database())
+    const owners = ['agent-core ann', 'agent-core bob']
+    for (const owner of owners) {
+      // Several of the same millisecond.
+      for (let n = 0; n < 7; n += 1) await start({ owner, sessionId: `s${n}`, now: hour + Math.floor(n / 3) })
+    }
+    const again = await start({ owner: 'agent-core ann', sessionId: 'old', now: hour - 10 })
+    await store.finish(again.run, 1, endOf(again.turn, { endedAt: hour + 50 }))
+    for (const anyOwner of [false, true]) {
+      const who = { tenant, owner: 'agent-core ann' }
+      const seen: string[] = []
+      let page = await sessions.list(who, { limit: 4, anyOwner, before: undefined })
+      while (page.length > 0) {
+        seen.push(...page.map(({ owner, sessionId }) => `${sessionId} ${owner.slice(-3)}`))
+        page = await sessions.list(who, { limit: 4, anyOwner, before: page.at(-1) })
+      }
+      const ids = ['s6', 's5', 's4', 's3', 's2', 's1', 's0']
+      const expected = anyOwner ? ids.flatMap((id) => [`${id} bob`, `${id} ann`]) : ids.map((id) => `${id} ann`)
+      assert.deepEqual(seen, ['old ann', ...expected])
+    }
+    assert.deepEqual(
+      await sessions.list({ tenant: `not ${tenant}`, owner: owners[0]! }, { limit: 9, anyOwner: true, before: undefined }),
+      [],
+    )
+  })
+}
+
+function registerAccessKeys(database: () => Database): void {
+  test('access keys are kept, listed newest first and per tenant', async () => {
+    const keys = createAccessKeyStore(database())
+    const tenant = randomUUID()
+    const record = (jti: string, createdAt: number, of = tenant) => ({
+      jti: `${tenant} ${jti}`,
+      tenant: of,
+      sub: 'ann',
+      roles: ['user', 'auditor'],
+      createdAt,
+      expiresAt: hour + 100,
+    })
+    const [first, second, foreign] = [record('1', hour), record('2', hour + 1), record('3', hour + 2, `not ${tenant}`)]
+    for (const one of [first, foreign, second]) await keys.insert(one)
+    assert.deepEqual(await keys.list(tenant), [second, first])
+    const all = (await keys.list()).filter(({ jti }) => jti.startsWith(tenant))
+    assert.deepEqual(all, [foreign, second, first])
+    await assert.rejects(keys.insert(first))
+  })
+
+  test('an access key is revoked once, and found by when that was', async () => {
+    const keys = createAccessKeyStore(database())
+    const jti = randomUUID()
+    const tenant = randomUUID()
+    await keys.insert({ jti, tenant, sub: 'ann', roles: [], createdAt: hour, expiresAt: hour + 100 })
+    const since = async (ms: number) => (await keys.revokedSince(ms)).filter((one) => one.jti === jti)
+    assert.deepEqual(await since(0), [])
+    assert.deepEqual(await Promise.all([keys.revoke(jti, hour + 5), keys.revoke(jti, hour + 5)]).then((all) => all.sort()), [false, true])
+    assert.equal(await keys.revoke(jti, hour + 9), false)
+    assert.equal(await keys.revoke('unknown', hour), false)
+    assert.deepEqual(await since(hour + 5), [{ jti, revokedAt: hour + 5 }])
+    assert.deepEqual(await since(hour + 6), [])
+    assert.equal((await keys.list(tenant))[0]!.revokedAt, hour + 5)
+  })
+}

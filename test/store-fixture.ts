@@ -1,0 +1,110 @@
+import { randomUUID } from 'node:crypto'
+import type { EndedRun, NewMessage, NewRun, RunStore, Turn } from '../src/runs/run-store.ts'
+import type { Database } from '../src/store/database.ts'
+import { createRunStore } from '../src/store/runs.ts'
+
+/** What the store tests speak about: a tenant of their own, a run of it, its end. */
+
+export const hour = 3_600_000 * 480_000
+
+export function human(content: string, createdAt = hour): NewMessage {
+  return { role: 'human', content, createdAt }
+}
+
+export function ai(content: string, createdAt = hour): NewMessage {
+  return { role: 'ai', content, createdAt, data: { model: 'm', finishReason: 'stop' } }
+}
+
+let lastPlace = 0
+
+export function newRun(change: Partial<NewRun> = {}): NewRun {
+  lastPlace += 1
+  const messages = change.messages ?? [human('hello')]
+  return {
+    tenant: 't',
+    owner: 'agent-core ann',
+    requestId: randomUUID(),
+    sessionId: 's',
+    sessionKey: randomUUID(),
+    shortName: 'hello',
+    operation: 'chain',
+    bodyHash: 'hash',
+    request: { messages: messages.map(({ content }) => ({ role: 'user', content })), filters: [], headers: {} },
+    onDisconnect: 'cancel',
+    holder: 'process-1',
+    place: lastPlace,
+    agent: 'agent',
+    now: hour,
+    ...change,
+    messages,
+  }
+}
+
+export function endOf(turn: Turn, change: Partial<EndedRun> = {}): EndedRun {
+  const message = 'message' in change ? change.message : ai('answer')
+  return {
+    session: turn.session,
+    status: 'success',
+    finishReason: 'stop',
+    continuable: false,
+    request: { messages: [{ role: 'user', content: 'hello' }], filters: [], headers: {} },
+    model: 'm',
+    promptTokens: 10,
+    completionTokens: 5,
+    startedAt: hour,
+    endedAt: hour + 100,
+    error: undefined,
+    log: { input: 'hello', events: [] },
+    messageCount: turn.messageCount + (message ? 1 : 0),
+    windowStart: turn.windowStart,
+    checkpointId: randomUUID(),
+    hadCheckpoints: false,
+    ...change,
+    message,
+  }
+}
+
+export const failed = { status: 'error', finishReason: 'error', continuable: true, message: undefined } as const
+
+/** A store and what the tests look at beside it, for one tenant that no other test has. */
+export function storeOf(database: Database) {
+  const store = createRunStore(database)
+  const tenant = randomUUID()
+  const { db } = database
+  const start = async (change: Partial<NewRun> = {}) => {
+    const run = newRun({ tenant, ...change })
+    return { run, turn: await running(store, run) }
+  }
+  return {
+    store,
+    tenant,
+    start,
+    newRun: (change: Partial<NewRun> = {}) => newRun({ tenant, ...change }),
+    session: (sessionId = 's') =>
+      db.selectFrom('sessions').selectAll().where('tenant', '=', tenant).where('session_id', '=', sessionId).executeTakeFirst(),
+    metrics: () => db.selectFrom('metrics').selectAll().where('tenant', '=', tenant).orderBy('hour').execute(),
+    count: async (table: 'messages' | 'runs' | 'run_steps' | 'sessions') => {
+      const rows = await db.selectFrom(table).select('tenant').where('tenant', '=', tenant).execute()
+      return rows.length
+    },
+    texts: async (session: string, from = 0) => (await store.history(tenant, session, from)).map(({ idx, content }) => `${idx} ${content}`),
+  }
+}
+
+/** Begins a run that is to have its session at once. */
+export async function running(store: RunStore, run: NewRun): Promise<Turn> {
+  const begun = await store.begin(run)
+  if (begun.kind !== 'running') throw new Error(`The run is ${begun.kind}.`)
+  return begun.turn
+}
+
+/** Deletes a session as its owner would while a run has it. */
+export async function deleteSession(database: Database, key: string): Promise<void> {
+  for (const query of [
+    database.db.deleteFrom('messages').where('session', '=', key),
+    database.db.deleteFrom('sessions').where('key', '=', key),
+  ]) {
+    const { sql, parameters } = query.compile()
+    await database.unit((connection) => connection.execute(sql, parameters))
+  }
+}

@@ -1,0 +1,79 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import pg from 'pg'
+import type { Database } from '../src/store/database.ts'
+import { openPostgres } from '../src/store/postgres.ts'
+import { startPostgres, type PostgresServer } from './postgres-server.ts'
+import { registerStoreContract } from './store-contract.ts'
+
+let server: PostgresServer
+before(async () => {
+  server = await startPostgres()
+})
+after(() => server.stop())
+
+registerStoreContract('the store on Postgres', async () => openPostgres(await server.createDatabase()))
+
+async function withDatabase(use: (database: Database, url: string) => Promise<void>): Promise<void> {
+  const url = await server.createDatabase()
+  const database = await openPostgres(url, { connections: 4 })
+  try {
+    await use(database, url)
+  } finally {
+    await database.close()
+  }
+}
+
+test('a connection that breaks in a unit rejects it, and the next one gets another', () =>
+  withDatabase(async (database) => {
+    const killed = database.unit(async (connection) => {
+      await connection.execute('select pg_terminate_backend(pg_backend_pid())', [])
+    })
+    await assert.rejects(killed)
+    await database.ping()
+    const { rows } = await database.unit((connection) => connection.execute<{ one: number }>('select 1 as one', []))
+    assert.deepEqual(rows, [{ one: 1 }])
+  }))
+
+test('a connection that breaks while a unit is busy with nothing does not end the process', () =>
+  withDatabase(async (database, url) => {
+    const other = new pg.Client(url)
+    await other.connect()
+    const killed = database.unit(async (connection) => {
+      const { rows } = await connection.execute<{ pid: number }>('select pg_backend_pid() as pid', [])
+      await other.query('select pg_terminate_backend($1, 5000)', [rows[0]!.pid])
+      await connection.execute('select 1', [])
+    })
+    await assert.rejects(killed)
+    await other.end()
+    await database.ping()
+  }))
+
+test('a unit that throws leaves nothing', () =>
+  withDatabase(async (database) => {
+    const insert = "insert into processes (id, alive_until) values ('p', 1)"
+    await assert.rejects(
+      database.unit(async (connection) => {
+        await connection.execute(insert, [])
+        throw new Error('no')
+      }),
+      /no/,
+    )
+    assert.deepEqual((await database.read.execute('select * from processes', [])).rows, [])
+  }))
+
+test('several processes that start at once migrate one after another', async () => {
+  const url = (await server.createDatabase()).replace(/\/[^/]+$/, '/postgres')
+  const name = 'unmigrated'
+  const client = new pg.Client(url)
+  await client.connect()
+  await client.query(`create database ${name}`)
+  await client.end()
+  const opened = await Promise.all(Array.from({ length: 4 }, () => openPostgres(url.replace(/postgres$/, name), { connections: 2 })))
+  for (const database of opened) await database.ping()
+  for (const database of opened) await database.close()
+})
+
+test('a server that is not there is an error, and leaves nothing open', async () => {
+  await assert.rejects(openPostgres('postgres://postgres:test@127.0.0.1:1/none'), /could not be migrated/)
+})

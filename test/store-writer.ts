@@ -1,0 +1,42 @@
+import { DatabaseSync } from 'node:sqlite'
+import path from 'node:path'
+import { holdDataDir } from '../src/store/data-dir.ts'
+import { openSqlite } from '../src/store/sqlite.ts'
+
+/** A process for the tests of the embedded database: `node store-writer.ts <what> <folder>`. */
+
+const [what, folder = ''] = process.argv.slice(2)
+const jobs: Record<string, () => Promise<void>> = { units: writeUnits, beside: writeBeside, open, hold }
+await jobs[what ?? '']?.()
+
+/** Writes without end, and prints an id as soon as its unit is answered. */
+async function writeUnits(): Promise<void> {
+  const database = await openSqlite(folder)
+  const write = async (lane: number) => {
+    for (let n = 0; ; n += 1) {
+      const id = `${process.pid}-${lane}-${n}`
+      await database.unit((connection) => connection.execute('insert into processes (id, alive_until) values (?, ?)', [id, n]))
+      process.stdout.write(`${id}\n`)
+    }
+  }
+  await Promise.all(Array.from({ length: 20 }, (_, lane) => write(lane)))
+}
+
+/** As the command line does: another connection, single statements. */
+async function writeBeside(): Promise<void> {
+  const database = new DatabaseSync(path.join(folder, 'agent-core.db'), { timeout: 5000 })
+  const insert = database.prepare('insert into processes (id, alive_until) values (?, 0)')
+  for (let n = 0; n < 100; n += 1) insert.run(`beside-${n}`)
+  database.close()
+}
+
+async function open(): Promise<void> {
+  await (await openSqlite(folder)).close()
+}
+
+/** Holds the folder until it is killed. */
+async function hold(): Promise<void> {
+  holdDataDir(folder)
+  process.stdout.write('held\n')
+  setInterval(() => undefined, 1000)
+}
