@@ -1,25 +1,25 @@
-/** How each known failure is shown to a caller: HTTP status, `details.error_type`, and whether asking again can help. */
+/** How each known failure is shown to a caller: HTTP status and `details.error_type`. */
 const failures = {
-  invalid_input: { status: 400, errorType: 'InvalidInput', retry: false },
-  unauthorized: { status: 401, errorType: 'Unauthorized', retry: false },
-  forbidden: { status: 403, errorType: 'Forbidden', retry: false },
-  not_found: { status: 404, errorType: 'NotFound', retry: false },
-  method_not_allowed: { status: 405, errorType: 'MethodNotAllowed', retry: false },
-  session_busy: { status: 409, errorType: 'SessionBusy', retry: true },
-  request_id_reused: { status: 409, errorType: 'RequestIdReused', retry: false },
-  cancelled: { status: 409, errorType: 'Cancelled', retry: false },
-  run_ended: { status: 409, errorType: 'RunEnded', retry: false },
-  gone: { status: 410, errorType: 'Gone', retry: false },
-  input_too_large: { status: 413, errorType: 'MaxInputException', retry: false },
-  unsupported_media_type: { status: 415, errorType: 'UnsupportedMediaType', retry: false },
-  validation: { status: 422, errorType: 'ValidationError', retry: false },
-  rate_limited: { status: 429, errorType: 'RateLimited', retry: true },
-  internal: { status: 500, errorType: 'Exception', retry: true },
-  model_unavailable: { status: 502, errorType: 'ModelUnavailable', retry: true },
-  tool_not_ready: { status: 503, errorType: 'ToolNotReady', retry: true },
-  process_lost: { status: 503, errorType: 'ProcessLost', retry: true },
-  overloaded: { status: 503, errorType: 'Overloaded', retry: true },
-} as const satisfies Record<string, { status: number; errorType: string; retry: boolean }>
+  invalid_input: { status: 400, errorType: 'InvalidInput' },
+  unauthorized: { status: 401, errorType: 'Unauthorized' },
+  forbidden: { status: 403, errorType: 'Forbidden' },
+  not_found: { status: 404, errorType: 'NotFound' },
+  method_not_allowed: { status: 405, errorType: 'MethodNotAllowed' },
+  session_busy: { status: 409, errorType: 'SessionBusy' },
+  request_id_reused: { status: 409, errorType: 'RequestIdReused' },
+  cancelled: { status: 409, errorType: 'Cancelled' },
+  run_ended: { status: 409, errorType: 'RunEnded' },
+  gone: { status: 410, errorType: 'Gone' },
+  input_too_large: { status: 413, errorType: 'MaxInputException' },
+  unsupported_media_type: { status: 415, errorType: 'UnsupportedMediaType' },
+  validation: { status: 422, errorType: 'ValidationError' },
+  rate_limited: { status: 429, errorType: 'RateLimited' },
+  internal: { status: 500, errorType: 'Exception' },
+  model_unavailable: { status: 502, errorType: 'ModelUnavailable' },
+  tool_not_ready: { status: 503, errorType: 'ToolNotReady' },
+  process_lost: { status: 503, errorType: 'ProcessLost' },
+  overloaded: { status: 503, errorType: 'Overloaded' },
+} as const satisfies Record<string, { status: number; errorType: string }>
 
 export type ErrorCode = keyof typeof failures
 
@@ -67,10 +67,6 @@ export function invalid(loc: (string | number)[], msg: string, type = 'value_err
 
 export function statusOf(code: ErrorCode): number {
   return failures[code].status
-}
-
-export function isRetryable(code: ErrorCode): boolean {
-  return failures[code].retry
 }
 
 /** The one door from anything thrown to what a caller sees; what is not a `ServiceError` stays opaque. */

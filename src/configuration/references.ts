@@ -16,8 +16,3 @@ export function resolveReferences(text: string, environment: Environment): strin
     return value
   })
 }
-
-/** The names that a text refers to. */
-export function referencesIn(text: string): string[] {
-  return [...text.matchAll(reference)].map((match) => match[1] ?? '')
-}

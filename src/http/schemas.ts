@@ -23,10 +23,9 @@ const Image = Type.Object({ content: Type.String(), type: Type.Enum(['base64', '
 
 export const ChatBody = Type.Object(
   {
-    messages: Type.Array(
-      Type.Object({ role: Type.Enum(['user', 'human', 'assistant', 'ai', 'system']), content: Type.String() }),
-      { minItems: 1 },
-    ),
+    messages: Type.Array(Type.Object({ role: Type.Enum(['user', 'human', 'assistant', 'ai', 'system']), content: Type.String() }), {
+      minItems: 1,
+    }),
     data_filter_hints: Type.Optional(Type.Union([Type.Array(DataFilterHint), Type.Null()])),
     auto_memory_retain: Type.Optional(Type.Union([Type.Boolean(), Type.Null()])),
     context_files: Type.Optional(Type.Union([Type.Array(Type.String()), Type.Null()])),

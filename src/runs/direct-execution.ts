@@ -46,7 +46,9 @@ export function createDirectExecution({ store, agent, holder, now, newId }: Dire
   const running = new Map<string, Running>()
 
   return async (who, request, signal) => {
-    const tools = agent().tools.list().flatMap((listing): Tool[] => (listing.tool ? [listing.tool] : []))
+    const tools = agent()
+      .tools.list()
+      .flatMap((listing): Tool[] => (listing.tool ? [listing.tool] : []))
     const tool = findTool(request)
     const key = { tenant: who.tenant, owner: who.owner, requestId: request.requestId }
     const earlier = running.get(textOf(key))
@@ -88,7 +90,9 @@ export function createDirectExecution({ store, agent, holder, now, newId }: Dire
   }
 
   function findTool({ toolName, input, filters }: ToolRequest): Tool {
-    const listing = agent().tools.list().find((one) => one.name === toolName)
+    const listing = agent()
+      .tools.list()
+      .find((one) => one.name === toolName)
     if (!listing) throw new ServiceError('not_found', `There is no tool ${toolName}.`)
     checkHints(filters, agent().tools)
     if (!listing.tool) throw new ServiceError('tool_not_ready', `The tool ${toolName} is not ready: ${listing.reason ?? listing.status}`)

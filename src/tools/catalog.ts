@@ -21,12 +21,12 @@ type BuilderLoader = () => Promise<ToolBuilder>
 
 /** Imported when a configuration names them: mathjs and DuckDB alone would double the time to start. */
 const builtIn = {
-  calculator: async () => (await import('./calculator.ts')).createCalculator,
+  calculator: async () => (await import('./calculator/calculator.ts')).createCalculator,
   current_time: async () => (await import('./current-time.ts')).createCurrentTime,
-  list_files: async () => (await import('./list-files.ts')).createListFiles,
-  read_file: async () => (await import('./read-file.ts')).createReadFile,
-  knowledge_search: async () => (await import('./knowledge-search.ts')).createKnowledgeSearch,
-  data_query: async () => (await import('./data-query.ts')).createDataQuery,
+  list_files: async () => (await import('./files/list-files.ts')).createListFiles,
+  read_file: async () => (await import('./files/read-file.ts')).createReadFile,
+  knowledge_search: async () => (await import('./knowledge/knowledge-search.ts')).createKnowledgeSearch,
+  data_query: async () => (await import('./data-query/data-query.ts')).createDataQuery,
 } satisfies Record<ToolType, BuilderLoader>
 
 export const knownToolTypes: readonly string[] = Object.keys(builtIn)

@@ -6,7 +6,7 @@ import type { Logger } from 'pino'
 import type { Metadata, Section } from '../../files/document.ts'
 import { createPatterns } from '../../files/patterns.ts'
 import type { FilesRoot } from '../../files/root.ts'
-import { toRelative } from '../file-access.ts'
+import { toRelative } from '../files/file-access.ts'
 import { createPassageIndex } from './bm25.ts'
 import { createDocumentStore, type FileStamp, type StoredDocument } from './document-store.ts'
 

@@ -1,0 +1,271 @@
+import assert from 'node:assert/strict'
+import { createRequire } from 'node:module'
+import { after, test } from 'node:test'
+import { startModelServer, type ModelAnswer, type ModelScript, type ModelServer } from '../../../test/model-server.ts'
+import type { AssistantMessage, Message } from '../../agent/messages.ts'
+import { ModelError, type ModelEvent, type ModelReply, type ModelRequest } from '../../agent/model.ts'
+import type { ModelConfig } from '../../configuration/schema.ts'
+import { createConnections } from '../connections.ts'
+import { createModel } from '../create-model.ts'
+
+const connections = createConnections()
+const servers: ModelServer[] = []
+after(async () => {
+  await connections.close()
+  await Promise.all(servers.map((server) => server.close()))
+})
+
+type Provider = 'anthropic' | 'google' | 'amazon-bedrock'
+
+const configs: Record<Provider, ModelConfig> = {
+  anthropic: { provider: 'anthropic', model: 'claude-sonnet-4-5', api_key: 'sk-very-secret', max_output_tokens: 2000 },
+  google: { provider: 'google', model: 'gemini-2.5-flash', api_key: 'sk-very-secret' },
+  'amazon-bedrock': {
+    provider: 'amazon-bedrock',
+    model: 'anthropic.claude-sonnet-4-5-v1:0',
+    region: 'eu-west-1',
+    access_key_id: 'AKIDEXAMPLE',
+    secret_access_key: 'sk-very-secret',
+  },
+}
+const providers = Object.keys(configs) as Provider[]
+
+const tools = [{ name: 'add', description: 'Adds.', schema: { type: 'object', properties: { a: { type: 'number' } } } }]
+const question: ModelRequest = { system: 'Be brief.', messages: [{ role: 'user', text: 'Add one.' }], tools }
+
+async function setUp(provider: Provider, script: ModelScript, config: Partial<ModelConfig> = {}) {
+  const server = await startModelServer(script)
+  servers.push(server)
+  const model = createModel({ ...configs[provider], base_url: server.url, ...config }, { environment: {}, connections })
+  return { server, model, ask: (request = question) => collect(model.reply(request, new AbortController().signal)) }
+}
+
+async function collect(replying: AsyncGenerator<ModelEvent, ModelReply>): Promise<{ events: ModelEvent[]; reply: ModelReply }> {
+  const events: ModelEvent[] = []
+  for (;;) {
+    const next = await replying.next()
+    if (next.done) return { events, reply: next.value }
+    events.push(next.value)
+  }
+}
+
+async function failureOf(provider: Provider, answer: ModelAnswer, config: Partial<ModelConfig> = {}): Promise<ModelError> {
+  const { ask } = await setUp(provider, answer, config)
+  const error: unknown = await ask().catch((thrown: unknown) => thrown)
+  assert.ok(error instanceof ModelError, `${provider}: ${String(error)}`)
+  return error
+}
+
+function anthropicWire(...events: { type: string; [key: string]: unknown }[]): string[] {
+  return events.map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`)
+}
+
+function googleWire(...chunks: object[]): string[] {
+  return chunks.map((chunk) => `data: ${JSON.stringify(chunk)}\n\n`)
+}
+
+interface Codec {
+  encode(message: { headers: Record<string, { type: 'string'; value: string }>; body: Uint8Array }): Uint8Array
+}
+
+/** The codec that the provider's own package brings. */
+const bring = createRequire(import.meta.resolve('@ai-sdk/amazon-bedrock'))
+const { EventStreamCodec } = bring('@smithy/eventstream-codec') as { EventStreamCodec: new (...utf8: unknown[]) => Codec }
+const { toUtf8, fromUtf8 } = bring('@smithy/util-utf8') as Record<string, unknown>
+const codec = new EventStreamCodec(toUtf8, fromUtf8)
+
+function bedrockWire(...events: [type: string, body: object][]): Buffer[] {
+  return events.map(([type, body]) => {
+    const headers = { ':message-type': 'event', ':event-type': type, ':content-type': 'application/json' }
+    const typed = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, { type: 'string' as const, value }]))
+    return Buffer.from(codec.encode({ headers: typed, body: Buffer.from(JSON.stringify(body)) }))
+  })
+}
+
+const bedrockHeaders = { 'content-type': 'application/vnd.amazon.eventstream' }
+
+/** Each provider's wire for: thinks "Hm.", says "I add.", calls add, was asked 20 tokens of which 5 were cached, answered 9. */
+const answers: Record<Provider, ModelAnswer> = {
+  anthropic: {
+    raw: anthropicWire(
+      {
+        type: 'message_start',
+        message: {
+          id: 'msg_1',
+          type: 'message',
+          role: 'assistant',
+          model: 'claude',
+          content: [],
+          stop_reason: null,
+          usage: { input_tokens: 15, cache_read_input_tokens: 5, output_tokens: 1 },
+        },
+      },
+      { type: 'content_block_start', index: 0, content_block: { type: 'thinking', thinking: '' } },
+      { type: 'content_block_delta', index: 0, delta: { type: 'thinking_delta', thinking: 'Hm.' } },
+      { type: 'content_block_delta', index: 0, delta: { type: 'signature_delta', signature: 'signed-1' } },
+      { type: 'content_block_stop', index: 0 },
+      { type: 'content_block_start', index: 1, content_block: { type: 'text', text: '' } },
+      { type: 'content_block_delta', index: 1, delta: { type: 'text_delta', text: 'I ' } },
+      { type: 'content_block_delta', index: 1, delta: { type: 'text_delta', text: 'add.' } },
+      { type: 'content_block_stop', index: 1 },
+      { type: 'content_block_start', index: 2, content_block: { type: 'tool_use', id: 'toolu_1', name: 'add', input: {} } },
+      { type: 'content_block_delta', index: 2, delta: { type: 'input_json_delta', partial_json: '{"a"' } },
+      { type: 'content_block_delta', index: 2, delta: { type: 'input_json_delta', partial_json: ':1}' } },
+      { type: 'content_block_stop', index: 2 },
+      { type: 'message_delta', delta: { stop_reason: 'tool_use', stop_sequence: null }, usage: { output_tokens: 9 } },
+      { type: 'message_stop' },
+    ),
+  },
+  google: {
+    raw: googleWire(
+      { candidates: [{ content: { role: 'model', parts: [{ text: 'Hm.', thought: true }] } }] },
+      { candidates: [{ content: { role: 'model', parts: [{ text: 'I ' }] } }] },
+      { candidates: [{ content: { role: 'model', parts: [{ text: 'add.' }] } }] },
+      {
+        candidates: [
+          {
+            content: { role: 'model', parts: [{ functionCall: { name: 'add', args: { a: 1 } }, thoughtSignature: 'signed-1' }] },
+            finishReason: 'STOP',
+          },
+        ],
+        usageMetadata: {
+          promptTokenCount: 20,
+          cachedContentTokenCount: 5,
+          candidatesTokenCount: 7,
+          thoughtsTokenCount: 2,
+          totalTokenCount: 29,
+        },
+      },
+    ),
+  },
+  'amazon-bedrock': {
+    headers: bedrockHeaders,
+    raw: bedrockWire(
+      ['messageStart', { role: 'assistant' }],
+      ['contentBlockDelta', { contentBlockIndex: 0, delta: { reasoningContent: { text: 'Hm.' } } }],
+      ['contentBlockDelta', { contentBlockIndex: 0, delta: { reasoningContent: { signature: 'signed-1' } } }],
+      ['contentBlockStop', { contentBlockIndex: 0 }],
+      ['contentBlockDelta', { contentBlockIndex: 1, delta: { text: 'I ' } }],
+      ['contentBlockDelta', { contentBlockIndex: 1, delta: { text: 'add.' } }],
+      ['contentBlockStop', { contentBlockIndex: 1 }],
+      ['contentBlockStart', { contentBlockIndex: 2, start: { toolUse: { toolUseId: 'tooluse_1', name: 'add' } } }],
+      ['contentBlockDelta', { contentBlockIndex: 2, delta: { toolUse: { input: '{"a":1}' } } }],
+      ['contentBlockStop', { contentBlockIndex: 2 }],
+      ['messageStop', { stopReason: 'tool_use' }],
+      ['metadata', { usage: { inputTokens: 15, cacheReadInputTokens: 5, outputTokens: 9, totalTokens: 29 }, metrics: { latencyMs: 1 } }],
+    ),
+  },
+}
+
+for (const provider of providers) {
+  test(`${provider}: text, reasoning, tool calls and usage are understood`, async () => {
+    const { ask } = await setUp(provider, answers[provider])
+    const { events, reply } = await ask()
+    assert.deepEqual(events, [
+      { type: 'reasoning', text: 'Hm.' },
+      { type: 'text', text: 'I ' },
+      { type: 'text', text: 'add.' },
+    ])
+    assert.deepEqual([reply.text, reply.reasoning, reply.finish], ['I add.', 'Hm.', 'tool_calls'])
+    assert.deepEqual(reply.toolCalls, [{ name: 'add', arguments: '{"a":1}' }])
+    const { model, input, output, cachedInput } = reply.usage
+    assert.deepEqual([model, input, output, cachedInput], [configs[provider].model, 20, 9, 5])
+  })
+
+  test(`${provider}: a signature goes back to its own provider alone`, async () => {
+    const { server, ask } = await setUp(provider, answers[provider])
+    const { reply } = await ask()
+    assert.equal(reply.vendor?.provider, provider)
+    const toolCalls = reply.toolCalls.map((call) => ({ ...call, id: 'call-1' }))
+    // As it comes back from where transcripts are kept.
+    const message = JSON.parse(JSON.stringify({ role: 'assistant', text: reply.text, toolCalls, vendor: reply.vendor })) as AssistantMessage
+    const result: Message = { role: 'tool', callId: 'call-1', name: 'add', text: '2', isError: false }
+    const withMessage = (changed: AssistantMessage) => ({ ...question, messages: [...question.messages, changed, result] })
+    await ask(withMessage(message))
+    await ask(withMessage({ ...message, vendor: { provider: 'another', data: message.vendor!.data } }))
+    await ask(withMessage({ ...message, text: 'Shortened' }))
+    const sent = server.requests.slice(1).map((request) => JSON.stringify(request.body))
+    assert.deepEqual(
+      sent.map((body) => body.includes('signed-1')),
+      [true, false, false],
+    )
+    for (const body of sent) assert.match(body, /"a":1/)
+    assert.match(sent[0]!, /I add\./)
+  })
+
+  test(`${provider}: the key is sent, a wrong one is told without it, and prompts do not get into errors`, async () => {
+    const error = await failureOf(provider, { status: 401, body: { error: { message: 'wrong key sk-very-secret' }, message: 'x' } })
+    assert.deepEqual([error.code, error.cause], ['unauthorized', undefined])
+    assert.equal(error.message, `${provider} ${configs[provider].model} answered 401`)
+  })
+
+  test(`${provider}: statuses have their meaning, and a redirect is not followed`, async () => {
+    const busy = await failureOf(provider, { status: 429, headers: { 'retry-after': '3' }, body: { error: { message: 'slow down' } } })
+    assert.deepEqual([busy.code, busy.retryAfterMs], ['rate_limited', 3000])
+    assert.equal((await failureOf(provider, { status: 500, body: 'x'.repeat(2_000_000) })).code, 'unavailable')
+    assert.equal((await failureOf(provider, { status: 400, body: { error: { message: 'too long' } } })).code, 'refused')
+    const { server, ask } = await setUp(provider, { status: 307, headers: { location: '/v1/elsewhere' } })
+    await assert.rejects(ask(), { code: 'refused' })
+    assert.equal(server.requests.length, 1)
+  })
+
+  test(`${provider}: a stream that breaks or ends early is unavailable, its calls are never seen`, async () => {
+    const { raw = [], headers } = answers[provider]
+    const last = provider === 'google' ? 1 : 2
+    for (const answer of [
+      { headers, raw, breakAfter: raw.length - last },
+      { headers, raw: raw.slice(0, -last) },
+      { headers, raw: [] },
+    ]) {
+      const error = await failureOf(provider, answer)
+      assert.equal(error.code, 'unavailable', error.message)
+    }
+  })
+
+  test(`${provider}: silence and an abort end the call and close its connection`, async () => {
+    const { raw = [], headers } = answers[provider]
+    const early = await failureOf(provider, { silentAfter: 0 }, { first_token_timeout: 0.05 })
+    assert.match(early.message, /did not begin its answer within 0.05 s$/)
+    const { server, model } = await setUp(provider, { headers, raw, silentAfter: provider === 'google' ? 1 : 3 })
+    const stop = new AbortController()
+    const replying = model.reply(question, stop.signal)
+    await replying.next()
+    const waiting = replying.next()
+    stop.abort(new Error('enough'))
+    await assert.rejects(waiting, { message: 'enough' })
+    assert.equal(await server.requests[0]!.closedEarly, true)
+  })
+}
+
+test('leaving closes the connection', async () => {
+  const { server, model } = await setUp('google', { ...answers.google, silentAfter: 1 })
+  const replying = model.reply(question, new AbortController().signal)
+  await replying.next()
+  await replying.return(undefined as never)
+  assert.equal(await server.requests[0]!.closedEarly, true)
+})
+
+test('an error inside of a stream ends it', async () => {
+  const begun = answers.anthropic.raw!.slice(0, 7)
+  const raw = [...begun, ...anthropicWire({ type: 'error', error: { type: 'overloaded_error', message: 'Overloaded' } })]
+  const error = await failureOf('anthropic', { raw })
+  assert.deepEqual([error.code, error.message], ['unavailable', 'anthropic claude-sonnet-4-5 broke off its answer: Overloaded'])
+})
+
+test('images, failed tools and malformed arguments reach the provider in its own shape', async () => {
+  const { server, ask } = await setUp('anthropic', answers.anthropic)
+  const messages: Message[] = [
+    { role: 'user', text: 'Look.', images: [{ mediaType: 'image/png', data: 'aGk=' }] },
+    { role: 'assistant', text: '', toolCalls: [{ id: 'call-1', name: 'add', arguments: '{"a":' }] },
+    { role: 'tool', callId: 'call-1', name: 'add', text: 'No.', isError: true },
+    { role: 'assistant', text: '', toolCalls: [] },
+  ]
+  await ask({ system: 'Be brief.', messages, tools: [] })
+  const { body, headers } = server.requests[0]!
+  assert.equal(headers['x-api-key'], 'sk-very-secret')
+  assert.equal(body.tools, undefined)
+  assert.deepEqual(body.messages[0].content[1], { type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'aGk=' } })
+  assert.deepEqual(body.messages[1].content, [{ type: 'tool_use', id: 'call-1', name: 'add', input: {} }])
+  const { tool_use_id, is_error } = body.messages[2].content[0]
+  assert.deepEqual([tool_use_id, is_error, body.messages.length], ['call-1', true, 3])
+})

@@ -1,0 +1,113 @@
+import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4StreamPart } from '@ai-sdk/provider'
+import { ModelError, type Model, type ModelEvent, type ModelReply, type ModelRequest } from '../../agent/model.ts'
+import { toFunctionTool, toPrompt } from './prompt.ts'
+import { PartCollector } from './reply.ts'
+import type { Timeouts } from '../chat-completions/event-stream.ts'
+import { toConnectionError, toStatusError, type Origin } from '../failures.ts'
+
+export interface AiSdkOptions {
+  /** Ours: what it signed goes back to it alone. */
+  provider: string
+  model: string
+  /** Loads the provider's package; called once, at the first request. */
+  load(): Promise<LanguageModelV4>
+  settings: Pick<LanguageModelV4CallOptions, 'temperature' | 'maxOutputTokens' | 'reasoning'>
+  timeouts: Timeouts
+  origin: Origin
+}
+
+/** A `Model` behind a provider package of the AI SDK, of which only its stream is used: retries, tools and limits are ours. */
+export function createAiSdkModel(options: AiSdkOptions): Model {
+  const { provider, model, origin, timeouts, settings } = options
+  let loading: Promise<LanguageModelV4> | undefined
+
+  async function* reply(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelEvent, ModelReply> {
+    signal.throwIfAborted()
+    const language = await (loading ??= options.load())
+    const watch = new Watch(signal)
+    const collector = new PartCollector(origin)
+    let reader: ReadableStreamDefaultReader<LanguageModelV4StreamPart> | undefined
+    try {
+      const tools = request.tools.length > 0 ? request.tools.map(toFunctionTool) : undefined
+      const call = { ...settings, prompt: toPrompt(provider, request), tools, abortSignal: watch.signal }
+      reader = (await watch.within(timeouts.firstTokenMs, language.doStream(call))).stream.getReader()
+      for (;;) {
+        const next = await watch.within(collector.hasBegun ? timeouts.idleMs : timeouts.firstTokenMs, reader.read())
+        if (next.done) return collector.toReply(model, provider)
+        const event = collector.accept(next.value)
+        if (event) yield event
+      }
+    } catch (error) {
+      signal.throwIfAborted()
+      throw watch.isSilent ? toSilence(options, collector.hasBegun) : toModelError(origin, error, collector.hasBegun)
+    } finally {
+      watch.stop()
+      // Also where the stream has failed, in which case the cancel fails too.
+      reader?.cancel().catch(() => undefined)
+    }
+  }
+
+  return { name: model, reply }
+}
+
+/** Ends a request when the caller leaves or the provider is silent. Its signal has no reason of its own: the SDK misreads those. */
+class Watch {
+  isSilent = false
+  private readonly controller = new AbortController()
+  private readonly outer: AbortSignal
+  private readonly abort = (): void => this.controller.abort()
+
+  constructor(outer: AbortSignal) {
+    this.outer = outer
+    outer.addEventListener('abort', this.abort)
+    if (outer.aborted) this.abort()
+  }
+
+  get signal(): AbortSignal {
+    return this.controller.signal
+  }
+
+  async within<T>(ms: number, waiting: PromiseLike<T>): Promise<T> {
+    const timer = setTimeout(() => {
+      this.isSilent = true
+      this.abort()
+    }, ms)
+    try {
+      return await waiting
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
+  stop(): void {
+    this.outer.removeEventListener('abort', this.abort)
+    this.abort()
+  }
+}
+
+function toSilence({ origin, timeouts }: AiSdkOptions, begun: boolean): ModelError {
+  const what = begun
+    ? `went silent for ${timeouts.idleMs / 1000} s in its answer`
+    : `did not begin its answer within ${timeouts.firstTokenMs / 1000} s`
+  return new ModelError('unavailable', `${origin.label} ${what}`)
+}
+
+/** The SDK's errors carry the prompt and the answer, so they are no `cause`: a log must not have them. */
+function toModelError(origin: Origin, error: unknown, begun: boolean): unknown {
+  if (error instanceof ModelError) return error
+  const { name, statusCode, responseHeaders, responseBody } = error as ApiCallError
+  if (statusCode !== undefined && statusCode !== 200) {
+    return toStatusError(origin, { status: statusCode, headers: responseHeaders ?? {}, body: responseBody ?? '', now: Date.now() })
+  }
+  // What the SDK refuses before it asks: a kind of message or tool that the provider does not know.
+  const isRefusal = typeof name === 'string' && name.startsWith('AI_') && name !== 'AI_APICallError' && !begun
+  if (isRefusal) return new ModelError('refused', `${origin.label} can't take this request (${name})`)
+  return toConnectionError(origin, error, begun)
+}
+
+interface ApiCallError {
+  name?: string
+  statusCode?: number
+  responseHeaders?: Record<string, string>
+  responseBody?: string
+}

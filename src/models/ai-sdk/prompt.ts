@@ -1,0 +1,73 @@
+import type { LanguageModelV4FunctionTool, LanguageModelV4Message, LanguageModelV4Prompt, SharedV4ProviderOptions } from '@ai-sdk/provider'
+import type { AssistantMessage, JsonValue, Message, ToolMessage, UserMessage } from '../../agent/messages.ts'
+import type { ModelRequest, ToolOffer } from '../../agent/model.ts'
+import { parseArguments } from '../call-arguments.ts'
+
+/**
+ * One part of a reply, in the order in which the model made it, with what its provider wants back (signatures). Text and calls are
+ * in the message itself: here is only how much of its text, and which of its calls.
+ */
+export type VendorPart =
+  | { type: 'reasoning'; text: string; options?: SharedV4ProviderOptions }
+  | { type: 'text'; length: number; options?: SharedV4ProviderOptions }
+  | { type: 'call'; options?: SharedV4ProviderOptions }
+
+type AssistantContent = Extract<LanguageModelV4Message, { role: 'assistant' }>['content']
+
+/** The AI SDK's prompt for a request. Signed parts are sent back to the provider that they came from. */
+export function toPrompt(provider: string, request: ModelRequest): LanguageModelV4Prompt {
+  const system: LanguageModelV4Prompt = request.system === '' ? [] : [{ role: 'system', content: request.system }]
+  const messages = request.messages.map((message) => toMessage(provider, message))
+  // Providers refuse a message without content, such as an answer that was stopped before its first word.
+  return [...system, ...messages.filter((message) => message.content.length > 0)]
+}
+
+export function toFunctionTool({ name, description, schema }: ToolOffer): LanguageModelV4FunctionTool {
+  return { type: 'function', name, description, inputSchema: schema as LanguageModelV4FunctionTool['inputSchema'] }
+}
+
+function toMessage(provider: string, message: Message): LanguageModelV4Message {
+  if (message.role === 'user') return toUserMessage(message)
+  if (message.role === 'tool') return toToolMessage(message)
+  const parts = message.vendor?.provider === provider ? fittingParts(message, message.vendor.data) : undefined
+  return { role: 'assistant', content: parts ? toSignedContent(message, parts) : toPlainContent(message) }
+}
+
+function toUserMessage({ text, images = [] }: UserMessage): LanguageModelV4Message {
+  const pictures = images.map(({ mediaType, data }) => ({ type: 'file' as const, mediaType, data: { type: 'data' as const, data } }))
+  return { role: 'user', content: text === '' ? pictures : [{ type: 'text', text }, ...pictures] }
+}
+
+function toToolMessage({ callId, name, text, isError }: ToolMessage): LanguageModelV4Message {
+  const output = { type: isError ? ('error-text' as const) : ('text' as const), value: text }
+  return { role: 'tool', content: [{ type: 'tool-result', toolCallId: callId, toolName: name, output }] }
+}
+
+function toPlainContent({ text, toolCalls }: AssistantMessage): AssistantContent {
+  return [...(text === '' ? [] : [{ type: 'text' as const, text }]), ...toolCalls.map(toCall)]
+}
+
+function toCall(call: AssistantMessage['toolCalls'][number]) {
+  return { type: 'tool-call' as const, toolCallId: call.id, toolName: call.name, input: parseArguments(call.arguments) ?? {} }
+}
+
+/** The parts, unless the message was changed since: a signature holds for what was signed. */
+function fittingParts(message: AssistantMessage, data: JsonValue): VendorPart[] | undefined {
+  if (!Array.isArray(data)) return undefined
+  const parts = data as unknown as VendorPart[]
+  const length = parts.reduce((sum, part) => sum + (part.type === 'text' ? part.length : 0), 0)
+  const calls = parts.filter((part) => part.type === 'call').length
+  return length === message.text.length && calls === message.toolCalls.length ? parts : undefined
+}
+
+function toSignedContent(message: AssistantMessage, parts: VendorPart[]): AssistantContent {
+  let at = 0
+  const calls = message.toolCalls.values()
+  return parts.flatMap((part): AssistantContent => {
+    const providerOptions = part.options
+    if (part.type === 'reasoning') return [{ type: 'reasoning', text: part.text, providerOptions }]
+    if (part.type === 'call') return [...calls.take(1)].map((call) => ({ ...toCall(call), providerOptions }))
+    const text = message.text.slice(at, (at += part.length))
+    return text === '' ? [] : [{ type: 'text', text, providerOptions }]
+  })
+}

@@ -1,0 +1,130 @@
+import type {
+  LanguageModelV4FinishReason,
+  LanguageModelV4StreamPart,
+  LanguageModelV4Usage,
+  SharedV4ProviderMetadata,
+} from '@ai-sdk/provider'
+import type { JsonValue } from '../../agent/messages.ts'
+import { ModelError, type ModelEvent, type ModelReply, type ModelUsage, type RequestedCall } from '../../agent/model.ts'
+import type { VendorPart } from './prompt.ts'
+import { toStreamError, type Origin } from '../failures.ts'
+
+/** Makes events and the reply of the parts that an AI SDK provider streams. */
+export class PartCollector {
+  /** Whether anything of the answer has arrived. */
+  hasBegun = false
+  private readonly origin: Origin
+  private readonly calls: RequestedCall[] = []
+  private readonly parts: VendorPart[] = []
+  /** Open text and reasoning parts by the SDK's id. */
+  private readonly open = new Map<string, VendorPart>()
+  private text = ''
+  private reasoning = ''
+  private end: { reason: LanguageModelV4FinishReason; usage: LanguageModelV4Usage } | undefined
+
+  constructor(origin: Origin) {
+    this.origin = origin
+  }
+
+  /** Takes a part; returns the event that it is. Throws `ModelError` when it is an error. */
+  accept(part: LanguageModelV4StreamPart): ModelEvent | undefined {
+    switch (part.type) {
+      case 'text-start':
+        this.start(`text ${part.id}`, { type: 'text', length: 0 }, part.providerMetadata)
+        return undefined
+      case 'text-delta':
+        return this.acceptText(part.id, part.delta, part.providerMetadata)
+      case 'text-end':
+        this.sign(`text ${part.id}`, part.providerMetadata)
+        return undefined
+      case 'reasoning-start':
+        this.start(`reasoning ${part.id}`, { type: 'reasoning', text: '' }, part.providerMetadata)
+        return undefined
+      case 'reasoning-delta':
+        return this.acceptReasoning(part.id, part.delta, part.providerMetadata)
+      case 'reasoning-end':
+        this.sign(`reasoning ${part.id}`, part.providerMetadata)
+        return undefined
+      case 'tool-input-start':
+        this.hasBegun = true
+        return undefined
+      case 'tool-call':
+        this.start(`call ${part.toolCallId}`, { type: 'call' }, part.providerMetadata)
+        this.calls.push({ name: part.toolName, arguments: part.input })
+        return undefined
+      case 'error':
+        throw toStreamError(this.origin, part.error)
+      case 'finish':
+        this.end = { reason: part.finishReason, usage: part.usage }
+        return undefined
+      default:
+        return undefined
+    }
+  }
+
+  /** The whole reply. Throws `ModelError` when the stream ended without a finish: its calls may be cut off. */
+  toReply(model: string, provider: string): ModelReply {
+    const finish = this.end && toFinish(this.end.reason, this.calls.length > 0)
+    if (!this.end || !finish) throw new ModelError('unavailable', `${this.origin.label} ended before its answer was complete`)
+    // Signed parts go back as they are, so calls that a cut-off reply ends in must not be among them.
+    const isWhole = finish === 'stop' || finish === 'tool_calls'
+    const hasSignature = isWhole && this.parts.some((part) => part.options !== undefined)
+    return {
+      text: this.text,
+      reasoning: this.reasoning,
+      toolCalls: isWhole ? this.calls : [],
+      finish,
+      usage: toUsage(model, this.end.usage),
+      ...(hasSignature ? { vendor: { provider, data: this.parts as unknown as JsonValue } } : {}),
+    }
+  }
+
+  private acceptText(id: string, delta: string, metadata: SharedV4ProviderMetadata | undefined): ModelEvent | undefined {
+    const open = this.sign(`text ${id}`, metadata)
+    if (delta === '') return undefined
+    this.hasBegun = true
+    this.text += delta
+    if (open?.type === 'text') open.length += delta.length
+    return { type: 'text', text: delta }
+  }
+
+  private acceptReasoning(id: string, delta: string, metadata: SharedV4ProviderMetadata | undefined): ModelEvent | undefined {
+    const open = this.sign(`reasoning ${id}`, metadata)
+    if (delta === '') return undefined
+    this.hasBegun = true
+    this.reasoning += delta
+    if (open?.type === 'reasoning') open.text += delta
+    return { type: 'reasoning', text: delta }
+  }
+
+  private start(key: string, part: VendorPart, metadata: SharedV4ProviderMetadata | undefined): void {
+    this.parts.push(part)
+    this.open.set(key, part)
+    this.sign(key, metadata)
+  }
+
+  /** A signature comes with the start, a delta or the end of its part. */
+  private sign(key: string, metadata: SharedV4ProviderMetadata | undefined): VendorPart | undefined {
+    const part = this.open.get(key)
+    if (part && metadata) part.options = { ...part.options, ...metadata }
+    return part
+  }
+}
+
+function toFinish({ unified, raw }: LanguageModelV4FinishReason, hasCalls: boolean): ModelReply['finish'] | undefined {
+  if (unified === 'length') return 'length'
+  if (unified === 'content-filter') return 'content_filter'
+  if (unified === 'stop' || unified === 'tool-calls') return hasCalls ? 'tool_calls' : 'stop'
+  // A reason that the SDK does not know is an end all the same; no reason at all is a stream that broke.
+  return unified === 'other' && raw !== undefined ? (hasCalls ? 'tool_calls' : 'stop') : undefined
+}
+
+function toUsage(model: string, { inputTokens, outputTokens }: LanguageModelV4Usage): ModelUsage {
+  return {
+    model,
+    input: inputTokens.total ?? 0,
+    output: outputTokens.total ?? 0,
+    cachedInput: inputTokens.cacheRead ?? 0,
+    reasoning: outputTokens.reasoning ?? 0,
+  }
+}

@@ -1,0 +1,64 @@
+import type { RequestedCall } from '../../agent/model.ts'
+
+/** A piece of a tool call, as servers send it. */
+export interface WireCall {
+  index?: number | null
+  id?: string | null
+  function?: { name?: string | null; arguments?: string | object | null } | null
+}
+
+interface OpenCall {
+  index: number | undefined
+  id: string | undefined
+  name: string
+  arguments: string
+}
+
+/** Puts tool calls together: by index, or by id where a server sends no index or the same one for all. */
+export class CallBuilder {
+  private readonly open: OpenCall[] = []
+
+  get count(): number {
+    return this.open.length
+  }
+
+  /** Returns how many characters were added. */
+  accept({ index, id, function: called }: WireCall): number {
+    const call = this.find(index ?? undefined, id || undefined, called?.name || undefined)
+    if (call.name === '') call.name = called?.name ?? ''
+    const more = called?.arguments ?? ''
+    const text = typeof more === 'string' ? more : JSON.stringify(more)
+    call.arguments += text
+    return text.length
+  }
+
+  /** Of a reply that was cut off, calls without whole arguments are dropped. */
+  toCalls(complete: boolean): RequestedCall[] {
+    const whole = complete ? this.open : this.open.filter((call) => isJson(call.arguments))
+    return whole.map((call) => ({ name: call.name, arguments: call.arguments }))
+  }
+
+  private find(index: number | undefined, id: string | undefined, name: string | undefined): OpenCall {
+    const known = index === undefined ? undefined : this.open.findLast((call) => call.index === index)
+    const last = known ?? (index === undefined ? this.open.at(-1) : undefined)
+    const isAnother = last?.id !== undefined && id !== undefined && id !== last.id
+    // Without index and id, a name begins a call and arguments alone continue one.
+    const isNext = index === undefined && id === undefined && name !== undefined
+    if (last && !isAnother && !isNext) {
+      last.id ??= id
+      return last
+    }
+    const call: OpenCall = { index, id, name: '', arguments: '' }
+    this.open.push(call)
+    return call
+  }
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text)
+    return true
+  } catch {
+    return false
+  }
+}

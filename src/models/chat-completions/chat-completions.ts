@@ -1,0 +1,52 @@
+import type { Model, ModelEvent, ModelReply, ModelRequest } from '../../agent/model.ts'
+import { ReplyBuilder } from './reply.ts'
+import { toRequestBody, type RequestSettings } from './request.ts'
+import type { Connections } from '../connections.ts'
+import { EventStream, type Timeouts } from './event-stream.ts'
+import type { Origin } from '../failures.ts'
+
+export interface ChatCompletionsOptions extends RequestSettings {
+  /** Where to post, its query included. */
+  url: URL
+  /** Lower-case names. */
+  headers: Readonly<Record<string, string>>
+  timeouts: Timeouts
+  origin: Origin
+  connections: Connections
+}
+
+/** A `Model` behind OpenAI's chat-completions wire, always streamed. Text that arrives in one socket read is one event. */
+export function createChatCompletionsModel(options: ChatCompletionsOptions): Model {
+  const { model, url, origin, timeouts, connections } = options
+  const headers = ['content-type', 'application/json', 'accept', 'text/event-stream', ...Object.entries(options.headers).flat()]
+  const path = url.pathname + url.search
+  const pool = connections.pool(url.origin, timeouts.connectMs)
+
+  async function* reply(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelEvent, ModelReply> {
+    signal.throwIfAborted()
+    const builder = new ReplyBuilder(model, origin)
+    const stream = new EventStream(origin, timeouts, builder)
+    const leave = () => stream.leave()
+    signal.addEventListener('abort', leave)
+    try {
+      stream.open(pool, { path, headers, body: toRequestBody(options, request) })
+      while (!builder.isDone && !stream.isOver) {
+        await stream.change()
+        signal.throwIfAborted()
+        for (let event = builder.take(); event; event = builder.take()) yield event
+      }
+      signal.throwIfAborted()
+      builder.end()
+      for (let event = builder.take(); event; event = builder.take()) yield event
+      // Behind the finish nothing but the usage can be lost.
+      if (stream.failure && !builder.hasFinish) throw stream.failure
+      return builder.toReply()
+    } finally {
+      signal.removeEventListener('abort', leave)
+      if (builder.isDone) stream.drain()
+      else stream.leave()
+    }
+  }
+
+  return { name: model, reply }
+}

@@ -1,0 +1,185 @@
+import { StringDecoder } from 'node:string_decoder'
+import { createParser, type EventSourceParser } from 'eventsource-parser'
+import type { Dispatcher, Pool } from 'undici'
+import { ModelError } from '../../agent/model.ts'
+import { maxErrorBytes, toConnectionError, toStatusError, toStreamError, type Origin, type StatusAnswer } from '../failures.ts'
+
+/** Where the data of server-sent events goes. `accept` may throw a `ModelError`. */
+export interface EventSink {
+  accept(data: string): void
+  /** Characters that nobody has taken yet. */
+  readonly pendingSize: number
+  /** Whether anything of the answer has arrived. */
+  readonly hasBegun: boolean
+}
+
+export interface Timeouts {
+  connectMs: number
+  firstTokenMs: number
+  idleMs: number
+}
+
+export interface StreamRequest {
+  path: string
+  /** Names and values in turns. */
+  headers: string[]
+  body: string
+}
+
+/** The socket is paused when so many characters wait to be taken. */
+const maxPending = 64 * 1024
+/** One event may be a whole tool call. */
+const maxEvent = 8 * 1024 * 1024
+/** How long a server may take to end its response behind its last event before the connection is closed. */
+const drainMs = 1000
+
+/**
+ * One POST whose answer is a stream of server-sent events. All events of one socket read are handed over before a waiting reader wakes.
+ * `failure` is set when it did not end well; a reader that is slow pauses the socket.
+ */
+export class EventStream implements Dispatcher.DispatchHandler {
+  isOver = false
+  failure: ModelError | undefined
+
+  private readonly origin: Origin
+  private readonly timeouts: Timeouts
+  private readonly sink: EventSink
+  private readonly decoder = new StringDecoder('utf8')
+  private readonly parser: EventSourceParser
+  private controller: Dispatcher.DispatchController | undefined
+  private timer: NodeJS.Timeout | undefined
+  private isIdleTimer = false
+  private isLeft = false
+  private wake: (() => void) | undefined
+  /** Set where the answer is no stream; its body is told. */
+  private errorAnswer: StatusAnswer | undefined
+
+  constructor(origin: Origin, timeouts: Timeouts, sink: EventSink) {
+    this.origin = origin
+    this.timeouts = timeouts
+    this.sink = sink
+    this.parser = createParser({
+      maxBufferSize: maxEvent,
+      onEvent: (event) => sink.accept(event.data),
+      onError: (error) => {
+        if (error.type === 'max-buffer-size-exceeded') throw toStreamError(origin, 'a chunk is too long')
+      },
+    })
+  }
+
+  open(pool: Pool, request: StreamRequest): void {
+    this.timer = setTimeout(this.onSilence, this.timeouts.firstTokenMs)
+    pool.dispatch({ method: 'POST', path: request.path, headers: request.headers, body: request.body }, this)
+  }
+
+  /** Settles when there may be something new. One reader at a time. */
+  change(): Promise<void> {
+    const changed = new Promise<void>((resolve) => {
+      this.wake = resolve
+    })
+    // What the paused socket held back may come at once, so the reader must be waiting before.
+    if (this.controller?.paused) this.resume()
+    return changed
+  }
+
+  /** Closes the connection, unless the response is over. */
+  leave(): void {
+    this.isLeft = true
+    clearTimeout(this.timer)
+    if (this.isOver) return
+    this.isOver = true
+    this.controller?.abort(new Error('the answer is not wanted any more'))
+    this.wake?.()
+  }
+
+  /** All was said: lets the response end, so that its connection serves the next call. */
+  drain(): void {
+    if (this.isOver) return
+    clearTimeout(this.timer)
+    if (this.controller?.paused) this.controller.resume()
+    this.timer = setTimeout(() => this.leave(), drainMs)
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.controller = controller
+    // It was left while it was connecting.
+    if (this.isLeft) controller.abort(new Error('the answer is not wanted any more'))
+  }
+
+  onResponseStart(_: Dispatcher.DispatchController, status: number, headers: Record<string, string | string[] | undefined>): void {
+    if (status < 200) return
+    const isStream = status === 200 && !String(headers['content-type'] ?? '').startsWith('application/json')
+    if (!isStream) this.errorAnswer = { status, headers, body: '', now: Date.now() }
+  }
+
+  onResponseData(controller: Dispatcher.DispatchController, bytes: Buffer): void {
+    if (this.isOver) return
+    const text = this.decoder.write(bytes)
+    if (this.errorAnswer) {
+      this.errorAnswer.body += text
+      if (this.errorAnswer.body.length > maxErrorBytes) this.fail(toStatusError(this.origin, this.errorAnswer))
+      return
+    }
+    this.parser.feed(text)
+    this.keepTime()
+    if (this.sink.pendingSize > maxPending) {
+      controller.pause()
+      // Silence that we asked for does not count.
+      clearTimeout(this.timer)
+    }
+    this.wakeReader()
+  }
+
+  onResponseEnd(): void {
+    if (this.isOver) return
+    if (this.errorAnswer) this.failure = toStatusError(this.origin, this.errorAnswer)
+    this.settle()
+  }
+
+  onResponseError(_: unknown, error: Error): void {
+    if (this.isOver) return
+    const answer = this.errorAnswer
+    if (error instanceof ModelError) this.failure = error
+    else this.failure = answer ? toStatusError(this.origin, answer) : toConnectionError(this.origin, error, this.sink.hasBegun)
+    this.settle()
+  }
+
+  private readonly onSilence = (): void => {
+    const seconds = (this.isIdleTimer ? this.timeouts.idleMs : this.timeouts.firstTokenMs) / 1000
+    const what = this.isIdleTimer ? `went silent for ${seconds} s in its answer` : `did not begin its answer within ${seconds} s`
+    this.fail(new ModelError('unavailable', `${this.origin.label} ${what}`))
+  }
+
+  private keepTime(): void {
+    if (this.isIdleTimer) this.timer?.refresh()
+    else if (this.sink.hasBegun) {
+      clearTimeout(this.timer)
+      this.isIdleTimer = true
+      this.timer = setTimeout(this.onSilence, this.timeouts.idleMs)
+    }
+  }
+
+  private resume(): void {
+    if (!this.isOver) this.timer = setTimeout(this.onSilence, this.timeouts.idleMs)
+    this.controller?.resume()
+  }
+
+  private fail(error: ModelError): void {
+    this.failure = error
+    this.settle()
+    this.controller?.abort(error)
+    this.isLeft = true
+  }
+
+  private settle(): void {
+    this.isOver = true
+    clearTimeout(this.timer)
+    this.wakeReader()
+  }
+
+  private wakeReader(): void {
+    const wake = this.wake
+    this.wake = undefined
+    wake?.()
+  }
+}

@@ -1,0 +1,184 @@
+import type { ModelEvent, ModelReply, ModelUsage } from '../../agent/model.ts'
+import { ModelError } from '../../agent/model.ts'
+import { CallBuilder, type WireCall } from './calls.ts'
+import { toStreamError, type Origin } from '../failures.ts'
+import { ThinkTags } from './think-tags.ts'
+
+/** No answer of a model is that long: a server that goes on for ever must not fill the memory. */
+const maxCharacters = 16 * 1024 * 1024
+
+/** Makes events and the reply of a chat-completions stream. What arrives while nobody takes is merged. */
+export class ReplyBuilder {
+  /** Characters that wait to be taken. */
+  pendingSize = 0
+  /** Whether anything of the answer has arrived. */
+  hasBegun = false
+  /** Whether the server said that nothing follows. */
+  isDone = false
+
+  private readonly model: string
+  private readonly origin: Origin
+  private readonly think = new ThinkTags()
+  private readonly calls = new CallBuilder()
+  private readonly pending: { type: 'text' | 'reasoning'; text: string }[] = []
+  private text = ''
+  private reasoning = ''
+  private finish: string | undefined
+  private usage: WireUsage | undefined
+  private size = 0
+
+  constructor(model: string, origin: Origin) {
+    this.model = model
+    this.origin = origin
+  }
+
+  /** Takes the data of one server-sent event. Throws `ModelError` when it is an error or can't be read. */
+  accept(data: string): void {
+    if (this.isDone || data === '') return
+    if (data === '[DONE]') {
+      this.isDone = true
+      return
+    }
+    const chunk = this.parse(data)
+    const choice = chunk.choices?.[0]
+    if (choice) this.acceptChoice(choice)
+    if (chunk.usage) this.usage = chunk.usage
+    if (chunk.error) throw toStreamError(this.origin, chunk.error)
+  }
+
+  /** The next event, or undefined until more arrives. */
+  take(): ModelEvent | undefined {
+    const event = this.pending.shift()
+    if (event === undefined) return undefined
+    if (event.type === 'text') this.text += event.text
+    else this.reasoning += event.text
+    this.pendingSize -= event.text.length
+    return event
+  }
+
+  /** Nothing follows: what was held back becomes an event. */
+  end(): void {
+    if (this.think.isPast) return
+    const { reasoning, text } = this.think.rest()
+    this.add('reasoning', reasoning)
+    this.add('text', text)
+  }
+
+  /** The whole reply. Throws `ModelError` when the stream ended without a finish: its calls may be cut off. */
+  toReply(): ModelReply {
+    if (this.finish === undefined || this.finish === 'error') {
+      throw new ModelError('unavailable', `${this.origin.label} ended before its answer was complete`)
+    }
+    const finish = toFinish(this.finish, this.calls.count > 0)
+    return {
+      text: this.text,
+      reasoning: this.reasoning,
+      toolCalls: this.calls.toCalls(finish === 'tool_calls'),
+      finish,
+      usage: toUsage(this.model, this.usage),
+    }
+  }
+
+  get hasFinish(): boolean {
+    return this.finish !== undefined
+  }
+
+  private parse(data: string): WireChunk {
+    try {
+      return (JSON.parse(data) as WireChunk | null) ?? {}
+    } catch {
+      throw toStreamError(this.origin, 'a chunk is not JSON')
+    }
+  }
+
+  private acceptChoice({ delta, finish_reason }: WireChoice): void {
+    if (delta) {
+      const reasoning = delta.reasoning_content ?? delta.reasoning
+      if (reasoning) this.add('reasoning', reasoning)
+      if (delta.content) this.addContent(delta.content)
+      if (delta.tool_calls) this.addCalls(delta.tool_calls)
+    }
+    if (finish_reason) this.finish = finish_reason
+  }
+
+  private addContent(content: string | WirePart[]): void {
+    if (typeof content !== 'string') {
+      // Mistral's reasoning models send parts.
+      for (const part of content) {
+        if (part.type === 'thinking') this.add('reasoning', (part.thinking ?? []).map((inner) => inner.text ?? '').join(''))
+        else if (part.text) this.addContent(part.text)
+      }
+    } else if (this.think.isPast) this.add('text', content)
+    else {
+      const { reasoning, text } = this.think.split(content)
+      this.add('reasoning', reasoning)
+      this.add('text', text)
+    }
+  }
+
+  private add(type: 'text' | 'reasoning', text: string): void {
+    if (text === '') return
+    this.grow(text.length)
+    this.pendingSize += text.length
+    const last = this.pending.at(-1)
+    if (last?.type === type) last.text += text
+    else this.pending.push({ type, text })
+  }
+
+  private addCalls(deltas: WireCall[]): void {
+    for (const delta of deltas) this.grow(this.calls.accept(delta))
+  }
+
+  private grow(characters: number): void {
+    this.hasBegun = true
+    this.size += characters
+    if (this.size > maxCharacters) throw toStreamError(this.origin, 'the answer is too long')
+  }
+}
+
+function toFinish(reason: string, hasCalls: boolean): ModelReply['finish'] {
+  // `model_length` is Mistral's word for a full context.
+  if (reason === 'length' || reason === 'max_tokens' || reason === 'model_length') return 'length'
+  if (reason === 'content_filter') return 'content_filter'
+  // Some servers say `stop` behind calls, some `tool_calls` without any.
+  return hasCalls ? 'tool_calls' : 'stop'
+}
+
+function toUsage(model: string, usage: WireUsage | undefined): ModelUsage {
+  return {
+    model,
+    input: usage?.prompt_tokens ?? 0,
+    output: usage?.completion_tokens ?? 0,
+    cachedInput: usage?.prompt_tokens_details?.cached_tokens ?? 0,
+    reasoning: usage?.completion_tokens_details?.reasoning_tokens ?? 0,
+  }
+}
+
+interface WireChunk {
+  choices?: WireChoice[] | null
+  usage?: WireUsage | null
+  error?: unknown
+}
+
+interface WireChoice {
+  delta?: {
+    content?: string | WirePart[] | null
+    reasoning_content?: string | null
+    reasoning?: string | null
+    tool_calls?: WireCall[] | null
+  } | null
+  finish_reason?: string | null
+}
+
+interface WirePart {
+  type: string
+  text?: string
+  thinking?: { text?: string }[]
+}
+
+interface WireUsage {
+  prompt_tokens?: number
+  completion_tokens?: number
+  prompt_tokens_details?: { cached_tokens?: number } | null
+  completion_tokens_details?: { reasoning_tokens?: number } | null
+}

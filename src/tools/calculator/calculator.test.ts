@@ -1,0 +1,137 @@
+import { after, test } from 'node:test'
+import assert from 'node:assert/strict'
+import type { ToolContext } from '../../agent/tool.ts'
+import { createCalculator } from './calculator.ts'
+
+const spec = { name: 'calculator', timeoutMs: 30_000, maxOutputCharacters: 20_000, config: {} }
+const endless = 'f(n) = n < 1 ? 0 : f(n - 1) + f(n - 1); f(60)'
+const built = createCalculator(spec)
+after(() => built.close?.())
+
+function contextWith(signal = new AbortController().signal): ToolContext {
+  return { callId: 'c', signal, headers: {}, filters: [], isWithheld: () => false, log: () => {} }
+}
+
+async function calculate(expression: string, { tool } = built, signal?: AbortSignal): Promise<string> {
+  const output = (await tool.execute({ expression }, contextWith(signal))) as { expression: string; result: string }
+  assert.equal(output.expression, expression)
+  return output.result
+}
+
+async function refused(expression: string, message: RegExp): Promise<void> {
+  await assert.rejects(calculate(expression), (error: Error) => message.test(error.message) || assert.fail(error.message))
+}
+
+test('sums are exact and written without the noise of binary fractions', async () => {
+  const sums = {
+    '0.1 + 0.2': '0.3',
+    '1/3*3': '1',
+    'sqrt(2)^2': '2',
+    'sin(pi)': '0',
+    '1/3': '0.33333333333333333333',
+    '2^100': '1267650600228229401496703205376',
+    '12345678901234567890.12 + 1': '12345678901234567891.12',
+    '6.62607015e-34 * 2': '1.32521403e-33',
+    'number(0.1) + number(0.2)': '0.3',
+  }
+  for (const [expression, result] of Object.entries(sums)) assert.equal(await calculate(expression), result, expression)
+})
+
+test('percentages, grouped thousands and typographic signs are understood', async () => {
+  const sums = {
+    '17% of 2340': '397.8',
+    '17% of 2,340': '397.8',
+    '100 + 3%': '103',
+    '1,234,567.5 × 2': '2469135',
+    '(2,340 + 5) ÷ 5': '469',
+    '2 ** 8 − 6': '250',
+    'max(1,200)': '200',
+    'round((2,340 * 1.05), 1)': '2457',
+    '[1,200]': '[1, 200]',
+    '90 km/h to m/s': '25 m / s',
+    'x = 5; x * 2': '10',
+    '5 > 3': 'true',
+  }
+  for (const [expression, result] of Object.entries(sums)) assert.equal(await calculate(expression), result, expression)
+})
+
+test('what can not be calculated is said in words', async () => {
+  await refused('2 +', /^The expression can not be calculated: Unexpected end of expression/)
+  await refused('foo * 2', /Undefined symbol foo/)
+  await refused('1 / 0', /the result is infinite/)
+  await refused('f(x) = x', /a function, not a value/)
+  await refused(' ', /there is nothing to calculate/)
+  await refused('ones(200, 200)', /the result has \d+ characters/)
+})
+
+test('an expression can reach neither the program nor the state of later ones', async () => {
+  for (const name of [
+    'import',
+    'config',
+    'createUnit',
+    'evaluate',
+    'parse',
+    'parser',
+    'simplify',
+    'derivative',
+    'typed',
+    'help',
+    'chain',
+  ]) {
+    await refused(`${name}("2")`, new RegExp(`${name} can not be used here|Undefined (function|symbol) ${name}`))
+    await refused(`g = ${name}; g("2")`, new RegExp(`${name} can not be used here|Undefined (function|symbol) ${name}`))
+  }
+  await refused('cos.constructor("return process")()', /can not be calculated/)
+  await refused('[].map.constructor', /Cannot access/)
+  await refused('"a".__proto__', /No access/)
+  await calculate('pi = 3; leftover = 7')
+  await refused('leftover', /Undefined symbol/)
+  assert.equal(await calculate('round(pi, 2)'), '3.14')
+})
+
+test('an expression without end is stopped, and calls that wait behind it get their results', async () => {
+  const impatient = createCalculator(spec, undefined, { expressionMs: 60 })
+  const stuck = assert.rejects(calculate(endless, impatient), /^Error: The expression took longer than 0.06 s\.$/)
+  const others = Promise.all(['1 + 1', '2 + 2', '3 + 3'].map((sum) => calculate(sum, impatient)))
+  await stuck
+  assert.deepEqual(await others, ['2', '4', '6'])
+  await impatient.close?.()
+})
+
+test('an aborted call ends at once, running or waiting, and takes no other with it', async () => {
+  assert.equal(await calculate('1'), '1')
+  const running = new AbortController()
+  const waiting = new AbortController()
+  const calls = [calculate(endless, built, running.signal), calculate('5', built, waiting.signal), calculate('6')]
+  waiting.abort(new Error('waiter left'))
+  running.abort(new Error('runner left'))
+  const ends = await Promise.allSettled(calls)
+  assert.deepEqual(
+    ends.map((end) => (end.status === 'fulfilled' ? end.value : end.reason.message)),
+    ['runner left', 'waiter left', '6'],
+  )
+  await assert.rejects(calculate('1', built, AbortSignal.abort(new Error('late'))), /late/)
+})
+
+test('an expression that eats memory fails alone', async () => {
+  const call = calculate('ones(5000, 5000)')
+  const next = calculate('7')
+  await assert.rejects(call, /needs too much memory/)
+  assert.equal(await next, '7')
+})
+
+test('a thread without work is ended and made again when needed', async () => {
+  const brief = createCalculator(spec, undefined, { idleMs: 1 })
+  assert.equal(await calculate('1 + 1', brief), '2')
+  await new Promise((resolve) => setTimeout(resolve, 30))
+  assert.equal(await calculate('2 + 2', brief), '4')
+  await brief.close?.()
+})
+
+test('a closed calculator refuses, also what was waiting', async () => {
+  const closing = createCalculator(spec)
+  const pending = assert.rejects(calculate('1', closing), /closed/)
+  await closing.close?.()
+  await pending
+  await assert.rejects(calculate('1', closing), /closed/)
+})

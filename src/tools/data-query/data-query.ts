@@ -1,0 +1,107 @@
+import type { JsonObject, JsonValue } from '../../agent/messages.ts'
+import type { Tool, ToolContext } from '../../agent/tool.ts'
+import type { ToolBuild, ToolDependencies, ToolSpec } from '../builder.ts'
+import { createCheck } from '../builder.ts'
+import type { DatabasePlan } from './database.ts'
+import type { TableDescription } from './description.ts'
+import { toTableLines } from './description.ts'
+import { createQueryProcess, QueryFailure } from './process.ts'
+import type { QueryRows } from './rows.ts'
+import { createTables } from './tables.ts'
+
+const defaultMaxRows = 200
+/** Tables are read once while the tool is built, to find broken ones before a chat does. */
+const firstLoadMs = 60_000
+/** Of the JSON around the rows. */
+const envelopeCharacters = 100
+
+const schema = {
+  type: 'object',
+  properties: { sql: { type: 'string', minLength: 1, description: 'One SELECT statement in the DuckDB dialect.' } },
+  required: ['sql'],
+  additionalProperties: false,
+}
+
+/** What of a call decides on the data that it may see. */
+export type DataScope = Pick<ToolContext, 'filters' | 'isWithheld'>
+
+/** A tool whose description holds data: where a scope is restricted, the model is to be told `describe(scope)` instead. */
+export interface DataQueryTool extends Tool {
+  describe(scope: DataScope): string
+}
+
+/** The built-in type `data_query`: SQL over files. Rejects with a sentence that names the table and path that can't be read. */
+export async function createDataQuery(spec: ToolSpec, deps: ToolDependencies): Promise<ToolBuild & { tool: DataQueryTool }> {
+  const paths = spec.config['tables'] as Record<string, string>
+  const tables = createTables(paths, deps.files)
+  const engine = createQueryProcess()
+
+  async function describeAll(): Promise<TableDescription[]> {
+    const { sources } = await tables.find(() => false)
+    const plan: DatabasePlan = { tables: sources, filters: [], cacheDir: deps.cacheDir }
+    const reply = await engine.ask({ type: 'describe', plan }, AbortSignal.timeout(firstLoadMs))
+    return reply.type === 'described' ? reply.tables : []
+  }
+
+  const described = await describeAll().catch(async (error: unknown) => {
+    await engine.close()
+    throw new Error(withoutHostPaths(toBuildFailure(error, paths), [deps.files.path, deps.cacheDir]), { cause: error })
+  })
+
+  function describe(scope: DataScope): string {
+    const visible = described.filter(({ name }) => !tables.isWithheld(name, scope.isWithheld))
+    const isRestricted = scope.filters.length > 0 || visible.length < described.length
+    return `${spec.description ?? defaultDescription}\n${toTableLines(visible, { values: !isRestricted })}`
+  }
+
+  async function execute(input: JsonObject, context: ToolContext): Promise<JsonValue> {
+    try {
+      const rows = await query(String(input['sql']), context)
+      context.log(`${rows.row_count} rows${rows.truncated ? ', more left out' : ''}.`)
+      return { ...rows }
+    } catch (error) {
+      if (error instanceof QueryFailure && error.table) deps.log.warn({ tool: spec.name, table: error.table }, 'a table can not be read')
+      throw error
+    }
+  }
+
+  async function query(sql: string, context: ToolContext): Promise<QueryRows> {
+    const { sources, withheld } = await tables.find(context.isWithheld)
+    const plan: DatabasePlan = { tables: sources, filters: [...context.filters], cacheDir: deps.cacheDir }
+    const visible = { tables: sources.map(({ name }) => name), withheld }
+    const maxRows = (spec.config['max_rows'] as number | undefined) ?? defaultMaxRows
+    const limits = { maxRows, maxCharacters: Math.max(0, spec.maxOutputCharacters - envelopeCharacters) }
+    const reply = await engine.ask({ type: 'query', plan, sql, visible, limits }, context.signal)
+    if (reply.type !== 'rows') throw new Error('The query engine gave no rows.')
+    return reply.rows
+  }
+
+  const tool: DataQueryTool = {
+    name: spec.name,
+    description: describe({ filters: [], isWithheld: () => false }),
+    schema,
+    effect: 'read',
+    filters: true,
+    timeoutMs: spec.timeoutMs,
+    maxOutputCharacters: spec.maxOutputCharacters,
+    readsFile: tables.reads,
+    check: createCheck(schema),
+    execute,
+    describe,
+  }
+  return { tool, close: engine.close }
+}
+
+const defaultDescription = 'Runs one SQL SELECT (DuckDB dialect) over these tables and returns the rows.'
+
+function toBuildFailure(error: unknown, paths: Record<string, string>): string {
+  if (error instanceof QueryFailure && error.table) {
+    // Only the first line: the others quote the file.
+    return `The table ${error.table} (${paths[error.table]}) can't be read: ${error.reason?.split('\n', 1)[0]}`
+  }
+  return error instanceof Error ? error.message : String(error)
+}
+
+function withoutHostPaths(text: string, folders: readonly string[]): string {
+  return folders.reduce((rest, folder) => rest.replaceAll(`${folder}/`, '').replaceAll(folder, ''), text)
+}

@@ -1,0 +1,128 @@
+import type { ChildProcess } from 'node:child_process'
+import { spawn } from 'node:child_process'
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { Reply, Request } from './child.ts'
+
+type Work = Exclude<Request, { type: 'cancel' }>
+type Answer = Exclude<Reply, { type: 'failed' }>
+/** A request without its number. */
+export type Question = Work extends infer W ? (W extends Work ? Omit<W, 'id'> : never) : never
+
+/** A failure told by the query process. `table` is set when that table can't be read; then `reason` is for the operator alone. */
+export class QueryFailure extends Error {
+  readonly table: string | undefined
+  readonly reason: string | undefined
+
+  constructor(message: string, options: { table?: string; reason?: string } = {}) {
+    super(message)
+    this.name = 'QueryFailure'
+    this.table = options.table
+    this.reason = options.reason
+  }
+}
+
+/**
+ * DuckDB in a process of its own: there a query can't take the threads that the service reads files and checks keys with, its
+ * memory has a hard end (text it builds is not counted by `memory_limit`), it sees no environment, and it can be killed.
+ */
+export interface QueryProcess {
+  /** Rejects with `QueryFailure`, or the abort's reason. */
+  ask(question: Question, signal: AbortSignal): Promise<Answer>
+  close(): Promise<void>
+}
+
+export interface QueryProcessOptions {
+  /** How long a cancelled query may take to stop before its process is killed. */
+  cancelGraceMs?: number
+}
+
+/** Memory that may be written to. Three databases hold 0.5 GB each; Node and the threads of DuckDB need the rest. */
+const maxDataKb = 2_000_000
+
+export function createQueryProcess({ cancelGraceMs = 1_000 }: QueryProcessOptions = {}): QueryProcess {
+  let child: ChildProcess | undefined
+  const alive = new Set<ChildProcess>()
+  let lastId = 0
+  const waiting = new Map<number, { resolve(reply: Reply): void; owner: ChildProcess }>()
+
+  function started(): ChildProcess {
+    if (child) return child
+    const fresh = start()
+    child = fresh
+    alive.add(fresh)
+    fresh.on('message', (reply: Reply) => waiting.get(reply.id)?.resolve(reply))
+    fresh.on('error', () => lose(fresh))
+    fresh.on('exit', () => lose(fresh))
+    return fresh
+  }
+
+  function lose(lost: ChildProcess): void {
+    alive.delete(lost)
+    lost.kill('SIGKILL')
+    if (child === lost) child = undefined
+    for (const [id, { resolve, owner }] of waiting) if (owner === lost) resolve({ id, type: 'failed', message: lostMessage })
+  }
+
+  /** One that gets no new work ends with the last of its old. */
+  function endIfReplaced(owner: ChildProcess): void {
+    if (owner !== child && ![...waiting.values()].some((other) => other.owner === owner)) owner.kill('SIGKILL')
+  }
+
+  async function ask(question: Question, signal: AbortSignal): Promise<Answer> {
+    signal.throwIfAborted()
+    const owner = started()
+    const id = ++lastId
+    let killing: NodeJS.Timeout | undefined
+    const cancel = () => {
+      if (owner.connected) owner.send({ id, type: 'cancel' } satisfies Request)
+      killing = setTimeout(() => owner.kill('SIGKILL'), cancelGraceMs)
+    }
+    signal.addEventListener('abort', cancel, { once: true })
+    try {
+      const reply = await new Promise<Reply>((resolve) => {
+        waiting.set(id, { resolve, owner })
+        owner.send({ ...question, id } as Request, (error) => error && resolve({ id, type: 'failed', message: lostMessage }))
+      })
+      if (reply.type === 'failed' && reply.exhausted && child === owner) child = undefined
+      signal.throwIfAborted()
+      if (reply.type !== 'failed') return reply
+      throw new QueryFailure(reply.message, { table: reply.table, reason: reply.cause })
+    } finally {
+      waiting.delete(id)
+      endIfReplaced(owner)
+      clearTimeout(killing)
+      signal.removeEventListener('abort', cancel)
+    }
+  }
+
+  async function close(): Promise<void> {
+    child = undefined
+    await Promise.all([...alive].map(end))
+  }
+
+  return { ask, close }
+}
+
+function end(child: ChildProcess): Promise<void> {
+  return new Promise((resolve) => {
+    child.once('exit', () => resolve())
+    // One that never started has no exit.
+    child.once('error', () => resolve())
+    child.kill('SIGKILL')
+  })
+}
+
+const lostMessage = 'The query engine ended, most likely for want of memory. Ask for less at a time, or run the query again.'
+
+function start(): ChildProcess {
+  // The ending is this file's own: `.js` once the service is built.
+  const entry = fileURLToPath(new URL(`./child${path.extname(import.meta.filename)}`, import.meta.url))
+  // Where the system knows no such limit, the process goes without.
+  const limited = `ulimit -d ${maxDataKb} 2>/dev/null; exec "$0" "$@"`
+  return spawn('/bin/sh', ['-c', limited, process.execPath, '--max-old-space-size=512', entry], {
+    // TZ: DuckDB's binding shows instants in the zone of its process. The threads are those that queries run on.
+    env: { TZ: 'UTC', UV_THREADPOOL_SIZE: '8' },
+    stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+  })
+}

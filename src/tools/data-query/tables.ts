@@ -1,0 +1,93 @@
+import { realpathSync } from 'node:fs'
+import { stat } from 'node:fs/promises'
+import path from 'node:path'
+import type { FilesRoot } from '../../files/root.ts'
+import type { SourceFile, TableFormat, TableSource } from './database.ts'
+
+const formats: Readonly<Record<string, TableFormat>> = {
+  '.csv': 'csv',
+  '.tsv': 'tsv',
+  '.json': 'json',
+  '.ndjson': 'ndjson',
+  '.jsonl': 'ndjson',
+  '.parquet': 'parquet',
+  '.xlsx': 'xlsx',
+}
+
+/** The configured tables and the files behind them, as they are at the moment of asking. */
+export interface Tables {
+  /** Throws an `Error` that names the table and its path. `withheld` names the tables that are kept from this call. */
+  find(isWithheld: (path: string) => boolean): Promise<{ sources: TableSource[]; withheld: string[] }>
+  /** Whether a table is made of this file, also where the path goes over a link. */
+  reads(relative: string): boolean
+  /** Whether a table is kept from a call, by the files that it was last found to have. */
+  isWithheld(table: string, isWithheld: (path: string) => boolean): boolean
+}
+
+export function createTables(paths: Readonly<Record<string, string>>, files: FilesRoot): Tables {
+  const tables = Object.entries(paths).map(([name, pattern]) => ({ name, pattern: files.normalise(pattern) }))
+  // All names of a table's files, as last found: a file may have several, and one must not open what another closes.
+  const known = new Map<string, string[]>()
+
+  async function find(isWithheld: (path: string) => boolean): Promise<{ sources: TableSource[]; withheld: string[] }> {
+    const sources: TableSource[] = []
+    const withheld: string[] = []
+    for (const { name, pattern } of tables) {
+      const relatives = isGlob(pattern) ? await files.list([pattern]) : [pattern]
+      if (relatives.length === 0) throw new Error(`The table ${name} has no file: nothing matches ${pattern}.`)
+      const source = await toSource(name, relatives, files)
+      known.set(name, [...new Set([...relatives, ...source.files.map((file) => toRelative(file.path))])])
+      if (isTableWithheld(name, isWithheld)) withheld.push(name)
+      else sources.push(source)
+    }
+    return { sources, withheld }
+  }
+
+  function reads(relative: string): boolean {
+    try {
+      const canonical = files.normalise(relative)
+      if (tables.some(({ pattern }) => pattern === canonical || (isGlob(pattern) && path.matchesGlob(canonical, pattern)))) return true
+      const real = toRelative(realpathSync(path.join(files.path, canonical)))
+      return [...known.values()].some((names) => names.includes(real))
+    } catch {
+      // A file that is not there is read by nobody.
+      return false
+    }
+  }
+
+  function isTableWithheld(table: string, isWithheld: (path: string) => boolean): boolean {
+    return known.get(table)?.some(isWithheld) ?? false
+  }
+
+  function toRelative(absolute: string): string {
+    return path.relative(files.path, absolute).split(path.sep).join('/')
+  }
+
+  return { find, reads, isWithheld: isTableWithheld }
+}
+
+async function toSource(name: string, relatives: readonly string[], files: FilesRoot): Promise<TableSource> {
+  const found = new Set(relatives.map((relative) => formats[path.extname(relative).toLowerCase()]))
+  const [format] = found
+  if (found.size !== 1 || format === undefined) {
+    const known = Object.keys(formats).join(', ')
+    throw new Error(`The table ${name} (${relatives[0]}) must be of files of one kind: ${known}.`)
+  }
+  const sources: SourceFile[] = []
+  for (const relative of relatives) sources.push(await toFile(name, relative, files))
+  return { name, format, files: sources }
+}
+
+async function toFile(table: string, relative: string, files: FilesRoot): Promise<SourceFile> {
+  try {
+    const absolute = await files.resolve(relative)
+    const { mtimeMs, size, ino } = await stat(absolute)
+    return { path: absolute, version: `${mtimeMs}-${size}-${ino}` }
+  } catch (error) {
+    throw new Error(`The table ${table} can't be read: ${error instanceof Error ? error.message : relative}`, { cause: error })
+  }
+}
+
+function isGlob(pattern: string): boolean {
+  return /[*?[{]/.test(pattern)
+}

@@ -1,0 +1,47 @@
+import { stat } from 'node:fs/promises'
+import type { JsonObject } from '../../agent/messages.ts'
+import type { ToolContext } from '../../agent/tool.ts'
+import { createTool, type ToolBuild, type ToolDependencies, type ToolSpec } from '../builder.ts'
+import { createFileAccess } from './file-access.ts'
+
+const schema = {
+  type: 'object',
+  properties: { path: { type: 'string', description: 'A folder, such as `handbook`; default: everything.' } },
+  additionalProperties: false,
+}
+
+/** What one file costs of the output, its name aside: `{"path":"","bytes":1234567},`. */
+const charactersPerFile = 40
+
+/** Gives `{files: [{path, bytes}], total}`, sorted by path; with more files than fit, the first ones. `config.paths` are glob patterns. */
+export function createListFiles(spec: ToolSpec, { files }: ToolDependencies): ToolBuild {
+  const access = createFileAccess(files, (spec.config['paths'] as string[] | undefined) ?? ['**'])
+
+  async function execute(input: JsonObject, context: ToolContext) {
+    const folder = files.normalise(String(input['path'] ?? ''))
+    const found = (await access.list(context)).filter((name) => folder === '' || name === folder || name.startsWith(`${folder}/`))
+    if (found.length === 0 && folder !== '') throw new Error(`There are no files under ${folder}.`)
+    const listed = []
+    let room = spec.maxOutputCharacters - charactersPerFile
+    for (const name of found) {
+      room -= JSON.stringify(name).length + charactersPerFile
+      if (room < 0) break
+      const size = await stat(await files.resolve(name)).then(
+        ({ size }) => size,
+        () => undefined,
+      )
+      if (size !== undefined) listed.push({ path: name, bytes: size })
+    }
+    return { files: listed, total: found.length }
+  }
+
+  return {
+    tool: createTool(spec, {
+      description: 'Lists the files that can be read, with their sizes; of one folder or of all.',
+      schema,
+      effect: 'read',
+      filters: false,
+      execute,
+    }),
+  }
+}

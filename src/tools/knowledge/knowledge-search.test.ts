@@ -1,0 +1,266 @@
+import { after, before, beforeEach, test } from 'node:test'
+import assert from 'node:assert/strict'
+import { mkdir, mkdtemp, readdir, readFile, rm, symlink, utimes, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import pino from 'pino'
+import type { DataFilter, ToolContext } from '../../agent/tool.ts'
+import { openFilesRoot } from '../../files/root.ts'
+import { makeDocx, makePdf } from '../../../test/fixtures/make-documents.ts'
+import { createKnowledgeSearch } from './knowledge-search.ts'
+
+let place: string
+let root: string
+let cacheDir: string
+let clock = 0
+before(async () => {
+  place = await mkdtemp(path.join(tmpdir(), 'knowledge-'))
+})
+after(() => rm(place, { recursive: true }))
+
+beforeEach(async () => {
+  root = await mkdtemp(path.join(place, 'files-'))
+  cacheDir = `${root}-cache`
+  await put(
+    'docs/hr.md',
+    '---\ndepartment: hr\nlevel: 3\n---\n# Annual leave\n\nEverybody has 25 days of leave.\n\n# Salaries\n\nThe secret bonus is 9000.',
+  )
+  await put('docs/it.md', '---\ndepartment: it\nlevel: 1\n---\n# Laptops\n\nA laptop is replaced after 4 years. No bonus.')
+  await put('docs/plain.txt', 'The bonus of plain text without any department.')
+  await put('other/note.md', '# Elsewhere\n\nbonus')
+})
+
+async function put(name: string, content: string | Uint8Array): Promise<string> {
+  const file = path.join(root, name)
+  await mkdir(path.dirname(file), { recursive: true })
+  await writeFile(file, content)
+  return file
+}
+
+async function build(own: { description?: string; maxOutputCharacters?: number; config?: Record<string, unknown> } = {}) {
+  const spec = { name: 'handbook', timeoutMs: 30_000, maxOutputCharacters: 20_000, config: { paths: ['docs/**'] }, ...own }
+  const deps = { files: await openFilesRoot(root), cacheDir, log: pino({ enabled: false }) }
+  return (await createKnowledgeSearch(spec, deps, () => clock)).tool
+}
+
+interface Passage {
+  file: string
+  heading: string
+  text: string
+  score: number
+  metadata: Record<string, unknown>
+}
+
+type Searched = Awaited<ReturnType<typeof build>>
+
+async function search(tool: Searched, query: string, own: Partial<ToolContext> = {}, limit?: number): Promise<Passage[]> {
+  const free = { callId: 'c', signal: new AbortController().signal, headers: {}, filters: [], isWithheld: () => false, log: () => {} }
+  clock += 10_000
+  const output = await tool.execute({ query, ...(limit && { limit }) }, { ...free, ...own })
+  return (output as unknown as { passages: Passage[] }).passages
+}
+
+async function filesOf(...args: Parameters<typeof search>): Promise<string[]> {
+  return [...new Set((await search(...args)).map(({ file }) => file))].sort()
+}
+
+function hint(key: string, type: DataFilter['type'], value: string): DataFilter {
+  return { tool: 'handbook', key, type, value }
+}
+
+test('passages are found in documents of every kind, with file, heading, score and metadata', async () => {
+  await put('docs/rules.pdf', makePdf(['Travel rules for trains']))
+  await put('docs/plan.docx', makeDocx(['# Expansion', 'We open an office in Bern.']))
+  const tool = await build()
+  const [best] = await search(tool, 'how many days of annual leave?')
+  assert.ok(best && best.score > 0)
+  assert.deepEqual(
+    { ...best, score: 0 },
+    {
+      file: 'docs/hr.md',
+      heading: 'Annual leave',
+      text: 'Everybody has 25 days of leave.',
+      score: 0,
+      metadata: { department: 'hr', level: 3 },
+    },
+  )
+  assert.deepEqual(await filesOf(tool, 'trains'), ['docs/rules.pdf'])
+  assert.deepEqual(await filesOf(tool, 'expansion in Bern'), ['docs/plan.docx'])
+  assert.deepEqual(await filesOf(tool, 'bonus'), ['docs/hr.md', 'docs/it.md', 'docs/plain.txt'])
+  assert.equal((await search(tool, 'bonus', {}, 2)).length, 2)
+})
+
+test('no query finds passages that a filter keeps out', async () => {
+  const tool = await build()
+  const it = [hint('department', 'equals', 'it')]
+  const attacks = [
+    'bonus',
+    'secret bonus 9000',
+    'department: hr',
+    'docs/hr.md',
+    'ignore the filter; department = hr OR 1=1',
+    'salaries',
+    'hr',
+    '*',
+    '.*',
+  ]
+  for (const query of attacks) {
+    for (const { file, metadata } of await search(tool, query, { filters: it }, 20)) {
+      assert.deepEqual([file, metadata['department']], ['docs/it.md', 'it'], query)
+    }
+  }
+  assert.deepEqual(await filesOf(tool, 'bonus', { filters: it }), ['docs/it.md'])
+})
+
+test('filters work on front matter and on the path, in the type of the field, and together', async () => {
+  const tool = await build()
+  const found = (...filters: DataFilter[]) => filesOf(tool, 'bonus', { filters }, 20)
+  assert.deepEqual(await found(hint('level', 'equals', '3.0')), ['docs/hr.md'])
+  assert.deepEqual(await found(hint('department', 'in', 'it, hr')), ['docs/hr.md', 'docs/it.md'])
+  assert.deepEqual(await found(hint('path', 'contains', 'plain')), ['docs/plain.txt'])
+  assert.deepEqual(await found(hint('file', 'not_equals', 'docs/plain.txt')), ['docs/hr.md', 'docs/it.md'])
+  assert.deepEqual(await found(hint('department', 'in', 'it,hr'), hint('level', 'not_equals', '1')), ['docs/hr.md'])
+})
+
+test('a document without the key is kept out, also by not_equals', async () => {
+  const tool = await build()
+  assert.deepEqual(await filesOf(tool, 'bonus', { filters: [hint('department', 'not_equals', 'it')] }), ['docs/hr.md'])
+  assert.deepEqual(await filesOf(tool, 'bonus', { filters: [hint('unknown', 'not_equals', 'x')] }), [])
+})
+
+test('a document can not give itself another path', async () => {
+  await put('docs/liar.md', '---\npath: docs/it.md\nfile: docs/it.md\n---\nbonus for liars')
+  const tool = await build()
+  assert.deepEqual(await filesOf(tool, 'bonus', { filters: [hint('path', 'equals', 'docs/it.md')] }), ['docs/it.md'])
+})
+
+test('files withheld for another tool are not searched, also under the name of a link', async () => {
+  await symlink(path.join(root, 'docs/hr.md'), path.join(root, 'docs/alias.md'))
+  const tool = await build()
+  assert.deepEqual(await filesOf(tool, 'annual leave'), ['docs/alias.md', 'docs/hr.md'])
+  const isWithheld = (file: string) => file === 'docs/hr.md'
+  assert.deepEqual(await filesOf(tool, 'bonus annual leave', { isWithheld }), ['docs/it.md', 'docs/plain.txt'])
+})
+
+test('it says which files it reads, a link and what it leads to included', async () => {
+  await symlink(path.join(root, 'other/note.md'), path.join(root, 'docs/link.md'))
+  await put('secret.md', 'beside')
+  const tool = await build()
+  for (const file of ['docs/hr.md', 'docs/not/yet.md', 'docs/link.md', 'other/note.md']) assert.ok(tool.readsFile?.(file), file)
+  for (const file of ['secret.md', 'docs', 'docsx/a.md', 'docs/.hidden.md']) assert.ok(!tool.readsFile?.(file), file)
+})
+
+test('links that lead outside of the root are not indexed', async () => {
+  const outside = path.join(place, 'outside.md')
+  await writeFile(outside, 'zebra')
+  await symlink(outside, path.join(root, 'docs/zebra.md'))
+  assert.deepEqual(await filesOf(await build(), 'zebra'), [])
+  for (const pattern of ['../*.md', '/**/outside.md', 'docs/../../*.md', '{..,docs}/*.md']) {
+    await assert.rejects(build({ config: { paths: [pattern] } }), /leads out of the files root/, pattern)
+  }
+})
+
+test('new, changed and removed documents are noticed', async () => {
+  const tool = await build()
+  await put('docs/new.md', '# Parking\n\nBehind the house.')
+  await put('docs/it.md', '# Laptops\n\nReplaced after five years.')
+  await rm(path.join(root, 'docs/plain.txt'))
+  assert.deepEqual(await filesOf(tool, 'parking'), ['docs/new.md'])
+  assert.match((await search(tool, 'laptop'))[0]?.text ?? '', /five years/)
+  assert.deepEqual(await filesOf(tool, 'bonus'), ['docs/hr.md'])
+  assert.match(tool.description, /Parking/)
+})
+
+test('what was seen on disk is believed for some seconds', async () => {
+  const tool = await build()
+  const before = clock
+  await search(tool, 'bonus')
+  await put('docs/new.md', 'parking')
+  clock = before + 10_000 - 8_000
+  assert.deepEqual(await filesOf(tool, 'parking'), [])
+  assert.deepEqual(await filesOf(tool, 'parking'), ['docs/new.md'])
+})
+
+test('a broken document is left out and takes no other with it; repaired, it is found', async () => {
+  await put('docs/rules.pdf', makePdf(['Travel rules for trains']))
+  await put('docs/broken.pdf', '%PDF-1.4 broken')
+  const tool = await build()
+  assert.deepEqual(await filesOf(tool, 'trains'), ['docs/rules.pdf'])
+  await put('docs/broken.pdf', makePdf(['Trains again']))
+  assert.deepEqual(await filesOf(tool, 'trains'), ['docs/broken.pdf', 'docs/rules.pdf'])
+})
+
+async function keptFiles(): Promise<string[]> {
+  const [folder = ''] = await readdir(cacheDir)
+  return (await readdir(path.join(cacheDir, folder))).map((name) => path.join(cacheDir, folder, name))
+}
+
+async function keptOf(relative: string): Promise<string> {
+  for (const file of await keptFiles()) if (JSON.parse(await readFile(file, 'utf8')).relative === relative) return file
+  return assert.fail(`${relative} is not kept`)
+}
+
+test('after a restart what was read is used again, unless the file has changed', async () => {
+  await put('docs/rules.pdf', makePdf(['Travel rules for trains']))
+  await build()
+  const kept = await keptOf('docs/rules.pdf')
+  await writeFile(kept, (await readFile(kept, 'utf8')).replace('trains', 'wagons'))
+  assert.deepEqual(await filesOf(await build(), 'wagons'), ['docs/rules.pdf'])
+  await utimes(path.join(root, 'docs/rules.pdf'), 1, 1)
+  assert.deepEqual(await filesOf(await build(), 'wagons'), ['docs/rules.pdf'], 'the same content under a new date')
+  await put('docs/rules.pdf', makePdf(['Travel rules for planes']))
+  assert.deepEqual(await filesOf(await build(), 'wagons planes'), ['docs/rules.pdf'])
+  assert.deepEqual(await filesOf(await build(), 'wagons'), [])
+})
+
+test('what was kept and is damaged is read anew, and what is gone is not kept', async () => {
+  await build()
+  const [hr, it] = [await keptOf('docs/hr.md'), await keptOf('docs/it.md')]
+  await writeFile(hr, '{"format": 1, "passages": [')
+  await writeFile(it, '{"format":1,"relative":"docs/it.md","passages":[{"text":5}],"metadata":{}}')
+  const tool = await build()
+  assert.deepEqual(await filesOf(tool, 'bonus'), ['docs/hr.md', 'docs/it.md', 'docs/plain.txt'])
+  assert.equal((await keptFiles()).length, 3)
+  await rm(path.join(root, 'docs/hr.md'))
+  await search(tool, 'bonus')
+  assert.equal((await keptFiles()).length, 2)
+})
+
+test('the description names the patterns and headings, within bounds, unless the configuration gives one', async () => {
+  const headings = Array.from({ length: 100 }, (_, number) => `# Heading number ${number}\n\ntext`)
+  await put('docs/long.md', headings.join('\n\n'))
+  const { description } = await build()
+  assert.match(description, /^Searches the documents docs\/\*\* and returns passages with their file and heading\. Headings: /)
+  assert.match(description, /Annual leave.*Laptops|Laptops.*Annual leave/)
+  assert.match(description, /Heading number 0.*\.$/)
+  assert.doesNotMatch(description, /Page 1/)
+  assert.ok(description.length <= 600)
+  assert.equal((await build({ description: 'The handbook.' })).description, 'The handbook.')
+})
+
+test('within a restricted scope the description names no heading of what is kept out', async () => {
+  const tool = await build()
+  const it = tool.describe({ filters: [hint('department', 'equals', 'it')], isWithheld: () => false })
+  assert.match(it, /Headings: Laptops\.$/)
+  assert.doesNotMatch(tool.describe({ filters: [], isWithheld: (file) => file === 'docs/hr.md' }), /Annual leave|Salaries/)
+  assert.doesNotMatch(tool.describe({ filters: [hint('department', 'equals', 'law')], isWithheld: () => false }), /Headings/)
+})
+
+test('the output keeps within the limit of the tool', async () => {
+  for (let number = 0; number < 10; number++) await put(`docs/p${number}.md`, `# Pears\n\n${'pear '.repeat(100)}`)
+  const tool = await build({ maxOutputCharacters: 2000 })
+  const passages = await search(tool, 'pears', {}, 10)
+  assert.ok(passages.length >= 2 && JSON.stringify({ passages }).length <= 2000)
+})
+
+test('a folder without documents is searched without a find', async () => {
+  const tool = await build({ config: { paths: ['none/**'] } })
+  assert.deepEqual(await search(tool, 'bonus'), [])
+})
+
+test('the input is checked', async () => {
+  const tool = await build()
+  assert.equal(tool.check({}), 'query is required')
+  assert.equal(tool.check({ query: 'x', limit: 21 }), 'limit must be <= 20')
+  assert.equal(tool.check({ query: 'x', limit: 3 }), undefined)
+})
