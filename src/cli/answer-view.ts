@@ -1,0 +1,101 @@
+import type { AnswerStep } from '../sessions/message.ts'
+import type { Terminal } from './command.ts'
+import { createMarkdownStream, paint, withoutControls } from './markdown-stream.ts'
+import type { Chunk } from './service-client.ts'
+
+/** Shows one answer, chunk by chunk. */
+export interface AnswerView {
+  show(chunk: Chunk): void
+  /** Behind the last chunk, or where there will be none. */
+  end(): void
+}
+
+type Out = Pick<Terminal, 'stdout' | 'stderr' | 'environment'>
+
+/** On a terminal everything as it comes; else the answer alone on standard output, once it is whole, and the steps on the other. */
+export function createAnswerView(out: Out): AnswerView {
+  return out.stdout.isTTY ? createTerminalView(out) : createPlainView(out)
+}
+
+/** Text that another label follows was no answer: a pipe must not get it. */
+function createPlainView({ stdout, stderr }: Out): AnswerView {
+  let answer = ''
+  return {
+    show({ agent_step, token, step }) {
+      answer = agent_step === 'answer' ? answer + token : ''
+      if (step) stderr.write(`${describeStep(step, 200)}\n`)
+    },
+    end() {
+      if (answer !== '') stdout.write(answer.endsWith('\n') ? answer : `${answer}\n`)
+    },
+  }
+}
+
+const clearLine = '\r\u001B[K'
+
+function createTerminalView({ stdout, environment }: Out): AnswerView {
+  const isColoured = !environment['NO_COLOR']
+  const dim = (text: string) => (isColoured ? paint('dim', text) : text)
+  /** What the cursor stands behind; a step that runs is replaced by its end where nothing came in between. */
+  let at: 'line start' | 'answer' | 'thought' | 'step' = 'line start'
+  let markdown = createMarkdownStream()
+  let isMidLine = false
+
+  function write(text: string): void {
+    if (text === '') return
+    stdout.write(text)
+    isMidLine = !text.endsWith('\n')
+  }
+
+  function goTo(next: typeof at): void {
+    if (at === next) return
+    if (at === 'answer' && isColoured) write(markdown.end())
+    if (isMidLine) write('\n')
+    markdown = createMarkdownStream()
+    at = next
+  }
+
+  function showStep(name: string, step: AnswerStep | undefined): void {
+    if (step && at === 'step') stdout.write(clearLine)
+    else goTo('line start')
+    if (!step) {
+      write(dim(`· ${withoutControls(name)}`))
+      at = 'step'
+      return
+    }
+    const line = describeStep(step, stdout.columns ?? 100)
+    write(`${step.status === 'error' && isColoured ? paint('red', line) : dim(line)}\n`)
+    at = 'line start'
+  }
+
+  function show({ agent_step, token: raw, step }: Chunk): void {
+    const token = withoutControls(raw)
+    const name = /^(?:tool|sub_agent):(.*)$/s.exec(agent_step)?.[1]
+    if (name !== undefined && token === '') return showStep(name, step)
+    if (agent_step === 'retrying') {
+      goTo('line start')
+      return write(dim('↻ the model is asked again; its answer begins anew\n'))
+    }
+    if (token === '') return
+    goTo(agent_step === 'answer' ? 'answer' : 'thought')
+    if (agent_step !== 'answer') write(dim(token))
+    else write(isColoured ? markdown.push(token) : token)
+  }
+
+  return { show, end: () => goTo('line start') }
+}
+
+/** `✓ sales {"sql":"..."} 0.03 s`, or why it failed; cut to the width. */
+function describeStep({ tool, tool_input, status, output, execution_time }: AnswerStep, width: number): string {
+  const isFailed = status === 'error'
+  const result = isFailed ? toReason(output) : `${execution_time.toFixed(2)} s`
+  const input = JSON.stringify(tool_input) ?? ''
+  const room = Math.max(20, width - tool.length - Math.min(result.length, width / 2) - 5)
+  const shown = input.length > room ? `${input.slice(0, room - 1)}…` : input
+  return withoutControls(`${isFailed ? '✗' : '✓'} ${tool} ${shown} ${result}`.replace(/\s+/g, ' '))
+}
+
+function toReason(output: unknown): string {
+  const error = typeof output === 'object' && output !== null ? (output as { error?: unknown }).error : output
+  return typeof error === 'string' ? error : (JSON.stringify(output) ?? 'failed')
+}

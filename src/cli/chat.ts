@@ -1,0 +1,120 @@
+import { readFile } from 'node:fs/promises'
+import type { AddressInfo } from 'node:net'
+import path from 'node:path'
+import { InvalidArgumentError, type Command } from 'commander'
+import { isId } from '../http/ids.ts'
+import type { Settings } from '../settings.ts'
+import { CommandFailure, type CommandContext, type Terminal } from './command.ts'
+import { createConversation, type Conversation } from './conversation.ts'
+import { makeMissing, readConfig, readSettings } from './prepare.ts'
+import { findService } from './running-service.ts'
+import { start } from './serve.ts'
+import { createServiceClient } from './service-client.ts'
+import { answerLines, converse } from './terminal-chat.ts'
+
+interface ChatOptions {
+  url?: string
+  key?: string
+  session?: string
+  message?: string
+}
+
+export function addChat(program: Command, context: CommandContext): void {
+  program
+    .command('chat')
+    .description('Talk to the agent in the terminal.')
+    .option('--url <url>', 'a service; default: the one of DATA_DIR, else one is started for this conversation', toUrl)
+    .option('--key <key>', 'an access key, or @FILE that holds one; default: admin.key in DATA_DIR')
+    .option('--session <id>', 'go on with this session', toSession)
+    .option('--message <text>', 'put one question, show the answer and exit')
+    .addHelpText('after', '\nWithout a terminal, each line of standard input is a question, and only the answers go to standard output.')
+    .action((options: ChatOptions) => chat(options, context))
+}
+
+async function chat(options: ChatOptions, context: CommandContext): Promise<void> {
+  const { terminal } = context
+  const settings = readSettings(terminal)
+  const service = await findOrStart(options, settings, context)
+  try {
+    const key = await readKey(options, settings, { terminal, isOwn: service.isOwn })
+    const conversation = createConversation({
+      client: createServiceClient({ url: service.url, key }),
+      terminal,
+      sessionId: options.session,
+    })
+    if (!(await talk(options, conversation, terminal))) throw new CommandFailure(1, [])
+  } finally {
+    await service.close()
+  }
+}
+
+/** False where an answer failed. */
+async function talk({ message }: ChatOptions, conversation: Conversation, terminal: Terminal): Promise<boolean> {
+  if (message === undefined && terminal.stdin.isTTY) {
+    terminal.stdout.write('Ask something. /help lists the commands; Ctrl-C cancels an answer, Ctrl-D ends.\n')
+    await converse(terminal, conversation)
+    return true
+  }
+  const cancel = () => void conversation.cancel()
+  terminal.stopping.addEventListener('abort', cancel, { once: true })
+  try {
+    if (message === undefined) return await answerLines(terminal, conversation)
+    return (await conversation.ask(message)) === 'done'
+  } finally {
+    terminal.stopping.removeEventListener('abort', cancel)
+  }
+}
+
+interface Reached {
+  url: string
+  /** Whether it is the service of this data directory, which made the key in it. */
+  isOwn: boolean
+  close(): Promise<void>
+}
+
+async function findOrStart({ url }: ChatOptions, settings: Readonly<Settings>, context: CommandContext): Promise<Reached> {
+  const leave = async () => undefined
+  const own = await findService(settings.dataDir)
+  if (url !== undefined) return { url, isOwn: url === own || isThisMachine(url), close: leave }
+  if (own !== undefined) return { url: own, isOwn: true, close: leave }
+  await makeMissing(settings)
+  const config = await readConfig(settings.agentConfig)
+  // For this conversation alone: reached by nobody else, whatever the settings say.
+  const alone = { ...settings, host: '127.0.0.1', publicUrl: undefined }
+  const { service, release } = await start({ ...context, settings: alone, config, port: 0, isQuiet: true })
+  const { port } = service.app.server.address() as AddressInfo
+  return {
+    url: `http://127.0.0.1:${port}`,
+    isOwn: true,
+    async close() {
+      await service.close(0)
+      release()
+    },
+  }
+}
+
+/** The administrator's key goes to nobody but the service that made it. */
+async function readKey({ url, key }: ChatOptions, { dataDir }: Settings, { terminal, isOwn }: { terminal: Terminal; isOwn: boolean }) {
+  if (key !== undefined && !key.startsWith('@')) return key
+  if (key === undefined && !isOwn) throw new CommandFailure(2, [`Give a key for ${url} with --key KEY or --key @FILE.`])
+  const file = key === undefined ? path.join(dataDir, 'admin.key') : path.resolve(terminal.cwd, key.slice(1))
+  const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    throw new CommandFailure(2, [`${file} can't be read (${error.code}). Give a key with --key KEY or --key @FILE.`])
+  })
+  return text.trim()
+}
+
+function isThisMachine(url: string): boolean {
+  return ['127.0.0.1', 'localhost', '[::1]'].includes(new URL(url).hostname)
+}
+
+function toUrl(text: string): string {
+  const url = URL.parse(text)
+  if (url && /^https?:$/.test(url.protocol) && !url.search && !url.hash && !url.username) return url.href.replace(/\/+$/, '')
+  throw new InvalidArgumentError('It may be an address such as http://127.0.0.1:8080.')
+}
+
+function toSession(text: string): string {
+  if (isId(text)) return text
+  throw new InvalidArgumentError('It may have 1 to 128 letters, digits and . _ : - and begins with a letter or digit.')
+}

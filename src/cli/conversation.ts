@@ -1,0 +1,110 @@
+import { createAnswerView } from './answer-view.ts'
+import { CommandFailure, type Terminal } from './command.ts'
+import { formatTable } from './table.ts'
+import { withoutControls } from './markdown-stream.ts'
+import { newId, type ServiceClient } from './service-client.ts'
+
+/** A conversation in one session at a time. */
+export interface Conversation {
+  /** Puts a question, whatever it begins with. */
+  ask(text: string): Promise<'done' | 'failed'>
+  /** Puts a question, or obeys a command that begins with `/`. `quit`: the conversation is over. */
+  say(line: string): Promise<'done' | 'failed' | 'quit'>
+  /** Cancels the answer that is under way: the first time at the service, the second by leaving. False where there is none. */
+  cancel(): boolean
+}
+
+export interface ConversationOptions {
+  client: ServiceClient
+  terminal: Terminal
+  sessionId?: string | undefined
+}
+
+const help = ['/new    begin another session', '/tools  list the tools', '/quit   end (as Ctrl-D does)']
+
+export function createConversation({ client, terminal, sessionId = newId() }: ConversationOptions): Conversation {
+  const { stdout, stderr } = terminal
+  let session = sessionId
+  let running: { requestId: string; leaving: AbortController; isCancelled: boolean } | undefined
+
+  async function ask(text: string): Promise<'done' | 'failed'> {
+    const requestId = newId()
+    const leaving = new AbortController()
+    running = { requestId, leaving, isCancelled: false }
+    const view = createAnswerView(terminal)
+    let note: string | undefined = 'Left; the service may still be at work.'
+    let isDone = false
+    try {
+      for await (const chunk of client.ask({ requestId, sessionId: session, text }, leaving.signal)) {
+        view.show(chunk)
+        if (chunk.finish_reason === 'null') continue
+        isDone = !failures.has(chunk.finish_reason)
+        note = noteOn(chunk.finish_reason, chunk.error?.body)
+      }
+    } catch (error) {
+      if (error instanceof CommandFailure) note = error.lines.join('\n')
+      else if (!leaving.signal.aborted) throw error
+    } finally {
+      running = undefined
+      view.end()
+    }
+    if (note !== undefined) stderr.write(`${withoutControls(note)}\n`)
+    return isDone ? 'done' : 'failed'
+  }
+
+  async function listTools(): Promise<'done' | 'failed'> {
+    try {
+      const rows = (await client.tools()).map(({ name, status, description }) => [name, status, description.split('\n', 1)[0] ?? ''])
+      for (const line of formatTable(rows)) stdout.write(`${withoutControls(line).slice(0, stdout.columns)}\n`)
+      return 'done'
+    } catch (error) {
+      if (!(error instanceof CommandFailure)) throw error
+      stderr.write(`${error.lines.join('\n')}\n`)
+      return 'failed'
+    }
+  }
+
+  async function say(line: string): Promise<'done' | 'failed' | 'quit'> {
+    const text = line.trim()
+    if (text === '') return 'done'
+    if (!text.startsWith('/')) return ask(text)
+    if (text === '/quit') return 'quit'
+    if (text === '/tools') return listTools()
+    if (text === '/new') {
+      session = newId()
+      stderr.write(`A new session: ${session}\n`)
+      return 'done'
+    }
+    for (const known of help) stderr.write(`${known}\n`)
+    return text === '/help' ? 'done' : 'failed'
+  }
+
+  function cancel(): boolean {
+    if (!running) return false
+    if (running.isCancelled) running.leaving.abort()
+    else {
+      running.isCancelled = true
+      void client.cancel(running.requestId)
+    }
+    return true
+  }
+
+  return { ask, say, cancel }
+}
+
+const failures: ReadonlySet<string> = new Set(['error', 'cancelled', 'timeout', 'approval_required'])
+
+const notes: Readonly<Record<string, string | undefined>> = {
+  stop: undefined,
+  length: 'The answer ends here: it reached the limit of its length.',
+  content_filter: 'The provider of the model withheld the rest.',
+  max_iterations: 'This is the best answer so far: the number of steps reached its limit.',
+  timeout: 'This is as far as it came: the time for an answer is over.',
+  cancelled: 'Cancelled.',
+  approval_required: 'A tool needs an approval, which can not be given here.',
+}
+
+function noteOn(reason: string, error: string | undefined): string | undefined {
+  if (error !== undefined) return error
+  return reason in notes ? notes[reason] : `The answer ended: ${reason}.`
+}

@@ -1,0 +1,158 @@
+import { lookup } from 'node:dns/promises'
+import { access, constants, mkdtemp, rm, stat } from 'node:fs/promises'
+import { isIP } from 'node:net'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { pino } from 'pino'
+import { formatProblems, loadAgentConfig } from '../configuration/load.ts'
+import { ConfigError } from '../configuration/problems.ts'
+import type { AgentConfig } from '../configuration/schema.ts'
+import { openFilesRoot } from '../files/root.ts'
+import type { Settings } from '../settings.ts'
+import { holdDataDir } from '../store/data-dir.ts'
+import { openDatabase } from '../store/open.ts'
+import { createToolCatalog } from '../tools/catalog.ts'
+import type { Finding } from './model-check.ts'
+import { findService } from './running-service.ts'
+
+/** What `doctor` looks at. Nothing is made that a start would make: what is missing is told. */
+
+export async function checkDataDir({ dataDir, databaseUrl }: Settings): Promise<Finding> {
+  const what = `data directory: ${dataDir}`
+  if (!(await exists(dataDir))) {
+    if (await isWritable(await nearestFolder(dataDir))) return { state: 'ok', text: `${what} is made by the first start` }
+    return { state: 'fail', text: `${what} can't be made`, advice: 'Set DATA_DIR to a folder that this user can write.' }
+  }
+  if (!(await isWritable(dataDir))) {
+    return { state: 'fail', text: `${what} can't be written`, advice: 'Give this user the right to, or set DATA_DIR to another folder.' }
+  }
+  const url = await findService(dataDir)
+  if (url !== undefined) return { state: 'ok', text: `${what}, in use by the service at ${url}` }
+  if (databaseUrl !== undefined) return { state: 'ok', text: `${what} is writable` }
+  try {
+    holdDataDir(dataDir).release()
+    return { state: 'ok', text: `${what} is writable, and no service uses it` }
+  } catch (error) {
+    const text = `${what} is in use, but nothing answers for it: ${messageOf(error)}`
+    return { state: 'warn', text, advice: 'A service may be starting, or hang; without it, another process holds lock.db.' }
+  }
+}
+
+export async function checkStore(settings: Settings): Promise<Finding> {
+  const kind = settings.databaseUrl === undefined ? 'SQLite' : 'Postgres'
+  if (kind === 'SQLite' && !(await exists(path.join(settings.dataDir, 'agent-core.db')))) {
+    return { state: 'ok', text: `store: ${kind}, made by the first start` }
+  }
+  try {
+    const database = await openDatabase(settings)
+    await database.ping().finally(() => database.close())
+    return { state: 'ok', text: `store: ${kind} opens, and its tables are up to date` }
+  } catch (error) {
+    const advice =
+      kind === 'SQLite'
+        ? 'Restore DATA_DIR from a backup, or use the version of agent-core that wrote it.'
+        : 'Does the server run, and is DATABASE_URL right? Its user must be able to make tables.'
+    return { state: 'fail', text: `store: ${kind}: ${messageOf(error)}`, advice }
+  }
+}
+
+/** With the configuration where it can be used. */
+export async function checkConfigFile({ agentConfig }: Settings): Promise<{ finding: Finding[]; config?: AgentConfig }> {
+  if (!(await exists(agentConfig))) return { finding: [{ state: 'ok', text: `configuration: ${agentConfig} is made by the first start` }] }
+  try {
+    return { finding: [{ state: 'ok', text: `configuration: ${agentConfig}` }], config: await loadAgentConfig(agentConfig) }
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error
+    const advice = 'Correct the file; "agent-core config check" tells when it is right.'
+    return { finding: formatProblems(agentConfig, error).map((line) => ({ state: 'fail', text: `configuration: ${line}`, advice })) }
+  }
+}
+
+export async function checkFilesRoot({ filesRoot }: Settings): Promise<Finding> {
+  const what = `files: ${filesRoot}`
+  const found = await stat(filesRoot).catch(() => undefined)
+  if (!found) return { state: 'ok', text: `${what} is made by the first start, with samples` }
+  const isReadable = await access(filesRoot, constants.R_OK | constants.X_OK).then(
+    () => true,
+    () => false,
+  )
+  if (found.isDirectory() && isReadable) return { state: 'ok', text: `${what} is readable` }
+  return { state: 'fail', text: `${what} is not a folder that this user can read`, advice: 'Set FILES_ROOT to one.' }
+}
+
+/** Builds each tool, in a folder of its own so that a running service is left alone. */
+export async function checkTools({ tools }: AgentConfig, { filesRoot }: Settings, timeoutMs: number): Promise<Finding[]> {
+  if (!(await exists(filesRoot))) return []
+  const cacheDir = await mkdtemp(path.join(tmpdir(), 'agent-core-doctor-'))
+  const catalog = createToolCatalog(tools, { files: await openFilesRoot(filesRoot), cacheDir, log: pino({ level: 'silent' }) })
+  const { promise: late, resolve } = Promise.withResolvers<void>()
+  const timer = setTimeout(resolve, timeoutMs)
+  try {
+    await Promise.race([catalog.ready(), late])
+    return catalog.list().map(({ name, status, reason }): Finding => {
+      if (status === 'ready') return { state: 'ok', text: `tool ${name} is ready` }
+      if (status === 'initializing') return { state: 'warn', text: `tool ${name} is not ready after ${timeoutMs / 1000} s` }
+      return {
+        state: 'fail',
+        text: `tool ${name}: ${reason}`,
+        advice: `Correct the entry ${name} of tools in agent.yaml, or what it names.`,
+      }
+    })
+  } finally {
+    clearTimeout(timer)
+    await catalog.close()
+    await rm(cacheDir, { recursive: true, force: true })
+  }
+}
+
+export async function checkOutbound({ outboundAllow }: Settings): Promise<Finding> {
+  if (outboundAllow.length === 0) return { state: 'ok', text: 'outbound: callbacks and web tools reach public addresses only' }
+  const text = `outbound: public addresses, and ${outboundAllow.join(', ')}`
+  const open = outboundAllow.filter((target) => /\/0$/.test(target))
+  if (open.length > 0) return { state: 'warn', text, advice: `${open.join(', ')} allows every address, also those of this machine.` }
+  const hosts = outboundAllow.map(toHost).filter((host) => host !== undefined)
+  const unknown = (await Promise.all(hosts.map(async (host) => ((await isKnown(host)) ? [] : [host])))).flat()
+  if (unknown.length === 0) return { state: 'ok', text }
+  return { state: 'warn', text, advice: `No address is found for ${unknown.join(', ')}: is the name in OUTBOUND_ALLOW right?` }
+}
+
+const lookupMs = 3000
+
+/** Undefined for addresses and blocks, which need no look-up. */
+function toHost(target: string): string | undefined {
+  const host = target.replace(/:\d+$/, '')
+  return target.includes('/') || target.includes('[') || isIP(target) !== 0 || isIP(host) !== 0 ? undefined : host
+}
+
+/** A look-up that takes long says nothing. */
+async function isKnown(host: string): Promise<boolean> {
+  const { promise: late, resolve } = Promise.withResolvers<boolean>()
+  const timer = setTimeout(() => resolve(true), lookupMs)
+  const known = lookup(host).then(
+    () => true,
+    () => false,
+  )
+  return Promise.race([known, late]).finally(() => clearTimeout(timer))
+}
+
+async function exists(file: string): Promise<boolean> {
+  return (await stat(file).catch(() => undefined)) !== undefined
+}
+
+async function isWritable(folder: string): Promise<boolean> {
+  return access(folder, constants.W_OK | constants.X_OK).then(
+    () => true,
+    () => false,
+  )
+}
+
+async function nearestFolder(file: string): Promise<string> {
+  const parent = path.dirname(file)
+  return parent === file || (await exists(parent)) ? parent : nearestFolder(parent)
+}
+
+/** With the cause, where an error has one: what a driver says is what an operator needs. */
+function messageOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error)
+  return error.cause instanceof Error ? `${error.message} ${error.cause.message}` : error.message
+}

@@ -1,0 +1,82 @@
+import { styleText } from 'node:util'
+import type { Command } from 'commander'
+import type { AgentConfig } from '../configuration/schema.ts'
+import type { Settings } from '../settings.ts'
+import { CommandFailure, type CommandContext, type Terminal } from './command.ts'
+import { checkConfigFile, checkDataDir, checkFilesRoot, checkOutbound, checkStore, checkTools } from './doctor-checks.ts'
+import { findModelOffers } from './model-advice.ts'
+import { checkModels, type Finding } from './model-check.ts'
+import { readSettings } from './prepare.ts'
+
+/** Tools that index large folders take their time; a model may have to be loaded first. */
+const toolsMs = 60_000
+const modelMs = 30_000
+
+export function addDoctor(program: Command, { terminal }: CommandContext): void {
+  program
+    .command('doctor')
+    .description('Check everything that the service needs, and say what to do where something is wrong.')
+    .action(async () => {
+      const tell = createTeller(terminal)
+      for await (const finding of examine(terminal)) tell.finding(finding)
+      for (const { found, line } of await findModelOffers(terminal.environment)) {
+        tell.finding({ state: 'ok', text: `found ${found}; to use it, in agent.yaml under llms:` })
+        tell.more(line)
+      }
+      const { fail, warn } = tell.counts
+      if (fail > 0) throw new CommandFailure(1, [`${fail} ${fail === 1 ? 'check' : 'checks'} failed.`])
+      terminal.stdout.write(warn > 0 ? `Nothing failed; ${warn} to look at.\n` : 'All is well.\n')
+    })
+}
+
+/** In the order in which a start needs things; what depends on something that failed is not looked at. */
+async function* examine(terminal: Terminal): AsyncGenerator<Finding, void> {
+  const settings = trySettings(terminal)
+  if (Array.isArray(settings)) return yield* settings
+  yield { state: 'ok', text: `settings: ${toPlaces(settings)}` }
+  const dataDir = await checkDataDir(settings)
+  yield dataDir
+  if (dataDir.state !== 'fail') yield await checkStore(settings)
+  const { finding, config } = await checkConfigFile(settings)
+  yield* finding
+  const files = await checkFilesRoot(settings)
+  yield files
+  if (config) yield* await examineAgent(config, settings, terminal, files.state !== 'fail')
+  yield await checkOutbound(settings)
+}
+
+async function examineAgent(config: AgentConfig, settings: Settings, { environment }: Terminal, hasFiles: boolean): Promise<Finding[]> {
+  const models = checkModels(config, { environment, timeoutMs: modelMs })
+  const tools = hasFiles ? checkTools(config, settings, toolsMs) : []
+  return (await Promise.all([models, tools])).flat()
+}
+
+function trySettings(terminal: Terminal): Readonly<Settings> | Finding[] {
+  try {
+    return readSettings(terminal)
+  } catch (error) {
+    if (!(error instanceof CommandFailure)) throw error
+    return error.lines.map((line) => ({ state: 'fail', text: `settings: ${line}`, advice: 'Correct the environment variable.' }))
+  }
+}
+
+function toPlaces({ host, port, databaseUrl }: Settings): string {
+  return `listens on ${host}:${port}, keeps things in ${databaseUrl === undefined ? 'SQLite' : 'Postgres'}`
+}
+
+function createTeller({ stdout, environment }: Terminal) {
+  const isColoured = stdout.isTTY === true && !environment['NO_COLOR']
+  const colours = { ok: 'green', warn: 'yellow', fail: 'red' } as const
+  const counts = { ok: 0, warn: 0, fail: 0 }
+  const more = (line: string) => stdout.write(`      ${line}\n`)
+  return {
+    counts,
+    more,
+    finding({ state, text, advice }: Finding) {
+      counts[state]++
+      const mark = state.padEnd(4)
+      stdout.write(`${isColoured ? styleText(colours[state], mark, { validateStream: false }) : mark}  ${text}\n`)
+      if (advice !== undefined) more(advice)
+    },
+  }
+}
