@@ -1,13 +1,5 @@
-#!/usr/bin/env node
 /** The process: environment, arguments, signals. Nothing else touches `process`. */
-const oldest = 24
-const running = Number(process.versions.node.split('.', 1)[0])
-if (running < oldest) {
-  process.stderr.write(`agent-core needs Node.js ${oldest}; this is ${process.version}. "npm start" and "npx agent-core" bring it.\n`)
-  process.exit(1)
-}
-
-const { runCommand } = await import('./cli/command.ts')
+import { runCommand } from './cli/command.ts'
 
 const stopping = new AbortController()
 for (const signal of ['SIGTERM', 'SIGINT'] as const) {
