@@ -35,6 +35,7 @@ export async function* react(options: ReactOptions): AsyncGenerator<AgentEvent, 
         if (answer.needsRepeat) yield answer.repeat()
         return yield { type: 'end', reason: last && options.tools.length > 0 && reply.finish === 'stop' ? 'max_iterations' : reply.finish }
       }
+      answer.stepsFollow()
       yield* runCalls(reply.message.toolCalls, options)
     }
     // Reached when a run goes on after its last model call.
@@ -124,20 +125,24 @@ function toOffer(tool: Tool, { tools, filters }: ReactOptions): ToolOffer {
  * has begun is held back until the model has finished, and an answer that something came behind is told once more.
  */
 class Answer {
-  /** The best text so far: that of the last turn which had any. */
-  private best: string
+  /** Text of the last turn before this one which had any. */
+  private earlier: string
   private current = ''
   private held: string[] = []
-  private somethingBehind = false
+  /** A run that goes on has steps behind what was said before. */
+  private somethingBehind = true
 
-  constructor(best: string) {
-    this.best = best
+  constructor(earlier: string) {
+    this.earlier = earlier
   }
 
   turnStarts(): void {
+    this.earlier = this.best
     this.current = ''
-    // Tool steps came behind what was said before.
-    this.somethingBehind = this.best !== ''
+  }
+
+  stepsFollow(): void {
+    this.somethingBehind = true
   }
 
   startsAnew(): void {
@@ -153,16 +158,18 @@ class Answer {
   }
 
   add(label: TextLabel, text: string): AgentEvent {
-    if (label === 'answer') {
-      this.current += text
-      this.best = this.current
-      this.somethingBehind = false
-    } else if (this.best !== '') this.somethingBehind = true
+    if (label === 'answer') this.current += text
+    if (text !== '') this.somethingBehind = label !== 'answer'
     return { type: 'text', label, text }
   }
 
   heldReasoning(): string[] {
     return this.held.splice(0)
+  }
+
+  /** What a broken attempt said is void, and no answer. */
+  private get best(): string {
+    return this.current === '' ? this.earlier : this.current
   }
 
   get needsRepeat(): boolean {

@@ -1,0 +1,79 @@
+import type { AgentEvent } from './events.ts'
+import type { JsonValue } from './messages.ts'
+import type { Model } from './model.ts'
+import { react, type ReactOptions } from './react.ts'
+import type { Tool } from './tool.ts'
+
+/** A tool for tests: reads, takes any input and answers `ok`, unless `traits` say otherwise. */
+export function fakeTool(name: string, traits: Partial<Tool> = {}): Tool {
+  return {
+    name,
+    description: `Does ${name}.`,
+    schema: { type: 'object' },
+    effect: 'read',
+    filters: false,
+    timeoutMs: 10_000,
+    maxOutputCharacters: 1000,
+    check: () => undefined,
+    execute: async (): Promise<JsonValue> => 'ok',
+    ...traits,
+  }
+}
+
+/** A run of one user message, "Go.": ids are c1, c2, ... and each look at the clock is a millisecond later. */
+export function optionsOf(model: Model, traits: Partial<ReactOptions> = {}): ReactOptions {
+  let ids = 0
+  let time = 0
+  return {
+    model,
+    system: 'Be brief.',
+    messages: [{ role: 'user', text: 'Go.' }],
+    tools: [],
+    maxIterations: 10,
+    headers: {},
+    filters: [],
+    signal: new AbortController().signal,
+    stopReason: () => 'cancelled',
+    now: () => ++time,
+    newId: () => `c${++ids}`,
+    ...traits,
+  }
+}
+
+/** Runs to the end; `onEvent` acts as soon as an event is told. */
+export async function eventsOf(options: ReactOptions, onEvent?: (event: AgentEvent) => void): Promise<AgentEvent[]> {
+  const events: AgentEvent[] = []
+  for await (const event of react(options)) {
+    events.push(event)
+    onEvent?.(event)
+  }
+  return events
+}
+
+/** The whole sequence of events, a line for each. */
+export function story(events: readonly AgentEvent[]): string[] {
+  return events.map((event) => {
+    switch (event.type) {
+      case 'text':
+        return `${event.label}: ${event.text}`
+      case 'retrying':
+        return 'retrying'
+      case 'step_start':
+        return `${event.step.id} starts: ${event.step.tool} ${JSON.stringify(event.step.input)}`
+      case 'step_end':
+        return `${event.step.id} ends: ${event.step.status}`
+      case 'turn':
+        return 'turn'
+      case 'result':
+        return `${event.message.callId} result${event.message.isError ? ' (error)' : ''}: ${event.message.text}`
+      case 'end':
+        return `end: ${event.reason}`
+    }
+  })
+}
+
+/** A promise to be settled by hand. */
+export function gate(): { opened: Promise<void>; open(): void } {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  return { opened: promise, open: resolve }
+}
