@@ -5,19 +5,24 @@ export const outcomeUnknown = 'The outcome of this call is unknown: it may or ma
 
 /**
  * A transcript that every provider takes: each tool call has exactly one result, right behind its message, in the order asked;
- * a result without its call is dropped; two user messages in a row are kept. The input is not changed.
+ * a result without its call is dropped, as is a message of the model that says and asks nothing; two user messages in a row are kept.
+ * The input is not changed.
  */
 export function repair(messages: readonly Message[]): Message[] {
   const repaired: Message[] = []
   for (let at = 0; at < messages.length; at++) {
     const message = messages[at]!
-    if (message.role === 'tool') continue
+    if (message.role === 'tool' || isEmpty(message)) continue
     repaired.push(message)
     if (message.role === 'assistant' && message.toolCalls.length > 0) {
       repaired.push(...resultsOf(message, followingResults(messages, at + 1)))
     }
   }
   return repaired
+}
+
+function isEmpty(message: Message): boolean {
+  return message.role === 'assistant' && message.text === '' && message.toolCalls.length === 0
 }
 
 function resultsOf(message: AssistantMessage, results: ReadonlyMap<string, ToolMessage>): ToolMessage[] {
@@ -60,7 +65,7 @@ export function fit(messages: readonly Message[], budget: number): Message[] {
   const lastUser = messages.findLastIndex((message) => message.role === 'user')
   const fitted = messages.map((message, at): Message => {
     if (at >= lastUser || total <= budget || message.role !== 'tool' || message.text.length <= oldOutputCharacters) return message
-    const cut = { ...message, text: `${message.text.slice(0, oldOutputCharacters)}\n[old output, cut]` }
+    const cut = { ...message, text: `${message.text.slice(0, oldOutputCharacters).toWellFormed()}\n[old output, cut]` }
     total -= estimateTokens(message) - estimateTokens(cut)
     return cut
   })
