@@ -49,39 +49,48 @@ export async function* runCalls(
   const writes = prepared.filter((one) => one.tool?.effect === 'write')
   const results = new Map<string, Message>()
   const running = new Map<string, Promise<Ended>>()
+  const leaving = new AbortController()
+  const signal = AbortSignal.any([options.signal, leaving.signal])
   // A write without a result may have been started by the process that died; those behind it were not.
   const maybeDone = resumed ? writes.shift() : undefined
 
   function* start(one: Prepared): Generator<AgentEvent, void> {
     const step: StepStart = { id: one.call.id, type: 'tool_call', tool: one.call.name, input: one.input, startedAt: options.now() }
     yield { type: 'step_start', step }
-    running.set(one.call.id, one === maybeDone ? Promise.resolve(unknownEnd(one, step)) : execute(one, step, options))
+    running.set(one.call.id, one === maybeDone ? Promise.resolve(unknownEnd(one, step)) : execute(one, step, { ...options, signal }))
   }
 
-  if (maybeDone) yield* start(maybeDone)
-  else if (writes[0]) yield* start(writes.shift()!)
-  while (reads[0] && running.size < maxTogether) yield* start(reads.shift()!)
-  while (running.size > 0) {
-    const { prepared: one, step, text } = await Promise.race(running.values())
-    running.delete(one.call.id)
-    const effect = one.tool?.effect ?? 'read'
-    const message: Message = { role: 'tool', callId: one.call.id, name: one.call.name, text, isError: step.status === 'error' }
-    results.set(one.call.id, message)
-    yield { type: 'result', message, effect, step }
-    yield { type: 'step_end', step }
-    const next = effect === 'write' ? writes.shift() : reads.shift()
-    if (next) yield* start(next)
+  try {
+    if (maybeDone) yield* start(maybeDone)
+    else if (writes[0]) yield* start(writes.shift()!)
+    while (reads[0] && running.size < maxTogether) yield* start(reads.shift()!)
+    while (running.size > 0) {
+      const { prepared: one, step, text } = await Promise.race(running.values())
+      running.delete(one.call.id)
+      const effect = one.tool?.effect ?? 'read'
+      const message: Message = { role: 'tool', callId: one.call.id, name: one.call.name, text, isError: step.status === 'error' }
+      results.set(one.call.id, message)
+      yield { type: 'result', message, effect, step }
+      yield { type: 'step_end', step }
+      const next = effect === 'write' ? writes.shift() : reads.shift()
+      if (next) yield* start(next)
+    }
+  } finally {
+    // Whoever leaves in the middle must not leave tools running.
+    leaving.abort()
   }
   for (const { id } of calls) options.messages.push(results.get(id)!)
   options.signal.throwIfAborted()
 }
 
-/** The calls of the last turn that have no result yet, in the order asked. */
+/** The calls that have no result yet, in the order asked, of a transcript that ends in the middle of a turn. */
 export function callsWithoutResult(messages: readonly Message[]): ToolCall[] {
   const last = messages.findLastIndex((message) => message.role === 'assistant')
   const message = messages[last]
   if (message?.role !== 'assistant') return []
-  const done = new Set(messages.slice(last + 1).map((result) => (result.role === 'tool' ? result.callId : '')))
+  const behind = messages.slice(last + 1)
+  if (behind.some((one) => one.role === 'user')) return []
+  const done = new Set(behind.map((one) => (one.role === 'tool' ? one.callId : '')))
   return message.toolCalls.filter((call) => !done.has(call.id))
 }
 
