@@ -1,3 +1,4 @@
+import { outcomeUnknown } from './history.ts'
 import type { JsonObject, JsonSchema, JsonValue } from './messages.ts'
 
 /** Port: something that the agent can do. Adapters live in tools/. */
@@ -69,8 +70,8 @@ export async function runTool(tool: Tool, input: JsonObject, options: RunToolOpt
   const startedAt = options.now()
   const lines: string[] = []
   const ended = (isError: boolean, output: JsonValue, last: string): ToolOutcome => {
-    lines.push(last)
     const whole = typeof output === 'string' ? output : JSON.stringify(output)
+    lines.push(last)
     const text = cut(whole, tool.maxOutputCharacters)
     return {
       isError,
@@ -80,22 +81,28 @@ export async function runTool(tool: Tool, input: JsonObject, options: RunToolOpt
       durationMs: options.now() - startedAt,
     }
   }
-  const timeout = AbortSignal.timeout(tool.timeoutMs)
+  const timeout = AbortSignal.timeout(Math.ceil(tool.timeoutMs))
   const signal = AbortSignal.any([options.signal, timeout])
+  let started = false
   try {
     signal.throwIfAborted()
+    started = true
     const context: ToolContext = { ...options.context, signal, log: (text) => lines.push(text) }
     // A tool that does not listen to its signal must not hold the run: the race leaves it behind.
     const output = await orAborted(tool.execute(input, context), signal)
     return ended(false, output ?? null, 'Done.')
   } catch (error) {
-    const why = options.signal.aborted ? 'The call was cancelled.' : timeout.aborted ? timedOut(tool) : messageOf(error)
+    const why = options.signal.aborted ? cancelled(tool, started) : timeout.aborted ? timedOut(tool) : messageOf(error)
     return ended(true, { error: why }, why)
   }
 }
 
 /** Characters of JSON that are kept for the caller; of more, only what the model was told. */
 const maxOutputKept = 262_144
+
+function cancelled(tool: Tool, started: boolean): string {
+  return started && tool.effect === 'write' ? `The call was cancelled. ${outcomeUnknown}` : 'The call was cancelled.'
+}
 
 function timedOut(tool: Tool): string {
   return `${tool.name} did not finish within ${tool.timeoutMs / 1000} s.`
@@ -109,13 +116,14 @@ function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const abort = () => reject(new Error('aborted'))
     signal.addEventListener('abort', abort, { once: true })
+    if (signal.aborted) abort()
     work.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort))
   })
 }
 
 function cut(text: string, limit: number): string {
   if (text.length <= limit) return text
-  return `${text.slice(0, limit)}\n[cut: ${text.length - limit} of ${text.length} characters left out]`
+  return `${text.slice(0, limit).toWellFormed()}\n[cut: ${text.length - limit} of ${text.length} characters left out]`
 }
 
 /** A tool as it is listed: also while it can't be used. */
