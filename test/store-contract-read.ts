@@ -4,12 +4,13 @@ import { test } from 'node:test'
 import { createAccessKeyStore } from '../src/store/access-keys.ts'
 import type { Database } from '../src/store/database.ts'
 import { createSessionStore } from '../src/store/sessions.ts'
-import { endOf, hour, human, storeOf } from './store-fixture.ts'
+import { ai, endOf, hour, human, running, storeOf } from './store-fixture.ts'
 
 /** Histories, sessions and access keys as they are read. */
 export function registerReadContract(database: () => Database): void {
   registerSessions(database)
   registerAccessKeys(database)
+  registerText(database)
 
   test('a history is read from an index on', async () => {
     const { store, newRun, texts, tenant } = storeOf(database())
@@ -27,6 +28,19 @@ export function registerReadContract(database: () => Database): void {
     await store.begin(run)
     assert.deepEqual(await texts(run.sessionKey), [`0 ${text}`])
     assert.deepEqual((await store.find(run))!.request, run.request)
+  })
+}
+
+function registerText(database: () => Database): void {
+  test('what is no text for every database becomes U+FFFD, and nothing fails for it', async () => {
+    const { newRun, store, texts, session } = storeOf(database())
+    const run = newRun({ messages: [human('a\0b\ud800c')], shortName: 'a\0' })
+    const turn = await running(store, run)
+    assert.deepEqual((await store.find(run))!.request, run.request)
+    await store.finish(run, 1, endOf(turn, { message: ai('\0'), log: { input: '\0', events: [] } }))
+    assert.deepEqual(await texts(run.sessionKey), ['0 a\uFFFDb\uFFFDc', '1 \uFFFD'])
+    assert.equal((await session())!.short_name, 'a\uFFFD')
+    assert.equal((await store.find(run))!.log!.input, '\0')
   })
 }
 

@@ -62,6 +62,13 @@ test('a unit that throws leaves nothing', () =>
     assert.deepEqual((await database.read.execute('select * from processes', [])).rows, [])
   }))
 
+test('a process that hangs in a unit does not hold its locks for ever', () =>
+  withDatabase(async (database) => {
+    const show = 'show idle_in_transaction_session_timeout'
+    const { rows } = await database.unit((connection) => connection.execute<Record<string, string>>(show, []))
+    assert.deepEqual(Object.values(rows[0]!), ['10s'])
+  }))
+
 test('several processes that start at once migrate one after another', async () => {
   const url = (await server.createDatabase()).replace(/\/[^/]+$/, '/postgres')
   const name = 'unmigrated'

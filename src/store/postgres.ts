@@ -8,13 +8,22 @@ import type { Tables } from './tables.ts'
 /** Epoch milliseconds and counters come as int8, which fits a JavaScript number for the next 285,000 years. */
 const int8 = 20
 
+/**
+ * A unit awaits nothing but its queries. One that is idle for so long is of a process that hangs or was cut off, and must not hold its
+ * locks: a session's line, a tenant's metrics. (Set per connection: poolers refuse it as a start-up parameter.)
+ */
+const maxIdleMs = 10_000
+
 /** A Postgres server, version 14 or later; `url` as libpq takes it. */
 export async function openPostgres(url: string, { connections = 20 } = {}): Promise<Database> {
   const pool = new pg.Pool({ connectionString: url, max: connections, connectionTimeoutMillis: 5000, types: { getTypeParser } })
   // A connection that breaks is replaced, and a query on it rejects. Without listeners on the pool (idle ones) and on each client (those in
   // use) the process would end.
   pool.on('error', () => undefined)
-  pool.on('connect', (client) => void client.on('error', () => undefined))
+  pool.on('connect', (client) => {
+    client.on('error', () => undefined)
+    client.query(`set idle_in_transaction_session_timeout = ${maxIdleMs}`).catch(() => undefined)
+  })
   const db = new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) })
   try {
     await migrate(db as unknown as Kysely<never>)

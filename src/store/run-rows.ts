@@ -10,6 +10,11 @@ export function hourOf(ms: number): number {
   return Math.floor(ms / hourMs) * hourMs
 }
 
+/** Postgres takes no NUL in a text; it becomes U+FFFD, as half a surrogate pair does on either database. */
+export function toText(text: string): string {
+  return text.includes('\0') ? text.replaceAll('\0', '\uFFFD') : text
+}
+
 export function json(value: unknown): string | null {
   return value === undefined ? null : JSON.stringify(value)
 }

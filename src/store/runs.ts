@@ -1,7 +1,7 @@
 import type { RunKey } from '../runs/run.ts'
 import { FenceLost, type Begun, type Checkpoint, type EndedRun, type NewMessage, type NewRun, type RunStore } from '../runs/run-store.ts'
 import { run, type Database } from './database.ts'
-import { json, parseJson, toEndedRow, toMetrics, toStoredRun } from './run-rows.ts'
+import { json, parseJson, toEndedRow, toMetrics, toStoredRun, toText } from './run-rows.ts'
 import { runStatements } from './run-statements.ts'
 import { createTakeOver } from './run-take-over.ts'
 import type { Connection } from './statement.ts'
@@ -26,7 +26,7 @@ export function createRunStore(database: Database): RunStore {
   }
 
   async function insert(connection: Connection, one: NewRun): Promise<Begun> {
-    const { rows } = await statements.claimSession(connection, { ...one, messages: one.messages.length })
+    const { rows } = await statements.claimSession(connection, { ...one, shortName: toText(one.shortName), messages: one.messages.length })
     const session = rows[0]!
     const isOurs = session.active_run === one.requestId
     const messageIndex = isOurs ? session.message_count - 1 : null
@@ -58,7 +58,8 @@ export function createRunStore(database: Database): RunStore {
   ) {
     let idx = lastIndex - messages.length + 1
     for (const { role, content, createdAt, data } of messages) {
-      await statements.insertMessage(connection, { tenant, session, idx: idx++, role, content, created_at: createdAt, data: json(data) })
+      const values = { role, content: toText(content), created_at: createdAt, data: json(data) }
+      await statements.insertMessage(connection, { tenant, session, idx: idx++, ...values })
     }
   }
 

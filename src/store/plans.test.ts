@@ -1,0 +1,85 @@
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync } from 'node:fs'
+import os from 'node:os'
+import path from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { after, before, test } from 'node:test'
+import { createAccessKeyStore } from './access-keys.ts'
+import type { Database } from './database.ts'
+import { lineStatements } from './line-statements.ts'
+import { runStatements } from './run-statements.ts'
+import { createRunStore } from './runs.ts'
+import { createSessionStore } from './sessions.ts'
+import { openSqlite } from './sqlite.ts'
+import type { Connection } from './statement.ts'
+
+const folder = mkdtempSync(path.join(os.tmpdir(), 'agent-core-plans-'))
+let database: Database
+let explainer: DatabaseSync
+before(async () => {
+  database = await openSqlite(folder)
+  explainer = new DatabaseSync(path.join(folder, 'agent-core.db'))
+})
+after(async () => {
+  explainer.close()
+  await database.close()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+/** The plans of what is asked, instead of answers. */
+async function plansOf(ask: (database: Database) => Promise<unknown>): Promise<string> {
+  const plans: string[] = []
+  const connection: Connection = {
+    async execute(sql) {
+      plans.push(
+        ...explainer
+          .prepare(`explain query plan ${sql}`)
+          .all()
+          .map((row) => String(row.detail)),
+      )
+      return { rows: [], changes: 0 }
+    },
+  }
+  await ask({ ...database, read: connection, unit: (work) => work(connection) })
+  return plans.join('; ')
+}
+
+const who = { tenant: 't', owner: 'o' }
+
+test('no statement of a chat scans a table or sorts', async () => {
+  for (const statements of [runStatements(database.db), lineStatements(database.db)]) {
+    for (const [name, ask] of Object.entries(statements)) {
+      const plans = await plansOf(({ read }) => (ask as (connection: Connection, values: object) => Promise<unknown>)(read, {}))
+      assert.doesNotMatch(plans, /SCAN|TEMP/, name)
+    }
+  }
+})
+
+test('the next in line and the unended runs are found by the small indexes made for them', async () => {
+  const next = await plansOf(({ read, db }) => runStatements(db).handOver(read, { tenant: 't', session: 's', requestId: 'r' }))
+  assert.match(next, /SEARCH runs USING INDEX runs_waiting \(session=\?\)/)
+  const orphans = await plansOf((on) => createRunStore(on).orphans('p', 0))
+  assert.match(orphans, /SCAN runs USING INDEX runs_active/)
+})
+
+test('a page of sessions is read off an index, for owners and administrators, from the start and from the middle', async () => {
+  const before = { ...who, sessionId: 's', key: 'k', shortName: '', checkpointId: '', createdAt: 0, updatedAt: 0 }
+  const page = (anyOwner: boolean, isFirst: boolean) =>
+    plansOf((on) => createSessionStore(on).list(who, { limit: 9, anyOwner, before: isFirst ? undefined : before }))
+  assert.equal(await page(false, true), 'SEARCH sessions USING INDEX sessions_recent (tenant=? AND owner=?)')
+  assert.equal(await page(true, true), 'SEARCH sessions USING INDEX sessions_of_tenant (tenant=?)')
+  assert.match(await page(false, false), /^SEARCH .* sessions_recent \(tenant=\? AND owner=\? AND \(updated_at,session_id\)<\(\?,\?\)\)$/)
+  assert.match(await page(true, false), /^SEARCH .* sessions_of_tenant \(tenant=\? AND \(updated_at,session_id,owner\)<\(\?,\?,\?\)\)$/)
+})
+
+test('a session is found by its id without looking at others, also by administrators', async () => {
+  for (const anyOwner of [false, true]) {
+    const plans = await plansOf((on) => createSessionStore(on).find(who, 's', { anyOwner }))
+    assert.match(plans, /^SEARCH sessions USING INDEX \w+ \(tenant=\? AND session_id=\?/)
+  }
+})
+
+test('what was revoked is read without looking at the other keys', async () => {
+  const plans = await plansOf((on) => createAccessKeyStore(on).revokedSince(0))
+  assert.match(plans, /access_keys_revoked \(revoked_at>\?\)/)
+})
