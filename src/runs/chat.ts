@@ -87,7 +87,10 @@ export function createChats(deps: ChatDependencies): Chats {
     const running = live.get(textOf(key))
     if (running) {
       refuseOther(running, chat)
-      return join(running, left)
+      if (running.stopCause !== 'left' || running.log.ended) return join(running, left)
+      // It is being stopped because nobody waited for it. Now somebody does: it goes on from where it ends.
+      await running.ended
+      return open(who, chat, left)
     }
     if (isStopping) throw new ServiceError('overloaded', 'The service is stopping.', { retryAfter: 5 })
     const agent = deps.agent()

@@ -106,6 +106,7 @@ function keep(event: AgentEvent, run: LiveRun, progress: Progress, { store, newI
       if (event.message.reasoning) progress.usage.thoughts.push(toThought(event, event.message.reasoning, newId()))
       return event.message.toolCalls.length > 0 ? checkpoint(run, progress, store) : undefined
     case 'result':
+      if (run.signal.aborted && event.message.isError) progress.cutOff.add(event.message.callId)
       progress.results.push(event.message)
       // Before the next write starts, this one is on the disk: it is never made twice. A read may be.
       return event.effect === 'write' ? checkpoint(run, progress, store, { type: 'step_end', step: event.step }) : undefined

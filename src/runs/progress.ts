@@ -19,6 +19,8 @@ export interface Progress {
   steps: Step[]
   /** Results of the turn that runs; they come into `messages` in the order asked when all are there. */
   results: ToolMessage[]
+  /** Calls that were cut off with the run: how they would have ended is not known, so a continued run has no result of them. */
+  cutOff: Set<string>
   /** Visible events that belong to ended turns and steps. */
   completeEvents: number
   reason: EndReason
@@ -40,6 +42,7 @@ export function emptyProgress(turn: Turn): Progress {
     usage: { models: [], thoughts: [] },
     steps: [],
     results: [],
+    cutOff: new Set(),
     completeEvents: 0,
     reason: 'error',
     checkpoints: 0,
@@ -70,8 +73,8 @@ export function hasUnstored(progress: Progress): boolean {
   return unstored(progress).length > 0
 }
 
-function unstored({ messages, storedMessages, results, storedResults }: Progress): Message[] {
-  const seen = new Set(storedResults)
+function unstored({ messages, storedMessages, results, storedResults, cutOff }: Progress): Message[] {
+  const seen = new Set([...storedResults, ...cutOff])
   return [...messages.slice(storedMessages), ...results].filter((message) => {
     if (message.role !== 'tool') return true
     if (seen.has(message.callId)) return false

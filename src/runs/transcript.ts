@@ -24,7 +24,9 @@ interface Shown {
 /** The transcript that a run begins with: the window of the session, what was brought along, the human message. */
 export function toTranscript({ history, messageIndex, requestId, messages: asked, tokens }: Shown): Transcript {
   const own = history.find((message) => message.idx === messageIndex)
-  const earlier = history.filter((message) => message.idx !== messageIndex)
+  // What a run that goes on has said before is in its checkpoints.
+  const isOwn = ({ idx, data }: HistoryMessage) => idx === messageIndex || (idx > messageIndex && data?.requestId === requestId)
+  const earlier = history.filter((message) => !isOwn(message))
   const areStored = earlier.some((message) => message.data?.requestId === requestId)
   const brought = areStored ? [] : asked.slice(0, -1)
   const messages = earlier.flatMap(toMessages)

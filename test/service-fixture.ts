@@ -1,0 +1,130 @@
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import type { TestContext } from 'node:test'
+import { pino } from 'pino'
+import { toRecord } from '../src/access/access-key-store.ts'
+import { createKey, openSigningKey, type KeyClaims } from '../src/access/keys.ts'
+import type { Tool } from '../src/agent/tool.ts'
+import { toAgentConfig } from '../src/configuration/parse.ts'
+import { createService, type Service } from '../src/service.ts'
+import { loadSettings, type Settings } from '../src/settings.ts'
+import { createAccessKeyStore } from '../src/store/access-keys.ts'
+import { openDatabase } from '../src/store/open.ts'
+import { createSigningKeyFile } from '../src/store/signing-key-file.ts'
+import { startModelServer, type ModelScript, type ModelServer } from './model-server.ts'
+import { createClient, type Client } from './service-client.ts'
+
+export interface ServiceOptions {
+  /** What the model says. Without it the embedded model answers. */
+  script?: ModelScript
+  /** Parts of agent.yaml; `llms` wins over `script`. */
+  config?: Record<string, unknown>
+  /** Tools beside the configured ones. */
+  tools?: Tool[]
+  /** Under the files root: path and content. */
+  files?: Record<string, string>
+  environment?: Record<string, string>
+}
+
+export interface Who {
+  sub?: string
+  tenant?: string
+  roles?: string[]
+  expiresInSeconds?: number
+}
+
+export interface TestService {
+  url: string
+  settings: Settings
+  service: Service
+  model: ModelServer
+  /** A user's client. */
+  client: Client
+  /** All that was logged. */
+  log: string[]
+  key(who?: Who): Promise<{ key: string; claims: KeyClaims }>
+  as(who?: Who): Promise<Client>
+  /** Beside the service, as the command line does it. */
+  revoke(claims: KeyClaims): Promise<void>
+  /** Closes it and starts it again on the same data. */
+  restart(): Promise<void>
+}
+
+/** A whole service on a folder of its own and a free port of loopback, with a scripted model; closed when the test ends. */
+export async function startService(t: Pick<TestContext, 'after'>, options: ServiceOptions = {}): Promise<TestService> {
+  const folder = await mkdtemp(path.join(tmpdir(), 'agent-core-'))
+  t.after(() => rm(folder, { recursive: true, force: true }))
+  const model = await startModelServer(options.script)
+  t.after(() => model.close())
+  const settings = loadSettings({ PORT: '0', ...options.environment }, folder)
+  await writeFiles(settings.filesRoot, options.files ?? {})
+  const log: string[] = []
+  let started = await start(settings, options, model, log)
+  t.after(() => started.service.close(0))
+
+  const key: TestService['key'] = async ({ sub = 'ann', tenant = 'default', roles = ['user'], expiresInSeconds = 3600 } = {}) => {
+    const signing = await openSigningKey(createSigningKeyFile(settings.dataDir))
+    return createKey(signing, { sub, tenant, roles, expiresInSeconds, now: Date.now() })
+  }
+  const as = async (who?: Who) => createClient(started.url, (await key(who)).key)
+
+  const test: TestService = {
+    url: started.url,
+    settings,
+    service: started.service,
+    model,
+    log,
+    client: await as(),
+    key,
+    as,
+    revoke: (claims) => revoke(settings, claims),
+    async restart() {
+      await started.service.close(0)
+      started = await start(settings, options, model, log)
+      Object.assign(test, { url: started.url, service: started.service, client: await as() })
+    },
+  }
+  return test
+}
+
+async function start(settings: Settings, options: ServiceOptions, model: ModelServer, lines: string[]) {
+  const llms = { primary: options.script ? scripted(model) : { provider: 'embedded', model: 'rules-1' } }
+  const config = toAgentConfig({ llms, ...options.config })
+  const log = pino({ level: 'debug' }, { write: (line: string) => void lines.push(line) })
+  const service = await createService({ settings, config, environment: options.environment ?? {}, version: '0.0.0', log })
+  addTools(service, options.tools ?? [])
+  await service.app.listen({ port: 0, host: '127.0.0.1' })
+  return { service, url: `http://127.0.0.1:${(service.app.server.address() as AddressInfo).port}` }
+}
+
+/** The scripted server as an entry of `llms`. */
+export function scripted({ url }: ModelServer): Record<string, unknown> {
+  return { provider: 'openai-compatible', model: 'scripted', base_url: url, api_key: 'model-secret-key' }
+}
+
+function addTools({ agent }: Service, tools: Tool[]): void {
+  const configured = agent.tools.list.bind(agent.tools)
+  const own = tools.map((tool) => ({ ...tool, status: 'ready' as const, tool }))
+  agent.tools.list = () => [...configured(), ...own]
+}
+
+async function writeFiles(root: string, files: Record<string, string>): Promise<void> {
+  await mkdir(root, { recursive: true })
+  for (const [name, content] of Object.entries(files)) {
+    await mkdir(path.dirname(path.join(root, name)), { recursive: true })
+    await writeFile(path.join(root, name), content)
+  }
+}
+
+async function revoke(settings: Settings, claims: KeyClaims): Promise<void> {
+  const database = await openDatabase(settings)
+  try {
+    const register = createAccessKeyStore(database)
+    await register.insert(toRecord(claims))
+    await register.revoke(claims.jti, Date.now())
+  } finally {
+    await database.close()
+  }
+}
