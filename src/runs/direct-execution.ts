@@ -54,13 +54,13 @@ export function createDirectExecution({ store, agent, holder, now, newId }: Dire
     const earlier = running.get(textOf(key))
     if (earlier) {
       refuseOther(earlier, request)
-      return { sessionId: earlier.sessionId, result: await earlier.result }
+      return outcomeOf(earlier)
     }
     const sessionId = request.sessionId ?? newId()
     const one: Running = { sessionId, bodyHash: request.bodyHash, result: once() }
     running.set(textOf(key), one)
     try {
-      return { sessionId: one.sessionId, result: await one.result }
+      return await outcomeOf(one)
     } finally {
       running.delete(textOf(key))
     }
@@ -100,6 +100,12 @@ export function createDirectExecution({ store, agent, holder, now, newId }: Dire
     if (fault) throw new ServiceError('invalid_input', `tool_input: ${fault}.`)
     return listing.tool
   }
+}
+
+/** The session last: that of a repeat is known when its first outcome is. */
+async function outcomeOf(one: Running): Promise<Executed> {
+  const result = await one.result
+  return { sessionId: one.sessionId, result }
 }
 
 function refuseOther(earlier: Pick<StoredExecution, 'bodyHash' | 'sessionId'> & { operation?: string }, request: ToolRequest): void {
