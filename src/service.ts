@@ -55,6 +55,8 @@ export interface ServiceOptions {
   log: Logger
 }
 
+const lastBytesMs = 1000
+
 /** The wiring: every adapter meets its port here. The data directory must be held by the caller. */
 export async function createService({ settings, config, environment, version, log }: ServiceOptions): Promise<Service> {
   const now = Date.now
@@ -102,7 +104,10 @@ export async function createService({ settings, config, environment, version, lo
   async function close(drainMs: number): Promise<void> {
     isStopping = true
     await chats.drain(drainMs)
+    // What was answered gets its time to arrive; a stream of a run that did not end in time would hold us for ever.
+    const cut = setTimeout(() => app.server.closeAllConnections(), lastBytesMs)
     await app.close()
+    clearTimeout(cut)
     await tools.close()
     await connections.close()
     await revocations.close()

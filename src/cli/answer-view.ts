@@ -63,7 +63,7 @@ function createTerminalView({ stdout, environment }: Out): AnswerView {
       at = 'step'
       return
     }
-    const line = describeStep(step, stdout.columns ?? 100)
+    const line = describeStep(step, stdout.columns || 100)
     write(`${step.status === 'error' && isColoured ? paint('red', line) : dim(line)}\n`)
     at = 'line start'
   }

@@ -55,7 +55,7 @@ export function createConversation({ client, terminal, sessionId = newId() }: Co
   async function listTools(): Promise<'done' | 'failed'> {
     try {
       const rows = (await client.tools()).map(({ name, status, description }) => [name, status, description.split('\n', 1)[0] ?? ''])
-      for (const line of formatTable(rows)) stdout.write(`${withoutControls(line).slice(0, stdout.columns)}\n`)
+      for (const line of formatTable(rows)) stdout.write(`${withoutControls(line).slice(0, stdout.columns || undefined)}\n`)
       return 'done'
     } catch (error) {
       if (!(error instanceof CommandFailure)) throw error

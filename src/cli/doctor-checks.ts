@@ -45,7 +45,11 @@ export async function checkStore(settings: Settings): Promise<Finding> {
   }
   try {
     const database = await openDatabase(settings)
-    await database.ping().finally(() => database.close())
+    try {
+      await database.ping()
+    } finally {
+      await database.close()
+    }
     return { state: 'ok', text: `store: ${kind} opens, and its tables are up to date` }
   } catch (error) {
     const advice =
@@ -108,7 +112,7 @@ export async function checkTools({ tools }: AgentConfig, { filesRoot }: Settings
 export async function checkOutbound({ outboundAllow }: Settings): Promise<Finding> {
   if (outboundAllow.length === 0) return { state: 'ok', text: 'outbound: callbacks and web tools reach public addresses only' }
   const text = `outbound: public addresses, and ${outboundAllow.join(', ')}`
-  const open = outboundAllow.filter((target) => /\/0$/.test(target))
+  const open = outboundAllow.filter((target) => target.endsWith('/0'))
   if (open.length > 0) return { state: 'warn', text, advice: `${open.join(', ')} allows every address, also those of this machine.` }
   const hosts = outboundAllow.map(toHost).filter((host) => host !== undefined)
   const unknown = (await Promise.all(hosts.map(async (host) => ((await isKnown(host)) ? [] : [host])))).flat()

@@ -49,7 +49,7 @@ export interface ClientOptions {
 const defaultDelaysMs = [50, 200, 500, 1000, 1500, 2000, 2000, 2000]
 
 export function createServiceClient({ url, key, retryDelaysMs = defaultDelaysMs }: ClientOptions): ServiceClient {
-  async function send(path: string, init: RequestInit = {}): Promise<Response> {
+  async function send(path: string, init: Omit<RequestInit, 'headers'> & { headers?: Record<string, string> } = {}): Promise<Response> {
     const reply = await fetch(`${url}/core/v1${path}`, { ...init, headers: { ...init.headers, 'x-service-access': key } })
     if (!reply.ok) throw await toRefusal(reply)
     return reply

@@ -29,7 +29,7 @@ export async function converse(terminal: Terminal, conversation: Conversation): 
         done()
       },
     }),
-    { columns: stdout.columns ?? 80, isTTY: true },
+    { columns: stdout.columns || 80, isTTY: true },
   )
   const prompt = environment['NO_COLOR'] ? '> ' : `${paint('green', '>')} `
   const reader = createInterface({ input: stdin, output: echo, prompt, terminal: true })

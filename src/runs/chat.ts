@@ -153,8 +153,7 @@ export function createChats(deps: ChatDependencies): Chats {
   }
 
   function waitInLine(run: LiveRun): Promise<Turn> {
-    const waitMs = run.onDisconnect === 'continue' ? Number.MAX_SAFE_INTEGER : run.agent.config.limits.max_session_wait * 1000
-    return line.wait(run, () => messagesOf(run), waitMs)
+    return line.wait(run, () => messagesOf(run), run.agent.config.limits.max_session_wait * 1000)
   }
 
   function messagesOf({ request, key }: LiveRun): NewMessage[] {
