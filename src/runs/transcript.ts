@@ -30,12 +30,12 @@ export function toTranscript({ history, messageIndex, requestId, messages: asked
   const areStored = earlier.some((message) => message.data?.requestId === requestId)
   const brought = areStored ? [] : asked.slice(0, -1)
   const messages = earlier.flatMap(toMessages)
-  const system = [...earlier, ...(own ? [own] : [])].flatMap((message) => message.data?.system ?? [])
+  const system = history.flatMap(({ idx, data }) => (idx === 0 && data?.system ? [data.system] : []))
   for (const { role, content } of brought) {
     if (role === 'system') system.push(content)
     else messages.push(toMessage(role, content))
   }
-  messages.push({ role: 'user', text: own?.content ?? '' })
+  messages.push({ role: 'user', text: own?.content ?? asked.at(-1)?.content ?? '' })
   return { system: [...new Set(system)].join('\n\n'), messages: fit(messages, tokens) }
 }
 
@@ -49,7 +49,7 @@ function toMessage(role: 'user' | 'assistant', text: string): Message {
 
 /**
  * What a request stores in a session that has no messages yet: the turns that it brings, the human message last. System messages are
- * kept with the first human message, so that later turns have them.
+ * kept with the first one, so that later turns have them; a session that had messages before does not take them from there.
  */
 export function toNewMessages(messages: readonly ChatMessage[], requestId: string, now: number): NewMessage[] {
   if (messages.length === 1) return [{ role: 'human', content: messages[0]!.content, createdAt: now }]
@@ -57,26 +57,25 @@ export function toNewMessages(messages: readonly ChatMessage[], requestId: strin
   const stored = messages
     .filter((message) => message.role !== 'system')
     .map(({ role, content }): NewMessage => ({ role: role === 'user' ? 'human' : 'ai', content, createdAt: now, data: { requestId } }))
-  const first = stored.find((message) => message.role === 'human')
+  const [first] = stored
   if (first && system.length > 0) first.data = { requestId, system: system.join('\n\n') }
   return stored
 }
 
 /**
  * The first message of the window in which a session is shown next: as many of the newest messages as fit into `tokens`, from a human one on.
- * Half is left free, so that the window moves in strides and a provider's prompt cache holds between them.
+ * Half is left free, so that the window moves in strides and a provider's prompt cache holds between them. The last turn always stays.
  */
 export function nextWindowStart(messages: readonly { idx: number; role: string; tokens: number }[], tokens: number): number {
   const first = messages[0]?.idx ?? 0
   let total = messages.reduce((sum, message) => sum + message.tokens, 0)
   if (total <= tokens) return first
-  let start = first
-  for (const [at, message] of messages.entries()) {
-    if (total <= tokens / 2 && message.role === 'human') break
+  const lastHuman = messages.findLast((message) => message.role === 'human')
+  for (const message of messages) {
+    if (message.role === 'human' && (total <= tokens / 2 || message === lastHuman)) return message.idx
     total -= message.tokens
-    start = messages[at + 1]?.idx ?? message.idx
   }
-  return start
+  return first
 }
 
 export function tokensOf(message: HistoryMessage): number {
