@@ -7,11 +7,12 @@ export function shortName(messages: readonly ChatMessage[]): string {
   const first = messages.find((message) => message.role === 'user')?.content ?? ''
   // No message is read further than the name can reach.
   const text = first
+    .trimStart()
     .slice(0, maxCharacters * 4)
     .replace(/\s+/g, ' ')
     .trim()
   if (text.length <= maxCharacters) return text
-  const cut = text.slice(0, maxCharacters - 1)
-  const word = cut.lastIndexOf(' ')
-  return `${word > maxCharacters / 2 ? cut.slice(0, word) : cut}…`
+  // A blank right behind the limit ends a word that fits.
+  const word = text.lastIndexOf(' ', maxCharacters - 1)
+  return `${text.slice(0, word > maxCharacters / 2 ? word : maxCharacters - 1).toWellFormed()}…`
 }
