@@ -65,6 +65,8 @@ export class EventLog {
     const reader: Reader = { at: after, wake: undefined }
     const leave = () => reader.wake?.()
     this.readers.add(reader)
+    // One that joins at the end is ahead of those the run waits for.
+    this.makeRoom()
     signal.addEventListener('abort', leave)
     try {
       while (!signal.aborted) {
