@@ -1,0 +1,64 @@
+import assert from 'node:assert/strict'
+import { access, stat } from 'node:fs/promises'
+import path from 'node:path'
+import { test } from 'node:test'
+import { decodeJwt } from 'jose'
+import { createFolder, runIn } from './terminal-fixture.ts'
+
+test('a key is made before the first start, printed alone, listed and revoked', async (t) => {
+  const folder = await createFolder(t)
+  const made = await runIn(folder, ['keys', 'create', '--sub', 'ada'])
+  assert.deepEqual([made.code, made.err], [0, ''])
+  assert.match(made.out, /^[\w-]+\.[\w-]+\.[\w-]+\n$/)
+  const { sub, tenant, roles, iat, exp, jti } = decodeJwt<{ tenant: string; roles: string[] }>(made.out.trim())
+  assert.deepEqual([sub, tenant, roles, exp! - iat!], ['ada', 'default', ['user'], 30 * 86_400])
+  assert.equal((await stat(path.join(folder, '.agent-core'))).mode & 0o777, 0o700)
+
+  const [head, row, ...rest] = (await runIn(folder, ['keys', 'list'])).out.trimEnd().split('\n')
+  assert.deepEqual(head?.split(/ +/), ['jti', 'tenant', 'sub', 'roles', 'created', 'expires', 'state'])
+  assert.deepEqual(row?.split(/ +/).toSpliced(4, 2), [jti, 'default', 'ada', 'user', 'active'])
+  assert.deepEqual(rest, [])
+
+  assert.deepEqual(await runIn(folder, ['keys', 'revoke', jti!]), { code: 0, out: `Revoked ${jti}.\n`, err: '' })
+  assert.deepEqual(await runIn(folder, ['keys', 'revoke', jti!]), { code: 0, out: `${jti} was revoked before.\n`, err: '' })
+  assert.match((await runIn(folder, ['keys', 'list'])).out, / revoked\n$/)
+})
+
+test('tenant, roles and time are as asked; a list can be of one tenant', async (t) => {
+  const folder = await createFolder(t)
+  const args = ['keys', 'create', '--sub', 'bo', '--tenant', 'acme', '--roles', 'viewer, operator,viewer', '--expires', '90m']
+  const claims = decodeJwt((await runIn(folder, args)).out.trim())
+  assert.deepEqual([claims['tenant'], claims['roles'], claims.exp! - claims.iat!], ['acme', ['viewer', 'operator'], 5400])
+  await runIn(folder, ['keys', 'create', '--sub', 'cy'])
+  assert.deepEqual((await runIn(folder, ['keys', 'list', '--tenant', 'acme'])).out.match(/\b(bo|cy)\b/g), ['bo'])
+})
+
+test('a role that the configuration does not know is told, and the key is made all the same', async (t) => {
+  const { code, out, err } = await runIn(await createFolder(t), ['keys', 'create', '--sub', 'ada', '--roles', 'auditor'])
+  assert.deepEqual([code, err], [0, 'There is no role "auditor" in agent.yaml: it grants nothing.\n'])
+  assert.deepEqual(decodeJwt(out.trim())['roles'], ['auditor'])
+})
+
+test('wrong usage exits with 2 and one line, and makes nothing', async (t) => {
+  const folder = await createFolder(t)
+  const wrong = [
+    ['keys', 'create'],
+    ['keys', 'create', '--sub', ''],
+    ['keys', 'create', '--sub', 'a\nb'],
+    ['keys', 'create', '--sub', 'ada', '--roles', ','],
+    ...['30', '3w', '0d', '-1d', '36501d', '999999999999d'].map((time) => ['keys', 'create', '--sub', 'ada', '--expires', time]),
+    ['keys', 'revoke'],
+    ['keys', 'list', 'more'],
+  ]
+  for (const args of wrong) {
+    const { code, out, err } = await runIn(folder, args)
+    assert.deepEqual([code, out], [2, ''], args.join(' '))
+    assert.match(err, /^error: .+\n$/s, args.join(' '))
+  }
+  await assert.rejects(access(path.join(folder, '.agent-core')))
+})
+
+test('a key that is not there can not be revoked', async (t) => {
+  const { code, out, err } = await runIn(await createFolder(t), ['keys', 'revoke', 'nobody'])
+  assert.deepEqual([code, out, err], [1, '', 'There is no key "nobody"; "agent-core keys list" shows them.\n'])
+})
