@@ -16,7 +16,7 @@ function heldTool(name: string, effect: 'read' | 'write') {
     execute: async ({ n }) => {
       started.push(Number(n))
       await gateOf(Number(n)).opened
-      return `${name} ${n}`
+      return `${name} ${Number(n)}`
     },
   })
   return { tool, started, letGo: (n: number) => gateOf(n).open() }
