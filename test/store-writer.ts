@@ -1,5 +1,3 @@
-import { DatabaseSync } from 'node:sqlite'
-import path from 'node:path'
 import { holdDataDir } from '../src/store/data-dir.ts'
 import { openSqlite } from '../src/store/sqlite.ts'
 
@@ -22,12 +20,13 @@ async function writeUnits(): Promise<void> {
   await Promise.all(Array.from({ length: 20 }, (_, lane) => write(lane)))
 }
 
-/** As the command line does: another connection, single statements. */
+/** As the command line does: a unit now and then. */
 async function writeBeside(): Promise<void> {
-  const database = new DatabaseSync(path.join(folder, 'agent-core.db'), { timeout: 5000 })
-  const insert = database.prepare('insert into processes (id, alive_until) values (?, 0)')
-  for (let n = 0; n < 100; n += 1) insert.run(`beside-${n}`)
-  database.close()
+  const database = await openSqlite(folder)
+  for (let n = 0; n < 100; n += 1) {
+    await database.unit((connection) => connection.execute('insert into processes (id, alive_until) values (?, 0)', [`beside-${n}`]))
+  }
+  await database.close()
 }
 
 async function open(): Promise<void> {

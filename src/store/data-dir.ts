@@ -1,6 +1,7 @@
 import { mkdirSync } from 'node:fs'
 import path from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { isBusy } from './sqlite-busy.ts'
 
 export interface HeldDataDir {
   release(): void
@@ -17,7 +18,7 @@ export function holdDataDir(dataDir: string): HeldDataDir {
     lock.exec('begin exclusive')
   } catch (error) {
     lock.close()
-    if ((error as { errcode?: number }).errcode !== sqliteBusy) throw error
+    if (!isBusy(error)) throw error
     throw new Error(`Another agent-core is using ${dataDir}. Stop it, or set DATA_DIR to another folder.`, { cause: error })
   }
   return {
@@ -26,5 +27,3 @@ export function holdDataDir(dataDir: string): HeldDataDir {
     },
   }
 }
-
-const sqliteBusy = 5

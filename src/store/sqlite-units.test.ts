@@ -1,6 +1,10 @@
 import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync } from 'node:fs'
+import os from 'node:os'
+import path from 'node:path'
 import { DatabaseSync, type SQLInputValue } from 'node:sqlite'
 import { test } from 'node:test'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { createUnits } from './sqlite-units.ts'
 import type { Connection } from './statement.ts'
 
@@ -136,4 +140,33 @@ test('a database that was closed rejects each unit', async () => {
   database.close()
   assert.deepEqual(reasons(await Promise.allSettled([insert('a'), insert('b')])), ['database is not open', 'database is not open'])
   await assert.rejects(insert('c'), /not open/)
+})
+
+test('while another process writes the event loop goes on, and units come through afterwards or are refused in the end', async (t) => {
+  const folder = mkdtempSync(path.join(os.tmpdir(), 'agent-core-units-'))
+  const [ours, other] = [0, 1].map(() => new DatabaseSync(path.join(folder, 'x.db'), { timeout: 0 })) as [DatabaseSync, DatabaseSync]
+  t.after(() => {
+    ours.close()
+    other.close()
+    rmSync(folder, { recursive: true })
+  })
+  ours.exec('create table t (x text primary key)')
+  const connection: Connection = { execute: async (sql) => ({ rows: ours.prepare(sql).all() as never, changes: 0 }) }
+  const insert = (limitMs: number, x: string) =>
+    createUnits(ours, connection, limitMs).unit((on) => on.execute(`insert into t values ('${x}')`, []))
+  other.exec('begin immediate')
+  await assert.rejects(insert(5, 'a'), /database is locked/)
+  let isDone = false
+  const unit = insert(5000, 'b').then(() => (isDone = true))
+  for (let turns = 0; turns < 50; turns += 1) await nextTurn()
+  assert.equal(isDone, false)
+  other.exec('rollback')
+  await unit
+  assert.deepEqual(
+    ours
+      .prepare('select x from t')
+      .all()
+      .map(({ x }) => x),
+    ['b'],
+  )
 })

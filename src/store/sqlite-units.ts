@@ -1,4 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite'
+import { retryBusy } from './sqlite-busy.ts'
 import type { Connection } from './statement.ts'
 
 interface Waiting {
@@ -9,9 +10,10 @@ interface Waiting {
 
 /**
  * Groups units of work: those that wait together share one commit, which is what costs (a sync of the disk). Each runs under a savepoint
- * of its own, so a throw undoes it alone. Nobody is answered before the commit; when that fails, every unit of the group is rejected.
+ * of its own, so a throw undoes it alone. Nobody is answered before the commit; when that fails, or another process has the database for
+ * longer than `limitMs`, every unit of the group is rejected.
  */
-export function createUnits(database: DatabaseSync, connection: Connection) {
+export function createUnits(database: DatabaseSync, connection: Connection, limitMs?: number) {
   let waiting: Waiting[] = []
   let flushing: Promise<void> | undefined
 
@@ -36,7 +38,7 @@ export function createUnits(database: DatabaseSync, connection: Connection) {
   async function commit(group: Waiting[]): Promise<void> {
     const answers: (() => void)[] = []
     try {
-      database.exec('begin immediate')
+      await retryBusy(() => database.exec('begin immediate'), limitMs)
       for (const one of group) answers.push(await runUnit(one))
       database.exec('commit')
     } catch (error) {

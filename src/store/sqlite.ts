@@ -1,11 +1,11 @@
 import { mkdirSync } from 'node:fs'
 import path from 'node:path'
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { Kysely, SqliteDialect } from 'kysely'
 import type { Database } from './database.ts'
 import { migrate } from './migrate.ts'
 import type { Connection } from './statement.ts'
+import { patienceMs, retryBusy } from './sqlite-busy.ts'
 import { createUnits } from './sqlite-units.ts'
 import type { Tables } from './tables.ts'
 
@@ -14,7 +14,7 @@ export async function openSqlite(dataDir: string): Promise<Database> {
   mkdirSync(dataDir, { recursive: true, mode: 0o700 })
   const file = path.join(dataDir, 'agent-core.db')
   const writer = await openWriter(file)
-  const reader = new DatabaseSync(file, { readOnly: true, timeout: busyTimeoutMs })
+  const reader = new DatabaseSync(file, { readOnly: true, timeout: patienceMs })
   const db = new Kysely<Tables>({ dialect: new SqliteDialect({ database: toKysely(reader) }) })
   const read = connect(reader)
   const units = createUnits(writer, connect(writer))
@@ -33,13 +33,14 @@ export async function openSqlite(dataDir: string): Promise<Database> {
 }
 
 async function openWriter(file: string): Promise<DatabaseSync> {
-  const writer = new DatabaseSync(file, { timeout: busyTimeoutMs })
+  // Waiting is done by `retryBusy`.
+  const writer = new DatabaseSync(file, { timeout: 0 })
   try {
     await retryBusy(() => writer.exec('pragma journal_mode = wal'))
     // What a savepoint may have to bring back is kept in memory, not in a temporary file: a third of the time of a unit.
     writer.exec('pragma synchronous = full; pragma foreign_keys = off; pragma temp_store = memory')
     // Kysely takes neither a lock nor a transaction on SQLite: a second process could come in between, a crash leave half a schema.
-    writer.exec('begin immediate')
+    await retryBusy(() => writer.exec('begin immediate'))
     await migrate(new Kysely<never>({ dialect: new SqliteDialect({ database: toKysely(writer) }) }))
     writer.exec('commit')
     return writer
@@ -48,24 +49,6 @@ async function openWriter(file: string): Promise<DatabaseSync> {
     throw error
   }
 }
-
-/** SQLite does not wait where two switch a new file to WAL at the same moment; one of them has to come again. */
-async function retryBusy(work: () => void): Promise<void> {
-  for (let left = busyTimeoutMs / busyPauseMs; ; left -= 1) {
-    try {
-      return work()
-    } catch (error) {
-      if ((error as { errcode?: number }).errcode !== sqliteBusy || left <= 0) throw error
-    }
-    await sleep(busyPauseMs)
-  }
-}
-
-const sqliteBusy = 5
-const busyPauseMs = 10
-
-/** The command line writes beside the service, in single statements: neither waits long. */
-const busyTimeoutMs = 5000
 
 interface Prepared {
   statement: StatementSync
