@@ -184,8 +184,8 @@ for (const [effect, result] of [
       shown.map((message: { role: string }) => message.role),
       ['user', 'assistant', 'tool'],
     )
-    if (typeof result === 'string') assert.equal(shown[3].content, result)
-    else assert.match(shown[3].content, result)
+    if (typeof result === 'string') assert.equal(shown[2].content, result)
+    else assert.match(shown[2].content, result)
     assert.equal(gate.inputs.length, effect === 'read' ? 2 : 1)
     const { messages } = (await client.session('s')).body
     assert.equal(messages.filter((message: { role: string }) => message.role === 'human').length, 1)
