@@ -23,6 +23,8 @@ export async function sendRun(reply: FastifyReply, run: OpenRun, { after, left }
   if (error && first?.type === 'end' && first.reason === 'error' && after === 0) return reply.code(error.status_code).send(error)
   reply.hijack()
   reply.raw.writeHead(200, { ...(reply.getHeaders() as Record<string, string>), ...sseHeaders })
+  // Who comes back to a run that is silent must see that it is there; else the first event takes the headers along.
+  if (log.events.length <= after) reply.raw.flushHeaders()
   await sendEvents(reply.raw, toTexts(log, chunksOf(run.requestId), after, left))
   return reply
 }
