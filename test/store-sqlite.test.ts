@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { after, test } from 'node:test'
+import { setImmediate } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { openSqlite } from '../src/store/sqlite.ts'
 import { registerStoreContract } from './store-contract.ts'
@@ -70,6 +71,17 @@ test('several processes that make the database at once do not disturb each other
   const folder = newFolder()
   const exits = await Promise.all(Array.from({ length: 4 }, () => once(start('open', folder), 'exit')))
   assert.deepEqual(exits, Array(4).fill([0, null]))
+})
+
+test('a new database that another process is just making is waited for', async () => {
+  const folder = newFolder()
+  mkdirSync(folder)
+  const other = new DatabaseSync(path.join(folder, 'agent-core.db'))
+  other.exec('begin exclusive')
+  const opening = openSqlite(folder)
+  await setImmediate()
+  other.close()
+  await (await opening).close()
 })
 
 test('a schema that can not be made whole is not made at all', async () => {
