@@ -167,3 +167,15 @@ test('a restored log counts as read up to the place of its reader', async () => 
   controller.abort()
   await reading
 })
+
+test('a run that is stopped does not wait for its readers', async () => {
+  const log = new EventLog()
+  const stopping = new AbortController()
+  const reading = log.follow(0, new AbortController().signal)
+  void reading.next()
+  log.append({ type: 'text', label: 'answer', text: 'x'.repeat(2_000_000) })
+  const room = log.hasRoom(stopping.signal)
+  assert.ok(room)
+  stopping.abort()
+  await room
+})

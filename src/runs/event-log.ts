@@ -51,10 +51,13 @@ export class EventLog {
     setImmediate(() => this.wakeReaders())
   }
 
-  /** Resolves when the fastest reader is near enough; undefined when it is, or when nobody reads. */
-  hasRoom(): Promise<void> | undefined {
-    if (this.readers.size === 0 || this.ahead() <= maxAheadCharacters) return undefined
-    return new Promise((resolve) => (this.room = resolve))
+  /** Resolves when the fastest reader is near enough, or the run is stopped; undefined when it is near, or when nobody reads. */
+  hasRoom(stopped?: AbortSignal): Promise<void> | undefined {
+    if (this.readers.size === 0 || stopped?.aborted || this.ahead() <= maxAheadCharacters) return undefined
+    return new Promise((resolve) => {
+      this.room = resolve
+      stopped?.addEventListener('abort', () => resolve(), { once: true })
+    })
   }
 
   /**

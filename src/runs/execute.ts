@@ -93,12 +93,12 @@ function keep(event: AgentEvent, run: LiveRun, progress: Progress, { store, newI
     case 'retrying':
     case 'step_start':
       run.log.append(event)
-      return run.log.hasRoom()
+      return run.log.hasRoom(run.signal)
     case 'step_end':
       run.log.append(event)
       progress.steps.push(event.step)
       progress.completeEvents = run.log.events.length
-      return run.log.hasRoom()
+      return run.log.hasRoom(run.signal)
     case 'turn':
       progress.iterations++
       progress.usage.models.push(event.usage)
@@ -106,8 +106,11 @@ function keep(event: AgentEvent, run: LiveRun, progress: Progress, { store, newI
       if (event.message.reasoning) progress.usage.thoughts.push(toThought(event, event.message.reasoning, newId()))
       return event.message.toolCalls.length > 0 ? checkpoint(run, progress, store) : undefined
     case 'result':
-      if (run.signal.aborted && event.message.isError) progress.cutOff.add(event.message.callId)
       progress.results.push(event.message)
+      if (run.signal.aborted && event.message.isError) {
+        progress.cutOff.add(event.message.callId)
+        return undefined
+      }
       // Before the next write starts, this one is on the disk: it is never made twice. A read may be.
       return event.effect === 'write' ? checkpoint(run, progress, store, { type: 'step_end', step: event.step }) : undefined
     case 'end':

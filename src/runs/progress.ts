@@ -54,7 +54,8 @@ export function emptyProgress(turn: Turn): Progress {
 
 /** Stores what came since the last checkpoint; `next` is an event that readers see once this is on the disk. */
 export async function checkpoint(run: LiveRun, progress: Progress, store: RunStore, next?: LoggedEvent): Promise<void> {
-  const events = run.log.events.slice(progress.storedEvents, progress.completeEvents)
+  // At the end of a step all that was told is complete; at the end of a run an answer may be half told.
+  const events = run.log.events.slice(progress.storedEvents, next ? undefined : progress.completeEvents)
   if (next) events.push(next)
   const data: Checkpoint = {
     messages: unstored(progress),
