@@ -31,7 +31,7 @@ export async function startPostgres(): Promise<PostgresServer> {
     createPostgresUser: process.getuid?.() === 0,
     initdbFlags: ['--no-sync', '--encoding=UTF8', '--locale=C'],
     postgresFlags: ['-h', '127.0.0.1', '-c', 'unix_socket_directories=', '-c', 'fsync=off'],
-    onLog: (line) => void log.push(String(line)),
+    onLog: (line) => void log.push(line),
     onError: (error) => void log.push(String(error)),
   })
   const url = (database: string) => `postgres://postgres:test@127.0.0.1:${port}/${database}`

@@ -33,9 +33,9 @@ function registerLine(database: () => Database): void {
     const turn = await store.takeTurn(second, second.messages, hour + 1)
     assert.deepEqual(turn, { session: first.turn.session, messageIndex: 2, messageCount: 3, windowStart: 0 })
     assert.equal(await store.takeTurn(second, second.messages, hour), undefined)
-    assert.deepEqual(await store.finish(second, 1, endOf(turn!)), keyOf(third))
+    assert.deepEqual(await store.finish(second, 1, endOf(turn)), keyOf(third))
     assert.equal((await store.takeTurn(third, third.messages, hour))?.messageIndex, 4)
-    assert.deepEqual(await texts(turn!.session), ['0 hello', '1 answer', '2 second', '3 answer', '4 third'])
+    assert.deepEqual(await texts(turn.session), ['0 hello', '1 answer', '2 second', '3 answer', '4 third'])
   })
 
   test('one who waited brings its messages along only where the session has none yet', async () => {

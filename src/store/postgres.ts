@@ -5,9 +5,6 @@ import { migrate } from './migrate.ts'
 import type { Connection } from './statement.ts'
 import type { Tables } from './tables.ts'
 
-/** Epoch milliseconds and counters come as int8, which fits a JavaScript number for the next 285,000 years. */
-const int8 = 20
-
 /**
  * A unit awaits nothing but its queries. One that is idle for so long is of a process that hangs or was cut off, and must not hold its
  * locks: a session's line, a tenant's metrics. (Set per connection: poolers refuse it as a start-up parameter.)
@@ -57,8 +54,9 @@ export async function openPostgres(url: string, { connections = 20 } = {}): Prom
   }
 }
 
-function getTypeParser(oid: number, format?: 'text' | 'binary') {
-  return oid === int8 ? Number : pg.types.getTypeParser(oid, format as 'text')
+/** Epoch milliseconds and counters come as int8, which fits a JavaScript number for the next 285,000 years. */
+function getTypeParser(oid: Parameters<typeof pg.types.getTypeParser>[0], format?: 'text' | 'binary') {
+  return oid === pg.types.builtins.INT8 ? Number : pg.types.getTypeParser(oid, format)
 }
 
 /** `names` gives each text the short name under which a connection keeps it prepared. */

@@ -19,6 +19,8 @@ export function json(value: unknown): string | null {
   return value === undefined ? null : JSON.stringify(value)
 }
 
+// The caller knows what it wrote.
+// oxlint-disable-next-line typescript/no-unnecessary-type-parameters
 export function parseJson<T>(text: string | null): T | undefined {
   return text === null ? undefined : (JSON.parse(text) as T)
 }

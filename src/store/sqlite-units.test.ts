@@ -29,12 +29,12 @@ function setUp() {
     database
       .prepare('select x from t order by x')
       .all()
-      .map((row) => String(row.x))
+      .map((row) => row.x as string)
   return { database, executed, unit, drained, insert, rows, commits: () => executed.filter((sql) => sql === 'commit').length }
 }
 
 const reasons = (settled: PromiseSettledResult<unknown>[]) =>
-  settled.map((one) => (one.status === 'rejected' ? String((one.reason as Error).message) : 'done'))
+  settled.map((one) => (one.status === 'rejected' ? (one.reason as Error).message : 'done'))
 
 test('units that wait together share one commit', async () => {
   const { insert, rows, commits } = setUp()

@@ -35,7 +35,7 @@ export function statement<P extends object, R>(
   build: (db: Kysely<Tables>, param: Param<P>) => Compilable<R>,
 ): Statement<P, R> {
   const { sql, parameters } = build(db, (name) => new Parameter(name) as never).compile()
-  const bind = parameters.map(toBinding<P>)
+  const bind = parameters.map(toBinding)
   return (connection, values) =>
     connection.execute(
       sql,
@@ -43,8 +43,8 @@ export function statement<P extends object, R>(
     )
 }
 
-function toBinding<P>(parameter: unknown): (values: P) => unknown {
+function toBinding(parameter: unknown): (values: object) => unknown {
   if (!(parameter instanceof Parameter)) return () => parameter
-  const name = parameter.name as keyof P
+  const name = parameter.name as keyof object
   return (values) => values[name]
 }
