@@ -1,0 +1,69 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { AnswerStep } from '../sessions/message.ts'
+import { createAnswerView } from './answer-view.ts'
+import { createTestTerminal } from './terminal-fixture.ts'
+import type { Chunk } from './service-client.ts'
+
+function chunk(agent_step: string, token = '', step?: Partial<AnswerStep>): Chunk {
+  const whole = { tool: 'sales', tool_input: { sql: 'select 1' }, log: '', type: 'tool_call', output: [], status: 'success' } as const
+  const times = { execution_time: 0.034, started_at: '2026-01-01T00:00:00.000Z' }
+  return { agent_step, token, finish_reason: 'null', ...(step && { step: { ...whole, ...times, ...step } }) }
+}
+
+function view(chunks: Chunk[], options: { isTTY?: boolean; environment?: Record<string, string> }): { out: string; err: string } {
+  const { terminal, out, err } = createTestTerminal('.', options)
+  const shown = createAnswerView(terminal)
+  for (const one of chunks) shown.show(one)
+  shown.end()
+  return { out: out(), err: err() }
+}
+
+const story = [
+  chunk('reasoning', 'Hm'),
+  chunk('reasoning', 'm.'),
+  chunk('answer', 'I will '),
+  chunk('answer', 'look.'),
+  chunk('tool:sales'),
+  chunk('tool:sales', '', {}),
+  chunk('answer', 'It is '),
+  chunk('retrying'),
+  chunk('answer', 'It was **1**'),
+  chunk('answer', '.'),
+  chunk('answer'),
+]
+
+test('a pipe gets the answer alone, as it is defined; steps go to the other output', () => {
+  const { out, err } = view(story, {})
+  assert.equal(out, 'It was **1**.\n')
+  assert.equal(err, '✓ sales {"sql":"select 1"} 0.03 s\n')
+})
+
+test('a terminal shows everything in order, and the end of a step in the place of its start', () => {
+  const { out } = view(story, { isTTY: true, environment: { NO_COLOR: '1' } })
+  const again = '↻ the model is asked again; its answer begins anew\n'
+  const steps = '· sales\r\u001B[K✓ sales {"sql":"select 1"} 0.03 s\n'
+  assert.equal(out, `Hmm.\nI will look.\n${steps}It is \n${again}It was **1**.\n`)
+})
+
+test('on a terminal with colours reasoning is dim and the answer is styled', () => {
+  const { out } = view([chunk('reasoning', 'Hm'), chunk('answer', 'a **b'), chunk('answer', '** `c')], { isTTY: true })
+  assert.equal(out, '\u001B[2mHm\u001B[22m\na \u001B[1mb\u001B[22m `c\n')
+})
+
+test('steps that run together have lines of their own', () => {
+  const chunks = [chunk('tool:a'), chunk('tool:b'), chunk('tool:b', '', { tool: 'b' }), chunk('tool:a', '', { tool: 'a' })]
+  const { out } = view(chunks, { isTTY: true, environment: { NO_COLOR: '1' } })
+  assert.equal(out.replaceAll('\r\u001B[K', '<'), '· a\n· b<✓ b {"sql":"select 1"} 0.03 s\n✓ a {"sql":"select 1"} 0.03 s\n')
+})
+
+test('a step that failed says why; long input is cut; control characters are left out', () => {
+  const failed = chunk('tool:sales', '', {
+    status: 'error',
+    output: { error: 'no such\ntable\u001B[2J' },
+    tool_input: { sql: 'x'.repeat(500) },
+  })
+  const { err } = view([failed], {})
+  assert.match(err, /^✗ sales \{"sql":"x+… no such table\[2J\n$/)
+  assert.ok(err.length <= 202, String(err.length))
+})

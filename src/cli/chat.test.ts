@@ -1,0 +1,119 @@
+import assert from 'node:assert/strict'
+import { mkdir, writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import { test, type TestContext } from 'node:test'
+import { startModelServer, type ModelScript } from '../../test/model-server.ts'
+import { runCommand } from './command.ts'
+import { readConfig, readSettings } from './prepare.ts'
+import { start } from './serve.ts'
+import { createFolder, createTestTerminal, runIn } from './terminal-fixture.ts'
+
+/** A folder whose agent is this scripted model. */
+async function createAgent(t: TestContext, script: ModelScript) {
+  const folder = await createFolder(t)
+  const server = await startModelServer(script)
+  t.after(() => server.close())
+  await mkdir(path.join(folder, 'files'))
+  const model = `{ provider: openai-compatible, model: m, base_url: "${server.url}" }`
+  await writeFile(path.join(folder, 'agent.yaml'), `llms: { primary: ${model} }\ntools: [{ name: calculator }]\n`)
+  return { folder, server }
+}
+
+test('one question is answered in process, and a session goes on', async (t) => {
+  const { folder, server } = await createAgent(t, [{ text: ['Hello', ' **you**.'] }, { text: 'Again.' }])
+  const first = await runIn(folder, ['chat', '--session', 's-1', '--message', '/hi'])
+  assert.deepEqual(first, { code: 0, out: 'Hello **you**.\n', err: '' })
+  assert.deepEqual(await runIn(folder, ['chat', '--session', 's-1', '--message', 'And?']), { code: 0, out: 'Again.\n', err: '' })
+  const told = server.requests[1]?.body.messages.filter(({ role }: { role: string }) => role !== 'system')
+  assert.deepEqual(
+    told.map(({ content }: { content: string }) => content),
+    ['/hi', 'Hello **you**.', 'And?'],
+  )
+})
+
+test('lines of a pipe are questions and commands of one conversation', async (t) => {
+  const { folder, server } = await createAgent(t, [{ text: 'One.' }, { text: 'Two.' }, { text: 'Three.' }])
+  const { terminal, stdin, out, err } = createTestTerminal(folder)
+  stdin.end('a\n\nb\n/new\nc\n/tools\n/quit\nnever\n')
+  assert.equal(await runCommand(['chat'], terminal), 0)
+  assert.match(out(), /^One\.\nTwo\.\nThree\.\ncalculator {2}ready {2}Calculates /)
+  assert.match(err(), /^A new session: [0-9a-f-]{36}\n$/)
+  assert.deepEqual(
+    server.requests.map(({ body }) => body.messages.filter(({ role }: { role: string }) => role === 'user').length),
+    [1, 2, 1],
+  )
+})
+
+test('a model that fails is told in words, and the command fails', async (t) => {
+  const { folder } = await createAgent(t, { status: 400, body: { error: { message: 'no such model' } } })
+  const { code, out, err } = await runIn(folder, ['chat', '--message', 'Hello?'])
+  assert.deepEqual([code, out], [1, ''])
+  assert.match(err, /no such model/)
+  assert.equal(err.trimEnd().split('\n').length, 1)
+})
+
+test('Ctrl-C during an answer cancels it, at the prompt it ends', async (t) => {
+  const { folder, server } = await createAgent(t, [{ text: ['Begin', 'ning'], silentAfter: 2 }, { text: 'Well.' }])
+  const { terminal, stdin, out, saw } = createTestTerminal(folder, { isTTY: true, environment: { NO_COLOR: '1' } })
+  const ended = runCommand(['chat'], terminal)
+  await saw('> ')
+  stdin.write('Hello?\r')
+  await saw('Begin')
+  stdin.write('\u0003')
+  await saw('Cancelled.')
+  assert.equal(await server.requests[0]?.closedEarly, true)
+  stdin.write('Again?\r')
+  await saw('Well.\n')
+  await saw('> ')
+  stdin.write('\u0003')
+  assert.equal(await ended, 0)
+  assert.match(out(), /Hello\?\r\nBegin/)
+})
+
+test('a stop during an answer cancels it and ends', async (t) => {
+  const { folder } = await createAgent(t, { text: ['Begin', 'ning'], silentAfter: 2 })
+  const { terminal, stop, saw } = createTestTerminal(folder, { isTTY: true })
+  const ended = runCommand(['chat', '--message', 'Hello?'], terminal)
+  await saw('Begin')
+  stop()
+  await saw('Cancelled.')
+  assert.equal(await ended, 1)
+})
+
+test('a service that is there is used, with the key that was given', async (t) => {
+  const { folder } = await createAgent(t, [{ text: 'Hello.' }])
+  const { terminal } = createTestTerminal(folder)
+  const settings = readSettings(terminal)
+  const started = await start({ settings, config: await readConfig(settings.agentConfig), terminal, version: '0', isQuiet: true })
+  const { service, url } = started
+  t.after(async () => {
+    await service.close(0)
+    started.release()
+  })
+
+  assert.deepEqual(await runIn(folder, ['chat', '--message', 'Hello?']), { code: 0, out: 'Hello.\n', err: '' })
+  await writeFile(path.join(folder, 'my.key'), (await runIn(folder, ['keys', 'create', '--sub', 'ada'])).out)
+  const elsewhere = await createFolder(t)
+  const args = ['chat', '--url', url, '--message', 'Hello?']
+  assert.deepEqual(await runIn(elsewhere, [...args, '--key', `@${folder}/my.key`]), { code: 0, out: 'Hello.\n', err: '' })
+  const wrong = await runIn(elsewhere, [...args, '--key', 'x.y.z'])
+  assert.deepEqual([wrong.code, wrong.out], [1, ''])
+  assert.match(wrong.err, /^JWT verification failed: .+ Give a key that is valid here with --key\.\n$/)
+  assert.match((await runIn(folder, ['doctor'])).out, new RegExp(`in use by the service at ${url}$`, 'm'))
+})
+
+test('wrong usage exits with 2 and one line; the own key goes to no other service', async (t) => {
+  const folder = await createFolder(t)
+  const wrong = [
+    ['--url', 'ftp://x'],
+    ['--url', '127.0.0.1:8080'],
+    ['--session', 'no spaces'],
+    ['--key', '@none.key', '--url', 'http://127.0.0.1:1'],
+    ['--url', 'http://127.0.0.1:1'],
+    ['--url', 'https://agent.example', '--message', 'Hello?'],
+  ]
+  for (const args of wrong) {
+    const { code, out, err } = await runIn(folder, ['chat', ...args])
+    assert.deepEqual([code, out, err.trimEnd().split('\n').length], [2, '', 1], args.join(' '))
+  }
+})

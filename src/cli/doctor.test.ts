@@ -1,0 +1,83 @@
+import assert from 'node:assert/strict'
+import { mkdir, readdir, writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import { test } from 'node:test'
+import { startModelServer } from '../../test/model-server.ts'
+import { holdDataDir } from '../store/data-dir.ts'
+import { createFolder, runIn } from './terminal-fixture.ts'
+
+test('before the first start all is well, and nothing is made', async (t) => {
+  const folder = await createFolder(t)
+  const { code, out } = await runIn(folder, ['doctor'])
+  assert.equal(code, 0)
+  assert.match(out, /^ok {4}data directory: .+ is made by the first start$/m)
+  assert.match(out, /^ok {4}configuration: .+ is made by the first start$/m)
+  assert.deepEqual(await readdir(folder), [])
+})
+
+test('models are asked, tools are built, and what fails says what to do', async (t) => {
+  const folder = await createFolder(t)
+  const server = await startModelServer([{ text: 'ok' }])
+  t.after(() => server.close())
+  const refusing = await startModelServer([{ status: 401, body: { error: { message: 'bad key sk-wrong' } } }])
+  t.after(() => refusing.close())
+  await mkdir(path.join(folder, 'files'))
+  await writeFile(
+    path.join(folder, 'agent.yaml'),
+    `llms:
+  primary: { provider: openai-compatible, model: good, base_url: "${server.url}" }
+  fallback:
+    - { provider: openai-compatible, model: bad, base_url: "${refusing.url}", api_key: sk-wrong }
+    - { provider: openai, model: unset, api_key: "\${NOT_SET}" }
+    - { provider: embedded, model: rules-1 }
+  embedding: { provider: openai-compatible, model: vectors, base_url: "${server.url}" }
+tools:
+  - { name: calculator }
+  - { name: sales, type: data_query, config: { tables: { sales: none.csv } } }
+`,
+  )
+  const { code, out, err } = await runIn(folder, ['doctor'], { OUTBOUND_ALLOW: '10.0.0.0/8,localhost' })
+  assert.equal(code, 1)
+  assert.match(out, /^ok {4}llms\.primary: openai-compatible good answered in \d\.\d\d s$/m)
+  assert.match(out, /^fail {2}llms\.fallback\[0\]: openai-compatible bad answered 401\n {6}Is the api_key right/m)
+  assert.match(out, /^fail {2}llms\.fallback\[1\]: api_key: the environment variable NOT_SET is not set\n/m)
+  assert.match(out, /^ok {4}llms\.fallback\[2\]: embedded rules-1, a rule-based model, no language model$/m)
+  assert.match(out, /^ok {4}llms\.embedding: openai-compatible vectors is configured \(not asked\)$/m)
+  assert.match(out, /^ok {4}tool calculator is ready$/m)
+  assert.match(out, /^fail {2}tool sales: .*none\.csv.*\n {6}Correct the entry sales of tools/m)
+  assert.match(out, /^ok {4}outbound: public addresses, and 10\.0\.0\.0\/8, localhost$/m)
+  assert.equal(err, '3 checks failed.\n')
+  assert.doesNotMatch(out, /sk-wrong/)
+  assert.equal(server.requests.length, 1)
+})
+
+test('wrong settings and a wrong configuration are told, a line for each problem', async (t) => {
+  const folder = await createFolder(t)
+  const settings = await runIn(folder, ['doctor'], { PORT: 'x', LOG_LEVEL: 'loud' })
+  assert.deepEqual([settings.code, settings.err], [1, '2 checks failed.\n'])
+  assert.match(settings.out, /^fail {2}settings: PORT is "x"; .+\n {6}.+\nfail {2}settings: LOG_LEVEL is "loud"; /)
+  await writeFile(path.join(folder, 'agent.yaml'), 'id: 3\n')
+  const config = await runIn(folder, ['doctor'])
+  assert.equal(config.code, 1)
+  assert.match(config.out, /^fail {2}configuration: agent\.yaml:1 id: /m)
+})
+
+test('a data directory that another holds is a warning, a damaged store a failure', async (t) => {
+  const folder = await createFolder(t)
+  const dataDir = path.join(folder, '.agent-core')
+  const held = holdDataDir(dataDir)
+  t.after(() => held.release())
+  const { code, out } = await runIn(folder, ['doctor'])
+  assert.equal(code, 0)
+  assert.match(out, /^warn {2}data directory: .+ is in use, but nothing answers for it/m)
+  await writeFile(path.join(dataDir, 'agent-core.db'), 'this is no database, and long enough to be looked at as one'.repeat(20))
+  const damaged = await runIn(folder, ['doctor'])
+  assert.equal(damaged.code, 1)
+  assert.match(damaged.out, /^fail {2}store: SQLite: .+\n {6}Restore DATA_DIR/m)
+})
+
+test('a data directory that can not be made is a failure', async (t) => {
+  const { code, out } = await runIn(await createFolder(t), ['doctor'], { DATA_DIR: '/dev/null/data' })
+  assert.equal(code, 1)
+  assert.match(out, /^fail {2}data directory: \/dev\/null\/data can't be made\n {6}Set DATA_DIR/m)
+})

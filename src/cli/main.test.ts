@@ -1,0 +1,38 @@
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { test } from 'node:test'
+import { createFolder, runIn } from './terminal-fixture.ts'
+
+const main = fileURLToPath(new URL('../main.ts', import.meta.url))
+
+/** The program as a user runs it. */
+function runProgram(cwd: string, args: string[], input = ''): Promise<{ code: number | null; out: string; err: string }> {
+  return new Promise((resolve) => {
+    const options = { cwd, env: { PATH: process.env['PATH'], PORT: '0' } }
+    const child = execFile(process.execPath, [main, ...args], options, (_, out, err) => resolve({ code: child.exitCode, out, err }))
+    child.stdin?.end(input)
+  })
+}
+
+test('in an empty folder the program answers with its embedded model, then shows the key that it made', async (t) => {
+  const folder = await createFolder(t)
+  const { code, out, err } = await runProgram(folder, ['chat'], 'What is 17% of 2,340?\n')
+  assert.equal(code, 0)
+  assert.match(out, /^.*397\.8.*\n$/)
+  assert.match(err, /^✓ calculator \{.+\} \d+\.\d\d s\n$/)
+  const keys = await runProgram(folder, ['keys', 'list'])
+  assert.deepEqual([keys.code, keys.err], [0, ''])
+  assert.match(keys.out, / admin {2}admin .+ active\n$/)
+})
+
+test('each command helps, and a wrong one exits with 2', async (t) => {
+  const folder = await createFolder(t)
+  const commands = [['serve'], ['chat'], ['keys'], ['keys', 'create'], ['keys', 'list'], ['keys', 'revoke'], ['config'], ['doctor']]
+  const helped = await Promise.all(commands.map((command) => runIn(folder, [...command, '--help'])))
+  helped.forEach(({ code, out, err }, index) => {
+    assert.deepEqual([code, err], [0, ''])
+    assert.match(out, new RegExp(`^Usage: agent-core ${commands[index]?.join(' ')} `))
+  })
+  assert.equal((await runIn(folder, ['sing'])).code, 2)
+})

@@ -1,0 +1,135 @@
+import assert from 'node:assert/strict'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { test, type TestContext } from 'node:test'
+import { CommandFailure } from './command.ts'
+import { createServiceClient, type Chunk, type ServiceClient } from './service-client.ts'
+
+type Reply = (request: IncomingMessage, response: ServerResponse) => void
+
+interface Scripted {
+  client: ServiceClient
+  /** Method, path and `last-event-id` of each request. */
+  seen: string[]
+}
+
+/** A service that gives these replies, one after another; it objects to a request that was not scripted. */
+async function serve(t: TestContext, ...replies: Reply[]): Promise<Scripted> {
+  const seen: string[] = []
+  const server = createServer((request, response) => {
+    const { method, url, headers } = request
+    seen.push([method, url, headers['last-event-id']].filter(Boolean).join(' '))
+    const reply = replies[seen.length - 1]
+    if (reply) reply(request, response)
+    else response.writeHead(400).end('{"body": "not scripted"}')
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  t.after(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  return { client: createServiceClient({ url, key: 'k', retryDelaysMs: [1, 1] }), seen }
+}
+
+function event(number: number, token: string, finish = 'null'): string {
+  const chunk = { id: 'r1', token, agent_step: 'answer', finish_reason: finish, usage: [] }
+  return `id: r1:${number}\ndata: ${JSON.stringify(chunk)}\n\n`
+}
+
+/** Sends the events, then ends, or breaks the connection. */
+function events(texts: string[], { breaks = false } = {}): Reply {
+  return (_, response) => {
+    response.writeHead(200, { 'content-type': 'text/event-stream' })
+    response.write(texts.join(''), () => (breaks ? response.destroy() : response.end()))
+  }
+}
+
+const question = { requestId: 'r1', sessionId: 's1', text: 'Hello?' }
+
+async function ask(client: ServiceClient, signal = new AbortController().signal): Promise<string[]> {
+  const chunks: Chunk[] = []
+  for await (const chunk of client.ask(question, signal)) chunks.push(chunk)
+  return chunks.map(({ token, finish_reason }) => `${token}|${finish_reason}`)
+}
+
+test('a question carries its ids and the key, and its chunks come to the last one', async (t) => {
+  const { client, seen } = await serve(t, (request, response) => {
+    const { 'request-id': requestId, 'session-id': sessionId, 'x-service-access': key } = request.headers
+    events([event(1, [requestId, sessionId, key].join(' ')), event(2, '', 'stop'), event(3, 'never')])(request, response)
+  })
+  assert.deepEqual(await ask(client), ['r1 s1 k|null', '|stop'])
+  assert.deepEqual(seen, ['POST /core/v1/chain_streaming'])
+})
+
+test('a stream that breaks is taken up behind its last event, however it broke', async (t) => {
+  const { client, seen } = await serve(
+    t,
+    events([event(1, 'a'), event(2, 'b')], { breaks: true }),
+    (_, response) => response.destroy(),
+    events([event(3, 'c')]),
+    events([event(4, '', 'stop')]),
+  )
+  assert.deepEqual(await ask(client), ['a|null', 'b|null', 'c|null', '|stop'])
+  const stream = 'GET /core/v1/runs/r1/stream'
+  assert.deepEqual(seen, ['POST /core/v1/chain_streaming', `${stream} r1:2`, `${stream} r1:2`, `${stream} r1:3`])
+})
+
+test('a connection that breaks before the first event puts the same question again', async (t) => {
+  const { client, seen } = await serve(t, (_, response) => response.destroy(), events([event(1, 'a'), event(2, '', 'stop')]))
+  assert.deepEqual(await ask(client), ['a|null', '|stop'])
+  assert.deepEqual(seen, Array(2).fill('POST /core/v1/chain_streaming'))
+})
+
+test('a connection that can not be made again is a failure after the last attempt', async (t) => {
+  const breaks: Reply = (_, response) => response.destroy()
+  const { client, seen } = await serve(t, events([event(1, 'a')], { breaks: true }), breaks, breaks, breaks)
+  await assert.rejects(ask(client), (error) => error instanceof CommandFailure && /could not be made again/.test(error.message))
+  assert.equal(seen.length, 3)
+})
+
+test('a refusal is told in the words of the service, and not repeated', async (t) => {
+  const refuse =
+    (status: number, body: object): Reply =>
+    (_, response) =>
+      void response.writeHead(status).end(JSON.stringify(body))
+  const { client, seen } = await serve(
+    t,
+    refuse(401, { body: 'JWT verification failed: the key has expired.' }),
+    refuse(422, {
+      detail: [
+        { loc: ['body'], msg: 'too short' },
+        { loc: ['body'], msg: 'too odd' },
+      ],
+    }),
+    (_, response) => void response.writeHead(502).end('<html>'),
+  )
+  const said = () => ask(client).catch((error: unknown) => (error as CommandFailure).lines)
+  assert.deepEqual(await said(), ['JWT verification failed: the key has expired. Give a key that is valid here with --key.'])
+  assert.deepEqual(await said(), ['too short; too odd'])
+  assert.deepEqual(await said(), ['The service answered 502.'])
+  assert.equal(seen.length, 3)
+})
+
+test('a service that is not there is told at once', async () => {
+  const server = createServer()
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+  await new Promise((resolve) => server.close(resolve))
+  const client = createServiceClient({ url: `http://127.0.0.1:${port}`, key: 'k' })
+  const words = { message: `http://127.0.0.1:${port} can't be reached (ECONNREFUSED).` }
+  await assert.rejects(ask(client), words)
+  await assert.rejects(client.tools(), words)
+  await client.cancel('r1')
+})
+
+test('leaving ends the wait for chunks', async (t) => {
+  const leaving = new AbortController()
+  const { client } = await serve(t, (_, response) => {
+    response.writeHead(200, { 'content-type': 'text/event-stream' })
+    response.write(event(1, 'a'))
+    response.on('close', () => undefined)
+    leaving.abort()
+  })
+  await assert.rejects(ask(client, leaving.signal), { name: 'AbortError' })
+})
