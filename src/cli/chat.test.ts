@@ -59,15 +59,18 @@ test('Ctrl-C during an answer cancels it, at the prompt it ends', async (t) => {
   await saw('> ')
   stdin.write('Hello?\r')
   await saw('Begin')
+  stdin.write('Aga')
   stdin.write('\u0003')
   await saw('Cancelled.')
   assert.equal(await server.requests[0]?.closedEarly, true)
-  stdin.write('Again?\r')
+  stdin.write('in?\r')
   await saw('Well.\n')
   await saw('> ')
   stdin.write('\u0003')
   assert.equal(await ended, 0)
   assert.match(out(), /Hello\?\r\nBegin/)
+  // What was typed during the answer was kept for the next prompt.
+  assert.equal(server.requests[1]?.body.messages.at(-1).content, 'Again?')
 })
 
 test('a stop during an answer cancels it and ends', async (t) => {

@@ -39,7 +39,7 @@ export async function converse(terminal: Terminal, conversation: Conversation): 
   const lines = reader[Symbol.asyncIterator]()
   try {
     for (;;) {
-      reader.prompt()
+      reader.prompt(true)
       const { value, done } = await lines.next()
       if (done) break
       isMuted = true
