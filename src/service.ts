@@ -83,7 +83,8 @@ export async function createService({ settings, config, environment, version, lo
   const common = { agent: () => agent, holder: holder.id, now, newId }
   const onFault = logFault(log)
   const chats = createChats({ ...common, store: runs, sleep, onFault, onEnd: logEnd(log, now) })
-  const executeTool = createDirectExecution({ ...common, store: createExecutionStore(database) })
+  const executions = createExecutionStore(database)
+  const executeTool = createDirectExecution({ ...common, store: executions })
   const sessions = createSessions(createSessionStore(database))
 
   let isStopping = false
@@ -99,7 +100,10 @@ export async function createService({ settings, config, environment, version, lo
   })
   await docsRoutes(app)
   await app.ready()
-  holder.onLost(() => chats.adopt())
+  holder.onLost(async () => {
+    await executions.endLost(holder.id, now())
+    await chats.adopt()
+  })
 
   async function close(drainMs: number): Promise<void> {
     isStopping = true

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { FenceLost } from '../src/runs/run-store.ts'
 import { test } from 'node:test'
 import type { RunStatus } from '../src/runs/run.ts'
 import type { NewRun, RunStore } from '../src/runs/run-store.ts'
@@ -99,7 +100,9 @@ function registerLine(database: () => Database): void {
     await store.finish(first.run, 1, endOf(first.turn, failed))
     await start()
     assert.deepEqual(await take(store, first.run, 1, 'error'), { kind: 'waiting', fence: 2 })
-    assert.equal(await store.leaveLine(first.run, hour), undefined)
+    assert.equal(await store.leaveLine({ ...first.run, fence: 1 }, hour), undefined)
+    assert.equal((await store.find(first.run))?.status, 'pending')
+    assert.equal(await store.leaveLine({ ...first.run, fence: 2 }, hour), undefined)
     const stored = (await store.find(first.run))!
     assert.deepEqual([stored.status, stored.continuable, stored.messageIndex], ['error', true, 0])
     assert.deepEqual(stored.request, newRun().request)
@@ -143,7 +146,8 @@ function registerTakeOver(database: () => Database): void {
     await store.begin(run)
     assert.deepEqual(await take(store, run, 1, 'pending'), { kind: 'waiting', fence: 2 })
     await store.finish(first.run, 1, endOf(first.turn))
-    const turn = await store.takeTurn(run, run.messages, hour)
+    await assert.rejects(store.takeTurn({ ...run, fence: 1 }, run.messages, hour), FenceLost)
+    const turn = await store.takeTurn({ ...run, fence: 2 }, run.messages, hour)
     assert.deepEqual([turn?.messageIndex, turn?.messageCount], [2, 3])
     assert.deepEqual(await texts(turn!.session), ['0 hello', '1 answer', '2 late'])
   })

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { EndedRun, NewMessage, NewRun, RunStore, Turn } from '../src/runs/run-store.ts'
+import type { EndedRun, HeldRun, NewMessage, NewRun, RunStore, Turn } from '../src/runs/run-store.ts'
 import type { Database } from '../src/store/database.ts'
 import { createRunStore } from '../src/store/runs.ts'
 
@@ -17,7 +17,7 @@ export function ai(content: string, createdAt = hour): NewMessage {
 
 let lastPlace = 0
 
-export function newRun(change: Partial<NewRun> = {}): NewRun {
+export function newRun(change: Partial<NewRun> = {}): NewRun & HeldRun {
   lastPlace += 1
   const messages = change.messages ?? [human('hello')]
   return {
@@ -35,6 +35,7 @@ export function newRun(change: Partial<NewRun> = {}): NewRun {
     place: lastPlace,
     agent: 'agent',
     now: hour,
+    fence: 1,
     ...change,
     messages,
   }

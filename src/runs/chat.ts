@@ -111,9 +111,11 @@ export function createChats(deps: ChatDependencies): Chats {
   function launch(run: LiveRun, started: Promise<Turn>, isWanted: () => Promise<boolean> = async () => true): LiveRun {
     const text = textOf(run.key)
     live.set(text, run)
-    run.started = started.catch((error) => {
+    run.started = started.catch((error: unknown) => {
       live.delete(text)
-      throw error
+      throw error instanceof FenceLost
+        ? new ServiceError('process_lost', 'Another process has taken over the run.', { cause: error })
+        : error
     })
     run.ended = run.started.then(
       (turn) => drive(run, turn, isWanted),
@@ -206,9 +208,10 @@ export function createChats(deps: ChatDependencies): Chats {
   }
 
   async function takeOver(run: StoredRun): Promise<[LiveRun, Promise<Turn>] | undefined> {
-    const messages = toNewMessages(run.request?.messages ?? [], run.requestId, now())
+    if (!run.request) return undefined
+    const messages = toNewMessages(run.request.messages, run.requestId, now())
     const taken = await store.takeOver(run, run, { holder: deps.holder, place: nextPlace(), now: now(), messages })
-    if (!taken || !run.request) return undefined
+    if (!taken) return undefined
     const { tenant, owner, requestId } = run
     const key = { tenant, owner, requestId }
     const next = new LiveRun({ ...run, key, request: run.request, agent: deps.agent(), fence: taken.fence })

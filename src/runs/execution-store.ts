@@ -5,7 +5,10 @@ import type { RunKey } from './run.ts'
 export interface ExecutionStore {
   /** Answers with the one that has the request id, if there is one; stores this one else. */
   begin(execution: NewExecution): Promise<StoredExecution | undefined>
+  /** Keeps the first result. */
   finish(key: RunKey, result: ExecutionResult, now: number): Promise<void>
+  /** Ends those whose process is gone; they have no result. */
+  endLost(holder: string, now: number): Promise<void>
 }
 
 export interface NewExecution extends RunKey {

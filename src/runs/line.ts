@@ -1,7 +1,7 @@
 import { ServiceError } from '../errors.ts'
 import type { LiveRun } from './live-run.ts'
 import type { EndEvent, RunKey } from './run.ts'
-import type { NewMessage, RunStore, Turn } from './run-store.ts'
+import type { HeldRun, NewMessage, RunStore, Turn } from './run-store.ts'
 
 /** Another process may free a session: a waiting run looks for itself now and then. */
 const lookEveryMs = 1000
@@ -28,7 +28,7 @@ export function createLine(store: Pick<RunStore, 'takeTurn' | 'leaveLine'>, now:
     run.signal.addEventListener('abort', bell.ring)
     try {
       for (;;) {
-        const turn = await store.takeTurn(run.key, messages(), now())
+        const turn = await store.takeTurn(heldOf(run), messages(), now())
         if (turn) return turn
         if (run.signal.aborted) throw new ServiceError('cancelled', 'The run was cancelled before its turn came.')
         if (now() >= until) throw busy(run)
@@ -47,7 +47,7 @@ export function createLine(store: Pick<RunStore, 'takeTurn' | 'leaveLine'>, now:
   async function leave(run: LiveRun): Promise<void> {
     const end: EndEvent = { type: 'end', reason: 'cancelled', usage: [], thoughts: [] }
     const isCancelled = run.stopCause === 'cancelled'
-    wake(await store.leaveLine(run.key, now(), isCancelled ? { input: run.input, events: [end] } : undefined))
+    wake(await store.leaveLine(heldOf(run), now(), isCancelled ? { input: run.input, events: [end] } : undefined))
   }
 
   return { wait, wake }
@@ -74,6 +74,10 @@ class Bell {
     clearTimeout(timer)
     this.rung = false
   }
+}
+
+function heldOf({ key, fence }: LiveRun): HeldRun {
+  return { ...key, fence }
 }
 
 function busy(run: LiveRun): ServiceError {

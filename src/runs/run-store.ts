@@ -12,13 +12,16 @@ export interface RunStore {
    * `pending` in its line, without a message. A request id that the caller has used: nothing is changed.
    */
   begin(run: NewRun): Promise<Begun>
-  /** Takes the session for a pending run when it is its turn, and stores its human message; undefined when it is not. */
-  takeTurn(key: RunKey, messages: readonly NewMessage[], now: number): Promise<Turn | undefined>
+  /**
+   * Takes the session for a pending run when it is its turn, and stores its human message; undefined when it is not. Throws `FenceLost`
+   * when the run belongs to another process by now.
+   */
+  takeTurn(run: HeldRun, messages: readonly NewMessage[], now: number): Promise<Turn | undefined>
   /**
    * Takes a pending run out of its line: as cancelled with this log, else as if it had never come. Answers with the run whose turn it
    * is now, if that changed.
    */
-  leaveLine(key: RunKey, now: number, cancelled?: CompactLog): Promise<RunKey | undefined>
+  leaveLine(run: HeldRun, now: number, cancelled?: CompactLog): Promise<RunKey | undefined>
   /** What is needed to show a session to the model, from message `from` on. */
   history(tenant: string, session: string, from: number): Promise<HistoryMessage[]>
   /** Keeps a step of a running run. Throws `FenceLost` when it belongs to another process by now. */
@@ -33,6 +36,11 @@ export interface RunStore {
   orphans(holder: string, now: number): Promise<StoredRun[]>
   /** Says that this process is alive until then. */
   heartbeat(holder: string, aliveUntil: number): Promise<void>
+}
+
+/** A run as the process has it that was given this fence. */
+export interface HeldRun extends RunKey {
+  fence: number
 }
 
 /** A write came from a process that a run no longer belongs to: it changed nothing. */

@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import type { ExecutionResult, ExecutionStore } from '../runs/execution-store.ts'
 import { run, type Database } from './database.ts'
 import { keyColumns, parseJson } from './run-rows.ts'
@@ -36,8 +37,20 @@ export function createExecutionStore(database: Database): ExecutionStore {
       const ended = db
         .updateTable('runs')
         .set({ status: result.status, ended_at: now, log: JSON.stringify(result) })
-        .where((is) => is.and(keyColumns(key)))
+        .where((is) => is.and({ ...keyColumns(key), operation: 'tool_execute' }))
+        .where('log', 'is', null)
       await database.unit((connection) => run(connection, ended))
+    },
+    async endLost(holder, now) {
+      const alive = db.selectFrom('processes').select('id').where('alive_until', '>', now)
+      const lost = db
+        .updateTable('runs')
+        .set({ status: 'error', ended_at: now })
+        .where(sql<boolean>`status in ('pending', 'running')`)
+        .where('operation', '=', 'tool_execute')
+        .where('holder', '!=', holder)
+        .where('holder', 'not in', alive)
+      await database.unit((connection) => run(connection, lost))
     },
   }
 }

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { CompactLog } from '../runs/compact-log.ts'
 import type { RunKey } from '../runs/run.ts'
-import type { NewMessage, RunStore, TakenOver, Turn } from '../runs/run-store.ts'
+import { FenceLost, type HeldRun, type NewMessage, type RunStore, type TakenOver, type Turn } from '../runs/run-store.ts'
 import { run, type Database } from './database.ts'
 import { lineStatements } from './line-statements.ts'
 import { countOf, hourOf, toStoredRun } from './run-rows.ts'
@@ -55,20 +55,21 @@ export function createTakeOver(
     return { session, messageIndex, messageCount, windowStart: state.window_start }
   }
 
-  async function takeTurn(key: RunKey, messages: readonly NewMessage[], now: number): Promise<Turn | undefined> {
+  async function takeTurn(key: HeldRun, messages: readonly NewMessage[], now: number): Promise<Turn | undefined> {
     // Those who wait ask often: only who may be given its turn costs a transaction.
     const found = (await inLine.findTurn(database.read, key)).rows[0]
     if (!found) return undefined
+    if (found.fence !== key.fence) throw new FenceLost(key)
     return database.unit(async (connection) => {
       const state = await lock(connection, key.tenant, found.session)
       return state?.active_run === key.requestId ? enter(connection, { ...key, ...found }, state, messages, now) : undefined
     })
   }
 
-  function leaveLine(key: RunKey, now: number, cancelled?: CompactLog): Promise<RunKey | undefined> {
+  function leaveLine(key: HeldRun, now: number, cancelled?: CompactLog): Promise<RunKey | undefined> {
     return database.unit(async (connection) => {
       const row = await find(connection, key)
-      if (row?.status !== 'pending') return undefined
+      if (row?.status !== 'pending' || row.fence !== key.fence) return undefined
       const { tenant, owner, session } = row
       const state = await lock(connection, tenant, session)
       if (!(await leave(connection, row, now, cancelled)) || session === null) return undefined
