@@ -146,12 +146,12 @@ test('Streaming: exactly one last chunk when the run is cancelled, which says so
 })
 
 for (const [reason, script, config] of [
-  ['timeout', { text: ['a', 'b'], pauseMs: 5, silentAfter: 3 }, { max_execution_time: 0.2 }],
+  ['timeout', { text: 'a', pauseMs: 5, silentAfter: 2 }, { max_execution_time: 0.2 }],
   ['length', { text: 'a', finish: 'length' }, {}],
   ['content_filter', { text: 'a', finish: 'content_filter' }, {}],
 ] as const) {
   test(`Streaming: exactly one last chunk when the run ends by ${reason}`, async (t) => {
-    const { client } = await startService(t, { script: { ...script, text: [...script.text] }, config })
+    const { client } = await startService(t, { script, config })
     const events = await (await client.stream('go', { 'request-id': 'r' })).rest()
     checkStream(events, 'r')
     assert.equal(endOf(events), reason)

@@ -48,6 +48,8 @@ export interface TestService {
   as(who?: Who): Promise<Client>
   /** Beside the service, as the command line does it. */
   revoke(claims: KeyClaims): Promise<void>
+  /** Lets what runs go on for `drainMs`. */
+  close(drainMs: number): Promise<void>
   /** Closes it and starts it again on the same data. */
   restart(): Promise<void>
 }
@@ -62,7 +64,7 @@ export async function startService(t: Pick<TestContext, 'after'>, options: Servi
   await writeFiles(settings.filesRoot, options.files ?? {})
   const log: string[] = []
   let started = await start(settings, options, model, log)
-  t.after(() => started.service.close(0))
+  t.after(() => test.close(0))
 
   const key: TestService['key'] = async ({ sub = 'ann', tenant = 'default', roles = ['user'], expiresInSeconds = 3600 } = {}) => {
     const signing = await openSigningKey(createSigningKeyFile(settings.dataDir))
@@ -80,8 +82,9 @@ export async function startService(t: Pick<TestContext, 'after'>, options: Servi
     key,
     as,
     revoke: (claims) => revoke(settings, claims),
+    close: (drainMs) => started.close(drainMs),
     async restart() {
-      await started.service.close(0)
+      await started.close(0)
       started = await start(settings, options, model, log)
       Object.assign(test, { url: started.url, service: started.service, client: await as() })
     },
@@ -94,9 +97,13 @@ async function start(settings: Settings, options: ServiceOptions, model: ModelSe
   const config = toAgentConfig({ llms, ...options.config })
   const log = pino({ level: 'debug' }, { write: (line: string) => void lines.push(line) })
   const service = await createService({ settings, config, environment: options.environment ?? {}, version: '0.0.0', log })
+  // Chats wait for this; a direct execution would be told that its tool is not ready.
+  await service.agent.tools.settling()
   addTools(service, options.tools ?? [])
   await service.app.listen({ port: 0, host: '127.0.0.1' })
-  return { service, url: `http://127.0.0.1:${(service.app.server.address() as AddressInfo).port}` }
+  let closing: Promise<void> | undefined
+  const close = (drainMs: number) => (closing ??= service.close(drainMs))
+  return { service, close, url: `http://127.0.0.1:${(service.app.server.address() as AddressInfo).port}` }
 }
 
 /** The scripted server as an entry of `llms`. */

@@ -1,0 +1,148 @@
+import assert from 'node:assert/strict'
+import { request as httpRequest } from 'node:http'
+import { test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { createClient } from './service-client.ts'
+import { startService } from './service-fixture.ts'
+
+const routes = [
+  ['POST', '/core/v1/chain', 'chat'],
+  ['POST', '/core/v1/chain_streaming', 'chat'],
+  ['GET', '/core/v1/sessions', 'sessions.read'],
+  ['GET', '/core/v1/sessions/s', 'sessions.read'],
+  ['GET', '/core/v1/runs/r', 'runs.read'],
+  ['GET', '/core/v1/runs/r/stream', 'runs.read'],
+  ['DELETE', '/core/v1/runs/r', 'runs.write'],
+  ['GET', '/core/v1/tools', 'tools.read'],
+  ['POST', '/core/v1/tool/execute', 'tools.execute'],
+  ['GET', '/core/v1/metadata', 'metadata.read'],
+] as const
+
+test('Access: every operation is 401 without a key, and 403 that names the permission without the role', async (t) => {
+  const { url, as } = await startService(t, { script: {} })
+  const nobody = createClient(url, '')
+  const powerless = await as({ roles: ['unknown-role', 'constructor'] })
+  for (const [method, path, permission] of routes) {
+    const keyless = await nobody.request(method, path)
+    assert.deepEqual([keyless.status, keyless.body.status_code], [401, 401], path)
+    assert.match(keyless.body.body, /^JWT verification failed/)
+    const refused = await powerless.request(method, path)
+    assert.deepEqual([refused.status, refused.body.status_code], [403, 403], path)
+    assert.match(refused.body.body, /^RBAC: access denied/)
+    assert.ok(refused.body.body.includes(permission), refused.body.body)
+  }
+})
+
+test('Access: health, the OpenAPI document and its page need no key', async (t) => {
+  const { url } = await startService(t, { script: {} })
+  const health = await fetch(`${url}/health`)
+  assert.deepEqual([health.status, await health.json()], [200, {}])
+  for (const path of ['/health/ready', '/openapi.json', '/docs']) assert.equal((await fetch(url + path)).status, 200, path)
+  const { openapi, paths } = (await (await fetch(`${url}/openapi.json`)).json()) as { openapi: string; paths: object }
+  assert.match(openapi, /^3\.1/)
+  for (const [, path] of routes) {
+    const documented = path.replace(/\/s$/, '/{session_id}').replace(/runs\/r/, 'runs/{request_id}')
+    assert.ok(Object.hasOwn(paths, documented), documented)
+  }
+})
+
+test('Access: a key that is garbage, forged, cut, of another service or expired is 401', async (t) => {
+  const { url, key } = await startService(t, { script: {} })
+  const other = await startService(t, { script: {} })
+  const { key: good } = await key()
+  const [head, body, signature] = good.split('.') as [string, string, string]
+  const unsigned = Buffer.from(JSON.stringify({ alg: 'none', typ: 'JWT' })).toString('base64url')
+  const raised = Buffer.from(JSON.stringify({ ...JSON.parse(Buffer.from(body, 'base64url').toString()), roles: ['admin'] })).toString(
+    'base64url',
+  )
+  const { key: expiring } = await key({ expiresInSeconds: 1 })
+  const bad = ['garbage', 'a.b.c', `${head}.${raised}.${signature}`, `${head}.${body}`, `${unsigned}.${body}.`, (await other.key()).key]
+  for (const one of [...bad, 'x'.repeat(12_000)]) {
+    const { status, body: reply } = await createClient(url, one).request('GET', '/core/v1/tools')
+    assert.equal(status, 401, one.slice(0, 80))
+    assert.match(reply.body, /^JWT verification failed/)
+  }
+  // A key that was good a moment ago must not live on in what is kept of it.
+  assert.equal((await createClient(url, expiring).request('GET', '/core/v1/tools')).status, 200)
+  await sleep(2000 - (Date.now() % 1000))
+  const expired = await createClient(url, expiring).request('GET', '/core/v1/tools')
+  assert.equal(expired.status, 401)
+  assert.match(expired.body.body, /expired/)
+})
+
+test('Access: a revoked key stops working within 5 s', async (t) => {
+  const { url, key, revoke } = await startService(t, { script: {} })
+  const { key: good, claims } = await key()
+  const client = createClient(url, good)
+  assert.equal((await client.request('GET', '/core/v1/tools')).status, 200)
+  await revoke(claims)
+  const until = Date.now() + 5000
+  let status = 200
+  while (status === 200 && Date.now() < until) {
+    await sleep(50)
+    status = (await client.request('GET', '/core/v1/tools')).status
+  }
+  assert.equal(status, 401)
+})
+
+test('Access: authorization Bearer is taken in place of the header', async (t) => {
+  const { url, key } = await startService(t, { script: {} })
+  const { key: good } = await key()
+  for (const authorization of [`Bearer ${good}`, `bearer ${good}`]) {
+    assert.equal((await fetch(`${url}/core/v1/tools`, { headers: { authorization } })).status, 200)
+  }
+  assert.equal((await fetch(`${url}/core/v1/tools`, { headers: { authorization: `Basic ${good}` } })).status, 401)
+})
+
+test('Access: a viewer reads but does not chat, execute or cancel; an operator too; a user does', async (t) => {
+  const { as } = await startService(t, { script: {}, config: { tools: [{ name: 'calculator' }] } })
+  const execute = { tool_name: 'calculator', tool_input: { expression: '1' } }
+  for (const [role, may] of [
+    ['viewer', false],
+    ['operator', false],
+    ['user', true],
+    ['admin', true],
+  ] as const) {
+    const client = await as({ sub: role, roles: [role] })
+    assert.equal((await client.request('GET', '/core/v1/sessions')).status, 200)
+    assert.equal((await client.request('GET', '/core/v1/metadata')).status, 200)
+    assert.equal((await client.chat('hello')).status, may ? 200 : 403, role)
+    assert.equal((await client.request('POST', '/core/v1/tool/execute', { body: execute })).status, may ? 200 : 403, role)
+    assert.equal((await client.request('DELETE', '/core/v1/runs/nothing')).status, may ? 404 : 403, role)
+  }
+})
+
+test('Access: roles of the configuration grant what they list', async (t) => {
+  const { as } = await startService(t, { script: {}, config: { access: { roles: { talker: ['chat'] } } } })
+  const talker = await as({ roles: ['talker'] })
+  assert.equal((await talker.chat('hello')).status, 200)
+  assert.equal((await talker.request('GET', '/core/v1/sessions')).status, 403)
+})
+
+test('Access: the order is route, key, permission, content type and size, validation', async (t) => {
+  const { url, as, client } = await startService(t, { script: {}, environment: { HTTP_BODY_LIMIT: '1kb' } })
+  const nobody = createClient(url, 'garbage')
+  const viewer = await as({ roles: ['viewer'] })
+  const large = 'x'.repeat(4000)
+  const xml = { 'content-type': 'application/xml' }
+  const wrongId = { 'session-id': '-' }
+  assert.equal((await nobody.request('POST', '/core/v1/nothing', { body: large, headers: xml })).status, 404)
+  assert.equal((await nobody.request('PUT', '/core/v1/chain', { body: large, headers: xml })).status, 405)
+  assert.equal((await nobody.request('POST', '/core/v1/chain', { body: large, headers: xml })).status, 401)
+  assert.equal((await viewer.request('POST', '/core/v1/chain', { body: large, headers: { ...xml, ...wrongId } })).status, 403)
+  assert.equal((await viewer.request('POST', '/core/v1/chain', { body: '{' })).status, 403)
+  assert.equal((await client.request('POST', '/core/v1/chain', { body: 'x', headers: { ...xml, ...wrongId } })).status, 415)
+  assert.equal((await client.request('POST', '/core/v1/chain', { body: large, headers: wrongId })).status, 413)
+  assert.equal((await client.request('POST', '/core/v1/chain', { body: '{}', headers: wrongId })).status, 422)
+})
+
+test('Access: a refusal comes before the body is read', async (t) => {
+  const { url } = await startService(t, { script: {} })
+  const { promise, resolve, reject } = Promise.withResolvers<number | undefined>()
+  const headers = { 'content-type': 'application/json', 'content-length': '1000000' }
+  const request = httpRequest(`${url}/core/v1/chain`, { method: 'POST', headers, agent: false }, (response) => resolve(response.statusCode))
+  request.on('error', reject)
+  request.write('{')
+  assert.equal(await promise, 401)
+  request.destroy()
+})
