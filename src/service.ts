@@ -82,7 +82,13 @@ export async function createService({ settings, config, environment, version, lo
 
   const common = { agent: () => agent, holder: holder.id, now, newId }
   const onFault = logFault(log)
-  const chats = createChats({ ...common, store: runs, sleep, onFault, onEnd: logEnd(log, now) })
+  const chats = createChats({
+    ...common,
+    store: runs,
+    sleep: (ms, signal) => sleep(ms, undefined, { signal }),
+    onFault,
+    onEnd: logEnd(log, now),
+  })
   const executions = createExecutionStore(database)
   const executeTool = createDirectExecution({ ...common, store: executions })
   const sessions = createSessions(createSessionStore(database))

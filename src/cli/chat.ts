@@ -4,13 +4,13 @@ import path from 'node:path'
 import { InvalidArgumentError, type Command } from 'commander'
 import { isId } from '../http/ids.ts'
 import type { Settings } from '../settings.ts'
-import { CommandFailure, type CommandContext, type Terminal } from './command.ts'
-import { createConversation, type Conversation } from './conversation.ts'
+import { CommandFailure, type CommandContext, type Terminal } from './terminal.ts'
+import { createConversation, type Conversation } from './chat/conversation.ts'
 import { makeMissing, readConfig, readSettings } from './prepare.ts'
 import { findService } from './running-service.ts'
 import { start } from './serve.ts'
-import { createServiceClient } from './service-client.ts'
-import { answerLines, converse } from './terminal-chat.ts'
+import { createServiceClient } from './chat/service-client.ts'
+import { answerLines, converse } from './chat/terminal-chat.ts'
 
 interface ChatOptions {
   url?: string

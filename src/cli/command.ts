@@ -1,40 +1,11 @@
 import { readFile } from 'node:fs/promises'
-import type { Readable, Writable } from 'node:stream'
 import { Command, CommanderError } from 'commander'
-import type { Environment } from '../configuration/references.ts'
 import { addChat } from './chat.ts'
 import { addConfig } from './config.ts'
 import { addDoctor } from './doctor.ts'
 import { addKeys } from './keys.ts'
 import { addServe } from './serve.ts'
-
-/** What the process gives to a command. */
-export interface Terminal {
-  environment: Environment
-  cwd: string
-  stdin: Readable & { isTTY?: boolean }
-  stdout: Writable & { isTTY?: boolean; columns?: number }
-  stderr: Writable & { isTTY?: boolean }
-  /** Aborted when the process is asked to stop. */
-  stopping: AbortSignal
-}
-
-/** A command that ends with this exit code, after these lines on standard error. */
-export class CommandFailure extends Error {
-  readonly code: 1 | 2
-  readonly lines: readonly string[]
-
-  constructor(code: 1 | 2, lines: readonly string[]) {
-    super(lines.join('\n'))
-    this.code = code
-    this.lines = lines
-  }
-}
-
-export interface CommandContext {
-  terminal: Terminal
-  version: string
-}
+import { CommandFailure, type Terminal } from './terminal.ts'
 
 /** Runs one command line; answers with the exit code: 0 done, 1 failed, 2 wrong usage or settings. */
 export async function runCommand(args: readonly string[], terminal: Terminal): Promise<number> {

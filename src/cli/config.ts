@@ -5,8 +5,8 @@ import { formatProblems, loadAgentConfig } from '../configuration/load.ts'
 import { ConfigError } from '../configuration/problems.ts'
 import { redactConfig } from '../configuration/redact.ts'
 import type { AgentConfig } from '../configuration/schema.ts'
-import { CommandFailure, type CommandContext } from './command.ts'
-import { findModelFaults } from './model-check.ts'
+import { CommandFailure, type CommandContext } from './terminal.ts'
+import { findModelFaults } from './doctor/model-check.ts'
 import { readSettings } from './prepare.ts'
 
 /** Checks and shows agent.yaml. */

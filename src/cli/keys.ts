@@ -9,7 +9,7 @@ import type { Settings } from '../settings.ts'
 import { createAccessKeyStore } from '../store/access-keys.ts'
 import { openDatabase } from '../store/open.ts'
 import { createSigningKeyFile } from '../store/signing-key-file.ts'
-import { CommandFailure, type CommandContext } from './command.ts'
+import { CommandFailure, type CommandContext } from './terminal.ts'
 import { readSettings } from './prepare.ts'
 import { formatTable } from './table.ts'
 

@@ -1,7 +1,7 @@
 import { pino, type Logger } from 'pino'
 import pretty from 'pino-pretty'
 import type { Settings } from '../settings.ts'
-import type { Terminal } from './command.ts'
+import type { Terminal } from './terminal.ts'
 
 /** Whatever hands a header to the log by mistake: no key gets into it. */
 const redact = ['req.headers["x-service-access"]', 'req.headers.authorization', 'headers["x-service-access"]', 'headers.authorization']

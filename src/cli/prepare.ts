@@ -4,7 +4,7 @@ import { formatProblems, loadAgentConfig } from '../configuration/load.ts'
 import { ConfigError } from '../configuration/problems.ts'
 import type { AgentConfig } from '../configuration/schema.ts'
 import { loadSettings, SettingsError, type Settings } from '../settings.ts'
-import { CommandFailure, type Terminal } from './command.ts'
+import { CommandFailure, type Terminal } from './terminal.ts'
 
 /** What every command needs first, and what a first start makes. */
 

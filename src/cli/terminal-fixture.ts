@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { PassThrough, Writable } from 'node:stream'
 import type { TestContext } from 'node:test'
-import { runCommand, type Terminal } from './command.ts'
+import { runCommand } from './command.ts'
+import type { Terminal } from './terminal.ts'
 
 /** A folder for one test. */
 export async function createFolder(t: TestContext): Promise<string> {

@@ -59,7 +59,7 @@ function toRule(keyword: string, params: Record<string, unknown>, error: ErrorOb
 
 /** The field's own description, where it has one, says a pattern in words. */
 function hint(error: ErrorObject): string {
-  const description = (error.parentSchema as Schema | undefined)?.['description']
+  const description = error.parentSchema?.['description']
   return typeof description === 'string' ? ` (${description.replace(/\.$/, '')})` : ''
 }
 

@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifySchema, HTTPMethods } from 'fastify'
 import { ServiceError } from '../errors.ts'
 
 /** Not a part of the documented interface; `hide` is known to the one who writes that. */
-const hidden: FastifySchema = { hide: true } as FastifySchema
+const hidden: FastifySchema = { hide: true }
 
 const methods: HTTPMethods[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
 

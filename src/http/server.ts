@@ -16,8 +16,10 @@ export interface ServerOptions {
 
 /** The HTTP server without its routes: ids, keys, limits, errors. */
 export function createServer({ log, verifier, bodyLimit }: ServerOptions): FastifyInstance {
+  // Named by the type that Fastify's own signatures have.
+  const loggerInstance: FastifyBaseLogger = log
   const app = fastify({
-    loggerInstance: log as FastifyBaseLogger,
+    loggerInstance,
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
     bodyLimit,
     genReqId: ({ headers }) => ownOrNew(headers['request-id']),

@@ -18,7 +18,8 @@ export interface ChatDependencies extends Omit<Execution, 'store'> {
   /** Of this process. */
   holder: string
   onEnd(run: LiveRun): void
-  sleep(ms: number): Promise<void>
+  /** Rejects when the signal is aborted. */
+  sleep(ms: number, signal?: AbortSignal): Promise<void>
 }
 
 /** A chat as its caller asks for it. */
@@ -249,7 +250,9 @@ export function createChats(deps: ChatDependencies): Chats {
 
   async function drain(ms: number): Promise<void> {
     isStopping = true
-    await Promise.race([Promise.all([...live.values()].map((run) => run.ended)), deps.sleep(ms)])
+    const drained = new AbortController()
+    const all = Promise.all([...live.values()].map((run) => run.ended)).finally(() => drained.abort())
+    await Promise.race([all, deps.sleep(ms, drained.signal).catch(() => undefined)])
   }
 
   return {

@@ -19,7 +19,8 @@ function end(id: string): Step {
 test('a restored log has the events of the live one, one for one', async () => {
   const stored: Checkpoint[] = []
   const store = { checkpoint: async (_key, _fence, _n, data) => void stored.push(structuredClone(data)) } as RunStore
-  const run = { key: { tenant: 't', owner: 'o', requestId: 'r' }, fence: 1, log: new EventLog() } as LiveRun
+  const newRun = () => ({ key: { tenant: 't', owner: 'o', requestId: 'r' }, fence: 1, log: new EventLog() }) as LiveRun
+  const run = newRun()
   const progress = emptyProgress(turn)
   const write = async (id: string) => {
     const step_end = { type: 'step_end', step: end(id) } as const
@@ -32,7 +33,7 @@ test('a restored log has the events of the live one, one for one', async () => {
   await write('w1')
   run.log.append({ type: 'step_start', step: start('w2') })
   await write('w2')
-  const next = { ...run, log: new EventLog() } as LiveRun
+  const next = newRun()
   const restored = emptyProgress(turn)
   restore(next, restored, stored)
   assert.deepEqual(next.log.events, run.log.events)

@@ -49,7 +49,7 @@ async function writeDurably(file: string, text: string): Promise<void> {
 function parseObject(text: string): JWK | undefined {
   try {
     const value: unknown = JSON.parse(text)
-    return typeof value === 'object' && value !== null ? (value as JWK) : undefined
+    return typeof value === 'object' && value !== null ? value : undefined
   } catch {
     return undefined
   }

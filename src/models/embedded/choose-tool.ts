@@ -47,7 +47,7 @@ interface Profile {
 }
 
 function toProfile(tool: ToolOffer): Profile {
-  const parameters = Object.keys((tool.schema['properties'] ?? {}) as object)
+  const parameters = Object.keys(tool.schema['properties'] ?? {})
   const required = Array.isArray(tool.schema['required']) ? (tool.schema['required'] as string[]) : []
   const isSearch =
     required.some((name) => freeTextNames.test(name)) &&

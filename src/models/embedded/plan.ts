@@ -82,7 +82,7 @@ function choiceOf(choice: Choice | undefined): { choice?: Choice } {
 /** The earlier call with what the follow-up replaces in it. */
 function followUp(part: string, tool: ToolOffer, chain: readonly string[]): { request: string; choice: Choice } | undefined {
   const last = chain.at(-1)!
-  const properties = Object.keys((tool.schema['properties'] ?? {}) as object)
+  const properties = Object.keys(tool.schema['properties'] ?? {})
   if (properties.includes('sql')) {
     const choice = chooseTool(part, [tool], chain)
     return choice && { request: part, choice }

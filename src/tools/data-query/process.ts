@@ -1,6 +1,7 @@
 import type { ChildProcess } from 'node:child_process'
 import { spawn } from 'node:child_process'
 import path from 'node:path'
+import { execPath } from 'node:process'
 import { fileURLToPath } from 'node:url'
 import type { Reply, Request } from './child.ts'
 
@@ -82,7 +83,7 @@ export function createQueryProcess({ cancelGraceMs = 1_000 }: QueryProcessOption
     try {
       const reply = await new Promise<Reply>((resolve) => {
         waiting.set(id, { resolve, owner })
-        owner.send({ ...question, id } as Request, (error) => error && resolve({ id, type: 'failed', message: lostMessage }))
+        owner.send({ ...question, id }, (error) => error && resolve({ id, type: 'failed', message: lostMessage }))
       })
       if (reply.type === 'failed' && reply.exhausted && child === owner) child = undefined
       signal.throwIfAborted()
@@ -120,7 +121,7 @@ function start(): ChildProcess {
   const entry = fileURLToPath(new URL(`./child${path.extname(import.meta.filename)}`, import.meta.url))
   // Where the system knows no such limit, the process goes without.
   const limited = `ulimit -d ${maxDataKb} 2>/dev/null; exec "$0" "$@"`
-  return spawn('/bin/sh', ['-c', limited, process.execPath, '--max-old-space-size=512', entry], {
+  return spawn('/bin/sh', ['-c', limited, execPath, '--max-old-space-size=512', entry], {
     // TZ: DuckDB's binding shows instants in the zone of its process. The threads are those that queries run on.
     env: { TZ: 'UTC', UV_THREADPOOL_SIZE: '8' },
     stdio: ['ignore', 'ignore', 'ignore', 'ipc'],

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { createHash, randomUUID } from 'node:crypto'
 import { access, mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import type { CellValue, Row } from 'read-excel-file/node'
@@ -15,7 +15,7 @@ export async function convertSpreadsheet(file: SourceFile, cacheDir: string): Pr
   if (await isThere(target)) return target
   const rows = await readSheet(file.path)
   await mkdir(cacheDir, { recursive: true, mode: 0o700 })
-  const draft = `${target}.${process.pid}`
+  const draft = `${target}.${randomUUID()}`
   await writeFile(draft, toLines(rows), { mode: 0o600 })
   await rename(draft, target)
   await removeOthers(cacheDir, prefix, path.basename(target))
@@ -40,7 +40,7 @@ function toColumnNames(header: Row): string[] {
   })
 }
 
-function toCell(cell: CellValue<number> | null | undefined): string | number | boolean | null {
+function toCell(cell: CellValue | null | undefined): string | number | boolean | null {
   if (!(cell instanceof Date)) return (cell ?? null) as string | number | boolean | null
   const text = cell.toISOString()
   return text.endsWith('T00:00:00.000Z') ? text.slice(0, 10) : text.replace('Z', '')

@@ -25,7 +25,7 @@ export function tellResult(request: string, input: JsonObject, result: ToolMessa
     return tellFile(request, output['path'], output['text'], output)
   const keys = Object.keys(output)
   if ('result' in output && keys.every((key) => key === 'result' || key === 'expression'))
-    return tellCalculation(request, input, output['result']!)
+    return tellCalculation(request, input, output['result'])
   return tellJson(output)
 }
 

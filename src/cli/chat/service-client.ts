@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { EventSourceParserStream } from 'eventsource-parser/stream'
-import type { AnswerStep } from '../sessions/message.ts'
-import { CommandFailure } from './command.ts'
+import type { AnswerStep } from '../../sessions/message.ts'
+import { CommandFailure } from '../terminal.ts'
 
 /** One chunk of a streamed answer, as the interface defines it. */
 export interface Chunk {

@@ -1,5 +1,5 @@
-import type { AnswerStep } from '../sessions/message.ts'
-import type { Terminal } from './command.ts'
+import type { AnswerStep } from '../../sessions/message.ts'
+import type { Terminal } from '../terminal.ts'
 import { createMarkdownStream, paint, withoutControls } from './markdown-stream.ts'
 import type { Chunk } from './service-client.ts'
 

@@ -1,5 +1,5 @@
-import type { Environment } from '../configuration/references.ts'
-import type { AgentConfig } from '../configuration/schema.ts'
+import type { Environment } from '../../configuration/references.ts'
+import type { AgentConfig } from '../../configuration/schema.ts'
 
 /** A model that could be used here, and the line of `llms` in agent.yaml that does it. */
 export interface ModelOffer {

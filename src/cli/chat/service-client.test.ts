@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { test, type TestContext } from 'node:test'
-import { CommandFailure } from './command.ts'
+import { CommandFailure } from '../terminal.ts'
 import { createServiceClient, type Chunk, type ServiceClient } from './service-client.ts'
 
 type Reply = (request: IncomingMessage, response: ServerResponse) => void

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { AnswerStep } from '../sessions/message.ts'
+import type { AnswerStep } from '../../sessions/message.ts'
 import { createAnswerView } from './answer-view.ts'
-import { createTestTerminal } from './terminal-fixture.ts'
+import { createTestTerminal } from '../terminal-fixture.ts'
 import type { Chunk } from './service-client.ts'
 
 function chunk(agent_step: string, token = '', step?: Partial<AnswerStep>): Chunk {

@@ -1,6 +1,6 @@
 import { createAnswerView } from './answer-view.ts'
-import { CommandFailure, type Terminal } from './command.ts'
-import { formatTable } from './table.ts'
+import { CommandFailure, type Terminal } from '../terminal.ts'
+import { formatTable } from '../table.ts'
 import { withoutControls } from './markdown-stream.ts'
 import { newId, type ServiceClient } from './service-client.ts'
 

@@ -1,6 +1,6 @@
 import { createInterface } from 'node:readline'
 import { Writable } from 'node:stream'
-import type { Terminal } from './command.ts'
+import type { Terminal } from '../terminal.ts'
 import type { Conversation } from './conversation.ts'
 import { paint } from './markdown-stream.ts'
 

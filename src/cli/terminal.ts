@@ -1,0 +1,30 @@
+import type { Readable, Writable } from 'node:stream'
+import type { Environment } from '../configuration/references.ts'
+
+/** What the process gives to a command. */
+export interface Terminal {
+  environment: Environment
+  cwd: string
+  stdin: Readable & { isTTY?: boolean }
+  stdout: Writable & { isTTY?: boolean; columns?: number }
+  stderr: Writable & { isTTY?: boolean }
+  /** Aborted when the process is asked to stop. */
+  stopping: AbortSignal
+}
+
+/** A command that ends with this exit code, after these lines on standard error. */
+export class CommandFailure extends Error {
+  readonly code: 1 | 2
+  readonly lines: readonly string[]
+
+  constructor(code: 1 | 2, lines: readonly string[]) {
+    super(lines.join('\n'))
+    this.code = code
+    this.lines = lines
+  }
+}
+
+export interface CommandContext {
+  terminal: Terminal
+  version: string
+}
