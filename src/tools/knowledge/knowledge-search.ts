@@ -4,6 +4,9 @@ import { createTool, type ToolBuild, type ToolDependencies, type ToolSpec } from
 import { matchesFilters } from '../filter-match.ts'
 import { createLibrary, type Book, type Find } from './library.ts'
 
+/** Enough to see a document of some sections whole. */
+const defaultLimit = 8
+
 const schema = {
   type: 'object',
   properties: {
@@ -13,7 +16,7 @@ const schema = {
       maxLength: 2000,
       description: 'Words that the passages should hold; not a question to be answered.',
     },
-    limit: { type: 'integer', minimum: 1, maximum: 20, description: 'How many passages; default 5.' },
+    limit: { type: 'integer', minimum: 1, maximum: 20, description: 'How many passages; default 8.' },
   },
   required: ['query'],
   additionalProperties: false,
@@ -44,7 +47,7 @@ export async function createKnowledgeSearch(
 
   async function execute(input: JsonObject, context: ToolContext) {
     await library.refresh()
-    const finds = library.search(String(input['query']), (book) => isOpen(book, context), Number(input['limit'] ?? 5))
+    const finds = library.search(String(input['query']), (book) => isOpen(book, context), Number(input['limit'] ?? defaultLimit))
     context.log(`${finds.length} passages found.`)
     return { passages: toPassages(finds, spec.maxOutputCharacters) }
   }

@@ -22,7 +22,17 @@ export function tellPassages(question: string, passages: readonly Passage[]): st
   const best = scored[0]?.score ?? 0
   if (best <= 0) return undefined
   const chosen = scored.filter(({ score }) => score >= best * 0.6).slice(0, maxPassages)
-  return chosen.map(({ passage }) => quote(passage, wanted, chosen.length)).join('\n\n')
+  const quotes = chosen.map(({ passage }) => quote(passage, wanted, chosen.length))
+  // One passage that stands out is the answer; several are a topic, of which there may be more.
+  if (chosen.length === 1) return quotes.join('\n\n')
+  const others = scored.filter((one) => !chosen.includes(one) && one.passage.file !== '' && one.passage.file === chosen[0]?.passage.file)
+  return [...quotes, ...tellOthers(others.map(({ passage }) => passage))].join('\n\n')
+}
+
+/** What else there is in the document that fits best, by name. */
+function tellOthers(passages: readonly Passage[]): string[] {
+  const headings = new Set(passages.map(({ heading }) => heading.split(' > ').at(-1) ?? '').filter(Boolean))
+  return headings.size > 0 ? [`The same document also has: ${[...headings].join(', ')}.`] : []
 }
 
 function countStems(passages: readonly Passage[], wanted: ReadonlySet<string>): Map<string, number> {
