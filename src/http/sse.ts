@@ -16,9 +16,8 @@ export const sseHeaders = {
  * here for a slow reader; one that takes nothing at all is cut off.
  */
 export async function sendEvents(response: ServerResponse, texts: AsyncIterable<string>): Promise<void> {
-  const keepAlive = setTimeout(() => {
+  const keepAlive = setInterval(() => {
     if (!response.writableNeedDrain) response.write(': keep-alive\n\n')
-    keepAlive.refresh()
   }, keepAliveMs)
   try {
     for await (const text of texts) {
@@ -29,10 +28,21 @@ export async function sendEvents(response: ServerResponse, texts: AsyncIterable<
   } catch {
     response.destroy()
   } finally {
-    clearTimeout(keepAlive)
+    clearInterval(keepAlive)
   }
 }
 
+/** Rejects when the reader has gone, or takes nothing for too long. */
 async function drained(response: ServerResponse): Promise<void> {
-  await once(response, 'drain', { signal: AbortSignal.timeout(stuckMs) })
+  const waiting = new AbortController()
+  const giveUp = () => waiting.abort()
+  const timer = setTimeout(giveUp, stuckMs)
+  response.once('close', giveUp)
+  if (response.destroyed) giveUp()
+  try {
+    await once(response, 'drain', { signal: waiting.signal })
+  } finally {
+    clearTimeout(timer)
+    response.off('close', giveUp)
+  }
 }
