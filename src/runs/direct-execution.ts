@@ -73,10 +73,12 @@ export function createDirectExecution({ store, agent, holder, now, newId }: Dire
         refuseOther(known, request)
         one.sessionId = known.sessionId
         if (known.result) return known.result
-        // Its process died inside of the tool: what only reads is done again, what writes never is.
+        // It was cut off inside of the tool: what only reads is done again, what writes never is.
         if (tool.effect === 'write') throw new ServiceError('process_lost', 'The outcome of this call is unknown; it was not repeated.')
       }
       const result = await execute()
+      // Cut off with its client: how it would have ended is not known, so a repeat finds no outcome.
+      if (signal.aborted && result.status === 'error') return result
       await store.finish(key, result, now())
       return result
     }
