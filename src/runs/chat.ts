@@ -6,6 +6,7 @@ import { EventLog } from './event-log.ts'
 import { fromCompact } from './compact-log.ts'
 import { checkHints } from './hints.ts'
 import { createLine, textOf } from './line.ts'
+import { gaveUpWaiting } from './outcome.ts'
 import { LiveRun } from './live-run.ts'
 import type { ChatRequest, Operation, RunKey } from './run.ts'
 import { FenceLost, type NewMessage, type RunStore, type StoredRun, type Turn } from './run-store.ts'
@@ -273,7 +274,7 @@ const maxRetryMs = 10_000
 const lookAgainMs = 500
 
 function replay(run: StoredRun): OpenRun {
-  const log = new EventLog({ events: fromCompact(run.log?.events ?? []), restoredAt: run.log?.restoredAt })
+  const log = new EventLog({ events: run.log ? fromCompact(run.log.events) : [gaveUpWaiting], restoredAt: run.log?.restoredAt })
   return {
     requestId: run.requestId,
     sessionId: run.sessionId,

@@ -1,5 +1,5 @@
 import type { Step } from '../agent/events.ts'
-import type { ErrorBody } from '../errors.ts'
+import { ServiceError, toErrorBody, type ErrorBody } from '../errors.ts'
 import type { AnswerStep, UsageEntry } from '../sessions/message.ts'
 import type { EndEvent, LoggedEvent } from './run.ts'
 
@@ -14,6 +14,15 @@ export interface Answer {
 export interface Outcome {
   answer: Answer
   end: EndEvent
+}
+
+/** The end of a run that was to go on, but did not get its session: of its log nothing is left. */
+export const gaveUpWaiting: EndEvent = {
+  type: 'end',
+  reason: 'error',
+  usage: [],
+  thoughts: [],
+  error: toErrorBody(new ServiceError('session_busy', 'The run failed, and did not get its session to go on. It can be repeated.')),
 }
 
 /** Collects a log that has ended. */

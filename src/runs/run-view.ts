@@ -1,6 +1,6 @@
 import type { ErrorBody } from '../errors.ts'
 import { fromCompact } from './compact-log.ts'
-import { collect, errorOf, type Answer } from './outcome.ts'
+import { collect, errorOf, gaveUpWaiting, type Answer } from './outcome.ts'
 import type { RunStatus } from './run.ts'
 import type { StoredRun } from './run-store.ts'
 
@@ -19,7 +19,8 @@ export interface RunView {
 export function toRunView(run: StoredRun): RunView {
   const { log } = run
   const outcome = log && log.events.length > 0 ? collect(log.input, fromCompact(log.events)) : undefined
-  const error = run.error ?? (outcome && errorOf(outcome.end))
+  const end = outcome?.end ?? (run.status === 'error' ? gaveUpWaiting : undefined)
+  const error = run.error ?? (end && errorOf(end))
   return {
     request_id: run.requestId,
     session_id: run.sessionId,
