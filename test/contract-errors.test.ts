@@ -26,6 +26,14 @@ test('Errors: an unknown path is 404, a wrong method 405 with the allowed ones',
   }
 })
 
+test('Errors: a path that can not be read is 404 in the same shape', async (t) => {
+  const { client } = await startService(t, { script: {} })
+  for (const path of ['/core/v1/sessions/%zz', `/core/v1/runs/${'a'.repeat(600)}`]) {
+    const { status, headers, body } = await client.request('GET', path, { headers: { 'request-id': 'r' } })
+    assert.deepEqual([status, body.status_code, body.details, headers.get('request-id')], [404, 404, { error_type: 'NotFound' }, 'r'], path)
+  }
+})
+
 test('Errors: another content type is 415, none at all too', async (t) => {
   const { client } = await startService(t, { script: {} })
   for (const type of ['text/plain', 'application/xml', 'multipart/form-data; boundary=x']) {

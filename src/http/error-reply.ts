@@ -49,6 +49,6 @@ function isJsonRefusal(error: FastifyError): boolean {
   return error instanceof SyntaxError && error.statusCode === 400
 }
 
-function notFound({ method, url }: FastifyRequest): ServiceError {
+export function notFound({ method, url }: FastifyRequest): ServiceError {
   return new ServiceError('not_found', `There is no ${method} ${url.split('?', 1)[0]}.`)
 }

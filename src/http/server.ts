@@ -3,7 +3,7 @@ import fastify, { LogController, type FastifyBaseLogger, type FastifyInstance } 
 import type { Logger } from 'pino'
 import { authenticate, requireDeclaredAccess } from './authenticate.ts'
 import type { Verifier } from '../access/verify.ts'
-import { replyWithErrors } from './error-reply.ts'
+import { notFound, replyWithErrors, sendError } from './error-reply.ts'
 import { isId } from './ids.ts'
 import { validateWith } from './validation.ts'
 
@@ -26,6 +26,8 @@ export function createServer({ log, verifier, bodyLimit }: ServerOptions): Fasti
     keepAliveTimeout: keepAliveMs,
     requestTimeout: 0,
     forceCloseConnections: 'idle',
+    // A path that can't be decoded, or is too long for any of ours: found before there is a route, or a hook.
+    frameworkErrors: (_error, request, reply) => void sendError(notFound(request), request, reply.header('request-id', request.id)),
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: 512 },
   })
   // JSON is all that is spoken here; Fastify would take plain text too.
