@@ -1,0 +1,70 @@
+import { parseArgs } from 'node:util'
+import { fileURLToPath } from 'node:url'
+import { describePins, pinLoad, pins, residentMb, start, type Part } from './processes.ts'
+import { number, printTable, type Figure } from './report.ts'
+import { chats, tools } from './scenarios/chats.ts'
+import { sessions } from './scenarios/sessions.ts'
+import { slowStreams } from './scenarios/slow-streams.ts'
+import { startUp } from './scenarios/start-up.ts'
+import { firstToken, streams } from './scenarios/streams.ts'
+import { makeFolder, startService, untilToolsReady, writeAgent } from './service.ts'
+import { relaySide, serviceSide, type Bench } from './sides.ts'
+
+interface Scenario {
+  title: string
+  run(parts: Parts): Promise<Figure[]>
+}
+
+interface Parts {
+  model: Part
+  relay: Part
+  /** Of one round. */
+  seconds: number
+}
+
+const scenarios: Record<string, Scenario> = {
+  'start-up': { title: 'Start-up', run: startUp },
+  'first-token': { title: 'First token', run: withService([], firstToken) },
+  chats: { title: 'JSON chats of 8 tokens', run: withService([], chats) },
+  streams: { title: 'Streams', run: withService([], streams) },
+  'slow-streams': { title: 'Slow streams', run: withService([], slowStreams) },
+  sessions: { title: 'Long session', run: withService([], sessions) },
+  tools: { title: 'Tool calls in one turn (relay: a chat without tools)', run: withService(['current_time'], tools) },
+}
+
+const { values } = parseArgs({ options: { only: { type: 'string' }, seconds: { type: 'string', default: '2' } } })
+const only = values.only?.split(',') ?? Object.keys(scenarios)
+const unknown = only.find((name) => !(name in scenarios))
+const seconds = Number(values.seconds)
+if (unknown !== undefined || !(seconds > 0 && seconds <= 30)) {
+  console.error(`Usage: npm run bench -- [--only ${Object.keys(scenarios).join(',')}] [--seconds 1-30, of one round]`)
+  process.exit(2)
+}
+
+pinLoad()
+const beside = (file: string) => fileURLToPath(new URL(file, import.meta.url))
+const model = await start('model', [beside('model-server.ts')], { core: pins?.model })
+const relay = await start('relay', [beside('relay.ts'), model.firstLine], { core: pins?.measured })
+console.log(`Node ${process.version}; ${describePins()}. Rounds of ${seconds} s, relay and service in turns, medians.`)
+for (const [name, { title, run }] of Object.entries(scenarios)) {
+  if (only.includes(name)) printTable(title, await run({ model, relay, seconds }))
+}
+await Promise.all([model.stop(), relay.stop()])
+
+/** Each scenario gets a fresh service, so that none depends on what ran before. */
+function withService(tools: string[], measure: (bench: Bench) => Promise<Figure[]>): Scenario['run'] {
+  return async ({ model, relay, seconds }) => {
+    const { folder, remove } = await makeFolder()
+    try {
+      await writeAgent(folder, Number(model.firstLine), tools)
+      const service = await startService(folder)
+      await untilToolsReady(service)
+      const figures = await measure({ relay: relaySide(relay), service: serviceSide(service), model, seconds })
+      const memory = number(residentMb(service.part.pid) ?? NaN, 'MB')
+      await service.part.stop()
+      return [...figures, { what: 'memory of the service at the end', service: memory }]
+    } finally {
+      await remove()
+    }
+  }
+}

@@ -1,0 +1,83 @@
+import { mkdtemp, readFile, rm, statfs, writeFile } from 'node:fs/promises'
+import { createServer, type AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { pins, start, type Part } from './processes.ts'
+
+const main = fileURLToPath(new URL('../src/main.ts', import.meta.url))
+
+export interface StartedService {
+  part: Part
+  port: number
+  /** An access key that may do everything. */
+  key: string
+  /** Milliseconds from the start of the process until `/health` answered. */
+  healthyMs: number
+}
+
+/** A folder for one run, on a real disk: a commit in memory costs nothing. */
+export async function makeFolder(): Promise<{ folder: string; remove(): Promise<void> }> {
+  const isMemory = (await statfs(tmpdir())).type === tmpfs
+  const folder = await mkdtemp(path.join(isMemory ? '/var/tmp' : tmpdir(), 'agent-core-bench-'))
+  return { folder, remove: () => rm(folder, { recursive: true, force: true }) }
+}
+
+const tmpfs = 0x01021994
+
+/** Writes the configuration of an agent that asks the benchmark's model. */
+export async function writeAgent(folder: string, modelPort: number, tools: string[]): Promise<void> {
+  const primary = { provider: 'openai-compatible', model: 'bench', base_url: `http://127.0.0.1:${modelPort}/v1` }
+  const config = { llms: { primary }, tools: tools.map((name) => ({ name })) }
+  // JSON is YAML.
+  await writeFile(path.join(folder, 'agent.yaml'), JSON.stringify(config))
+}
+
+/** Starts the service with everything it keeps in `folder`, as an operator would: logging and commits as they are by default. */
+export async function startService(folder: string): Promise<StartedService> {
+  const port = await freePort()
+  const env = {
+    PORT: String(port),
+    DATA_DIR: path.join(folder, 'data'),
+    AGENT_CONFIG: path.join(folder, 'agent.yaml'),
+    FILES_ROOT: path.join(folder, 'files'),
+  }
+  const startedAt = performance.now()
+  const part = await start('service', [main, 'serve'], { core: pins?.measured, env, cwd: folder, logFile: path.join(folder, 'log') })
+  await untilOk(`http://127.0.0.1:${port}/health`, {}, folder)
+  const healthyMs = performance.now() - startedAt
+  const key = (await readFile(path.join(folder, 'data', 'admin.key'), 'utf8')).trim()
+  return { part, port, key, healthyMs }
+}
+
+/** Resolves when no tool is being prepared any more. */
+export async function untilToolsReady({ port, key }: StartedService): Promise<void> {
+  for (;;) {
+    const answer = await fetch(`http://127.0.0.1:${port}/core/v1/tools`, { headers: { 'x-service-access': key } })
+    if (!(await answer.text()).includes('"initializing"')) return
+    await sleep(pollMs)
+  }
+}
+
+const pollMs = 5
+const startMs = 20_000
+
+async function untilOk(url: string, init: RequestInit, folder: string): Promise<void> {
+  const until = performance.now() + startMs
+  for (;;) {
+    const answer = await fetch(url, init).catch(() => undefined)
+    await answer?.arrayBuffer()
+    if (answer?.ok) return
+    if (performance.now() > until) throw new Error(`The service did not start:\n${await readFile(path.join(folder, 'log'), 'utf8')}`)
+    await sleep(pollMs)
+  }
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer()
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+  await new Promise((resolve) => server.close(resolve))
+  return port
+}

@@ -1,0 +1,46 @@
+/** The answers of the benchmark's model, as bytes that were made once: what a chat-completions server sends, token by token. */
+
+const id = 'chatcmpl-bench'
+
+function event(choices: unknown[], more: object = {}): string {
+  return `data: ${JSON.stringify({ id, object: 'chat.completion.chunk', created: 1_700_000_000, model: 'bench', choices, ...more })}\n\n`
+}
+
+function delta(delta: object, finish: string | null = null): string {
+  return event([{ index: 0, delta, finish_reason: finish }])
+}
+
+/** One chunk of HTTP's chunked coding. */
+function chunk(text: string): Buffer {
+  return Buffer.from(`${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`)
+}
+
+const usage = { prompt_tokens: 40, completion_tokens: 8, total_tokens: 48 }
+
+function tail(finish: 'stop' | 'tool_calls'): string {
+  return `${delta({}, finish)}${event([], { usage })}data: [DONE]\n\n`
+}
+
+/** The text of every token; a reader counts them by it. */
+export const tokenText = ' token'
+
+const headers = 'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n'
+const last = Buffer.from('0\r\n\r\n')
+
+export const opening = Buffer.concat([Buffer.from(headers), chunk(delta({ role: 'assistant', content: '' }))])
+export const token = chunk(delta({ content: tokenText }))
+export const closing = Buffer.concat([chunk(tail('stop')), last])
+
+/** A short answer of eight tokens in one write, as a server sends one that was quick. */
+export const shortAnswer = Buffer.concat([opening, chunk(delta({ content: tokenText }).repeat(8)), closing])
+
+/** An answer that asks for `count` calls of `current_time`. */
+export function toolAnswer(count: number): Buffer {
+  const calls = Array.from({ length: count }, (_, index) => ({
+    index,
+    id: `call_${index}`,
+    type: 'function',
+    function: { name: 'current_time', arguments: '{}' },
+  }))
+  return Buffer.concat([opening, chunk(delta({ tool_calls: calls }) + tail('tool_calls')), last])
+}
