@@ -105,3 +105,23 @@ test('Headers: a repeat of a direct execution that still runs waits for it, and 
   assert.equal((await again).headers.get('session-id'), (await first).headers.get('session-id'))
   assert.equal(gate.inputs.length, 1)
 })
+
+test('Headers: a direct execution goes on as long as one of those who asked for it is there', async (t) => {
+  const gate = gatedTool('wait')
+  const { client, url, key } = await startService(t, { tools: [gate.tool], script: {} })
+  const leaving = new AbortController()
+  const headers = { 'x-service-access': (await key()).key, 'content-type': 'application/json', 'request-id': 'r' }
+  const body = '{"tool_name":"wait"}'
+  const first = fetch(`${url}/core/v1/tool/execute`, { method: 'POST', headers, body, signal: leaving.signal })
+  await gate.entered
+  const execute = (input: object) => client.request('POST', '/core/v1/tool/execute', { body: input, headers: { 'request-id': 'r' } })
+  const second = execute({ tool_name: 'wait' })
+  // A refused one shows that the second, sent before it, has been taken.
+  assert.equal((await execute({ tool_name: 'wait', tool_input: {} })).status, 409)
+  leaving.abort()
+  await assert.rejects(first)
+  // Time enough to be cancelled, if the first one's leaving did that.
+  await sleep(100)
+  gate.open()
+  assert.deepEqual((await second).body.output, { done: 1 })
+})

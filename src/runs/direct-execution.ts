@@ -40,6 +40,9 @@ interface Running {
   sessionId: string
   bodyHash: string
   result: Promise<ExecutionResult>
+  /** Callers that wait for it; when the last has left it is stopped. */
+  callers: number
+  stopping: AbortController
 }
 
 export function createDirectExecution({ store, agent, holder, now, newId }: DirectExecutionDependencies): ExecuteTool {
@@ -54,13 +57,14 @@ export function createDirectExecution({ store, agent, holder, now, newId }: Dire
     const earlier = running.get(textOf(key))
     if (earlier) {
       refuseOther(earlier, request)
-      return outcomeOf(earlier)
+      return outcomeOf(earlier, signal)
     }
     const sessionId = request.sessionId ?? newId()
-    const one: Running = { sessionId, bodyHash: request.bodyHash, result: once() }
+    const stopping = new AbortController()
+    const one: Running = { sessionId, bodyHash: request.bodyHash, callers: 0, stopping, result: once() }
     running.set(textOf(key), one)
     try {
-      return await outcomeOf(one)
+      return await outcomeOf(one, signal)
     } finally {
       running.delete(textOf(key))
     }
@@ -77,15 +81,15 @@ export function createDirectExecution({ store, agent, holder, now, newId }: Dire
         if (tool.effect === 'write') throw new ServiceError('process_lost', 'The outcome of this call is unknown; it was not repeated.')
       }
       const result = await execute()
-      // Cut off with its client: how it would have ended is not known, so a repeat finds no outcome.
-      if (signal.aborted && result.status === 'error') return result
+      // Cut off with its callers: how it would have ended is not known, so a repeat finds no outcome.
+      if (stopping.signal.aborted && result.status === 'error') return result
       await store.finish(key, result, now())
       return result
     }
 
     async function execute(): Promise<ExecutionResult> {
       const context = { callId: newId(), headers: request.headers, ...scopeOf(tool, tools, request.filters) }
-      const outcome = await runTool(tool, request.input, { context, signal, now })
+      const outcome = await runTool(tool, request.input, { context, signal: stopping.signal, now })
       const status = outcome.isError ? 'error' : 'success'
       return { tool_name: tool.name, output: outcome.output, execution_time: outcome.durationMs / 1000, status }
     }
@@ -105,7 +109,14 @@ export function createDirectExecution({ store, agent, holder, now, newId }: Dire
 }
 
 /** The session last: that of a repeat is known when its first outcome is. */
-async function outcomeOf(one: Running): Promise<Executed> {
+async function outcomeOf(one: Running, left: AbortSignal): Promise<Executed> {
+  const leave = () => {
+    one.callers--
+    if (one.callers === 0) one.stopping.abort()
+  }
+  one.callers++
+  if (left.aborted) leave()
+  else left.addEventListener('abort', leave, { once: true })
   const result = await one.result
   return { sessionId: one.sessionId, result }
 }
