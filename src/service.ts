@@ -7,6 +7,7 @@ import type { Logger } from 'pino'
 import { ensureAdminKey } from './access/admin-key.ts'
 import { openSigningKey } from './access/keys.ts'
 import { createRevocations } from './access/revocation.ts'
+import type { CustomRoles } from './access/permissions.ts'
 import { createVerifier } from './access/verify.ts'
 import type { Agent } from './configuration/agent.ts'
 import { configVersion } from './configuration/parse.ts'
@@ -29,6 +30,7 @@ import { createDirectExecution } from './runs/direct-execution.ts'
 import { logEnd, logFault } from './runs/run-log.ts'
 import { createSessions } from './sessions/sessions.ts'
 import type { Settings } from './settings.ts'
+import type { Database } from './store/database.ts'
 import { createAccessKeyStore } from './store/access-keys.ts'
 import { createExecutionStore } from './store/executions.ts'
 import { keepHolder } from './store/holder.ts'
@@ -55,46 +57,36 @@ export interface ServiceOptions {
   log: Logger
 }
 
-const lastBytesMs = 1000
-
 /** The wiring: every adapter meets its port here. The data directory must be held by the caller. */
 export async function createService({ settings, config, environment, version, log }: ServiceOptions): Promise<Service> {
+  // Closed in reverse order: at the end, and where the start fails half-way.
+  await using stack = new AsyncDisposableStack()
   const now = Date.now
   const newId = randomUUIDv7
+  const database = stack.adopt(await openDatabase(settings), (one) => one.close())
+  const holder = stack.adopt(await keepHolder(database, { id: newId(), now, log }), (one) => one.close())
+  const access = await openAccess(stack, database, settings, { customRoles: () => config.access.roles, now, log })
+
   const cacheDir = path.join(settings.dataDir, 'cache')
   await mkdir(cacheDir, { recursive: true, mode: 0o700 })
-
-  const database = await openDatabase(settings)
-  const holder = await keepHolder(database, { id: newId(), now, log })
-  const runs = createRunStore(database)
-  const accessKeys = createAccessKeyStore(database)
-
-  const connections = createConnections()
-  const tools = createToolCatalog(config.tools, { files: await openFilesRoot(settings.filesRoot), cacheDir, log })
-  const agent: Agent = { version: configVersion(config), config, model: createModels(config.llms, { environment, connections }), tools }
-
-  const signing = await openSigningKey(createSigningKeyFile(settings.dataDir))
-  const revocations = await createRevocations(accessKeys, { now, onError: (err) => log.warn({ err }, 'revocations') })
-  const { adminTenant, accessProvider: provider } = settings
-  const { isRevoked } = revocations
-  const verifier = createVerifier({ signing, provider, adminTenant, customRoles: () => config.access.roles, isRevoked, now })
-  const adminKey = await ensureAdminKey({ folder: settings.dataDir, tenant: adminTenant, signing, verifier, store: accessKeys, now })
+  const files = await openFilesRoot(settings.filesRoot)
+  const connections = stack.adopt(createConnections(), (one) => one.close())
+  const model = createModels(config.llms, { environment, connections })
+  const tools = stack.adopt(createToolCatalog(config.tools, { files, cacheDir, log }), (one) => one.close())
+  const agent: Agent = { version: configVersion(config), config, model, tools }
 
   const common = { agent: () => agent, holder: holder.id, now, newId }
-  const onFault = logFault(log)
-  const chats = createChats({
-    ...common,
-    store: runs,
-    sleep: (ms, signal) => sleep(ms, undefined, { signal }),
-    onFault,
-    onEnd: logEnd(log, now),
-  })
+  const runs = createRunStore(database)
   const executions = createExecutionStore(database)
+  const pause = (ms: number, signal?: AbortSignal) => sleep(ms, undefined, { signal })
+  const chats = createChats({ ...common, store: runs, sleep: pause, onFault: logFault(log), onEnd: logEnd(log, now) })
   const executeTool = createDirectExecution({ ...common, store: executions })
   const sessions = createSessions(createSessionStore(database))
 
   let isStopping = false
-  const app = createServer({ log, verifier, bodyLimit: settings.httpBodyLimit })
+  const ping = () => database.ping()
+  const app = createServer({ log, verifier: access.verifier, bodyLimit: settings.httpBodyLimit })
+  stack.adopt(app, closeServer)
   await documentRoutes(app, { version, publicUrl: settings.publicUrl })
   withOtherMethods(app, () => {
     chatRoutes(app, { chats, ...common })
@@ -102,7 +94,7 @@ export async function createService({ settings, config, environment, version, lo
     runRoutes(app, { chats, runs })
     toolRoutes(app, { ...common, executeTool })
     metadataRoutes(app, common)
-    healthRoutes(app, { ping: () => database.ping(), isStopping: () => isStopping })
+    healthRoutes(app, { ping, isStopping: () => isStopping })
   })
   await docsRoutes(app)
   await app.ready()
@@ -111,19 +103,39 @@ export async function createService({ settings, config, environment, version, lo
     await chats.adopt()
   })
 
+  const resources = stack.move()
   async function close(drainMs: number): Promise<void> {
     isStopping = true
     await chats.drain(drainMs)
-    // What was answered gets its time to arrive; a stream of a run that did not end in time would hold us for ever.
-    const cut = setTimeout(() => app.server.closeAllConnections(), lastBytesMs)
-    await app.close()
-    clearTimeout(cut)
-    await tools.close()
-    await connections.close()
-    await revocations.close()
-    await holder.close()
-    await database.close()
+    await resources.disposeAsync()
   }
+  return { app, agent, adminKeyFile: access.adminKeyFile, close }
+}
 
-  return { app, agent, adminKeyFile: adminKey.file, close }
+interface AccessOptions {
+  customRoles: () => CustomRoles
+  now: () => number
+  log: Logger
+}
+
+/** Who may come in: the signing key, revocations, and the administrator's key in its file. */
+async function openAccess(stack: AsyncDisposableStack, database: Database, settings: Settings, { customRoles, now, log }: AccessOptions) {
+  const { adminTenant, accessProvider: provider, dataDir } = settings
+  const store = createAccessKeyStore(database)
+  const signing = await openSigningKey(createSigningKeyFile(dataDir))
+  const revocations = await createRevocations(store, { now, onError: (err) => log.warn({ err }, 'revocations') })
+  stack.adopt(revocations, (one) => one.close())
+  const { isRevoked } = revocations
+  const verifier = createVerifier({ signing, provider, adminTenant, customRoles, isRevoked, now })
+  const { file } = await ensureAdminKey({ folder: dataDir, tenant: adminTenant, signing, verifier, store, now })
+  return { verifier, adminKeyFile: file }
+}
+
+const lastBytesMs = 1000
+
+/** What was answered gets its time to arrive; a stream of a run that did not end in time would hold us for ever. */
+async function closeServer(app: FastifyInstance): Promise<void> {
+  const cut = setTimeout(() => app.server.closeAllConnections(), lastBytesMs)
+  await app.close()
+  clearTimeout(cut)
 }

@@ -213,3 +213,10 @@ test('a disk that is full: what can not be kept is not answered, and what was an
   for (const session of answered) assert.equal((await client.session(session)).body.messages.length, 2, session)
   assert.equal((await client.chat('and now?')).status, 200)
 })
+
+test('a port that is taken is told in one line', async (t) => {
+  const { url } = await serve(t, await makeFolder(t))
+  const second = runCommand(t, await makeFolder(t), ['serve'], { PORT: new URL(url).port })
+  assert.equal(await second.ended, 1)
+  assert.match(second.stderr(), /^Can't listen on .*PORT.*\n$/)
+})

@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import type { RunStatus } from '../src/runs/run.ts'
 import type { NewRun, RunStore } from '../src/runs/run-store.ts'
 import type { Database } from '../src/store/database.ts'
-import { endOf, failed, hour, human, storeOf } from './store-fixture.ts'
+import { ai, endOf, failed, hour, human, storeOf } from './store-fixture.ts'
 
 /** How the runs of a session follow each other, and how one moves to another process. */
 export function registerLineContract(database: () => Database): void {
@@ -121,6 +121,24 @@ function registerTakeOver(database: () => Database): void {
     assert.equal(await count('messages'), 1)
   })
 
+  test('the answer that a run had begun is taken out of its session when it goes on, unless others came behind it', async () => {
+    const { store, start, newRun, texts } = storeOf(database())
+    for (const isLast of [true, false]) {
+      const { run, turn } = await start({ sessionId: `s ${isLast}` })
+      const message = { ...ai('begun'), data: { requestId: run.requestId } }
+      await store.finish(run, 1, endOf(turn, { ...failed, status: 'cancelled', message, messageCount: turn.messageCount + 1 }))
+      if (!isLast) {
+        const next = newRun({ sessionId: run.sessionId, messages: [human('next')] })
+        const begun = await store.begin(next)
+        if (begun.kind === 'running') await store.finish(next, 1, endOf(begun.turn))
+      }
+      const taken = await take(store, run, 1, 'cancelled')
+      assert.deepEqual(taken, { kind: 'running', fence: 2, turn: { ...turn, messageCount: isLast ? 1 : 4 } })
+      const others = ['1 begun', '2 next', '3 answer']
+      assert.deepEqual(await texts(turn.session), ['0 hello', ...(isLast ? [] : others)])
+    }
+  })
+
   test('an ended run that goes on is taken out of the metrics until it ends again', async () => {
     const { store, start, metrics, texts } = storeOf(database())
     const { run, turn } = await start()
@@ -128,7 +146,9 @@ function registerTakeOver(database: () => Database): void {
     const taken = await take(store, run, 1, 'error')
     assert.deepEqual(taken, { kind: 'running', fence: 2, turn })
     const stored = (await store.find(run))!
-    assert.deepEqual([stored.endedAt, stored.continuable, stored.log, stored.error], [undefined, false, undefined, undefined])
+    assert.deepEqual([stored.endedAt, stored.continuable], [undefined, false])
+    // What is left of its first end stays until it ends again: it may have to wait in vain.
+    assert.notEqual(stored.log, undefined)
     const sums = async () => {
       const [row] = await metrics()
       return [row!.success, row!.error, row!.prompt_tokens, row!.completion_tokens, row!.total_tokens, row!.latency_ms]

@@ -56,9 +56,14 @@ export async function start({ settings, config, terminal, version, port, isQuiet
   try {
     const log = createLogger(settings, terminal.stdout, { isQuiet: isQuiet ?? false })
     const service = await createService({ settings, config, environment: terminal.environment, version, log })
-    const url = await listen(service, settings, port ?? settings.port)
-    await announce(settings.dataDir, url)
-    return { service, url, release }
+    try {
+      const url = await listen(service, settings, port ?? settings.port)
+      await announce(settings.dataDir, url)
+      return { service, url, release }
+    } catch (error) {
+      await service.close(0)
+      throw error
+    }
   } catch (error) {
     release()
     throw error

@@ -4,7 +4,7 @@ import { ServiceError } from '../errors.ts'
 /** Not a part of the documented interface; `hide` is known to the one who writes that. */
 const hidden: FastifySchema = { hide: true }
 
-const methods: HTTPMethods[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
+const methods: HTTPMethods[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'HEAD']
 
 /** Registers routes, then answers 405 with `allow` where one of their paths is asked with another method. */
 export function withOtherMethods(app: FastifyInstance, register: (app: FastifyInstance) => void): void {

@@ -49,6 +49,7 @@ export function createDirectExecution({ store, agent, holder, now, newId }: Dire
   const running = new Map<string, Running>()
 
   return async (who, request, signal) => {
+    await agent().tools.settling()
     const tools = agent()
       .tools.list()
       .flatMap((listing): Tool[] => (listing.tool ? [listing.tool] : []))

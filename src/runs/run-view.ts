@@ -1,6 +1,6 @@
 import type { ErrorBody } from '../errors.ts'
 import { fromCompact } from './compact-log.ts'
-import { collect, errorOf, gaveUpWaiting, type Answer } from './outcome.ts'
+import { collect, errorOf, gaveUpWaiting, type Answer, type Outcome } from './outcome.ts'
 import type { RunStatus } from './run.ts'
 import type { StoredRun } from './run-store.ts'
 
@@ -17,10 +17,7 @@ export interface RunView {
 }
 
 export function toRunView(run: StoredRun): RunView {
-  const { log } = run
-  const outcome = log && log.events.length > 0 ? collect(log.input, fromCompact(log.events)) : undefined
-  const end = outcome?.end ?? (run.status === 'error' ? gaveUpWaiting : undefined)
-  const error = run.error ?? (end && errorOf(end))
+  const { outcome, error } = run.endedAt === undefined ? {} : endOf(run)
   return {
     request_id: run.requestId,
     session_id: run.sessionId,
@@ -31,6 +28,13 @@ export function toRunView(run: StoredRun): RunView {
     ...(outcome && !error ? { outcome: outcome.answer } : {}),
     ...(error ? { error } : {}),
   }
+}
+
+/** How a run ended. One that goes on has what is left of its first end until it ends again: nobody is shown that. */
+function endOf({ log, status, error }: StoredRun): { outcome?: Outcome | undefined; error?: ErrorBody | undefined } {
+  const outcome = log && log.events.length > 0 ? collect(log.input, fromCompact(log.events)) : undefined
+  const end = outcome?.end ?? (status === 'error' ? gaveUpWaiting : undefined)
+  return { outcome, error: error ?? (end && errorOf(end)) }
 }
 
 function toIso(ms: number | undefined): string | null {

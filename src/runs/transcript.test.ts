@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import type { Message } from '../agent/messages.ts'
 import type { ChatMessage } from './run.ts'
 import type { HistoryMessage, NewMessage } from './run-store.ts'
-import { nextWindowStart, tokensOf, toNewMessages, toTranscript } from './transcript.ts'
+import { maxWindowMessages, nextWindowStart, tokensOf, toNewMessages, toTranscript } from './transcript.ts'
 
 const kept = (messages: readonly NewMessage[], from = 0): HistoryMessage[] =>
   messages.map(({ role, content, data }, at) => ({ idx: from + at, role, content, data }))
@@ -110,4 +110,10 @@ test('a message counts with all that was said for it', () => {
   ]
   assert.equal(tokensOf(ai(1, 'ok', call)), 104 + 5)
   assert.equal(tokensOf(human(0, 'four')), 5)
+})
+
+test('the window holds so many messages at most, however short they are', () => {
+  const many = Array.from({ length: maxWindowMessages + 2 }, (_, at) => ({ idx: at, role: at % 2 === 0 ? 'human' : 'ai', tokens: 1 }))
+  assert.equal(nextWindowStart(many.slice(0, maxWindowMessages), 10_000), 0)
+  assert.equal(nextWindowStart(many, 10_000), maxWindowMessages / 2 + 2)
 })

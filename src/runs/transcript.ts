@@ -62,17 +62,21 @@ export function toNewMessages(messages: readonly ChatMessage[], requestId: strin
   return stored
 }
 
+/** However short they are: a turn's cost must not grow with its session. */
+export const maxWindowMessages = 80
+
 /**
- * The first message of the window in which a session is shown next: as many of the newest messages as fit into `tokens`, from a human one on.
- * Half is left free, so that the window moves in strides and a provider's prompt cache holds between them. The last turn always stays.
+ * The first message of the window in which a session is shown next: as many of the newest messages as fit, from a human one on. Half is
+ * left free, so that the window moves in strides and a provider's prompt cache holds between them. The last turn always stays.
  */
 export function nextWindowStart(messages: readonly { idx: number; role: string; tokens: number }[], tokens: number): number {
   const first = messages[0]?.idx ?? 0
   let total = messages.reduce((sum, message) => sum + message.tokens, 0)
-  if (total <= tokens) return first
+  if (total <= tokens && messages.length <= maxWindowMessages) return first
   const lastHuman = messages.findLast((message) => message.role === 'human')
-  for (const message of messages) {
-    if (message.role === 'human' && (total <= tokens / 2 || message === lastHuman)) return message.idx
+  for (const [at, message] of messages.entries()) {
+    const isHalf = total <= tokens / 2 && messages.length - at <= maxWindowMessages / 2
+    if (message.role === 'human' && (isHalf || message === lastHuman)) return message.idx
     total -= message.tokens
   }
   return first

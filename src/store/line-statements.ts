@@ -80,8 +80,6 @@ export function lineStatements(database: Kysely<Tables>) {
           status: 'pending',
           ended_at: null,
           finish_reason: null,
-          error: null,
-          log: null,
           continuable: 0,
         })
         .where('tenant', '=', param('tenant'))

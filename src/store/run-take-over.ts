@@ -1,10 +1,11 @@
 import { sql } from 'kysely'
 import type { CompactLog } from '../runs/compact-log.ts'
 import type { RunKey } from '../runs/run.ts'
+import type { MessageData } from '../sessions/message.ts'
 import { FenceLost, type HeldRun, type NewMessage, type RunStore, type TakenOver, type Turn } from '../runs/run-store.ts'
 import { run, type Database } from './database.ts'
 import { lineStatements } from './line-statements.ts'
-import { countOf, hourOf, toStoredRun } from './run-rows.ts'
+import { countOf, hourOf, parseJson, toStoredRun } from './run-rows.ts'
 import type { RunStatements } from './run-statements.ts'
 import type { Connection } from './statement.ts'
 import type { RunRow } from './tables.ts'
@@ -46,13 +47,34 @@ export function createTakeOver(
     const { tenant, requestId } = one
     const session = one.session ?? ''
     const stored = one.message_index !== null ? [] : state.message_count === 0 ? messages : messages.slice(-1)
-    const messageCount = state.message_count + stored.length
+    const kept =
+      one.message_index === null ? state.message_count : await withoutPartialAnswer(connection, one, session, state.message_count)
+    const messageCount = kept + stored.length
     const messageIndex = one.message_index ?? messageCount - 1
     const started = await inLine.startRun(connection, { ...one, status: 'pending', messageIndex, now })
     if (started.rows.length === 0) return undefined
     await inLine.enterSession(connection, { tenant, session, requestId, messageCount, now })
     await insertMessages(connection, tenant, session, messageCount - 1, stored)
     return { session, messageIndex, messageCount, windowStart: state.window_start }
+  }
+
+  /** Messages in the session once the answer that the run had begun is taken out; it is the last one, or stays. */
+  async function withoutPartialAnswer(connection: Connection, { tenant, requestId }: RunKey, session: string, messageCount: number) {
+    const last = { tenant, session, idx: messageCount - 1 }
+    const { rows } = await run(
+      connection,
+      database.db
+        .selectFrom('messages')
+        .select(['role', 'data'])
+        .where((is) => is.and(last)),
+    )
+    const data = parseJson<MessageData>(rows[0]?.data ?? null)
+    if (rows[0]?.role !== 'ai' || data?.requestId !== requestId) return messageCount
+    await run(
+      connection,
+      database.db.deleteFrom('messages').where((is) => is.and(last)),
+    )
+    return messageCount - 1
   }
 
   async function takeTurn(key: HeldRun, messages: readonly NewMessage[], now: number): Promise<Turn | undefined> {
@@ -85,7 +107,7 @@ export function createTakeOver(
       return endWaiting(connection, row, { status: 'cancelled', continuable: 0, request: null, log: JSON.stringify(cancelled) }, now)
     // One that was begun before, and was to go on, is as it was: failed, and can be repeated.
     if (row.message_index !== null)
-      return endWaiting(connection, row, { status: 'error', continuable: 1, request: row.request, log: null }, now)
+      return endWaiting(connection, row, { status: 'error', continuable: 1, request: row.request, log: row.log }, now)
     return (await inLine.deleteRun(connection, { ...row, requestId: row.request_id })).rows.length > 0
   }
 

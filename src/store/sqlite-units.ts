@@ -39,7 +39,7 @@ export function createUnits(database: DatabaseSync, connection: Connection, limi
     const answers: (() => void)[] = []
     try {
       await retryBusy(() => database.exec('begin immediate'), limitMs)
-      for (const one of group) answers.push(await runUnit(one))
+      for (const one of group) answers.push(await runUnit(one, group.length === 1))
       database.exec('commit')
     } catch (error) {
       rollBack()
@@ -49,7 +49,12 @@ export function createUnits(database: DatabaseSync, connection: Connection, limi
     for (const answer of answers) answer()
   }
 
-  async function runUnit({ work, resolve, reject }: Waiting): Promise<() => void> {
+  async function runUnit({ work, resolve, reject }: Waiting, isAlone: boolean): Promise<() => void> {
+    // Alone in its transaction it needs no savepoint: what undoes the one undoes the other.
+    if (isAlone) {
+      const value = await work(connection)
+      return () => resolve(value as never)
+    }
     database.exec('savepoint unit')
     try {
       const value = await work(connection)

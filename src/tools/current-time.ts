@@ -10,23 +10,32 @@ const schema = {
 
 /** Gives `{time, timezone, weekday, date}`: ISO 8601 with the offset, the English weekday, the local date. `now` in epoch milliseconds. */
 export function createCurrentTime(spec: ToolSpec, _deps?: unknown, now: () => number = Date.now): ToolBuild {
+  // Making one costs a hundred times what using it does.
+  const formats = new Map<string, Intl.DateTimeFormat>()
+  const formatOf = (timezone: string) => {
+    const format = formats.get(timezone) ?? createFormat(timezone)
+    if (formats.size < maxFormats) formats.set(timezone, format)
+    return format
+  }
   return {
     tool: createTool(spec, {
       description: 'Tells the current date, time and weekday, in UTC or in a time zone.',
       schema,
       effect: 'read',
       filters: false,
-      execute: async (input) => toLocalTime(now(), String(input['timezone'] ?? 'UTC').trim()),
+      execute: async (input) => {
+        const timezone = String(input['timezone'] ?? 'UTC').trim()
+        return toLocalTime(now(), timezone, formatOf(timezone))
+      },
     }),
   }
 }
 
-function toLocalTime(at: number, timezone: string) {
-  const parts = Object.fromEntries(
-    createFormat(timezone)
-      .formatToParts(at)
-      .map(({ type, value }) => [type, value]),
-  )
+/** There are some 600 zones, and offsets beside them. */
+const maxFormats = 1000
+
+function toLocalTime(at: number, timezone: string, format: Intl.DateTimeFormat) {
+  const parts = Object.fromEntries(format.formatToParts(at).map(({ type, value }) => [type, value]))
   const date = `${parts['year']}-${parts['month']}-${parts['day']}`
   // `longOffset` is `GMT` for UTC itself, else `GMT+05:30`.
   const offset = parts['timeZoneName']?.replace(/^(GMT|UTC)/, '') || '+00:00'
