@@ -46,8 +46,9 @@ export class EventLog {
   append(event: LoggedEvent): void {
     this.push(event)
     if (this.waking || this.readers.size === 0) return
+    // The first is waited for; of the others, what arrives in one turn of the event loop is written together.
+    if (this.events.length === 1) return this.wakeReaders()
     this.waking = true
-    // Once per turn of the event loop: what arrives together is written together.
     setImmediate(() => this.wakeReaders())
   }
 

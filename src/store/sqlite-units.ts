@@ -1,4 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { createLoopLoad } from './loop-load.ts'
 import { retryBusy } from './sqlite-busy.ts'
 import type { Connection } from './statement.ts'
 
@@ -8,12 +10,16 @@ interface Waiting {
   reject(error: unknown): void
 }
 
+/** Under load: how long a group gathers. A commit costs a tenth of that, and there are thousands a second to be made. */
+const gatherMs = 2
+
 /**
  * Groups units of work: those that wait together share one commit, which is what costs (a sync of the disk). Each runs under a savepoint
  * of its own, so a throw undoes it alone. Nobody is answered before the commit; when that fails, or another process has the database for
  * longer than `limitMs`, every unit of the group is rejected.
  */
 export function createUnits(database: DatabaseSync, connection: Connection, limitMs?: number) {
+  const isLoopBusy = createLoopLoad()
   let waiting: Waiting[] = []
   let flushing: Promise<void> | undefined
 
@@ -27,7 +33,7 @@ export function createUnits(database: DatabaseSync, connection: Connection, limi
   async function flush(): Promise<void> {
     while (waiting.length > 0) {
       // Lets everything of this turn of the event loop join, also what the last group's answers set off.
-      await nextTick()
+      await (isLoopBusy() ? sleep(gatherMs) : nextTick())
       const group = waiting
       waiting = []
       await commit(group)
