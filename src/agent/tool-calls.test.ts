@@ -149,3 +149,10 @@ test('a tool describes itself anew where hints hide data, and only there', async
     )
   }
 })
+
+test('a filter on a tool that is not there withholds every file', () => {
+  const reader = fakeTool('read_file')
+  const { isWithheld, filters } = scopeOf(reader, [reader], [{ tool: 'sales', key: 'region', type: 'equals', value: 'North' }])
+  assert.equal(isWithheld('handbook/leave.md'), true)
+  assert.deepEqual(filters, [])
+})

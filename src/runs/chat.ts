@@ -85,7 +85,11 @@ export function createChats(deps: ChatDependencies): Chats {
   }
 
   async function open(who: Owner, chat: NewChat, left: AbortSignal): Promise<OpenRun> {
+    const agent = deps.agent()
+    const settling = agent.tools.settling()
+    if (settling) await settling
     const key = { tenant: who.tenant, owner: who.owner, requestId: chat.requestId }
+    // From here to the launch nothing is awaited: of two repeats one finds the other.
     const running = live.get(textOf(key))
     if (running) {
       refuseOther(running, chat)
@@ -95,9 +99,6 @@ export function createChats(deps: ChatDependencies): Chats {
       return open(who, chat, left)
     }
     if (isStopping) throw new ServiceError('overloaded', 'The service is stopping.', { retryAfter: 5 })
-    const agent = deps.agent()
-    const settling = agent.tools.settling()
-    if (settling) await settling
     checkHints(chat.request.filters, agent.tools)
     const run = new LiveRun({ ...chat, key, sessionId: chat.sessionId ?? newId(), agent, fence: 1 })
     try {

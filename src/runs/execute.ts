@@ -5,6 +5,7 @@ import type { Tool } from '../agent/tool.ts'
 import { ServiceError, toErrorBody, type ErrorBody } from '../errors.ts'
 import { checkpoint, emptyProgress, restore, type Progress } from './progress.ts'
 import { finish } from './finish.ts'
+import { checkHints } from './hints.ts'
 import type { LiveRun } from './live-run.ts'
 import { FenceLost, type RunStore, type Turn } from './run-store.ts'
 import type { RunKey } from './run.ts'
@@ -27,6 +28,7 @@ export async function execute(run: LiveRun, turn: Turn, deps: Execution): Promis
   const progress = emptyProgress(turn)
   let error: ErrorBody | undefined
   try {
+    await requireHints(run)
     await load(run, progress, deps.store)
     for await (const event of agentEvents(run, progress, deps)) {
       const stored = keep(event, run, progress, deps)
@@ -40,6 +42,13 @@ export async function execute(run: LiveRun, turn: Turn, deps: Execution): Promis
     clearTimeout(deadline)
   }
   return finish(run, progress, error, deps)
+}
+
+/** A run that goes on elsewhere, or later, may find other tools than those that its hints were checked against. */
+async function requireHints({ request, agent }: LiveRun): Promise<void> {
+  if (request.filters.length === 0) return
+  await agent.tools.settling()
+  checkHints(request.filters, agent.tools)
 }
 
 /** Ends a run whose process died and that nobody came back for; what it had done stays, and a repeat goes on from there. */
