@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import type { FastifyRequest } from 'fastify'
-import { invalid, ServiceError } from '../errors.ts'
+import { invalid, ServiceError, type Fault } from '../errors.ts'
 import type { NewChat } from '../runs/chat.ts'
 import type { ChatMessage, ChatRequest, Operation } from '../runs/run.ts'
 import { isId } from './ids.ts'
@@ -13,14 +13,30 @@ export function toNewChat(request: FastifyRequest, operation: Operation, maxInpu
   const body = request.body as ChatBody
   const messages = body.messages.map(({ role, content }): ChatMessage => ({ role: roles[role], content }))
   refuseUnfit(messages, body, maxInputCharacters)
+  const filters = toFilters(body.data_filter_hints)
+  const sessionId = sessionIdOf(request, body)
+  const onDisconnect = body.on_disconnect ?? 'cancel'
   return {
     requestId: request.id,
-    sessionId: sessionIdOf(request, body),
+    sessionId,
     operation,
-    bodyHash: hash('sha256', JSON.stringify(body)),
-    request: { messages, filters: toFilters(body.data_filter_hints), headers: contextHeaders(request) },
-    onDisconnect: body.on_disconnect ?? 'cancel',
+    bodyHash: hashOf({ messages, filters, sessionId: body.session_id, retain: body.auto_memory_retain, onDisconnect }, ['body']),
+    request: { messages, filters, headers: contextHeaders(request) },
+    onDisconnect,
   }
+}
+
+/** What tells a repeated request from another: of what is read alone, since ignored fields may be anything. */
+export function hashOf(read: object, at: Fault['loc']): string {
+  let text: string
+  try {
+    text = JSON.stringify(read)
+  } catch (error) {
+    // It was JSON a moment ago; only its depth can be too much for the stack.
+    if (error instanceof RangeError) throw invalid(at, 'is nested too deeply')
+    throw error
+  }
+  return hash('sha256', text)
 }
 
 function refuseUnfit(messages: readonly ChatMessage[], body: ChatBody, maxInputCharacters: number): void {

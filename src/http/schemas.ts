@@ -12,6 +12,10 @@ function maybe<T extends ReturnType<typeof Type.String>>(schema: T) {
   return Type.Optional(Type.Union([schema, Type.Null()]))
 }
 
+/** Far beyond what anybody asks with; the size of a body alone would let in millions. */
+const maxMessages = 2000
+export const maxListed = 100
+
 export const DataFilterHint = Type.Object({
   tool_name: Type.String({ minLength: 1 }),
   filter_key: Type.String({ minLength: 1 }),
@@ -25,11 +29,12 @@ export const ChatBody = Type.Object(
   {
     messages: Type.Array(Type.Object({ role: Type.Enum(['user', 'human', 'assistant', 'ai', 'system']), content: Type.String() }), {
       minItems: 1,
+      maxItems: maxMessages,
     }),
-    data_filter_hints: Type.Optional(Type.Union([Type.Array(DataFilterHint), Type.Null()])),
+    data_filter_hints: Type.Optional(Type.Union([Type.Array(DataFilterHint, { maxItems: maxListed }), Type.Null()])),
     auto_memory_retain: Type.Optional(Type.Union([Type.Boolean(), Type.Null()])),
-    context_files: Type.Optional(Type.Union([Type.Array(Type.String()), Type.Null()])),
-    images: Type.Optional(Type.Union([Type.Array(Image), Type.Null()])),
+    context_files: Type.Optional(Type.Union([Type.Array(Type.String(), { maxItems: maxListed }), Type.Null()])),
+    images: Type.Optional(Type.Union([Type.Array(Image, { maxItems: maxListed }), Type.Null()])),
     session_id: maybe(Type.String()),
     stream: Type.Optional(Type.Unknown({ description: 'Ignored.' })),
     on_disconnect: Type.Optional(Type.Union([Type.Enum(['cancel', 'continue']), Type.Null()])),

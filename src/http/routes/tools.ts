@@ -1,4 +1,3 @@
-import { hash } from 'node:crypto'
 import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
 import type { JsonObject } from '../../agent/messages.ts'
@@ -6,10 +5,10 @@ import type { ToolListing } from '../../agent/tool.ts'
 import type { CurrentAgent } from '../../configuration/agent.ts'
 import type { ExecuteTool } from '../../runs/direct-execution.ts'
 import { principalOf } from '../authenticate.ts'
-import { contextHeaders, toFilters } from '../chat-request.ts'
+import { contextHeaders, hashOf, toFilters } from '../chat-request.ts'
 import { isId } from '../ids.ts'
 import { whenLeft } from '../leaving.ts'
-import { DataFilterHint, ErrorReply, IdHeaders, refusals, ValidationReply } from '../schemas.ts'
+import { DataFilterHint, ErrorReply, IdHeaders, maxListed, refusals, ValidationReply } from '../schemas.ts'
 
 export interface ToolRoutes {
   agent: CurrentAgent
@@ -26,7 +25,7 @@ const ListedTool = Type.Object({
 const ExecuteBody = Type.Object({
   tool_name: Type.String({ minLength: 1 }),
   tool_input: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
-  data_filter_hints: Type.Optional(Type.Union([Type.Array(DataFilterHint), Type.Null()])),
+  data_filter_hints: Type.Optional(Type.Union([Type.Array(DataFilterHint, { maxItems: maxListed }), Type.Null()])),
 })
 
 const Executed = Type.Object({
@@ -68,14 +67,16 @@ export function toolRoutes(app: FastifyInstance, { agent, executeTool }: ToolRou
     },
     async (request, reply) => {
       const body = request.body as Type.Static<typeof ExecuteBody>
+      const input = (body.tool_input ?? {}) as JsonObject
+      const filters = toFilters(body.data_filter_hints)
       const toolRequest = {
         requestId: request.id,
         isRepeatable: isId(request.headers['request-id']),
         sessionId: request.headers['session-id'] as string | undefined,
-        bodyHash: hash('sha256', JSON.stringify(body)),
+        bodyHash: hashOf({ toolName: body.tool_name, input, filters }, ['body', 'tool_input']),
         toolName: body.tool_name,
-        input: (body.tool_input ?? {}) as JsonObject,
-        filters: toFilters(body.data_filter_hints),
+        input,
+        filters,
         headers: contextHeaders(request),
       }
       const { sessionId, result } = await executeTool(principalOf(request), toolRequest, whenLeft(reply))

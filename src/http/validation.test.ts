@@ -1,0 +1,50 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { startService } from '../../test/service-fixture.ts'
+
+test('a large body with very many faults is refused at its first', async (t) => {
+  const { client } = await startService(t, { script: {} })
+  const hints = Array.from({ length: 100 }, () => Array.from({ length: 20 }, () => 0))
+  const messages = Array.from({ length: 2000 }, () => 0)
+  for (const body of [{ messages }, { messages: [{ role: 'user', content: 'x' }], data_filter_hints: hints, more: messages }]) {
+    const { status, body: reply } = await client.stream(body)
+    assert.deepEqual([status, reply.detail[0].loc[0], reply.detail.length <= 3], [422, 'body', true])
+  }
+})
+
+test('lists have a length that is told when they are longer', async (t) => {
+  const { client } = await startService(t, { script: {} })
+  const message = { role: 'user', content: 'x' }
+  const hint = { tool_name: 't', filter_key: 'k', filter_type: 'equals', filter_value: 'v' }
+  const fill = (length: number, item: unknown) => Array.from({ length }, () => item)
+  const tooLong: [string, object, RegExp][] = [
+    ['messages', { messages: fill(2001, message) }, /2000/],
+    ['messages', { messages: fill(1_000_000, 0) }, /2000/],
+    ['data_filter_hints', { messages: [message], data_filter_hints: fill(101, hint) }, /100/],
+    ['images', { messages: [message], images: fill(101, { content: 'eA==', type: 'base64' }) }, /100/],
+    ['context_files', { messages: [message], context_files: fill(101, 'a') }, /100/],
+  ]
+  for (const [name, body, limit] of tooLong) {
+    const { status, body: reply } = await client.stream(body)
+    assert.deepEqual([status, reply.detail[0].loc, reply.detail[0].type], [422, ['body', name], 'maxItems'], name)
+    assert.match(reply.detail[0].msg, limit)
+  }
+  assert.equal((await client.chat({ messages: fill(2000, message) })).status, 200)
+})
+
+test('a body that is nested without end is no failure of the service', async (t) => {
+  const { client, log } = await startService(t, { script: {}, config: { tools: [{ name: 'calculator' }] } })
+  const deep = '['.repeat(200_000) + ']'.repeat(200_000)
+  const message = '{"role": "user", "content": "x"}'
+  const ignored = [
+    `{"messages": [${message}], "more": ${deep}}`,
+    `{"messages": [{"role": "user", "content": "x", "more": ${deep}}]}`,
+    `{"messages": [${message}], "stream": ${deep}}`,
+  ]
+  for (const body of ignored) assert.equal((await client.request('POST', '/core/v1/chain', { body })).status, 200)
+  const input = `{"tool_name": "calculator", "tool_input": {"expression": ${deep}}}`
+  const { status, body } = await client.request('POST', '/core/v1/tool/execute', { body: input })
+  assert.deepEqual([status, body.detail[0].loc], [422, ['body', 'tool_input']])
+  assert.match(body.detail[0].msg, /nested too deeply/)
+  assert.ok(!log.some((line) => line.includes('unexpected failure')))
+})
