@@ -73,7 +73,7 @@ export function toolRoutes(app: FastifyInstance, { agent, executeTool }: ToolRou
         requestId: request.id,
         isRepeatable: isId(request.headers['request-id']),
         sessionId: request.headers['session-id'] as string | undefined,
-        bodyHash: hashOf({ toolName: body.tool_name, input, filters }, ['body', 'tool_input']),
+        bodyHash: hashOf({ toolName: body.tool_name, input: body.tool_input, filters }, ['body', 'tool_input']),
         toolName: body.tool_name,
         input,
         filters,
