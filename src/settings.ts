@@ -137,7 +137,7 @@ function readProvider(read: Reader, problems: string[]): AccessProviderSettings 
 const nameRule = 'a name of 1 to 256 characters without control characters'
 
 function isName(text: string): boolean {
-  return /^[^\p{Cc}]{1,256}$/u.test(text) && text.trim() === text
+  return /^[^\p{Cc}]{1,256}$/u.test(text) && text.trim() === text && text.isWellFormed()
 }
 
 function isPostgres(text: string): boolean {

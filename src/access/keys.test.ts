@@ -53,6 +53,8 @@ test('names and times that make no usable key are refused', async () => {
   await refused({ sub: 'ada\nlevel=admin' })
   await refused({ tenant: ' ' })
   await refused({ roles: ['user', ''] })
+  await refused({ sub: 'ada\ud800' })
+  await refused({ tenant: '\udc00' })
   await refused({ expiresInSeconds: 0 })
   await refused({ expiresInSeconds: 1.5 })
 })

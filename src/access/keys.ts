@@ -39,11 +39,14 @@ export interface KeyClaims {
   jti: string
 }
 
-/** Names in a key end up as columns and in logs: bounded, and free of characters that could forge a line. */
+/**
+ * Names in a key end up as columns and in logs: bounded, and free of characters that could forge a line. Half a surrogate pair is
+ * stored as a replacement character, so that two callers would become one owner.
+ */
 const name = /^[^\p{Cc}]{1,256}$/u
 
 export function isKeyName(text: unknown): text is string {
-  return typeof text === 'string' && name.test(text) && text.trim() !== ''
+  return typeof text === 'string' && name.test(text) && text.trim() !== '' && text.isWellFormed()
 }
 
 /** Loads the signing key, or makes one where there is none yet. Throws where what is kept is no Ed25519 private key. */

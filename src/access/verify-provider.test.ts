@@ -100,6 +100,13 @@ test('a token without a tenant is refused unless the settings say which', async 
   await assert.rejects(other.sign({ tenant: '' }).then(other.verify), refused(/"tenant" claim/))
 })
 
+test('half a surrogate pair is no part of a name: stored, two callers would become one', async (t) => {
+  const { sign, verify } = await setUp(t)
+  await assert.rejects(sign({ sub: 'ada\ud800' }).then(verify), refused(/"sub" claim/))
+  await assert.rejects(sign({ tenant: 'acme\udfff' }).then(verify), refused(/"tenant" claim/))
+  assert.equal((await sign({ sub: 'ada \u{1F600}' }).then(verify)).sub, 'ada \u{1F600}')
+})
+
 test("a provider's roles count only through the claim that the settings name", async (t) => {
   const { sign, verify } = await setUp(t)
   assert.deepEqual((await sign({ roles: ['admin'] }).then(verify)).roles, [])
