@@ -37,7 +37,10 @@ export function createServer({ log, verifier, bodyLimit }: ServerOptions): Fasti
   validateWith(app)
   replyWithErrors(app)
   requireDeclaredAccess(app)
-  app.addHook('onRequest', async (request, reply) => void reply.header('request-id', request.id))
+  app.addHook('onRequest', (request, reply, done) => {
+    void reply.header('request-id', request.id)
+    done()
+  })
   authenticate(app, verifier)
   logRequests(app)
   return app

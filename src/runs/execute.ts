@@ -7,7 +7,7 @@ import { checkpoint, emptyProgress, restore, type Progress } from './progress.ts
 import { finish } from './finish.ts'
 import { checkHints } from './hints.ts'
 import type { LiveRun } from './live-run.ts'
-import { FenceLost, type RunStore, type Turn } from './run-store.ts'
+import { FenceLost, type HistoryMessage, type RunStore, type Turn } from './run-store.ts'
 import type { RunKey } from './run.ts'
 import { toTranscript } from './transcript.ts'
 
@@ -62,7 +62,7 @@ export async function endAsLost(run: LiveRun, turn: Turn, deps: Execution): Prom
 async function load(run: LiveRun, progress: Progress, store: RunStore): Promise<void> {
   const { turn } = progress
   const { config } = run.agent
-  progress.history = await store.history(run.key.tenant, turn.session, turn.windowStart)
+  progress.history = isFirst(run, turn) ? [ownMessage(run)] : await store.history(run.key.tenant, turn.session, turn.windowStart)
   const { messages, system } = toTranscript({
     history: progress.history,
     messageIndex: turn.messageIndex,
@@ -75,6 +75,15 @@ async function load(run: LiveRun, progress: Progress, store: RunStore): Promise<
   progress.ownFrom = messages.length
   progress.storedMessages = messages.length
   if (run.fence > 1) restore(run, progress, await store.checkpoints(run.key))
+}
+
+/** Nothing stands in the session but the human message, which is at hand. */
+function isFirst({ request }: LiveRun, { messageCount }: Turn): boolean {
+  return messageCount === 1 && request.messages.length === 1
+}
+
+function ownMessage(run: LiveRun): HistoryMessage {
+  return { idx: 0, role: 'human', content: run.input, data: undefined }
 }
 
 function agentEvents(run: LiveRun, progress: Progress, { now, newId }: Execution): AsyncGenerator<AgentEvent, void> {
