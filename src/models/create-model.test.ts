@@ -89,6 +89,32 @@ test('no message of a failure holds what is secret', async () => {
   })
 })
 
+test('the header made of an address with credentials is a secret too, in each of its forms', async () => {
+  const basic = Buffer.from('me:p/ss wörd').toString('base64')
+  const forms = [basic, encodeURIComponent(basic), 'p/ss wörd', encodeURIComponent('p/ss wörd'), 'team+key', 'team%2Bkey']
+  forms.push(Buffer.from('team+key').toString('base64'))
+  const { url } = await server((request) => ({
+    status: 400,
+    body: { error: `no ${request.headers.authorization} ${forms.join(' ')} end` },
+  }))
+  const base = url.replace('//', `//me:${encodeURIComponent('p/ss wörd')}@`)
+  const config: ModelConfig = { provider: 'openai-compatible', model: 'm', base_url: base, headers: { 'x-team': 'team+key' } }
+  await assert.rejects(ask(createModel(config, deps)), (error: Error) => {
+    assert.match(error.message, / answered 400: no .*\*\*\* end$/)
+    for (const form of forms) assert.ok(!error.message.includes(form), form)
+    return true
+  })
+})
+
+test('what is blank counts as missing', () => {
+  assert.equal(problem({ api_key: ' ' }), 'api_key: openai needs one')
+  assert.equal(problem({ headers: { authorization: ' ' } }), 'api_key: openai needs one')
+  const aws: Partial<ModelConfig> = { provider: 'amazon-bedrock', region: 'eu-west-1' }
+  assert.match(problem({ ...aws, api_key: ' ' }), /^api_key: amazon-bedrock needs one, or access_key_id/)
+  assert.equal(problem({ ...aws, access_key_id: 'a', secret_access_key: ' ' }), 'secret_access_key: access_key_id needs one')
+  assert.equal(problem({ ...aws, api_key: 'k', region: ' ' }), 'region: amazon-bedrock needs one')
+})
+
 test('what is missing is named by its field', () => {
   assert.equal(problem({}), 'api_key: openai needs one')
   assert.equal(problem({ provider: 'anthropic' }), 'api_key: anthropic needs one')

@@ -12,6 +12,12 @@ export const maxErrorBytes = 64 * 1024
 
 const maxExcerpt = 200
 
+/** What an excerpt is taken from: patterns over more would take longer than the answer is worth. */
+const maxLookedThrough = 4096
+
+/** Errors in errors: no provider goes deeper. */
+const maxDepth = 10
+
 /** An answer that is no stream. `now` is epoch milliseconds, `headers` have lower-case names. */
 export interface StatusAnswer {
   status: number
@@ -72,19 +78,21 @@ function messageIn(body: string): string {
 }
 
 /** The sentence in any of the shapes in which providers put their errors. */
-function messageOf(value: unknown): string {
+function messageOf(value: unknown, depth = 0): string {
   if (typeof value === 'string') return value
-  if (Array.isArray(value)) return messageOf(value[0])
-  if (typeof value !== 'object' || value === null) return ''
+  if (typeof value !== 'object' || value === null || depth > maxDepth) return ''
+  if (Array.isArray(value)) return messageOf(value[0], depth + 1)
   const { error, message, detail, msg } = value as Record<string, unknown>
-  return messageOf(message ?? error ?? detail ?? msg)
+  return messageOf(message ?? error ?? detail ?? msg, depth + 1)
 }
 
 /** At most 200 characters in one line, without secrets and without what an address carries behind its path. */
 function excerpt(origin: Origin, text: string): string {
   let clean = text.slice(0, maxErrorBytes)
   for (const secret of origin.secrets) if (secret !== '') clean = clean.replaceAll(secret, '***')
+  // Cut behind the secrets: half of one would not be found.
   clean = clean
+    .slice(0, maxLookedThrough)
     .replace(/(https?:\/\/)[^\s/@]*@/g, '$1')
     .replace(/(https?:\/\/[^\s?#"']*)[?#][^\s"']*/g, '$1')
     .replace(/[\p{C}\s]+/gu, ' ')

@@ -28,28 +28,41 @@ export function resolveAccess(config: ModelConfig, resolve: Resolve): Access {
       return undefined
     }
   }
+  /** What is blank counts as absent; what can't be resolved is no second time told as missing. */
+  const key = (field: string, value: string | undefined) => {
+    const before = problems.length
+    return text(field, value) || (problems.length > before ? unresolved : undefined)
+  }
   const baseUrl = toUrl(text('base_url', config.base_url), problems)
-  const headers = Object.fromEntries(
-    Object.entries(config.headers ?? {}).map(([name, value]) => [name.toLowerCase(), text(`headers.${name}`, value) ?? '']),
+  const given = Object.fromEntries(
+    Object.entries(config.headers ?? {}).map(([name, value]) => [name.toLowerCase(), key(`headers.${name}`, value) ?? '']),
   )
   const keys = {
-    apiKey: text('api_key', config.api_key),
-    accessKeyId: text('access_key_id', config.access_key_id),
-    secretAccessKey: text('secret_access_key', config.secret_access_key),
-    sessionToken: text('session_token', config.session_token),
+    apiKey: key('api_key', config.api_key),
+    accessKeyId: key('access_key_id', config.access_key_id),
+    secretAccessKey: key('secret_access_key', config.secret_access_key),
+    sessionToken: key('session_token', config.session_token),
   }
-  problems.push(...missing(config, headers))
+  problems.push(...missing(config, keys, given))
   if (baseUrl?.search && isThroughPackage(config.provider)) problems.push(`base_url: ${config.provider} takes no query in it`)
   if (problems.length > 0) throw new Error(problems.join('; '))
-  const secrets = secretsOf([...Object.values(keys), ...Object.values(headers)], baseUrl)
+  const headers = { ...credentialsHeader(baseUrl, keys.apiKey), ...given }
   return {
     ...keys,
     region: config.region,
-    headers: { ...credentialsHeader(baseUrl, keys.apiKey), ...headers },
+    headers,
     baseUrl: withoutCredentials(baseUrl),
-    origin: { label: `${config.provider} ${config.model}`, secrets },
+    origin: {
+      label: `${config.provider} ${config.model}`,
+      secrets: secretsOf([...Object.values(keys), ...Object.values(headers)], baseUrl),
+    },
   }
 }
+
+type Keys = Pick<Access, 'apiKey' | 'accessKeyId' | 'secretAccessKey' | 'sessionToken'>
+
+/** Stands for a value until its problem is thrown. */
+const unresolved = '?'
 
 function toUrl(text: string | undefined, problems: string[]): URL | undefined {
   if (text === undefined) return undefined
@@ -64,32 +77,32 @@ function isThroughPackage(provider: string): boolean {
 }
 
 /** What a provider can't do without. A gateway may be given its key in a header of its own. */
-function missing(config: ModelConfig, headers: Record<string, string>): string[] {
+function missing(config: ModelConfig, keys: Keys, headers: Record<string, string>): string[] {
   const { provider } = config
   const problems: string[] = []
   if ((provider === 'openai-compatible' || provider === 'azure') && config.base_url === undefined)
     problems.push(`base_url: ${provider} needs one`)
-  if (provider === 'amazon-bedrock') return [...problems, ...missingAws(config)]
-  const hasKey = config.api_key !== undefined || ['authorization', 'api-key', 'x-api-key', 'x-goog-api-key'].some((name) => name in headers)
+  if (provider === 'amazon-bedrock') return [...problems, ...missingAws(config, keys)]
+  const hasKey = keys.apiKey !== undefined || ['authorization', 'api-key', 'x-api-key', 'x-goog-api-key'].some((name) => headers[name])
   if (provider !== 'openai-compatible' && !hasKey) problems.push(`api_key: ${provider} needs one`)
   return problems
 }
 
-function missingAws(config: ModelConfig): string[] {
+function missingAws({ region }: ModelConfig, { apiKey, accessKeyId, secretAccessKey }: Keys): string[] {
   const problems: string[] = []
-  if (config.region === undefined) problems.push('region: amazon-bedrock needs one')
-  if (config.api_key !== undefined) return problems
-  if (config.access_key_id === undefined && config.secret_access_key === undefined) {
+  if (!region?.trim()) problems.push('region: amazon-bedrock needs one')
+  if (apiKey !== undefined) return problems
+  if (accessKeyId === undefined && secretAccessKey === undefined) {
     problems.push('api_key: amazon-bedrock needs one, or access_key_id and secret_access_key')
-  } else if (config.access_key_id === undefined) problems.push('access_key_id: secret_access_key needs one')
-  else if (config.secret_access_key === undefined) problems.push('secret_access_key: access_key_id needs one')
+  } else if (accessKeyId === undefined) problems.push('access_key_id: secret_access_key needs one')
+  else if (secretAccessKey === undefined) problems.push('secret_access_key: access_key_id needs one')
   return problems
 }
 
 function credentialsHeader(url: URL | undefined, apiKey: string | undefined): Record<string, string> {
   if (!url || url.username === '' || apiKey !== undefined) return {}
   const pair = `${decode(url.username)}:${decode(url.password)}`
-  return { authorization: `Basic ${Buffer.from(pair).toString('base64')}` }
+  return { authorization: `Basic ${toBase64(pair)}` }
 }
 
 function withoutCredentials(url: URL | undefined): URL | undefined {
@@ -100,13 +113,20 @@ function withoutCredentials(url: URL | undefined): URL | undefined {
   return clean
 }
 
-/** Everything that no message may hold, as it stands and decoded. Shorter values can't be told from words. */
+/** Everything that no message may hold, in each form in which a server may repeat it. Shorter values can't be told from words. */
 function secretsOf(values: (string | undefined)[], url: URL | undefined): string[] {
   const inUrl = url ? [url.username, url.password, ...url.search.slice(1).split(/[&=]/)] : []
   // Of `Bearer abc` the key alone may be repeated by a server.
   const parts = [...values, ...inUrl].flatMap((value = '') => [value, value.split(' ').at(-1) ?? '', decode(value)])
+  const forms = parts
+    .filter((secret) => secret.length >= 4)
+    .flatMap((secret) => [secret, encodeURIComponent(secret.toWellFormed()), toBase64(secret)])
   // The longest first: a shorter one may be its beginning.
-  return [...new Set(parts)].filter((secret) => secret.length >= 4).sort((a, b) => b.length - a.length)
+  return [...new Set(forms)].sort((a, b) => b.length - a.length)
+}
+
+function toBase64(text: string): string {
+  return Buffer.from(text).toString('base64')
 }
 
 function decode(text: string): string {

@@ -34,8 +34,10 @@ export async function loadLanguageModel(
     return createGoogle({ apiKey, baseURL, headers, fetch })(model)
   }
   const { createAmazonBedrock } = await import('@ai-sdk/amazon-bedrock')
-  const { region, accessKeyId, secretAccessKey, sessionToken } = access
-  return createAmazonBedrock({ apiKey, baseURL, headers, fetch, region, accessKeyId, secretAccessKey, sessionToken })(model)
+  // Through a function, since the package reads each one that is absent from the environment.
+  const { region = '', accessKeyId = '', secretAccessKey = '', sessionToken } = access
+  const credentialProvider = async () => ({ accessKeyId, secretAccessKey, ...(sessionToken && { sessionToken }) })
+  return createAmazonBedrock({ apiKey, baseURL, headers, fetch, region, credentialProvider })(model)
 }
 
 /** A fetch over our own connections that follows no redirect, which would take the key along, and reads no endless error. */
