@@ -54,7 +54,7 @@ interface Start {
 export async function start({ settings, config, terminal, version, port, isQuiet }: Start) {
   const { release } = hold(settings)
   try {
-    const log = createLogger(settings, terminal.stdout, { isQuiet: isQuiet ?? false })
+    const log = await createLogger(settings, terminal.stdout, { isQuiet: isQuiet ?? false })
     const service = await createService({ settings, config, environment: terminal.environment, version, log })
     try {
       const url = await listen(service, settings, port ?? settings.port)

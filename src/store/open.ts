@@ -1,9 +1,11 @@
 import type { Settings } from '../settings.ts'
 import type { Database } from './database.ts'
-import { openPostgres } from './postgres.ts'
 import { openSqlite } from './sqlite.ts'
 
 /** Postgres where an address is given, else SQLite in the data directory; the schema is up to date. */
-export function openDatabase({ databaseUrl, dataDir }: Pick<Settings, 'databaseUrl' | 'dataDir'>): Promise<Database> {
-  return databaseUrl === undefined ? openSqlite(dataDir) : openPostgres(databaseUrl)
+export async function openDatabase({ databaseUrl, dataDir }: Pick<Settings, 'databaseUrl' | 'dataDir'>): Promise<Database> {
+  if (databaseUrl === undefined) return openSqlite(dataDir)
+  // Its driver costs 10 MB that nobody else needs.
+  const { openPostgres } = await import('./postgres.ts')
+  return openPostgres(databaseUrl)
 }
