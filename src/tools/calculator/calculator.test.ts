@@ -2,6 +2,7 @@ import { after, test } from 'node:test'
 import assert from 'node:assert/strict'
 import type { ToolContext } from '../../agent/tool.ts'
 import { createCalculator } from './calculator.ts'
+import { toExpression } from './syntax.ts'
 
 const spec = { name: 'calculator', timeoutMs: 30_000, maxOutputCharacters: 20_000, config: {} }
 const endless = 'f(n) = n < 1 ? 0 : f(n - 1) + f(n - 1); f(60)'
@@ -120,7 +121,39 @@ test('an expression that eats memory fails alone', async () => {
   assert.equal(await next, '7')
 })
 
-test('a thread without work is ended and made again when needed', async () => {
+test('one large allocation ends neither the service nor the call beside it', async () => {
+  const calls = [calculate('zeros(100000000)'), calculate('concat(zeros(3000, 3000), ones(3000, 3000))'), calculate('8')]
+  const [large, concatenated, small] = await Promise.allSettled(calls)
+  for (const end of [large, concatenated]) {
+    assert.match(end?.status === 'rejected' ? String(end.reason) : 'fulfilled', /needs too much memory|took longer than 2 s/)
+  }
+  assert.deepEqual(small, { status: 'fulfilled', value: '8' })
+})
+
+test('an expression that takes long does not hold up the next', async () => {
+  const patient = createCalculator(spec, undefined, { expressionMs: 60_000 })
+  const leaving = new AbortController()
+  const slow = assert.rejects(calculate(endless, patient, leaving.signal), /left/)
+  assert.equal(await calculate('5 * 5', patient), '25')
+  leaving.abort(new Error('left'))
+  await slow
+  await patient.close?.()
+})
+
+test('spelling is set right in time that grows with the text alone', () => {
+  const started = performance.now()
+  for (const text of [
+    `${'a'.repeat(100_000)}${' 1,234'.repeat(20_000)}`,
+    '('.repeat(200_000),
+    '1,234,'.repeat(40_000),
+    '% '.repeat(100_000),
+  ]) {
+    assert.ok(toExpression(text).length > 0)
+  }
+  assert.ok(performance.now() - started < 1_000)
+})
+
+test('a process without work is ended and made again when needed', async () => {
   const brief = createCalculator(spec, undefined, { idleMs: 1 })
   assert.equal(await calculate('1 + 1', brief), '2')
   await new Promise((resolve) => setTimeout(resolve, 30))

@@ -1,6 +1,5 @@
 import { createTool, type ToolBuild, type ToolSpec } from '../builder.ts'
-import { toExpression } from './syntax.ts'
-import { createCalculatorThread, type CalculatorLimits } from './thread.ts'
+import { createCalculatorProcesses, type CalculatorLimits } from './processes.ts'
 
 const description =
   'Calculates a mathematical expression exactly and returns the result. Knows + - * / ^ %, percentages (17% of 2,340; 100 + 3%), ' +
@@ -22,7 +21,7 @@ const schema = {
 
 /** Gives `{expression, result}`, the result as text so that no digit is lost on its way through JSON. */
 export function createCalculator(spec: ToolSpec, _deps?: unknown, limits?: Partial<CalculatorLimits>): ToolBuild {
-  const thread = createCalculatorThread(limits)
+  const processes = createCalculatorProcesses(limits)
   const tool = createTool(spec, {
     description,
     schema,
@@ -30,8 +29,8 @@ export function createCalculator(spec: ToolSpec, _deps?: unknown, limits?: Parti
     filters: false,
     async execute(input, context) {
       const expression = String(input['expression'])
-      return { expression, result: await thread.calculate(toExpression(expression), context.signal) }
+      return { expression, result: await processes.calculate(expression, context.signal) }
     },
   })
-  return { tool, close: thread.close }
+  return { tool, close: processes.close }
 }

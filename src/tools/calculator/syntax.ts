@@ -9,7 +9,8 @@ const spellings: [RegExp, string][] = [
   [/%\s+of\b/gi, '% *'],
 ]
 
-const grouped = /(?<![\w.,])\d{1,3}(?:,\d{3})+(?![\d,])/g
+/** A number with its thousands grouped, a name or a number, any other sign. */
+const token = /(?<![\w.,])\d{1,3}(?:,\d{3})+(?![\d,])|\w+|\S/g
 
 /**
  * Accepts `17% of 2,340`, `3 × 4` and `2 ** 8`. Between a function's parentheses and in brackets a comma separates
@@ -17,14 +18,14 @@ const grouped = /(?<![\w.,])\d{1,3}(?:,\d{3})+(?![\d,])/g
  */
 export function toExpression(text: string): string {
   const spelled = spellings.reduce((spelt, [from, to]) => spelt.replace(from, to), text.trim())
-  return spelled.replace(grouped, (digits, offset: number) => (commaSeparates(spelled, offset) ? digits : digits.replaceAll(',', '')))
-}
-
-function commaSeparates(text: string, offset: number): boolean {
-  const open: string[] = []
-  for (const match of text.slice(0, offset).matchAll(/(\w*)\s*([([{])|[)\]}]/g)) {
-    if (match[2] === undefined) open.pop()
-    else open.push(match[2] === '(' && !/^[A-Za-z_]/.test(match[1] ?? '') ? 'group' : 'list')
-  }
-  return open.at(-1) === 'list'
+  // Whether a comma separates, for each bracket that is open.
+  const separates: boolean[] = []
+  let before = ''
+  return spelled.replace(token, (part) => {
+    if (part === '(') separates.push(/^[A-Za-z_]/.test(before))
+    else if (part === '[' || part === '{') separates.push(true)
+    else if (part === ')' || part === ']' || part === '}') separates.pop()
+    before = part
+    return part.length > 1 && !separates.at(-1) ? part.replaceAll(',', '') : part
+  })
 }

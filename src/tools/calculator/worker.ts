@@ -1,7 +1,11 @@
-import { parentPort } from 'node:worker_threads'
+import process from 'node:process'
+import vm from 'node:vm'
 import { all, create, type BigNumber } from 'mathjs'
+import { toExpression } from './syntax.ts'
 
-/** A thread for expressions: told `{id, expression}`, it answers `{id, result}` or `{id, error}`; first, when loaded, `{ready: true}`. */
+/** A process for expressions: told `{expression}`, it answers one after another; it ends when its channel closes. */
+
+export type Answer = { ready: true } | { result: string } | { error: string }
 
 /** 64 digits are calculated and fewer shown, so that what rounding leaves behind (1/3*3, sqrt(2)^2) is not seen. */
 const calculated = 64
@@ -11,6 +15,9 @@ const decimals = 15
 const negligible = 1e-60
 /** More is no result that anybody reads. */
 const longest = 10_000
+const longestError = 1_000
+/** Only for an expression that runs when the service dies, which would have stopped it long before. */
+const orphanedMs = 10_000
 
 const math = create(all ?? {}, { number: 'BigNumber', precision: calculated })
 const parse = math.parse.bind(math)
@@ -55,11 +62,16 @@ function calculate(expression: string): string {
   return result
 }
 
-parentPort?.on('message', ({ id, expression }: { id: number; expression: string }) => {
+function answer(text: string): Answer {
   try {
-    parentPort?.postMessage({ id, result: calculate(expression) })
+    return { result: vm.runInContext('work()', vm.createContext({ work: () => calculate(toExpression(text)) }), { timeout: orphanedMs }) }
   } catch (error) {
-    parentPort?.postMessage({ id, error: error instanceof Error ? error.message : String(error) })
+    // Whatever mathjs was in the middle of is not to be trusted any more.
+    if (error instanceof Error && 'code' in error && error.code === 'ERR_SCRIPT_EXECUTION_TIMEOUT') process.exit(1)
+    return { error: (error instanceof Error ? error.message : String(error)).slice(0, longestError) }
   }
-})
-parentPort?.postMessage({ ready: true })
+}
+
+process.on('message', ({ expression }: { expression: string }) => process.send?.(answer(expression)))
+process.on('disconnect', () => process.exit(0))
+process.send?.({ ready: true } satisfies Answer)

@@ -1,8 +1,5 @@
 import type { ChildProcess } from 'node:child_process'
-import { spawn } from 'node:child_process'
-import path from 'node:path'
-import { execPath } from 'node:process'
-import { fileURLToPath } from 'node:url'
+import { endProcess, setBusy, startLimited } from '../../files/limited-process.ts'
 import type { Reply, Request } from './child.ts'
 
 type Work = Exclude<Request, { type: 'cancel' }>
@@ -38,8 +35,12 @@ export interface QueryProcessOptions {
   cancelGraceMs?: number
 }
 
-/** Memory that may be written to. Three databases hold 0.5 GB each; Node and the threads of DuckDB need the rest. */
-const maxDataKb = 2_000_000
+const options = {
+  // Three databases hold 0.5 GB each; Node and the threads of DuckDB need the rest.
+  limits: { dataKb: 2_000_000, heapMb: 512 },
+  // TZ: DuckDB's binding shows instants in the zone of its process. The threads are those that queries run on.
+  env: { TZ: 'UTC', UV_THREADPOOL_SIZE: '8' },
+}
 
 export function createQueryProcess({ cancelGraceMs = 1_000 }: QueryProcessOptions = {}): QueryProcess {
   let child: ChildProcess | undefined
@@ -49,7 +50,7 @@ export function createQueryProcess({ cancelGraceMs = 1_000 }: QueryProcessOption
 
   function started(): ChildProcess {
     if (child) return child
-    const fresh = start()
+    const fresh = startLimited(new URL('./child', import.meta.url), options)
     child = fresh
     alive.add(fresh)
     fresh.on('message', (reply: Reply) => waiting.get(reply.id)?.resolve(reply))
@@ -66,8 +67,10 @@ export function createQueryProcess({ cancelGraceMs = 1_000 }: QueryProcessOption
   }
 
   /** One that gets no new work ends with the last of its old. */
-  function endIfReplaced(owner: ChildProcess): void {
-    if (owner !== child && ![...waiting.values()].some((other) => other.owner === owner)) owner.kill('SIGKILL')
+  function endOrRest(owner: ChildProcess): void {
+    if ([...waiting.values()].some((other) => other.owner === owner)) return
+    if (owner === child) setBusy(owner, false)
+    else owner.kill('SIGKILL')
   }
 
   async function ask(question: Question, signal: AbortSignal): Promise<Answer> {
@@ -83,6 +86,7 @@ export function createQueryProcess({ cancelGraceMs = 1_000 }: QueryProcessOption
     try {
       const reply = await new Promise<Reply>((resolve) => {
         waiting.set(id, { resolve, owner })
+        setBusy(owner, true)
         owner.send({ ...question, id }, (error) => error && resolve({ id, type: 'failed', message: lostMessage }))
       })
       if (reply.type === 'failed' && reply.exhausted && child === owner) child = undefined
@@ -91,7 +95,7 @@ export function createQueryProcess({ cancelGraceMs = 1_000 }: QueryProcessOption
       throw new QueryFailure(reply.message, { table: reply.table, reason: reply.cause })
     } finally {
       waiting.delete(id)
-      endIfReplaced(owner)
+      endOrRest(owner)
       clearTimeout(killing)
       signal.removeEventListener('abort', cancel)
     }
@@ -99,31 +103,10 @@ export function createQueryProcess({ cancelGraceMs = 1_000 }: QueryProcessOption
 
   async function close(): Promise<void> {
     child = undefined
-    await Promise.all([...alive].map(end))
+    await Promise.all([...alive].map(endProcess))
   }
 
   return { ask, close }
 }
 
-function end(child: ChildProcess): Promise<void> {
-  return new Promise((resolve) => {
-    child.once('exit', () => resolve())
-    // One that never started has no exit.
-    child.once('error', () => resolve())
-    child.kill('SIGKILL')
-  })
-}
-
 const lostMessage = 'The query engine ended, most likely for want of memory. Ask for less at a time, or run the query again.'
-
-function start(): ChildProcess {
-  // The ending is this file's own: `.js` once the service is built.
-  const entry = fileURLToPath(new URL(`./child${path.extname(import.meta.filename)}`, import.meta.url))
-  // Where the system knows no such limit, the process goes without.
-  const limited = `ulimit -d ${maxDataKb} 2>/dev/null; exec "$0" "$@"`
-  return spawn('/bin/sh', ['-c', limited, execPath, '--max-old-space-size=512', entry], {
-    // TZ: DuckDB's binding shows instants in the zone of its process. The threads are those that queries run on.
-    env: { TZ: 'UTC', UV_THREADPOOL_SIZE: '8' },
-    stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
-  })
-}
