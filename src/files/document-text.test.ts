@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { makeDocx, makePdf, makeXlsx, makeZip } from '../../test/fixtures/make-documents.ts'
-import { parseInThread } from './document-thread.ts'
+import { parseInProcess } from './document-process.ts'
 import { maxDocumentBytes, readDocument } from './document-text.ts'
 
 const folder = await mkdtemp(path.join(tmpdir(), 'documents-'))
@@ -116,7 +116,12 @@ test('a document that is too large, or unpacks to too much, is refused before it
 })
 
 test('a document whose parsing takes too long is given up', async () => {
-  await assert.rejects(parseInThread('pdf', makePdf(['Slow']), 1), /^Error: it took longer than 0\.001 s$/)
+  await assert.rejects(parseInProcess('pdf', makePdf(['Slow']), { maxMs: 1 }), /^Error: it took longer than 0\.001 s$/)
+})
+
+test('a document that needs too much memory is an error and nothing else', async () => {
+  const page = Buffer.from('<b>x</b>'.repeat(300_000))
+  await assert.rejects(parseInProcess('html', page, { heapMb: 48 }), /^Error: it needs too much memory$/)
 })
 
 test('while a large document is parsed the service goes on', async () => {

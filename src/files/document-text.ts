@@ -1,13 +1,13 @@
 import { open, type FileHandle } from 'node:fs/promises'
 import path from 'node:path'
 import { toDocument, type Document } from './document.ts'
-import { parseInThread, type ParsedKind } from './document-thread.ts'
+import { parseInProcess, type ParsedKind } from './document-process.ts'
 import { readMarkdown } from './markdown.ts'
 
 /** Larger documents take minutes and gigabytes to parse, and nobody reads them through an agent. */
 export const maxDocumentBytes = 50_000_000
 
-/** Parsed within some 20 ms, a tenth of what a thread takes to start. */
+/** Parsed within some 20 ms, a tenth of what a process takes to start. */
 const smallHtmlBytes = 50_000
 
 type Kind = 'text' | 'markdown' | ParsedKind
@@ -51,9 +51,9 @@ async function parse(kind: Kind, bytes: Buffer): Promise<Document> {
     case 'html':
       return bytes.length <= smallHtmlBytes
         ? (await import('./html.ts')).readHtml(decode(bytes))
-        : parseInThread(kind, Buffer.from(decode(bytes)))
+        : parseInProcess(kind, Buffer.from(decode(bytes)))
     default:
-      return parseInThread(kind, bytes)
+      return parseInProcess(kind, bytes)
   }
 }
 

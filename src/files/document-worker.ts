@@ -1,8 +1,8 @@
-import { parentPort, workerData } from 'node:worker_threads'
-import type { Document } from './document.ts'
-import type { ParsedKind } from './document-thread.ts'
+import process from 'node:process'
+import type { ParseAnswer, ParsedKind } from './document-process.ts'
+import { maxTextCharacters, type Document } from './document.ts'
 
-/** A thread for one document: given `{kind, bytes}`, it answers with a `Document` or `{error}`. */
+/** A process for one document: told `{kind, bytes}`, it answers once; it ends when its channel closes. */
 
 async function parse(kind: ParsedKind, bytes: Buffer): Promise<Document> {
   switch (kind) {
@@ -17,9 +17,18 @@ async function parse(kind: ParsedKind, bytes: Buffer): Promise<Document> {
   }
 }
 
-const { kind, bytes } = workerData as { kind: ParsedKind; bytes: Uint8Array }
-try {
-  parentPort?.postMessage(await parse(kind, Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)))
-} catch (error) {
-  parentPort?.postMessage({ error: error instanceof Error ? error.message : String(error) })
+async function answer(kind: ParsedKind, bytes: Uint8Array): Promise<ParseAnswer> {
+  try {
+    const document = await parse(kind, Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength))
+    // A small file may unpack to more than the service should take in.
+    if (document.text.length > maxTextCharacters) throw new Error(`it has more than ${maxTextCharacters} characters of text`)
+    return { document }
+  } catch (error) {
+    return { error: error instanceof Error ? error.message : String(error) }
+  }
 }
+
+process.once('message', ({ kind, bytes }: { kind: ParsedKind; bytes: Uint8Array }) => {
+  void answer(kind, bytes).then((told) => process.send?.(told))
+})
+process.on('disconnect', () => process.exit(0))
