@@ -45,6 +45,17 @@ test('Tools: the list has name, description, status and schema of each', async (
   }
 })
 
+test('Tools: who may not execute them is told nothing of their data', async (t) => {
+  const broken = { name: 'broken', type: 'data_query', config: { tables: { gone: 'data/gone.csv' } } }
+  const { client, as } = await startService(t, { ...withFiles, config: { tools: [...tools, broken] } })
+  const listed = async (who: Client) => (await who.request('GET', '/core/v1/tools')).body.tools as { name: string; description: string }[]
+  assert.match(JSON.stringify(await listed(client)), /North.*gone\.csv/)
+  const others = await listed(await as({ roles: ['viewer'] }))
+  assert.equal(others.length, 6)
+  for (const { name, description } of others) if (name !== 'broken') assert.notEqual(description, '')
+  assert.doesNotMatch(JSON.stringify(others), /North|South|Leave|gone\.csv/)
+})
+
 test('Tools: one that can not be made has status error and its reason, and the others work', async (t) => {
   const broken = { name: 'broken', type: 'data_query', config: { tables: { gone: 'data/gone.csv' } } }
   const { client } = await startService(t, { config: { tools: [broken, { name: 'calculator' }] }, script: {} })

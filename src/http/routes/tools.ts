@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
 import type { JsonObject } from '../../agent/messages.ts'
-import type { ToolListing } from '../../agent/tool.ts'
+import type { DataScope, ToolListing } from '../../agent/tool.ts'
 import type { CurrentAgent } from '../../configuration/agent.ts'
 import type { ExecuteTool } from '../../runs/direct-execution.ts'
 import { principalOf } from '../authenticate.ts'
@@ -47,8 +47,11 @@ export function toolRoutes(app: FastifyInstance, { agent, executeTool }: ToolRou
         response: { 200: Type.Object({ tools: Type.Array(ListedTool), count: Type.Integer() }), ...refusals },
       },
     },
-    async () => {
-      const tools = agent().tools.list().map(toListed)
+    async (request) => {
+      const mayExecute = principalOf(request).permissions.has('tools.execute')
+      const tools = agent()
+        .tools.list()
+        .map((tool) => toListed(tool, mayExecute))
       return { tools, count: tools.length }
     },
   )
@@ -86,7 +89,11 @@ export function toolRoutes(app: FastifyInstance, { agent, executeTool }: ToolRou
   )
 }
 
-function toListed({ name, description, status, reason, schema }: ToolListing) {
+const nothing: DataScope = { filters: [], isWithheld: () => true }
+
+/** Descriptions, and what went wrong in reading data, tell some of the data: that is for those who may ask the tool for it. */
+function toListed({ name, description, status, reason, schema, tool }: ToolListing, mayExecute: boolean) {
+  if (!mayExecute) return { name, description: tool?.describe?.(nothing) ?? description, status, schema }
   const isFailed = status === 'error' && reason !== undefined
   return { name, description: isFailed ? `${description} (${reason})`.trim() : description, status, schema }
 }
