@@ -28,7 +28,6 @@ export async function parseInProcess(kind: ParsedKind, bytes: Uint8Array, limits
   setBusy(child, true)
   const { promise, resolve, reject } = Promise.withResolvers<ParseAnswer>()
   const timer = setTimeout(() => reject(new Error(`it took longer than ${maxMs / 1000} s`)), maxMs)
-
   child.once('message', (answer: ParseAnswer) => resolve(answer))
   child.once('error', (cause) => reject(new Error('its parser can not be started', { cause })))
   child.once('exit', (_code, signal) => reject(new Error(signal ? 'it needs too much memory' : 'its parser stopped')))

@@ -5,6 +5,8 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { makeDocx, makePdf, makeXlsx, makeZip } from '../../test/fixtures/make-documents.ts'
+import { readHtml } from './html.ts'
+import { toSections } from './markdown.ts'
 import { parseInProcess } from './document-process.ts'
 import { maxDocumentBytes, readDocument } from './document-text.ts'
 
@@ -122,6 +124,23 @@ test('a document whose parsing takes too long is given up', async () => {
 test('a document that needs too much memory is an error and nothing else', async () => {
   const page = Buffer.from('<b>x</b>'.repeat(300_000))
   await assert.rejects(parseInProcess('html', page, { heapMb: 48 }), /^Error: it needs too much memory$/)
+})
+
+test('marks of a heading are no part of it, also where they are odd', () => {
+  const headings = ['# a #', '## a#', '# #', '# # ##', '#\ta \t##  ', '#', '#  ', '#a', '####### a'].map(
+    (line) => toSections(line)[0]?.heading,
+  )
+  assert.deepEqual(headings, ['a', 'a#', '#', '#', 'a', '', '', '', ''])
+})
+
+test('reading takes time that grows with the document alone, whatever its white space and headings', () => {
+  const wide = ' '.repeat(200_000)
+  const started = performance.now()
+  for (const text of [`# a${wide}x`, `# a${' #'.repeat(100_000)}x`, `---${wide}x`, `# ${'a'.repeat(100_000)}${'\n## b'.repeat(30_000)}`]) {
+    assert.ok(toSections(text).length > 0)
+  }
+  assert.equal(readHtml(`<pre>${wide}x\n${wide}</pre>`).sections.length, 1)
+  assert.ok(performance.now() - started < 1_000)
 })
 
 test('while a large document is parsed the service goes on', async () => {

@@ -48,7 +48,7 @@ function oneLine(text: string): string {
 
 function tidy(text: string): string {
   return text
-    .replace(/[ \t]+\n/g, '\n')
+    .replace(/(?<![ \t])[ \t]+\n/g, '\n')
     .replace(/\n[ \t]+(?=\S)/g, '\n')
     .replace(/\n{3,}/g, '\n\n')
     .trim()

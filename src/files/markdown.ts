@@ -16,6 +16,9 @@ function parseFrontMatter(text: string): Metadata {
   }
 }
 
+/** Each section below repeats it. */
+const maxTitleCharacters = 300
+
 /** Splits at the headings, outside of fenced code; each section knows the headings that it stands under. */
 export function toSections(text: string): Section[] {
   const sections: Section[] = []
@@ -39,7 +42,7 @@ export function toSections(text: string): Section[] {
     if (title.underlined) lines.pop()
     close()
     headings.splice(title.level - 1, Infinity)
-    headings[title.level - 1] = title.text
+    headings[title.level - 1] = title.text.slice(0, maxTitleCharacters)
   }
   close()
   return sections
@@ -47,9 +50,17 @@ export function toSections(text: string): Section[] {
 
 /** `## Title`, or a line that the next one underlines with `===` or `---`. */
 function headingOf(line: string, before: string | undefined): { level: number; text: string; underlined: boolean } | undefined {
-  const marked = /^ {0,3}(#{1,6})[ \t]+(.+?)(?:[ \t]+#+)?[ \t]*$/.exec(line)
-  if (marked) return { level: marked[1]?.length ?? 1, text: marked[2] ?? '', underlined: false }
+  const marked = /^ {0,3}(#{1,6})[ \t]+(?=\S)/.exec(line)
+  if (marked) return { level: marked[1]?.length ?? 1, text: withoutClosing(line.slice(marked[0].length)), underlined: false }
   const under = /^(=+|-{2,})[ \t]*$/.exec(line)?.[1]
   if (!under || !before?.trim() || /^\s*([-*+>|]|\d+[.)])/.test(before)) return undefined
   return { level: under.startsWith('=') ? 1 : 2, text: before.trim(), underlined: true }
+}
+
+/** `Title ##` is `Title`. */
+function withoutClosing(title: string): string {
+  const whole = title.trimEnd()
+  let end = whole.length
+  while (whole[end - 1] === '#') end--
+  return end > 0 && /[ \t]/.test(whole[end - 1] ?? '') ? whole.slice(0, end).trimEnd() : whole
 }

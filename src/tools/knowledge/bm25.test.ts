@@ -72,3 +72,12 @@ test('passages are bounded, lose nothing and keep their heading', () => {
   }
   assert.ok(toPassages([{ heading: '', text: texts[1] as string }]).every(({ text }) => text.endsWith('dog.')))
 })
+
+test('cutting takes time that grows with the text alone, whatever its white space', () => {
+  const started = performance.now()
+  for (const gap of ['\n', ' ', '\n ', '. ']) {
+    const passages = toPassages([{ heading: '', text: `first${gap.repeat(100_000)}last` }])
+    assert.match(passages.at(-1)?.text ?? '', /last$/)
+  }
+  assert.ok(performance.now() - started < 1_000)
+})

@@ -12,19 +12,32 @@ export function toPassages(sections: readonly Section[]): Section[] {
 }
 
 /** From the coarsest to the finest; each stays with the text before it. */
-const separators = [/(?<=\n\s*\n)/, /(?<=\n)/, /(?<=[.!?]\s)/, /(?<=\s)/]
+const separators: Separator[] = [
+  afterBlankLines,
+  (text) => text.split(/(?<=\n)/),
+  (text) => text.split(/(?<=[.!?]\s)/),
+  (text) => text.split(/(?<=\s)/),
+]
 
-function fit(text: string, [separator, ...finer]: readonly RegExp[]): string[] {
+type Separator = (text: string) => string[]
+
+/** By a scan: a look back from each place over all white space before it takes the square of its length. */
+function afterBlankLines(text: string): string[] {
+  const ends = [...text.matchAll(/\n\s*\n/g)].map((gap) => gap.index + gap[0].length)
+  return [...ends, text.length].map((end, index) => text.slice(ends[index - 1] ?? 0, end))
+}
+
+function fit(text: string, [separate, ...finer]: readonly Separator[]): string[] {
   const whole = text.trim()
   if (whole.length <= maxPassageCharacters) return whole ? [whole] : []
-  if (!separator) return chop(whole)
+  if (!separate) return chop(whole)
   const passages: string[] = []
   let open = ''
   const close = () => {
     if (open.trim()) passages.push(open.trim())
     open = ''
   }
-  for (const part of whole.split(separator)) {
+  for (const part of separate(whole)) {
     if (open.length + part.trimEnd().length > maxPassageCharacters) close()
     if (part.trim().length <= maxPassageCharacters) open += part
     else passages.push(...fit(part, finer))
