@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { rm, symlink, utimes, writeFile } from 'node:fs/promises'
+import { link, rm, symlink, utimes, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import type { DataFilter } from '../../agent/tool.ts'
@@ -97,6 +97,7 @@ describe('reading', () => {
     assert.match(filtered, /^- staff: name VARCHAR, region VARCHAR$/m)
     assert.doesNotMatch(filtered, /North|bravo|Ada/)
     assert.doesNotMatch(built.tool.describe({ ...bare, isWithheld: (file) => file === 'sales.csv' }), /sales:|East/)
+    assert.equal(built.tool.describe({ filters: [], isWithheld: () => true }).trim(), sentence)
   })
 
   test('the first sheet of a workbook is a table, with dates and numbers', async () => {
@@ -222,6 +223,17 @@ describe('data filters', () => {
       [true, true, true, true, false, false, false],
     )
     await assert.rejects(built.run('FROM sales', { isWithheld: (file) => file === 'sales.csv' }), /not available/)
+  })
+
+  test('a file that a link leads to now, and one of a second name, are files of the table before the next query', async () => {
+    await symlink('sales.csv', path.join(root, 'current.csv'))
+    await link(path.join(root, 'staff.tsv'), path.join(root, 'twin.tsv'))
+    await using built = await build({ sales: 'current.csv', staff: 'staff.tsv' })
+    assert.equal(built.tool.readsFile?.('months/feb.csv'), false)
+    await rm(path.join(root, 'current.csv'))
+    await symlink('months/feb.csv', path.join(root, 'current.csv'))
+    assert.equal(built.tool.readsFile?.('months/feb.csv'), true)
+    assert.equal(built.tool.readsFile?.('twin.tsv'), true)
   })
 
   test('a file that breaks later is not quoted to a model', async () => {

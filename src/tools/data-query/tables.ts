@@ -1,6 +1,6 @@
-import { realpathSync } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import path from 'node:path'
+import { createFileSet } from '../../files/file-set.ts'
 import type { FilesRoot } from '../../files/root.ts'
 import type { SourceFile, TableFormat, TableSource } from './database.ts'
 
@@ -18,7 +18,7 @@ const formats: Readonly<Record<string, TableFormat>> = {
 export interface Tables {
   /** Throws an `Error` that names the table and its path. `withheld` names the tables that are kept from this call. */
   find(isWithheld: (path: string) => boolean): Promise<{ sources: TableSource[]; withheld: string[] }>
-  /** Whether a table is made of this file, also where the path goes over a link. */
+  /** Whether a table is made of this file, under whatever name and wherever links lead now. */
   reads(relative: string): boolean
   /** Whether a table is kept from a call, by the files that it was last found to have. */
   isWithheld(table: string, isWithheld: (path: string) => boolean): boolean
@@ -28,6 +28,10 @@ export function createTables(paths: Readonly<Record<string, string>>, files: Fil
   const tables = Object.entries(paths).map(([name, pattern]) => ({ name, pattern: files.normalise(pattern) }))
   // All names of a table's files, as last found: a file may have several, and one must not open what another closes.
   const known = new Map<string, string[]>()
+  const present = createFileSet(files.path, {
+    paths: tables.flatMap(({ pattern }) => (isGlob(pattern) ? [] : [pattern])),
+    globs: tables.flatMap(({ pattern }) => (isGlob(pattern) ? [pattern] : [])),
+  })
 
   async function find(isWithheld: (path: string) => boolean): Promise<{ sources: TableSource[]; withheld: string[] }> {
     const sources: TableSource[] = []
@@ -47,10 +51,9 @@ export function createTables(paths: Readonly<Record<string, string>>, files: Fil
     try {
       const canonical = files.normalise(relative)
       if (tables.some(({ pattern }) => pattern === canonical || (isGlob(pattern) && path.matchesGlob(canonical, pattern)))) return true
-      const real = toRelative(realpathSync(path.join(files.path, canonical)))
-      return [...known.values()].some((names) => names.includes(real))
+      return present.has(canonical)
     } catch {
-      // A file that is not there is read by nobody.
+      // A path that leaves the root is read by nobody.
       return false
     }
   }

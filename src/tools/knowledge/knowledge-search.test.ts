@@ -150,6 +150,22 @@ test('it says which files it reads, a link and what it leads to included', async
   for (const file of ['secret.md', 'docs', 'docsx/a.md', 'docs/.hidden.md']) assert.ok(!tool.readsFile?.(file), file)
 })
 
+test('a file that a link leads to now is one of its files before the next search', async () => {
+  await put('other/next.md', 'next')
+  await symlink(path.join(root, 'other/note.md'), path.join(root, 'docs/link.md'))
+  const tool = await build()
+  assert.deepEqual([tool.readsFile?.('other/note.md'), tool.readsFile?.('other/next.md')], [true, false])
+  await rm(path.join(root, 'docs/link.md'))
+  await symlink(path.join(root, 'other/next.md'), path.join(root, 'docs/link.md'))
+  assert.equal(tool.readsFile?.('other/next.md'), true)
+})
+
+test('a description for those who may see nothing tells no heading', async () => {
+  const tool = await build()
+  assert.match(tool.description, /Headings: /)
+  assert.doesNotMatch(tool.describe({ filters: [], isWithheld: () => true }), /Headings|Annual/i)
+})
+
 test('links that lead outside of the root are not indexed', async () => {
   const outside = path.join(place, 'outside.md')
   await writeFile(outside, 'zebra')

@@ -4,6 +4,7 @@ import path from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { Metadata, Section } from '../../files/document.ts'
+import { createFileSet } from '../../files/file-set.ts'
 import { createPatterns } from '../../files/patterns.ts'
 import type { FilesRoot } from '../../files/root.ts'
 import { toRelative } from '../files/file-access.ts'
@@ -17,7 +18,7 @@ export interface Library {
   /** The best passages of the files that `isOpen` lets through; no other file is looked at. */
   search(query: string, isOpen: (book: Book) => boolean, limit: number): Find[]
   books(): Iterable<Book>
-  /** Whether the library reads from a file, under whatever name. */
+  /** Whether the library reads from a file, under whatever name and wherever links lead now. */
   readsFile(relative: string): boolean
   close(): Promise<void>
 }
@@ -67,6 +68,7 @@ const passagesAtOnce = 100
 
 export function createLibrary({ files, patterns, cacheDir, log, now }: LibraryOptions): Library {
   const { globs, matches } = createPatterns(patterns)
+  const present = createFileSet(files.path, { globs, now })
   const identity = createHash('sha256')
     .update(JSON.stringify([files.path, globs]))
     .digest('hex')
@@ -153,7 +155,7 @@ export function createLibrary({ files, patterns, cacheDir, log, now }: LibraryOp
       })
     },
     books: () => shelf.values(),
-    readsFile: (relative) => matches(relative) || [...shelf.values()].some(({ target }) => target === relative),
+    readsFile: (relative) => matches(relative) || present.has(relative),
     async close() {
       closed = true
       await looking?.catch(() => undefined)
