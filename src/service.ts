@@ -15,7 +15,7 @@ import type { Environment } from './configuration/references.ts'
 import type { AgentConfig } from './configuration/schema.ts'
 import { openFilesRoot } from './files/root.ts'
 import { chatRoutes } from './http/routes/chat.ts'
-import { docsRoutes, documentRoutes } from './http/routes/docs.ts'
+import { docsRoutes, documentRoutes, openApiRoute } from './http/routes/docs.ts'
 import { healthRoutes } from './http/routes/health.ts'
 import { metadataRoutes } from './http/routes/metadata.ts'
 import { runRoutes } from './http/routes/runs.ts'
@@ -80,7 +80,7 @@ export async function createService({ settings, config, environment, version, lo
   const executions = createExecutionStore(database)
   const pause = (ms: number, signal?: AbortSignal) => sleep(ms, undefined, { signal })
   const chats = createChats({ ...common, store: runs, sleep: pause, onFault: logFault(log), onEnd: logEnd(log, now) })
-  const executeTool = createDirectExecution({ ...common, store: executions })
+  const directly = createDirectExecution({ ...common, store: executions, sleep: pause })
   const sessions = createSessions(createSessionStore(database))
 
   let isStopping = false
@@ -92,9 +92,10 @@ export async function createService({ settings, config, environment, version, lo
     chatRoutes(app, { chats, ...common })
     sessionRoutes(app, { sessions })
     runRoutes(app, { chats, runs })
-    toolRoutes(app, { ...common, executeTool })
+    toolRoutes(app, { ...common, tools: directly })
     metadataRoutes(app, common)
     healthRoutes(app, { ping, isStopping: () => isStopping })
+    openApiRoute(app)
   })
   await docsRoutes(app)
   await app.ready()
@@ -106,7 +107,7 @@ export async function createService({ settings, config, environment, version, lo
   const resources = stack.move()
   async function close(drainMs: number): Promise<void> {
     isStopping = true
-    await chats.drain(drainMs)
+    await Promise.all([chats.drain(drainMs), directly.drain(drainMs)])
     await resources.disposeAsync()
   }
   return { app, agent, adminKeyFile: access.adminKeyFile, close }

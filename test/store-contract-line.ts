@@ -66,7 +66,8 @@ function registerLine(database: () => Database): void {
     const run = newRun()
     await store.begin(run)
     const log = { input: 'hello', events: [] }
-    assert.equal(await store.leaveLine(run, hour + 9, log), undefined)
+    const end = { status: 'cancelled', continuable: false, error: undefined, log } as const
+    assert.equal(await store.leaveLine(run, hour + 9, end), undefined)
     const stored = (await store.find(run))!
     assert.deepEqual([stored.status, stored.endedAt, stored.continuable, stored.request], ['cancelled', hour + 9, false, undefined])
     assert.deepEqual(stored.log, log)

@@ -19,6 +19,7 @@ export function toNewChat(request: FastifyRequest, operation: Operation, maxInpu
   return {
     requestId: request.id,
     sessionId,
+    newSessionId: request.sessionId,
     operation,
     bodyHash: hashOf({ messages, filters, sessionId: body.session_id, retain: body.auto_memory_retain, onDisconnect }, ['body']),
     request: { messages, filters, headers: contextHeaders(request) },

@@ -1,5 +1,5 @@
 import type { FastifyReply } from 'fastify'
-import type { OpenRun } from '../runs/chat.ts'
+import type { OpenRun } from '../runs/live-runs.ts'
 import type { EventLog } from '../runs/event-log.ts'
 import { errorOf } from '../runs/outcome.ts'
 import { sendEvents, sseHeaders } from './sse.ts'

@@ -5,6 +5,7 @@ import { authenticate, requireDeclaredAccess } from './authenticate.ts'
 import type { Verifier } from '../access/verify.ts'
 import { notFound, replyWithErrors, sendError } from './error-reply.ts'
 import { isId } from './ids.ts'
+import { echoSessions } from './session-header.ts'
 import { validateWith } from './validation.ts'
 
 export interface ServerOptions {
@@ -34,6 +35,7 @@ export function createServer({ log, verifier, bodyLimit }: ServerOptions): Fasti
   app.removeContentTypeParser('text/plain')
   // Responses are made by typed code; their schemas are documentation.
   app.setSerializerCompiler(() => JSON.stringify)
+  takeEmptyJson(app)
   validateWith(app)
   replyWithErrors(app)
   requireDeclaredAccess(app)
@@ -41,9 +43,22 @@ export function createServer({ log, verifier, bodyLimit }: ServerOptions): Fasti
     void reply.header('request-id', request.id)
     done()
   })
+  // A path that is not there is not there whatever the request holds: it is not read.
+  app.addHook('onRequest', (request, _reply, done) => done(request.is404 ? notFound(request) : undefined))
+  echoSessions(app)
   authenticate(app, verifier)
   logRequests(app)
   return app
+}
+
+/** A request without a body may all the same say that it is JSON; where one is needed, its schema says so. */
+function takeEmptyJson(app: FastifyInstance): void {
+  const parse = app.getDefaultJsonParser('error', 'error')
+  app.removeContentTypeParser('application/json')
+  app.addContentTypeParser('application/json', { parseAs: 'string' }, (request, body, done) => {
+    if (body === '') done(null, undefined)
+    else void parse(request, body as string, done)
+  })
 }
 
 /** Longer than that of usual load balancers, so that it is they who close an idle connection. */

@@ -50,12 +50,20 @@ function lastFields({ reason, usage, error }: EndEvent): string {
   return `"finish_reason":"${reason}","usage":${JSON.stringify(usage)}${error ? `,"error":${JSON.stringify(error)}` : ''}`
 }
 
+const maxTextLength = 65_536
+
 /** Texts to write, each all that has come since the last. */
 export async function* toTexts(log: EventLog, toChunk: ToChunk, after: number, signal: AbortSignal): AsyncGenerator<string, void> {
   for await (const { first, events } of log.follow(after, signal)) {
     let text = ''
     let number = first
-    for (const event of events) text += toChunk(number++, event)
-    yield text
+    for (const event of events) {
+      text += toChunk(number++, event)
+      // A late reader's log comes in pieces: no socket is given more than it is to take.
+      if (text.length < maxTextLength) continue
+      yield text
+      text = ''
+    }
+    if (text !== '') yield text
   }
 }

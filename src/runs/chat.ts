@@ -1,26 +1,23 @@
 import type { Owner } from '../access/owner.ts'
 import type { CurrentAgent } from '../configuration/agent.ts'
-import { ServiceError, toErrorBody } from '../errors.ts'
-import { endAsLost, execute, type Execution } from './execute.ts'
-import { EventLog } from './event-log.ts'
+import { ServiceError } from '../errors.ts'
+import { createAdoption } from './adopt.ts'
 import { fromCompact } from './compact-log.ts'
+import { EventLog } from './event-log.ts'
 import { checkHints } from './hints.ts'
-import { createLine, textOf } from './line.ts'
-import { gaveUpWaiting } from './outcome.ts'
+import { textOf } from './line.ts'
 import { LiveRun } from './live-run.ts'
+import { createLiveRuns, type LiveRunsDependencies, type OpenRun } from './live-runs.ts'
 import type { ChatRequest, Operation, RunKey } from './run.ts'
-import { FenceLost, type NewMessage, type RunStore, type StoredRun, type Turn } from './run-store.ts'
+import type { StoredRun } from './run-store.ts'
+import { gaveUpWaiting } from './outcome.ts'
 import { shortName } from './short-name.ts'
 import { toNewMessages } from './transcript.ts'
 
-export interface ChatDependencies extends Omit<Execution, 'store'> {
-  store: RunStore
+export interface ChatDependencies extends LiveRunsDependencies {
   agent: CurrentAgent
   /** Of this process. */
   holder: string
-  onEnd(run: LiveRun): void
-  /** Rejects when the signal is aborted. */
-  sleep(ms: number, signal?: AbortSignal): Promise<void>
 }
 
 /** A chat as its caller asks for it. */
@@ -28,20 +25,12 @@ export interface NewChat {
   requestId: string
   /** Undefined where the caller named none: a new session, or that of the first request with this id. */
   sessionId: string | undefined
+  /** Of the session, should it be a new one that nobody named. */
+  newSessionId: string
   operation: Operation
   bodyHash: string
   request: ChatRequest
   onDisconnect: 'cancel' | 'continue'
-}
-
-/** A run that somebody follows, live or from the store, until the signal that they gave is aborted. */
-export interface OpenRun {
-  requestId: string
-  sessionId: string
-  input: string
-  log: EventLog
-  /** Resolves when the log has its `end`. */
-  ended: Promise<void>
 }
 
 export interface Chats {
@@ -56,25 +45,16 @@ export interface Chats {
   cancel(key: RunKey): Promise<void>
   /** Takes up what dead processes left. */
   adopt(): Promise<void>
-  /** Takes nothing new and waits for what runs, `ms` at most. */
+  /** Takes nothing new, waits for what runs, `ms` at most, and gives up the rest for another process. */
   drain(ms: number): Promise<void>
-  /** Runs in line or running. */
-  readonly live: number
-}
-
-/** The request id was used before. */
-class Known extends Error {
-  readonly run: StoredRun
-  constructor(run: StoredRun) {
-    super('known')
-    this.run = run
-  }
 }
 
 export function createChats(deps: ChatDependencies): Chats {
   const { store, now, newId } = deps
-  const live = new Map<string, LiveRun>()
-  const line = createLine(store, now)
+  const live = createLiveRuns(deps)
+  /** Request ids that the store is asked about: of two that come together one waits for the other. */
+  const openings = new Map<string, Promise<unknown>>()
+  const adoption = createAdoption({ ...deps, live, isBusy: (key) => openings.has(textOf(key)), nextPlace })
   let lastPlace = 0
   let isStopping = false
 
@@ -89,200 +69,128 @@ export function createChats(deps: ChatDependencies): Chats {
     const settling = agent.tools.settling()
     if (settling) await settling
     const key = { tenant: who.tenant, owner: who.owner, requestId: chat.requestId }
-    // From here to the launch nothing is awaited: of two repeats one finds the other.
-    const running = live.get(textOf(key))
-    if (running) {
-      refuseOther(running, chat)
-      if (running.stopCause !== 'left' || running.log.ended) return join(running, left)
-      // It is being stopped because nobody waited for it. Now somebody does: it goes on from where it ends.
-      await running.ended
-      return open(who, chat, left)
-    }
-    if (isStopping) throw new ServiceError('overloaded', 'The service is stopping.', { retryAfter: 5 })
-    checkHints(chat.request.filters, agent.tools)
-    const run = new LiveRun({ ...chat, key, sessionId: chat.sessionId ?? newId(), agent, fence: 1 })
-    try {
-      return await join(launch(run, begin(run)), left)
-    } catch (error) {
-      if (!(error instanceof Known)) throw error
-      refuseOther(error.run, chat)
-      return reopen(error.run, { goOn: error.run.continuable }, left)
-    }
-  }
-
-  /** Registers a run, and drives it as soon as it has its session. */
-  function launch(run: LiveRun, started: Promise<Turn>, isWanted: () => Promise<boolean> = async () => true): LiveRun {
-    const text = textOf(run.key)
-    live.set(text, run)
-    run.started = started.catch((error: unknown) => {
-      live.delete(text)
-      throw error instanceof FenceLost
-        ? new ServiceError('process_lost', 'Another process has taken over the run.', { cause: error })
-        : error
-    })
-    run.ended = run.started.then(
-      (turn) => drive(run, turn, isWanted),
-      () => undefined,
-    )
-    return run
-  }
-
-  /** The caller counts as a reader from now on, also while the run waits for its session. */
-  async function join(run: LiveRun, left: AbortSignal): Promise<OpenRun> {
-    const leave = run.attach()
-    if (left.aborted) leave()
-    else left.addEventListener('abort', leave, { once: true })
-    await run.started
-    return { requestId: run.key.requestId, sessionId: run.sessionId, input: run.input, log: run.log, ended: run.ended }
-  }
-
-  async function begin(run: LiveRun): Promise<Turn> {
-    const { key, request, agent } = run
-    const begun = await store.begin({
-      ...key,
-      sessionId: run.sessionId,
-      sessionKey: newId(),
-      shortName: shortName(request.messages),
-      operation: run.operation,
-      bodyHash: run.bodyHash,
-      request,
-      onDisconnect: run.onDisconnect,
-      holder: deps.holder,
-      place: nextPlace(),
-      agent: agent.config.name,
-      now: now(),
-      messages: messagesOf(run),
-    })
-    if (begun.kind === 'known') throw new Known(begun.run)
-    return begun.kind === 'running' ? begun.turn : waitInLine(run)
-  }
-
-  function waitInLine(run: LiveRun): Promise<Turn> {
-    return line.wait(run, () => messagesOf(run), run.agent.config.limits.max_session_wait * 1000)
-  }
-
-  function messagesOf({ request, key }: LiveRun): NewMessage[] {
-    return toNewMessages(request.messages, key.requestId, now())
-  }
-
-  async function drive(run: LiveRun, turn: Turn, isWanted: () => Promise<boolean>): Promise<void> {
-    run.startedAt = now()
-    try {
-      line.wake(await ((await isWanted()) ? execute(run, turn, deps) : endAsLost(run, turn, deps)))
-      live.delete(textOf(run.key))
-    } catch (error) {
-      if (!(error instanceof FenceLost)) deps.onFault(run, error)
-      tellFailure(run, turn, error)
-    }
-    deps.onEnd(run)
-  }
-
-  /** The end could not be stored (disk full, database gone): readers are told at once, the store as soon as it can take it. */
-  function tellFailure(run: LiveRun, turn: Turn, error: unknown): void {
-    const isLost = error instanceof FenceLost
-    const told = new ServiceError(isLost ? 'process_lost' : 'internal', 'Another process has taken over the run.')
-    run.log.append({ type: 'end', reason: 'error', usage: [], thoughts: [], error: toErrorBody(told) })
-    const store = isLost ? Promise.resolve() : storeEnd(run, turn)
-    void store.finally(() => live.delete(textOf(run.key)))
-  }
-
-  async function storeEnd(run: LiveRun, turn: Turn): Promise<void> {
-    const unread = new LiveRun(run)
-    unread.startedAt = run.startedAt
-    for (let delayMs = firstRetryMs; ; delayMs = Math.min(delayMs * 2, maxRetryMs)) {
-      await deps.sleep(delayMs)
-      try {
-        return line.wake(await endAsLost(unread, turn, deps))
-      } catch (error) {
-        if (error instanceof FenceLost) return
+    for (;;) {
+      const running = live.find(key)
+      if (running) {
+        refuseOther(running, chat)
+        if (running.stopCause !== 'left' || running.log.ended) return live.join(running, left)
+        // It is being stopped because nobody waited for it. Now somebody does: it goes on from where it ends.
+        await running.ended
+        continue
+      }
+      if (isStopping) throw new ServiceError('overloaded', 'The service is stopping.', { retryAfter: 5 })
+      const opening = openings.get(textOf(key))
+      if (opening) {
+        await opening.catch(() => undefined)
+        continue
+      }
+      checkHints(chat.request.filters, agent.tools)
+      const sessionId = chat.sessionId ?? chat.newSessionId
+      const known = await alone(key, () => begin(new LiveRun({ ...chat, key, sessionId, agent, fence: 1 })))
+      if (known instanceof LiveRun) return live.join(known, left)
+      refuseOther(known, chat)
+      if (known.endedAt !== undefined && !known.continuable) return replay(known)
+      if (known.endedAt === undefined) await elsewhere(left)
+      else {
+        const taken = await alone(key, () => adoption.takeOver(known))
+        if (taken) return live.join(taken, left)
       }
     }
   }
 
-  /** A run that this process does not have: replayed when it has ended, else continued or awaited. */
-  async function reopen(run: StoredRun, { goOn }: { goOn: boolean }, left: AbortSignal): Promise<OpenRun> {
-    if (run.endedAt !== undefined && !goOn) return replay(run)
-    if (run.endedAt !== undefined) {
-      const taken = await takeOver(run)
-      if (taken) return join(launch(...taken), left)
+  /** One at a time for each request id. */
+  async function alone<T>(key: RunKey, work: () => Promise<T>): Promise<T> {
+    const working = work()
+    openings.set(textOf(key), working)
+    try {
+      return await working
+    } finally {
+      openings.delete(textOf(key))
     }
-    await deps.sleep(lookAgainMs)
-    return follow(run, left)
   }
 
-  async function takeOver(run: StoredRun): Promise<[LiveRun, Promise<Turn>] | undefined> {
-    if (!run.request) return undefined
-    const messages = toNewMessages(run.request.messages, run.requestId, now())
-    const taken = await store.takeOver(run, run, { holder: deps.holder, place: nextPlace(), now: now(), messages })
-    if (!taken) return undefined
-    const { tenant, owner, requestId } = run
-    const key = { tenant, owner, requestId }
-    const next = new LiveRun({ ...run, key, request: run.request, agent: deps.agent(), fence: taken.fence })
-    return [next, taken.kind === 'running' ? Promise.resolve(taken.turn) : waitInLine(next)]
+  /** Stores a run and launches it; answers with the one that has its request id, if there is one. */
+  async function begin(run: LiveRun): Promise<LiveRun | StoredRun> {
+    const { key, request, agent, sessionId, operation, bodyHash, onDisconnect } = run
+    const begun = await store.begin({
+      ...key,
+      ...{ sessionId, operation, bodyHash, request, onDisconnect },
+      sessionKey: newId(),
+      shortName: shortName(request.messages),
+      holder: deps.holder,
+      place: nextPlace(),
+      agent: agent.config.name,
+      now: now(),
+      messages: toNewMessages(request.messages, key.requestId, now()),
+    })
+    if (begun.kind === 'known') return begun.run
+    return live.launch(run, begun.kind === 'running' ? begun.turn : undefined)
   }
 
   async function follow(key: RunKey, left: AbortSignal): Promise<OpenRun> {
-    const running = live.get(textOf(key))
-    if (running) return join(running, left)
+    for (;;) {
+      const running = live.find(key)
+      if (running) return live.join(running, left)
+      const stored = await findStored(key)
+      if (stored.endedAt !== undefined) return replay(stored)
+      await elsewhere(left)
+    }
+  }
+
+  async function findStored(key: RunKey): Promise<StoredRun> {
     const stored = await store.find(key)
     if (!stored || stored.operation === 'tool_execute') throw new ServiceError('not_found', `There is no run ${key.requestId}.`)
-    return reopen(stored, { goOn: false }, left)
+    return stored
+  }
+
+  /** Another process has the run, or nobody yet: it is looked for again in a while. */
+  function elsewhere(left: AbortSignal): Promise<void> {
+    if (isStopping) throw new ServiceError('overloaded', 'The service is stopping.', { retryAfter: 5 })
+    return deps.sleep(lookAgainMs, left).catch(() => {
+      throw new ServiceError('cancelled', 'The caller has gone.')
+    })
   }
 
   async function cancel(key: RunKey): Promise<void> {
-    const running = live.get(textOf(key))
-    if (running) {
-      running.stop('cancelled')
-      return running.ended
+    for (let look = 0; look < maxLooks; look++) {
+      const running = live.find(key)
+      if (running) {
+        running.stop('cancelled')
+        await running.ended
+        if (running.stopCause === 'cancelled') return
+        throw hasEnded(key)
+      }
+      if ((await findStored(key)).endedAt !== undefined) throw hasEnded(key)
+      // Left by a process that died: it is ours to end.
+      await adoption.adopt()
+      if (!live.find(key)) await deps.sleep(lookAgainMs)
     }
-    const stored = await store.find(key)
-    if (!stored) throw new ServiceError('not_found', `There is no run ${key.requestId}.`)
-    throw new ServiceError('run_ended', `Run ${key.requestId} has ended.`)
+    throw new ServiceError('overloaded', `Run ${key.requestId} belongs to another process.`, { retryAfter: 5 })
   }
 
-  async function adopt(): Promise<void> {
-    for (const orphan of await store.orphans(deps.holder, now())) {
-      const taken = await takeOver(orphan)
-      if (!taken) continue
-      const [run, started] = taken
-      // Who asked for a stream or an answer may be gone with the process; it gets the grace to come back.
-      launch(run, started, run.onDisconnect === 'continue' ? undefined : () => run.findsReader())
-    }
-  }
-
-  async function drain(ms: number): Promise<void> {
+  function drain(ms: number): Promise<void> {
     isStopping = true
-    const drained = new AbortController()
-    const all = Promise.all([...live.values()].map((run) => run.ended)).finally(() => drained.abort())
-    await Promise.race([all, deps.sleep(ms, drained.signal).catch(() => undefined)])
+    adoption.stop()
+    return live.drain(ms)
   }
 
-  return {
-    open,
-    follow,
-    cancel,
-    adopt,
-    drain,
-    get live() {
-      return live.size
-    },
-  }
+  return { open, follow, cancel, adopt: adoption.adopt, drain }
 }
 
-const firstRetryMs = 250
-const maxRetryMs = 10_000
-/** How often a run that another process has is looked for. */
+/** How often a run that this process does not have is looked for, and how often before a cancellation is given up. */
 const lookAgainMs = 500
+const maxLooks = 20
 
+function hasEnded(key: RunKey): ServiceError {
+  return new ServiceError('run_ended', `Run ${key.requestId} has ended.`)
+}
+
+/** A run that left its line has no log; what its readers get is why it has none. */
 function replay(run: StoredRun): OpenRun {
-  const log = new EventLog({ events: run.log ? fromCompact(run.log.events) : [gaveUpWaiting], restoredAt: run.log?.restoredAt })
-  return {
-    requestId: run.requestId,
-    sessionId: run.sessionId,
-    input: run.log?.input ?? '',
-    log,
-    ended: Promise.resolve(),
-  }
+  const events = run.log ? fromCompact(run.log.events) : [gaveUpWaiting]
+  const log = new EventLog({ events, restoredAt: run.log?.restoredAt })
+  const { requestId, sessionId } = run
+  return { requestId, sessionId, input: run.log?.input ?? '', log, ended: Promise.resolve() }
 }
 
 /** A request id stands for one request: the same operation with the same body in the same session. */

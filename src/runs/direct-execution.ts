@@ -13,6 +13,8 @@ export interface ToolRequest {
   /** Whether the caller chose the request id: only then can it come again. */
   isRepeatable: boolean
   sessionId: string | undefined
+  /** Should the caller have named none. */
+  newSessionId: string
   bodyHash: string
   toolName: string
   input: JsonObject
@@ -26,6 +28,8 @@ export interface DirectExecutionDependencies {
   holder: string
   now(): number
   newId(): string
+  /** Rejects when the signal is aborted. */
+  sleep(ms: number, signal?: AbortSignal): Promise<void>
 }
 
 export interface Executed {
@@ -33,8 +37,12 @@ export interface Executed {
   result: ExecutionResult
 }
 
-/** Runs a tool outside of any conversation. */
-export type ExecuteTool = (who: Owner, request: ToolRequest, signal: AbortSignal) => Promise<Executed>
+/** Tools that are run outside of any conversation. */
+export interface DirectExecution {
+  execute(who: Owner, request: ToolRequest, left: AbortSignal): Promise<Executed>
+  /** Takes nothing new and waits for what runs, `ms` at most; what runs longer is stopped. */
+  drain(ms: number): Promise<void>
+}
 
 interface Running {
   sessionId: string
@@ -45,10 +53,12 @@ interface Running {
   stopping: AbortController
 }
 
-export function createDirectExecution({ store, agent, holder, now, newId }: DirectExecutionDependencies): ExecuteTool {
+export function createDirectExecution({ store, agent, holder, now, newId, sleep }: DirectExecutionDependencies): DirectExecution {
   const running = new Map<string, Running>()
+  let isStopping = false
 
-  return async (who, request, signal) => {
+  async function execute(who: Owner, request: ToolRequest, left: AbortSignal): Promise<Executed> {
+    if (isStopping) throw new ServiceError('overloaded', 'The service is stopping.', { retryAfter: 5 })
     await agent().tools.settling()
     const tools = agent()
       .tools.list()
@@ -58,20 +68,20 @@ export function createDirectExecution({ store, agent, holder, now, newId }: Dire
     const earlier = running.get(textOf(key))
     if (earlier) {
       refuseOther(earlier, request)
-      return outcomeOf(earlier, signal)
+      return outcomeOf(earlier, left)
     }
-    const sessionId = request.sessionId ?? newId()
+    const sessionId = request.sessionId ?? request.newSessionId
     const stopping = new AbortController()
     const one: Running = { sessionId, bodyHash: request.bodyHash, callers: 0, stopping, result: once() }
     running.set(textOf(key), one)
     try {
-      return await outcomeOf(one, signal)
+      return await outcomeOf(one, left)
     } finally {
       running.delete(textOf(key))
     }
 
     async function once(): Promise<ExecutionResult> {
-      if (!request.isRepeatable) return execute()
+      if (!request.isRepeatable) return runOnce()
       const { bodyHash } = request
       const known = await store.begin({ ...key, sessionId, bodyHash, holder, agent: agent().config.name, now: now() })
       if (known) {
@@ -81,19 +91,27 @@ export function createDirectExecution({ store, agent, holder, now, newId }: Dire
         // It was cut off inside of the tool: what only reads is done again, what writes never is.
         if (tool.effect === 'write') throw new ServiceError('process_lost', 'The outcome of this call is unknown; it was not repeated.')
       }
-      const result = await execute()
+      const result = await runOnce()
       // Cut off with its callers: how it would have ended is not known, so a repeat finds no outcome.
       if (stopping.signal.aborted && result.status === 'error') return result
       await store.finish(key, result, now())
       return result
     }
 
-    async function execute(): Promise<ExecutionResult> {
+    async function runOnce(): Promise<ExecutionResult> {
       const context = { callId: newId(), headers: request.headers, ...scopeOf(tool, tools, request.filters) }
       const outcome = await runTool(tool, request.input, { context, signal: stopping.signal, now })
       const status = outcome.isError ? 'error' : 'success'
       return { tool_name: tool.name, output: outcome.output, execution_time: outcome.durationMs / 1000, status }
     }
+  }
+
+  async function drain(ms: number): Promise<void> {
+    isStopping = true
+    const done = new AbortController()
+    const all = Promise.allSettled([...running.values()].map((one) => one.result)).finally(() => done.abort())
+    await Promise.race([all, sleep(ms, done.signal).catch(() => undefined)])
+    for (const one of running.values()) one.stopping.abort()
   }
 
   function findTool({ toolName, input, filters }: ToolRequest): Tool {
@@ -107,6 +125,8 @@ export function createDirectExecution({ store, agent, holder, now, newId }: Dire
     if (fault) throw new ServiceError('invalid_input', `tool_input: ${fault}.`)
     return listing.tool
   }
+
+  return { execute, drain }
 }
 
 /** The session last: that of a repeat is known when its first outcome is. */

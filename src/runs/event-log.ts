@@ -25,6 +25,7 @@ export class EventLog {
   private readonly readers = new Set<Reader>()
   /** Characters up to each event, to tell how far ahead of its readers the run is. */
   private readonly characters: number[] = [0]
+  private unpaced = 0
   private waking = false
   private room: (() => void) | undefined
 
@@ -54,11 +55,21 @@ export class EventLog {
 
   /** Resolves when the fastest reader is near enough, or the run is stopped; undefined when it is near, or when nobody reads. */
   hasRoom(stopped?: AbortSignal): Promise<void> | undefined {
-    if (this.readers.size === 0 || stopped?.aborted || this.ahead() <= maxAheadCharacters) return undefined
+    if (this.readers.size === 0 || this.unpaced > 0 || stopped?.aborted || this.ahead() <= maxAheadCharacters) return undefined
     return new Promise((resolve) => {
-      this.room = resolve
-      stopped?.addEventListener('abort', () => resolve(), { once: true })
+      this.room = () => {
+        stopped?.removeEventListener('abort', resolve as () => void)
+        resolve()
+      }
+      stopped?.addEventListener('abort', resolve as () => void, { once: true })
     })
+  }
+
+  /** Somebody waits for the whole: as long as they do, the run waits for no reader. The returned function says that they left. */
+  unpace(): () => void {
+    this.unpaced++
+    this.makeRoom()
+    return () => void this.unpaced--
   }
 
   /**
@@ -74,10 +85,11 @@ export class EventLog {
     signal.addEventListener('abort', leave)
     try {
       while (!signal.aborted) {
-        if (this.restoredAt !== undefined && after > this.restoredAt) {
+        const beyond = this.placeBefore(after)
+        if (beyond !== undefined) {
           // Once: what follows has numbers of this attempt.
-          after = reader.at = this.restoredAt
-          yield { first: this.restoredAt, events: [{ type: 'retrying' }] }
+          after = reader.at = beyond
+          yield { first: beyond, events: [{ type: 'retrying' }] }
         } else if (this.events.length > reader.at) {
           const batch = { first: reader.at + 1, events: this.events.slice(reader.at) }
           reader.at = this.events.length
@@ -91,6 +103,12 @@ export class EventLog {
       this.readers.delete(reader)
       this.makeRoom()
     }
+  }
+
+  /** Where a reader goes back to whose number is not of this attempt: behind the place from which it went on, or behind the end. */
+  private placeBefore(after: number): number | undefined {
+    if (this.restoredAt !== undefined && after > this.restoredAt) return this.restoredAt
+    return this.ended && after > this.events.length ? 0 : undefined
   }
 
   private push(event: LoggedEvent): void {
@@ -110,7 +128,7 @@ export class EventLog {
   }
 
   private makeRoom(): void {
-    if (!this.room || (this.readers.size > 0 && this.ahead() > maxAheadCharacters)) return
+    if (!this.room || (this.unpaced === 0 && this.readers.size > 0 && this.ahead() > maxAheadCharacters)) return
     this.room()
     this.room = undefined
   }

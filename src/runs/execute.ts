@@ -6,6 +6,7 @@ import { ServiceError, toErrorBody, type ErrorBody } from '../errors.ts'
 import { checkpoint, emptyProgress, restore, type Progress } from './progress.ts'
 import { finish } from './finish.ts'
 import { checkHints } from './hints.ts'
+import { processLost } from './outcome.ts'
 import type { LiveRun } from './live-run.ts'
 import { FenceLost, type HistoryMessage, type RunStore, type Turn } from './run-store.ts'
 import type { RunKey } from './run.ts'
@@ -34,8 +35,10 @@ export async function execute(run: LiveRun, turn: Turn, deps: Execution): Promis
       const stored = keep(event, run, progress, deps)
       if (stored) await stored
     }
+    if (run.stopCause === 'given_up') throw new Error('The run was given up.')
   } catch (thrown) {
-    if (thrown instanceof FenceLost) throw thrown
+    // What was given up has no end here: another process goes on with it.
+    if (thrown instanceof FenceLost || run.stopCause === 'given_up') throw thrown
     if (!(thrown instanceof ModelError || thrown instanceof ServiceError)) deps.onFault(run, thrown)
     error = toErrorBody(toServiceError(thrown))
   } finally {
@@ -55,7 +58,7 @@ async function requireHints({ request, agent }: LiveRun): Promise<void> {
 export async function endAsLost(run: LiveRun, turn: Turn, deps: Execution): Promise<RunKey | undefined> {
   const progress = emptyProgress(turn)
   await load(run, progress, deps.store)
-  return finish(run, progress, toErrorBody(new ServiceError('process_lost', 'The process that ran this request is gone.')), deps)
+  return finish(run, progress, toErrorBody(processLost()), deps)
 }
 
 /** The session's window, and what an earlier process left of this run. */

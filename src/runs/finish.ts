@@ -1,13 +1,13 @@
 import { repair } from '../agent/history.ts'
 import type { Step } from '../agent/events.ts'
-import type { ErrorBody } from '../errors.ts'
+import { toErrorBody, type ErrorBody } from '../errors.ts'
 import { toCompact } from './compact-log.ts'
 import type { Execution } from './execute.ts'
 import type { LiveRun } from './live-run.ts'
 import { outputOf, toAnswerStep } from './outcome.ts'
 import { checkpoint, hasUnstored, type Progress } from './progress.ts'
 import { statusOfEnd, type EndEvent, type RunKey } from './run.ts'
-import type { EndedRun, NewMessage } from './run-store.ts'
+import { FenceLost, type EndedRun, type NewMessage } from './run-store.ts'
 import { nextWindowStart, tokensOf } from './transcript.ts'
 import { toUsage, totalsOf } from './usage.ts'
 
@@ -21,11 +21,30 @@ export async function finish(run: LiveRun, progress: Progress, error: ErrorBody 
     ...(error ? { error } : {}),
   }
   const ended = toEndedRun(run, progress, end, deps)
-  // A repeat goes on from here: nothing that was done is done again.
-  if (ended.continuable && hasUnstored(progress)) await checkpoint(run, progress, deps.store)
-  const next = await deps.store.finish(run.key, run.fence, ended)
-  run.log.append(end)
-  return next
+  try {
+    // A repeat goes on from here: nothing that was done is done again.
+    if (ended.continuable && hasUnstored(progress)) await checkpoint(run, progress, deps.store)
+    const next = await deps.store.finish(run.key, run.fence, ended)
+    run.log.append(end)
+    return next
+  } catch (cause) {
+    if (cause instanceof FenceLost) throw cause
+    const failed: EndEvent = { ...end, reason: 'error', error: toErrorBody(cause) }
+    throw new EndNotStored(failed, toEndedRun(run, progress, failed, deps), cause)
+  }
+}
+
+/** The end of a run could not be stored. It ends in an error: `end` is for its readers now, `ended` for the store when it can take it. */
+export class EndNotStored extends Error {
+  readonly end: EndEvent
+  readonly ended: EndedRun
+
+  constructor(end: EndEvent, ended: EndedRun, cause: unknown) {
+    super('The end of a run could not be stored.', { cause })
+    this.name = 'EndNotStored'
+    this.end = end
+    this.ended = ended
+  }
 }
 
 function toEndedRun(run: LiveRun, progress: Progress, end: EndEvent, deps: Execution): EndedRun {

@@ -1,7 +1,8 @@
-import { ServiceError } from '../errors.ts'
+import { ServiceError, toErrorBody } from '../errors.ts'
+import { processLost } from './outcome.ts'
 import type { LiveRun } from './live-run.ts'
 import type { EndEvent, RunKey } from './run.ts'
-import type { HeldRun, NewMessage, RunStore, Turn } from './run-store.ts'
+import type { HeldRun, LineEnd, NewMessage, RunStore, Turn } from './run-store.ts'
 
 /** Another process may free a session: a waiting run looks for itself now and then. */
 const lookEveryMs = 1000
@@ -43,11 +44,11 @@ export function createLine(store: Pick<RunStore, 'takeTurn' | 'leaveLine'>, now:
     }
   }
 
-  /** What somebody cancelled is kept as a run; who gave up waiting may come again as if for the first time. */
+  /** What somebody cancelled, or nobody came back for, is kept as a run; who gave up waiting may come again as if for the first time. */
   async function leave(run: LiveRun): Promise<void> {
-    const end: EndEvent = { type: 'end', reason: 'cancelled', usage: [], thoughts: [] }
-    const isCancelled = run.stopCause === 'cancelled'
-    wake(await store.leaveLine(heldOf(run), now(), isCancelled ? { input: run.input, events: [end] } : undefined))
+    // Another process goes on with it, in its place of the line.
+    if (run.stopCause === 'given_up') return
+    wake(await store.leaveLine(heldOf(run), now(), endOf(run)))
   }
 
   return { wait, wake }
@@ -74,6 +75,14 @@ class Bell {
     clearTimeout(timer)
     this.rung = false
   }
+}
+
+function endOf({ stopCause, input }: LiveRun): LineEnd | undefined {
+  if (stopCause !== 'cancelled' && stopCause !== 'lost') return undefined
+  const isLost = stopCause === 'lost'
+  const error = isLost ? toErrorBody(processLost()) : undefined
+  const end: EndEvent = { type: 'end', reason: isLost ? 'error' : 'cancelled', usage: [], thoughts: [], ...(error && { error }) }
+  return { status: isLost ? 'error' : 'cancelled', continuable: isLost, error, log: { input, events: [end] } }
 }
 
 function heldOf({ key, fence }: LiveRun): HeldRun {

@@ -3,8 +3,11 @@ import { EventLog } from './event-log.ts'
 import type { ChatRequest, Operation, RunKey } from './run.ts'
 import type { Turn } from './run-store.ts'
 
-/** Why a run was stopped. `left`: its client went away and did not come back. */
-export type StopCause = 'timeout' | 'cancelled' | 'left'
+/**
+ * Why a run was stopped. `left`: its client went away and did not come back; `lost`: so it was when its process died; `given_up`: this
+ * process ends, and another one goes on with the run.
+ */
+export type StopCause = 'timeout' | 'cancelled' | 'left' | 'lost' | 'given_up'
 
 export interface LiveRunOptions {
   key: RunKey
@@ -90,11 +93,14 @@ export class LiveRun {
     if (this.readers > 0) return true
     await new Promise<void>((resolve) => {
       const timer = setTimeout(resolve, this.graceMs)
+      timer.unref()
       this.onReader = () => {
         clearTimeout(timer)
         resolve()
       }
+      this.signal.addEventListener('abort', this.onReader)
     })
+    if (this.onReader) this.signal.removeEventListener('abort', this.onReader)
     this.onReader = undefined
     return this.readers > 0
   }

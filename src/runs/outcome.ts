@@ -63,6 +63,10 @@ export function toAnswerStep(step: Step): AnswerStep {
   }
 }
 
+export function processLost(): ServiceError {
+  return new ServiceError('process_lost', 'The process that ran this request is gone.')
+}
+
 /** The Error shape of a run that did not answer; undefined when it did. */
 export function errorOf(end: EndEvent): ErrorBody | undefined {
   if (end.error) return end.error

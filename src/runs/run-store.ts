@@ -18,10 +18,10 @@ export interface RunStore {
    */
   takeTurn(run: HeldRun, messages: readonly NewMessage[], now: number): Promise<Turn | undefined>
   /**
-   * Takes a pending run out of its line: as cancelled with this log, else as if it had never come. Answers with the run whose turn it
+   * Takes a pending run out of its line: with this end, else as if it had never come. Answers with the run whose turn it
    * is now, if that changed.
    */
-  leaveLine(run: HeldRun, now: number, cancelled?: CompactLog): Promise<RunKey | undefined>
+  leaveLine(run: HeldRun, now: number, end?: LineEnd): Promise<RunKey | undefined>
   /** What is needed to show a session to the model, from message `from` on. */
   history(tenant: string, session: string, from: number): Promise<HistoryMessage[]>
   /** Keeps a step of a running run. Throws `FenceLost` when it belongs to another process by now. */
@@ -32,8 +32,10 @@ export interface RunStore {
   find(key: RunKey): Promise<StoredRun | undefined>
   /** Takes over a run that was left or that ended so that it may go on; undefined when it changed meanwhile. */
   takeOver(key: RunKey, from: { fence: number; status: RunStatus }, by: TakeOver): Promise<TakenOver | undefined>
-  /** Unended runs whose process is gone. */
+  /** Unended runs whose process is gone, in order of arrival; a portion of them when there are many. */
   orphans(holder: string, now: number): Promise<StoredRun[]>
+  /** Unended runs of this process. */
+  ownUnended(holder: string): Promise<RunKey[]>
   /** Says that this process is alive until then. */
   heartbeat(holder: string, aliveUntil: number): Promise<void>
 }
@@ -87,6 +89,14 @@ export interface Turn {
 }
 
 export type Begun = { kind: 'running'; turn: Turn; fence: number } | { kind: 'waiting'; fence: number } | { kind: 'known'; run: StoredRun }
+
+/** How a run ends that never got its turn. */
+export interface LineEnd {
+  status: 'cancelled' | 'error'
+  continuable: boolean
+  error: ErrorBody | undefined
+  log: CompactLog
+}
 
 export interface TakeOver {
   holder: string

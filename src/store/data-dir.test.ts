@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
 import { after, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { holdDataDir } from './data-dir.ts'
+import { holdDataDir, isHeld, isOpenToOthers } from './data-dir.ts'
+import { openSqlite } from './sqlite.ts'
 
 const root = mkdtempSync(path.join(os.tmpdir(), 'agent-core-data-'))
 after(() => rmSync(root, { recursive: true, force: true }))
@@ -18,6 +19,40 @@ test('the folder is made for its owner alone', () => {
   const held = holdDataDir(folder)
   assert.equal(statSync(folder).mode & 0o777, 0o700)
   held.release()
+})
+
+test('database files are for their owner alone, also those that were there before', async () => {
+  const folder = path.join(root, 'files')
+  const modeOf = (name: string) => statSync(path.join(folder, name)).mode & 0o777
+  mkdirSync(folder, { mode: 0o755 })
+  writeFileSync(path.join(folder, 'agent-core.db'), '', { mode: 0o644 })
+  const held = holdDataDir(folder)
+  const database = await openSqlite(folder)
+  const names = ['.', 'lock.db', 'agent-core.db', 'agent-core.db-wal', 'agent-core.db-shm']
+  assert.deepEqual(names.map(modeOf), [0o700, 0o600, 0o600, 0o600, 0o600])
+  await database.close()
+  held.release()
+})
+
+test("a folder that holds what is not the service's keeps its mode", () => {
+  const folder = path.join(root, 'shared')
+  mkdirSync(folder, { mode: 0o755 })
+  writeFileSync(path.join(folder, 'notes.txt'), '')
+  chmodSync(folder, 0o755)
+  holdDataDir(folder).release()
+  assert.equal(statSync(folder).mode & 0o777, 0o755)
+  assert.ok(isOpenToOthers(folder))
+})
+
+test('whether a folder is held can be seen, and looking changes nothing', () => {
+  const folder = path.join(root, 'seen')
+  assert.equal(isHeld(folder), false)
+  const held = holdDataDir(folder)
+  assert.equal(isHeld(folder), true)
+  assert.throws(() => holdDataDir(folder), inUse(folder))
+  assert.equal(isHeld(folder), true)
+  held.release()
+  assert.equal(isHeld(folder), false)
 })
 
 test('a held folder is refused until it is released', () => {
@@ -34,6 +69,7 @@ test('a folder that another process holds is refused, and free at once when that
   const script = fileURLToPath(new URL('../../test/store-writer.ts', import.meta.url))
   const child = spawn(process.execPath, [script, 'hold', folder], { stdio: ['ignore', 'pipe', 'inherit'] })
   await once(child.stdout, 'data')
+  assert.equal(isHeld(folder), true)
   assert.throws(() => holdDataDir(folder), inUse(folder))
   // A refused attempt takes nothing away from the holder.
   assert.throws(() => holdDataDir(folder), inUse(folder))

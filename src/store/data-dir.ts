@@ -1,4 +1,4 @@
-import { mkdirSync } from 'node:fs'
+import { chmodSync, closeSync, existsSync, mkdirSync, openSync, readdirSync, statSync } from 'node:fs'
 import path from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { isBusy } from './sqlite-busy.ts'
@@ -7,13 +7,16 @@ export interface HeldDataDir {
   release(): void
 }
 
+/** One that only looks whether the folder is held has the lock for less than that. */
+const lookMs = 100
+
 /**
- * Makes the folder (mode 0700) and holds it for this process, by a lock that the system frees when the process ends, however it ends;
- * a process id would be worth nothing in a container. Throws when another has it.
+ * Makes the folder and holds it for this process, by a lock that the system frees when the process ends, however it ends; a process id
+ * would be worth nothing in a container. Throws when another has it.
  */
 export function holdDataDir(dataDir: string): HeldDataDir {
-  mkdirSync(dataDir, { recursive: true, mode: 0o700 })
-  const lock = new DatabaseSync(path.join(dataDir, 'lock.db'), { timeout: 0 })
+  makeDataDir(dataDir)
+  const lock = openLock(dataDir)
   try {
     lock.exec('begin exclusive')
   } catch (error) {
@@ -25,5 +28,65 @@ export function holdDataDir(dataDir: string): HeldDataDir {
     release() {
       if (lock.isOpen) lock.close()
     },
+  }
+}
+
+/** Whether a service, this process or another, holds the folder now. Makes and changes nothing. */
+export function isHeld(dataDir: string): boolean {
+  const file = path.join(dataDir, lockName)
+  if (!existsSync(file)) return false
+  const lock = new DatabaseSync(file, { readOnly: true, timeout: 0 })
+  try {
+    lock.exec('select 1 from sqlite_master')
+    return false
+  } catch (error) {
+    if (isBusy(error)) return true
+    throw error
+  } finally {
+    lock.close()
+  }
+}
+
+const lockName = 'lock.db'
+
+function openLock(dataDir: string): DatabaseSync {
+  const file = path.join(dataDir, lockName)
+  makePrivate(file)
+  return new DatabaseSync(file, { timeout: lookMs })
+}
+
+/** What this service puts into its data directory. */
+const ownFiles = /^((lock|agent-core)\.db|(signing-key|service)\.json|admin\.key|cache$)/
+
+/** Makes the folder for its owner alone; one that is there becomes so where nothing but ours is in it: it might be anybody's else. */
+export function makeDataDir(dataDir: string): void {
+  mkdirSync(dataDir, { recursive: true, mode: 0o700 })
+  if (isOpenToOthers(dataDir) && readdirSync(dataDir).every((name) => ownFiles.test(name))) closeToOthers(dataDir, 0o700)
+}
+
+/** Whether other users of this machine may do anything with the file or folder. */
+export function isOpenToOthers(file: string): boolean {
+  return (statSync(file).mode & 0o077) !== 0
+}
+
+/**
+ * Makes a database file with mode 0600 before SQLite, which would make one that others can read; its `-wal` and `-shm` get the mode of
+ * the file. A file that is there is never opened here: closing it would free the locks that this process has on it.
+ */
+export function makePrivate(file: string): void {
+  try {
+    closeSync(openSync(file, 'wx', 0o600))
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+    if (isOpenToOthers(file)) closeToOthers(file, 0o600)
+  }
+}
+
+/** Where it belongs to another user it stays as it is; `doctor` tells. */
+function closeToOthers(file: string, mode: number): void {
+  try {
+    chmodSync(file, mode)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EPERM') throw error
   }
 }

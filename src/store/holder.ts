@@ -5,6 +5,8 @@ import { createRunStore } from './runs.ts'
 /** How often a process says that it is alive, and how long that is believed. */
 const beatMs = 3000
 const aliveMs = 10_000
+/** How often a process that is alone looks for runs that a fault made it forget. */
+const lookEveryMs = 15_000
 
 /** This process, as the one that runs belong to. */
 export interface Holder {
@@ -38,7 +40,7 @@ export async function keepHolder(database: Database, { id, now, log }: Options):
     id,
     onLost(adopt) {
       void adopt().catch((err: unknown) => log.error({ err }, 'adopt'))
-      if (database.isShared) every(beatMs, adopt)
+      every(database.isShared ? beatMs : lookEveryMs, adopt)
     },
     async close() {
       for (const timer of timers) clearInterval(timer)

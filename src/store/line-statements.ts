@@ -13,7 +13,7 @@ type Seen = Key & Pick<RunRow, 'fence' | 'status'>
 
 type Taken = Seen & Pick<RunRow, 'holder' | 'place'> & { newFence: number }
 type Entered = Place & { requestId: string; messageCount: number; now: number }
-type EndedWaiting = Seen & Pick<RunRow, 'request' | 'log' | 'finish_reason' | 'continuable'> & { newStatus: string; now: number }
+type EndedWaiting = Seen & Pick<RunRow, 'request' | 'error' | 'log' | 'finish_reason' | 'continuable'> & { newStatus: string; now: number }
 type TakenBack = Pick<RunRow, 'tenant' | 'prompt_tokens' | 'completion_tokens' | 'total_tokens' | 'latency_ms'> & {
   hour: number
   success: number
@@ -109,6 +109,7 @@ export function lineStatements(database: Kysely<Tables>) {
           finish_reason: param('finish_reason'),
           continuable: param('continuable'),
           request: param('request'),
+          error: param('error'),
           log: param('log'),
           ended_at: param('now'),
           latency_ms: 0,

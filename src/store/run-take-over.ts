@@ -1,11 +1,10 @@
 import { sql } from 'kysely'
-import type { CompactLog } from '../runs/compact-log.ts'
 import type { RunKey } from '../runs/run.ts'
 import type { MessageData } from '../sessions/message.ts'
-import { FenceLost, type HeldRun, type NewMessage, type RunStore, type TakenOver, type Turn } from '../runs/run-store.ts'
+import { FenceLost, type HeldRun, type LineEnd, type NewMessage, type RunStore, type TakenOver, type Turn } from '../runs/run-store.ts'
 import { run, type Database } from './database.ts'
 import { lineStatements } from './line-statements.ts'
-import { countOf, hourOf, parseJson, toStoredRun } from './run-rows.ts'
+import { countOf, hourOf, json, parseJson, toStoredRun } from './run-rows.ts'
 import type { RunStatements } from './run-statements.ts'
 import type { Connection } from './statement.ts'
 import type { RunRow } from './tables.ts'
@@ -25,7 +24,7 @@ export function createTakeOver(
   database: Database,
   statements: RunStatements,
   insertMessages: InsertMessages,
-): Pick<RunStore, 'takeTurn' | 'leaveLine' | 'takeOver' | 'orphans'> {
+): Pick<RunStore, 'takeTurn' | 'leaveLine' | 'takeOver' | 'orphans' | 'ownUnended'> {
   const inLine = lineStatements(database.db)
 
   async function find(connection: Connection, key: RunKey): Promise<RunRow | undefined> {
@@ -88,13 +87,13 @@ export function createTakeOver(
     })
   }
 
-  function leaveLine(key: HeldRun, now: number, cancelled?: CompactLog): Promise<RunKey | undefined> {
+  function leaveLine(key: HeldRun, now: number, end?: LineEnd): Promise<RunKey | undefined> {
     return database.unit(async (connection) => {
       const row = await find(connection, key)
       if (row?.status !== 'pending' || row.fence !== key.fence) return undefined
       const { tenant, owner, session } = row
       const state = await lock(connection, tenant, session)
-      if (!(await leave(connection, row, now, cancelled)) || session === null) return undefined
+      if (!(await leave(connection, row, now, end)) || session === null) return undefined
       if (state?.active_run !== key.requestId) return undefined
       const next = (await statements.handOver(connection, { tenant, session, requestId: key.requestId })).rows[0]?.active_run
       return next ? { tenant, owner, requestId: next } : undefined
@@ -102,18 +101,20 @@ export function createTakeOver(
   }
 
   /** False when the run is not in its line any more. */
-  async function leave(connection: Connection, row: RunRow, now: number, cancelled?: CompactLog): Promise<boolean> {
-    if (cancelled)
-      return endWaiting(connection, row, { status: 'cancelled', continuable: 0, request: null, log: JSON.stringify(cancelled) }, now)
+  async function leave(connection: Connection, row: RunRow, now: number, end?: LineEnd): Promise<boolean> {
+    if (end) {
+      const { status, continuable, error, log } = end
+      const request = continuable ? row.request : null
+      return endWaiting(connection, row, { status, continuable: continuable ? 1 : 0, request, error: json(error), log: json(log) }, now)
+    }
     // One that was begun before, and was to go on, is as it was: failed, and can be repeated.
-    if (row.message_index !== null)
-      return endWaiting(connection, row, { status: 'error', continuable: 1, request: row.request, log: row.log }, now)
+    if (row.message_index !== null) return endWaiting(connection, row, { ...row, status: 'error', continuable: 1 }, now)
     return (await inLine.deleteRun(connection, { ...row, requestId: row.request_id })).rows.length > 0
   }
 
   async function endWaiting(connection: Connection, row: RunRow, end: WaitingEnd, now: number): Promise<boolean> {
-    const { status: newStatus, ...rest } = end
-    const ended = { ...row, requestId: row.request_id, ...rest, newStatus, finish_reason: newStatus, now }
+    const { status: newStatus, continuable, request, error, log } = end
+    const ended = { ...row, requestId: row.request_id, continuable, request, error, log, newStatus, finish_reason: newStatus, now }
     if ((await inLine.endWaiting(connection, ended)).rows.length === 0) return false
     await statements.addMetrics(connection, { ...row, ...countOf(newStatus), hour: hourOf(now), latency_ms: 0 })
     return true
@@ -126,9 +127,16 @@ export function createTakeOver(
       const state = await lock(connection, row.tenant, row.session)
       const fence = row.fence + 1
       const { holder, place, messages, now } = by
-      const taken = await inLine.takeRun(connection, { ...row, requestId: row.request_id, newFence: fence, holder, place })
+      const taken = await inLine.takeRun(connection, {
+        ...row,
+        requestId: row.request_id,
+        newFence: fence,
+        holder,
+        place: row.ended_at === null ? row.place : place,
+      })
       if (taken.rows.length === 0) return undefined
       // A session that nobody has belongs to the run that goes on.
+      // One that still waits keeps its place: it came before those who come now.
       const isOurs = state && (state.active_run === null || state.active_run === row.request_id)
       const one = { ...row, requestId: row.request_id, fence }
       const turn = isOurs ? await enter(connection, one, state, messages, now) : undefined
@@ -159,10 +167,20 @@ export function createTakeOver(
     return rows.map(toStoredRun)
   }
 
-  return { takeTurn, leaveLine, takeOver, orphans }
+  async function ownUnended(holder: string): Promise<RunKey[]> {
+    const query = database.db
+      .selectFrom('runs')
+      .select(['tenant', 'owner', 'request_id as requestId'])
+      .where(sql<boolean>`status in ('pending', 'running')`)
+      .where('operation', '!=', 'tool_execute')
+      .where('holder', '=', holder)
+    return (await run(database.read, query)).rows
+  }
+
+  return { takeTurn, leaveLine, takeOver, orphans, ownUnended }
 }
 
-type WaitingEnd = Pick<RunRow, 'continuable' | 'request' | 'log'> & { status: 'cancelled' | 'error' }
+type WaitingEnd = Pick<RunRow, 'continuable' | 'request' | 'error' | 'log'> & { status: 'cancelled' | 'error' }
 
-/** Taken up in portions: the sweep comes again. */
+/** Taken up in portions: a sweep asks until nothing is left. */
 const maxOrphans = 500

@@ -1,7 +1,7 @@
-import { mkdirSync } from 'node:fs'
 import path from 'node:path'
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
 import { Kysely, SqliteDialect } from 'kysely'
+import { makeDataDir, makePrivate } from './data-dir.ts'
 import type { Database } from './database.ts'
 import { migrate } from './migrate.ts'
 import type { Connection } from './statement.ts'
@@ -11,8 +11,9 @@ import type { Tables } from './tables.ts'
 
 /** The embedded database in `dataDir/agent-core.db`: WAL, durable commits, one writer and one reader in this process. */
 export async function openSqlite(dataDir: string): Promise<Database> {
-  mkdirSync(dataDir, { recursive: true, mode: 0o700 })
+  makeDataDir(dataDir)
   const file = path.join(dataDir, 'agent-core.db')
+  makePrivate(file)
   const writer = await openWriter(file)
   const reader = new DatabaseSync(file, { readOnly: true, timeout: patienceMs })
   const db = new Kysely<Tables>({ dialect: new SqliteDialect({ database: toKysely(reader) }) })

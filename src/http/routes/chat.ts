@@ -1,7 +1,8 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import type { CurrentAgent } from '../../configuration/agent.ts'
-import type { Chats, OpenRun } from '../../runs/chat.ts'
+import type { Chats } from '../../runs/chat.ts'
+import type { OpenRun } from '../../runs/live-runs.ts'
 import { collect, errorOf } from '../../runs/outcome.ts'
 import type { Operation } from '../../runs/run.ts'
 import { principalOf } from '../authenticate.ts'
@@ -9,6 +10,7 @@ import { toNewChat } from '../chat-request.ts'
 import { whenLeft } from '../leaving.ts'
 import { ChainAnswer, ChatBody, ErrorReply, IdHeaders, refusals, ValidationReply } from '../schemas.ts'
 import { sendRun } from '../send-run.ts'
+import { tellSession } from '../session-header.ts'
 
 export interface ChatRoutes {
   chats: Chats
@@ -19,16 +21,17 @@ export interface ChatRoutes {
 export function chatRoutes(app: FastifyInstance, { chats, agent }: ChatRoutes): void {
   async function open(request: FastifyRequest, reply: FastifyReply, operation: Operation): Promise<{ run: OpenRun; left: AbortSignal }> {
     const chat = toNewChat(request, operation, agent().config.limits.max_input_characters)
+    if (chat.sessionId !== undefined) tellSession(request, reply, chat.sessionId)
     const left = whenLeft(reply)
     const run = await chats.open(principalOf(request), chat, left)
-    void reply.header('session-id', run.sessionId)
+    tellSession(request, reply, run.sessionId)
     return { run, left }
   }
 
   app.post(
     '/core/v1/chain',
     {
-      config: { access: 'chat', validationShape: 'error' },
+      config: { access: 'chat', hasSession: true, validationShape: 'error' },
       schema: {
         tags: ['Chat'],
         summary: 'One JSON answer',
@@ -38,7 +41,9 @@ export function chatRoutes(app: FastifyInstance, { chats, agent }: ChatRoutes): 
       },
     },
     async (request, reply) => {
-      const { run } = await open(request, reply, 'chain')
+      const { run, left } = await open(request, reply, 'chain')
+      const release = run.log.unpace()
+      left.addEventListener('abort', release, { once: true })
       await run.ended
       const { answer, end } = collect(run.input, run.log.events)
       const error = errorOf(end)
@@ -49,7 +54,7 @@ export function chatRoutes(app: FastifyInstance, { chats, agent }: ChatRoutes): 
   app.post(
     '/core/v1/chain_streaming',
     {
-      config: { access: 'chat' },
+      config: { access: 'chat', hasSession: true },
       schema: {
         tags: ['Chat'],
         summary: 'The answer as server-sent events',

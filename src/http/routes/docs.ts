@@ -21,9 +21,13 @@ export async function documentRoutes(app: FastifyInstance, { version, publicUrl 
   })
 }
 
-/** `/openapi.json`, and a page to read it and try it, from this service alone. */
-export async function docsRoutes(app: FastifyInstance): Promise<void> {
+/** The document of all routes. */
+export function openApiRoute(app: FastifyInstance): void {
   app.get('/openapi.json', { config: { access: 'public' }, schema: { hide: true } }, async () => app.swagger())
+}
+
+/** A page to read the document and try it, from this service alone. */
+export async function docsRoutes(app: FastifyInstance): Promise<void> {
   await app.register(async (docs) => {
     docs.addHook('onRoute', (route) => {
       route.config = { ...route.config, access: 'public' }

@@ -61,6 +61,8 @@ export function runRoutes(app: FastifyInstance, { chats, runs }: RunRoutes): voi
   app.get(
     '/core/v1/runs/:request_id/stream',
     {
+      // It would read the run to its end, for nobody.
+      exposeHeadRoute: false,
       config: { access: 'runs.read' },
       schema: {
         tags: ['Runs'],

@@ -3,16 +3,17 @@ import { Type } from 'typebox'
 import type { JsonObject } from '../../agent/messages.ts'
 import type { DataScope, ToolListing } from '../../agent/tool.ts'
 import type { CurrentAgent } from '../../configuration/agent.ts'
-import type { ExecuteTool } from '../../runs/direct-execution.ts'
+import type { DirectExecution } from '../../runs/direct-execution.ts'
 import { principalOf } from '../authenticate.ts'
 import { contextHeaders, hashOf, toFilters } from '../chat-request.ts'
 import { isId } from '../ids.ts'
 import { whenLeft } from '../leaving.ts'
+import { tellSession } from '../session-header.ts'
 import { DataFilterHint, ErrorReply, IdHeaders, maxListed, refusals, ValidationReply } from '../schemas.ts'
 
 export interface ToolRoutes {
   agent: CurrentAgent
-  executeTool: ExecuteTool
+  tools: DirectExecution
 }
 
 const ListedTool = Type.Object({
@@ -36,7 +37,7 @@ const Executed = Type.Object({
 })
 
 /** Tools listed, and run outside of a conversation. */
-export function toolRoutes(app: FastifyInstance, { agent, executeTool }: ToolRoutes): void {
+export function toolRoutes(app: FastifyInstance, { agent, tools: execution }: ToolRoutes): void {
   app.get(
     '/core/v1/tools',
     {
@@ -59,7 +60,7 @@ export function toolRoutes(app: FastifyInstance, { agent, executeTool }: ToolRou
   app.post(
     '/core/v1/tool/execute',
     {
-      config: { access: 'tools.execute' },
+      config: { access: 'tools.execute', hasSession: true },
       schema: {
         tags: ['Tools'],
         summary: 'Run a tool outside of a conversation',
@@ -76,14 +77,15 @@ export function toolRoutes(app: FastifyInstance, { agent, executeTool }: ToolRou
         requestId: request.id,
         isRepeatable: isId(request.headers['request-id']),
         sessionId: request.headers['session-id'] as string | undefined,
+        newSessionId: request.sessionId,
         bodyHash: hashOf({ toolName: body.tool_name, input: body.tool_input, filters }, ['body', 'tool_input']),
         toolName: body.tool_name,
         input,
         filters,
         headers: contextHeaders(request),
       }
-      const { sessionId, result } = await executeTool(principalOf(request), toolRequest, whenLeft(reply))
-      void reply.header('session-id', sessionId)
+      const { sessionId, result } = await execution.execute(principalOf(request), toolRequest, whenLeft(reply))
+      tellSession(request, reply, sessionId)
       return result
     },
   )

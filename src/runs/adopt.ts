@@ -1,0 +1,78 @@
+import type { CurrentAgent } from '../configuration/agent.ts'
+import { textOf } from './line.ts'
+import { LiveRun } from './live-run.ts'
+import type { LiveRuns } from './live-runs.ts'
+import type { RunKey } from './run.ts'
+import type { RunStore, StoredRun } from './run-store.ts'
+import { toNewMessages } from './transcript.ts'
+
+interface AdoptionDependencies {
+  store: RunStore
+  live: LiveRuns
+  agent: CurrentAgent
+  holder: string
+  /** Whether the run is being opened just now. */
+  isBusy(key: RunKey): boolean
+  nextPlace(): number
+  now(): number
+}
+
+/** Runs that nobody has are taken up: those of processes that died, and those of this one that a fault made it forget. */
+export interface Adoption {
+  /** Takes over one run and launches it; undefined when it changed meanwhile. */
+  takeOver(run: StoredRun, mayBeUnwanted?: boolean): Promise<LiveRun | undefined>
+  /** One sweep, until nothing is left to take. */
+  adopt(): Promise<void>
+  /** No sweep begins any more. */
+  stop(): void
+}
+
+export function createAdoption({ store, live, agent, holder, isBusy, nextPlace, now }: AdoptionDependencies): Adoption {
+  /** Of this process by the store, but not live, at the last sweep: at the next they are taken. */
+  let strays = new Set<string>()
+  let sweeping: Promise<void> | undefined
+  let isStopped = false
+
+  async function takeOver(run: StoredRun, mayBeUnwanted = false): Promise<LiveRun | undefined> {
+    if (!run.request) return undefined
+    const messages = toNewMessages(run.request.messages, run.requestId, now())
+    const taken = await store.takeOver(run, run, { holder, place: nextPlace(), now: now(), messages })
+    if (!taken) return undefined
+    const { tenant, owner, requestId, request } = run
+    const next = new LiveRun({ ...run, key: { tenant, owner, requestId }, request, agent: agent(), fence: taken.fence })
+    // Who asked for a stream or an answer may be gone with the process; it gets the grace to come back, counted from now.
+    const isWanted = mayBeUnwanted && run.onDisconnect === 'cancel' ? next.findsReader() : undefined
+    const turn = taken.kind === 'running' ? taken.turn : undefined
+    // One that still waits in line need not get its turn to end.
+    if (!turn) void isWanted?.then((wanted) => wanted || next.stop('lost'))
+    return live.launch(next, turn, isWanted)
+  }
+
+  async function sweep(): Promise<void> {
+    for (;;) {
+      const found = [...(await store.orphans(holder, now())), ...(await findStrays())]
+      let taken = 0
+      for (const run of found) {
+        if (isStopped) return
+        if (!live.find(run) && !isBusy(run) && (await takeOver(run, true))) taken++
+      }
+      if (taken === 0) return
+    }
+  }
+
+  async function findStrays(): Promise<StoredRun[]> {
+    const forgotten = (await store.ownUnended(holder)).filter((key) => !live.find(key) && !isBusy(key))
+    const again = forgotten.filter((key) => strays.has(textOf(key)))
+    strays = new Set(forgotten.map(textOf))
+    const found = await Promise.all(again.map((key) => store.find(key)))
+    return found.filter((run): run is StoredRun => run !== undefined && run.endedAt === undefined)
+  }
+
+  async function adopt(): Promise<void> {
+    if (isStopped) return
+    sweeping ??= sweep().finally(() => (sweeping = undefined))
+    return sweeping
+  }
+
+  return { takeOver, adopt, stop: () => void (isStopped = true) }
+}

@@ -1,0 +1,136 @@
+import { ServiceError, toErrorBody } from '../errors.ts'
+import { endAsLost, execute, type Execution } from './execute.ts'
+import type { EventLog } from './event-log.ts'
+import { EndNotStored } from './finish.ts'
+import { createLine, textOf } from './line.ts'
+import type { LiveRun } from './live-run.ts'
+import type { RunKey } from './run.ts'
+import { FenceLost, type NewMessage, type Turn } from './run-store.ts'
+import { toNewMessages } from './transcript.ts'
+
+export interface LiveRunsDependencies extends Execution {
+  onEnd(run: LiveRun): void
+  /** Rejects when the signal is aborted. */
+  sleep(ms: number, signal?: AbortSignal): Promise<void>
+}
+
+/** A run that somebody follows, live or from the store, until the signal that they gave is aborted. */
+export interface OpenRun {
+  requestId: string
+  sessionId: string
+  input: string
+  log: EventLog
+  /** Resolves when the log has its `end`. */
+  ended: Promise<void>
+}
+
+/** The runs that this process has: each is driven from its session's line to its stored end. */
+export interface LiveRuns {
+  find(key: RunKey): LiveRun | undefined
+  /** Registers a run that has its turn, or waits for it when there is none. `isWanted` false: it ends as lost when its turn comes. */
+  launch(run: LiveRun, turn: Turn | undefined, isWanted?: Promise<boolean>): LiveRun
+  /** Resolves when the run has its session. The caller counts as a reader from now on, also while it waits. */
+  join(run: LiveRun, left: AbortSignal): Promise<OpenRun>
+  /** Waits for what runs, `ms` at most; what runs longer is given up without an end, for another process to go on with. */
+  drain(ms: number): Promise<void>
+}
+
+export function createLiveRuns(deps: LiveRunsDependencies): LiveRuns {
+  const { store, now } = deps
+  const runs = new Map<string, LiveRun>()
+  const line = createLine(store, now)
+  const givenUp = new AbortController()
+
+  function launch(run: LiveRun, turn: Turn | undefined, isWanted: Promise<boolean> = wanted): LiveRun {
+    runs.set(textOf(run.key), run)
+    run.started = (turn ? Promise.resolve(turn) : waitForTurn(run)).catch((error: unknown) => {
+      forget(run)
+      throw error instanceof FenceLost ? takenOver(error) : error
+    })
+    run.ended = run.started.then(
+      (turn) => drive(run, turn, isWanted),
+      () => undefined,
+    )
+    return run
+  }
+
+  function forget(run: LiveRun): void {
+    if (runs.get(textOf(run.key)) === run) runs.delete(textOf(run.key))
+  }
+
+  function waitForTurn(run: LiveRun): Promise<Turn> {
+    const messages = (): NewMessage[] => toNewMessages(run.request.messages, run.key.requestId, now())
+    return line.wait(run, messages, run.agent.config.limits.max_session_wait * 1000)
+  }
+
+  async function join(run: LiveRun, left: AbortSignal): Promise<OpenRun> {
+    const leave = run.attach()
+    if (left.aborted) leave()
+    else left.addEventListener('abort', leave, { once: true })
+    await run.started
+    return { requestId: run.key.requestId, sessionId: run.sessionId, input: run.input, log: run.log, ended: run.ended }
+  }
+
+  async function drive(run: LiveRun, turn: Turn, isWanted: Promise<boolean>): Promise<void> {
+    run.startedAt = now()
+    try {
+      // A run that somebody stopped while it waited to be wanted ends as they asked.
+      const goesOn = (await isWanted) || run.signal.aborted
+      line.wake(await (goesOn ? execute(run, turn, deps) : endAsLost(run, turn, deps)))
+      forget(run)
+    } catch (error) {
+      tellFailure(run, error)
+    }
+    deps.onEnd(run)
+  }
+
+  /** The end could not be stored (disk full, database gone): readers are told at once, the store as soon as it can take it. */
+  function tellFailure(run: LiveRun, error: unknown): void {
+    if (error instanceof EndNotStored) {
+      deps.onFault(run, error.cause)
+      run.log.append(error.end)
+      void storeEnd(run, error).finally(() => forget(run))
+      return
+    }
+    forget(run)
+    if (!(error instanceof FenceLost) && run.stopCause !== 'given_up') deps.onFault(run, error)
+    const told = run.stopCause === 'given_up' ? new ServiceError('overloaded', 'The service is stopping.') : takenOver(error)
+    run.log.append({ type: 'end', reason: 'error', usage: [], thoughts: [], error: toErrorBody(told) })
+  }
+
+  async function storeEnd(run: LiveRun, { ended }: EndNotStored): Promise<void> {
+    for (let delayMs = firstRetryMs; !givenUp.signal.aborted; delayMs = Math.min(delayMs * 2, maxRetryMs)) {
+      await deps.sleep(delayMs, givenUp.signal).catch(() => undefined)
+      try {
+        return line.wake(await store.finish(run.key, run.fence, ended))
+      } catch (error) {
+        if (error instanceof FenceLost) return
+      }
+    }
+  }
+
+  async function drain(ms: number): Promise<void> {
+    await within(ms)
+    for (const run of runs.values()) run.stop('given_up')
+    givenUp.abort()
+    await within(lastMs)
+  }
+
+  async function within(ms: number): Promise<void> {
+    const done = new AbortController()
+    const all = Promise.all([...runs.values()].map((run) => run.ended)).finally(() => done.abort())
+    await Promise.race([all, deps.sleep(ms, done.signal).catch(() => undefined)])
+  }
+
+  return { find: (key) => runs.get(textOf(key)), launch, join, drain }
+}
+
+const wanted = Promise.resolve(true)
+const firstRetryMs = 250
+const maxRetryMs = 10_000
+/** What was given up hears it at once; a tool that does not is left behind. */
+const lastMs = 2000
+
+function takenOver(cause: unknown): ServiceError {
+  return new ServiceError('process_lost', 'Another process has taken over the run.', { cause })
+}
