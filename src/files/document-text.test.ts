@@ -6,7 +6,7 @@ import path from 'node:path'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { makeDocx, makePdf, makeXlsx, makeZip } from '../../test/fixtures/make-documents.ts'
 import { readHtml } from './html.ts'
-import { toSections } from './markdown.ts'
+import { readMarkdown, toSections } from './markdown.ts'
 import { parseInProcess } from './document-process.ts'
 import { maxDocumentBytes, readDocument } from './document-text.ts'
 
@@ -139,6 +139,8 @@ test('reading takes time that grows with the document alone, whatever its white 
   for (const text of [`# a${wide}x`, `# a${' #'.repeat(100_000)}x`, `---${wide}x`, `# ${'a'.repeat(100_000)}${'\n## b'.repeat(30_000)}`]) {
     assert.ok(toSections(text).length > 0)
   }
+  const front = Array.from({ length: 20_000 }, (_, key) => `key${key}: 1\n`).join('')
+  assert.deepEqual(readMarkdown(`---\n${front}---\ntext`).sections, [{ heading: '', text: 'text' }])
   assert.equal(readHtml(`<pre>${wide}x\n${wide}</pre>`).sections.length, 1)
   assert.ok(performance.now() - started < 1_000)
 })

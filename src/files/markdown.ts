@@ -1,14 +1,18 @@
 import { parse } from 'yaml'
 import { toMetadata, type Document, type Metadata, type Section } from './document.ts'
 
-/** Markdown with optional YAML front matter. Front matter that is not YAML gives no metadata; nothing here throws. */
+/** Markdown with optional YAML front matter. Front matter that is not YAML, or endless, gives no metadata; nothing here throws. */
 export function readMarkdown(text: string): Document {
   const front = /^---[ \t]*\r?\n(?:([\s\S]*?)\r?\n)?(?:---|\.\.\.)[ \t]*(?:\r?\n|$)/.exec(text)
   const metadata = front ? parseFrontMatter(front[1] ?? '') : {}
   return { text, sections: toSections(text.slice(front?.[0].length ?? 0)), metadata }
 }
 
+/** Longer front matter is none that people write; to parse it takes the square of its length. */
+const maxFrontMatterCharacters = 20_000
+
 function parseFrontMatter(text: string): Metadata {
+  if (text.length > maxFrontMatterCharacters) return {}
   try {
     return toMetadata(parse(text, { maxAliasCount: 10 }))
   } catch {
