@@ -1,7 +1,7 @@
 import type { Document } from './document.ts'
 import { endProcess, setBusy, startLimited } from './limited-process.ts'
 
-export type ParsedKind = 'html' | 'pdf' | 'docx' | 'xlsx'
+export type ParsedKind = 'markdown' | 'html' | 'pdf' | 'docx' | 'xlsx'
 
 export type ParseAnswer = { document: Document } | { error: string }
 

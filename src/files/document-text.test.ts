@@ -58,6 +58,12 @@ test('a large page of HTML is read as a small one is', async () => {
   assert.equal(sections[0]?.text.match(/Some text\./g)?.length, 5000)
 })
 
+test('a large Markdown document is read as a small one is, but not one of headings alone', async () => {
+  const { text, sections } = await read('large.md', `# Zürich\n\n${'Some text.\n'.repeat(100_000)}`)
+  assert.deepEqual([sections.length, sections[0]?.heading, text.length], [1, 'Zürich', 1_100_010])
+  await assert.rejects(read('headings.md', '# a\n'.repeat(300_000)), /can not be read as Markdown: it has more than 100000 sections$/)
+})
+
 test('a PDF is read page by page', async () => {
   const { text, sections, metadata } = await read('two.pdf', makePdf(['Travel rules', 'Second page']))
   assert.deepEqual(sections, [

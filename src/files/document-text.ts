@@ -9,8 +9,9 @@ export const maxDocumentBytes = 50_000_000
 
 /** Parsed within some 20 ms, a tenth of what a process takes to start. */
 const smallHtmlBytes = 50_000
+const smallMarkdownBytes = 1_000_000
 
-type Kind = 'text' | 'markdown' | ParsedKind
+type Kind = 'text' | ParsedKind
 
 const kindsByExtension: Readonly<Record<string, Kind>> = {
   ...{ '.md': 'markdown', '.markdown': 'markdown', '.mdx': 'markdown' },
@@ -47,7 +48,7 @@ async function parse(kind: Kind, bytes: Buffer): Promise<Document> {
     case 'text':
       return toPlain(decode(bytes))
     case 'markdown':
-      return readMarkdown(decode(bytes))
+      return bytes.length <= smallMarkdownBytes ? readMarkdown(decode(bytes)) : parseInProcess(kind, Buffer.from(decode(bytes)))
     case 'html':
       return bytes.length <= smallHtmlBytes
         ? (await import('./html.ts')).readHtml(decode(bytes))

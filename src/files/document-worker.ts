@@ -1,8 +1,12 @@
 import process from 'node:process'
 import type { ParseAnswer, ParsedKind } from './document-process.ts'
-import { maxTextCharacters, type Document } from './document.ts'
+import type { Document } from './document.ts'
 
 /** A process for one document: told `{kind, bytes}`, it answers once; it ends when its channel closes. */
+
+/** Far above what people write, and as much as the service takes in without being held up. */
+const maxCharacters = 150_000_000
+const maxSections = 100_000
 
 async function parse(kind: ParsedKind, bytes: Buffer): Promise<Document> {
   switch (kind) {
@@ -12,16 +16,23 @@ async function parse(kind: ParsedKind, bytes: Buffer): Promise<Document> {
       return (await import('./office.ts')).readDocx(bytes)
     case 'xlsx':
       return (await import('./office.ts')).readXlsx(bytes)
+    case 'markdown':
+      return (await import('./markdown.ts')).readMarkdown(bytes.toString('utf8'))
     case 'html':
       return (await import('./html.ts')).readHtml(bytes.toString('utf8'))
   }
 }
 
+function checkSize({ text, sections }: Document): void {
+  if (sections.length > maxSections) throw new Error(`it has more than ${maxSections} sections`)
+  const characters = sections.reduce((sum, section) => sum + section.heading.length + section.text.length, text.length)
+  if (characters > maxCharacters) throw new Error('it has too much text')
+}
+
 async function answer(kind: ParsedKind, bytes: Uint8Array): Promise<ParseAnswer> {
   try {
     const document = await parse(kind, Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength))
-    // A small file may unpack to more than the service should take in.
-    if (document.text.length > maxTextCharacters) throw new Error(`it has more than ${maxTextCharacters} characters of text`)
+    checkSize(document)
     return { document }
   } catch (error) {
     return { error: error instanceof Error ? error.message : String(error) }

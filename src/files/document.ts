@@ -12,9 +12,6 @@ export interface Section {
   text: string
 }
 
-/** As many as the largest file of plain text can have. */
-export const maxTextCharacters = 50_000_000
-
 export type Metadata = Record<string, string | number | boolean>
 
 /** A document of sections alone: its text is they one after another. */
