@@ -214,3 +214,21 @@ test('Headers: every stix header reaches the tools of a chain, a stream and a di
   assert.deepEqual(seen, [expected, expected, expected])
   assert.ok(!log.join('').includes('context-value'))
 })
+
+test('Headers: the session-id is echoed on refusals too, and made where there is none', async (t) => {
+  const { client, url } = await startService(t, { script: {} })
+  const ids = { 'session-id': 's' }
+  await client.chat('hello', { ...ids, 'request-id': 'r' })
+  const replies = [
+    await client.chat({ messages: [] }, ids),
+    await client.chat('other', { ...ids, 'request-id': 'r' }),
+    await client.chat('x'.repeat(200_001), ids),
+    await client.request('POST', '/core/v1/tool/execute', { body: { tool_name: 'none' }, headers: ids }),
+    await fetch(`${url}/core/v1/chain`, { method: 'POST', headers: ids }),
+  ]
+  assert.deepEqual(
+    replies.map(({ status, headers }) => [status, headers.get('session-id')]),
+    [422, 409, 413, 404, 401].map((status) => [status, 's']),
+  )
+  assert.match((await client.chat({ messages: [] })).headers.get('session-id') ?? '', uuidV7)
+})

@@ -125,3 +125,29 @@ test('Headers: a direct execution goes on as long as one of those who asked for 
   gate.open()
   assert.deepEqual((await second).body.output, { done: 1 })
 })
+
+test('Headers: repeats of an ended run that come together all get its outcome', async (t) => {
+  const { client, log } = await startService(t, { script: [{ text: 'secret answer' }] })
+  const ids = { 'session-id': 's', 'request-id': 'r' }
+  await client.chat('secret question', ids)
+  const repeats = await Promise.all([1, 2, 3, 4, 5, 6].map((at) => client.chat('secret question', at % 2 ? ids : { 'request-id': 'r' })))
+  for (const { status, body, headers } of repeats) {
+    assert.deepEqual([status, body.body?.output, headers.get('session-id')], [200, 'secret answer', 's'])
+  }
+  assert.doesNotMatch(log.join(), /secret/)
+})
+
+test('Headers: repeats of a failed run that come together continue it once, and it can be cancelled', async (t) => {
+  const gate = gatedTool('wait')
+  const { client, model } = await startService(t, {
+    tools: [gate.tool],
+    script: [{ status: 400, body: {} }, callOf('wait'), { text: 'done' }],
+  })
+  const ids = { 'session-id': 's', 'request-id': 'r' }
+  assert.equal((await client.chat('go', ids)).status, 502)
+  const repeats = [1, 2, 3, 4].map(() => client.chat('go', ids))
+  await gate.entered
+  assert.equal((await client.request('DELETE', '/core/v1/runs/r')).body.status, 'cancelled')
+  assert.deepEqual(new Set((await Promise.all(repeats)).map(({ status }) => status)), new Set([409]))
+  assert.equal(model.requests.length, 2)
+})
