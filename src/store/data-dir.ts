@@ -7,9 +7,6 @@ export interface HeldDataDir {
   release(): void
 }
 
-/** One that only looks whether the folder is held has the lock for less than that. */
-const lookMs = 100
-
 /**
  * Makes the folder and holds it for this process, by a lock that the system frees when the process ends, however it ends; a process id
  * would be worth nothing in a container. Throws when another has it.
@@ -52,7 +49,7 @@ const lockName = 'lock.db'
 function openLock(dataDir: string): DatabaseSync {
   const file = path.join(dataDir, lockName)
   makePrivate(file)
-  return new DatabaseSync(file, { timeout: lookMs })
+  return new DatabaseSync(file, { timeout: 0 })
 }
 
 /** What this service puts into its data directory. */
