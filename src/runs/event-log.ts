@@ -56,13 +56,14 @@ export class EventLog {
   /** Resolves when the fastest reader is near enough, or the run is stopped; undefined when it is near, or when nobody reads. */
   hasRoom(stopped?: AbortSignal): Promise<void> | undefined {
     if (this.readers.size === 0 || this.unpaced > 0 || stopped?.aborted || this.ahead() <= maxAheadCharacters) return undefined
-    return new Promise((resolve) => {
-      this.room = () => {
-        stopped?.removeEventListener('abort', resolve as () => void)
-        resolve()
-      }
-      stopped?.addEventListener('abort', resolve as () => void, { once: true })
-    })
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const goOn = () => {
+      stopped?.removeEventListener('abort', goOn)
+      resolve()
+    }
+    this.room = goOn
+    stopped?.addEventListener('abort', goOn)
+    return promise
   }
 
   /** Somebody waits for the whole: as long as they do, the run waits for no reader. The returned function says that they left. */
