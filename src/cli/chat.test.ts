@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict'
-import { mkdir, writeFile } from 'node:fs/promises'
+import { once } from 'node:events'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import path from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { startModelServer, type ModelScript } from '../../test/model-server.ts'
@@ -103,6 +106,24 @@ test('a service that is there is used, with the key that was given', async (t) =
   assert.deepEqual([wrong.code, wrong.out], [1, ''])
   assert.match(wrong.err, /^JWT verification failed: .+ Give a key that is valid here with --key\.\n$/)
   assert.match((await runIn(folder, ['doctor'])).out, new RegExp(`in use by the service at ${url}$`, 'm'))
+})
+
+test('admin.key goes to no address that an ended service left behind', async (t) => {
+  const { folder } = await createAgent(t, [{ text: 'Hello.' }])
+  let asked = 0
+  const other = createServer((_, response) => void response.end(`${++asked}`)).listen(0, '127.0.0.1')
+  await once(other, 'listening')
+  t.after(() => void other.close())
+  const url = `http://127.0.0.1:${(other.address() as AddressInfo).port}`
+  await mkdir(path.join(folder, '.agent-core'))
+  await writeFile(path.join(folder, '.agent-core', 'admin.key'), 'key')
+  await writeFile(path.join(folder, '.agent-core', 'service.json'), JSON.stringify({ url }))
+  const refused = await runIn(folder, ['chat', '--url', url, '--message', 'Hello?'])
+  assert.deepEqual([refused.code, refused.out], [2, ''])
+  assert.match(refused.err, /^admin\.key goes only to .+--key.+\n$/)
+  assert.equal((await runIn(folder, ['chat', '--message', 'Hello?'])).out, 'Hello.\n')
+  assert.equal(asked, 0)
+  await assert.rejects(readFile(path.join(folder, '.agent-core', 'service.json')), { code: 'ENOENT' })
 })
 
 test('wrong usage exits with 2 and one line; the own key goes to no other service', async (t) => {

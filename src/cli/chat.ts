@@ -7,7 +7,7 @@ import type { Settings } from '../settings.ts'
 import { CommandFailure, type CommandContext, type Terminal } from './terminal.ts'
 import { createConversation, type Conversation } from './chat/conversation.ts'
 import { makeMissing, readConfig, readSettings } from './prepare.ts'
-import { findService } from './running-service.ts'
+import { findService, withdraw } from './running-service.ts'
 import { start } from './serve.ts'
 import { createServiceClient } from './chat/service-client.ts'
 import { answerLines, converse } from './chat/terminal-chat.ts'
@@ -74,8 +74,8 @@ interface Reached {
 
 async function findOrStart({ url }: ChatOptions, settings: Readonly<Settings>, context: CommandContext): Promise<Reached> {
   const leave = async () => undefined
-  const own = await findService(settings.dataDir)
-  if (url !== undefined) return { url, isOwn: url === own || isThisMachine(url), close: leave }
+  const own = await findService(settings)
+  if (url !== undefined) return { url, isOwn: url === own, close: leave }
   if (own !== undefined) return { url: own, isOwn: true, close: leave }
   await makeMissing(settings)
   const config = await readConfig(settings.agentConfig)
@@ -87,6 +87,7 @@ async function findOrStart({ url }: ChatOptions, settings: Readonly<Settings>, c
     url: `http://127.0.0.1:${port}`,
     isOwn: true,
     async close() {
+      withdraw(settings.dataDir)
       await service.close(0)
       release()
     },
@@ -96,16 +97,15 @@ async function findOrStart({ url }: ChatOptions, settings: Readonly<Settings>, c
 /** The administrator's key goes to nobody but the service that made it. */
 async function readKey({ url, key }: ChatOptions, { dataDir }: Settings, { terminal, isOwn }: { terminal: Terminal; isOwn: boolean }) {
   if (key !== undefined && !key.startsWith('@')) return key
-  if (key === undefined && !isOwn) throw new CommandFailure(2, [`Give a key for ${url} with --key KEY or --key @FILE.`])
+  if (key === undefined && !isOwn)
+    throw new CommandFailure(2, [
+      `admin.key goes only to the running service of DATA_DIR: give a key for ${url} with --key KEY or --key @FILE.`,
+    ])
   const file = key === undefined ? path.join(dataDir, 'admin.key') : path.resolve(terminal.cwd, key.slice(1))
   const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
     throw new CommandFailure(2, [`${file} can't be read (${error.code}). Give a key with --key KEY or --key @FILE.`])
   })
   return text.trim()
-}
-
-function isThisMachine(url: string): boolean {
-  return ['127.0.0.1', 'localhost', '[::1]'].includes(new URL(url).hostname)
 }
 
 function toUrl(text: string): string {

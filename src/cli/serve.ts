@@ -5,7 +5,7 @@ import { createLogger } from './logger.ts'
 import { CommandFailure, type CommandContext } from './terminal.ts'
 import { adviseOnModels } from './doctor/model-advice.ts'
 import { makeMissing, readConfig, readSettings } from './prepare.ts'
-import { announce } from './running-service.ts'
+import { announce, withdraw } from './running-service.ts'
 import type { AgentConfig } from '../configuration/schema.ts'
 import { createService, type Service } from '../service.ts'
 import type { Settings } from '../settings.ts'
@@ -36,6 +36,7 @@ async function serve({ terminal, version }: CommandContext): Promise<void> {
   say(`Read more: ${url}/docs`)
   if (!terminal.stopping.aborted) await once(terminal.stopping, 'abort')
   say('Stopping: finishing what runs.')
+  withdraw(settings.dataDir)
   await service.close(drainMs)
   release()
 }
@@ -74,7 +75,15 @@ function hold({ dataDir, databaseUrl }: Settings): { release(): void } {
   // Processes that share a database share nothing in their data directories.
   if (databaseUrl !== undefined) return { release: () => undefined }
   try {
-    return holdDataDir(dataDir)
+    const held = holdDataDir(dataDir)
+    // One that was killed could not do it itself.
+    withdraw(dataDir)
+    return {
+      release() {
+        withdraw(dataDir)
+        held.release()
+      },
+    }
   } catch (error) {
     throw new CommandFailure(1, [error instanceof Error ? error.message : String(error)])
   }

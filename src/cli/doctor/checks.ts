@@ -26,7 +26,7 @@ export async function checkDataDir({ dataDir, databaseUrl }: Settings): Promise<
   if (!(await isWritable(dataDir))) {
     return { state: 'fail', text: `${what} can't be written`, advice: 'Give this user the right to, or set DATA_DIR to another folder.' }
   }
-  const url = await findService(dataDir)
+  const url = await findService({ dataDir, databaseUrl })
   if (url !== undefined) return { state: 'ok', text: `${what}, in use by the service at ${url}` }
   if (databaseUrl !== undefined) return { state: 'ok', text: `${what} is writable` }
   try {
