@@ -170,6 +170,7 @@ test('an identity provider is set up whole or not at all', () => {
 test('the files that a conversation can read never hold the signing key', () => {
   assert.match(problemsOf({ FILES_ROOT: '.' })[0] ?? '', /^FILES_ROOT is "\/srv"; it must not contain DATA_DIR/)
   assert.equal(problemsOf({ FILES_ROOT: 'data', DATA_DIR: 'data' }).length, 1)
+  assert.match(problemsOf({ FILES_ROOT: 'x', AGENT_CONFIG: 'x/a.yaml' })[0] ?? '', /^FILES_ROOT is .*AGENT_CONFIG/)
   assert.deepEqual(problemsOf({ FILES_ROOT: 'data', DATA_DIR: 'data-2' }), [])
   assert.deepEqual(problemsOf({ FILES_ROOT: 'data/files', DATA_DIR: 'data' }), [])
 })

@@ -101,14 +101,20 @@ function conflicts(settings: Settings, environment: Environment): string[] {
   if (settings.workers > 1 && !environment['DATABASE_URL']) {
     problems.push(`WORKERS is ${settings.workers}; without DATABASE_URL it must be 1.`)
   }
-  // Who can read the signing key can be anybody, and file tools read what a conversation asks them to.
-  const inside = path.relative(settings.filesRoot, settings.dataDir)
-  if (inside !== '..' && !inside.startsWith(`..${path.sep}`)) {
-    problems.push(
-      `FILES_ROOT is "${settings.filesRoot}"; it must not contain DATA_DIR ("${settings.dataDir}"), which holds the signing key.`,
-    )
-  }
-  return problems
+  return [...problems, ...findExposed(settings)]
+}
+
+/** What file tools, which read what a conversation asks them to, must not reach: the signing key, and keys in agent.yaml. */
+export function findExposed({ filesRoot, dataDir, agentConfig }: Pick<Settings, 'filesRoot' | 'dataDir' | 'agentConfig'>): string[] {
+  const secret = [
+    ['DATA_DIR', dataDir, 'the signing key'],
+    ['AGENT_CONFIG', agentConfig, 'keys of models'],
+  ] as const
+  return secret.flatMap(([name, place, what]) => {
+    const inside = path.relative(filesRoot, place)
+    if (inside === '..' || inside.startsWith(`..${path.sep}`)) return []
+    return [`FILES_ROOT is "${filesRoot}"; it must not contain ${name} ("${place}"), which holds ${what}.`]
+  })
 }
 
 function readProvider(read: Reader, problems: string[]): AccessProviderSettings | undefined {

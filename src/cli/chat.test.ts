@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import path from 'node:path'
@@ -140,4 +140,12 @@ test('wrong usage exits with 2 and one line; the own key goes to no other servic
     const { code, out, err } = await runIn(folder, ['chat', ...args])
     assert.deepEqual([code, out, err.trimEnd().split('\n').length], [2, '', 1], args.join(' '))
   }
+})
+
+test('files that lead to the data directory or to the configuration through a link are refused', async (t) => {
+  const { folder } = await createAgent(t, {})
+  await symlink(folder, path.join(folder, 'link'))
+  const { code, err } = await runIn(folder, ['serve'], { FILES_ROOT: 'link' })
+  assert.equal(code, 2)
+  assert.match(err, /^FILES_ROOT is .+ DATA_DIR .+\nFILES_ROOT is .+ AGENT_CONFIG .+\n$/)
 })

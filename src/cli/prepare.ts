@@ -1,9 +1,10 @@
-import { access, cp, mkdir } from 'node:fs/promises'
+import { access, cp, mkdir, realpath } from 'node:fs/promises'
+import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { formatProblems, loadAgentConfig } from '../configuration/load.ts'
 import { ConfigError } from '../configuration/problems.ts'
 import type { AgentConfig } from '../configuration/schema.ts'
-import { loadSettings, SettingsError, type Settings } from '../settings.ts'
+import { findExposed, loadSettings, SettingsError, type Settings } from '../settings.ts'
 import { CommandFailure, type Terminal } from './terminal.ts'
 
 /** What every command needs first, and what a first start makes. */
@@ -21,6 +22,9 @@ export function readSettings({ environment, cwd }: Pick<Terminal, 'environment' 
 
 /** Copies agent.yaml and sample files where there are none; answers with the paths that were made. */
 export async function makeMissing({ agentConfig, filesRoot, dataDir }: Settings): Promise<string[]> {
+  const [realRoot, realData, realConfig] = await Promise.all([filesRoot, dataDir, agentConfig].map(toPlace))
+  const exposed = findExposed({ filesRoot: realRoot!, dataDir: realData!, agentConfig: realConfig! })
+  if (exposed.length > 0) throw new CommandFailure(2, exposed)
   const made: string[] = []
   await mkdir(dataDir, { recursive: true, mode: 0o700 })
   if (!(await exists(agentConfig))) {
@@ -41,6 +45,13 @@ export async function readConfig(file: string): Promise<AgentConfig> {
     if (error instanceof ConfigError) throw new CommandFailure(2, formatProblems(file, error))
     throw error
   }
+}
+
+/** Where a path leads through symbolic links, as far as it is there. */
+async function toPlace(file: string): Promise<string> {
+  return realpath(file).catch(async () =>
+    path.dirname(file) === file ? file : path.join(await toPlace(path.dirname(file)), path.basename(file)),
+  )
 }
 
 async function exists(file: string): Promise<boolean> {
