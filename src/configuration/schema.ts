@@ -4,6 +4,9 @@ import { Type, type Static, type TSchema } from 'typebox'
 
 const strict = { additionalProperties: false }
 
+/** A week: what is longer is a mistake, and timers can't wait a month. */
+const maxSeconds = 604_800
+
 function optional<T extends TSchema>(schema: T) {
   return Type.Optional(schema)
 }
@@ -40,9 +43,13 @@ const ModelConfig = Type.Object(
     access_key_id: optional(Secret),
     secret_access_key: optional(Secret),
     session_token: optional(Secret),
-    connect_timeout: optional(Type.Number({ exclusiveMinimum: 0, description: 'Seconds; default 10.' })),
-    first_token_timeout: optional(Type.Number({ exclusiveMinimum: 0, description: 'Seconds until the answer begins; default 120.' })),
-    idle_timeout: optional(Type.Number({ exclusiveMinimum: 0, description: 'Seconds of silence inside an answer; default 60.' })),
+    connect_timeout: optional(Type.Number({ exclusiveMinimum: 0, maximum: 3600, description: 'Seconds; default 10.' })),
+    first_token_timeout: optional(
+      Type.Number({ exclusiveMinimum: 0, maximum: 3600, description: 'Seconds until the answer begins; default 120.' }),
+    ),
+    idle_timeout: optional(
+      Type.Number({ exclusiveMinimum: 0, maximum: 3600, description: 'Seconds of silence inside an answer; default 60.' }),
+    ),
   },
   strict,
 )
@@ -121,13 +128,23 @@ export const AgentConfigSchema = Type.Object(
       },
       { ...strict, default: {} },
     ),
-    max_execution_time: Type.Number({ exclusiveMinimum: 0, default: 300, description: 'Seconds of one chat.' }),
+    max_execution_time: Type.Number({ exclusiveMinimum: 0, maximum: maxSeconds, default: 300, description: 'Seconds of one chat.' }),
     max_iterations: Type.Integer({ minimum: 1, default: 25, description: 'Model calls of one chat.' }),
     limits: Type.Object(
       {
         max_input_characters: Type.Integer({ minimum: 1, default: 200_000 }),
-        max_session_wait: Type.Number({ minimum: 0, default: 30, description: 'Seconds that a chat waits for its session.' }),
-        reconnect_grace: Type.Number({ minimum: 0, default: 5, description: 'Seconds that a run waits for a reader that left.' }),
+        max_session_wait: Type.Number({
+          minimum: 0,
+          maximum: maxSeconds,
+          default: 30,
+          description: 'Seconds that a chat waits for its session.',
+        }),
+        reconnect_grace: Type.Number({
+          minimum: 0,
+          maximum: maxSeconds,
+          default: 5,
+          description: 'Seconds that a run waits for a reader that left.',
+        }),
       },
       { ...strict, default: {} },
     ),

@@ -9,7 +9,7 @@ import { ConfigError } from '../../configuration/problems.ts'
 import type { AgentConfig } from '../../configuration/schema.ts'
 import { openFilesRoot } from '../../files/root.ts'
 import type { Settings } from '../../settings.ts'
-import { holdDataDir } from '../../store/data-dir.ts'
+import { isHeld, isOpenToOthers } from '../../store/data-dir.ts'
 import { openDatabase } from '../../store/open.ts'
 import { createToolCatalog } from '../../tools/catalog.ts'
 import type { Finding } from './model-check.ts'
@@ -29,13 +29,15 @@ export async function checkDataDir({ dataDir, databaseUrl }: Settings): Promise<
   const url = await findService({ dataDir, databaseUrl })
   if (url !== undefined) return { state: 'ok', text: `${what}, in use by the service at ${url}` }
   if (databaseUrl !== undefined) return { state: 'ok', text: `${what} is writable` }
-  try {
-    holdDataDir(dataDir).release()
-    return { state: 'ok', text: `${what} is writable, and no service uses it` }
-  } catch (error) {
-    const text = `${what} is in use, but nothing answers for it: ${messageOf(error)}`
+  if (isHeld(dataDir)) {
+    const text = `${what} is in use, but nothing answers for it`
     return { state: 'warn', text, advice: 'A service may be starting, or hang; without it, another process holds lock.db.' }
   }
+  if (isOpenToOthers(dataDir)) {
+    const advice = `It will hold keys and conversations: chmod 700 ${dataDir}`
+    return { state: 'warn', text: `${what} is open to other users of this machine`, advice }
+  }
+  return { state: 'ok', text: `${what} is writable, and no service uses it` }
 }
 
 export async function checkStore(settings: Settings): Promise<Finding> {
