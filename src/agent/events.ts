@@ -1,4 +1,3 @@
-import type { ErrorBody } from '../errors.ts'
 import type { AssistantMessage, JsonValue, ToolMessage } from './messages.ts'
 import type { ModelUsage } from './model.ts'
 
@@ -17,7 +16,7 @@ export type VisibleEvent =
   | { type: 'step_start'; step: StepStart }
   | { type: 'step_end'; step: Step }
   // Exactly one, the last.
-  | { type: 'end'; reason: EndReason; error?: ErrorBody }
+  | { type: 'end'; reason: EndReason }
 
 /** A model call has ended; yielded before any of its tool calls is run, so that a run can go on from here. */
 export interface TurnEvent {

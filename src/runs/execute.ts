@@ -124,6 +124,8 @@ function keep(event: AgentEvent, run: LiveRun, progress: Progress, { store, newI
       progress.iterations++
       progress.usage.models.push(event.usage)
       progress.completeEvents = run.log.events.length
+      // Those of the turn before are in the messages by now.
+      progress.results = []
       if (event.message.reasoning) progress.usage.thoughts.push(toThought(event, event.message.reasoning, newId()))
       return event.message.toolCalls.length > 0 ? checkpoint(run, progress, store) : undefined
     case 'result':

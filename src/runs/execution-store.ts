@@ -23,7 +23,6 @@ export interface StoredExecution {
   operation: string
   sessionId: string
   bodyHash: string
-  holder: string
   /** Undefined while it runs, and for ever where its process died. */
   result: ExecutionResult | undefined
 }

@@ -28,6 +28,7 @@ export interface Progress {
   checkpoints: number
   storedMessages: number
   storedEvents: number
+  storedUsage: { models: number; thoughts: number }
   storedResults: Set<string>
 }
 
@@ -48,6 +49,7 @@ export function emptyProgress(turn: Turn): Progress {
     checkpoints: 0,
     storedMessages: 0,
     storedEvents: 0,
+    storedUsage: { models: 0, thoughts: 0 },
     storedResults: new Set(),
   }
 }
@@ -57,16 +59,20 @@ export async function checkpoint(run: LiveRun, progress: Progress, store: RunSto
   // At the end of a step all that was told is complete; at the end of a run an answer may be half told.
   const events = run.log.events.slice(progress.storedEvents, next ? undefined : progress.completeEvents)
   if (next) events.push(next)
+  const { messages, usage, storedUsage } = progress
   const data: Checkpoint = {
     messages: unstored(progress),
     iterations: progress.iterations,
     events: toCompact(events),
-    usage: progress.usage,
+    usage: { models: usage.models.slice(storedUsage.models), thoughts: usage.thoughts.slice(storedUsage.thoughts) },
   }
-  progress.storedMessages = progress.messages.length
+  const upTo = { messages: messages.length, models: usage.models.length, thoughts: usage.thoughts.length }
+  await store.checkpoint(run.key, run.fence, progress.checkpoints + 1, data)
+  progress.checkpoints++
+  progress.storedMessages = upTo.messages
+  progress.storedUsage = upTo
   progress.storedEvents += events.length
   for (const message of data.messages) if (message.role === 'tool') progress.storedResults.add(message.callId)
-  await store.checkpoint(run.key, run.fence, ++progress.checkpoints, data)
 }
 
 /** Whether a checkpoint would hold anything new. */
@@ -88,7 +94,8 @@ export function restore(run: LiveRun, progress: Progress, checkpoints: readonly 
   for (const one of checkpoints) {
     progress.messages.push(...one.messages)
     progress.iterations = one.iterations
-    progress.usage = one.usage
+    progress.usage.models.push(...one.usage.models)
+    progress.usage.thoughts.push(...one.usage.thoughts)
   }
   const events = checkpoints.flatMap((one) => fromCompact(one.events))
   run.log.restore(events)
@@ -97,5 +104,6 @@ export function restore(run: LiveRun, progress: Progress, checkpoints: readonly 
   progress.checkpoints = checkpoints.length
   progress.storedMessages = progress.messages.length
   progress.storedEvents = events.length
+  progress.storedUsage = { models: progress.usage.models.length, thoughts: progress.usage.thoughts.length }
   progress.completeEvents = events.length
 }

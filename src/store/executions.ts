@@ -29,7 +29,6 @@ export function createExecutionStore(database: Database): ExecutionStore {
           operation: row.operation,
           sessionId: row.session_id,
           bodyHash: row.body_hash,
-          holder: row.holder,
           result: row.operation === 'tool_execute' ? parseJson<ExecutionResult>(row.log) : undefined,
         }
       }),
