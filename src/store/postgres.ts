@@ -13,14 +13,18 @@ const maxIdleMs = 10_000
 
 /** A Postgres server, version 14 or later; `url` as libpq takes it. */
 export async function openPostgres(url: string, { connections = 20 } = {}): Promise<Database> {
-  const pool = new pg.Pool({ connectionString: url, max: connections, connectionTimeoutMillis: 5000, types: { getTypeParser } })
+  const pool = new pg.Pool({
+    connectionString: url,
+    max: connections,
+    // Awaited by the pool before the connection is handed out.
+    onConnect: (client) => client.query(`set idle_in_transaction_session_timeout = ${maxIdleMs}`) as unknown as void,
+    connectionTimeoutMillis: 5000,
+    types: { getTypeParser },
+  })
   // A connection that breaks is replaced, and a query on it rejects. Without listeners on the pool (idle ones) and on each client (those in
   // use) the process would end.
   pool.on('error', () => undefined)
-  pool.on('connect', (client) => {
-    client.on('error', () => undefined)
-    client.query(`set idle_in_transaction_session_timeout = ${maxIdleMs}`).catch(() => undefined)
-  })
+  pool.on('connect', (client) => client.on('error', () => undefined))
   const db = new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) })
   try {
     await migrate(db as unknown as Kysely<never>)
