@@ -91,7 +91,8 @@ function hold({ dataDir, databaseUrl }: Settings): { release(): void } {
   }
 }
 
-async function listen({ app }: Service, { host, publicUrl }: Settings, port: number): Promise<string> {
+/** Answers with the address that it is bound to; how others reach it (PUBLIC_URL) may be another. */
+async function listen({ app }: Service, { host }: Settings, port: number): Promise<string> {
   try {
     await app.listen({ port, host, backlog })
   } catch (error) {
@@ -100,7 +101,7 @@ async function listen({ app }: Service, { host, publicUrl }: Settings, port: num
   }
   const bound = app.server.address() as AddressInfo
   const name = host.includes(':') ? `[${host}]` : host
-  return publicUrl ?? `http://${name}:${bound.port}`
+  return `http://${name}:${bound.port}`
 }
 
 /** Connections that come at once are taken, not refused. */

@@ -25,6 +25,7 @@ export function validateWith(app: FastifyInstance): void {
     }
   })
 }
+
 function isSmall(body: unknown): boolean {
   const left: unknown[] = [body]
   for (let count = 0; left.length > 0; count++) {

@@ -94,7 +94,8 @@ export function createLiveRuns(deps: LiveRunsDependencies): LiveRuns {
     }
     forget(run)
     if (!(error instanceof FenceLost) && run.stopCause !== 'given_up') deps.onFault(run, error)
-    const told = run.stopCause === 'given_up' ? new ServiceError('overloaded', 'The service is stopping.') : takenOver(error)
+    const known = run.stopCause === 'given_up' ? new ServiceError('overloaded', 'The service is stopping.') : error
+    const told = known instanceof FenceLost ? takenOver(known) : known
     run.log.append({ type: 'end', reason: 'error', usage: [], thoughts: [], error: toErrorBody(told) })
   }
 

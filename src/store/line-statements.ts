@@ -1,5 +1,5 @@
 import { sql, type Kysely } from 'kysely'
-import type { Key } from './run-statements.ts'
+import { ofKey, type Key } from './run-statements.ts'
 import { statement, type Param } from './statement.ts'
 import type { RunRow, Tables } from './tables.ts'
 
@@ -10,6 +10,10 @@ interface Place {
 
 /** A run as it was read: what has changed since is left alone. */
 type Seen = Key & Pick<RunRow, 'fence' | 'status'>
+
+function asSeen(param: Param<Seen>) {
+  return { ...ofKey(param), fence: param('fence'), status: param('status') }
+}
 
 type Taken = Seen & Pick<RunRow, 'holder' | 'place'> & { newFence: number }
 type Entered = Place & { requestId: string; messageCount: number; now: number }
@@ -62,11 +66,7 @@ export function lineStatements(database: Kysely<Tables>) {
       db
         .updateTable('runs')
         .set({ status: 'running', message_index: param('messageIndex'), started_at: param('now') })
-        .where('tenant', '=', param('tenant'))
-        .where('owner', '=', param('owner'))
-        .where('request_id', '=', param('requestId'))
-        .where('fence', '=', param('fence'))
-        .where('status', '=', param('status'))
+        .where((is) => is.and(asSeen(param)))
         .returning('request_id'),
     ),
 
@@ -82,22 +82,14 @@ export function lineStatements(database: Kysely<Tables>) {
           finish_reason: null,
           continuable: 0,
         })
-        .where('tenant', '=', param('tenant'))
-        .where('owner', '=', param('owner'))
-        .where('request_id', '=', param('requestId'))
-        .where('fence', '=', param('fence'))
-        .where('status', '=', param('status'))
+        .where((is) => is.and(asSeen(param)))
         .returning('request_id'),
     ),
 
     deleteRun: statement(database, (db, param: Param<Seen>) =>
       db
         .deleteFrom('runs')
-        .where('tenant', '=', param('tenant'))
-        .where('owner', '=', param('owner'))
-        .where('request_id', '=', param('requestId'))
-        .where('fence', '=', param('fence'))
-        .where('status', '=', param('status'))
+        .where((is) => is.and(asSeen(param)))
         .returning('request_id'),
     ),
 
@@ -114,11 +106,7 @@ export function lineStatements(database: Kysely<Tables>) {
           ended_at: param('now'),
           latency_ms: 0,
         })
-        .where('tenant', '=', param('tenant'))
-        .where('owner', '=', param('owner'))
-        .where('request_id', '=', param('requestId'))
-        .where('fence', '=', param('fence'))
-        .where('status', '=', param('status'))
+        .where((is) => is.and(asSeen(param)))
         .returning('request_id'),
     ),
 

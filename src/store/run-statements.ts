@@ -9,6 +9,11 @@ export interface Key {
   requestId: string
 }
 
+/** The columns that name a run, as parameters. */
+export function ofKey(param: Param<Key>) {
+  return { tenant: param('tenant'), owner: param('owner'), request_id: param('requestId') }
+}
+
 interface Claim extends Key {
   sessionId: string
   sessionKey: string
@@ -164,9 +169,7 @@ export function runStatements(database: Kysely<Tables>) {
       db
         .selectFrom('runs')
         .selectAll()
-        .where('tenant', '=', param('tenant'))
-        .where('owner', '=', param('owner'))
-        .where('request_id', '=', param('requestId')),
+        .where((is) => is.and(ofKey(param))),
     ),
 
     insertStep: statement(database, (db, param: Param<Key & { n: number; data: string }>) =>
@@ -184,9 +187,7 @@ export function runStatements(database: Kysely<Tables>) {
       db
         .updateTable('runs')
         .set({ fence: param('fence') })
-        .where('tenant', '=', param('tenant'))
-        .where('owner', '=', param('owner'))
-        .where('request_id', '=', param('requestId'))
+        .where((is) => is.and(ofKey(param)))
         .where('fence', '=', param('fence'))
         .where('status', '=', 'running')
         .returning('fence'),
@@ -196,19 +197,11 @@ export function runStatements(database: Kysely<Tables>) {
       db
         .selectFrom('run_steps')
         .select('data')
-        .where('tenant', '=', param('tenant'))
-        .where('owner', '=', param('owner'))
-        .where('request_id', '=', param('requestId'))
+        .where((is) => is.and(ofKey(param)))
         .orderBy('n'),
     ),
 
-    deleteSteps: statement(database, (db, param: Param<Key>) =>
-      db
-        .deleteFrom('run_steps')
-        .where('tenant', '=', param('tenant'))
-        .where('owner', '=', param('owner'))
-        .where('request_id', '=', param('requestId')),
-    ),
+    deleteSteps: statement(database, (db, param: Param<Key>) => db.deleteFrom('run_steps').where((is) => is.and(ofKey(param)))),
 
     /** Changes nothing when the run belongs to another process by now. */
     endRun: statement(database, (db, param: Param<EndedRunRow>) =>
@@ -228,9 +221,7 @@ export function runStatements(database: Kysely<Tables>) {
           error: param('error'),
           log: param('log'),
         })
-        .where('tenant', '=', param('tenant'))
-        .where('owner', '=', param('owner'))
-        .where('request_id', '=', param('requestId'))
+        .where((is) => is.and(ofKey(param)))
         .where('fence', '=', param('fence'))
         .where('status', '=', 'running')
         .returning('request_id'),
