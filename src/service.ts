@@ -79,8 +79,9 @@ export async function createService({ settings, config, environment, version, lo
   const runs = createRunStore(database)
   const executions = createExecutionStore(database)
   const pause = (ms: number, signal?: AbortSignal) => sleep(ms, undefined, { signal })
-  const chats = createChats({ ...common, store: runs, sleep: pause, onFault: logFault(log), onEnd: logEnd(log, now) })
-  const directly = createDirectExecution({ ...common, store: executions, sleep: pause })
+  const keepArtifact = () => Promise.reject(new Error('Files can not be kept.'))
+  const chats = createChats({ keepArtifact, ...common, store: runs, sleep: pause, onFault: logFault(log), onEnd: logEnd(log, now) })
+  const directly = createDirectExecution({ ...common, keepArtifact, store: executions, sleep: pause })
   const sessions = createSessions(createSessionStore(database))
 
   let isStopping = false

@@ -60,6 +60,7 @@ export function endOf(turn: Turn, change: Partial<EndedRun> = {}): EndedRun {
     windowStart: turn.windowStart,
     checkpointId: randomUUID(),
     hadCheckpoints: false,
+    jobs: [],
     ...change,
     message,
   }

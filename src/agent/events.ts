@@ -1,11 +1,15 @@
-import type { AssistantMessage, JsonValue, ToolMessage } from './messages.ts'
+import type { Artifact } from './artifact.ts'
+import type { AssistantMessage, JsonValue, ToolMessage, UserMessage } from './messages.ts'
 import type { ModelUsage } from './model.ts'
 
 /**
  * Everything observable of a run. The first group is what a reader of the run sees, each event with a number of its own;
  * the second is for the one who keeps the run.
  */
-export type AgentEvent = VisibleEvent | TurnEvent | ResultEvent
+export type AgentEvent = VisibleEvent | KeptEvent | NestedEvent
+
+/** What a run, or an agent inside of it, must be able to go on from. */
+export type KeptEvent = TurnEvent | ResultEvent | InstructionEvent
 
 export type VisibleEvent =
   // Text as it arrives.
@@ -37,6 +41,20 @@ export interface ResultEvent {
   step: Step
 }
 
+/** The loop itself has put a message into the transcript: a step of a plan. Yielded before the model is asked. */
+export interface InstructionEvent {
+  type: 'instruction'
+  message: UserMessage
+}
+
+/** What an agent inside of a tool call has gained: its own transcript goes on from here. */
+export interface NestedEvent {
+  type: 'nested'
+  /** The tool call in which it runs. */
+  callId: string
+  event: KeptEvent
+}
+
 export type TextLabel = 'answer' | 'reasoning' | 'planning'
 
 export interface StepStart {
@@ -47,6 +65,8 @@ export interface StepStart {
   input: JsonValue
   /** Epoch milliseconds. */
   startedAt: number
+  /** The sub-agent that took it; absent where it was the agent itself. */
+  subAgent?: string
 }
 
 export interface Step extends StepStart {
@@ -54,6 +74,8 @@ export interface Step extends StepStart {
   output: JsonValue
   status: 'success' | 'error'
   durationMs: number
+  /** Files that it made; absent for none. */
+  artifacts?: Artifact[]
 }
 
 export type EndReason = 'stop' | 'length' | 'content_filter' | 'max_iterations' | 'timeout' | 'cancelled' | 'error'

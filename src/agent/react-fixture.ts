@@ -3,6 +3,7 @@ import type { JsonValue } from './messages.ts'
 import type { Model } from './model.ts'
 import { react, type ReactOptions } from './react.ts'
 import type { Tool } from './tool.ts'
+import { keepNothing } from './artifact-fixture.ts'
 
 /** A tool for tests: reads, takes any input and answers `ok`, unless `traits` say otherwise. */
 export function fakeTool(name: string, traits: Partial<Tool> = {}): Tool {
@@ -34,6 +35,7 @@ export function optionsOf(model: Model, traits: Partial<ReactOptions> = {}): Rea
     filters: [],
     signal: new AbortController().signal,
     stopReason: () => 'cancelled',
+    keepArtifact: keepNothing,
     now: () => ++time,
     newId: () => `c${++ids}`,
     ...traits,
@@ -66,6 +68,10 @@ export function story(events: readonly AgentEvent[]): string[] {
         return 'turn'
       case 'result':
         return `${event.message.callId} result${event.message.isError ? ' (error)' : ''}: ${event.message.text}`
+      case 'nested':
+        return `in ${event.callId}: ${event.event.type}`
+      case 'instruction':
+        return `instruction: ${event.message.text}`
       case 'end':
         return `end: ${event.reason}`
     }

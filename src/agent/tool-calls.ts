@@ -1,7 +1,8 @@
+import type { KeepArtifact } from './artifact.ts'
 import type { AgentEvent, Step, StepStart } from './events.ts'
 import { outcomeUnknown } from './history.ts'
 import type { JsonObject, JsonValue, Message, ToolCall } from './messages.ts'
-import { runTool, type DataFilter, type DataScope, type Tool, type ToolOutcome } from './tool.ts'
+import { runTool, type DataFilter, type DataScope, type InnerAgent, type Tool, type ToolOutcome } from './tool.ts'
 
 export interface CallOptions {
   tools: readonly Tool[]
@@ -11,6 +12,11 @@ export interface CallOptions {
   headers: Readonly<Record<string, string>>
   filters: readonly DataFilter[]
   signal: AbortSignal
+  keepArtifact: KeepArtifact
+  /** What an agent inside of this call had said before the run was taken over; absent for nothing. */
+  earlier?(callId: string): readonly Message[]
+  /** The sub-agent whose calls these are. */
+  subAgent?: string
   /** Epoch milliseconds. */
   now(): number
   /** A UUIDv7. */
@@ -37,7 +43,8 @@ interface Ended {
 
 /**
  * Runs the calls of one turn: reads together, writes one after another in the order asked. Starts and ends are told as they happen;
- * a `result` before its visible end, so that it can be stored first. The transcript keeps the order asked.
+ * a `result` before its visible end, so that it can be stored first. What agents inside of the calls do is told between them. The
+ * transcript keeps the order asked.
  */
 export async function* runCalls(
   calls: readonly ToolCall[],
@@ -49,15 +56,17 @@ export async function* runCalls(
   const writes = prepared.filter((one) => one.tool?.effect === 'write')
   const results = new Map<string, Message>()
   const running = new Map<string, Promise<Ended>>()
+  const inner = new InnerEvents()
   const leaving = new AbortController()
   const signal = AbortSignal.any([options.signal, leaving.signal])
   // A write without a result may have been started by the process that died; those behind it were not.
   const maybeDone = resumed ? writes.shift() : undefined
 
   function* start(one: Prepared): Generator<AgentEvent, void> {
-    const step: StepStart = { id: one.call.id, type: 'tool_call', tool: one.call.name, input: one.input, startedAt: options.now() }
+    const step = stepOf(one, options)
     yield { type: 'step_start', step }
-    running.set(one.call.id, one === maybeDone ? Promise.resolve(unknownEnd(one, step)) : execute(one, step, { ...options, signal }))
+    const told = { earlier: options.earlier?.(one.call.id) ?? [], tell: inner.tell }
+    running.set(one.call.id, one === maybeDone ? Promise.resolve(unknownEnd(one, step)) : execute(one, step, { ...options, signal }, told))
   }
 
   try {
@@ -65,7 +74,12 @@ export async function* runCalls(
     else if (writes[0]) yield* start(writes.shift()!)
     while (reads[0] && running.size < maxTogether) yield* start(reads.shift()!)
     while (running.size > 0) {
-      const { prepared: one, step, text } = await Promise.race(running.values())
+      const ended = await Promise.race([...running.values(), inner.arrived])
+      if (!ended) {
+        yield* inner.take()
+        continue
+      }
+      const { prepared: one, step, text } = ended
       running.delete(one.call.id)
       const effect = one.tool?.effect ?? 'read'
       const message: Message = { role: 'tool', callId: one.call.id, name: one.call.name, text, isError: step.status === 'error' }
@@ -76,8 +90,9 @@ export async function* runCalls(
       if (next) yield* start(next)
     }
   } finally {
-    // Whoever leaves in the middle must not leave tools running.
+    // Whoever leaves in the middle must not leave tools running, nor agents inside of them waiting.
     leaving.abort()
+    inner.close()
   }
   for (const { id } of calls) options.messages.push(results.get(id)!)
   options.signal.throwIfAborted()
@@ -113,11 +128,53 @@ function parseArguments(text: string): JsonObject | undefined {
   }
 }
 
-async function execute(one: Prepared, step: StepStart, options: CallOptions): Promise<Ended> {
+/** Events of agents inside of the calls, on their way into the run's. */
+class InnerEvents {
+  private waiting: { event: AgentEvent; taken: () => void }[] = []
+  private isClosed = false
+  private arrival = Promise.withResolvers<undefined>()
+
+  /** Resolves when there is something to take. */
+  get arrived(): Promise<undefined> {
+    return this.arrival.promise
+  }
+
+  *take(): Generator<AgentEvent, void> {
+    this.arrival = Promise.withResolvers()
+    // One by one: what is behind an event that makes its taker leave is let go by `close`.
+    for (let next = this.waiting.shift(); next; next = this.waiting.shift()) {
+      try {
+        yield next.event
+      } finally {
+        next.taken()
+      }
+    }
+  }
+
+  /** Resolves when the event has been taken, and whoever took it has come back for the next. */
+  readonly tell = (event: AgentEvent): Promise<void> =>
+    new Promise((taken) => {
+      if (this.isClosed) return taken()
+      this.waiting.push({ event, taken })
+      this.arrival.resolve(undefined)
+    })
+
+  close(): void {
+    this.isClosed = true
+    for (const { taken } of this.waiting.splice(0)) taken()
+  }
+}
+
+function stepOf({ call, tool, input }: Prepared, { now, subAgent }: CallOptions): StepStart {
+  const shownAs = tool?.shownAs ?? { type: 'tool_call', tool: call.name }
+  return { id: call.id, ...shownAs, input, startedAt: now(), ...(subAgent === undefined ? {} : { subAgent }) }
+}
+
+async function execute(one: Prepared, step: StepStart, options: CallOptions, inner: InnerAgent): Promise<Ended> {
   if (!one.tool || one.fault) return ended(one, step, refused(one.fault ?? ''))
-  const { headers, signal, now } = options
-  const context = { callId: one.call.id, headers, ...scopeOf(one.tool, options.tools, options.filters) }
-  return ended(one, step, await runTool(one.tool, one.input, { context, signal, now }))
+  const { headers, keepArtifact, signal, now } = options
+  const context = { callId: one.call.id, headers, inner, ...scopeOf(one.tool, options.tools, options.filters) }
+  return ended(one, step, await runTool(one.tool, one.input, { context, keepArtifact, signal, now }))
 }
 
 /** What a tool may see: its own filters bind it, and the files behind another hinted tool can be read through that tool alone. */
@@ -131,13 +188,14 @@ export function scopeOf(tool: Tool, tools: readonly Tool[], filters: readonly Da
   }
 }
 
-function ended(prepared: Prepared, step: StepStart, { isError, output, text, log, durationMs }: ToolOutcome): Ended {
-  return { prepared, step: { ...step, log, output, status: isError ? 'error' : 'success', durationMs }, text }
+function ended(prepared: Prepared, step: StepStart, { isError, output, text, log, durationMs, artifacts }: ToolOutcome): Ended {
+  const made = artifacts.length > 0 ? { artifacts } : {}
+  return { prepared, step: { ...step, log, output, status: isError ? 'error' : 'success', durationMs, ...made }, text }
 }
 
 function refused(fault: string): ToolOutcome {
   const output: JsonValue = { error: fault }
-  return { isError: true, output, text: fault, log: fault, durationMs: 0 }
+  return { isError: true, output, text: fault, log: fault, durationMs: 0, artifacts: [] }
 }
 
 function unknownEnd(prepared: Prepared, step: StepStart): Ended {

@@ -3,12 +3,13 @@ import assert from 'node:assert/strict'
 import type { JsonObject, JsonValue } from './messages.ts'
 import { fakeTool } from './react-fixture.ts'
 import { runTool, type Tool, type ToolContext } from './tool.ts'
+import { keepNothing } from './artifact-fixture.ts'
 
 const scope = { callId: 'c1', headers: {}, filters: [], isWithheld: () => false }
 
 function outcomeOf(traits: Partial<Tool>, signal: AbortSignal = new AbortController().signal, input: JsonObject = {}) {
   let time = 0
-  return runTool(fakeTool('look', traits), input, { context: scope, signal, now: () => (time += 5) })
+  return runTool(fakeTool('look', traits), input, { context: scope, keepArtifact: keepNothing, signal, now: () => (time += 5) })
 }
 
 /** Holds the process while only an unreferenced timer runs. */
@@ -30,6 +31,7 @@ test('text stays text, other output is JSON for the model, and nothing is null',
       text,
       log: 'Done.',
       durationMs: 5,
+      artifacts: [],
     })
   }
 })
@@ -46,6 +48,7 @@ test('what a tool logs stands in front of how it ended', async () => {
     text: '{"error":"Row 13 is broken."}',
     log: '12 rows\nRow 13 is broken.',
     durationMs: 5,
+    artifacts: [],
   })
 })
 

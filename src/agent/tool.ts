@@ -1,5 +1,7 @@
+import type { Artifact, KeepArtifact } from './artifact.ts'
+import type { AgentEvent, StepStart } from './events.ts'
 import { outcomeUnknown } from './history.ts'
-import type { JsonObject, JsonSchema, JsonValue } from './messages.ts'
+import type { JsonObject, JsonSchema, JsonValue, Message } from './messages.ts'
 
 /** Port: something that the agent can do. Adapters live in tools/. */
 export interface Tool {
@@ -14,6 +16,8 @@ export interface Tool {
   readonly timeoutMs: number
   /** Longer output is cut, and the model is told so. */
   readonly maxOutputCharacters: number
+  /** How its steps are shown, where not as a call of a tool of this name. */
+  readonly shownAs?: Pick<StepStart, 'type' | 'tool'>
   /** Whether this tool reads from the file, given relative to the files root; used to withhold it from other tools. */
   readsFile?(path: string): boolean
   /** What is wrong with the input, naming the parameter; undefined when it fits. */
@@ -37,6 +41,18 @@ export interface ToolContext {
   isWithheld(path: string): boolean
   /** Appends a line to the step's human-readable log. */
   log(text: string): void
+  /** Keeps a file that the tool made; it becomes part of the answer. Throws where it can't be kept. */
+  artifact(name: string, type: string, bytes: Uint8Array): Promise<Artifact>
+  /** For an agent inside of the call; absent outside of a run. */
+  inner?: InnerAgent
+}
+
+/** How an agent that runs inside of a tool call is part of the run around it. */
+export interface InnerAgent {
+  /** What it had said before another process took the run over; empty at first. */
+  earlier: readonly Message[]
+  /** Makes its event one of the run: readers see it, and it can be gone on from. Resolves when it is kept. */
+  tell(event: AgentEvent): Promise<void>
 }
 
 /** What a run may see of the data behind a tool. */
@@ -56,10 +72,13 @@ export interface ToolOutcome {
   text: string
   log: string
   durationMs: number
+  /** Files that it made, also where it failed in the end. */
+  artifacts: Artifact[]
 }
 
 export interface RunToolOptions {
-  context: Omit<ToolContext, 'log' | 'signal'>
+  context: Omit<ToolContext, 'log' | 'signal' | 'artifact'>
+  keepArtifact: KeepArtifact
   signal: AbortSignal
   /** Epoch milliseconds. */
   now(): number
@@ -69,6 +88,7 @@ export interface RunToolOptions {
 export async function runTool(tool: Tool, input: JsonObject, options: RunToolOptions): Promise<ToolOutcome> {
   const startedAt = options.now()
   const lines: string[] = []
+  const artifacts: Artifact[] = []
   const ended = (isError: boolean, output: JsonValue, last: string): ToolOutcome => {
     const whole = typeof output === 'string' ? output : JSON.stringify(output)
     lines.push(last)
@@ -79,6 +99,7 @@ export async function runTool(tool: Tool, input: JsonObject, options: RunToolOpt
       text,
       log: lines.join('\n'),
       durationMs: options.now() - startedAt,
+      artifacts,
     }
   }
   const timeout = AbortSignal.timeout(Math.ceil(tool.timeoutMs))
@@ -87,7 +108,13 @@ export async function runTool(tool: Tool, input: JsonObject, options: RunToolOpt
   try {
     signal.throwIfAborted()
     started = true
-    const context: ToolContext = { ...options.context, signal, log: (text) => lines.push(text) }
+    const artifact: ToolContext['artifact'] = async (name, type, bytes) => {
+      signal.throwIfAborted()
+      const kept = await options.keepArtifact({ name, type, bytes, tool: (tool.shownAs ?? { tool: tool.name }).tool })
+      artifacts.push(kept)
+      return kept
+    }
+    const context: ToolContext = { ...options.context, signal, artifact, log: (text) => lines.push(text) }
     // A tool that does not listen to its signal must not hold the run: the race leaves it behind.
     const output = await orAborted(tool.execute(input, context), signal)
     return ended(false, output ?? null, 'Done.')

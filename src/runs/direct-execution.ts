@@ -1,4 +1,5 @@
 import type { Owner } from '../access/owner.ts'
+import type { KeepArtifact } from '../agent/artifact.ts'
 import type { JsonObject } from '../agent/messages.ts'
 import { runTool, type DataFilter, type Tool } from '../agent/tool.ts'
 import { scopeOf } from '../agent/tool-calls.ts'
@@ -28,6 +29,7 @@ export interface DirectExecutionDependencies {
   holder: string
   now(): number
   newId(): string
+  keepArtifact: KeepArtifact
   /** Rejects when the signal is aborted. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>
 }
@@ -53,7 +55,15 @@ interface Running {
   stopping: AbortController
 }
 
-export function createDirectExecution({ store, agent, holder, now, newId, sleep }: DirectExecutionDependencies): DirectExecution {
+export function createDirectExecution({
+  store,
+  agent,
+  holder,
+  keepArtifact,
+  now,
+  newId,
+  sleep,
+}: DirectExecutionDependencies): DirectExecution {
   const running = new Map<string, Running>()
   let isStopping = false
 
@@ -100,7 +110,7 @@ export function createDirectExecution({ store, agent, holder, now, newId, sleep 
 
     async function runOnce(): Promise<ExecutionResult> {
       const context = { callId: newId(), headers: request.headers, ...scopeOf(tool, tools, request.filters) }
-      const outcome = await runTool(tool, request.input, { context, signal: stopping.signal, now })
+      const outcome = await runTool(tool, request.input, { context, keepArtifact, signal: stopping.signal, now })
       const status = outcome.isError ? 'error' : 'success'
       return { tool_name: tool.name, output: outcome.output, execution_time: outcome.durationMs / 1000, status }
     }

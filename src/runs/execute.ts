@@ -1,9 +1,10 @@
+import type { Artifact, NewArtifact } from '../agent/artifact.ts'
 import type { AgentEvent, Step, TurnEvent } from '../agent/events.ts'
 import { ModelError } from '../agent/model.ts'
 import { react } from '../agent/react.ts'
 import type { Tool } from '../agent/tool.ts'
 import { ServiceError, toErrorBody, type ErrorBody } from '../errors.ts'
-import { checkpoint, emptyProgress, restore, type Progress } from './progress.ts'
+import { checkpoint, earlierIn, emptyProgress, keepNested, restore, type Progress } from './progress.ts'
 import { finish } from './finish.ts'
 import { checkHints } from './hints.ts'
 import { processLost } from './outcome.ts'
@@ -16,6 +17,8 @@ export interface Execution {
   store: RunStore
   now(): number
   newId(): string
+  /** Keeps a file that a tool of the run made; `session` is the session's key. */
+  keepArtifact(run: LiveRun, session: string, file: NewArtifact): Promise<Artifact>
   /** A bug or a fault of ours; the caller sees none of it. */
   onFault(run: LiveRun, error: unknown): void
 }
@@ -89,7 +92,7 @@ function ownMessage(run: LiveRun): HistoryMessage {
   return { idx: 0, role: 'human', content: run.input, data: undefined }
 }
 
-function agentEvents(run: LiveRun, progress: Progress, { now, newId }: Execution): AsyncGenerator<AgentEvent, void> {
+function agentEvents(run: LiveRun, progress: Progress, { keepArtifact, now, newId }: Execution): AsyncGenerator<AgentEvent, void> {
   const { config, model, tools } = run.agent
   return react({
     model,
@@ -100,6 +103,8 @@ function agentEvents(run: LiveRun, progress: Progress, { now, newId }: Execution
     iterations: progress.iterations,
     headers: run.request.headers,
     filters: run.request.filters,
+    keepArtifact: (file) => keepArtifact(run, progress.turn.session, file),
+    earlier: (callId) => earlierIn(progress, callId),
     signal: run.signal,
     stopReason: () => (run.stopCause === 'timeout' ? 'timeout' : 'cancelled'),
     now,
@@ -136,6 +141,10 @@ function keep(event: AgentEvent, run: LiveRun, progress: Progress, { store, newI
       }
       // Before the next write starts, this one is on the disk: it is never made twice. A read may be.
       return event.effect === 'write' ? checkpoint(run, progress, store, { type: 'step_end', step: event.step }) : undefined
+    case 'nested':
+      return keepNested(progress, event, run.signal.aborted) ? checkpoint(run, progress, store) : undefined
+    case 'instruction':
+      return undefined
     case 'end':
       progress.reason = event.reason
       return undefined

@@ -3,6 +3,7 @@ import type { Step } from '../agent/events.ts'
 import { toErrorBody, type ErrorBody } from '../errors.ts'
 import { toCompact } from './compact-log.ts'
 import type { Execution } from './execute.ts'
+import type { NewJob } from './jobs.ts'
 import type { LiveRun } from './live-run.ts'
 import { outputOf, toAnswerStep } from './outcome.ts'
 import { checkpoint, hasUnstored, type Progress } from './progress.ts'
@@ -51,6 +52,7 @@ function toEndedRun(run: LiveRun, progress: Progress, end: EndEvent, deps: Execu
   const endedAt = deps.now()
   const message = toAiMessage(run, progress, end, endedAt)
   const { turn, usage } = progress
+  const jobs = toJobs(run, progress, message, deps)
   return {
     session: turn.session,
     status: statusOfEnd(end.reason),
@@ -72,12 +74,14 @@ function toEndedRun(run: LiveRun, progress: Progress, end: EndEvent, deps: Execu
     windowStart: windowStartOf(run, progress, message),
     checkpointId: deps.newId(),
     hadCheckpoints: progress.checkpoints > 0,
+    jobs,
   }
 }
 
 /** A failed run leaves its human message alone; a cancelled one what there was. */
 function toAiMessage(run: LiveRun, progress: Progress, end: EndEvent, createdAt: number): NewMessage | undefined {
   const content = outputOf([...run.log.events, end])
+  const artifacts = progress.steps.flatMap((step) => step.artifacts ?? [])
   const steps = [...progress.usage.thoughts, ...progress.steps].sort((a, b) => a.startedAt - b.startedAt)
   if (end.reason === 'error') return undefined
   if (end.reason === 'cancelled' && content === '' && steps.length === 0) return undefined
@@ -96,11 +100,25 @@ function toAiMessage(run: LiveRun, progress: Progress, end: EndEvent, createdAt:
       finishReason: end.reason,
       usage: end.usage,
       ...(steps.length > 0 ? { steps: steps.map(toAnswerStep) } : {}),
+      ...(artifacts.length > 0 ? { artifacts } : {}),
       ...(progress.usage.thoughts.length > 0 ? { reasoning: progress.usage.thoughts.map(textOfThought) } : {}),
       // The human message stands before it already; reasoning and what a provider wanted back matter only within a run.
       ...(complete.length > 2 ? { transcript: complete.slice(1).map(withoutReasoning) } : {}),
     },
   }
+}
+
+/** What is to be done after the run. */
+function toJobs(
+  { key, sessionId, request }: LiveRun,
+  { turn }: Progress,
+  message: NewMessage | undefined,
+  { newId, now }: Execution,
+): NewJob[] {
+  const { tenant, owner, requestId } = key
+  if (!request.retain || !message) return []
+  const data = { owner, requestId, session: turn.session, sessionId, messageIndex: turn.messageIndex }
+  return [{ id: newId(), kind: 'retain', tenant, data, dueAt: now() }]
 }
 
 function textOfThought(step: Step): string {

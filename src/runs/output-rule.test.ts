@@ -43,7 +43,7 @@ function scriptOf(random: Random): ScriptedReply[] {
 
 function visible(events: readonly AgentEvent[]): LoggedEvent[] {
   return events.flatMap((event): LoggedEvent[] => {
-    if (event.type === 'turn' || event.type === 'result') return []
+    if (event.type === 'turn' || event.type === 'result' || event.type === 'instruction' || event.type === 'nested') return []
     return [event.type === 'end' ? { ...event, usage: [], thoughts: [] } : event]
   })
 }

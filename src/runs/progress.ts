@@ -1,9 +1,9 @@
-import type { EndReason, Step } from '../agent/events.ts'
+import type { EndReason, NestedEvent, Step } from '../agent/events.ts'
 import type { Message, ToolMessage } from '../agent/messages.ts'
 import { fromCompact, toCompact } from './compact-log.ts'
 import type { LiveRun } from './live-run.ts'
 import type { LoggedEvent } from './run.ts'
-import type { Checkpoint, HistoryMessage, RunStore, Turn, UsageSoFar } from './run-store.ts'
+import type { Checkpoint, HistoryMessage, NestedMessage, RunStore, Turn, UsageSoFar } from './run-store.ts'
 
 /** What a run has gathered so far, and how much of it is stored. */
 export interface Progress {
@@ -21,6 +21,8 @@ export interface Progress {
   results: ToolMessage[]
   /** Calls that were cut off with the run: how they would have ended is not known, so a continued run has no result of them. */
   cutOff: Set<string>
+  /** What agents inside of tool calls have said. */
+  nested: NestedMessage[]
   /** Visible events that belong to ended turns and steps. */
   completeEvents: number
   reason: EndReason
@@ -30,6 +32,7 @@ export interface Progress {
   storedEvents: number
   storedUsage: { models: number; thoughts: number }
   storedResults: Set<string>
+  storedNested: number
 }
 
 export function emptyProgress(turn: Turn): Progress {
@@ -44,6 +47,7 @@ export function emptyProgress(turn: Turn): Progress {
     steps: [],
     results: [],
     cutOff: new Set(),
+    nested: [],
     completeEvents: 0,
     reason: 'error',
     checkpoints: 0,
@@ -51,6 +55,7 @@ export function emptyProgress(turn: Turn): Progress {
     storedEvents: 0,
     storedUsage: { models: 0, thoughts: 0 },
     storedResults: new Set(),
+    storedNested: 0,
   }
 }
 
@@ -65,12 +70,14 @@ export async function checkpoint(run: LiveRun, progress: Progress, store: RunSto
     iterations: progress.iterations,
     events: toCompact(events),
     usage: { models: usage.models.slice(storedUsage.models), thoughts: usage.thoughts.slice(storedUsage.thoughts) },
+    ...(progress.nested.length > progress.storedNested ? { nested: progress.nested.slice(progress.storedNested) } : {}),
   }
-  const upTo = { messages: messages.length, models: usage.models.length, thoughts: usage.thoughts.length }
+  const upTo = { nested: progress.nested.length, messages: messages.length, models: usage.models.length, thoughts: usage.thoughts.length }
   await store.checkpoint(run.key, run.fence, progress.checkpoints + 1, data)
   progress.checkpoints++
   progress.storedMessages = upTo.messages
   progress.storedUsage = upTo
+  progress.storedNested = upTo.nested
   progress.storedEvents += events.length
   for (const message of data.messages) if (message.role === 'tool') progress.storedResults.add(message.callId)
 }
@@ -96,6 +103,7 @@ export function restore(run: LiveRun, progress: Progress, checkpoints: readonly 
     progress.iterations = one.iterations
     progress.usage.models.push(...one.usage.models)
     progress.usage.thoughts.push(...one.usage.thoughts)
+    progress.nested.push(...(one.nested ?? []))
   }
   const events = checkpoints.flatMap((one) => fromCompact(one.events))
   run.log.restore(events)
@@ -106,4 +114,20 @@ export function restore(run: LiveRun, progress: Progress, checkpoints: readonly 
   progress.storedEvents = events.length
   progress.storedUsage = { models: progress.usage.models.length, thoughts: progress.usage.thoughts.length }
   progress.completeEvents = events.length
+  progress.storedNested = progress.nested.length
+}
+
+/** What the agent inside of a call has said before the run was taken over. */
+export function earlierIn({ nested }: Progress, callId: string): Message[] {
+  return nested.flatMap((one) => (one.callId === callId ? [one.message] : []))
+}
+
+/** Takes up what an agent inside of a call gained; whether it has to be stored before it goes on. */
+export function keepNested(progress: Progress, { callId, event }: NestedEvent, isStopped: boolean): boolean {
+  const { message } = event
+  // How a call that was cut off would have ended is not known.
+  if (event.type === 'result' && isStopped && event.message.isError) return false
+  progress.nested.push({ callId, message })
+  if (event.type === 'turn') progress.usage.models.push(event.usage)
+  return event.type === 'turn' ? event.message.toolCalls.length > 0 : event.type === 'result' && event.effect === 'write'
 }

@@ -3,6 +3,7 @@ import type { Message } from '../agent/messages.ts'
 import type { ErrorBody } from '../errors.ts'
 import type { CompactLog } from './compact-log.ts'
 import type { MessageData } from '../sessions/message.ts'
+import type { NewJob } from './jobs.ts'
 import type { ChatRequest, EndedStatus, Operation, RunKey, RunStatus } from './run.ts'
 
 /** Port: where runs and the messages of their sessions are kept. Each function is one transaction, durable when it answers. */
@@ -122,6 +123,14 @@ export interface Checkpoint {
   iterations: number
   events: CompactLog['events']
   usage: UsageSoFar
+  /** What agents inside of tool calls gained, in order. */
+  nested?: NestedMessage[]
+}
+
+/** A message of an agent inside of a tool call. */
+export interface NestedMessage {
+  callId: string
+  message: Message
 }
 
 /** Sums that the end needs. */
@@ -150,6 +159,8 @@ export interface EndedRun {
   windowStart: number
   checkpointId: string
   hadCheckpoints: boolean
+  /** Added with the end: what is to be done after it. */
+  jobs: NewJob[]
 }
 
 export interface StoredRun extends RunKey {

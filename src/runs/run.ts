@@ -2,14 +2,14 @@ import type { EndReason, Step, TextLabel, StepStart } from '../agent/events.ts'
 import type { DataFilter } from '../agent/tool.ts'
 import type { ErrorBody } from '../errors.ts'
 import type { Owner } from '../access/owner.ts'
-import type { UsageEntry } from '../sessions/message.ts'
+import type { ImageReference, UsageEntry } from '../sessions/message.ts'
 
 /** The words of a run's life. */
 
 export type RunStatus = 'pending' | 'running' | 'interrupted' | EndedStatus
 export type EndedStatus = 'success' | 'error' | 'timeout' | 'cancelled'
 
-export type Operation = 'chain' | 'chain_streaming' | 'tool_execute'
+export type Operation = 'chain' | 'chain_streaming' | 'chain_async' | 'tool_execute'
 
 /** A request id names one run of its caller. */
 export interface RunKey extends Owner {
@@ -27,6 +27,14 @@ export interface ChatRequest {
   filters: DataFilter[]
   /** The caller's `stix*` headers. */
   headers: Record<string, string>
+  /** Pictures of the human message, checked; their bytes are in the store. */
+  images?: ImageReference[]
+  /** Files that stand before the question, relative to the files root, canonical. */
+  contextFiles?: string[]
+  /** Whether lasting facts are taken from the run into the caller's memory. */
+  retain?: boolean
+  /** W3C `traceparent` of the caller. */
+  traceparent?: string
 }
 
 /** The numbered events of a run, as its readers see them. */

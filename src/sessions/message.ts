@@ -1,3 +1,4 @@
+import type { Artifact } from '../agent/artifact.ts'
 import type { Message } from '../agent/messages.ts'
 
 /** What a session keeps of a message beside its text. */
@@ -12,8 +13,20 @@ export interface MessageData {
   planning?: string[]
   /** ai: what the model and its tools said, when that is more than the text. */
   transcript?: Message[]
+  /** ai: files that its tools made, in the order in which they were made. */
+  artifacts?: Artifact[]
+  /** human: pictures, whose bytes are in the store, and files, by name. */
+  images?: ImageReference[]
+  contextFiles?: string[]
   /** human: system messages that the caller brought with it. */
   system?: string
+}
+
+/** A picture of a message, by what it was called; its bytes are kept under the run that brought it and its place in the list. */
+export interface ImageReference {
+  /** A file's name, or `image-1.png`. */
+  name: string
+  mediaType: string
 }
 
 /** What a run used: tokens or USD per model, seconds per tool. */

@@ -1,10 +1,12 @@
 import type { Kysely } from 'kysely'
 import { Migrator, type Migration } from 'kysely/migration'
 import * as initial from './migrations/0001-initial.ts'
+import * as wholeInterface from './migrations/0002-interface.ts'
 
 /** In order; a migration that was released is never changed. */
 const migrations: Record<string, Migration> = {
   '0001-initial': initial,
+  '0002-interface': wholeInterface,
 }
 
 /** Brings the schema to this version; throws when it can't, also when the database is newer than this program. */

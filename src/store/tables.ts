@@ -9,6 +9,14 @@ export interface Tables {
   metrics: MetricsRow
   access_keys: AccessKeyRow
   processes: ProcessRow
+  jobs: JobRow
+  async_events: AsyncEventRow
+  callbacks: CallbackRow
+  media: MediaRow
+  sub_agents: SubAgentRow
+  memories: MemoryRow
+  memory_sources: MemorySourceRow
+  feedback: FeedbackRow
 }
 
 /** `owner` everywhere is `<issuer> <sub>`: whose things they are inside of the tenant. */
@@ -25,6 +33,8 @@ export interface SessionRow {
   message_count: number
   /** Index of the first message that the model is shown. */
   window_start: number
+  /** JSON; what the turns before the window were about. */
+  summary: string | null
   created_at: number
   updated_at: number
 }
@@ -114,4 +124,102 @@ export interface AccessKeyRow {
 export interface ProcessRow {
   id: string
   alive_until: number
+}
+
+/** Work that was promised; it is gone when it is done. */
+export interface JobRow {
+  id: string
+  kind: string
+  tenant: string
+  /** JSON. */
+  data: string
+  /** Whoever begins it moves this on, so that nobody else does until it should have been done. */
+  due_at: number
+  /** Times that it was begun. */
+  attempts: number
+  created_at: number
+}
+
+/** An event that was accepted: (`source`, `event_id`) is its caller's name for it. */
+export interface AsyncEventRow {
+  tenant: string
+  owner: string
+  source: string
+  event_id: string
+  request_id: string
+  session_id: string
+  created_at: number
+}
+
+export interface CallbackRow {
+  tenant: string
+  owner: string
+  request_id: string
+  event_id: string
+  url: string
+  status: string
+  /** JSON array. */
+  attempts: string
+  created_at: number
+}
+
+/** A picture of a human message. */
+export interface MediaRow {
+  tenant: string
+  session: string
+  request_id: string
+  n: number
+  media_type: string
+  /** Base64. */
+  data: string
+}
+
+export interface SubAgentRow {
+  tenant: string
+  owner: string
+  id: string
+  name: string
+  description: string
+  objective: string
+  /** JSON array of names. */
+  tools: string
+  workflow_type: string
+  /** `caller` or `agent`. */
+  made_by: string
+  /** 1: its last run failed. */
+  has_failed: number
+  created_at: number
+  last_active: number
+}
+
+export interface MemoryRow {
+  tenant: string
+  owner: string
+  id: string
+  kind: string
+  content: string
+  /** JSON array of numbers, and the model that they are of. */
+  embedding: string | null
+  embedding_model: string | null
+  created_at: number
+  updated_at: number
+}
+
+/** Where a memory comes from; the session is named by its key, and by its id as its caller knows it. */
+export interface MemorySourceRow {
+  tenant: string
+  memory: string
+  session: string
+  session_id: string
+  message_index: number
+  created_at: number
+}
+
+export interface FeedbackRow {
+  tenant: string
+  owner: string
+  request_id: string
+  score: number
+  comment: string | null
+  created_at: number
 }

@@ -9,6 +9,7 @@ import { toolConfigs } from '../configuration/schema.ts'
 import { openFilesRoot } from '../files/root.ts'
 import { createTool, type ToolBuild, type ToolSpec } from './builder.ts'
 import { createToolCatalog, knownToolTypes } from './catalog.ts'
+import { keepNothing } from '../agent/artifact-fixture.ts'
 
 const place = await mkdtemp(path.join(tmpdir(), 'catalog-'))
 after(() => rm(place, { recursive: true }))
@@ -61,7 +62,11 @@ test('a tool of the catalog runs', async () => {
   assert.ok(tool)
   assert.deepEqual([tool.name, tool.description], ['sums', 'Our sums.'])
   const context = { callId: 'c', headers: {}, filters: [], isWithheld: () => false }
-  const outcome = await runTool(tool, { expression: '17% of 2,340' }, { context, signal: new AbortController().signal, now: () => 0 })
+  const outcome = await runTool(
+    tool,
+    { expression: '17% of 2,340' },
+    { context, keepArtifact: keepNothing, signal: new AbortController().signal, now: () => 0 },
+  )
   assert.deepEqual(outcome.output, { expression: '17% of 2,340', result: '397.8' })
   await catalog.close()
 })

@@ -2,6 +2,7 @@ import { test } from 'node:test'
 import assert from 'node:assert/strict'
 import type { ToolContext } from '../agent/tool.ts'
 import { createCurrentTime } from './current-time.ts'
+import { keepNothing } from '../agent/artifact-fixture.ts'
 
 const at = Date.UTC(2026, 6, 14, 22, 30, 5)
 const spec = { name: 'current_time', timeoutMs: 30_000, maxOutputCharacters: 20_000, config: {} }
@@ -13,6 +14,7 @@ const context: ToolContext = {
   filters: [],
   isWithheld: () => false,
   log: () => {},
+  artifact: keepNothing,
 }
 
 test('the time is told in UTC unless a time zone is asked for', async () => {

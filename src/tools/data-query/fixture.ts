@@ -10,6 +10,7 @@ import { openFilesRoot } from '../../files/root.ts'
 import type { DataScope } from './data-query.ts'
 import { createDataQuery } from './data-query.ts'
 import type { QueryRows } from './rows.ts'
+import { keepNothing } from '../../agent/artifact-fixture.ts'
 
 export const sales = `date,region,units,amount,price,secret
 2024-01-01,East,5,10.5,1.25,alpha
@@ -59,7 +60,7 @@ export async function buildIn({ base, root }: Folder, tables: Tables, options: O
   const run = async (sql: string, scope: Partial<DataScope> & { signal?: AbortSignal } = {}): Promise<QueryRows> => {
     const output: JsonValue = await tool.execute(
       { sql },
-      { callId: '1', signal: new AbortController().signal, headers: {}, ...bare, log: () => {}, ...scope },
+      { callId: '1', signal: new AbortController().signal, headers: {}, ...bare, log: () => {}, artifact: keepNothing, ...scope },
     )
     return output as unknown as QueryRows
   }

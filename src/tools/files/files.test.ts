@@ -10,6 +10,7 @@ import { openFilesRoot } from '../../files/root.ts'
 import { makePdf } from '../../../test/fixtures/make-documents.ts'
 import { createListFiles } from './list-files.ts'
 import { createReadFile } from './read-file.ts'
+import { keepNothing } from '../../agent/artifact-fixture.ts'
 
 const place = await mkdtemp(path.join(tmpdir(), 'file-tools-'))
 after(() => rm(place, { recursive: true }))
@@ -35,6 +36,7 @@ const free: ToolContext = {
   filters: [],
   isWithheld: () => false,
   log: () => {},
+  artifact: keepNothing,
 }
 const withoutHr: ToolContext = { ...free, isWithheld: (file) => file.startsWith('hr/') }
 

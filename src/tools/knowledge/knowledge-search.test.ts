@@ -8,6 +8,7 @@ import type { DataFilter, ToolContext } from '../../agent/tool.ts'
 import { openFilesRoot } from '../../files/root.ts'
 import { makeDocx, makePdf } from '../../../test/fixtures/make-documents.ts'
 import { createKnowledgeSearch } from './knowledge-search.ts'
+import { keepNothing } from '../../agent/artifact-fixture.ts'
 
 let place: string
 let root: string
@@ -54,7 +55,15 @@ interface Passage {
 type Searched = Awaited<ReturnType<typeof build>>
 
 async function search(tool: Searched, query: string, own: Partial<ToolContext> = {}, limit?: number): Promise<Passage[]> {
-  const free = { callId: 'c', signal: new AbortController().signal, headers: {}, filters: [], isWithheld: () => false, log: () => {} }
+  const free = {
+    callId: 'c',
+    signal: new AbortController().signal,
+    headers: {},
+    filters: [],
+    isWithheld: () => false,
+    log: () => {},
+    artifact: keepNothing,
+  }
   clock += 10_000
   const output = await tool.execute({ query, ...(limit && { limit }) }, { ...free, ...own })
   return (output as unknown as { passages: Passage[] }).passages
