@@ -24,7 +24,7 @@ import { toolRoutes } from './http/routes/tools.ts'
 import { withOtherMethods } from './http/other-methods.ts'
 import { createServer } from './http/server.ts'
 import { createConnections } from './models/connections.ts'
-import { createModels } from './models/create-model.ts'
+import { createModels, createSmallModel } from './models/create-model.ts'
 import { createChats } from './runs/chat.ts'
 import { createDirectExecution } from './runs/direct-execution.ts'
 import { logEnd, logFault } from './runs/run-log.ts'
@@ -72,8 +72,9 @@ export async function createService({ settings, config, environment, version, lo
   const files = await openFilesRoot(settings.filesRoot)
   const connections = stack.adopt(createConnections(), (one) => one.close())
   const model = createModels(config.llms, { environment, connections })
+  const small = createSmallModel(config.llms, { environment, connections })
   const tools = stack.adopt(createToolCatalog(config.tools, { files, cacheDir, log }), (one) => one.close())
-  const agent: Agent = { version: configVersion(config), config, model, tools }
+  const agent: Agent = { version: configVersion(config), config, model, small, tools }
 
   const common = { agent: () => agent, holder: holder.id, now, newId }
   const runs = createRunStore(database)

@@ -7,6 +7,8 @@ export interface Agent {
   readonly version: string
   readonly config: AgentConfig
   readonly model: Model
+  /** For what is done beside a run: memory, summaries. Undefined where it would be the embedded rules model, which can do neither. */
+  readonly small: Model | undefined
   readonly tools: ToolSet
 }
 

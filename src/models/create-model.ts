@@ -29,6 +29,12 @@ export function createModels({ primary, fallback }: Pick<AgentConfig['llms'], 'p
   return withRetry(models, deps.retry)
 }
 
+/** The model for what is done beside a run: `llms.small`, else the primary one; undefined where that is the embedded one. */
+export function createSmallModel({ primary, small = primary }: AgentConfig['llms'], deps: ModelDependencies): Model | undefined {
+  if (small.provider === 'embedded') return undefined
+  return withRetry([named(small === primary ? 'llms.primary' : 'llms.small', () => createModel(small, deps))], deps.retry)
+}
+
 /** The adapter that a configuration asks for, without retry. Throws an `Error` of sentences such as `api_key: openai needs one`. */
 export function createModel(config: ModelConfig, deps: ModelDependencies): Model {
   if (config.provider === 'embedded') return createRulesModel(config.model)
