@@ -9,7 +9,8 @@ import { openSigningKey } from './access/keys.ts'
 import { createRevocations } from './access/revocation.ts'
 import type { CustomRoles } from './access/permissions.ts'
 import { createVerifier } from './access/verify.ts'
-import type { Agent } from './configuration/agent.ts'
+import type { Agent, AgentParts } from './configuration/agent.ts'
+import { createAgents } from './configuration/agents.ts'
 import { configVersion } from './configuration/parse.ts'
 import type { Environment } from './configuration/references.ts'
 import type { AgentConfig } from './configuration/schema.ts'
@@ -38,11 +39,12 @@ import { openDatabase } from './store/open.ts'
 import { createRunStore } from './store/runs.ts'
 import { createSessionStore } from './store/sessions.ts'
 import { createSigningKeyFile } from './store/signing-key-file.ts'
-import { createToolCatalog } from './tools/catalog.ts'
+import { createToolCatalogs } from './tools/catalog.ts'
 
 export interface Service {
   app: FastifyInstance
-  agent: Agent
+  /** The current one. */
+  readonly agent: Agent
   /** Path of the administrator's key. */
   adminKeyFile: string
   /** Takes nothing new, waits `drainMs` at most for what runs, and closes everything. */
@@ -65,18 +67,24 @@ export async function createService({ settings, config, environment, version, lo
   const newId = randomUUIDv7
   const database = stack.adopt(await openDatabase(settings), (one) => one.close())
   const holder = stack.adopt(await keepHolder(database, { id: newId(), now, log }), (one) => one.close())
-  const access = await openAccess(stack, database, settings, { customRoles: () => config.access.roles, now, log })
 
   const cacheDir = path.join(settings.dataDir, 'cache')
   await mkdir(cacheDir, { recursive: true, mode: 0o700 })
   const files = await openFilesRoot(settings.filesRoot)
   const connections = stack.adopt(createConnections(), (one) => one.close())
-  const model = createModels(config.llms, { environment, connections })
-  const small = createSmallModel(config.llms, { environment, connections })
-  const tools = stack.adopt(createToolCatalog(config.tools, { files, cacheDir, log }), (one) => one.close())
-  const agent: Agent = { version: configVersion(config), config, model, small, tools }
+  const catalogs = createToolCatalogs({ files, cacheDir, log })
 
-  const common = { agent: () => agent, holder: holder.id, now, newId }
+  /** Throws an `Error` that names the fields of a model that can't be made. */
+  function createAgent(config: AgentConfig): AgentParts {
+    const model = createModels(config.llms, { environment, connections })
+    const small = createSmallModel(config.llms, { environment, connections })
+    return { version: configVersion(config), config, model, small, tools: catalogs.open(config.tools) }
+  }
+
+  const onError = (err: unknown) => log.error({ err }, 'A tool could not be closed')
+  const agents = stack.adopt(createAgents(createAgent(config), { onError }), (one) => one.close())
+  const access = await openAccess(stack, database, settings, { customRoles: () => agents.current().config.access.roles, now, log })
+  const common = { agent: agents.current, holder: holder.id, now, newId }
   const runs = createRunStore(database)
   const executions = createExecutionStore(database)
   const pause = (ms: number, signal?: AbortSignal) => sleep(ms, undefined, { signal })
@@ -112,7 +120,14 @@ export async function createService({ settings, config, environment, version, lo
     await Promise.all([chats.drain(drainMs), directly.drain(drainMs)])
     await resources.disposeAsync()
   }
-  return { app, agent, adminKeyFile: access.adminKeyFile, close }
+  return {
+    app,
+    get agent() {
+      return agents.current()
+    },
+    adminKeyFile: access.adminKeyFile,
+    close,
+  }
 }
 
 interface AccessOptions {

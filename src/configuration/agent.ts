@@ -3,7 +3,13 @@ import type { ToolSet } from '../agent/tool.ts'
 import type { AgentConfig } from './schema.ts'
 
 /** One configuration, made ready to run. Never changed: a change of the configuration makes another one, and a run keeps its own. */
-export interface Agent {
+export interface Agent extends AgentParts {
+  /** Keeps its tools open, also when another agent has taken its place, until the returned function is called. */
+  hold(): () => void
+}
+
+/** What an agent is made of. */
+export interface AgentParts {
   readonly version: string
   readonly config: AgentConfig
   readonly model: Model
@@ -12,5 +18,5 @@ export interface Agent {
   readonly tools: ToolSet
 }
 
-/** The agent that new requests get. */
+/** The agent that new requests get. What is done with it beyond the same turn of the event loop is done while it is held. */
 export type CurrentAgent = () => Agent

@@ -1,5 +1,5 @@
 import type { Owner } from '../access/owner.ts'
-import type { CurrentAgent } from '../configuration/agent.ts'
+import type { Agent, CurrentAgent } from '../configuration/agent.ts'
 import { ServiceError } from '../errors.ts'
 import { createAdoption } from './adopt.ts'
 import { fromCompact } from './compact-log.ts'
@@ -66,6 +66,15 @@ export function createChats(deps: ChatDependencies): Chats {
 
   async function open(who: Owner, chat: NewChat, left: AbortSignal): Promise<OpenRun> {
     const agent = deps.agent()
+    const release = agent.hold()
+    try {
+      return await openWith(agent, who, chat, left)
+    } finally {
+      release()
+    }
+  }
+
+  async function openWith(agent: Agent, who: Owner, chat: NewChat, left: AbortSignal): Promise<OpenRun> {
     const settling = agent.tools.settling()
     if (settling) await settling
     const key = { tenant: who.tenant, owner: who.owner, requestId: chat.requestId }

@@ -1,9 +1,9 @@
 import type { Owner } from '../access/owner.ts'
 import type { KeepArtifact } from '../agent/artifact.ts'
 import type { JsonObject } from '../agent/messages.ts'
-import { runTool, type DataFilter, type Tool } from '../agent/tool.ts'
+import { runTool, type DataFilter, type Tool, type ToolSet } from '../agent/tool.ts'
 import { scopeOf } from '../agent/tool-calls.ts'
-import type { CurrentAgent } from '../configuration/agent.ts'
+import type { Agent, CurrentAgent } from '../configuration/agent.ts'
 import { ServiceError } from '../errors.ts'
 import type { ExecutionResult, ExecutionStore, StoredExecution } from './execution-store.ts'
 import { checkHints } from './hints.ts'
@@ -69,11 +69,19 @@ export function createDirectExecution({
 
   async function execute(who: Owner, request: ToolRequest, left: AbortSignal): Promise<Executed> {
     if (isStopping) throw new ServiceError('overloaded', 'The service is stopping.', { retryAfter: 5 })
-    await agent().tools.settling()
-    const tools = agent()
-      .tools.list()
-      .flatMap((listing): Tool[] => (listing.tool ? [listing.tool] : []))
-    const tool = findTool(request)
+    const current = agent()
+    const release = current.hold()
+    try {
+      return await executeWith(current, who, request, left)
+    } finally {
+      release()
+    }
+  }
+
+  async function executeWith({ tools: set, config }: Agent, who: Owner, request: ToolRequest, left: AbortSignal): Promise<Executed> {
+    await set.settling()
+    const tools = set.list().flatMap((listing): Tool[] => (listing.tool ? [listing.tool] : []))
+    const tool = findTool(set, request)
     const key = { tenant: who.tenant, owner: who.owner, requestId: request.requestId }
     const earlier = running.get(textOf(key))
     if (earlier) {
@@ -93,7 +101,7 @@ export function createDirectExecution({
     async function once(): Promise<ExecutionResult> {
       if (!request.isRepeatable) return runOnce()
       const { bodyHash } = request
-      const known = await store.begin({ ...key, sessionId, bodyHash, holder, agent: agent().config.name, now: now() })
+      const known = await store.begin({ ...key, sessionId, bodyHash, holder, agent: config.name, now: now() })
       if (known) {
         refuseOther(known, request)
         one.sessionId = known.sessionId
@@ -124,19 +132,17 @@ export function createDirectExecution({
     for (const one of running.values()) one.stopping.abort()
   }
 
-  function findTool({ toolName, input, filters }: ToolRequest): Tool {
-    const listing = agent()
-      .tools.list()
-      .find((one) => one.name === toolName)
-    if (!listing) throw new ServiceError('not_found', `There is no tool ${toolName}.`)
-    checkHints(filters, agent().tools)
-    if (!listing.tool) throw new ServiceError('tool_not_ready', `The tool ${toolName} is not ready: ${listing.reason ?? listing.status}`)
-    const fault = listing.tool.check(input)
-    if (fault) throw new ServiceError('invalid_input', `tool_input: ${fault}.`)
-    return listing.tool
-  }
-
   return { execute, drain }
+}
+
+function findTool(tools: ToolSet, { toolName, input, filters }: ToolRequest): Tool {
+  const listing = tools.list().find((one) => one.name === toolName)
+  if (!listing) throw new ServiceError('not_found', `There is no tool ${toolName}.`)
+  checkHints(filters, tools)
+  if (!listing.tool) throw new ServiceError('tool_not_ready', `The tool ${toolName} is not ready: ${listing.reason ?? listing.status}`)
+  const fault = listing.tool.check(input)
+  if (fault) throw new ServiceError('invalid_input', `tool_input: ${fault}.`)
+  return listing.tool
 }
 
 /** The session last: that of a repeat is known when its first outcome is. */

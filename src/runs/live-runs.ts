@@ -43,14 +43,17 @@ export function createLiveRuns(deps: LiveRunsDependencies): LiveRuns {
 
   function launch(run: LiveRun, turn: Turn | undefined, isWanted: Promise<boolean> = wanted): LiveRun {
     runs.set(textOf(run.key), run)
+    const release = run.agent.hold()
     run.started = (turn ? Promise.resolve(turn) : waitForTurn(run)).catch((error: unknown) => {
       forget(run)
       throw error instanceof FenceLost ? takenOver(error) : error
     })
-    run.ended = run.started.then(
-      (turn) => drive(run, turn, isWanted),
-      () => undefined,
-    )
+    run.ended = run.started
+      .then(
+        (turn) => drive(run, turn, isWanted),
+        () => undefined,
+      )
+      .finally(release)
     return run
   }
 

@@ -8,7 +8,7 @@ import { runTool } from '../agent/tool.ts'
 import { toolConfigs } from '../configuration/schema.ts'
 import { openFilesRoot } from '../files/root.ts'
 import { createTool, type ToolBuild, type ToolSpec } from './builder.ts'
-import { createToolCatalog, knownToolTypes } from './catalog.ts'
+import { createToolCatalog, createToolCatalogs, knownToolTypes } from './catalog.ts'
 import { keepNothing } from '../agent/artifact-fixture.ts'
 
 const place = await mkdtemp(path.join(tmpdir(), 'catalog-'))
@@ -163,4 +163,28 @@ test('closing closes what was built, also what is built only afterwards, and bui
   await catalog.ready()
   await new Promise((next) => setTimeout(next, 20))
   assert.deepEqual([closed, attempts, catalog.list()[1]?.status], [['quick', 'slow'], 1, 'initializing'])
+})
+
+test('a tool whose entry did not change is carried over to the next catalog, and closed with the last one that has it', async () => {
+  const closed: string[] = []
+  const built: string[] = []
+  const builders = {
+    echo: async () => (spec: ToolSpec) => {
+      built.push(spec.name)
+      return createEcho(spec, closed)
+    },
+  }
+  const catalogs = createToolCatalogs(deps, { builders })
+  const entry = (name: string, config = {}) => ({ name, type: 'echo', config })
+  const first = catalogs.open([entry('kept', { a: 1, b: 2 }), entry('changed', { a: 1 }), entry('removed')])
+  await first.ready()
+  const second = catalogs.open([entry('changed', { a: 2 }), entry('kept', { b: 2, a: 1 })])
+  await second.ready()
+  assert.deepEqual(built, ['kept', 'changed', 'removed', 'changed'])
+  assert.equal(second.list()[1]?.tool, first.list()[0]?.tool)
+  await first.close()
+  await first.close()
+  assert.deepEqual(closed, ['changed', 'removed'])
+  await second.close()
+  assert.deepEqual(closed, ['changed', 'removed', 'changed', 'kept'])
 })

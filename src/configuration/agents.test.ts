@@ -1,0 +1,66 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { Model } from '../agent/model.ts'
+import type { AgentParts } from './agent.ts'
+import { createAgents } from './agents.ts'
+import { parseAgentConfig } from './parse.ts'
+
+const model: Model = {
+  name: 'none',
+  // oxlint-disable-next-line require-yield
+  async *reply() {
+    throw new Error('not asked')
+  },
+}
+
+function parts(version: string, closed: string[]): AgentParts {
+  const tools = { list: () => [], settling: () => undefined, close: async () => void closed.push(version) }
+  return { version, config: parseAgentConfig(''), model, small: undefined, tools }
+}
+
+const onError = (error: unknown) => assert.fail(String(error))
+
+test('a change is there at once; the agent before is closed when its last run has ended', () => {
+  const closed: string[] = []
+  const agents = createAgents(parts('a', closed), { onError })
+  const first = agents.current()
+  const [release, releaseOther] = [first.hold(), first.hold()]
+  agents.swap(parts('b', closed))
+  assert.deepEqual([agents.current().version, first.version, closed], ['b', 'a', []])
+  release()
+  release()
+  assert.deepEqual(closed, [])
+  releaseOther()
+  assert.deepEqual(closed, ['a'])
+})
+
+test('an agent that nobody uses is closed as soon as another takes its place; the current one stays open', () => {
+  const closed: string[] = []
+  const agents = createAgents(parts('a', closed), { onError })
+  agents.current().hold()()
+  assert.deepEqual(closed, [])
+  agents.swap(parts('b', closed))
+  assert.deepEqual(closed, ['a'])
+})
+
+test('closing closes each agent once, also those that are held', async () => {
+  const closed: string[] = []
+  const agents = createAgents(parts('a', closed), { onError })
+  const release = agents.current().hold()
+  agents.swap(parts('b', closed))
+  await agents.close()
+  release()
+  assert.deepEqual(closed.toSorted(), ['a', 'b'])
+})
+
+test('a tool that can not be closed is told, and stops nothing', async () => {
+  const told: unknown[] = []
+  const broken = {
+    ...parts('a', []),
+    tools: { list: () => [], settling: () => undefined, close: () => Promise.reject(new Error('stuck')) },
+  }
+  const agents = createAgents(broken, { onError: (error) => told.push(error) })
+  agents.swap(parts('b', []))
+  await agents.close()
+  assert.deepEqual(told.map(String), ['Error: stuck'])
+})

@@ -1,0 +1,90 @@
+import type { ToolListing } from '../agent/tool.ts'
+import type { ToolConfig } from '../configuration/schema.ts'
+import type { ToolBuild, ToolBuilder, ToolDependencies, ToolSpec } from './builder.ts'
+
+export type BuilderLoader = () => Promise<ToolBuilder>
+
+/** One entry of `tools` in the configuration: a tool on its way to be ready, which is built again where it failed. */
+export interface ToolEntry {
+  readonly config: ToolConfig
+  /** Resolves when it is ready or has failed once. */
+  readonly first: Promise<void>
+  listing(): ToolListing
+  /** One that is still being built is closed by its builder's end: an index of a large folder must not hold up a shut-down. */
+  close(): Promise<void>
+}
+
+export interface EntryOptions {
+  builders: Readonly<Record<string, BuilderLoader>>
+  retryDelayMs(failures: number): number
+}
+
+const defaultTimeoutSeconds = 30
+const defaultMaxOutputCharacters = 20_000
+
+export function createToolEntry(config: ToolConfig, deps: ToolDependencies, { builders, retryDelayMs }: EntryOptions): ToolEntry {
+  const spec = toSpec(config)
+  const type = config.type ?? config.name
+  let built: ToolBuild | undefined
+  let reason: string | undefined
+  let failures = 0
+  let retry: NodeJS.Timeout | undefined
+  let closed = false
+
+  async function build(): Promise<void> {
+    try {
+      const load = Object.hasOwn(builders, type) ? builders[type] : undefined
+      if (!load) throw new Error(`There is no tool type ${type}; there are ${Object.keys(builders).join(', ')}.`)
+      const made = await (await load())(spec, deps)
+      if (closed) return await made.close?.()
+      built = made
+      if (failures > 0) deps.log.info({ tool: spec.name }, 'A tool that had failed is ready')
+    } catch (error) {
+      fail(error)
+    }
+  }
+
+  function fail(error: unknown): void {
+    reason = error instanceof Error && error.message ? error.message : 'The tool can not be made.'
+    failures++
+    deps.log.warn({ tool: spec.name, reason, failures }, 'A tool can not be used')
+    if (closed) return
+    // A process that has nothing else to do need not wait for a tool.
+    retry = setTimeout(() => void build(), retryDelayMs(failures)).unref()
+  }
+
+  return {
+    config,
+    first: build(),
+    listing: () => toListing(spec, type, { built, reason }),
+    async close() {
+      closed = true
+      clearTimeout(retry)
+      await built?.close?.()
+    },
+  }
+}
+
+function toSpec({ name, description, timeout, max_output_characters, config }: ToolConfig): ToolSpec {
+  return {
+    name,
+    ...(description !== undefined && { description }),
+    timeoutMs: (timeout ?? defaultTimeoutSeconds) * 1000,
+    maxOutputCharacters: max_output_characters ?? defaultMaxOutputCharacters,
+    config: config ?? {},
+  }
+}
+
+interface State {
+  built: ToolBuild | undefined
+  reason: string | undefined
+}
+
+function toListing(spec: ToolSpec, type: string, { built, reason }: State): ToolListing {
+  if (built) {
+    const { tool } = built
+    return { name: spec.name, description: tool.description, status: 'ready', schema: tool.schema, tool }
+  }
+  const unknown = { name: spec.name, description: spec.description ?? `A tool of type ${type}.`, schema: { type: 'object' } }
+  return reason === undefined ? { ...unknown, status: 'initializing' } : { ...unknown, status: 'error', reason }
+}
