@@ -35,6 +35,7 @@ import type { Database } from './store/database.ts'
 import { createAccessKeyStore } from './store/access-keys.ts'
 import { createExecutionStore } from './store/executions.ts'
 import { keepHolder } from './store/holder.ts'
+import { createJobs } from './store/jobs.ts'
 import { openDatabase } from './store/open.ts'
 import { createRunStore } from './store/runs.ts'
 import { createSessionStore } from './store/sessions.ts'
@@ -87,9 +88,10 @@ export async function createService({ settings, config, environment, version, lo
   const common = { agent: agents.current, holder: holder.id, now, newId }
   const runs = createRunStore(database)
   const executions = createExecutionStore(database)
+  const jobs = stack.adopt(createJobs(database, { now, log }), (one) => one.drain(0))
   const pause = (ms: number, signal?: AbortSignal) => sleep(ms, undefined, { signal })
   const keepArtifact = () => Promise.reject(new Error('Files can not be kept.'))
-  const chats = createChats({ keepArtifact, ...common, store: runs, sleep: pause, onFault: logFault(log), onEnd: logEnd(log, now) })
+  const chats = createChats({ keepArtifact, ...common, store: runs, jobs, sleep: pause, onFault: logFault(log), onEnd: logEnd(log, now) })
   const directly = createDirectExecution({ ...common, keepArtifact, store: executions, sleep: pause })
   const sessions = createSessions(createSessionStore(database))
 
@@ -118,6 +120,7 @@ export async function createService({ settings, config, environment, version, lo
   async function close(drainMs: number): Promise<void> {
     isStopping = true
     await Promise.all([chats.drain(drainMs), directly.drain(drainMs)])
+    await jobs.drain(jobDrainMs)
     await resources.disposeAsync()
   }
   return {
@@ -129,6 +132,9 @@ export async function createService({ settings, config, environment, version, lo
     close,
   }
 }
+
+/** What runs ended with a moment ago is tried; the rest is done after the next start. */
+const jobDrainMs = 3000
 
 interface AccessOptions {
   customRoles: () => CustomRoles

@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import type { RunStatus } from '../src/runs/run.ts'
 import type { NewRun, RunStore } from '../src/runs/run-store.ts'
 import type { Database } from '../src/store/database.ts'
-import { ai, endOf, failed, hour, human, storeOf } from './store-fixture.ts'
+import { idsOf, jobOf, ai, endOf, failed, hour, human, storeOf } from './store-fixture.ts'
 
 /** How the runs of a session follow each other, and how one moves to another process. */
 export function registerLineContract(database: () => Database): void {
@@ -66,8 +66,11 @@ function registerLine(database: () => Database): void {
     const run = newRun()
     await store.begin(run)
     const log = { input: 'hello', events: [] }
+    const job = jobOf({ kind: 'callback', tenant: run.tenant })
     const end = { status: 'cancelled', continuable: false, error: undefined, log } as const
-    assert.equal(await store.leaveLine(run, hour + 9, end), undefined)
+    assert.equal(await store.leaveLine(run, hour + 9, { ...end, jobs: [job] }), undefined)
+    assert.equal(await store.leaveLine(run, hour + 9, { ...end, jobs: [jobOf({ tenant: run.tenant })] }), undefined)
+    assert.deepEqual(await idsOf(database(), run.tenant), [job.id])
     const stored = (await store.find(run))!
     assert.deepEqual([stored.status, stored.endedAt, stored.continuable, stored.request], ['cancelled', hour + 9, false, undefined])
     assert.deepEqual(stored.log, log)

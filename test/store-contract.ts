@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { FenceLost } from '../src/runs/run-store.ts'
 import type { Database } from '../src/store/database.ts'
+import { registerJobContract } from './store-contract-jobs.ts'
 import { registerLineContract } from './store-contract-line.ts'
 import { registerReadContract } from './store-contract-read.ts'
 import { ai, deleteSession, endOf, failed, hour, human, running, storeOf } from './store-fixture.ts'
@@ -16,6 +17,7 @@ export function registerStoreContract(name: string, open: () => Promise<Database
     after(() => database.close())
     describe('begin', () => registerBegin(() => database))
     describe('finish', () => registerFinish(() => database))
+    describe('jobs', () => registerJobContract(() => database))
     describe('line and taking over', () => registerLineContract(() => database))
     describe('what is read', () => registerReadContract(() => database))
   })

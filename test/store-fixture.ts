@@ -1,4 +1,5 @@
-import { randomUUID } from 'node:crypto'
+import { randomUUID, randomUUIDv7 } from 'node:crypto'
+import type { NewJob } from '../src/runs/jobs.ts'
 import type { EndedRun, HeldRun, NewMessage, NewRun, RunStore, Turn } from '../src/runs/run-store.ts'
 import type { Database } from '../src/store/database.ts'
 import { createRunStore } from '../src/store/runs.ts'
@@ -64,6 +65,16 @@ export function endOf(turn: Turn, change: Partial<EndedRun> = {}): EndedRun {
     ...change,
     message,
   }
+}
+
+export function jobOf(change: Partial<NewJob> = {}): NewJob {
+  return { id: randomUUIDv7(), kind: 'callback', tenant: 't', data: { owner: 'agent-core ann', requestId: 'r' }, dueAt: 0, ...change }
+}
+
+/** Of the jobs of a tenant that are not done. */
+export async function idsOf({ db }: Database, tenant: string): Promise<string[]> {
+  const rows = await db.selectFrom('jobs').select('id').where('tenant', '=', tenant).orderBy('id').execute()
+  return rows.map(({ id }) => id)
 }
 
 export const failed = { status: 'error', finishReason: 'error', continuable: true, message: undefined } as const

@@ -8,6 +8,7 @@ import { checkpoint, earlierIn, emptyProgress, keepNested, restore, type Progres
 import { finish } from './finish.ts'
 import { checkHints } from './hints.ts'
 import { processLost } from './outcome.ts'
+import type { Jobs } from './jobs.ts'
 import type { LiveRun } from './live-run.ts'
 import { FenceLost, type HistoryMessage, type RunStore, type Turn } from './run-store.ts'
 import type { RunKey } from './run.ts'
@@ -15,6 +16,8 @@ import { toTranscript } from './transcript.ts'
 
 export interface Execution {
   store: RunStore
+  /** Told when a run has ended with jobs. */
+  jobs: Pick<Jobs, 'wake'>
   now(): number
   newId(): string
   /** Keeps a file that a tool of the run made; `session` is the session's key. */

@@ -27,6 +27,7 @@ export async function finish(run: LiveRun, progress: Progress, error: ErrorBody 
     if (ended.continuable && hasUnstored(progress)) await checkpoint(run, progress, deps.store)
     const next = await deps.store.finish(run.key, run.fence, ended)
     run.log.append(end)
+    if (ended.jobs.length > 0) deps.jobs.wake()
     return next
   } catch (cause) {
     if (cause instanceof FenceLost) throw cause

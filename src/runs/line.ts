@@ -82,7 +82,7 @@ function endOf({ stopCause, input }: LiveRun): LineEnd | undefined {
   const isLost = stopCause === 'lost'
   const error = isLost ? toErrorBody(processLost()) : undefined
   const end: EndEvent = { type: 'end', reason: isLost ? 'error' : 'cancelled', usage: [], thoughts: [], ...(error && { error }) }
-  return { status: isLost ? 'error' : 'cancelled', continuable: isLost, error, log: { input, events: [end] } }
+  return { status: isLost ? 'error' : 'cancelled', continuable: isLost, error, log: { input, events: [end] }, jobs: [] }
 }
 
 function heldOf({ key, fence }: LiveRun): HeldRun {

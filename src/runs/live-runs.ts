@@ -106,7 +106,8 @@ export function createLiveRuns(deps: LiveRunsDependencies): LiveRuns {
     for (let delayMs = firstRetryMs; !givenUp.signal.aborted; delayMs = Math.min(delayMs * 2, maxRetryMs)) {
       await deps.sleep(delayMs, givenUp.signal).catch(() => undefined)
       try {
-        return line.wake(await store.finish(run.key, run.fence, ended))
+        line.wake(await store.finish(run.key, run.fence, ended))
+        return deps.jobs.wake()
       } catch (error) {
         if (error instanceof FenceLost) return
       }

@@ -97,6 +97,8 @@ export interface LineEnd {
   continuable: boolean
   error: ErrorBody | undefined
   log: CompactLog
+  /** Added with the end: what is to be done after it. */
+  jobs: NewJob[]
 }
 
 export interface TakeOver {

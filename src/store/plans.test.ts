@@ -6,6 +6,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { after, before, test } from 'node:test'
 import { createAccessKeyStore } from './access-keys.ts'
 import type { Database } from './database.ts'
+import { createJobTable } from './job-table.ts'
 import { lineStatements } from './line-statements.ts'
 import { runStatements } from './run-statements.ts'
 import { createRunStore } from './runs.ts'
@@ -60,6 +61,14 @@ test('the next in line and the unended runs are found by the small indexes made 
   assert.match(next, /SEARCH runs USING INDEX runs_waiting \(session=\?\)/)
   const orphans = await plansOf((on) => createRunStore(on).orphans('p', 0))
   assert.match(orphans, /SCAN runs USING INDEX runs_active/)
+})
+
+test('a due job is found by its kind and time, however many wait', async () => {
+  const due = await plansOf((on) => createJobTable(on, { leaseMs: 1, now: () => 0 }).nextDue('callback'))
+  assert.match(due, /^SEARCH jobs USING INDEX jobs_due \(kind=\?\)$/)
+  const claim = await plansOf((on) => createJobTable(on, { leaseMs: 1, now: () => 0 }).claim('callback', 1))
+  assert.match(claim, /jobs_due \(kind=\? AND due_at<\?\)/)
+  assert.doesNotMatch(claim, /SCAN jobs|TEMP/)
 })
 
 test('a page of sessions is read off an index, for owners and administrators, from the start and from the middle', async () => {

@@ -1,6 +1,5 @@
 import type { EndedRun, StoredRun } from '../runs/run-store.ts'
 import type { EndedStatus, Operation, RunKey, RunStatus } from '../runs/run.ts'
-import type { NewJob } from '../runs/jobs.ts'
 import type { RunRow } from './tables.ts'
 
 /** Between rows and what the runs know. */
@@ -78,10 +77,6 @@ export function toEndedRow(key: RunKey, fence: number, ended: EndedRun) {
     error: json(ended.error),
     log: json(ended.log),
   }
-}
-
-export function toJobRow({ id, kind, tenant, data, dueAt }: NewJob, now: number) {
-  return { id, kind, tenant, data: JSON.stringify(data), due_at: dueAt, created_at: now }
 }
 
 /** What one ended run adds to its hour. */

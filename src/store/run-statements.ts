@@ -1,6 +1,6 @@
 import { sql, type Kysely } from 'kysely'
 import { statement, type Param } from './statement.ts'
-import type { JobRow, MetricsRow, RunRow, Tables } from './tables.ts'
+import type { MetricsRow, RunRow, Tables } from './tables.ts'
 
 /** Names a run. */
 export interface Key {
@@ -255,21 +255,6 @@ export function runStatements(database: Kysely<Tables>) {
         .where('key', '=', param('session'))
         .where('active_run', '=', param('requestId'))
         .returning('active_run'),
-    ),
-
-    insertJob: statement(database, (db, param: Param<Omit<JobRow, 'attempts'>>) =>
-      db
-        .insertInto('jobs')
-        .values({
-          id: param('id'),
-          kind: param('kind'),
-          tenant: param('tenant'),
-          data: param('data'),
-          due_at: param('due_at'),
-          attempts: 0,
-          created_at: param('created_at'),
-        })
-        .onConflict((conflict) => conflict.column('id').doNothing()),
     ),
 
     addMetrics: statement(database, (db, param: Param<NewMetrics>) =>

@@ -3,19 +3,17 @@ import type { RunKey } from '../runs/run.ts'
 import type { MessageData } from '../sessions/message.ts'
 import { FenceLost, type HeldRun, type LineEnd, type NewMessage, type RunStore, type TakenOver, type Turn } from '../runs/run-store.ts'
 import { run, type Database } from './database.ts'
+import type { InsertJobs } from './job-statements.ts'
 import { lineStatements } from './line-statements.ts'
 import { countOf, hourOf, json, parseJson, toStoredRun } from './run-rows.ts'
 import type { RunStatements } from './run-statements.ts'
 import type { Connection } from './statement.ts'
 import type { RunRow } from './tables.ts'
 
-type InsertMessages = (
-  connection: Connection,
-  tenant: string,
-  session: string,
-  lastIndex: number,
-  messages: readonly NewMessage[],
-) => Promise<void>
+interface Inserts {
+  insertMessages(connection: Connection, tenant: string, session: string, lastIndex: number, messages: readonly NewMessage[]): Promise<void>
+  insertJobs: InsertJobs
+}
 
 type Waiting = RunKey & Pick<RunRow, 'session' | 'fence' | 'message_index'>
 
@@ -23,7 +21,7 @@ type Waiting = RunKey & Pick<RunRow, 'session' | 'fence' | 'message_index'>
 export function createTakeOver(
   database: Database,
   statements: RunStatements,
-  insertMessages: InsertMessages,
+  { insertMessages, insertJobs }: Inserts,
 ): Pick<RunStore, 'takeTurn' | 'leaveLine' | 'takeOver' | 'orphans' | 'ownUnended'> {
   const inLine = lineStatements(database.db)
 
@@ -105,7 +103,10 @@ export function createTakeOver(
     if (end) {
       const { status, continuable, error, log } = end
       const request = continuable ? row.request : null
-      return endWaiting(connection, row, { status, continuable: continuable ? 1 : 0, request, error: json(error), log: json(log) }, now)
+      const ended = { status, continuable: continuable ? 1 : 0, request, error: json(error), log: json(log) }
+      if (!(await endWaiting(connection, row, ended, now))) return false
+      await insertJobs(connection, end.jobs)
+      return true
     }
     // One that was begun before, and was to go on, is as it was: failed, and can be repeated.
     if (row.message_index !== null) return endWaiting(connection, row, { ...row, status: 'error', continuable: 1 }, now)

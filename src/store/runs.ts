@@ -1,7 +1,8 @@
 import type { RunKey } from '../runs/run.ts'
 import { FenceLost, type Begun, type Checkpoint, type EndedRun, type NewMessage, type NewRun, type RunStore } from '../runs/run-store.ts'
 import { run, type Database } from './database.ts'
-import { json, parseJson, toEndedRow, toJobRow, toMetrics, toStoredRun, toText } from './run-rows.ts'
+import { jobInserts } from './job-statements.ts'
+import { json, parseJson, toEndedRow, toMetrics, toStoredRun, toText } from './run-rows.ts'
 import { runStatements } from './run-statements.ts'
 import { createTakeOver } from './run-take-over.ts'
 import type { Connection } from './statement.ts'
@@ -12,6 +13,7 @@ class RequestKnown extends Error {}
 /** `RunStore` on either database. */
 export function createRunStore(database: Database): RunStore {
   const statements = runStatements(database.db)
+  const insertJobs = jobInserts(database.db)
 
   async function begin(one: NewRun): Promise<Begun> {
     try {
@@ -86,7 +88,7 @@ export function createRunStore(database: Database): RunStore {
       // A session that was deleted meanwhile gets no message.
       if (message && owner !== undefined) await insertMessages(connection, tenant, session, messageCount - 1, [message])
       const next = owner === undefined ? null : (await statements.handOver(connection, { tenant, session, requestId })).rows[0]?.active_run
-      for (const job of owner === undefined ? [] : ended.jobs) await statements.insertJob(connection, toJobRow(job, ended.endedAt))
+      if (owner !== undefined) await insertJobs(connection, ended.jobs)
       // Last: all of a tenant's ends meet in this row.
       await statements.addMetrics(connection, toMetrics(tenant, ended))
       return owner !== undefined && next ? { tenant, owner, requestId: next } : undefined
@@ -97,7 +99,7 @@ export function createRunStore(database: Database): RunStore {
     begin,
     find,
     finish,
-    ...createTakeOver(database, statements, insertMessages),
+    ...createTakeOver(database, statements, { insertMessages, insertJobs }),
     async history(tenant, session, from) {
       const { rows } = await statements.history(database.read, { tenant, session, from })
       return rows.map((row) => ({ idx: row.idx, role: row.role, content: row.content, data: parseJson(row.data) }))

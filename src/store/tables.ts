@@ -135,9 +135,10 @@ export interface JobRow {
   data: string
   /** Whoever begins it moves this on, so that nobody else does until it should have been done. */
   due_at: number
-  /** Times that it was begun. */
+  /** Times that it was begun; also the fence of who has it. */
   attempts: number
-  created_at: number
+  /** When it was to be done first, or again: it is given up when it has failed for a day since. */
+  wanted_at: number
 }
 
 /** An event that was accepted: (`source`, `event_id`) is its caller's name for it. */

@@ -13,7 +13,7 @@ export async function up(db: Kysely<unknown>): Promise<void> {
   await table(
     db,
     'jobs',
-    { id: 'text', kind: 'text', tenant: 'text', data: 'text', due_at: 'bigint', attempts: 'integer', created_at: 'bigint' },
+    { id: 'text', kind: 'text', tenant: 'text', data: 'text', due_at: 'bigint', attempts: 'integer', wanted_at: 'bigint' },
     ['id'],
   )
   await schema.createIndex('jobs_due').on('jobs').columns(['kind', 'due_at']).execute()

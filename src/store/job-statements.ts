@@ -1,0 +1,91 @@
+import type { Kysely } from 'kysely'
+import type { NewJob } from '../runs/jobs.ts'
+import { statement, type Connection, type Param } from './statement.ts'
+import type { JobRow, Tables } from './tables.ts'
+
+export type InsertJobs = (connection: Connection, jobs: readonly NewJob[]) => Promise<void>
+
+/** Adds jobs inside of a unit that promises them; one with a known id is there already. */
+export function jobInserts(database: Kysely<Tables>): InsertJobs {
+  const insert = statement(database, (db, param: Param<JobRow>) =>
+    db
+      .insertInto('jobs')
+      .values({
+        id: param('id'),
+        kind: param('kind'),
+        tenant: param('tenant'),
+        data: param('data'),
+        due_at: param('due_at'),
+        attempts: 0,
+        wanted_at: param('wanted_at'),
+      })
+      .onConflict((conflict) => conflict.column('id').doNothing()),
+  )
+  return async (connection, jobs) => {
+    for (const { id, kind, tenant, data, dueAt } of jobs) {
+      await insert(connection, { id, kind, tenant, data: JSON.stringify(data), due_at: dueAt, wanted_at: dueAt, attempts: 0 })
+    }
+  }
+}
+
+interface Claim {
+  kind: string
+  now: number
+  /** When it is anybody's again. */
+  until: number
+  most: number
+}
+
+/** A job as it was begun: what another has begun since is left alone. */
+type Begun = Pick<JobRow, 'id' | 'attempts'>
+
+export function jobStatements(database: Kysely<Tables>, isShared: boolean) {
+  return {
+    /** Of two that claim at once, no job goes to both: on Postgres rows that another has locked are passed over, SQLite has one writer. */
+    claim: statement(database, (db, param: Param<Claim>) =>
+      db
+        .with('due', (with_) => {
+          const due = with_
+            .selectFrom('jobs')
+            .select('id')
+            .where('kind', '=', param('kind'))
+            .where('due_at', '<=', param('now'))
+            .orderBy('due_at')
+            .limit(param('most'))
+          return isShared ? due.forUpdate().skipLocked() : due
+        })
+        .updateTable('jobs')
+        .set(({ eb }) => ({ due_at: param('until'), attempts: eb('attempts', '+', 1) }))
+        .where('id', 'in', (from) => from.selectFrom('due').select('id'))
+        .returningAll(),
+    ),
+
+    nextDue: statement(database, (db, param: Param<{ kind: string }>) =>
+      db.selectFrom('jobs').select('due_at').where('kind', '=', param('kind')).orderBy('due_at').limit(1),
+    ),
+
+    renew: statement(database, (db, param: Param<Begun & { until: number }>) =>
+      db
+        .updateTable('jobs')
+        .set({ due_at: param('until') })
+        .where('id', '=', param('id'))
+        .where('attempts', '=', param('attempts'))
+        .returning('id'),
+    ),
+
+    /** `wantedAt` starts the day anew after which a failing job is given up. */
+    putBack: statement(database, (db, param: Param<Begun & { dueAt: number; wantedAt: number }>) =>
+      db
+        .updateTable('jobs')
+        .set({ due_at: param('dueAt'), wanted_at: param('wantedAt') })
+        .where('id', '=', param('id'))
+        .where('attempts', '=', param('attempts')),
+    ),
+
+    remove: statement(database, (db, param: Param<Begun>) =>
+      db.deleteFrom('jobs').where('id', '=', param('id')).where('attempts', '=', param('attempts')),
+    ),
+  }
+}
+
+export type JobStatements = ReturnType<typeof jobStatements>
