@@ -19,6 +19,7 @@ import { chatRoutes } from './http/routes/chat.ts'
 import { docsRoutes, documentRoutes, openApiRoute } from './http/routes/docs.ts'
 import { healthRoutes } from './http/routes/health.ts'
 import { metadataRoutes } from './http/routes/metadata.ts'
+import { observabilityRoutes } from './http/routes/observability.ts'
 import { runRoutes } from './http/routes/runs.ts'
 import { sessionRoutes } from './http/routes/sessions.ts'
 import { toolRoutes } from './http/routes/tools.ts'
@@ -28,6 +29,7 @@ import { createConnections } from './models/connections.ts'
 import { createModels, createSmallModel } from './models/create-model.ts'
 import { createChats } from './runs/chat.ts'
 import { createDirectExecution } from './runs/direct-execution.ts'
+import { createObservability } from './runs/observability.ts'
 import { logEnd, logFault } from './runs/run-log.ts'
 import { createSessions } from './sessions/sessions.ts'
 import type { Settings } from './settings.ts'
@@ -37,6 +39,7 @@ import { createExecutionStore } from './store/executions.ts'
 import { keepHolder } from './store/holder.ts'
 import { createJobs } from './store/jobs.ts'
 import { openDatabase } from './store/open.ts'
+import { createRunReports } from './store/run-reports.ts'
 import { createRunStore } from './store/runs.ts'
 import { createSessionStore } from './store/sessions.ts'
 import { createSigningKeyFile } from './store/signing-key-file.ts'
@@ -105,6 +108,7 @@ export async function createService({ settings, config, environment, version, lo
     sessionRoutes(app, { sessions })
     runRoutes(app, { chats, runs })
     toolRoutes(app, { ...common, tools: directly })
+    observabilityRoutes(app, { observability: createObservability(createRunReports(database)) })
     metadataRoutes(app, common)
     healthRoutes(app, { ping, isStopping: () => isStopping })
     openApiRoute(app)

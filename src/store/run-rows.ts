@@ -4,7 +4,7 @@ import type { RunRow } from './tables.ts'
 
 /** Between rows and what the runs know. */
 
-const hourMs = 3_600_000
+export const hourMs = 3_600_000
 
 export function hourOf(ms: number): number {
   return Math.floor(ms / hourMs) * hourMs

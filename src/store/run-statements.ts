@@ -284,13 +284,16 @@ export function runStatements(database: Kysely<Tables>) {
             completion_tokens: sql`metrics.completion_tokens + excluded.completion_tokens`,
             total_tokens: sql`metrics.total_tokens + excluded.total_tokens`,
             latency_ms: sql`metrics.latency_ms + excluded.latency_ms`,
-            min_latency_ms: sql`case when excluded.latency_ms < metrics.min_latency_ms then excluded.latency_ms else metrics.min_latency_ms end`,
-            max_latency_ms: sql`case when excluded.latency_ms > metrics.max_latency_ms then excluded.latency_ms else metrics.max_latency_ms end`,
+            // An hour whose runs all went on has no extremes until it has a run again.
+            min_latency_ms: sql`case when excluded.latency_ms < metrics.min_latency_ms or ${noRuns} then excluded.latency_ms else metrics.min_latency_ms end`,
+            max_latency_ms: sql`case when excluded.latency_ms > metrics.max_latency_ms or ${noRuns} then excluded.latency_ms else metrics.max_latency_ms end`,
           }),
         ),
     ),
   }
 }
+
+const noRuns = sql`metrics.success + metrics.error + metrics.cancelled + metrics.timeout = 0`
 
 export type RunStatements = ReturnType<typeof runStatements>
 

@@ -5,7 +5,7 @@ import { FenceLost, type HeldRun, type LineEnd, type NewMessage, type RunStore, 
 import { run, type Database } from './database.ts'
 import type { InsertJobs } from './job-statements.ts'
 import { lineStatements } from './line-statements.ts'
-import { countOf, hourOf, json, parseJson, toStoredRun } from './run-rows.ts'
+import { countOf, hourMs, hourOf, json, parseJson, toStoredRun } from './run-rows.ts'
 import type { RunStatements } from './run-statements.ts'
 import type { Connection } from './statement.ts'
 import type { RunRow } from './tables.ts'
@@ -148,7 +148,12 @@ export function createTakeOver(
 
   /** An ended run that goes on is counted when it ends again. */
   async function takeBackMetrics(connection: Connection, row: RunRow, endedAt: number): Promise<void> {
-    await inLine.takeBackMetrics(connection, { ...row, ...countOf(row.status), hour: hourOf(endedAt) })
+    const { tenant, latency_ms } = row
+    const hour = hourOf(endedAt)
+    const left = (await inLine.takeBackMetrics(connection, { ...row, ...countOf(row.status), hour })).rows[0]
+    // A statement of its own: it sees what was stored while the first waited for the hour's row.
+    const wasExtreme = left && (latency_ms <= left.min_latency_ms || latency_ms >= left.max_latency_ms)
+    if (wasExtreme) await inLine.renewExtremes(connection, { tenant, hour, nextHour: hour + hourMs })
   }
 
   async function orphans(holder: string, now: number) {

@@ -1,4 +1,4 @@
-import type { ColumnDataType, Kysely } from 'kysely'
+import { sql, type ColumnDataType, type Kysely } from 'kysely'
 
 type Columns = Record<string, ColumnDataType | [ColumnDataType, 'null']>
 
@@ -8,6 +8,15 @@ export async function up(db: Kysely<unknown>): Promise<void> {
   await schema.alterTable('sessions').addColumn('summary', 'text').execute()
   // What belongs to a session is found when it is deleted.
   await schema.createIndex('runs_of_session').on('runs').columns(['tenant', 'session_id', 'owner']).execute()
+
+  // With the operation, so that entries of the run log are counted in the index alone.
+  await schema.dropIndex('runs_ended').execute()
+  await schema
+    .createIndex('runs_ended')
+    .on('runs')
+    .columns(['tenant', 'ended_at', 'request_id', 'operation'])
+    .where(sql<boolean>`ended_at is not null`)
+    .execute()
 
   const owned = { tenant: 'text', owner: 'text' } as const
   await table(
