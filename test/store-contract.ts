@@ -4,6 +4,7 @@ import { FenceLost } from '../src/runs/run-store.ts'
 import type { Database } from '../src/store/database.ts'
 import { registerJobContract } from './store-contract-jobs.ts'
 import { registerLineContract } from './store-contract-line.ts'
+import { registerMemoryContract } from './store-contract-memory.ts'
 import { registerReadContract } from './store-contract-read.ts'
 import { registerReportContract } from './store-contract-reports.ts'
 import { ai, deleteSession, endOf, failed, hour, human, running, storeOf } from './store-fixture.ts'
@@ -20,6 +21,7 @@ export function registerStoreContract(name: string, open: () => Promise<Database
     describe('finish', () => registerFinish(() => database))
     describe('jobs', () => registerJobContract(() => database))
     describe('line and taking over', () => registerLineContract(() => database))
+    describe('memories and feedback', () => registerMemoryContract(() => database))
     describe('what is read', () => registerReadContract(() => database))
     describe('what runs came to', () => registerReportContract(() => database))
   })
