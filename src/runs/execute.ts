@@ -97,11 +97,12 @@ function ownMessage(run: LiveRun): HistoryMessage {
 
 function agentEvents(run: LiveRun, progress: Progress, { keepArtifact, now, newId }: Execution): AsyncGenerator<AgentEvent, void> {
   const { config, model, tools } = run.agent
+  const ready = tools.list().flatMap((listing): Tool[] => (listing.tool ? [listing.tool] : []))
   return react({
     model,
     system: progress.system,
     messages: progress.messages,
-    tools: tools.list().flatMap((listing): Tool[] => (listing.tool ? [listing.tool] : [])),
+    tools: () => ready,
     maxIterations: config.max_iterations,
     iterations: progress.iterations,
     headers: run.request.headers,
