@@ -2,7 +2,8 @@ import { test } from 'node:test'
 import assert from 'node:assert/strict'
 import { outcomeUnknown } from './history.ts'
 import type { AssistantMessage, Message, ToolMessage } from './messages.ts'
-import { eventsOf, fakeTool, optionsOf, story, type Traits } from './react-fixture.ts'
+import type { ReactOptions } from './react.ts'
+import { eventsOf, fakeTool, optionsOf, story } from './react-fixture.ts'
 import { say, ScriptedModel } from './scripted-model.ts'
 
 const user: Message = { role: 'user', text: 'Go.' }
@@ -17,7 +18,7 @@ function result(callId: string, name: string, text = 'stored'): ToolMessage {
 }
 
 /** Goes on with a transcript; says which tools were executed. */
-async function resume(messages: Message[], traits: Traits = {}) {
+async function resume(messages: Message[], traits: Partial<ReactOptions> = {}) {
   const executed: string[] = []
   const execute = async (_: unknown, { callId }: { callId: string }) => executed.push(callId)
   const model = new ScriptedModel(say('Done.'))
