@@ -19,6 +19,7 @@ import { chatRoutes } from './http/routes/chat.ts'
 import { docsRoutes, documentRoutes, openApiRoute } from './http/routes/docs.ts'
 import { healthRoutes } from './http/routes/health.ts'
 import { metadataRoutes } from './http/routes/metadata.ts'
+import { observabilityRoutes } from './http/routes/observability.ts'
 import { runRoutes } from './http/routes/runs.ts'
 import { sessionRoutes } from './http/routes/sessions.ts'
 import { toolRoutes } from './http/routes/tools.ts'
@@ -28,8 +29,8 @@ import { createConnections } from './models/connections.ts'
 import { createModels, createSmallModel } from './models/create-model.ts'
 import { createChats } from './runs/chat.ts'
 import { createDirectExecution } from './runs/direct-execution.ts'
-import { logEnd, logFault, logSummary } from './runs/run-log.ts'
-import { createSummaries } from './runs/summary.ts'
+import { createObservability } from './runs/observability.ts'
+import { logEnd, logFault } from './runs/run-log.ts'
 import { createSessions } from './sessions/sessions.ts'
 import type { Settings } from './settings.ts'
 import type { Database } from './store/database.ts'
@@ -38,10 +39,10 @@ import { createExecutionStore } from './store/executions.ts'
 import { keepHolder } from './store/holder.ts'
 import { createJobs } from './store/jobs.ts'
 import { openDatabase } from './store/open.ts'
+import { createRunReports } from './store/run-reports.ts'
 import { createRunStore } from './store/runs.ts'
 import { createSessionStore } from './store/sessions.ts'
 import { createSigningKeyFile } from './store/signing-key-file.ts'
-import { createSummaryStore } from './store/summaries.ts'
 import { createToolCatalogs } from './tools/catalog.ts'
 
 export interface Service {
@@ -95,11 +96,6 @@ export async function createService({ settings, config, environment, version, lo
   const keepArtifact = () => Promise.reject(new Error('Files can not be kept.'))
   const chats = createChats({ keepArtifact, ...common, store: runs, jobs, sleep: pause, onFault: logFault(log), onEnd: logEnd(log, now) })
   const directly = createDirectExecution({ ...common, keepArtifact, store: executions, sleep: pause })
-  jobs.handle(
-    'summary',
-    summaryConcurrency,
-    createSummaries({ ...common, store: createSummaryStore(database, runs), onFailure: logSummary(log) }),
-  )
   const sessions = createSessions(createSessionStore(database))
 
   let isStopping = false
@@ -112,6 +108,7 @@ export async function createService({ settings, config, environment, version, lo
     sessionRoutes(app, { sessions })
     runRoutes(app, { chats, runs })
     toolRoutes(app, { ...common, tools: directly })
+    observabilityRoutes(app, { observability: createObservability(createRunReports(database)) })
     metadataRoutes(app, common)
     healthRoutes(app, { ping, isStopping: () => isStopping })
     openApiRoute(app)
@@ -141,8 +138,6 @@ export async function createService({ settings, config, environment, version, lo
 }
 
 /** What runs ended with a moment ago is tried; the rest is done after the next start. */
-/** They ask a model; a chat should not have to wait for them. */
-const summaryConcurrency = 2
 const jobDrainMs = 3000
 
 interface AccessOptions {

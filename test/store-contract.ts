@@ -4,8 +4,9 @@ import { FenceLost } from '../src/runs/run-store.ts'
 import type { Database } from '../src/store/database.ts'
 import { registerJobContract } from './store-contract-jobs.ts'
 import { registerLineContract } from './store-contract-line.ts'
+import { registerMemoryContract } from './store-contract-memory.ts'
 import { registerReadContract } from './store-contract-read.ts'
-import { registerSummaryContract } from './store-contract-summaries.ts'
+import { registerReportContract } from './store-contract-reports.ts'
 import { ai, deleteSession, endOf, failed, hour, human, running, storeOf } from './store-fixture.ts'
 
 /** Registers what holds on every database; `open` gives an empty one. */
@@ -20,8 +21,9 @@ export function registerStoreContract(name: string, open: () => Promise<Database
     describe('finish', () => registerFinish(() => database))
     describe('jobs', () => registerJobContract(() => database))
     describe('line and taking over', () => registerLineContract(() => database))
+    describe('memories and feedback', () => registerMemoryContract(() => database))
     describe('what is read', () => registerReadContract(() => database))
-    describe('windows', () => registerSummaryContract(() => database))
+    describe('what runs came to', () => registerReportContract(() => database))
   })
 }
 
@@ -45,9 +47,9 @@ function registerBegin(database: () => Database): void {
   test('an existing session is gone on with, under its first name', async () => {
     const { store, newRun, start, session, texts } = storeOf(database())
     const first = await start({ shortName: 'first' })
-    await store.finish(first.run, 1, endOf(first.turn))
+    await store.finish(first.run, 1, endOf(first.turn, { windowStart: 1 }))
     const turn = await running(store, newRun({ shortName: 'second', messages: [human('again')] }))
-    assert.deepEqual(turn, { session: first.turn.session, messageIndex: 2, messageCount: 3, windowStart: 0 })
+    assert.deepEqual(turn, { session: first.turn.session, messageIndex: 2, messageCount: 3, windowStart: 1 })
     assert.deepEqual(await texts(turn.session), ['0 hello', '1 answer', '2 again'])
     assert.equal((await session())!.short_name, 'first')
   })
@@ -120,7 +122,7 @@ function registerFinish(database: () => Database): void {
   test('an end is kept whole: run, ai message, session and metrics', async () => {
     const { store, tenant, start, session, metrics } = storeOf(database())
     const { run, turn } = await start()
-    const end = endOf(turn, { checkpointId: 'cp', log: { input: 'hello', events: [{ type: 'retrying' }] } })
+    const end = endOf(turn, { windowStart: 1, checkpointId: 'cp', log: { input: 'hello', events: [{ type: 'retrying' }] } })
     assert.equal(await store.finish(run, 1, end), undefined)
     const stored = (await store.find(run))!
     assert.deepEqual([stored.status, stored.endedAt, stored.continuable, stored.request], ['success', hour + 100, false, undefined])
@@ -131,8 +133,8 @@ function registerFinish(database: () => Database): void {
       content: 'answer',
       data: { model: 'm', finishReason: 'stop' },
     })
-    const { active_run, message_count, checkpoint_id, updated_at } = (await session())!
-    assert.deepEqual([active_run, message_count, checkpoint_id, updated_at], [null, 2, 'cp', hour + 100])
+    const { active_run, message_count, window_start, checkpoint_id, updated_at } = (await session())!
+    assert.deepEqual([active_run, message_count, window_start, checkpoint_id, updated_at], [null, 2, 1, 'cp', hour + 100])
     assert.equal((await metrics()).length, 1)
   })
 

@@ -1,8 +1,9 @@
 import type { AgentEvent } from './events.ts'
 import type { JsonValue } from './messages.ts'
 import type { Model } from './model.ts'
-import { react, type ReactOptions } from './react.ts'
+import { react } from './react.ts'
 import type { Tool } from './tool.ts'
+import type { LoopOptions } from './turns.ts'
 import { keepNothing } from './artifact-fixture.ts'
 
 /** A tool for tests: reads, takes any input and answers `ok`, unless `traits` say otherwise. */
@@ -21,15 +22,17 @@ export function fakeTool(name: string, traits: Partial<Tool> = {}): Tool {
   }
 }
 
+export type Traits = Partial<Omit<LoopOptions, 'tools'>> & { tools?: readonly Tool[] }
+
 /** A run of one user message, "Go.": ids are c1, c2, ... and each look at the clock is a millisecond later. */
-export function optionsOf(model: Model, traits: Partial<ReactOptions> = {}): ReactOptions {
+export function optionsOf(model: Model, { tools = [], ...traits }: Traits = {}): LoopOptions {
   let ids = 0
   let time = 0
   return {
     model,
     system: 'Be brief.',
     messages: [{ role: 'user', text: 'Go.' }],
-    tools: [],
+    tools: () => tools,
     maxIterations: 10,
     headers: {},
     filters: [],
@@ -43,9 +46,9 @@ export function optionsOf(model: Model, traits: Partial<ReactOptions> = {}): Rea
 }
 
 /** Runs to the end; `onEvent` acts as soon as an event is told. */
-export async function eventsOf(options: ReactOptions, onEvent?: (event: AgentEvent) => void): Promise<AgentEvent[]> {
+export async function eventsOf(options: LoopOptions, onEvent?: (event: AgentEvent) => void, loop = react): Promise<AgentEvent[]> {
   const events: AgentEvent[] = []
-  for await (const event of react(options)) {
+  for await (const event of loop(options)) {
     events.push(event)
     onEvent?.(event)
   }

@@ -2,8 +2,7 @@ import { test } from 'node:test'
 import assert from 'node:assert/strict'
 import { outcomeUnknown } from './history.ts'
 import type { AssistantMessage, Message, ToolMessage } from './messages.ts'
-import type { ReactOptions } from './react.ts'
-import { eventsOf, fakeTool, optionsOf, story } from './react-fixture.ts'
+import { eventsOf, fakeTool, optionsOf, story, type Traits } from './react-fixture.ts'
 import { say, ScriptedModel } from './scripted-model.ts'
 
 const user: Message = { role: 'user', text: 'Go.' }
@@ -18,7 +17,7 @@ function result(callId: string, name: string, text = 'stored'): ToolMessage {
 }
 
 /** Goes on with a transcript; says which tools were executed. */
-async function resume(messages: Message[], traits: Partial<ReactOptions> = {}) {
+async function resume(messages: Message[], traits: Traits = {}) {
   const executed: string[] = []
   const execute = async (_: unknown, { callId }: { callId: string }) => executed.push(callId)
   const model = new ScriptedModel(say('Done.'))

@@ -3,9 +3,13 @@ import type { AgentEvent, Step, StepStart } from './events.ts'
 import { outcomeUnknown } from './history.ts'
 import type { JsonObject, JsonValue, Message, ToolCall } from './messages.ts'
 import { runTool, type DataFilter, type DataScope, type InnerAgent, type Tool, type ToolOutcome } from './tool.ts'
+import { findTool, nameTools } from './tool-names.ts'
 
 export interface CallOptions {
-  tools: readonly Tool[]
+  /** As they are now: they may change from turn to turn. */
+  tools(): readonly Tool[]
+  /** All tools of the run, where that is more: a filter binds also those that read what is behind a tool which is not offered. */
+  allTools?: readonly Tool[]
   /** The transcript; each result is appended in the order asked. */
   messages: Message[]
   /** The caller's `stix*` headers. */
@@ -51,7 +55,8 @@ export async function* runCalls(
   options: CallOptions,
   { resumed = false } = {},
 ): AsyncGenerator<AgentEvent, void> {
-  const prepared = calls.map((call) => prepare(call, options.tools))
+  const named = nameTools(options.tools())
+  const prepared = calls.map((call) => prepare(call, named))
   const reads = prepared.filter((one) => one.tool?.effect !== 'write')
   const writes = prepared.filter((one) => one.tool?.effect === 'write')
   const results = new Map<string, Message>()
@@ -65,7 +70,7 @@ export async function* runCalls(
   function* start(one: Prepared): Generator<AgentEvent, void> {
     const step = stepOf(one, options)
     yield { type: 'step_start', step }
-    const told = { earlier: options.earlier?.(one.call.id) ?? [], tell: inner.tell }
+    const told = { earlier: (callId: string) => options.earlier?.(callId) ?? [], tell: inner.tell }
     running.set(one.call.id, one === maybeDone ? Promise.resolve(unknownEnd(one, step)) : execute(one, step, { ...options, signal }, told))
   }
 
@@ -109,10 +114,9 @@ export function callsWithoutResult(messages: readonly Message[]): ToolCall[] {
   return message.toolCalls.filter((call) => !done.has(call.id))
 }
 
-function prepare(call: ToolCall, tools: readonly Tool[]): Prepared {
-  const tool = tools.find((one) => one.name === call.name)
-  if (!tool)
-    return { call, tool, input: {}, fault: `There is no tool ${call.name}. The tools are: ${tools.map((one) => one.name).join(', ')}.` }
+function prepare(call: ToolCall, named: ReadonlyMap<string, Tool>): Prepared {
+  const tool = findTool(named, call.name)
+  if (!tool) return { call, tool, input: {}, fault: `There is no tool ${call.name}. The tools are: ${[...named.keys()].join(', ')}.` }
   const input = parseArguments(call.arguments)
   if (!input) return { call, tool, input: {}, fault: `The arguments of ${call.name} are not a JSON object.` }
   const fault = tool.check(input)
@@ -166,15 +170,20 @@ class InnerEvents {
 }
 
 function stepOf({ call, tool, input }: Prepared, { now, subAgent }: CallOptions): StepStart {
-  const shownAs = tool?.shownAs ?? { type: 'tool_call', tool: call.name }
+  const shownAs = tool?.shownAs ?? { type: 'tool_call', tool: tool?.name ?? call.name }
   return { id: call.id, ...shownAs, input, startedAt: now(), ...(subAgent === undefined ? {} : { subAgent }) }
 }
 
 async function execute(one: Prepared, step: StepStart, options: CallOptions, inner: InnerAgent): Promise<Ended> {
   if (!one.tool || one.fault) return ended(one, step, refused(one.fault ?? ''))
   const { headers, keepArtifact, signal, now } = options
-  const context = { callId: one.call.id, headers, inner, ...scopeOf(one.tool, options.tools, options.filters) }
+  const context = { callId: one.call.id, headers, inner, ...scopeIn(options, one.tool) }
   return ended(one, step, await runTool(one.tool, one.input, { context, keepArtifact, signal, now }))
+}
+
+/** What a tool may see in a run. */
+export function scopeIn({ tools, allTools, filters }: CallOptions, tool: Tool): DataScope {
+  return scopeOf(tool, allTools ?? tools(), filters)
 }
 
 /** What a tool may see: its own filters bind it, and the files behind another hinted tool can be read through that tool alone. */

@@ -18,6 +18,8 @@ export interface Tool {
   readonly maxOutputCharacters: number
   /** How its steps are shown, where not as a call of a tool of this name. */
   readonly shownAs?: Pick<StepStart, 'type' | 'tool'>
+  /** An agent runs inside of it: it hears its signal, and is waited for, so that its last steps end before its own. */
+  readonly isAgent?: boolean
   /** Whether this tool reads from the file, given relative to the files root; used to withhold it from other tools. */
   readsFile?(path: string): boolean
   /** What is wrong with the input, naming the parameter; undefined when it fits. */
@@ -49,8 +51,8 @@ export interface ToolContext {
 
 /** How an agent that runs inside of a tool call is part of the run around it. */
 export interface InnerAgent {
-  /** What it had said before another process took the run over; empty at first. */
-  earlier: readonly Message[]
+  /** What the agent inside of a call had said before another process took the run over; empty at first. */
+  earlier(callId: string): readonly Message[]
   /** Makes its event one of the run: readers see it, and it can be gone on from. Resolves when it is kept. */
   tell(event: AgentEvent): Promise<void>
 }
@@ -116,7 +118,8 @@ export async function runTool(tool: Tool, input: JsonObject, options: RunToolOpt
     }
     const context: ToolContext = { ...options.context, signal, artifact, log: (text) => lines.push(text) }
     // A tool that does not listen to its signal must not hold the run: the race leaves it behind.
-    const output = await orAborted(tool.execute(input, context), signal)
+    const work = tool.execute(input, context)
+    const output = await (tool.isAgent ? work : orAborted(work, signal))
     return ended(false, output ?? null, 'Done.')
   } catch (error) {
     const why = options.signal.aborted ? cancelled(tool, started) : timeout.aborted ? timedOut(tool) : messageOf(error)

@@ -22,7 +22,7 @@ export function toNewChat(request: FastifyRequest, operation: Operation, maxInpu
     newSessionId: request.sessionId,
     operation,
     bodyHash: hashOf({ messages, filters, sessionId: body.session_id, retain: body.auto_memory_retain, onDisconnect }, ['body']),
-    request: { messages, filters, headers: contextHeaders(request) },
+    request: { messages, filters, headers: contextHeaders(request), ...(body.auto_memory_retain && { retain: true }) },
     onDisconnect,
   }
 }

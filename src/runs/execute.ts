@@ -13,7 +13,6 @@ import type { LiveRun } from './live-run.ts'
 import { FenceLost, type HistoryMessage, type RunStore, type Turn } from './run-store.ts'
 import type { RunKey } from './run.ts'
 import { toTranscript } from './transcript.ts'
-import { maxReadMessages } from './window.ts'
 
 export interface Execution {
   store: RunStore
@@ -72,10 +71,9 @@ export async function endAsLost(run: LiveRun, turn: Turn, deps: Execution): Prom
 async function load(run: LiveRun, progress: Progress, store: RunStore): Promise<void> {
   const { turn } = progress
   const { config } = run.agent
-  progress.history = isFirst(run, turn) ? [ownMessage(run)] : await readWindow(run.key.tenant, turn, store)
+  progress.history = isFirst(run, turn) ? [ownMessage(run)] : await store.history(run.key.tenant, turn.session, turn.windowStart)
   const { messages, system } = toTranscript({
     history: progress.history,
-    summary: turn.summary,
     messageIndex: turn.messageIndex,
     requestId: run.key.requestId,
     messages: run.request.messages,
@@ -86,17 +84,6 @@ async function load(run: LiveRun, progress: Progress, store: RunStore): Promise<
   progress.ownFrom = messages.length
   progress.storedMessages = messages.length
   if (run.fence > 1) restore(run, progress, await store.checkpoints(run.key))
-}
-
-async function readWindow(
-  tenant: string,
-  { session, messageCount, windowStart, summary }: Turn,
-  store: RunStore,
-): Promise<HistoryMessage[]> {
-  const from = Math.max(windowStart, messageCount - maxReadMessages)
-  const window = await store.history(tenant, session, from)
-  // With the first message stands what holds for the whole session.
-  return from === windowStart || summary ? window : [...(await store.history(tenant, session, 0, 1)), ...window]
 }
 
 /** Nothing stands in the session but the human message, which is at hand. */
@@ -110,14 +97,14 @@ function ownMessage(run: LiveRun): HistoryMessage {
 
 function agentEvents(run: LiveRun, progress: Progress, { keepArtifact, now, newId }: Execution): AsyncGenerator<AgentEvent, void> {
   const { config, model, tools } = run.agent
+  const ready = tools.list().flatMap((listing): Tool[] => (listing.tool ? [listing.tool] : []))
   return react({
     model,
     system: progress.system,
     messages: progress.messages,
-    tools: tools.list().flatMap((listing): Tool[] => (listing.tool ? [listing.tool] : [])),
+    tools: () => ready,
     maxIterations: config.max_iterations,
     iterations: progress.iterations,
-    windowTokens: config.memory.history_tokens,
     headers: run.request.headers,
     filters: run.request.filters,
     keepArtifact: (file) => keepArtifact(run, progress.turn.session, file),

@@ -51,7 +51,7 @@ export function lineStatements(database: Kysely<Tables>) {
         .set({ active_run: sql.ref('active_run') })
         .where('tenant', '=', param('tenant'))
         .where('key', '=', param('session'))
-        .returning(['active_run', 'message_count', 'window_start', 'summary']),
+        .returning(['active_run', 'message_count', 'window_start']),
     ),
 
     enterSession: statement(database, (db, param: Param<Entered>) =>
@@ -124,7 +124,21 @@ export function lineStatements(database: Kysely<Tables>) {
           latency_ms: sql`latency_ms - ${param('latency_ms')}`,
         })
         .where('tenant', '=', param('tenant'))
-        .where('hour', '=', param('hour')),
+        .where('hour', '=', param('hour'))
+        .returning(['min_latency_ms', 'max_latency_ms']),
     ),
+
+    /** The extremes of an hour, from its runs: a sum can be taken back, they can't. */
+    renewExtremes: statement(database, (db, param: Param<{ tenant: string; hour: number; nextHour: number }>) => {
+      const ofHour = (of: 'min' | 'max') =>
+        sql<number>`coalesce((select ${sql.raw(of)}(runs.latency_ms) from runs where runs.tenant = ${param('tenant')}
+          and runs.ended_at is not null and runs.ended_at >= ${param('hour')} and runs.ended_at < ${param('nextHour')}
+          and runs.operation <> 'tool_execute'), ${sql.ref(`${of}_latency_ms`)})`
+      return db
+        .updateTable('metrics')
+        .set({ min_latency_ms: ofHour('min'), max_latency_ms: ofHour('max') })
+        .where('tenant', '=', param('tenant'))
+        .where('hour', '=', param('hour'))
+    }),
   }
 }

@@ -8,6 +8,8 @@ import { createAccessKeyStore } from './access-keys.ts'
 import type { Database } from './database.ts'
 import { createJobTable } from './job-table.ts'
 import { lineStatements } from './line-statements.ts'
+import type { RunReports } from '../runs/run-reports.ts'
+import { createRunReports } from './run-reports.ts'
 import { runStatements } from './run-statements.ts'
 import { createRunStore } from './runs.ts'
 import { createSessionStore } from './sessions.ts'
@@ -91,4 +93,18 @@ test('a session is found by its id without looking at others, also by administra
 test('what was revoked is read without looking at the other keys', async () => {
   const plans = await plansOf((on) => createAccessKeyStore(on).revokedSince(0))
   assert.match(plans, /access_keys_revoked \(revoked_at>\?\)/)
+})
+
+test('logs and metrics are read from an index, and what is counted from that alone', async () => {
+  const of = (ask: (reports: RunReports) => Promise<unknown>) => plansOf((database) => ask(createRunReports(database)))
+  const span = { from: 1, to: 2 }
+  const whole = { from: undefined, to: undefined }
+  const count = await of((reports) => reports.count('t', whole).catch(() => 0))
+  assert.match(count, /USING COVERING INDEX runs_ended \(tenant=\? AND ended_at>\?\)/)
+  for (const page of [whole, span]) {
+    const plan = await of((reports) => reports.ended('t', { ...page, limit: 10, offset: 0 }))
+    assert.match(plan, /USING INDEX runs_ended/)
+    assert.doesNotMatch(plan, /SCAN|TEMP/)
+  }
+  assert.match(await of((reports) => reports.sums('t', span).catch(() => 0)), /SEARCH metrics USING INDEX \S+ \(tenant=\? AND hour>/)
 })

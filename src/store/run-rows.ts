@@ -1,10 +1,10 @@
-import type { EndedRun, RunningSummary, StoredRun, Turn } from '../runs/run-store.ts'
+import type { EndedRun, StoredRun } from '../runs/run-store.ts'
 import type { EndedStatus, Operation, RunKey, RunStatus } from '../runs/run.ts'
-import type { RunRow, SessionRow } from './tables.ts'
+import type { RunRow } from './tables.ts'
 
 /** Between rows and what the runs know. */
 
-const hourMs = 3_600_000
+export const hourMs = 3_600_000
 
 export function hourOf(ms: number): number {
   return Math.floor(ms / hourMs) * hourMs
@@ -33,10 +33,6 @@ export function keyColumns({ tenant, owner, requestId }: RunKey) {
 export function countOf(status: string) {
   const one = (of: EndedStatus) => (status === of ? 1 : 0)
   return { success: one('success'), error: one('error'), cancelled: one('cancelled'), timeout: one('timeout') }
-}
-
-export function toWindow({ window_start, summary }: Pick<SessionRow, 'window_start' | 'summary'>): Pick<Turn, 'windowStart' | 'summary'> {
-  return { windowStart: window_start, ...(summary === null ? {} : { summary: JSON.parse(summary) as RunningSummary }) }
 }
 
 export function toStoredRun(row: RunRow): StoredRun {

@@ -61,6 +61,7 @@ interface EndedSession {
   session: string
   requestId: string
   messageCount: number
+  windowStart: number
   checkpointId: string
   now: number
 }
@@ -103,7 +104,7 @@ export function runStatements(database: Kysely<Tables>) {
             updated_at: sql`case when sessions.active_run is null then excluded.updated_at else sessions.updated_at end`,
           }),
         )
-        .returning(['key', 'active_run', 'message_count', 'window_start', 'summary']),
+        .returning(['key', 'active_run', 'message_count', 'window_start']),
     ),
 
     hasMessages: statement(database, (db, param: Param<{ tenant: string; session: string }>) =>
@@ -154,15 +155,14 @@ export function runStatements(database: Kysely<Tables>) {
       }),
     ),
 
-    history: statement(database, (db, param: Param<{ tenant: string; session: string; from: number; limit: number }>) =>
+    history: statement(database, (db, param: Param<{ tenant: string; session: string; from: number }>) =>
       db
         .selectFrom('messages')
         .select(['idx', 'role', 'content', 'data'])
         .where('tenant', '=', param('tenant'))
         .where('session', '=', param('session'))
         .where('idx', '>=', param('from'))
-        .orderBy('idx')
-        .limit(param('limit')),
+        .orderBy('idx'),
     ),
 
     findRun: statement(database, (db, param: Param<Key>) =>
@@ -233,6 +233,7 @@ export function runStatements(database: Kysely<Tables>) {
         .updateTable('sessions')
         .set({
           message_count: param('messageCount'),
+          window_start: param('windowStart'),
           checkpoint_id: param('checkpointId'),
           updated_at: param('now'),
         })
@@ -283,13 +284,16 @@ export function runStatements(database: Kysely<Tables>) {
             completion_tokens: sql`metrics.completion_tokens + excluded.completion_tokens`,
             total_tokens: sql`metrics.total_tokens + excluded.total_tokens`,
             latency_ms: sql`metrics.latency_ms + excluded.latency_ms`,
-            min_latency_ms: sql`case when excluded.latency_ms < metrics.min_latency_ms then excluded.latency_ms else metrics.min_latency_ms end`,
-            max_latency_ms: sql`case when excluded.latency_ms > metrics.max_latency_ms then excluded.latency_ms else metrics.max_latency_ms end`,
+            // An hour whose runs all went on has no extremes until it has a run again.
+            min_latency_ms: sql`case when excluded.latency_ms < metrics.min_latency_ms or ${noRuns} then excluded.latency_ms else metrics.min_latency_ms end`,
+            max_latency_ms: sql`case when excluded.latency_ms > metrics.max_latency_ms or ${noRuns} then excluded.latency_ms else metrics.max_latency_ms end`,
           }),
         ),
     ),
   }
 }
+
+const noRuns = sql`metrics.success + metrics.error + metrics.cancelled + metrics.timeout = 0`
 
 export type RunStatements = ReturnType<typeof runStatements>
 

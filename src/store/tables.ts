@@ -16,6 +16,7 @@ export interface Tables {
   sub_agents: SubAgentRow
   memories: MemoryRow
   memory_sources: MemorySourceRow
+  memory_owners: MemoryOwnerRow
   feedback: FeedbackRow
 }
 
@@ -197,13 +198,16 @@ export interface MemoryRow {
   tenant: string
   owner: string
   id: string
+  /** `fact`, `preference` or `lesson`. */
   kind: string
+  /** Whose word it is: `user` or `tool`. */
+  origin: string
   content: string
-  /** JSON array of numbers, and the model that they are of. */
-  embedding: string | null
-  embedding_model: string | null
   created_at: number
   updated_at: number
+  /** Base64 of 32-bit floats, and the model that they are of. */
+  embedding_model: string | null
+  embedding: string | null
 }
 
 /** Where a memory comes from; the session is named by its key, and by its id as its caller knows it. */
@@ -213,7 +217,16 @@ export interface MemorySourceRow {
   session: string
   session_id: string
   message_index: number
+  /** `retain <request id>` or `feedback <request id>`: what was taken from a run once is not taken again. */
+  made_by: string
   created_at: number
+}
+
+/** Grows with every change of what is kept of a caller. */
+export interface MemoryOwnerRow {
+  tenant: string
+  owner: string
+  version: number
 }
 
 export interface FeedbackRow {

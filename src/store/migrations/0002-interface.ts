@@ -1,4 +1,4 @@
-import type { ColumnDataType, Kysely } from 'kysely'
+import { sql, type ColumnDataType, type Kysely } from 'kysely'
 
 type Columns = Record<string, ColumnDataType | [ColumnDataType, 'null']>
 
@@ -8,6 +8,15 @@ export async function up(db: Kysely<unknown>): Promise<void> {
   await schema.alterTable('sessions').addColumn('summary', 'text').execute()
   // What belongs to a session is found when it is deleted.
   await schema.createIndex('runs_of_session').on('runs').columns(['tenant', 'session_id', 'owner']).execute()
+
+  // With the operation, so that entries of the run log are counted in the index alone.
+  await schema.dropIndex('runs_ended').execute()
+  await schema
+    .createIndex('runs_ended')
+    .on('runs')
+    .columns(['tenant', 'ended_at', 'request_id', 'operation'])
+    .where(sql<boolean>`ended_at is not null`)
+    .execute()
 
   const owned = { tenant: 'text', owner: 'text' } as const
   await table(
@@ -51,22 +60,27 @@ export async function up(db: Kysely<unknown>): Promise<void> {
 async function createMemories(db: Kysely<unknown>): Promise<void> {
   const { schema } = db
   const owned = { tenant: 'text', owner: 'text' } as const
+  // The vector last: what is read without it need not pass it.
   await table(
     db,
     'memories',
     {
       ...owned,
-      ...{ id: 'text', kind: 'text', content: 'text', embedding: ['text', 'null'], embedding_model: ['text', 'null'] },
-      ...{ created_at: 'bigint', updated_at: 'bigint' },
+      ...{ id: 'text', kind: 'text', origin: 'text', content: 'text', created_at: 'bigint', updated_at: 'bigint' },
+      ...{ embedding_model: ['text', 'null'], embedding: ['text', 'null'] },
     },
     ['tenant', 'owner', 'id'],
   )
   await table(
     db,
     'memory_sources',
-    { tenant: 'text', memory: 'text', session: 'text', session_id: 'text', message_index: 'integer', created_at: 'bigint' },
+    {
+      ...{ tenant: 'text', memory: 'text', session: 'text', session_id: 'text', message_index: 'integer' },
+      ...{ made_by: 'text', created_at: 'bigint' },
+    },
     ['memory', 'session', 'message_index'],
   )
+  await table(db, 'memory_owners', { ...owned, version: 'bigint' }, ['tenant', 'owner'])
   await schema.createIndex('memory_sources_session').on('memory_sources').column('session').execute()
   await table(
     db,

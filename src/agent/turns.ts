@@ -1,0 +1,150 @@
+import { Answer } from './answer.ts'
+import type { AgentEvent, EndReason, TextLabel } from './events.ts'
+import { repair } from './history.ts'
+import type { AssistantMessage, Message } from './messages.ts'
+import type { Model, ModelReply, ToolOffer } from './model.ts'
+import type { Tool } from './tool.ts'
+import { callsWithoutResult, runCalls, scopeIn, type CallOptions } from './tool-calls.ts'
+import { fitName, nameTools } from './tool-names.ts'
+
+/** What a loop needs to run: an agent, where it stands, and the world as arguments. */
+export interface LoopOptions extends CallOptions {
+  model: Model
+  system: string
+  /** The transcript so far; the loop appends to it. Ends with a user message, or in the middle of a turn when a run goes on. */
+  messages: Message[]
+  /** Model calls that the run may make in all; the last is made without tools. */
+  maxIterations: number
+  /** Model calls made before, when a run goes on. */
+  iterations?: number
+  /** Why `signal` was aborted. */
+  stopReason(): 'timeout' | 'cancelled'
+}
+
+/** A loop on its way. */
+export interface Loop {
+  readonly options: LoopOptions
+  readonly answer: Answer
+  /** Model calls made. */
+  made: number
+}
+
+/** How the model is asked. */
+export interface Asking {
+  /** What its text is told as; undefined: it is not told. */
+  label: TextLabel | undefined
+  mayCall: boolean
+}
+
+export interface Turn {
+  message: AssistantMessage
+  finish: EndReason
+}
+
+export function startLoop(options: LoopOptions, earlier = ''): Loop {
+  return { options, answer: new Answer(earlier), made: options.iterations ?? 0 }
+}
+
+/**
+ * Drives `work` to exactly one `end` event. What is aborted, and what ran out of model calls, ends with the best answer so far; a model
+ * that fails for good throws its `ModelError`.
+ */
+export async function* untilEnd({ options, answer }: Loop, work: AsyncGenerator<AgentEvent, EndReason>): AsyncGenerator<AgentEvent, void> {
+  let reason: EndReason
+  try {
+    reason = yield* work
+  } catch (error) {
+    if (!options.signal.aborted) throw error
+    reason = options.stopReason()
+  }
+  if (answer.needsRepeat) yield answer.repeat()
+  yield { type: 'end', reason }
+}
+
+/**
+ * Asks the model, runs the tools that it asked for, and tells it their results, until it answers in text alone; undefined when `upTo`
+ * model calls are made before it does. The last call that the run may make is made without tools.
+ */
+export async function* turns(loop: Loop, asking: Asking, upTo = loop.options.maxIterations): AsyncGenerator<AgentEvent, Turn | undefined> {
+  const { options, answer } = loop
+  while (loop.made < upTo) {
+    const isLast = ++loop.made === options.maxIterations
+    const turn = yield* askModel(options, answer, { ...asking, mayCall: asking.mayCall && !isLast })
+    if (turn.message.toolCalls.length === 0) return turn
+    answer.stepsFollow()
+    yield* runCalls(turn.message.toolCalls, options)
+  }
+  return undefined
+}
+
+/** The calls of a turn that a dead process left: those without a result are run, but never a `write` that may have been started. */
+export async function* resumeCalls({ options }: Loop): AsyncGenerator<AgentEvent, void> {
+  const open = callsWithoutResult(options.messages)
+  if (open.length > 0) yield* runCalls(open, options, { resumed: true })
+}
+
+/** One model call: its text as it arrives, then the `turn` event. */
+async function* askModel(options: LoopOptions, answer: Answer, { label, mayCall }: Asking): AsyncGenerator<AgentEvent, Turn> {
+  const startedAt = options.now()
+  options.signal.throwIfAborted()
+  answer.turnStarts()
+  const offers = mayCall ? [...nameTools(options.tools())].map(([name, tool]) => toOffer(name, tool, options)) : []
+  const reply = yield* relay(options, answer, label, offers)
+  options.signal.throwIfAborted()
+  const message = toMessage(reply, offers.length > 0, options.newId)
+  for (const text of answer.heldReasoning()) yield answer.add('reasoning', text)
+  options.messages.push(message)
+  yield { type: 'turn', message, usage: reply.usage, startedAt, endedAt: options.now() }
+  return { message, finish: reply.finish === 'tool_calls' ? 'stop' : reply.finish }
+}
+
+async function* relay(
+  options: LoopOptions,
+  answer: Answer,
+  label: TextLabel | undefined,
+  tools: ToolOffer[],
+): AsyncGenerator<AgentEvent, ModelReply> {
+  const { model, system, signal } = options
+  const replying = model.reply({ system, messages: repair(options.messages), tools }, signal)
+  let isTold = false
+  try {
+    for (;;) {
+      const next = await replying.next()
+      if (next.done) return next.value
+      const event = next.value
+      if (event.type === 'retrying') {
+        answer.startsAnew()
+        // Of text that is not told nothing begins anew.
+        if (isTold || label !== undefined) yield event
+      } else if (event.type === 'text') {
+        if (label !== undefined) yield answer.add(label, event.text)
+      } else if (!answer.holds(event.text)) {
+        isTold = true
+        yield answer.add('reasoning', event.text)
+      }
+    }
+  } finally {
+    // Leaving the loop early must close the model's socket; at a normal end this does nothing.
+    await replying.return(undefined as never)
+  }
+}
+
+/** A call is only taken when tools were offered: what a model asks for beyond that is dropped. */
+function toMessage(reply: ModelReply, mayCall: boolean, newId: () => string): AssistantMessage {
+  const toolCalls = mayCall
+    ? reply.toolCalls.map(({ name, arguments: input }) => ({ id: newId(), name: fitName(name), arguments: input }))
+    : []
+  return {
+    role: 'assistant',
+    text: reply.text,
+    toolCalls,
+    ...(reply.reasoning ? { reasoning: reply.reasoning } : {}),
+    ...(reply.vendor ? { vendor: reply.vendor } : {}),
+  }
+}
+
+function toOffer(name: string, tool: Tool, options: LoopOptions): ToolOffer {
+  const { description, schema } = tool
+  const isScoped = options.filters.length > 0 && tool.describe !== undefined
+  return { name, description: isScoped ? tool.describe!(scopeIn(options, tool)) : description, schema }
+}

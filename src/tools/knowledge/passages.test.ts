@@ -1,0 +1,24 @@
+import { test } from 'node:test'
+import assert from 'node:assert/strict'
+import { maxPassageCharacters, toPassages } from './passages.ts'
+
+test('passages are bounded, lose nothing and keep their heading', () => {
+  const sentence = 'The quick brown fox jumps over the lazy dog. '
+  const texts = ['short', `${sentence.repeat(10)}\n\n`.repeat(9), sentence.repeat(100), 'x'.repeat(5000), '😀'.repeat(3000), ' \n ']
+  for (const text of texts) {
+    const passages = toPassages([{ heading: 'H', text }])
+    assert.ok(passages.every((passage) => passage.heading === 'H' && passage.text.length <= maxPassageCharacters && passage.text !== ''))
+    const letters = (whole: string) => whole.replace(/\s+/g, '').length
+    assert.equal(letters(passages.map((passage) => passage.text).join('')), letters(text))
+  }
+  assert.ok(toPassages([{ heading: '', text: texts[1] as string }]).every(({ text }) => text.endsWith('dog.')))
+})
+
+test('cutting takes time that grows with the text alone, whatever its white space', () => {
+  const started = performance.now()
+  for (const gap of ['\n', ' ', '\n ', '. ']) {
+    const passages = toPassages([{ heading: '', text: `first${gap.repeat(100_000)}last` }])
+    assert.match(passages.at(-1)?.text ?? '', /last$/)
+  }
+  assert.ok(performance.now() - started < 1_000)
+})

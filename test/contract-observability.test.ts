@@ -1,0 +1,101 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { Client } from './service-client.ts'
+import { startService } from './service-fixture.ts'
+import { fakeTool } from './service-tools.ts'
+
+const metricsOf = async (client: Client, query = '') => (await client.request('GET', `/core/v1/metrics${query}`)).body
+const logsOf = async (client: Client, query = '') => {
+  const { body } = await client.request('GET', `/core/v1/logs${query}`)
+  return { ...body, data: JSON.parse(body.data) }
+}
+
+test('Observability: figures are zero where there is no run yet', async (t) => {
+  const { as } = await startService(t)
+  const operator = await as({ roles: ['operator'] })
+  assert.deepEqual(await metricsOf(operator), {
+    status_value_counts: { success: 0, error: 0, cancelled: 0, timeout: 0 },
+    ...{ total_requests: 0, total_errors: 0, total_tokens: 0, mean_tokens: 0, mean_latency: 0, max_latency: 0, min_latency: 0 },
+    ...{ total_prompt_tokens: 0, mean_prompt_tokens: 0, total_completion_tokens: 0, mean_completion_tokens: 0 },
+  })
+  assert.deepEqual(await logsOf(operator), { data: [], total: 0, has_more: false })
+})
+
+test('Observability: metrics and logs equal what ran, and two tenants never mix', async (t) => {
+  const { as } = await startService(t, {
+    tools: [fakeTool('add', async () => 3)],
+    script: ({ body }) => {
+      const text = body.messages.at(-1).content
+      return text.includes('fail') ? { status: 400, body: {} } : { text: 'ok', usage: { input: text.length, output: 10 } }
+    },
+  })
+  const [ann, operator] = [await as({ sub: 'ann' }), await as({ sub: 'op', roles: ['operator'] })]
+  const [bob, other] = [await as({ sub: 'bob', tenant: 'b' }), await as({ tenant: 'b', roles: ['operator'] })]
+  for (const text of ['aaaa', 'bb']) assert.equal((await ann.chat(text)).status, 200)
+  await (await ann.stream('cccccc')).rest()
+  assert.equal((await ann.chat('fail', { 'request-id': 'failed' })).status, 502)
+  await ann.request('POST', '/core/v1/tool/execute', { body: { tool_name: 'add' }, headers: { 'request-id': 'tool' } })
+  assert.equal((await bob.chat('x', { 'request-id': 'failed' })).status, 200)
+
+  const figures = await metricsOf(operator)
+  assert.deepEqual(figures.status_value_counts, { success: 3, error: 1, cancelled: 0, timeout: 0 })
+  assert.deepEqual([figures.total_requests, figures.total_errors], [4, 1])
+  assert.deepEqual([figures.total_prompt_tokens, figures.total_completion_tokens, figures.total_tokens], [12, 30, 42])
+  assert.deepEqual([figures.mean_prompt_tokens, figures.mean_completion_tokens, figures.mean_tokens], [3, 7.5, 10.5])
+  assert.ok(figures.min_latency <= figures.mean_latency && figures.mean_latency <= figures.max_latency && figures.max_latency < 5)
+  const theirs = await metricsOf(other)
+  assert.deepEqual([theirs.total_requests, theirs.total_tokens], [1, 11])
+
+  const { data, total, has_more } = await logsOf(operator)
+  assert.deepEqual([data.length, total, has_more], [4, 4, false])
+  const { end_time, latency, error, ...entry } = data[0]
+  assert.deepEqual(entry, {
+    ...{ name: 'Agent Core', id: 'failed', model: 'scripted', status: 'error', completion_tokens: 0, total_tokens: 0 },
+  })
+  assert.match(error, /No model could answer/)
+  assert.ok(Math.abs(Date.now() - end_time) < 60_000 && latency >= 0 && latency < 5)
+  assert.deepEqual([data[1].error, data[1].total_tokens], [null, 16])
+  assert.equal((await logsOf(other)).total, 1)
+})
+
+test('Observability: logs are paged, and found by id and time in seconds or milliseconds', async (t) => {
+  const { as, client } = await startService(t, { script: { text: 'ok' } })
+  const operator = await as({ roles: ['operator'] })
+  for (let n = 0; n < 5; n += 1) await client.chat('hello', { 'request-id': `r${n}` })
+  const page = await logsOf(operator, '?limit=2&offset=1')
+  assert.deepEqual([page.data.map(({ id }: { id: string }) => id), page.total, page.has_more], [['r3', 'r2'], 5, true])
+  assert.equal((await logsOf(operator, '?limit=2&offset=3')).has_more, false)
+  const [one] = (await logsOf(operator, '?run_id=r3')).data
+  assert.equal(one.id, 'r3')
+  assert.deepEqual(await logsOf(operator, '?run_id=unknown'), { data: [], total: 0, has_more: false })
+  const at = one.end_time
+  const ids = async (query: string) => (await logsOf(operator, query)).data.map(({ id }: { id: string }) => id)
+  assert.ok((await ids(`?start_timestamp=${at}&end_timestamp=${at}`)).includes('r3'))
+  const second = Math.floor(at / 1000)
+  assert.ok((await ids(`?start_timestamp=${second}&end_timestamp=${second}`)).includes('r3'))
+  assert.deepEqual(await ids(`?end_timestamp=${second - 60}`), [])
+  assert.equal((await metricsOf(operator, `?start_timestamp=${second}`)).total_requests, 5)
+  assert.equal((await metricsOf(operator, `?end_timestamp=${second - 7200}`)).total_requests, 0)
+})
+
+test('Observability: a wrong query is refused by name', async (t) => {
+  const { as, client } = await startService(t)
+  const operator = await as({ roles: ['operator'] })
+  const refused = [
+    ['limit=0', 'limit'],
+    ['limit=21', 'limit'],
+    ['limit=x', 'limit'],
+    ['offset=-1', 'offset'],
+    ['start_timestamp=-1', 'start_timestamp'],
+    ['end_timestamp=1.5', 'end_timestamp'],
+    ['end_timestamp=1e300', 'end_timestamp'],
+    ['start_timestamp=1700000001&end_timestamp=1700000000', 'end_timestamp'],
+    ['start_timestamp=1700000001000&end_timestamp=1700000000', 'end_timestamp'],
+  ]
+  for (const [query, field] of refused) {
+    const { status, body } = await operator.request('GET', `/core/v1/logs?${query}`)
+    assert.deepEqual([status, body.detail?.[0].loc], [422, ['query', field]], query)
+  }
+  assert.equal((await client.request('GET', '/core/v1/logs')).status, 403)
+  assert.equal((await client.request('GET', '/core/v1/metrics')).status, 403)
+})
