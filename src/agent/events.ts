@@ -52,6 +52,9 @@ export interface NestedEvent {
   type: 'nested'
   /** The tool call in which it runs. */
   callId: string
+  /** Its name. */
+  subAgent: string
+  /** A `result` stands for its visible `step_end` too: between the two nothing of another agent can come. */
   event: KeptEvent
 }
 

@@ -5,7 +5,12 @@ export interface UserMessage {
   role: 'user'
   text: string
   images?: Image[]
+  /** Not a person's: the loop tells the model what to do next. */
+  instruction?: Instruction
 }
+
+/** Make a plan; do its next step; change it, because a step failed; answer. */
+export type Instruction = 'plan' | 'step' | 'change' | 'answer'
 
 export interface Image {
   /** MIME type, such as `image/png`. */

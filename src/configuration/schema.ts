@@ -18,6 +18,10 @@ const Address = Type.String({ pattern: '^(https?://|\\$\\{)', description: 'An h
 
 export const providers = ['embedded', 'openai', 'anthropic', 'google', 'amazon-bedrock', 'azure', 'mistral', 'openai-compatible'] as const
 
+export const workflowTypes = ['react', 'plan_execute'] as const
+
+export type WorkflowType = (typeof workflowTypes)[number]
+
 const Prices = Type.Object(
   {
     input: Type.Number({ minimum: 0 }),
@@ -112,6 +116,10 @@ export const AgentConfigSchema = Type.Object(
       { ...strict, default: { primary: { provider: 'embedded', model: 'rules-1' } } },
     ),
     tools: Type.Array(ToolConfig, { default: [] }),
+    workflow_type: Type.Enum([...workflowTypes], {
+      default: 'react',
+      description: 'react: step by step. plan_execute: a plan first, which is changed where a step fails.',
+    }),
     memory: Type.Object(
       {
         recall: Type.Integer({ minimum: 0, default: 8 }),

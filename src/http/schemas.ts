@@ -60,6 +60,7 @@ export const Step = Type.Object({
   status: Type.Enum(['success', 'error']),
   execution_time: Type.Number({ description: 'Seconds.' }),
   started_at: Type.String({ format: 'date-time' }),
+  sub_agent: Type.Optional(Type.String({ description: 'The sub-agent that took it; absent where it was the agent itself.' })),
 })
 
 export const ChainAnswer = Type.Object({

@@ -1,10 +1,12 @@
 import type { Artifact, NewArtifact } from '../agent/artifact.ts'
-import type { AgentEvent, Step, TurnEvent } from '../agent/events.ts'
+import type { AgentEvent } from '../agent/events.ts'
 import { ModelError } from '../agent/model.ts'
+import { planExecute } from '../agent/plan.ts'
 import { react } from '../agent/react.ts'
 import type { Tool } from '../agent/tool.ts'
 import { ServiceError, toErrorBody, type ErrorBody } from '../errors.ts'
-import { checkpoint, earlierIn, emptyProgress, keepNested, restore, type Progress } from './progress.ts'
+import { keepEvent } from './keep-event.ts'
+import { earlierIn, emptyProgress, restore, type Progress } from './progress.ts'
 import { finish } from './finish.ts'
 import { checkHints } from './hints.ts'
 import { processLost } from './outcome.ts'
@@ -38,7 +40,7 @@ export async function execute(run: LiveRun, turn: Turn, deps: Execution): Promis
     await requireHints(run)
     await load(run, progress, deps.store)
     for await (const event of agentEvents(run, progress, deps)) {
-      const stored = keep(event, run, progress, deps)
+      const stored = keepEvent(event, run, progress, deps)
       if (stored) await stored
     }
     if (run.stopCause === 'given_up') throw new Error('The run was given up.')
@@ -98,7 +100,8 @@ function ownMessage(run: LiveRun): HistoryMessage {
 function agentEvents(run: LiveRun, progress: Progress, { keepArtifact, now, newId }: Execution): AsyncGenerator<AgentEvent, void> {
   const { config, model, tools } = run.agent
   const ready = tools.list().flatMap((listing): Tool[] => (listing.tool ? [listing.tool] : []))
-  return react({
+  const loop = config.workflow_type === 'plan_execute' ? planExecute : react
+  return loop({
     model,
     system: progress.system,
     messages: progress.messages,
@@ -114,51 +117,6 @@ function agentEvents(run: LiveRun, progress: Progress, { keepArtifact, now, newI
     now,
     newId,
   })
-}
-
-/** One event: into the log what readers see, into the store what the run must be able to go on from. A promise only where it must wait. */
-function keep(event: AgentEvent, run: LiveRun, progress: Progress, { store, newId }: Execution): Promise<void> | undefined {
-  switch (event.type) {
-    case 'text':
-    case 'retrying':
-    case 'step_start':
-      run.log.append(event)
-      return run.log.hasRoom(run.signal)
-    case 'step_end':
-      run.log.append(event)
-      progress.steps.push(event.step)
-      progress.completeEvents = run.log.events.length
-      return run.log.hasRoom(run.signal)
-    case 'turn':
-      progress.iterations++
-      progress.usage.models.push(event.usage)
-      progress.completeEvents = run.log.events.length
-      // Those of the turn before are in the messages by now.
-      progress.results = []
-      if (event.message.reasoning) progress.usage.thoughts.push(toThought(event, event.message.reasoning, newId()))
-      return event.message.toolCalls.length > 0 ? checkpoint(run, progress, store) : undefined
-    case 'result':
-      progress.results.push(event.message)
-      if (run.signal.aborted && event.message.isError) {
-        progress.cutOff.add(event.message.callId)
-        return undefined
-      }
-      // Before the next write starts, this one is on the disk: it is never made twice. A read may be.
-      return event.effect === 'write' ? checkpoint(run, progress, store, { type: 'step_end', step: event.step }) : undefined
-    case 'nested':
-      return keepNested(progress, event, run.signal.aborted) ? checkpoint(run, progress, store) : undefined
-    case 'instruction':
-      return undefined
-    case 'end':
-      progress.reason = event.reason
-      return undefined
-  }
-}
-
-function toThought(turn: TurnEvent, text: string, id: string): Step {
-  const { startedAt, endedAt, usage } = turn
-  const durationMs = endedAt - startedAt
-  return { id, type: 'reasoning', tool: usage.model, input: {}, startedAt, log: text, output: text, status: 'success', durationMs }
 }
 
 function toServiceError(thrown: unknown): unknown {

@@ -1,5 +1,7 @@
 import { repair } from '../agent/history.ts'
 import type { Step } from '../agent/events.ts'
+import type { Message } from '../agent/messages.ts'
+import { planningOf } from '../agent/plan-position.ts'
 import { toErrorBody, type ErrorBody } from '../errors.ts'
 import { toCompact } from './compact-log.ts'
 import type { Execution } from './execute.ts'
@@ -91,6 +93,8 @@ function toAiMessage(run: LiveRun, progress: Progress, end: EndEvent, createdAt:
   const last = own.at(-1)
   const complete =
     last?.role === 'assistant' && last.text === content ? own : [...own, { role: 'assistant' as const, text: content, toolCalls: [] }]
+  const planning = planningOf(own)
+  const thoughts = progress.usage.thoughts.filter((step) => step.subAgent === undefined)
   return {
     role: 'ai',
     content,
@@ -102,9 +106,10 @@ function toAiMessage(run: LiveRun, progress: Progress, end: EndEvent, createdAt:
       usage: end.usage,
       ...(steps.length > 0 ? { steps: steps.map(toAnswerStep) } : {}),
       ...(artifacts.length > 0 ? { artifacts } : {}),
-      ...(progress.usage.thoughts.length > 0 ? { reasoning: progress.usage.thoughts.map(textOfThought) } : {}),
-      // The human message stands before it already; reasoning and what a provider wanted back matter only within a run.
-      ...(complete.length > 2 ? { transcript: complete.slice(1).map(withoutReasoning) } : {}),
+      ...(thoughts.length > 0 ? { reasoning: thoughts.map(textOfThought) } : {}),
+      ...(planning.length > 0 ? { planning } : {}),
+      // The human message stands before it already; reasoning and what a provider wanted back matter only within a run, as does a plan.
+      ...(complete.length > 2 && !own.some(isInstruction) ? { transcript: complete.slice(1).map(withoutReasoning) } : {}),
     },
   }
 }
@@ -120,6 +125,10 @@ function toJobs(
   if (!request.retain || !message) return []
   const data = { owner, requestId, session: turn.session, sessionId, messageIndex: turn.messageIndex }
   return [{ id: newId(), kind: 'retain', tenant, data, dueAt: now() }]
+}
+
+function isInstruction(message: Message): boolean {
+  return message.role === 'user' && message.instruction !== undefined
 }
 
 function textOfThought(step: Step): string {

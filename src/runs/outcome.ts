@@ -60,6 +60,7 @@ export function toAnswerStep(step: Step): AnswerStep {
     status: step.status,
     execution_time: step.durationMs / 1000,
     started_at: new Date(step.startedAt).toISOString(),
+    ...(step.subAgent === undefined ? {} : { sub_agent: step.subAgent }),
   }
 }
 

@@ -1,4 +1,4 @@
-import type { EndReason, NestedEvent, Step } from '../agent/events.ts'
+import type { EndReason, Step } from '../agent/events.ts'
 import type { Message, ToolMessage } from '../agent/messages.ts'
 import { fromCompact, toCompact } from './compact-log.ts'
 import type { LiveRun } from './live-run.ts'
@@ -120,14 +120,4 @@ export function restore(run: LiveRun, progress: Progress, checkpoints: readonly 
 /** What the agent inside of a call has said before the run was taken over. */
 export function earlierIn({ nested }: Progress, callId: string): Message[] {
   return nested.flatMap((one) => (one.callId === callId ? [one.message] : []))
-}
-
-/** Takes up what an agent inside of a call gained; whether it has to be stored before it goes on. */
-export function keepNested(progress: Progress, { callId, event }: NestedEvent, isStopped: boolean): boolean {
-  const { message } = event
-  // How a call that was cut off would have ended is not known.
-  if (event.type === 'result' && isStopped && event.message.isError) return false
-  progress.nested.push({ callId, message })
-  if (event.type === 'turn') progress.usage.models.push(event.usage)
-  return event.type === 'turn' ? event.message.toolCalls.length > 0 : event.type === 'result' && event.effect === 'write'
 }

@@ -40,7 +40,8 @@ function costOf(usage: ModelUsage, prices: NonNullable<ModelConfig['prices']>): 
 
 function toolUsage(steps: readonly Step[]): UsageEntry[] {
   const perTool = new Map<string, number>()
-  for (const step of steps) perTool.set(step.tool, (perTool.get(step.tool) ?? 0) + step.durationMs)
+  const calls = steps.filter((step) => step.type === 'tool_call' || step.type === 'sub_agent_call')
+  for (const step of calls) perTool.set(step.tool, (perTool.get(step.tool) ?? 0) + step.durationMs)
   return [...perTool].map(([tool, ms]) => ({ costAttribute: `tool:${tool}`, usage: ms / 1000, unit: 'seconds' }))
 }
 

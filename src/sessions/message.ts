@@ -49,4 +49,6 @@ export interface AnswerStep {
   execution_time: number
   /** ISO 8601, UTC. */
   started_at: string
+  /** The sub-agent that took it; absent where it was the agent itself. */
+  sub_agent?: string
 }

@@ -25,8 +25,15 @@ const maxCalls = 24
 /** Follow-ups are resolved this many questions back. */
 const maxEarlier = 6
 
+/** It makes no plans: it does what is asked, part by part, in one step. */
+const noPlan = '[]'
+
 /** Decides from the request alone: the parts of the question that have no result yet are asked of tools, then all is answered. */
-export function respond(name: string, { system, messages, tools }: ModelRequest): Response {
+export function respond(name: string, { system, messages: all, tools }: ModelRequest): Response {
+  const told = all.findLast((message) => message.role === 'user')?.instruction
+  if (told === 'plan' || told === 'change') return say(noPlan)
+  // Of planning it needs nothing: what a person asked is its question. A step that another model planned is one too.
+  const messages = told === 'step' ? all : all.filter((message) => !(message.role === 'user' && message.instruction) && !isPlan(message))
   const lastUser = messages.findLastIndex((message) => message.role === 'user')
   const question = messages[lastUser]?.text ?? ''
   const done = doneCalls(messages, lastUser)
@@ -45,6 +52,10 @@ export function respond(name: string, { system, messages, tools }: ModelRequest)
   const open = plan.filter((planned) => planned.choice && !resultOf(planned, done))
   if (open.length > 0 && done.length < maxCalls) return { text: '', reasoning: reasonFor(open), calls: uniqueCalls(open) }
   return say(answer(plan, done, (planned) => answerGiven(planned, known)) ?? tellInability(name, question, tools))
+}
+
+function isPlan(message: Message): boolean {
+  return message.role === 'assistant' && message.text === noPlan
 }
 
 function say(text: string): Response {

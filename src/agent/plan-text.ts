@@ -1,0 +1,91 @@
+import type { Tool } from './tool.ts'
+import { nameTools } from './tool-names.ts'
+
+/** What a model is told to plan with, and what it answers: pure text. */
+
+const maxSteps = 12
+const maxStepCharacters = 1000
+const maxToolCharacters = 200
+const maxPlanCharacters = 50_000
+
+export function askForPlan(tools: readonly Tool[], describe: (tool: Tool) => string): string {
+  const lines = [...nameTools(tools)].map(([name, tool]) => `- ${name}: ${firstLine(describe(tool))}`)
+  const known = lines.length > 0 ? `\nThe steps can use these tools:\n${lines.join('\n')}` : ''
+  return `Before anything is done, make a plan. Answer with a JSON list of its steps and nothing else: ["first step", "second step"].
+Each step is one sentence that says what is to be done, and can be done alone. As few steps as will do, ${maxSteps} at most; one where no more are needed.${known}`
+}
+
+export function askForStep(step: string, number: number, of: number): string {
+  return `Step ${number} of ${of}: ${step}
+Do this step alone, with your tools, and answer with its result. If it can't be done, begin your answer with FAILED: and say why.`
+}
+
+export function askForChange(rest: readonly string[]): string {
+  const open = rest.length > 0 ? ` The steps behind it were: ${JSON.stringify(rest)}.` : ''
+  return `This step failed.${open} Change the plan: answer with a JSON list of the steps that are to be done from here on and nothing else, [] if nothing would help.`
+}
+
+export const askForAnswer = 'Now answer the request itself, from the results of the steps. Say what could not be done.'
+export const askToDoIt = 'Now do it, and answer the request.'
+
+/** A step says itself that it failed. */
+export function saysFailed(text: string): boolean {
+  return /^\W*failed\b/i.test(text)
+}
+
+/** The plan as people read it. */
+export function toList(steps: readonly string[]): string {
+  return steps.map((step, at) => `${at + 1}. ${step}`).join('\n')
+}
+
+/**
+ * The steps that a model's answer holds: a JSON list of texts, or of objects with a text, within prose, fences or an object; or a
+ * numbered list. Undefined where there is none; an empty list is one.
+ */
+export function parsePlan(text: string): string[] | undefined {
+  const short = text.slice(0, maxPlanCharacters)
+  const list = parseList(short) ?? numbered(short)
+  if (!list) return undefined
+  const steps = list.map(toStep).filter((step) => step !== '')
+  return steps.slice(0, maxSteps).map((step) => step.slice(0, maxStepCharacters).toWellFormed())
+}
+
+function parseList(text: string): unknown[] | undefined {
+  const end = text.lastIndexOf(']')
+  // Prose may hold brackets too: a few places are tried, never all.
+  let from = text.indexOf('[')
+  for (let tries = 0; from >= 0 && from < end && tries < maxTries; tries++, from = text.indexOf('[', from + 1)) {
+    const list = parseJson(text.slice(from, end + 1)) ?? parseJson(text.slice(from, text.indexOf(']', from) + 1))
+    if (list) return list
+  }
+  return undefined
+}
+
+const maxTries = 5
+
+function parseJson(text: string): unknown[] | undefined {
+  try {
+    const value: unknown = JSON.parse(text)
+    // `[1]` is a note in prose, no plan.
+    return Array.isArray(value) && value.every((one) => typeof one !== 'number') ? value : undefined
+  } catch {
+    return undefined
+  }
+}
+
+function numbered(text: string): string[] | undefined {
+  const steps = text.split('\n').flatMap((line) => /^\s{0,8}(?:step )?\d{1,2}[.):]\s+(\S.*)$/i.exec(line)?.[1] ?? [])
+  return steps.length > 1 ? steps : undefined
+}
+
+function toStep(value: unknown): string {
+  if (typeof value === 'string') return value.replace(/\s+/g, ' ').trim()
+  if (typeof value !== 'object' || value === null) return ''
+  const texts = value as Record<string, unknown>
+  const named = ['step', 'task', 'description', 'action', 'title', 'name'].map((key) => texts[key]).find((one) => typeof one === 'string')
+  return toStep(named ?? Object.values(texts).find((one) => typeof one === 'string'))
+}
+
+function firstLine(text: string): string {
+  return text.split('\n', 1)[0]!.slice(0, maxToolCharacters)
+}

@@ -1,0 +1,78 @@
+import type { AgentEvent, NestedEvent, Step, TurnEvent } from '../agent/events.ts'
+import type { Execution } from './execute.ts'
+import type { LiveRun } from './live-run.ts'
+import { checkpoint, type Progress } from './progress.ts'
+
+/** One event: into the log what readers see, into the store what the run must be able to go on from. A promise only where it must wait. */
+export function keepEvent(event: AgentEvent, run: LiveRun, progress: Progress, deps: Execution): Promise<void> | undefined {
+  const { store, newId } = deps
+  switch (event.type) {
+    case 'text':
+    case 'retrying':
+    case 'step_start':
+      run.log.append(event)
+      return run.log.hasRoom(run.signal)
+    case 'step_end':
+      return endStep(event.step, run, progress)
+    case 'turn':
+      progress.iterations++
+      progress.usage.models.push(event.usage)
+      progress.completeEvents = run.log.events.length
+      // Those of the turn before are in the messages by now.
+      progress.results = []
+      if (event.message.reasoning) progress.usage.thoughts.push(toThought(event, event.message.reasoning, newId()))
+      return event.message.toolCalls.length > 0 ? checkpoint(run, progress, store) : undefined
+    case 'result':
+      progress.results.push(event.message)
+      if (run.signal.aborted && event.message.isError) {
+        progress.cutOff.add(event.message.callId)
+        return undefined
+      }
+      // Before the next write starts, this one is on the disk: it is never made twice. A read may be.
+      return event.effect === 'write' ? checkpoint(run, progress, store, { type: 'step_end', step: event.step }) : undefined
+    case 'nested':
+      return keepNested(event, run, progress, deps)
+    case 'instruction':
+      // All that was told belongs to what came before it.
+      progress.completeEvents = run.log.events.length
+      return event.message.instruction === 'plan' ? undefined : checkpoint(run, progress, store)
+    case 'end':
+      progress.reason = event.reason
+      return undefined
+  }
+}
+
+function endStep(step: Step, run: LiveRun, progress: Progress): Promise<void> | undefined {
+  run.log.append({ type: 'step_end', step })
+  progress.steps.push(step)
+  progress.completeEvents = run.log.events.length
+  return run.log.hasRoom(run.signal)
+}
+
+/** What an agent inside of a call gained is stored under the same rules as what the run itself does. */
+async function keepNested(
+  { callId, subAgent, event }: NestedEvent,
+  run: LiveRun,
+  progress: Progress,
+  { store, newId }: Execution,
+): Promise<void> {
+  const { message } = event
+  // How a call that was cut off would have ended is not known: one that goes on has no result of it.
+  const isCutOff = event.type === 'result' && run.signal.aborted && event.message.isError
+  if (!isCutOff) progress.nested.push({ callId, message })
+  if (event.type === 'turn') {
+    progress.usage.models.push(event.usage)
+    if (event.message.reasoning) progress.usage.thoughts.push({ ...toThought(event, event.message.reasoning, newId()), subAgent })
+    if (event.message.toolCalls.length > 0) await checkpoint(run, progress, store)
+  } else if (event.type === 'result') {
+    const { step, effect } = event
+    if (effect === 'write' && !isCutOff) await checkpoint(run, progress, store, { type: 'step_end', step })
+    await endStep(step, run, progress)
+  } else if (event.message.instruction !== 'plan') await checkpoint(run, progress, store)
+}
+
+function toThought(turn: TurnEvent, text: string, id: string): Step {
+  const { startedAt, endedAt, usage } = turn
+  const durationMs = endedAt - startedAt
+  return { id, type: 'reasoning', tool: usage.model, input: {}, startedAt, log: text, output: text, status: 'success', durationMs }
+}
