@@ -14,6 +14,7 @@ const failures = {
   unsupported_media_type: { status: 415, errorType: 'UnsupportedMediaType' },
   validation: { status: 422, errorType: 'ValidationError' },
   rate_limited: { status: 429, errorType: 'RateLimited' },
+  copy_failed: { status: 500, errorType: 'Exception' },
   internal: { status: 500, errorType: 'Exception' },
   model_unavailable: { status: 502, errorType: 'ModelUnavailable' },
   tool_not_ready: { status: 503, errorType: 'ToolNotReady' },

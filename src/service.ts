@@ -15,6 +15,7 @@ import { configVersion } from './configuration/parse.ts'
 import type { Environment } from './configuration/references.ts'
 import type { AgentConfig } from './configuration/schema.ts'
 import { openFilesRoot } from './files/root.ts'
+import { artifactRoutes } from './http/routes/artifacts.ts'
 import { chatRoutes } from './http/routes/chat.ts'
 import { docsRoutes, documentRoutes, openApiRoute } from './http/routes/docs.ts'
 import { healthRoutes } from './http/routes/health.ts'
@@ -32,6 +33,7 @@ import { createDirectExecution } from './runs/direct-execution.ts'
 import { createObservability } from './runs/observability.ts'
 import { logEnd, logFault } from './runs/run-log.ts'
 import { createSessions } from './sessions/sessions.ts'
+import { openArtifacts } from './service-artifacts.ts'
 import type { Settings } from './settings.ts'
 import type { Database } from './store/database.ts'
 import { createAccessKeyStore } from './store/access-keys.ts'
@@ -93,10 +95,16 @@ export async function createService({ settings, config, environment, version, lo
   const executions = createExecutionStore(database)
   const jobs = stack.adopt(createJobs(database, { now, log }), (one) => one.drain(0))
   const pause = (ms: number, signal?: AbortSignal) => sleep(ms, undefined, { signal })
-  const keepArtifact = () => Promise.reject(new Error('Files can not be kept.'))
-  const chats = createChats({ keepArtifact, ...common, store: runs, jobs, sleep: pause, onFault: logFault(log), onEnd: logEnd(log, now) })
-  const directly = createDirectExecution({ ...common, keepArtifact, store: executions, sleep: pause })
-  const sessions = createSessions(createSessionStore(database))
+  const sessionStore = createSessionStore(database)
+  const sessions = createSessions(sessionStore)
+  const publicUrl = () => settings.publicUrl ?? boundAddress(app, settings.host)
+  const { artifacts, keeper, executionFiles } = openArtifacts(stack, {
+    ...{ database, settings, sessions: sessionStore, signing: access.signing, publicUrl, log },
+    ...common,
+  })
+  const ends = { onFault: logFault(log), onEnd: logEnd(log, now) }
+  const chats = createChats({ ...common, ...ends, keeper, store: runs, jobs, sleep: pause })
+  const directly = createDirectExecution({ ...common, files: executionFiles, store: executions, sleep: pause })
 
   let isStopping = false
   const ping = () => database.ping()
@@ -109,6 +117,7 @@ export async function createService({ settings, config, environment, version, lo
     runRoutes(app, { chats, runs })
     toolRoutes(app, { ...common, tools: directly })
     observabilityRoutes(app, { observability: createObservability(createRunReports(database)) })
+    artifactRoutes(app, { artifacts })
     metadataRoutes(app, common)
     healthRoutes(app, { ping, isStopping: () => isStopping })
     openApiRoute(app)
@@ -156,7 +165,7 @@ async function openAccess(stack: AsyncDisposableStack, database: Database, setti
   const { isRevoked } = revocations
   const verifier = createVerifier({ signing, provider, adminTenant, customRoles, isRevoked, now })
   const { file } = await ensureAdminKey({ folder: dataDir, tenant: adminTenant, signing, verifier, store, now })
-  return { verifier, adminKeyFile: file }
+  return { signing, verifier, adminKeyFile: file }
 }
 
 const lastBytesMs = 1000
@@ -166,4 +175,11 @@ async function closeServer(app: FastifyInstance): Promise<void> {
   const cut = setTimeout(() => app.server.closeAllConnections(), lastBytesMs)
   await app.close()
   clearTimeout(cut)
+}
+
+/** Where clients reach the service when nobody says otherwise; known once it listens. */
+function boundAddress(app: FastifyInstance, host: string): string {
+  const bound = app.server.address()
+  const port = bound !== null && typeof bound === 'object' ? bound.port : 0
+  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`
 }

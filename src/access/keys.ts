@@ -1,4 +1,4 @@
-import { randomUUIDv7 } from 'node:crypto'
+import { hkdfSync, randomUUIDv7 } from 'node:crypto'
 import { calculateJwkThumbprint, exportJWK, generateKeyPair, importJWK, SignJWT, type CryptoKey, type JWK } from 'jose'
 import { ServiceError } from '../errors.ts'
 import { ownIssuer } from './principal.ts'
@@ -16,6 +16,8 @@ export interface SigningKey {
   readonly kid: string
   readonly privateKey: CryptoKey
   readonly publicKey: CryptoKey
+  /** 32 bytes for one purpose, by HKDF-SHA256: the same as long as the key is. */
+  derive(purpose: string): Uint8Array
 }
 
 export interface KeyRequest {
@@ -66,7 +68,8 @@ async function toSigningKey(jwk: JWK): Promise<SigningKey> {
   if (kty !== 'OKP' || crv !== 'Ed25519' || !x || !d) throw new Error('What is kept as signing key is not an Ed25519 private key.')
   const half = { kty, crv, x }
   const [kid, privateKey, publicKey] = await Promise.all([calculateJwkThumbprint(half), importHalf({ ...half, d }), importHalf(half)])
-  return { kid, privateKey, publicKey }
+  const derive = (purpose: string) => new Uint8Array(hkdfSync('sha256', Buffer.from(d, 'base64url'), '', `agent-core ${purpose}`, 32))
+  return { kid, privateKey, publicKey, derive }
 }
 
 /** Only symmetric keys (`kty: oct`) become bytes. */

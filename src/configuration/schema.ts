@@ -7,6 +7,8 @@ const strict = { additionalProperties: false }
 /** A week: what is longer is a mistake, and timers can't wait a month. */
 const maxSeconds = 604_800
 
+const mebibyte = 1024 * 1024
+
 function optional<T extends TSchema>(schema: T) {
   return Type.Optional(schema)
 }
@@ -66,6 +68,7 @@ export const toolConfigs = {
   current_time: Type.Object({}, strict),
   list_files: Type.Object({ paths: optional(Patterns) }, strict),
   read_file: Type.Object({ paths: optional(Patterns) }, strict),
+  write_file: Type.Object({}, strict),
   knowledge_search: Type.Object({ paths: Patterns }, strict),
   data_query: Type.Object(
     {
@@ -153,6 +156,9 @@ export const AgentConfigSchema = Type.Object(
           default: 5,
           description: 'Seconds that a run waits for a reader that left.',
         }),
+        max_artifact_bytes: Type.Integer({ minimum: 1, default: 50 * mebibyte, description: 'Of one file that a tool makes.' }),
+        max_run_artifacts: Type.Integer({ minimum: 0, default: 100, description: 'Files that the tools of one run may make.' }),
+        max_run_artifact_bytes: Type.Integer({ minimum: 1, default: 200 * mebibyte, description: 'Of all files of one run together.' }),
       },
       { ...strict, default: {} },
     ),

@@ -1,10 +1,11 @@
 import type { Owner } from '../access/owner.ts'
-import type { KeepArtifact } from '../agent/artifact.ts'
+import type { Artifact, KeepArtifact } from '../agent/artifact.ts'
 import type { JsonObject } from '../agent/messages.ts'
 import { runTool, type DataFilter, type Tool, type ToolSet } from '../agent/tool.ts'
 import { scopeOf } from '../agent/tool-calls.ts'
 import type { Agent, CurrentAgent } from '../configuration/agent.ts'
 import { ServiceError } from '../errors.ts'
+import { toGeneratedArtifact, type GeneratedArtifact } from '../sessions/sessions.ts'
 import type { ExecutionResult, ExecutionStore, StoredExecution } from './execution-store.ts'
 import { checkHints } from './hints.ts'
 import { textOf } from './line.ts'
@@ -29,14 +30,27 @@ export interface DirectExecutionDependencies {
   holder: string
   now(): number
   newId(): string
-  keepArtifact: KeepArtifact
+  files: ExecutionFiles
   /** Rejects when the signal is aborted. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>
 }
 
+/** Port: files that tools make in direct executions; they are kept for a day, and belong to no session. */
+export interface ExecutionFiles {
+  /** Makes no folder before there is a file. */
+  open(): { folder: string; keep: KeepArtifact }
+  /** An address that hands out the file, for a short time. */
+  link(folder: string, artifact: Artifact): Promise<string>
+}
+
 export interface Executed {
   sessionId: string
-  result: ExecutionResult
+  result: ExecutionAnswer
+}
+
+/** The answer of `tool/execute`. */
+export interface ExecutionAnswer extends Omit<ExecutionResult, 'files'> {
+  generated_artifacts?: (GeneratedArtifact & { download_url: string })[]
 }
 
 /** Tools that are run outside of any conversation. */
@@ -55,15 +69,7 @@ interface Running {
   stopping: AbortController
 }
 
-export function createDirectExecution({
-  store,
-  agent,
-  holder,
-  keepArtifact,
-  now,
-  newId,
-  sleep,
-}: DirectExecutionDependencies): DirectExecution {
+export function createDirectExecution({ store, agent, holder, files, now, newId, sleep }: DirectExecutionDependencies): DirectExecution {
   const running = new Map<string, Running>()
   let isStopping = false
 
@@ -86,14 +92,14 @@ export function createDirectExecution({
     const earlier = running.get(textOf(key))
     if (earlier) {
       refuseOther(earlier, request)
-      return outcomeOf(earlier, left)
+      return answerOf(earlier, left)
     }
     const sessionId = request.sessionId ?? request.newSessionId
     const stopping = new AbortController()
     const one: Running = { sessionId, bodyHash: request.bodyHash, callers: 0, stopping, result: once() }
     running.set(textOf(key), one)
     try {
-      return await outcomeOf(one, left)
+      return await answerOf(one, left)
     } finally {
       running.delete(textOf(key))
     }
@@ -118,10 +124,21 @@ export function createDirectExecution({
 
     async function runOnce(): Promise<ExecutionResult> {
       const context = { callId: newId(), headers: request.headers, ...scopeOf(tool, tools, request.filters) }
-      const outcome = await runTool(tool, request.input, { context, keepArtifact, signal: stopping.signal, now })
+      const { folder, keep } = files.open()
+      const outcome = await runTool(tool, request.input, { context, keepArtifact: keep, signal: stopping.signal, now })
       const status = outcome.isError ? 'error' : 'success'
-      return { tool_name: tool.name, output: outcome.output, execution_time: outcome.durationMs / 1000, status }
+      const made = outcome.artifacts.length > 0 ? { files: { folder, made: outcome.artifacts } } : {}
+      return { tool_name: tool.name, output: outcome.output, execution_time: outcome.durationMs / 1000, status, ...made }
     }
+  }
+
+  /** Links are made anew for every answer: those of the first may have expired when it is asked for again. */
+  async function answerOf(one: Running, left: AbortSignal): Promise<Executed> {
+    const { sessionId, result } = await outcomeOf(one, left)
+    const { files: kept, ...answer } = result
+    if (!kept) return { sessionId, result: answer }
+    const linked = kept.made.map(async (file) => ({ ...toGeneratedArtifact(file), download_url: await files.link(kept.folder, file) }))
+    return { sessionId, result: { ...answer, generated_artifacts: await Promise.all(linked) } }
   }
 
   async function drain(ms: number): Promise<void> {
@@ -146,7 +163,7 @@ function findTool(tools: ToolSet, { toolName, input, filters }: ToolRequest): To
 }
 
 /** The session last: that of a repeat is known when its first outcome is. */
-async function outcomeOf(one: Running, left: AbortSignal): Promise<Executed> {
+async function outcomeOf(one: Running, left: AbortSignal): Promise<{ sessionId: string; result: ExecutionResult }> {
   const leave = () => {
     one.callers--
     if (one.callers === 0) one.stopping.abort()

@@ -1,4 +1,4 @@
-import type { Artifact, NewArtifact } from '../agent/artifact.ts'
+import type { Artifact, KeepArtifact } from '../agent/artifact.ts'
 import type { AgentEvent } from '../agent/events.ts'
 import { ModelError } from '../agent/model.ts'
 import { planExecute } from '../agent/plan.ts'
@@ -6,7 +6,7 @@ import { react } from '../agent/react.ts'
 import type { Tool } from '../agent/tool.ts'
 import { ServiceError, toErrorBody, type ErrorBody } from '../errors.ts'
 import { keepEvent } from './keep-event.ts'
-import { earlierIn, emptyProgress, restore, type Progress } from './progress.ts'
+import { artifactsOf, earlierIn, emptyProgress, restore, type Progress } from './progress.ts'
 import { finish } from './finish.ts'
 import { checkHints } from './hints.ts'
 import { processLost } from './outcome.ts'
@@ -22,8 +22,8 @@ export interface Execution {
   jobs: Pick<Jobs, 'wake'>
   now(): number
   newId(): string
-  /** Keeps a file that a tool of the run made; `session` is the session's key. */
-  keepArtifact(run: LiveRun, session: string, file: NewArtifact): Promise<Artifact>
+  /** Keeps files that the run's tools make; `session` is the session's key, `earlier` what they made before it was taken over. */
+  keeper(run: LiveRun, session: string, earlier: readonly Artifact[]): KeepArtifact
   /** A bug or a fault of ours; the caller sees none of it. */
   onFault(run: LiveRun, error: unknown): void
 }
@@ -97,7 +97,7 @@ function ownMessage(run: LiveRun): HistoryMessage {
   return { idx: 0, role: 'human', content: run.input, data: undefined }
 }
 
-function agentEvents(run: LiveRun, progress: Progress, { keepArtifact, now, newId }: Execution): AsyncGenerator<AgentEvent, void> {
+function agentEvents(run: LiveRun, progress: Progress, { keeper, now, newId }: Execution): AsyncGenerator<AgentEvent, void> {
   const { config, model, tools } = run.agent
   const ready = tools.list().flatMap((listing): Tool[] => (listing.tool ? [listing.tool] : []))
   const loop = config.workflow_type === 'plan_execute' ? planExecute : react
@@ -110,7 +110,7 @@ function agentEvents(run: LiveRun, progress: Progress, { keepArtifact, now, newI
     iterations: progress.iterations,
     headers: run.request.headers,
     filters: run.request.filters,
-    keepArtifact: (file) => keepArtifact(run, progress.turn.session, file),
+    keepArtifact: keeper(run, progress.turn.session, artifactsOf(progress)),
     earlier: (callId) => earlierIn(progress, callId),
     signal: run.signal,
     stopReason: () => (run.stopCause === 'timeout' ? 'timeout' : 'cancelled'),

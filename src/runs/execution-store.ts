@@ -1,3 +1,4 @@
+import type { Artifact } from '../agent/artifact.ts'
 import type { JsonValue } from '../agent/messages.ts'
 import type { RunKey } from './run.ts'
 
@@ -27,11 +28,13 @@ export interface StoredExecution {
   result: ExecutionResult | undefined
 }
 
-/** The answer of `tool/execute`. */
+/** How a direct execution ended. */
 export interface ExecutionResult {
   tool_name: string
   output: JsonValue
   /** Seconds. */
   execution_time: number
   status: 'success' | 'error'
+  /** Files that the tool made, and the folder that they are kept under; absent for none. */
+  files?: { folder: string; made: Artifact[] }
 }

@@ -8,7 +8,7 @@ import type { Execution } from './execute.ts'
 import type { NewJob } from './jobs.ts'
 import type { LiveRun } from './live-run.ts'
 import { outputOf, toAnswerStep } from './outcome.ts'
-import { checkpoint, hasUnstored, type Progress } from './progress.ts'
+import { artifactsOf, checkpoint, hasUnstored, type Progress } from './progress.ts'
 import { statusOfEnd, type EndEvent, type RunKey } from './run.ts'
 import { FenceLost, type EndedRun, type NewMessage } from './run-store.ts'
 import { nextWindowStart, tokensOf } from './transcript.ts'
@@ -84,7 +84,7 @@ function toEndedRun(run: LiveRun, progress: Progress, end: EndEvent, deps: Execu
 /** A failed run leaves its human message alone; a cancelled one what there was. */
 function toAiMessage(run: LiveRun, progress: Progress, end: EndEvent, createdAt: number): NewMessage | undefined {
   const content = outputOf([...run.log.events, end])
-  const artifacts = progress.steps.flatMap((step) => step.artifacts ?? [])
+  const artifacts = artifactsOf(progress)
   const steps = [...progress.usage.thoughts, ...progress.steps].sort((a, b) => a.startedAt - b.startedAt)
   if (end.reason === 'error') return undefined
   if (end.reason === 'cancelled' && content === '' && steps.length === 0) return undefined

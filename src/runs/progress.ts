@@ -1,3 +1,4 @@
+import type { Artifact } from '../agent/artifact.ts'
 import type { EndReason, Step } from '../agent/events.ts'
 import type { Message, ToolMessage } from '../agent/messages.ts'
 import { fromCompact, toCompact } from './compact-log.ts'
@@ -115,6 +116,12 @@ export function restore(run: LiveRun, progress: Progress, checkpoints: readonly 
   progress.storedUsage = { models: progress.usage.models.length, thoughts: progress.usage.thoughts.length }
   progress.completeEvents = events.length
   progress.storedNested = progress.nested.length
+}
+
+/** Files that the run's tools made, in the order in which they were made. An agent inside of a call and the call itself may both tell of one. */
+export function artifactsOf({ steps }: Progress): Artifact[] {
+  const made = new Map(steps.flatMap((step) => step.artifacts ?? []).map((one) => [one.id, one]))
+  return [...made.values()].sort((a, b) => (a.id < b.id ? -1 : 1))
 }
 
 /** What the agent inside of a call has said before the run was taken over. */

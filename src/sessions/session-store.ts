@@ -7,6 +7,7 @@ export interface SessionStore {
   find(who: Owner, sessionId: string, options: { anyOwner: boolean }): Promise<SessionRecord | undefined>
   /** All messages, by index. */
   messages(tenant: string, session: string): Promise<SessionMessage[]>
+  message(tenant: string, session: string, index: number): Promise<SessionMessage | undefined>
   /** Sessions with messages, latest activity first, behind `before` where given. */
   list(who: Owner, page: SessionPage): Promise<SessionRecord[]>
 }

@@ -1,4 +1,5 @@
 import type { Principal } from '../access/principal.ts'
+import type { Artifact } from '../agent/artifact.ts'
 import { invalid, ServiceError } from '../errors.ts'
 import type { SessionMessage, SessionRecord, SessionStore } from './session-store.ts'
 
@@ -58,7 +59,7 @@ export function createSessions(store: SessionStore): Sessions {
 }
 
 /** Administrators read every session of their tenant. */
-function readsAll(who: Principal): boolean {
+export function readsAll(who: Principal): boolean {
   return who.roles.includes('admin')
 }
 
@@ -81,9 +82,26 @@ function toMessageView({ role, content, createdAt, data }: SessionMessage): Mess
       ...(data?.model ? { request_id: data.requestId, model: data.model, finish_reason: data.finishReason } : {}),
       usage: data?.usage ?? [],
       intermediate_steps: data?.steps ?? [],
-      generated_artifacts: [],
+      generated_artifacts: (data?.artifacts ?? []).map(toGeneratedArtifact),
     },
   }
+}
+
+/** A file as callers see it. */
+export interface GeneratedArtifact {
+  artifact_id: string
+  file_name: string
+  /** MIME type. */
+  file_type: string
+  /** Bytes. */
+  size: number
+  sha256: string
+  tool: string
+  created_at: string
+}
+
+export function toGeneratedArtifact({ id, name, type, size, sha256, tool, createdAt }: Artifact): GeneratedArtifact {
+  return { artifact_id: id, file_name: name, file_type: type, size, sha256, tool, created_at: toIso(createdAt) }
 }
 
 function toIso(ms: number): string {

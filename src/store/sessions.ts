@@ -1,10 +1,10 @@
 import { sql, type Kysely } from 'kysely'
 import type { Owner } from '../access/owner.ts'
-import type { SessionPage, SessionRecord, SessionStore } from '../sessions/session-store.ts'
+import type { SessionMessage, SessionPage, SessionRecord, SessionStore } from '../sessions/session-store.ts'
 import { run, type Database } from './database.ts'
 import { parseJson } from './run-rows.ts'
 import { statement, type Param } from './statement.ts'
-import type { SessionRow, Tables } from './tables.ts'
+import type { MessageRow, SessionRow, Tables } from './tables.ts'
 
 /** `SessionStore` on either database. */
 export function createSessionStore({ db, read }: Database): SessionStore {
@@ -16,6 +16,14 @@ export function createSessionStore({ db, read }: Database): SessionStore {
       .where('session', '=', param('session'))
       .orderBy('idx'),
   )
+  const messageOf = statement(db, (of, param: Param<{ tenant: string; session: string; index: number }>) =>
+    of
+      .selectFrom('messages')
+      .select(['role', 'content', 'created_at', 'data'])
+      .where('tenant', '=', param('tenant'))
+      .where('session', '=', param('session'))
+      .where('idx', '=', param('index')),
+  )
   return {
     async find(who, sessionId, { anyOwner }) {
       const { rows } = await run(read, sessionOf(db, who, sessionId, anyOwner))
@@ -24,7 +32,13 @@ export function createSessionStore({ db, read }: Database): SessionStore {
 
     async messages(tenant, session) {
       const { rows } = await messagesOf(read, { tenant, session })
-      return rows.map((row) => ({ role: row.role, content: row.content, createdAt: row.created_at, data: parseJson(row.data) }))
+      return rows.map(toMessage)
+    },
+
+    async message(tenant, session, index) {
+      if (index > maxIndex) return undefined
+      const row = (await messageOf(read, { tenant, session, index })).rows[0]
+      return row && toMessage(row)
     },
 
     async list(who, page) {
@@ -32,6 +46,25 @@ export function createSessionStore({ db, read }: Database): SessionStore {
       return rows.map(toRecord)
     },
   }
+}
+
+/** More than a column of Postgres holds: no message has it. */
+const maxIndex = 2 ** 31 - 1
+
+function toMessage({ role, content, created_at, data }: Pick<MessageRow, 'role' | 'content' | 'created_at' | 'data'>): SessionMessage {
+  return { role, content, createdAt: created_at, data: parseJson(data) }
+}
+
+/** Which of these keys are keys of sessions, whosever: for those who tidy up what belonged to one. */
+export async function existingSessions({ db, read }: Database, keys: readonly string[]): Promise<Set<string>> {
+  const { rows } = await run(
+    read,
+    db
+      .selectFrom('sessions')
+      .select('key')
+      .where('key', 'in', [...keys]),
+  )
+  return new Set(rows.map((row) => row.key))
 }
 
 function sessionOf(db: Kysely<Tables>, { tenant, owner }: Owner, sessionId: string, anyOwner: boolean) {

@@ -31,6 +31,7 @@ const builtIn = {
   current_time: async () => (await import('./current-time.ts')).createCurrentTime,
   list_files: async () => (await import('./files/list-files.ts')).createListFiles,
   read_file: async () => (await import('./files/read-file.ts')).createReadFile,
+  write_file: async () => (await import('./files/write-file.ts')).createWriteFile,
   knowledge_search: async () => (await import('./knowledge/knowledge-search.ts')).createKnowledgeSearch,
   data_query: async () => (await import('./data-query/data-query.ts')).createDataQuery,
 } satisfies Record<ToolType, BuilderLoader>

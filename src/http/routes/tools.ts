@@ -34,6 +34,11 @@ const Executed = Type.Object({
   output: Type.Unknown(),
   execution_time: Type.Number({ description: 'Seconds.' }),
   status: Type.Enum(['success', 'error']),
+  generated_artifacts: Type.Optional(
+    Type.Array(Type.Record(Type.String(), Type.Unknown()), {
+      description: 'Files that the tool made, each with a `download_url`; kept for a day.',
+    }),
+  ),
 })
 
 /** Tools listed, and run outside of a conversation. */

@@ -1,0 +1,124 @@
+import type { Artifact, KeepArtifact } from '../agent/artifact.ts'
+import type { Principal } from '../access/principal.ts'
+import { ServiceError } from '../errors.ts'
+import type { SessionStore } from '../sessions/session-store.ts'
+import { readsAll } from '../sessions/sessions.ts'
+import type { ArtifactBytes, LinkedFile, OpenArtifact } from './artifact-bytes.ts'
+import { createKeeper, type KeeperOptions } from './keep.ts'
+import type { ShareFolder } from './share-folder.ts'
+import { createSignedLinks, type UntrustedQuery } from './signed-links.ts'
+
+/** A file by its place in a session, as callers name it. */
+export interface ArtifactIndex {
+  sessionId: string
+  messageIndex: number
+  /** In the message's `generated_artifacts`. */
+  artifactIndex: number
+}
+
+/** The `body` of a download. */
+export interface ArtifactLink {
+  /** Works without a key for 15 minutes. */
+  download_url: string
+  file_name: string
+  file_type: string
+}
+
+/** The `body` of a share. */
+export interface SharedArtifact {
+  path: string
+  file_name: string
+  file_type: string
+}
+
+/** Files that tools made. Every `not_found` holds for what is another caller's too. */
+export interface Artifacts {
+  /** Takes the files of one run or direct execution. */
+  keeper(options: KeeperOptions): KeepArtifact
+  find(who: Principal, index: ArtifactIndex): Promise<ArtifactLink>
+  /** Copies a file to where other programs find it. */
+  share(who: Principal, requestId: string, index: ArtifactIndex): Promise<SharedArtifact>
+  /** An address of a file that was kept under a folder. */
+  linkTo(folder: string, artifact: Artifact): Promise<string>
+  /** What a link of this service hands out; whoever gets it reads it or closes it. */
+  open(place: { folder: string; id: string }, query: UntrustedQuery): Promise<LinkedFile & { content: OpenArtifact }>
+  /** Gives the files of one session, by key, to another. */
+  copyAll(from: string, to: string): Promise<void>
+  deleteAll(session: string): Promise<void>
+}
+
+export interface ArtifactsDependencies {
+  bytes: ArtifactBytes
+  sessions: SessionStore
+  shareFolder: ShareFolder
+  /** For signatures of links. */
+  secret: Uint8Array
+  /** How clients reach the service, without a slash at the end. */
+  publicUrl(): string
+  now(): number
+  newId(): string
+  onFault(error: unknown): void
+}
+
+const linkSeconds = 15 * 60
+
+export function createArtifacts(deps: ArtifactsDependencies): Artifacts {
+  const { bytes, sessions, shareFolder, now } = deps
+  const links = createSignedLinks(deps.secret, now)
+
+  /** Whose files an administrator may read, as with sessions: all of its tenant. */
+  async function locate(who: Principal, { sessionId, messageIndex, artifactIndex }: ArtifactIndex) {
+    const session = await sessions.find(who, sessionId, { anyOwner: readsAll(who) })
+    if (!session) throw new ServiceError('not_found', `There is no session ${sessionId}.`)
+    const message = await sessions.message(session.tenant, session.key, messageIndex)
+    if (!message) throw new ServiceError('not_found', `The session has no message ${messageIndex}.`)
+    const artifact = message.data?.artifacts?.[artifactIndex]
+    if (!artifact) throw new ServiceError('not_found', `Message ${messageIndex} has no artifact ${artifactIndex}.`)
+    return { artifact, folder: session.key }
+  }
+
+  async function linkTo(folder: string, { id, name, type }: Artifact): Promise<string> {
+    const own = await bytes.link?.({ folder, id }, { name, type }, linkSeconds)
+    return own ?? deps.publicUrl() + links.sign({ folder, id, name, type }, linkSeconds)
+  }
+
+  return {
+    keeper: (options) => createKeeper(options, deps),
+    linkTo,
+
+    async find(who, index) {
+      const { artifact, folder } = await locate(who, index)
+      if (!(await bytes.has({ folder, id: artifact.id }))) throw lost(artifact.name)
+      return { download_url: await linkTo(folder, artifact), file_name: artifact.name, file_type: artifact.type }
+    },
+
+    async share(who, requestId, index) {
+      const { artifact, folder } = await locate(who, index)
+      const content = await bytes.open({ folder, id: artifact.id })
+      if (!content) throw lost(artifact.name)
+      try {
+        const path = await shareFolder.copy(requestId, artifact.name, () => content.read())
+        return { path, file_name: artifact.name, file_type: artifact.type }
+      } catch (cause) {
+        deps.onFault(cause)
+        throw new ServiceError('copy_failed', `${artifact.name} could not be copied to the share folder.`, { cause })
+      } finally {
+        await content.close()
+      }
+    },
+
+    async open(place, query) {
+      const { name, type } = links.check(place, query)
+      const content = await bytes.open(place)
+      if (!content) throw lost(name)
+      return { name, type, content }
+    },
+
+    copyAll: (from, to) => bytes.copyAll(from, to),
+    deleteAll: (session) => bytes.deleteAll(session),
+  }
+}
+
+function lost(name: string): ServiceError {
+  return new ServiceError('not_found', `${name} is no longer there.`)
+}

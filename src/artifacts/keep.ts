@@ -1,0 +1,71 @@
+import { webcrypto } from 'node:crypto'
+import type { Artifact, KeepArtifact } from '../agent/artifact.ts'
+import type { ArtifactBytes } from './artifact-bytes.ts'
+import { toFileName } from './file-name.ts'
+import { toMediaType } from './media-type.ts'
+
+/** What one run, or one direct execution, may keep. */
+export interface ArtifactLimits {
+  /** Bytes of one file. */
+  file: number
+  files: number
+  /** Bytes of all files together. */
+  total: number
+}
+
+export interface KeeperOptions {
+  folder: string
+  limits: ArtifactLimits
+  /** What was kept already, before the run was taken over. */
+  earlier: readonly Artifact[]
+}
+
+export interface KeeperDependencies {
+  bytes: ArtifactBytes
+  now(): number
+  newId(): string
+  /** A fault of ours: the model is told only that the file could not be kept. */
+  onFault(error: unknown): void
+}
+
+/** Keeps files within limits. What it throws is written for the model that asked for the file. */
+export function createKeeper(
+  { folder, limits, earlier }: KeeperOptions,
+  { bytes: store, now, newId, onFault }: KeeperDependencies,
+): KeepArtifact {
+  let files = earlier.length
+  let total = earlier.reduce((sum, one) => sum + one.size, 0)
+
+  return async (file) => {
+    const { tool, bytes } = file
+    const size = bytes.byteLength
+    const name = toFileName(file.name)
+    if (size > limits.file) throw new Error(`${name} has ${size} bytes; a file may have ${limits.file}.`)
+    if (files >= limits.files) throw new Error(`${name} was not kept: there are ${files} files already, and there may be no more.`)
+    if (total + size > limits.total) throw new Error(`${name} was not kept: all files together may have ${limits.total} bytes.`)
+    const artifact = { id: newId(), name, type: toMediaType(file.type, name), size, tool, createdAt: now() }
+    // Counted before it is there: several come at the same time.
+    files++
+    total += size
+    try {
+      await store.put({ folder, id: artifact.id }, bytes)
+      return { ...artifact, sha256: await sha256Of(bytes) }
+    } catch (error) {
+      files--
+      total -= size
+      onFault(error)
+      throw new Error(`${name} could not be kept: ${isFull(error) ? 'there is no room left' : 'its place can not be written to'}.`, {
+        cause: error,
+      })
+    }
+  }
+}
+
+/** Off the thread that everybody waits for: files may be large. */
+async function sha256Of(bytes: Uint8Array): Promise<string> {
+  return Buffer.from(await webcrypto.subtle.digest('SHA-256', bytes as Uint8Array<ArrayBuffer>)).toString('hex')
+}
+
+function isFull(error: unknown): boolean {
+  return ['ENOSPC', 'EDQUOT', 'EFBIG'].includes((error as NodeJS.ErrnoException).code ?? '')
+}

@@ -1,0 +1,71 @@
+import assert from 'node:assert/strict'
+import { mkdtemp, readdir, rm, stat, symlink, writeFile } from 'node:fs/promises'
+import os from 'node:os'
+import path from 'node:path'
+import { text } from 'node:stream/consumers'
+import { test, type TestContext } from 'node:test'
+import { createArtifactFiles } from './artifact-files.ts'
+
+async function open(t: TestContext) {
+  const folder = await mkdtemp(path.join(os.tmpdir(), 'agent-core-artifacts-'))
+  t.after(() => rm(folder, { recursive: true, force: true }))
+  const root = path.join(folder, 'artifacts')
+  return { root, bytes: createArtifactFiles(root) }
+}
+
+test('bytes are read as they were put, whole or in part, by their owner alone', async (t) => {
+  const { root, bytes } = await open(t)
+  const place = { folder: 's1', id: 'a1' }
+  await bytes.put(place, Buffer.from('0123456789'))
+  assert.equal(await bytes.has(place), true)
+  const whole = await bytes.open(place)
+  assert.equal(whole?.size, 10)
+  assert.equal(await text(whole.read()), '0123456789')
+  const part = await bytes.open(place)
+  assert.equal(await text(part!.read({ start: 2, end: 4 })), '234')
+  const modes = await Promise.all(
+    [root, path.join(root, 's1'), path.join(root, 's1', 'a1')].map(async (one) => (await stat(one)).mode & 0o777),
+  )
+  assert.deepEqual(modes, [0o700, 0o700, 0o600])
+  assert.deepEqual(await readdir(path.join(root, 's1')), ['a1'])
+})
+
+test('what is not there is not there', async (t) => {
+  const { bytes } = await open(t)
+  assert.equal(await bytes.open({ folder: 's1', id: 'a1' }), undefined)
+  assert.equal(await bytes.has({ folder: 's1', id: 'a1' }), false)
+  assert.deepEqual(await bytes.folders(), [])
+  await bytes.copyAll('s1', 's2')
+  await bytes.deleteAll('s1')
+})
+
+test('a file that is put again stays one file, and a draft that was left is no file', async (t) => {
+  const { root, bytes } = await open(t)
+  await bytes.put({ folder: 's1', id: 'a1' }, Buffer.from('x'))
+  await writeFile(path.join(root, 's1', '.draft'), 'half')
+  await bytes.copyAll('s1', 's2')
+  assert.deepEqual(await readdir(path.join(root, 's2')), ['a1'])
+  assert.deepEqual((await bytes.folders()).map(({ name }) => name).sort(), ['s1', 's2'])
+})
+
+test('files of a copied session outlive the first one, and are copied once', async (t) => {
+  const { bytes } = await open(t)
+  await bytes.put({ folder: 's1', id: 'a1' }, Buffer.from('x'))
+  await bytes.copyAll('s1', 's2')
+  await bytes.copyAll('s1', 's2')
+  await bytes.deleteAll('s1')
+  assert.equal(await bytes.has({ folder: 's1', id: 'a1' }), false)
+  assert.equal(await text((await bytes.open({ folder: 's2', id: 'a1' }))!.read()), 'x')
+})
+
+test('no name leads out of the folder, and no link is followed', async (t) => {
+  const { root, bytes } = await open(t)
+  await bytes.put({ folder: 's1', id: 'a1' }, Buffer.from('x'))
+  for (const name of ['..', '../s1', 'a/b', '', '.a1', 'a\0']) {
+    await assert.rejects(bytes.open({ folder: 's1', id: name }), /no name/, name)
+    await assert.rejects(bytes.deleteAll(name), /no name/, name)
+  }
+  await symlink('/etc/hostname', path.join(root, 's1', 'a2'))
+  await assert.rejects(bytes.open({ folder: 's1', id: 'a2' }), { code: 'ELOOP' })
+  assert.equal(await bytes.has({ folder: 's1', id: 'a2' }), false)
+})
