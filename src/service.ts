@@ -31,7 +31,8 @@ import { createModels, createSmallModel } from './models/create-model.ts'
 import { createChats } from './runs/chat.ts'
 import { createDirectExecution } from './runs/direct-execution.ts'
 import { createObservability } from './runs/observability.ts'
-import { logEnd, logFault } from './runs/run-log.ts'
+import { logEnd, logFault, logSummary } from './runs/run-log.ts'
+import { createSummaries } from './runs/summary.ts'
 import { createSessions } from './sessions/sessions.ts'
 import { openArtifacts } from './service-artifacts.ts'
 import type { Settings } from './settings.ts'
@@ -45,6 +46,7 @@ import { createRunReports } from './store/run-reports.ts'
 import { createRunStore } from './store/runs.ts'
 import { createSessionStore } from './store/sessions.ts'
 import { createSigningKeyFile } from './store/signing-key-file.ts'
+import { createSummaryStore } from './store/summaries.ts'
 import { createToolCatalogs } from './tools/catalog.ts'
 
 export interface Service {
@@ -105,6 +107,11 @@ export async function createService({ settings, config, environment, version, lo
   const ends = { onFault: logFault(log), onEnd: logEnd(log, now) }
   const chats = createChats({ ...common, ...ends, keeper, store: runs, jobs, sleep: pause })
   const directly = createDirectExecution({ ...common, files: executionFiles, store: executions, sleep: pause })
+  jobs.handle(
+    'summary',
+    summaryConcurrency,
+    createSummaries({ ...common, store: createSummaryStore(database, runs), onFailure: logSummary(log) }),
+  )
 
   let isStopping = false
   const ping = () => database.ping()
@@ -145,6 +152,9 @@ export async function createService({ settings, config, environment, version, lo
     close,
   }
 }
+
+/** They ask a model; a chat should not have to wait for them. */
+const summaryConcurrency = 2
 
 /** What runs ended with a moment ago is tried; the rest is done after the next start. */
 const jobDrainMs = 3000

@@ -7,6 +7,7 @@ import { registerLineContract } from './store-contract-line.ts'
 import { registerMemoryContract } from './store-contract-memory.ts'
 import { registerReadContract } from './store-contract-read.ts'
 import { registerReportContract } from './store-contract-reports.ts'
+import { registerSummaryContract } from './store-contract-summaries.ts'
 import { ai, deleteSession, endOf, failed, hour, human, running, storeOf } from './store-fixture.ts'
 
 /** Registers what holds on every database; `open` gives an empty one. */
@@ -24,6 +25,7 @@ export function registerStoreContract(name: string, open: () => Promise<Database
     describe('memories and feedback', () => registerMemoryContract(() => database))
     describe('what is read', () => registerReadContract(() => database))
     describe('what runs came to', () => registerReportContract(() => database))
+    describe('windows', () => registerSummaryContract(() => database))
   })
 }
 
@@ -47,9 +49,9 @@ function registerBegin(database: () => Database): void {
   test('an existing session is gone on with, under its first name', async () => {
     const { store, newRun, start, session, texts } = storeOf(database())
     const first = await start({ shortName: 'first' })
-    await store.finish(first.run, 1, endOf(first.turn, { windowStart: 1 }))
+    await store.finish(first.run, 1, endOf(first.turn))
     const turn = await running(store, newRun({ shortName: 'second', messages: [human('again')] }))
-    assert.deepEqual(turn, { session: first.turn.session, messageIndex: 2, messageCount: 3, windowStart: 1 })
+    assert.deepEqual(turn, { session: first.turn.session, messageIndex: 2, messageCount: 3, windowStart: 0 })
     assert.deepEqual(await texts(turn.session), ['0 hello', '1 answer', '2 again'])
     assert.equal((await session())!.short_name, 'first')
   })
@@ -122,7 +124,7 @@ function registerFinish(database: () => Database): void {
   test('an end is kept whole: run, ai message, session and metrics', async () => {
     const { store, tenant, start, session, metrics } = storeOf(database())
     const { run, turn } = await start()
-    const end = endOf(turn, { windowStart: 1, checkpointId: 'cp', log: { input: 'hello', events: [{ type: 'retrying' }] } })
+    const end = endOf(turn, { checkpointId: 'cp', log: { input: 'hello', events: [{ type: 'retrying' }] } })
     assert.equal(await store.finish(run, 1, end), undefined)
     const stored = (await store.find(run))!
     assert.deepEqual([stored.status, stored.endedAt, stored.continuable, stored.request], ['success', hour + 100, false, undefined])
@@ -133,8 +135,8 @@ function registerFinish(database: () => Database): void {
       content: 'answer',
       data: { model: 'm', finishReason: 'stop' },
     })
-    const { active_run, message_count, window_start, checkpoint_id, updated_at } = (await session())!
-    assert.deepEqual([active_run, message_count, window_start, checkpoint_id, updated_at], [null, 2, 1, 'cp', hour + 100])
+    const { active_run, message_count, checkpoint_id, updated_at } = (await session())!
+    assert.deepEqual([active_run, message_count, checkpoint_id, updated_at], [null, 2, 'cp', hour + 100])
     assert.equal((await metrics()).length, 1)
   })
 

@@ -58,7 +58,6 @@ export function endOf(turn: Turn, change: Partial<EndedRun> = {}): EndedRun {
     error: undefined,
     log: { input: 'hello', events: [] },
     messageCount: turn.messageCount + (message ? 1 : 0),
-    windowStart: turn.windowStart,
     checkpointId: randomUUID(),
     hadCheckpoints: false,
     jobs: [],

@@ -1,6 +1,6 @@
 import { test } from 'node:test'
 import assert from 'node:assert/strict'
-import { estimateTokens, fit, outcomeUnknown, repair } from './history.ts'
+import { estimateTokens, fit as fitTurns, fitOutputs, outcomeUnknown, repair, totalTokens } from './history.ts'
 import type { Message } from './messages.ts'
 
 const user = (text: string): Message => ({ role: 'user', text })
@@ -11,6 +11,8 @@ const said = (text: string, ...ids: string[]): Message => ({
 })
 const result = (callId: string, text = `of ${callId}`): Message => ({ role: 'tool', callId, name: 'look', text, isError: false })
 const unknown = (callId: string): Message => ({ role: 'tool', callId, name: 'look', text: outcomeUnknown, isError: true })
+
+const fit = (messages: readonly Message[], budget: number) => fitTurns(messages, budget).messages
 
 test('a valid transcript stays as it is', () => {
   const messages = [user('a'), said('', 'x', 'y'), result('x'), result('y'), said('b'), user('c'), user('d')]
@@ -42,22 +44,27 @@ test('a transcript inside of its budget is not changed', () => {
   assert.deepEqual(fit(messages, 10_000), messages)
 })
 
-test('first the tool output of earlier turns is cut, oldest first, as far as needed', () => {
-  const long = 'x'.repeat(4000)
-  const messages = [user('a'), said('', 'x', 'y'), result('x', long), result('y', long), said('b'), user('c')]
-  const fitted = fit(messages, 1200)
-  assert.deepEqual(fitted, [...messages.slice(0, 2), result('x', `${'x'.repeat(400)}\n[old output, cut]`), ...messages.slice(3)])
+const long = 'x'.repeat(4000)
+const cutShort = `${'x'.repeat(400)}\n[old output, cut]`
+
+test('first the tool output of earlier turns is cut, oldest first, as far as needed and in strides', () => {
+  const turn = (n: number) => [user(`${n}`), said('', `x${n}`), result(`x${n}`, long), said('b')]
+  const messages = [0, 1, 2, 3, 4, 5].flatMap(turn)
+  const fitted = fit([...messages, user('c')], 6000)
+  const cut = (from: Message[]) => from.map((message) => (message.role === 'tool' ? { ...message, text: cutShort } : message))
+  assert.deepEqual(fitted, [...cut(messages.slice(0, 8)), ...messages.slice(8), user('c')])
+  // The next turn finds what was cut as it was, so that a provider's prompt cache holds.
+  assert.deepEqual(fit([...messages, user('c'), said('d'), user('e')], 6000).slice(0, 24), fitted.slice(0, 24))
 })
 
-test('then whole earlier turns are left out, oldest first', () => {
-  const long = 'x'.repeat(2000)
-  const messages = [user(long), said('', 'x'), result('x'), said('a'), user(long), said('b'), user('c')]
-  assert.deepEqual(fit(messages, 600), messages.slice(4))
+test('then whole earlier turns are left out, oldest first, and told of', () => {
+  const half = 'x'.repeat(2000)
+  const messages = [user(half), said('', 'x'), result('x'), said('a'), user(half), said('b'), user('c')]
+  assert.deepEqual(fitTurns(messages, 600), { messages: messages.slice(4), leftOut: messages.slice(0, 4) })
   assert.deepEqual(fit(messages, 100), messages.slice(6))
 })
 
 test('what begins with the last user message is never touched', () => {
-  const long = 'x'.repeat(4000)
   const messages = [user('a'), said('b'), user(long), said('', 'x'), result('x', long)]
   assert.deepEqual(fit(messages, 10), messages.slice(2))
   assert.deepEqual(fit([said('', 'x'), result('x', long)], 10), [said('', 'x'), result('x', long)])
@@ -83,4 +90,33 @@ test('calls and images count', () => {
   const image = { mediaType: 'image/png', data: '' }
   assert.equal(estimateTokens({ role: 'user', text: 'four', images: [image, image] }), 2005)
   assert.equal(estimateTokens(said('', 'x')), 6)
+})
+
+test('a transcript that grows inside of its budget is not even copied', () => {
+  const messages = [user('a'), said('', 'x'), result('x', long)]
+  assert.equal(fitOutputs(messages, 1100), messages)
+})
+
+test('in a run that grows old output is cut and the newest stays, each call with its result', () => {
+  const turns = Array.from({ length: 12 }, (_, n) => [said('', `x${n}`), result(`x${n}`, long)]).flat()
+  const messages = [user('a'), ...turns]
+  const fitted = fitOutputs(messages, 6000)
+  assert.ok(totalTokens(fitted) <= 6000)
+  assert.deepEqual(repair(fitted), fitted)
+  assert.deepEqual(fitted.slice(-6), messages.slice(-6))
+  assert.equal(fitted.find((message) => message.role === 'tool')?.text, cutShort)
+  // One more turn leaves what stands before as it was.
+  const later = fitOutputs([...messages, said('', 'z'), result('z', 'short')], 6000)
+  assert.deepEqual(later.slice(0, messages.length), fitted)
+})
+
+test('results of one turn stay together among the newest; where they are too much they share what is left', () => {
+  const ids = ['a', 'b', 'c', 'd', 'e']
+  const messages = [user('a'), said('', 'old'), result('old', long), said('', ...ids), ...ids.map((id) => result(id, 'y'.repeat(20_000)))]
+  const fitted = fitOutputs(messages, 10_000)
+  assert.ok(totalTokens(fitted) <= 10_100)
+  assert.equal(fitted[2] !== undefined && 'text' in fitted[2] && fitted[2].text, cutShort)
+  for (const message of fitted.slice(4)) assert.match(message.text, /^y{7000,}\n\[cut: \d+ of 20000 characters\. Ask for a part of it\.\]$/)
+  // However little is left, something of each is told.
+  for (const message of fitOutputs(messages, 500).slice(4)) assert.match(message.text, /^y{2000}\n/)
 })

@@ -40,7 +40,7 @@ function followingResults(messages: readonly Message[], from: number): Map<strin
 }
 
 /** Characters per token, roughly, over the languages and the JSON that a transcript holds. */
-const charactersPerToken = 4
+export const charactersPerToken = 4
 
 /** A cheap estimate that never blocks: exact counters are quadratic on some inputs. */
 export function estimateTokens(message: Message): number {
@@ -54,26 +54,88 @@ const tokensPerImage = 1000
 const tokensPerMessage = 4
 /** Old tool output is cut to this before whole turns are left out. */
 const oldOutputCharacters = 400
+/** Outputs of a run that stay whole as long as they fit, beside those that the model has not seen yet. */
+const newestOutputs = 3
+/** Even where many outputs share what is left, each keeps so much. */
+const leastCharacters = 2000
+/** Cuts move on by so many messages, so that what stands before them is the same for several calls: prompt caches hold. */
+const stride = 8
+
+export function totalTokens(messages: readonly Message[]): number {
+  return messages.reduce((sum, message) => sum + estimateTokens(message), 0)
+}
+
+/** As it is shown where room is short; for what is no tool output the message itself. */
+export function cutOutput(message: Message): Message {
+  if (message.role !== 'tool' || message.text.length <= oldOutputCharacters) return message
+  return { ...message, text: `${message.text.slice(0, oldOutputCharacters).toWellFormed()}\n[old output, cut]` }
+}
+
+export interface Fitted {
+  messages: Message[]
+  /** Whole turns that had no room, oldest first. */
+  leftOut: readonly Message[]
+}
 
 /**
- * Fits a transcript into `budget` tokens: first the tool output of earlier turns is cut, then whole earlier turns are left out, oldest
- * first. What begins with the last user message is never touched.
+ * Fits a transcript into `budget` tokens before a run: first the tool output of earlier turns is cut, then whole earlier turns are left
+ * out, oldest first. What begins with the last user message is never touched.
  */
-export function fit(messages: readonly Message[], budget: number): Message[] {
-  let total = messages.reduce((sum, message) => sum + estimateTokens(message), 0)
-  if (total <= budget) return [...messages]
+export function fit(messages: readonly Message[], budget: number): Fitted {
   const lastUser = messages.findLastIndex((message) => message.role === 'user')
-  const fitted = messages.map((message, at): Message => {
-    if (at >= lastUser || total <= budget || message.role !== 'tool' || message.text.length <= oldOutputCharacters) return message
-    const cut = { ...message, text: `${message.text.slice(0, oldOutputCharacters).toWellFormed()}\n[old output, cut]` }
-    total -= estimateTokens(message) - estimateTokens(cut)
-    return cut
-  })
+  const fitted = cutBefore(messages, lastUser, budget)
+  let total = totalTokens(fitted)
   let from = 0
   while (total > budget && from < lastUser) {
     // A turn goes as a whole: from one user message to the next.
     do total -= estimateTokens(fitted[from++]!)
     while (from < lastUser && fitted[from]!.role !== 'user')
   }
-  return fitted.slice(from)
+  return { messages: fitted.slice(from), leftOut: messages.slice(0, from) }
+}
+
+/**
+ * Fits a transcript into `budget` tokens while a run grows: old tool output is cut, and where that is not enough the newest outputs share
+ * what is left. Calls and results stay as they are otherwise. The same array where it fits already; the input is not changed.
+ */
+export function fitOutputs(messages: readonly Message[], budget: number): readonly Message[] {
+  if (totalTokens(messages) <= budget) return messages
+  const newest = beginOfNewest(messages)
+  return shareRest(cutBefore(messages, newest, budget), newest, budget)
+}
+
+/** Cuts tool outputs before `end`, oldest first, as far as needed, in strides. */
+function cutBefore(messages: readonly Message[], end: number, budget: number): Message[] {
+  const fitted = [...messages]
+  let total = totalTokens(messages)
+  for (let at = 0; at < end; at++) {
+    if (at % stride === 0 && total <= budget) break
+    const cut = cutOutput(messages[at]!)
+    total -= estimateTokens(messages[at]!) - estimateTokens(cut)
+    fitted[at] = cut
+  }
+  return fitted
+}
+
+/** The message that asked for the oldest of the newest outputs: those of one turn stay together. */
+function beginOfNewest(messages: readonly Message[]): number {
+  let outputs = 0
+  for (let at = messages.length - 1; at >= 0; at--) {
+    if (messages[at]!.role === 'tool') outputs++
+    else if (outputs >= newestOutputs) return at
+  }
+  return 0
+}
+
+function shareRest(messages: Message[], from: number, budget: number): Message[] {
+  const over = totalTokens(messages) - budget
+  const outputs = messages.slice(from).filter((message) => message.role === 'tool')
+  if (over <= 0 || outputs.length === 0) return messages
+  const left = Math.max(0, totalTokens(outputs) - over) * charactersPerToken
+  const characters = Math.max(leastCharacters, Math.floor(left / outputs.length))
+  return messages.map((message, at) => {
+    if (at < from || message.role !== 'tool' || message.text.length <= characters) return message
+    const text = `${message.text.slice(0, characters).toWellFormed()}\n[cut: ${characters} of ${message.text.length} characters. Ask for a part of it.]`
+    return { ...message, text }
+  })
 }

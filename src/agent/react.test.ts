@@ -2,6 +2,8 @@ import { test } from 'node:test'
 import assert from 'node:assert/strict'
 import { eventsOf, fakeTool, optionsOf, story } from './react-fixture.ts'
 import { call, fail, say, ScriptedModel } from './scripted-model.ts'
+import { repair, totalTokens } from './history.ts'
+import type { Message } from './messages.ts'
 import { ModelError } from './model.ts'
 
 test('a plain answer is told as it arrives, and ends the run', async () => {
@@ -146,4 +148,21 @@ test('what a provider wants back is kept with the message', async () => {
     toolCalls: [{ id: 'c1', name: 'look', arguments: '{}' }],
     vendor,
   })
+})
+
+test('a run that grows out of its window is shown with old output cut; its own transcript stays whole', async () => {
+  const long = 'x'.repeat(4000)
+  const look = fakeTool('look', { maxOutputCharacters: 4000, execute: async () => long })
+  const turns = 12
+  const model = new ScriptedModel(...Array.from({ length: turns }, () => say('', call('look', {}))), say('Done.'))
+  const options = optionsOf(model, { tools: [look], maxIterations: 20, windowTokens: 6000 })
+  await eventsOf(options)
+  const outputs = (messages: readonly Message[]) => messages.flatMap((message) => (message.role === 'tool' ? [message.text.length] : []))
+  for (const { messages } of model.requests) {
+    assert.ok(totalTokens(messages) <= 6000)
+    assert.deepEqual(repair(messages), messages)
+    assert.deepEqual([...new Set(outputs(messages).slice(-3))], outputs(messages).length > 0 ? [4000] : [])
+  }
+  assert.equal(outputs(model.requests.at(-1)!.messages).length, turns)
+  assert.ok(outputs(options.messages).every((length) => length === 4000))
 })

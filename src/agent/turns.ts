@@ -1,6 +1,6 @@
 import { Answer } from './answer.ts'
 import type { AgentEvent, EndReason, TextLabel } from './events.ts'
-import { repair } from './history.ts'
+import { fitOutputs, repair } from './history.ts'
 import type { AssistantMessage, Message } from './messages.ts'
 import type { Model, ModelReply, ToolOffer } from './model.ts'
 import type { Tool } from './tool.ts'
@@ -17,6 +17,8 @@ export interface LoopOptions extends CallOptions {
   maxIterations: number
   /** Model calls made before, when a run goes on. */
   iterations?: number
+  /** Tokens that the transcript is shown in: over that, tool output is cut for the model, old output first. Default: no bound. */
+  windowTokens?: number
   /** Why `signal` was aborted. */
   stopReason(): 'timeout' | 'cancelled'
 }
@@ -104,8 +106,8 @@ async function* relay(
   label: TextLabel | undefined,
   tools: ToolOffer[],
 ): AsyncGenerator<AgentEvent, ModelReply> {
-  const { model, system, signal } = options
-  const replying = model.reply({ system, messages: repair(options.messages), tools }, signal)
+  const { model, system, signal, windowTokens = Infinity } = options
+  const replying = model.reply({ system, messages: fitOutputs(repair(options.messages), windowTokens), tools }, signal)
   let isTold = false
   try {
     for (;;) {

@@ -15,6 +15,7 @@ import type { LiveRun } from './live-run.ts'
 import { FenceLost, type HistoryMessage, type RunStore, type Turn } from './run-store.ts'
 import type { RunKey } from './run.ts'
 import { toTranscript } from './transcript.ts'
+import { maxReadMessages } from './window.ts'
 
 export interface Execution {
   store: RunStore
@@ -73,9 +74,10 @@ export async function endAsLost(run: LiveRun, turn: Turn, deps: Execution): Prom
 async function load(run: LiveRun, progress: Progress, store: RunStore): Promise<void> {
   const { turn } = progress
   const { config } = run.agent
-  progress.history = isFirst(run, turn) ? [ownMessage(run)] : await store.history(run.key.tenant, turn.session, turn.windowStart)
+  progress.history = isFirst(run, turn) ? [ownMessage(run)] : await readWindow(run.key.tenant, turn, store)
   const { messages, system } = toTranscript({
     history: progress.history,
+    summary: turn.summary,
     messageIndex: turn.messageIndex,
     requestId: run.key.requestId,
     messages: run.request.messages,
@@ -86,6 +88,17 @@ async function load(run: LiveRun, progress: Progress, store: RunStore): Promise<
   progress.ownFrom = messages.length
   progress.storedMessages = messages.length
   if (run.fence > 1) restore(run, progress, await store.checkpoints(run.key))
+}
+
+async function readWindow(
+  tenant: string,
+  { session, messageCount, windowStart, summary }: Turn,
+  store: RunStore,
+): Promise<HistoryMessage[]> {
+  const from = Math.max(windowStart, messageCount - maxReadMessages)
+  const window = await store.history(tenant, session, from)
+  // With the first message stands what holds for the whole session.
+  return from === windowStart || summary ? window : [...(await store.history(tenant, session, 0, 1)), ...window]
 }
 
 /** Nothing stands in the session but the human message, which is at hand. */
@@ -108,6 +121,7 @@ function agentEvents(run: LiveRun, progress: Progress, { keeper, now, newId }: E
     tools: () => ready,
     maxIterations: config.max_iterations,
     iterations: progress.iterations,
+    windowTokens: config.memory.history_tokens,
     headers: run.request.headers,
     filters: run.request.filters,
     keepArtifact: keeper(run, progress.turn.session, artifactsOf(progress)),

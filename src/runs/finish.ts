@@ -11,8 +11,8 @@ import { outputOf, toAnswerStep } from './outcome.ts'
 import { artifactsOf, checkpoint, hasUnstored, type Progress } from './progress.ts'
 import { statusOfEnd, type EndEvent, type RunKey } from './run.ts'
 import { FenceLost, type EndedRun, type NewMessage } from './run-store.ts'
-import { nextWindowStart, tokensOf } from './transcript.ts'
 import { toUsage, totalsOf } from './usage.ts'
+import { nextWindowStart, toSized } from './window.ts'
 
 /** Stores the end of a run; its readers see the `end` event after that. Answers with the next run in the session's line. */
 export async function finish(run: LiveRun, progress: Progress, error: ErrorBody | undefined, deps: Execution): Promise<RunKey | undefined> {
@@ -74,7 +74,6 @@ function toEndedRun(run: LiveRun, progress: Progress, end: EndEvent, deps: Execu
     },
     message,
     messageCount: turn.messageCount + (message ? 1 : 0),
-    windowStart: windowStartOf(run, progress, message),
     checkpointId: deps.newId(),
     hadCheckpoints: progress.checkpoints > 0,
     jobs,
@@ -115,16 +114,20 @@ function toAiMessage(run: LiveRun, progress: Progress, end: EndEvent, createdAt:
 }
 
 /** What is to be done after the run. */
-function toJobs(
-  { key, sessionId, request }: LiveRun,
-  { turn }: Progress,
-  message: NewMessage | undefined,
-  { newId, now }: Execution,
-): NewJob[] {
+function toJobs(run: LiveRun, progress: Progress, message: NewMessage | undefined, { newId, now }: Execution): NewJob[] {
+  const { key, sessionId, request } = run
+  const { turn } = progress
   const { tenant, owner, requestId } = key
-  if (!request.retain || !message) return []
-  const data = { owner, requestId, session: turn.session, sessionId, messageIndex: turn.messageIndex }
-  return [{ id: newId(), kind: 'retain', tenant, data, dueAt: now() }]
+  const jobs: NewJob[] = []
+  if (request.retain && message) {
+    const data = { owner, requestId, session: turn.session, sessionId, messageIndex: turn.messageIndex }
+    jobs.push({ id: newId(), kind: 'retain', tenant, data, dueAt: now() })
+  }
+  const upTo = nextWindowOf(run, progress, message)
+  // One for each place of the window: while it waits, the runs of the session add no other.
+  const id = `summary:${turn.session}:${turn.windowStart}`
+  if (upTo > turn.windowStart) jobs.push({ id, kind: 'summary', tenant, data: { session: turn.session, upTo }, dueAt: now() })
+  return jobs
 }
 
 function isInstruction(message: Message): boolean {
@@ -144,13 +147,9 @@ function modelOf(run: LiveRun, progress: Progress): string {
   return progress.usage.models.at(-1)?.model ?? run.agent.model.name
 }
 
-function windowStartOf(run: LiveRun, { turn, history }: Progress, message: NewMessage | undefined): number {
-  const sized = history.map((one) => ({ idx: one.idx, role: one.role, tokens: tokensOf(one) }))
-  if (message)
-    sized.push({
-      idx: turn.messageCount,
-      role: 'ai',
-      tokens: tokensOf({ idx: 0, role: 'ai', content: message.content, data: message.data }),
-    })
+/** Where the window would begin if it were to move now; where it is when it need not. */
+function nextWindowOf(run: LiveRun, { turn, history }: Progress, message: NewMessage | undefined): number {
+  const sized = history.filter(({ idx }) => idx >= turn.windowStart).map(toSized)
+  if (message) sized.push(toSized({ idx: turn.messageCount, role: 'ai', content: message.content, data: message.data }))
   return nextWindowStart(sized, run.agent.config.memory.history_tokens)
 }

@@ -28,7 +28,7 @@ export interface JobData {
 export type JobKind = keyof JobData
 
 export interface NewJob<K extends JobKind = JobKind> {
-  /** UUIDv7; a job with a known id is not added again. */
+  /** UUIDv7, or a name that only this job can have; one with a known id is not added again. */
   id: string
   kind: K
   tenant: string

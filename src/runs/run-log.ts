@@ -1,4 +1,5 @@
 import type { Logger } from 'pino'
+import type { Job } from './jobs.ts'
 import type { LiveRun } from './live-run.ts'
 
 /** One line per run: ids and figures, never content. */
@@ -17,4 +18,9 @@ export function logEnd(log: Logger, now: () => number): (run: LiveRun) => void {
 /** A fault of ours: the caller sees none of it. */
 export function logFault(log: Logger): (run: LiveRun, err: unknown) => void {
   return ({ key }, err) => log.error({ requestId: key.requestId, tenant: key.tenant, err }, 'fault in a run')
+}
+
+/** A conversation goes on without the summary that a model should have written. */
+export function logSummary(log: Logger): (job: Job<'summary'>, err: Error) => void {
+  return ({ tenant, data: { session }, attempt }, { message }) => log.warn({ tenant, session, attempt, reason: message }, 'summary failed')
 }

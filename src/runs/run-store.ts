@@ -23,8 +23,8 @@ export interface RunStore {
    * is now, if that changed.
    */
   leaveLine(run: HeldRun, now: number, end?: LineEnd): Promise<RunKey | undefined>
-  /** What is needed to show a session to the model, from message `from` on. */
-  history(tenant: string, session: string, from: number): Promise<HistoryMessage[]>
+  /** What is needed to show a session to the model, from message `from` on, `limit` messages at most. */
+  history(tenant: string, session: string, from: number, limit?: number): Promise<HistoryMessage[]>
   /** Keeps a step of a running run. Throws `FenceLost` when it belongs to another process by now. */
   checkpoint(key: RunKey, fence: number, step: number, data: Checkpoint): Promise<void>
   checkpoints(key: RunKey): Promise<Checkpoint[]>
@@ -86,7 +86,16 @@ export interface Turn {
   messageIndex: number
   /** Messages in the session, the human message included. */
   messageCount: number
+  /** Index of the first message that the model is shown, and what came before it. */
   windowStart: number
+  summary?: RunningSummary
+}
+
+/** What the turns before a session's window were about. */
+export interface RunningSummary {
+  text: string
+  /** System messages that began the session: they hold in all its runs. */
+  system?: string
 }
 
 export type Begun = { kind: 'running'; turn: Turn; fence: number } | { kind: 'waiting'; fence: number } | { kind: 'known'; run: StoredRun }
@@ -155,10 +164,9 @@ export interface EndedRun {
   endedAt: number
   error: ErrorBody | undefined
   log: CompactLog
-  /** The ai message, if there is one, and where the model's window begins from now on. */
+  /** The ai message, if there is one. */
   message: NewMessage | undefined
   messageCount: number
-  windowStart: number
   checkpointId: string
   hadCheckpoints: boolean
   /** Added with the end: what is to be done after it. */

@@ -51,7 +51,7 @@ export function lineStatements(database: Kysely<Tables>) {
         .set({ active_run: sql.ref('active_run') })
         .where('tenant', '=', param('tenant'))
         .where('key', '=', param('session'))
-        .returning(['active_run', 'message_count', 'window_start']),
+        .returning(['active_run', 'message_count', 'window_start', 'summary']),
     ),
 
     enterSession: statement(database, (db, param: Param<Entered>) =>

@@ -1,6 +1,6 @@
-import type { EndedRun, StoredRun } from '../runs/run-store.ts'
+import type { EndedRun, RunningSummary, StoredRun, Turn } from '../runs/run-store.ts'
 import type { EndedStatus, Operation, RunKey, RunStatus } from '../runs/run.ts'
-import type { RunRow } from './tables.ts'
+import type { RunRow, SessionRow } from './tables.ts'
 
 /** Between rows and what the runs know. */
 
@@ -33,6 +33,10 @@ export function keyColumns({ tenant, owner, requestId }: RunKey) {
 export function countOf(status: string) {
   const one = (of: EndedStatus) => (status === of ? 1 : 0)
   return { success: one('success'), error: one('error'), cancelled: one('cancelled'), timeout: one('timeout') }
+}
+
+export function toWindow({ window_start, summary }: Pick<SessionRow, 'window_start' | 'summary'>): Pick<Turn, 'windowStart' | 'summary'> {
+  return { windowStart: window_start, ...(summary === null ? {} : { summary: JSON.parse(summary) as RunningSummary }) }
 }
 
 export function toStoredRun(row: RunRow): StoredRun {

@@ -61,7 +61,6 @@ interface EndedSession {
   session: string
   requestId: string
   messageCount: number
-  windowStart: number
   checkpointId: string
   now: number
 }
@@ -104,7 +103,7 @@ export function runStatements(database: Kysely<Tables>) {
             updated_at: sql`case when sessions.active_run is null then excluded.updated_at else sessions.updated_at end`,
           }),
         )
-        .returning(['key', 'active_run', 'message_count', 'window_start']),
+        .returning(['key', 'active_run', 'message_count', 'window_start', 'summary']),
     ),
 
     hasMessages: statement(database, (db, param: Param<{ tenant: string; session: string }>) =>
@@ -155,14 +154,15 @@ export function runStatements(database: Kysely<Tables>) {
       }),
     ),
 
-    history: statement(database, (db, param: Param<{ tenant: string; session: string; from: number }>) =>
+    history: statement(database, (db, param: Param<{ tenant: string; session: string; from: number; limit: number }>) =>
       db
         .selectFrom('messages')
         .select(['idx', 'role', 'content', 'data'])
         .where('tenant', '=', param('tenant'))
         .where('session', '=', param('session'))
         .where('idx', '>=', param('from'))
-        .orderBy('idx'),
+        .orderBy('idx')
+        .limit(param('limit')),
     ),
 
     findRun: statement(database, (db, param: Param<Key>) =>
@@ -233,7 +233,6 @@ export function runStatements(database: Kysely<Tables>) {
         .updateTable('sessions')
         .set({
           message_count: param('messageCount'),
-          window_start: param('windowStart'),
           checkpoint_id: param('checkpointId'),
           updated_at: param('now'),
         })

@@ -5,10 +5,10 @@ import { FenceLost, type HeldRun, type LineEnd, type NewMessage, type RunStore, 
 import { run, type Database } from './database.ts'
 import type { InsertJobs } from './job-statements.ts'
 import { lineStatements } from './line-statements.ts'
-import { countOf, hourMs, hourOf, json, parseJson, toStoredRun } from './run-rows.ts'
+import { countOf, hourMs, hourOf, json, parseJson, toStoredRun, toWindow } from './run-rows.ts'
 import type { RunStatements } from './run-statements.ts'
 import type { Connection } from './statement.ts'
-import type { RunRow } from './tables.ts'
+import type { RunRow, SessionRow } from './tables.ts'
 
 interface Inserts {
   insertMessages(connection: Connection, tenant: string, session: string, lastIndex: number, messages: readonly NewMessage[]): Promise<void>
@@ -37,7 +37,7 @@ export function createTakeOver(
   async function enter(
     connection: Connection,
     one: Waiting,
-    state: { message_count: number; window_start: number },
+    state: Pick<SessionRow, 'message_count' | 'window_start' | 'summary'>,
     messages: readonly NewMessage[],
     now: number,
   ): Promise<Turn | undefined> {
@@ -52,7 +52,7 @@ export function createTakeOver(
     if (started.rows.length === 0) return undefined
     await inLine.enterSession(connection, { tenant, session, requestId, messageCount, now })
     await insertMessages(connection, tenant, session, messageCount - 1, stored)
-    return { session, messageIndex, messageCount, windowStart: state.window_start }
+    return { session, messageIndex, messageCount, ...toWindow(state) }
   }
 
   /** Messages in the session once the answer that the run had begun is taken out; it is the last one, or stays. */

@@ -2,7 +2,7 @@ import type { RunKey } from '../runs/run.ts'
 import { FenceLost, type Begun, type Checkpoint, type EndedRun, type NewMessage, type NewRun, type RunStore } from '../runs/run-store.ts'
 import { run, type Database } from './database.ts'
 import { jobInserts } from './job-statements.ts'
-import { json, parseJson, toEndedRow, toMetrics, toStoredRun, toText } from './run-rows.ts'
+import { json, parseJson, toEndedRow, toMetrics, toStoredRun, toText, toWindow } from './run-rows.ts'
 import { runStatements } from './run-statements.ts'
 import { createTakeOver } from './run-take-over.ts'
 import type { Connection } from './statement.ts'
@@ -46,7 +46,7 @@ export function createRunStore(database: Database): RunStore {
     if (messageIndex === null) return { kind: 'waiting', fence: 1 }
     const stored = (await bringsAll(connection, one, session.key)) ? one.messages : one.messages.slice(-1)
     await insertMessages(connection, one.tenant, session.key, messageIndex, stored)
-    const turn = { session: session.key, messageIndex, messageCount: session.message_count, windowStart: session.window_start }
+    const turn = { session: session.key, messageIndex, messageCount: session.message_count, ...toWindow(session) }
     return { kind: 'running', fence: 1, turn }
   }
 
@@ -100,8 +100,8 @@ export function createRunStore(database: Database): RunStore {
     find,
     finish,
     ...createTakeOver(database, statements, { insertMessages, insertJobs }),
-    async history(tenant, session, from) {
-      const { rows } = await statements.history(database.read, { tenant, session, from })
+    async history(tenant, session, from, limit = allMessages) {
+      const { rows } = await statements.history(database.read, { tenant, session, from, limit })
       return rows.map((row) => ({ idx: row.idx, role: row.role, content: row.content, data: parseJson(row.data) }))
     },
     checkpoint: (key, fence, n, data) =>
@@ -127,6 +127,9 @@ export function createRunStore(database: Database): RunStore {
     },
   }
 }
+
+/** More than any session has, and what both databases take as a number of rows. */
+const allMessages = 2_147_483_647
 
 /** A process that has not been seen for so long is gone, whatever the clocks say. */
 const forgetMs = 24 * 3_600_000

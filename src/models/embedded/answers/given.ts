@@ -21,7 +21,9 @@ export function answerFromStatements(question: string, statements: readonly Sect
   if (!/\b(my|i|me|mine|we|our|us)\b/i.test(question) || !/\?|^(what|who|where|when|which|how|do|did|tell)/i.test(question))
     return undefined
   const wanted = stemsOf(question)
-  const sentences = statements.flatMap(({ text }) => text.split(/(?<=[.!])\s+|\n+/)).map((text) => text.replace(/^[-*\s]+/, '').trim())
+  const sentences = statements
+    .flatMap(({ text }) => text.split(/(?<=[.!])\s+|\n+/))
+    .map((text) => text.replace(/^[->*\s]+(?:User: )?/, '').trim())
   const rated = sentences
     .map((text) => ({ text, score: [...wanted].filter((part) => stemsOf(text).has(part)).length }))
     .filter(({ score }) => score > 0)

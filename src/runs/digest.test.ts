@@ -1,0 +1,31 @@
+import { test } from 'node:test'
+import assert from 'node:assert/strict'
+import { digest } from './digest.ts'
+
+const human = (content: string) => ({ role: 'human' as const, content })
+const ai = (content: string) => ({ role: 'ai' as const, content })
+
+test('a digest has the first sentence of each question and each answer', () => {
+  const text = digest('- User: Hello.', [human('My dog is\n Rex. He is 3.5 years old!'), ai('Noted. More.'), human('東京は？はい')], 1000)
+  assert.equal(text, '- User: Hello.\n- User: My dog is Rex.\n- Assistant: Noted.\n- User: 東京は？はい')
+})
+
+test('a sentence without an end is cut', () => {
+  assert.equal(digest('', [human('x'.repeat(10_000))], 1000), `- User: ${'x'.repeat(239)}…`)
+})
+
+test('a digest that gets too long loses its oldest lines, and says so once', () => {
+  let text = ''
+  for (let turn = 1; turn <= 100; turn++) {
+    text = digest(text, [human(`Question ${turn}?`), ai(`Answer ${turn}.`)], 200)
+    assert.ok(text.length <= 200)
+  }
+  assert.match(text, /^\(Older turns are left out\.\)\n- /)
+  assert.match(text, /\n- User: Question 100\?\n- Assistant: Answer 100\.$/)
+  assert.equal(text.match(/left out/g)?.length, 1)
+})
+
+test('one line that is longer than all that fits is cut', () => {
+  const text = digest('', [human('x'.repeat(500))], 100)
+  assert.ok(text.length <= 100 && text.includes('- User: xxx'))
+})

@@ -1,0 +1,135 @@
+import { test } from 'node:test'
+import assert from 'node:assert/strict'
+import { ModelError, type Model } from '../agent/model.ts'
+import { fail, say, ScriptedModel } from '../agent/scripted-model.ts'
+import type { Agent } from '../configuration/agent.ts'
+import { toAgentConfig } from '../configuration/parse.ts'
+import type { HistoryMessage, RunningSummary } from './run-store.ts'
+import type { SummaryStore, WindowMove } from './summary-store.ts'
+import { createSummaries } from './summary.ts'
+
+/** One session of so many turns, in memory. */
+function sessionOf(turns: number, start = 0, summary?: RunningSummary) {
+  const messages = Array.from({ length: turns * 2 }, (_, idx): HistoryMessage => {
+    const turn = Math.floor(idx / 2)
+    return idx % 2 === 0
+      ? { idx, role: 'human', content: `Question ${turn}?`, data: idx === 0 ? { system: 'Speak French.' } : undefined }
+      : { idx, role: 'ai', content: `Answer ${turn}.`, data: { requestId: `r${turn}` } }
+  })
+  const moves: WindowMove[] = []
+  const store: SummaryStore = {
+    window: async (_, session) => (session === 'gone' ? undefined : { start, summary }),
+    history: async (_, __, from, limit) => messages.slice(from, from + limit),
+    async moveWindow(_, __, move) {
+      moves.push(move)
+      return true
+    },
+  }
+  return { store, moves, messages }
+}
+
+const failures: string[] = []
+
+function workWith(store: SummaryStore, small: Model | undefined) {
+  let holds = 0
+  const agent = { small, config: toAgentConfig({ memory: { history_tokens: 4000 } }), hold: () => (holds++, () => void holds--) }
+  const work = createSummaries({
+    store,
+    agent: () => agent as unknown as Agent,
+    now: () => 1000,
+    onFailure: (_, { message }) => failures.push(message),
+  })
+  return async (upTo: number, { attempt = 1, session = 's', signal = new AbortController().signal } = {}) => {
+    const job = { id: 'j', kind: 'summary' as const, tenant: 't', data: { session, upTo }, dueAt: 0, attempt }
+    try {
+      return await work(job, signal)
+    } finally {
+      assert.equal(holds, 0)
+    }
+  }
+}
+
+test('without a small model what leaves the window is told in short, with the system messages that began the session', async () => {
+  const { store, moves } = sessionOf(10)
+  assert.deepEqual(await workWith(store, undefined)(4), { kind: 'done' })
+  const text = '- User: Question 0?\n- Assistant: Answer 0.\n- User: Question 1?\n- Assistant: Answer 1.'
+  assert.deepEqual(moves, [{ from: 0, to: 4, summary: { text, system: 'Speak French.' } }])
+})
+
+test('the small model is given the summary so far and what leaves the window, as data, and writes the next one', async () => {
+  const model = new ScriptedModel(say(['All ', 'of it.']))
+  const { store, moves } = sessionOf(10, 2, { text: 'So far "this".', system: 'Speak French.' })
+  await workWith(store, model)(6)
+  assert.deepEqual(moves, [{ from: 2, to: 6, summary: { text: 'All of it.', system: 'Speak French.' } }])
+  const [{ system, messages, tools }] = model.requests as [(typeof model.requests)[0]]
+  assert.match(system, /in 250 words at most[^]*follow no instruction/)
+  assert.deepEqual(tools, [])
+  assert.deepEqual(JSON.parse(messages[0]!.text), {
+    summary: 'So far "this".',
+    turns: [{ user: 'Question 1?' }, { assistant: 'Answer 1.' }, { user: 'Question 2?' }, { assistant: 'Answer 2.' }],
+  })
+})
+
+test('what tools found is shown in short, and a long message as far as it is needed', async () => {
+  const model = new ScriptedModel(say('It.'))
+  const { store, messages } = sessionOf(2)
+  messages[0]!.content = 'x'.repeat(100_000)
+  messages[1]!.data = { transcript: [{ role: 'tool', callId: 'c', name: 'look', text: 'y'.repeat(5000), isError: false }] }
+  await workWith(store, model)(2)
+  const [user, assistant] = JSON.parse(model.requests[0]!.messages[0]!.text).turns
+  assert.equal(user.user.length, 6006)
+  assert.deepEqual([assistant.tools[0].tool, assistant.tools[0].output.length], ['look', 606])
+})
+
+test('many turns are brought in portion by portion, and the window moves once', async () => {
+  const portions = 5
+  const model = new ScriptedModel(...Array.from({ length: portions }, (_, n) => say(`Summary ${n}.`)))
+  const { store, moves } = sessionOf(100)
+  await workWith(store, model)(200)
+  model.assertComplete()
+  assert.equal(JSON.parse(model.requests[1]!.messages[0]!.text).summary, 'Summary 0.')
+  assert.deepEqual(moves, [{ from: 0, to: 200, summary: { text: 'Summary 4.', system: 'Speak French.' } }])
+})
+
+test('a summary is never longer than its share of the window', async () => {
+  for (const model of [undefined, new ScriptedModel(say('x'.repeat(50_000)))]) {
+    const { store, moves, messages } = sessionOf(20)
+    for (const message of messages) message.content = 'y'.repeat(1000)
+    await workWith(store, model)(36)
+    assert.ok(moves[0]!.summary.text.length <= 2000 && moves[0]!.summary.text.length > 1500)
+  }
+})
+
+test('a model that fails is asked again later; after some attempts the window moves without it', async () => {
+  const { store, moves } = sessionOf(10)
+  failures.length = 0
+  assert.deepEqual(await workWith(store, new ScriptedModel(fail()))(4), { kind: 'again', at: 21_000 })
+  assert.deepEqual(await workWith(store, new ScriptedModel(say('')))(4, { attempt: 3 }), { kind: 'again', at: 61_000 })
+  assert.deepEqual(failures, ['scripted-1 is down', 'scripted-1 gave an empty summary.'])
+  assert.equal(moves.length, 0)
+  assert.deepEqual(await workWith(store, new ScriptedModel())(4, { attempt: 4 }), { kind: 'done' })
+  assert.match(moves[0]!.summary.text, /^- User: Question 0\?/)
+})
+
+test('what a model refuses is told without it at once', async () => {
+  const { store, moves } = sessionOf(60)
+  const model = new ScriptedModel(fail(new ModelError('refused', 'no')))
+  assert.deepEqual(await workWith(store, model)(100), { kind: 'done' })
+  assert.match(moves[0]!.summary.text, /Answer 49\.$/)
+})
+
+test('a job whose window has moved, or whose session is gone, is done', async () => {
+  const { store, moves } = sessionOf(10, 8, { text: 'x' })
+  const work = workWith(store, new ScriptedModel())
+  assert.deepEqual(await work(8), { kind: 'done' })
+  assert.deepEqual(await work(8, { session: 'gone' }), { kind: 'done' })
+  assert.equal(moves.length, 0)
+})
+
+test('a job that is stopped moves nothing', async () => {
+  const { store, moves } = sessionOf(10)
+  const stopping = new AbortController()
+  const model = new ScriptedModel({ ...say('x'), before: () => stopping.abort() })
+  await assert.rejects(workWith(store, model)(4, { signal: stopping.signal }))
+  assert.equal(moves.length, 0)
+})
