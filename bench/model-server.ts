@@ -49,7 +49,7 @@ setInterval(() => {
 
 function answer(socket: Socket, body: string): void {
   const at = body.lastIndexOf('bench:')
-  const [kind, count = '0', everyMs = '0'] = body.slice(at + 6, body.indexOf('"', at)).split(' ')
+  const [kind, count = '0', everyMs = '0'] = /^[\w ]+/.exec(body.slice(at + 6, at + 40))?.[0].split(' ') ?? []
   if (kind === 'short') return void socket.write(shortAnswer)
   if (kind === 'tools') return void socket.write(body.lastIndexOf('"role":"tool"') > at ? shortAnswer : callsOf(count))
   socket.write(opening)
