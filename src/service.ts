@@ -14,6 +14,8 @@ import { createAgents } from './configuration/agents.ts'
 import { configVersion } from './configuration/parse.ts'
 import type { Environment } from './configuration/references.ts'
 import type { AgentConfig } from './configuration/schema.ts'
+import { createDocumentCache } from './files/document-cache.ts'
+import { createImages } from './files/images.ts'
 import { openFilesRoot } from './files/root.ts'
 import { artifactRoutes } from './http/routes/artifacts.ts'
 import { chatRoutes } from './http/routes/chat.ts'
@@ -28,6 +30,7 @@ import { withOtherMethods } from './http/other-methods.ts'
 import { createServer } from './http/server.ts'
 import { createConnections } from './models/connections.ts'
 import { createModels, createSmallModel } from './models/create-model.ts'
+import { createAttachments } from './runs/attachments.ts'
 import { createChats } from './runs/chat.ts'
 import { createDirectExecution } from './runs/direct-execution.ts'
 import { createObservability } from './runs/observability.ts'
@@ -48,6 +51,7 @@ import { createSessionStore } from './store/sessions.ts'
 import { createSigningKeyFile } from './store/signing-key-file.ts'
 import { createSummaryStore } from './store/summaries.ts'
 import { createToolCatalogs } from './tools/catalog.ts'
+import { createReadOf } from './tools/files/read-file.ts'
 
 export interface Service {
   app: FastifyInstance
@@ -105,7 +109,10 @@ export async function createService({ settings, config, environment, version, lo
     ...common,
   })
   const ends = { onFault: logFault(log), onEnd: logEnd(log, now) }
-  const chats = createChats({ ...common, ...ends, keeper, store: runs, jobs, sleep: pause })
+  const documents = createDocumentCache()
+  const attachments = createAttachments({ files, documents, images: createImages() })
+  const readTool = createReadOf({ files, documents })
+  const chats = createChats({ ...common, ...ends, keeper, attachments, readTool, store: runs, jobs, sleep: pause })
   const directly = createDirectExecution({ ...common, files: executionFiles, store: executions, sleep: pause })
   jobs.handle(
     'summary',

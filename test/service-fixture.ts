@@ -24,7 +24,7 @@ export interface ServiceOptions {
   /** Tools beside the configured ones. */
   tools?: Tool[]
   /** Under the files root: path and content. */
-  files?: Record<string, string>
+  files?: Record<string, string | Uint8Array>
   environment?: Record<string, string>
 }
 
@@ -117,7 +117,7 @@ function addTools({ agent }: Service, tools: Tool[]): void {
   agent.tools.list = () => [...configured(), ...own]
 }
 
-async function writeFiles(root: string, files: Record<string, string>): Promise<void> {
+async function writeFiles(root: string, files: Record<string, string | Uint8Array>): Promise<void> {
   await mkdir(root, { recursive: true })
   for (const [name, content] of Object.entries(files)) {
     await mkdir(path.dirname(path.join(root, name)), { recursive: true })

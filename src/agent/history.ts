@@ -50,7 +50,7 @@ export function estimateTokens(message: Message): number {
   return Math.ceil((message.text.length + calls) / charactersPerToken) + images + tokensPerMessage
 }
 
-const tokensPerImage = 1000
+export const tokensPerImage = 1000
 const tokensPerMessage = 4
 /** Old tool output is cut to this before whole turns are left out. */
 const oldOutputCharacters = 400

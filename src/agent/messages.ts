@@ -17,6 +17,8 @@ export interface Image {
   mediaType: string
   /** Base64, without a `data:` prefix. */
   data: string
+  /** Of an earlier turn: a model that can't see is told its name instead. */
+  earlier?: { name: string }
 }
 
 export interface AssistantMessage {

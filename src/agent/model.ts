@@ -4,6 +4,8 @@ import type { AssistantMessage, JsonSchema, Message } from './messages.ts'
 export interface Model {
   /** The name under which usage is reported, such as `gpt-5-mini`. */
   readonly name: string
+  /** Whether it takes images. */
+  readonly seesImages: boolean
   /**
    * Yields text as it arrives and returns the whole message once the model said that it has finished.
    * Every expected failure is a `ModelError`; an abort of `signal` throws whatever the adapter likes.

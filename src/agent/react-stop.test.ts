@@ -19,7 +19,7 @@ function endlessModel() {
       closed.open()
     }
   }
-  return { model: { name: 'endless-1', reply } satisfies Model, closed: closed.opened }
+  return { model: { name: 'endless-1', seesImages: true, reply } satisfies Model, closed: closed.opened }
 }
 
 /** A tool that never ends by itself; keeps the signals it was given. */

@@ -13,6 +13,7 @@ export interface ScriptedReply {
 /** The fake of the `Model` port: plays its script, keeps what it was asked, and objects to a call that was not scripted. */
 export class ScriptedModel implements Model {
   readonly name = 'scripted-1'
+  readonly seesImages: boolean = true
   readonly requests: ModelRequest[] = []
   private readonly script: ScriptedReply[]
 

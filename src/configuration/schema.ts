@@ -43,6 +43,7 @@ const ModelConfig = Type.Object(
     temperature: optional(Type.Number({ minimum: 0, maximum: 2 })),
     max_output_tokens: optional(Type.Integer({ minimum: 1 })),
     reasoning_effort: optional(Type.Enum(['minimal', 'low', 'medium', 'high'])),
+    images: optional(Type.Boolean({ description: 'Whether the model takes images; default true, for `embedded` false.' })),
     prices: optional(Prices),
     api_version: optional(Type.String({ description: 'azure: the `api-version` of the request.' })),
     region: optional(Type.String({ description: 'amazon-bedrock: the AWS region.' })),

@@ -21,6 +21,7 @@ function toGlob(pattern: string): string {
   return glob
 }
 
-function isHidden(relative: string): boolean {
+/** In a hidden folder, or hidden itself. */
+export function isHidden(relative: string): boolean {
   return relative.split('/').some((part) => part.startsWith('.'))
 }

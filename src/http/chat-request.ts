@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
 import type { FastifyRequest } from 'fastify'
 import { invalid, ServiceError, type Fault } from '../errors.ts'
+import type { GivenAttachments } from '../runs/attachments.ts'
 import type { NewChat } from '../runs/chat.ts'
 import type { ChatMessage, ChatRequest, Operation } from '../runs/run.ts'
 import { isId } from './ids.ts'
@@ -12,17 +13,21 @@ const roles = { user: 'user', human: 'user', assistant: 'assistant', ai: 'assist
 export function toNewChat(request: FastifyRequest, operation: Operation, maxInputCharacters: number): NewChat {
   const body = request.body as ChatBody
   const messages = body.messages.map(({ role, content }): ChatMessage => ({ role: roles[role], content }))
-  refuseUnfit(messages, body, maxInputCharacters)
+  refuseUnfit(messages, maxInputCharacters)
   const filters = toFilters(body.data_filter_hints)
   const sessionId = sessionIdOf(request, body)
   const onDisconnect = body.on_disconnect ?? 'cancel'
+  const { images, context_files: contextFiles } = body
+  const attachments = images?.length || contextFiles?.length ? { images: images ?? [], contextFiles: contextFiles ?? [] } : undefined
+  const read = { messages, filters, sessionId: body.session_id, retain: body.auto_memory_retain, onDisconnect, ...digestOf(attachments) }
   return {
     requestId: request.id,
     sessionId,
     newSessionId: request.sessionId,
     operation,
-    bodyHash: hashOf({ messages, filters, sessionId: body.session_id, retain: body.auto_memory_retain, onDisconnect }, ['body']),
+    bodyHash: hashOf(read, ['body']),
     request: { messages, filters, headers: contextHeaders(request), ...(body.auto_memory_retain && { retain: true }) },
+    ...(attachments ? { attachments } : {}),
     onDisconnect,
   }
 }
@@ -40,15 +45,20 @@ export function hashOf(read: object, at: Fault['loc']): string {
   return hash('sha256', text)
 }
 
-function refuseUnfit(messages: readonly ChatMessage[], body: ChatBody, maxInputCharacters: number): void {
+/** Megabytes of an image count by their hash. */
+function digestOf(attachments: GivenAttachments | undefined): object {
+  if (!attachments) return {}
+  const { images, contextFiles } = attachments
+  return { images: images.map(({ type, content }) => ({ type, content: hash('sha256', content) })), contextFiles }
+}
+
+function refuseUnfit(messages: readonly ChatMessage[], maxInputCharacters: number): void {
   const last = messages.length - 1
   if (messages[last]?.role !== 'user') throw invalid(['body', 'messages', last, 'role'], 'the last message must be of role user')
   const characters = messages.reduce((sum, message) => sum + message.content.length, 0)
   if (characters > maxInputCharacters) {
     throw new ServiceError('input_too_large', `The messages have ${characters} characters; at most ${maxInputCharacters} are taken.`)
   }
-  if (body.images?.length) throw new ServiceError('invalid_input', 'images are not supported by this version.')
-  if (body.context_files?.length) throw new ServiceError('invalid_input', 'context_files are not supported by this version.')
 }
 
 /** The header wins over the body. */

@@ -34,7 +34,7 @@ export const ChatBody = Type.Object(
     data_filter_hints: Type.Optional(Type.Union([Type.Array(DataFilterHint, { maxItems: maxListed }), Type.Null()])),
     auto_memory_retain: Type.Optional(Type.Union([Type.Boolean(), Type.Null()])),
     context_files: Type.Optional(Type.Union([Type.Array(Type.String(), { maxItems: maxListed }), Type.Null()])),
-    images: Type.Optional(Type.Union([Type.Array(Image, { maxItems: maxListed }), Type.Null()])),
+    images: Type.Optional(Type.Union([Type.Array(Image, { description: 'At most 5; more are a 400.' }), Type.Null()])),
     session_id: maybe(Type.String()),
     stream: Type.Optional(Type.Unknown({ description: 'Ignored.' })),
     on_disconnect: Type.Optional(Type.Union([Type.Enum(['cancel', 'continue']), Type.Null()])),

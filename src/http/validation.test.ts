@@ -21,7 +21,6 @@ test('lists have a length that is told when they are longer', async (t) => {
     ['messages', { messages: fill(2001, message) }, /2000/],
     ['messages', { messages: fill(1_000_000, 0) }, /2000/],
     ['data_filter_hints', { messages: [message], data_filter_hints: fill(101, hint) }, /100/],
-    ['images', { messages: [message], images: fill(101, { content: 'eA==', type: 'base64' }) }, /100/],
     ['context_files', { messages: [message], context_files: fill(101, 'a') }, /100/],
   ]
   for (const [name, body, limit] of tooLong) {

@@ -62,6 +62,7 @@ function toChatCompletionsModel(provider: ChatCompletionsProvider, config: Model
   return createChatCompletionsModel({
     provider,
     model: config.model,
+    seesImages: config.images ?? true,
     temperature: config.temperature,
     maxOutputTokens: config.max_output_tokens,
     reasoningEffort: config.reasoning_effort,
@@ -104,6 +105,7 @@ function toAiSdkModel(provider: AiSdkProvider, config: ModelConfig, access: Acce
   return createAiSdkModel({
     provider,
     model: config.model,
+    seesImages: config.images ?? true,
     load: () => loadLanguageModel(provider, config.model, { ...access, baseUrl }, createModelFetch(connections, timeouts.connectMs)),
     settings: { temperature: config.temperature, maxOutputTokens: config.max_output_tokens, reasoning: config.reasoning_effort },
     timeouts,

@@ -105,6 +105,7 @@ test('leaving closes the model that answers', async () => {
   let closed = false
   const model: Model = {
     name: 'one',
+    seesImages: true,
     async *reply() {
       try {
         yield { type: 'text', text: 'a' }

@@ -1,5 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { ModelError, type Model, type ModelEvent, type ModelReply, type ModelRequest } from '../agent/model.ts'
+import { showsImages, withoutImages } from './unseen-images.ts'
 
 export interface RetryOptions {
   /** Tries per model. */
@@ -27,9 +28,14 @@ export function withRetry(models: readonly Model[], options: Partial<RetryOption
     const sent = { any: false }
     const failures: ModelError[] = []
     for (const model of models) {
+      if (!model.seesImages && showsImages(request)) {
+        failures.push(new ModelError('refused', `${model.name} can't see images`))
+        continue
+      }
+      const fitting = model.seesImages ? request : withoutImages(request)
       for (let attempt = 1; ; attempt++) {
         signal.throwIfAborted()
-        const outcome = yield* tryOnce(model, request, signal, sent)
+        const outcome = yield* tryOnce(model, fitting, signal, sent)
         if (!(outcome instanceof ModelError)) return outcome
         const delay = attempt < attempts ? delayMs(outcome, attempt, random) : undefined
         if (delay === undefined) {
@@ -42,7 +48,7 @@ export function withRetry(models: readonly Model[], options: Partial<RetryOption
     throw summary(failures)
   }
 
-  return { name: models[0]?.name ?? '', reply }
+  return { name: models[0]?.name ?? '', seesImages: models[0]?.seesImages ?? false, reply }
 }
 
 /** One attempt: its reply, or the failure. `sent` says whether the reader holds text that became void. */

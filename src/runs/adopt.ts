@@ -35,7 +35,7 @@ export function createAdoption({ store, live, agent, holder, isBusy, nextPlace, 
 
   async function takeOver(run: StoredRun, mayBeUnwanted = false): Promise<LiveRun | undefined> {
     if (!run.request) return undefined
-    const messages = toNewMessages(run.request.messages, run.requestId, now())
+    const messages = toNewMessages(run.request, run.requestId, now())
     const taken = await store.takeOver(run, run, { holder, place: nextPlace(), now: now(), messages })
     if (!taken) return undefined
     const { tenant, owner, requestId, request } = run

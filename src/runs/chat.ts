@@ -2,6 +2,7 @@ import type { Owner } from '../access/owner.ts'
 import type { Agent, CurrentAgent } from '../configuration/agent.ts'
 import { ServiceError } from '../errors.ts'
 import { createAdoption } from './adopt.ts'
+import type { CheckedAttachments, GivenAttachments } from './attachments.ts'
 import { fromCompact } from './compact-log.ts'
 import { EventLog } from './event-log.ts'
 import { checkHints } from './hints.ts'
@@ -30,6 +31,8 @@ export interface NewChat {
   operation: Operation
   bodyHash: string
   request: ChatRequest
+  /** Checked before anything is stored; what is left of it comes into the request. */
+  attachments?: GivenAttachments
   onDisconnect: 'cancel' | 'continue'
 }
 
@@ -95,7 +98,7 @@ export function createChats(deps: ChatDependencies): Chats {
       }
       checkHints(chat.request.filters, agent.tools)
       const sessionId = chat.sessionId ?? chat.newSessionId
-      const known = await alone(key, () => begin(new LiveRun({ ...chat, key, sessionId, agent, fence: 1 })))
+      const known = await alone(key, () => begin(chat, { key, sessionId, agent }))
       if (known instanceof LiveRun) return live.join(known, left)
       refuseOther(known, chat)
       if (known.endedAt !== undefined && !known.continuable) return replay(known)
@@ -119,8 +122,14 @@ export function createChats(deps: ChatDependencies): Chats {
   }
 
   /** Stores a run and launches it; answers with the one that has its request id, if there is one. */
-  async function begin(run: LiveRun): Promise<LiveRun | StoredRun> {
-    const { key, request, agent, sessionId, operation, bodyHash, onDisconnect } = run
+  async function begin(chat: NewChat, { key, sessionId, agent }: Opening): Promise<LiveRun | StoredRun> {
+    // A request that is known is not checked again: its files may have changed since.
+    const known = chat.attachments && (await store.find(key))
+    if (known) return known
+    const attached = chat.attachments && (await deps.attachments.check(chat.attachments, chat.request.filters, agent))
+    const request = attached ? withAttachments(chat.request, attached) : chat.request
+    const run = new LiveRun({ ...chat, request, key, sessionId, agent, fence: 1 })
+    const { operation, bodyHash, onDisconnect } = run
     const begun = await store.begin({
       ...key,
       ...{ sessionId, operation, bodyHash, request, onDisconnect },
@@ -130,7 +139,8 @@ export function createChats(deps: ChatDependencies): Chats {
       place: nextPlace(),
       agent: agent.config.name,
       now: now(),
-      messages: toNewMessages(request.messages, key.requestId, now()),
+      messages: toNewMessages(request, key.requestId, now()),
+      ...(attached ? { images: attached.pictures } : {}),
     })
     if (begun.kind === 'known') return begun.run
     return live.launch(run, begun.kind === 'running' ? begun.turn : undefined)
@@ -184,6 +194,16 @@ export function createChats(deps: ChatDependencies): Chats {
   }
 
   return { open, follow, cancel, adopt: adoption.adopt, drain }
+}
+
+interface Opening {
+  key: RunKey
+  sessionId: string
+  agent: Agent
+}
+
+function withAttachments(request: ChatRequest, { images, contextFiles }: CheckedAttachments): ChatRequest {
+  return { ...request, ...(images.length > 0 ? { images } : {}), ...(contextFiles.length > 0 ? { contextFiles } : {}) }
 }
 
 /** How often a run that this process does not have is looked for, and how often before a cancellation is given up. */

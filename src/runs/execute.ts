@@ -1,5 +1,6 @@
 import type { Artifact, KeepArtifact } from '../agent/artifact.ts'
 import type { AgentEvent } from '../agent/events.ts'
+import type { Image } from '../agent/messages.ts'
 import { ModelError } from '../agent/model.ts'
 import { planExecute } from '../agent/plan.ts'
 import { react } from '../agent/react.ts'
@@ -14,6 +15,9 @@ import type { Jobs } from './jobs.ts'
 import type { LiveRun } from './live-run.ts'
 import { FenceLost, type HistoryMessage, type RunStore, type Turn } from './run-store.ts'
 import type { RunKey } from './run.ts'
+import { dataOf, newestImages } from './attached.ts'
+import type { Attachments } from './attachments.ts'
+import { loadContext } from './context-files.ts'
 import { toTranscript } from './transcript.ts'
 import { maxReadMessages } from './window.ts'
 
@@ -23,6 +27,9 @@ export interface Execution {
   jobs: Pick<Jobs, 'wake'>
   now(): number
   newId(): string
+  attachments: Attachments
+  /** A tool of this name that reads these files and no others. */
+  readTool(name: string, files: readonly string[]): Tool
   /** Keeps files that the run's tools make; `session` is the session's key, `earlier` what they made before it was taken over. */
   keeper(run: LiveRun, session: string, earlier: readonly Artifact[]): KeepArtifact
   /** A bug or a fault of ours; the caller sees none of it. */
@@ -39,7 +46,7 @@ export async function execute(run: LiveRun, turn: Turn, deps: Execution): Promis
   let error: ErrorBody | undefined
   try {
     await requireHints(run)
-    await load(run, progress, deps.store)
+    await load(run, progress, deps)
     for await (const event of agentEvents(run, progress, deps)) {
       const stored = keepEvent(event, run, progress, deps)
       if (stored) await stored
@@ -66,15 +73,18 @@ async function requireHints({ request, agent }: LiveRun): Promise<void> {
 /** Ends a run whose process died and that nobody came back for; what it had done stays, and a repeat goes on from there. */
 export async function endAsLost(run: LiveRun, turn: Turn, deps: Execution): Promise<RunKey | undefined> {
   const progress = emptyProgress(turn)
-  await load(run, progress, deps.store)
+  await load(run, progress, deps)
   return finish(run, progress, toErrorBody(processLost()), deps)
 }
 
 /** The session's window, and what an earlier process left of this run. */
-async function load(run: LiveRun, progress: Progress, store: RunStore): Promise<void> {
+async function load(run: LiveRun, progress: Progress, deps: Execution): Promise<void> {
+  const { store } = deps
   const { turn } = progress
   const { config } = run.agent
   progress.history = isFirst(run, turn) ? [ownMessage(run)] : await readWindow(run.key.tenant, turn, store)
+  const context = await loadContext(run, deps)
+  if (context?.tool) progress.extraTools = [context.tool]
   const { messages, system } = toTranscript({
     history: progress.history,
     summary: turn.summary,
@@ -82,6 +92,8 @@ async function load(run: LiveRun, progress: Progress, store: RunStore): Promise<
     requestId: run.key.requestId,
     messages: run.request.messages,
     tokens: config.memory.history_tokens,
+    images: await loadImages(run, progress, store),
+    ...(context ? { context: context.text } : {}),
   })
   progress.system = system === '' ? config.instructions : `${config.instructions}\n\n${system}`
   progress.messages = messages
@@ -107,12 +119,21 @@ function isFirst({ request }: LiveRun, { messageCount }: Turn): boolean {
 }
 
 function ownMessage(run: LiveRun): HistoryMessage {
-  return { idx: 0, role: 'human', content: run.input, data: undefined }
+  return { idx: 0, role: 'human', content: run.input, data: dataOf(run.request, run.key.requestId) }
+}
+
+/** Bytes of the newest images in the window. A model that can't see gets only those which the question is about, to be refused. */
+async function loadImages({ key, agent, request }: LiveRun, { history, turn }: Progress, store: RunStore): Promise<Map<string, Image[]>> {
+  const newest = newestImages({ requestId: key.requestId, images: request.images?.length ?? 0 }, history)
+  if (newest.size === 0 || (!agent.model.seesImages && !request.images)) return new Map()
+  const found = await store.images(key.tenant, turn.session, [...newest.keys()])
+  for (const [requestId, count] of newest) found.set(requestId, (found.get(requestId) ?? []).slice(0, count))
+  return found
 }
 
 function agentEvents(run: LiveRun, progress: Progress, { keeper, now, newId }: Execution): AsyncGenerator<AgentEvent, void> {
   const { config, model, tools } = run.agent
-  const ready = tools.list().flatMap((listing): Tool[] => (listing.tool ? [listing.tool] : []))
+  const ready = [...tools.list().flatMap((listing): Tool[] => (listing.tool ? [listing.tool] : [])), ...progress.extraTools]
   const loop = config.workflow_type === 'plan_execute' ? planExecute : react
   return loop({
     model,

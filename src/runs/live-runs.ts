@@ -62,7 +62,7 @@ export function createLiveRuns(deps: LiveRunsDependencies): LiveRuns {
   }
 
   function waitForTurn(run: LiveRun): Promise<Turn> {
-    const messages = (): NewMessage[] => toNewMessages(run.request.messages, run.key.requestId, now())
+    const messages = (): NewMessage[] => toNewMessages(run.request, run.key.requestId, now())
     return line.wait(run, messages, run.agent.config.limits.max_session_wait * 1000)
   }
 

@@ -1,6 +1,7 @@
 import type { Artifact } from '../agent/artifact.ts'
 import type { EndReason, Step } from '../agent/events.ts'
 import type { Message, ToolMessage } from '../agent/messages.ts'
+import type { Tool } from '../agent/tool.ts'
 import { fromCompact, toCompact } from './compact-log.ts'
 import type { LiveRun } from './live-run.ts'
 import type { LoggedEvent } from './run.ts'
@@ -14,6 +15,8 @@ export interface Progress {
   /** What the model is shown; the run's own messages begin at `ownFrom`. */
   messages: Message[]
   ownFrom: number
+  /** Given to this run alone. */
+  extraTools: Tool[]
   /** Model calls made. */
   iterations: number
   usage: UsageSoFar
@@ -43,6 +46,7 @@ export function emptyProgress(turn: Turn): Progress {
     system: '',
     messages: [],
     ownFrom: 0,
+    extraTools: [],
     iterations: 0,
     usage: { models: [], thoughts: [] },
     steps: [],

@@ -1,5 +1,5 @@
 import type { Step } from '../agent/events.ts'
-import type { Message } from '../agent/messages.ts'
+import type { Image, Message } from '../agent/messages.ts'
 import type { ErrorBody } from '../errors.ts'
 import type { CompactLog } from './compact-log.ts'
 import type { MessageData } from '../sessions/message.ts'
@@ -25,6 +25,8 @@ export interface RunStore {
   leaveLine(run: HeldRun, now: number, end?: LineEnd): Promise<RunKey | undefined>
   /** What is needed to show a session to the model, from message `from` on, `limit` messages at most. */
   history(tenant: string, session: string, from: number, limit?: number): Promise<HistoryMessage[]>
+  /** The images of a session's messages, by the run that brought them, in order. */
+  images(tenant: string, session: string, requestIds: readonly string[]): Promise<Map<string, Image[]>>
   /** Keeps a step of a running run. Throws `FenceLost` when it belongs to another process by now. */
   checkpoint(key: RunKey, fence: number, step: number, data: Checkpoint): Promise<void>
   checkpoints(key: RunKey): Promise<Checkpoint[]>
@@ -77,6 +79,8 @@ export interface NewRun extends RunKey {
   now: number
   /** The turns that a client brings along, the human message last. In a session that has messages only the last is stored. */
   messages: readonly NewMessage[]
+  /** Of the human message, in the order of its references; stored with the run, also where it waits. */
+  images?: readonly Image[]
 }
 
 /** A run's place in its session, which is its own until it ends. */

@@ -48,7 +48,7 @@ test('a session is shown in order, its tool calls included, the human message la
 })
 
 test('turns that a client brings to a new session become its first messages, and are shown once', () => {
-  const stored = toNewMessages(brought, 'now', 7)
+  const stored = toNewMessages({ messages: brought }, 'now', 7)
   assert.deepEqual(
     stored.map(({ role, content, createdAt }) => ({ role, content, createdAt })),
     [
@@ -62,20 +62,20 @@ test('turns that a client brings to a new session become its first messages, and
 
 test('system messages that began a session hold in its later runs', () => {
   for (const first of [brought, [brought[0]!, brought[3]!], brought.toSpliced(1, 1)]) {
-    const history = [...kept(toNewMessages(first, 'first', 7)), ai(3, 'Oui.'), human(4, 'Et toi ?')]
+    const history = [...kept(toNewMessages({ messages: first }, 'first', 7)), ai(3, 'Oui.'), human(4, 'Et toi ?')]
     assert.equal(shown(history, [{ role: 'user', content: 'Et toi ?' }]).system, 'Speak French.')
   }
 })
 
 test('in a session with a history, turns that a client brings are context of this run alone', () => {
   const earlier = [human(0, 'Hello'), ai(1, 'Hi.')]
-  const history = [...earlier, ...kept(toNewMessages(brought, 'now', 7).slice(-1), 2)]
+  const history = [...earlier, ...kept(toNewMessages({ messages: brought }, 'now', 7).slice(-1), 2)]
   assert.deepEqual(shown(history, brought), {
     system: 'Speak French.',
     messages: [{ role: 'user', text: 'Hello' }, { role: 'assistant', text: 'Hi.', toolCalls: [] }, ...inFrench],
   })
   for (const request of [brought, [brought[0]!, brought[3]!]]) {
-    const later = [...earlier, ...kept(toNewMessages(request, 'first', 7).slice(-1), 2), ai(3, 'Oui.'), human(4, 'And now?')]
+    const later = [...earlier, ...kept(toNewMessages({ messages: request }, 'first', 7).slice(-1), 2), ai(3, 'Oui.'), human(4, 'And now?')]
     assert.equal(shown(later, [{ role: 'user', content: 'And now?' }]).system, '')
   }
 })
@@ -86,7 +86,9 @@ test('a run that goes on is shown its own message last, even where the window ha
 })
 
 test('a single message needs no data', () => {
-  assert.deepEqual(toNewMessages([{ role: 'user', content: 'Hi' }], 'now', 7), [{ role: 'human', content: 'Hi', createdAt: 7 }])
+  assert.deepEqual(toNewMessages({ messages: [{ role: 'user', content: 'Hi' }] }, 'now', 7), [
+    { role: 'human', content: 'Hi', createdAt: 7 },
+  ])
 })
 
 const told = (text: string) =>

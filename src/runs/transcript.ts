@@ -1,6 +1,7 @@
-import { charactersPerToken, fit } from '../agent/history.ts'
+import { charactersPerToken, fit, totalTokens } from '../agent/history.ts'
+import type { Image, Message, UserMessage } from '../agent/messages.ts'
+import { dataOf, tellAttached, toImages, type Attached } from './attached.ts'
 import { digest, summaryTokens } from './digest.ts'
-import type { Message } from '../agent/messages.ts'
 import type { ChatMessage } from './run.ts'
 import type { HistoryMessage, NewMessage, RunningSummary } from './run-store.ts'
 
@@ -22,29 +23,38 @@ interface Shown {
   /** What the request holds: turns that it brings to a session which has its own are context of this run alone. */
   messages: readonly ChatMessage[]
   tokens: number
+  /** Bytes of the images that are shown, by the run that brought them. */
+  images?: ReadonlyMap<string, readonly Image[]>
+  /** Text of files that stands before the question. */
+  context?: string
 }
 
-/** The transcript that a run begins with: the window of the session, what was brought along, the human message. */
-export function toTranscript({ history, summary, messageIndex, requestId, messages: asked, tokens }: Shown): Transcript {
+/** The transcript that a run begins with: the window of the session, what was brought along, files, the human message. */
+export function toTranscript(shown: Shown): Transcript {
+  const { history, summary, messageIndex, requestId, messages: asked, tokens, images = noImages, context } = shown
   const own = history.find((message) => message.idx === messageIndex)
   // What a run that goes on has said before is in its checkpoints.
   const isOwn = ({ idx, data }: HistoryMessage) => idx === messageIndex || (idx > messageIndex && data?.requestId === requestId)
   const earlier = history.filter((message) => !isOwn(message))
   const areStored = earlier.some((message) => message.data?.requestId === requestId)
   const brought = areStored ? [] : asked.slice(0, -1)
-  const messages = earlier.flatMap(toMessages)
+  const messages = earlier.flatMap((message) => toMessages(message, images))
   const system = summary?.system === undefined ? systemOf(history) : [summary.system]
   for (const { role, content } of brought) {
     if (role === 'system') system.push(content)
     else messages.push(toMessage(role, content))
   }
-  messages.push({ role: 'user', text: own?.content ?? asked.at(-1)?.content ?? '' })
+  const question: UserMessage = { role: 'user', text: own?.content ?? asked.at(-1)?.content ?? '', ...toImages(images.get(requestId)) }
+  const files: Message[] = context === undefined ? [] : [{ role: 'user', text: context }]
   const maxSummary = summaryTokens(tokens)
-  const fitted = fit(messages, tokens - maxSummary)
+  const fitted = fit([...messages, question], tokens - maxSummary - totalTokens(files))
   // What has no room in this run alone is in no summary yet.
   const told = fitted.leftOut.flatMap(toTold)
   const text = told.length === 0 ? (summary?.text ?? '') : digest(summary?.text ?? '', told, maxSummary * charactersPerToken)
-  return { system: [...new Set(system), ...(text === '' ? [] : [tellSummary(text)])].join('\n\n'), messages: fitted.messages }
+  return {
+    system: [...new Set(system), ...(text === '' ? [] : [tellSummary(text)])].join('\n\n'),
+    messages: [...fitted.messages.slice(0, -1), ...files, question],
+  }
 }
 
 /** The caller's system messages stand with a session's first message. */
@@ -63,8 +73,11 @@ function toTold(message: Message): { role: 'human' | 'ai'; content: string }[] {
   return [{ role: message.role === 'user' ? 'human' : 'ai', content: message.text }]
 }
 
-export function toMessages({ role, content, data }: HistoryMessage): Message[] {
-  return data?.transcript ?? [toMessage(role === 'human' ? 'user' : 'assistant', content)]
+const noImages: ReadonlyMap<string, readonly Image[]> = new Map()
+
+export function toMessages({ role, content, data }: HistoryMessage, images = noImages): Message[] {
+  if (role === 'ai') return data?.transcript ?? [toMessage('assistant', content)]
+  return [data?.images || data?.contextFiles ? tellAttached(content, data, images) : toMessage('user', content)]
 }
 
 function toMessage(role: 'user' | 'assistant', text: string): Message {
@@ -75,13 +88,17 @@ function toMessage(role: 'user' | 'assistant', text: string): Message {
  * What a request stores in a session that has no messages yet: the turns that it brings, the human message last. System messages are
  * kept with the first one, so that later turns have them; a session that had messages before does not take them from there.
  */
-export function toNewMessages(messages: readonly ChatMessage[], requestId: string, now: number): NewMessage[] {
-  if (messages.length === 1) return [{ role: 'human', content: messages[0]!.content, createdAt: now }]
+export function toNewMessages(request: Attached, requestId: string, now: number): NewMessage[] {
+  const { messages } = request
+  const data = dataOf(request, requestId)
+  if (messages.length === 1) return [{ role: 'human', content: messages[0]!.content, createdAt: now, ...(data ? { data } : {}) }]
   const system = messages.flatMap((message) => (message.role === 'system' ? [message.content] : []))
   const stored = messages
     .filter((message) => message.role !== 'system')
     .map(({ role, content }): NewMessage => ({ role: role === 'user' ? 'human' : 'ai', content, createdAt: now, data: { requestId } }))
-  const [first] = stored
-  if (first && system.length > 0) first.data = { requestId, system: system.join('\n\n') }
+  const first = stored[0]
+  const last = stored.at(-1)
+  if (last) last.data = { requestId, ...data }
+  if (first && system.length > 0) first.data = { ...first.data, system: system.join('\n\n') }
   return stored
 }

@@ -1,4 +1,4 @@
-import { cutOutput, totalTokens } from '../agent/history.ts'
+import { cutOutput, tokensPerImage, totalTokens } from '../agent/history.ts'
 import { toMessages } from './transcript.ts'
 import { summaryTokens } from './digest.ts'
 import type { HistoryMessage } from './run-store.ts'
@@ -22,7 +22,8 @@ export interface Sized {
 export function toSized(message: HistoryMessage): Sized {
   const messages = toMessages(message)
   const tokens = Math.max(totalTokens(messages.map(cutOutput)), Math.ceil(totalTokens(messages) / readPerShown))
-  return { idx: message.idx, role: message.role, tokens }
+  const images = (message.data?.images?.length ?? 0) * tokensPerImage
+  return { idx: message.idx, role: message.role, tokens: tokens + images }
 }
 
 const readPerShown = 8

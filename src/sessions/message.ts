@@ -3,7 +3,7 @@ import type { Message } from '../agent/messages.ts'
 
 /** What a session keeps of a message beside its text. */
 export interface MessageData {
-  /** ai: its run. human: the run that brought it, where it brought several. */
+  /** ai: its run. human: the run that brought it, where it brought several, or images. */
   requestId?: string
   model?: string
   finishReason?: string
@@ -26,6 +26,7 @@ export interface MessageData {
 export interface ImageReference {
   /** A file's name, or `image-1.png`. */
   name: string
+  /** MIME type of what was given; what is kept may be another. */
   mediaType: string
 }
 

@@ -1,6 +1,8 @@
 import type { Principal } from '../access/principal.ts'
 import type { Artifact } from '../agent/artifact.ts'
 import { invalid, ServiceError } from '../errors.ts'
+import { mediaTypeOf } from '../files/media-type.ts'
+import type { MessageData } from './message.ts'
 import type { SessionMessage, SessionRecord, SessionStore } from './session-store.ts'
 
 export interface SessionView {
@@ -16,8 +18,16 @@ export interface MessageView {
   content: string
   /** Epoch seconds. */
   timestamp: number
+  images?: AttachedView[]
+  context_files?: AttachedView[]
   additional_context?: { context_type: 'reasoning' | 'planning'; items: { content: string }[] }[]
   response_metadata?: Record<string, unknown>
+}
+
+/** `kind` is a MIME type. */
+export interface AttachedView {
+  name: string
+  kind: string
 }
 
 export interface SessionList {
@@ -70,7 +80,7 @@ function toSummary(session: SessionRecord): SessionList['sessions'][number] {
 
 function toMessageView({ role, content, createdAt, data }: SessionMessage): MessageView {
   const view: MessageView = { role, content, timestamp: Math.floor(createdAt / 1000) }
-  if (role === 'human') return view
+  if (role === 'human') return { ...view, ...toAttachedViews(data) }
   const context = (['reasoning', 'planning'] as const).flatMap((type) => {
     const items = (data?.[type] ?? []).map((text) => ({ content: text }))
     return items.length > 0 ? [{ context_type: type, items }] : []
@@ -102,6 +112,14 @@ export interface GeneratedArtifact {
 
 export function toGeneratedArtifact({ id, name, type, size, sha256, tool, createdAt }: Artifact): GeneratedArtifact {
   return { artifact_id: id, file_name: name, file_type: type, size, sha256, tool, created_at: toIso(createdAt) }
+}
+
+/** What came with a human message, by name and kind; absent where nothing did. */
+function toAttachedViews(data: MessageData | undefined): Pick<MessageView, 'images' | 'context_files'> {
+  return {
+    ...(data?.images?.length ? { images: data.images.map(({ name, mediaType }) => ({ name, kind: mediaType })) } : {}),
+    ...(data?.contextFiles?.length ? { context_files: data.contextFiles.map((name) => ({ name, kind: mediaTypeOf(name) })) } : {}),
+  }
 }
 
 function toIso(ms: number): string {

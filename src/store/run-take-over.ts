@@ -1,10 +1,11 @@
 import { sql } from 'kysely'
-import type { RunKey } from '../runs/run.ts'
+import type { ChatRequest, RunKey } from '../runs/run.ts'
 import type { MessageData } from '../sessions/message.ts'
 import { FenceLost, type HeldRun, type LineEnd, type NewMessage, type RunStore, type TakenOver, type Turn } from '../runs/run-store.ts'
 import { run, type Database } from './database.ts'
 import type { InsertJobs } from './job-statements.ts'
 import { lineStatements } from './line-statements.ts'
+import { mediaStatements } from './media-statements.ts'
 import { countOf, hourMs, hourOf, json, parseJson, toStoredRun, toWindow } from './run-rows.ts'
 import type { RunStatements } from './run-statements.ts'
 import type { Connection } from './statement.ts'
@@ -24,6 +25,7 @@ export function createTakeOver(
   { insertMessages, insertJobs }: Inserts,
 ): Pick<RunStore, 'takeTurn' | 'leaveLine' | 'takeOver' | 'orphans' | 'ownUnended'> {
   const inLine = lineStatements(database.db)
+  const media = mediaStatements(database.db)
 
   async function find(connection: Connection, key: RunKey): Promise<RunRow | undefined> {
     return (await statements.findRun(connection, key)).rows[0]
@@ -110,7 +112,10 @@ export function createTakeOver(
     }
     // One that was begun before, and was to go on, is as it was: failed, and can be repeated.
     if (row.message_index !== null) return endWaiting(connection, row, { ...row, status: 'error', continuable: 1 }, now)
-    return (await inLine.deleteRun(connection, { ...row, requestId: row.request_id })).rows.length > 0
+    const { tenant, session, request_id: requestId } = row
+    const isDeleted = (await inLine.deleteRun(connection, { ...row, requestId })).rows.length > 0
+    if (isDeleted && session !== null && hasImages(row)) await media.deleteOfRun(connection, { tenant, session, requestId })
+    return isDeleted
   }
 
   async function endWaiting(connection: Connection, row: RunRow, end: WaitingEnd, now: number): Promise<boolean> {
@@ -184,6 +189,10 @@ export function createTakeOver(
   }
 
   return { takeTurn, leaveLine, takeOver, orphans, ownUnended }
+}
+
+function hasImages({ request }: RunRow): boolean {
+  return (parseJson<ChatRequest>(request)?.images?.length ?? 0) > 0
 }
 
 type WaitingEnd = Pick<RunRow, 'continuable' | 'request' | 'error' | 'log'> & { status: 'cancelled' | 'error' }

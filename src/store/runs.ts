@@ -1,7 +1,9 @@
+import type { Image } from '../agent/messages.ts'
 import type { RunKey } from '../runs/run.ts'
 import { FenceLost, type Begun, type Checkpoint, type EndedRun, type NewMessage, type NewRun, type RunStore } from '../runs/run-store.ts'
 import { run, type Database } from './database.ts'
 import { jobInserts } from './job-statements.ts'
+import { imagesOf, mediaStatements } from './media-statements.ts'
 import { json, parseJson, toEndedRow, toMetrics, toStoredRun, toText, toWindow } from './run-rows.ts'
 import { runStatements } from './run-statements.ts'
 import { createTakeOver } from './run-take-over.ts'
@@ -14,6 +16,7 @@ class RequestKnown extends Error {}
 export function createRunStore(database: Database): RunStore {
   const statements = runStatements(database.db)
   const insertJobs = jobInserts(database.db)
+  const media = mediaStatements(database.db)
 
   async function begin(one: NewRun): Promise<Begun> {
     try {
@@ -43,6 +46,7 @@ export function createRunStore(database: Database): RunStore {
       message_index: messageIndex,
     })
     if (inserted.rows.length === 0) throw new RequestKnown()
+    for (const [n, image] of (one.images ?? []).entries()) await media.insert(connection, { ...one, ...image, session: session.key, n })
     if (messageIndex === null) return { kind: 'waiting', fence: 1 }
     const stored = (await bringsAll(connection, one, session.key)) ? one.messages : one.messages.slice(-1)
     await insertMessages(connection, one.tenant, session.key, messageIndex, stored)
@@ -103,6 +107,14 @@ export function createRunStore(database: Database): RunStore {
     async history(tenant, session, from, limit = allMessages) {
       const { rows } = await statements.history(database.read, { tenant, session, from, limit })
       return rows.map((row) => ({ idx: row.idx, role: row.role, content: row.content, data: parseJson(row.data) }))
+    },
+    async images(tenant, session, requestIds) {
+      const { rows } = await run(database.read, imagesOf(database.db, tenant, session, requestIds))
+      const found = new Map<string, Image[]>()
+      for (const { request_id, media_type: mediaType, data } of rows) {
+        found.set(request_id, [...(found.get(request_id) ?? []), { mediaType, data }])
+      }
+      return found
     },
     checkpoint: (key, fence, n, data) =>
       database.unit(async (connection) => {

@@ -22,6 +22,9 @@ export interface ToolSpec {
   config: Record<string, unknown>
 }
 
+/** Where a configuration says nothing. */
+export const toolDefaults = { timeoutMs: 30_000, maxOutputCharacters: 20_000 } as const
+
 /** A tool and what to do when its configuration is gone. */
 export interface ToolBuild {
   tool: Tool

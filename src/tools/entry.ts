@@ -1,6 +1,6 @@
 import type { ToolListing } from '../agent/tool.ts'
 import type { ToolConfig } from '../configuration/schema.ts'
-import type { ToolBuild, ToolBuilder, ToolDependencies, ToolSpec } from './builder.ts'
+import { toolDefaults, type ToolBuild, type ToolBuilder, type ToolDependencies, type ToolSpec } from './builder.ts'
 
 export type BuilderLoader = () => Promise<ToolBuilder>
 
@@ -18,9 +18,6 @@ export interface EntryOptions {
   builders: Readonly<Record<string, BuilderLoader>>
   retryDelayMs(failures: number): number
 }
-
-const defaultTimeoutSeconds = 30
-const defaultMaxOutputCharacters = 20_000
 
 export function createToolEntry(config: ToolConfig, deps: ToolDependencies, { builders, retryDelayMs }: EntryOptions): ToolEntry {
   const spec = toSpec(config)
@@ -69,8 +66,8 @@ function toSpec({ name, description, timeout, max_output_characters, config }: T
   return {
     name,
     ...(description !== undefined && { description }),
-    timeoutMs: (timeout ?? defaultTimeoutSeconds) * 1000,
-    maxOutputCharacters: max_output_characters ?? defaultMaxOutputCharacters,
+    timeoutMs: timeout === undefined ? toolDefaults.timeoutMs : timeout * 1000,
+    maxOutputCharacters: max_output_characters ?? toolDefaults.maxOutputCharacters,
     config: config ?? {},
   }
 }

@@ -23,7 +23,10 @@ export function chatRoutes(app: FastifyInstance, { chats, agent }: ChatRoutes): 
     const chat = toNewChat(request, operation, agent().config.limits.max_input_characters)
     if (chat.sessionId !== undefined) tellSession(request, reply, chat.sessionId)
     const left = whenLeft(reply)
-    const run = await chats.open(principalOf(request), chat, left)
+    const opening = chats.open(principalOf(request), chat, left)
+    // It may hold megabytes of images, and the answer takes minutes.
+    request.body = undefined
+    const run = await opening
     tellSession(request, reply, run.sessionId)
     return { run, left }
   }

@@ -9,10 +9,14 @@ const Query = Type.Object({
   before: Type.Optional(Type.String({ description: 'A session id: the page begins behind it.' })),
 })
 
+const Attached = Type.Object({ name: Type.String(), kind: Type.String({ description: 'MIME type.' }) })
+
 const Message = Type.Object({
   role: Type.Enum(['human', 'ai']),
   content: Type.String(),
   timestamp: Type.Integer({ description: 'Epoch seconds.' }),
+  images: Type.Optional(Type.Array(Attached)),
+  context_files: Type.Optional(Type.Array(Attached)),
   additional_context: Type.Optional(
     Type.Array(
       Type.Object({ context_type: Type.Enum(['reasoning', 'planning']), items: Type.Array(Type.Object({ content: Type.String() })) }),

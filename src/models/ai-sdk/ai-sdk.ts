@@ -9,6 +9,7 @@ export interface AiSdkOptions {
   /** Ours: what it signed goes back to it alone. */
   provider: string
   model: string
+  seesImages: boolean
   /** Loads the provider's package; called once, at the first request. */
   load(): Promise<LanguageModelV4>
   settings: Pick<LanguageModelV4CallOptions, 'temperature' | 'maxOutputTokens' | 'reasoning'>
@@ -47,7 +48,7 @@ export function createAiSdkModel(options: AiSdkOptions): Model {
     }
   }
 
-  return { name: model, reply }
+  return { name: model, seesImages: options.seesImages, reply }
 }
 
 /** Ends a request when the caller leaves or the provider is silent. Its signal has no reason of its own: the SDK misreads those. */

@@ -21,6 +21,7 @@ async function setUp(script: ModelScript, options: Partial<ChatCompletionsOption
   const model = createChatCompletionsModel({
     provider: 'openai',
     model: 'gpt-5-mini',
+    seesImages: true,
     url: new URL(`${server.url}/chat/completions`),
     headers: { authorization: 'Bearer sk-very-secret' },
     timeouts: { connectMs: 1000, firstTokenMs: 5000, idleMs: 5000 },

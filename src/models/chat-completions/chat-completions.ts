@@ -6,6 +6,7 @@ import { EventStream, type Timeouts } from './event-stream.ts'
 import type { Origin } from '../failures.ts'
 
 export interface ChatCompletionsOptions extends RequestSettings {
+  seesImages: boolean
   /** Where to post, its query included. */
   url: URL
   /** Lower-case names. */
@@ -48,5 +49,5 @@ export function createChatCompletionsModel(options: ChatCompletionsOptions): Mod
     }
   }
 
-  return { name: model, reply }
+  return { name: model, seesImages: options.seesImages, reply }
 }

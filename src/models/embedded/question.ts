@@ -1,6 +1,8 @@
 /** What is asked: a message taken apart into the question, its parts, and the texts that were given along with it. */
 
 export interface Section {
+  /** The file that it is from, where it is from one. */
+  file?: string
   heading: string
   text: string
 }

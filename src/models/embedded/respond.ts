@@ -1,5 +1,6 @@
 import type { JsonObject, Message, ToolMessage } from '../../agent/messages.ts'
 import type { ModelRequest, RequestedCall } from '../../agent/model.ts'
+import { fromContextText } from '../../files/context-text.ts'
 import { answerFromTexts, answerFromStatements } from './answers/given.ts'
 import { tellResult } from './answers/answer.ts'
 import { tellAbilities, tellGreeting, tellInability } from './answers/about.ts'
@@ -29,7 +30,9 @@ const maxEarlier = 6
 const noPlan = '[]'
 
 /** Decides from the request alone: the parts of the question that have no result yet are asked of tools, then all is answered. */
-export function respond(name: string, { system, messages: all, tools }: ModelRequest): Response {
+export function respond(name: string, request: ModelRequest): Response {
+  const { system, tools } = request
+  const { messages: all, files } = withoutFiles(request.messages)
   const told = all.findLast((message) => message.role === 'user')?.instruction
   if (told === 'plan' || told === 'change') return say(noPlan)
   // Of planning it needs nothing: what a person asked is its question. A step that another model planned is one too.
@@ -40,7 +43,7 @@ export function respond(name: string, { system, messages: all, tools }: ModelReq
   const talk = done.length === 0 ? smallTalk(question) : undefined
   if (talk) return say(talk === 'capabilities' ? tellAbilities(name, tools) : tellGreeting(talk, tools))
   const { parts, sections } = readMessage(question)
-  const given = [...sections, ...sectionsBefore(messages, lastUser)]
+  const given = [...sections, ...sectionsBefore(messages, lastUser), ...files]
   const known = { given, statements: statementsBefore(system, messages, lastUser) }
   const plan = toPlan({
     parts,
@@ -140,6 +143,20 @@ interface Known {
 function answerGiven({ part, choice, request }: Planned, { given, statements }: Known): string | undefined {
   const fromTexts = (choice?.score ?? 0) < 8 ? answerFromTexts(request, given) : undefined
   return fromTexts ?? ((choice?.score ?? 0) < 4 ? answerFromStatements(part, statements) : undefined)
+}
+
+/** The conversation, and apart from it the files that were attached to its question. Of a file that is an outline nothing can be told. */
+function withoutFiles(all: readonly Message[]): { messages: Message[]; files: Section[] } {
+  const messages: Message[] = []
+  const files: Section[] = []
+  for (const message of all) {
+    const attached = message.role === 'user' ? fromContextText(message.text) : undefined
+    if (!attached) messages.push(message)
+    for (const { name, text, isWhole } of attached ?? []) {
+      if (isWhole) files.push(...toSections(text).map((section) => ({ ...section, file: name })))
+    }
+  }
+  return { messages, files }
 }
 
 /** User messages without an answer between them and the question bring texts along. */

@@ -12,6 +12,7 @@ const pieces = /\s*(?:\S+\s*){1,4}/g
 export function createRulesModel(name: string): Model {
   return {
     name,
+    seesImages: false,
     async *reply(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelEvent, ModelReply> {
       if (showsImages(request))
         throw new ModelError('refused', `The embedded model ${name} can not see images. Configure another one in llms.primary.`)

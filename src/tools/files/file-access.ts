@@ -1,6 +1,6 @@
 import path from 'node:path'
 import type { ToolContext } from '../../agent/tool.ts'
-import { createPatterns } from '../../files/patterns.ts'
+import type { Patterns } from '../../files/patterns.ts'
 import type { FilesRoot } from '../../files/root.ts'
 
 /** The files that a tool may show within one call: those of its patterns, less what a data filter of the run withholds. */
@@ -10,9 +10,7 @@ export interface FileAccess {
   locate(name: string, context: Pick<ToolContext, 'isWithheld'>): Promise<{ path: string; absolute: string }>
 }
 
-export function createFileAccess(files: FilesRoot, patterns: readonly string[]): FileAccess {
-  const { globs, matches } = createPatterns(patterns)
-
+export function createFileAccess(files: FilesRoot, { globs, matches }: Patterns): FileAccess {
   // A link inside of the root gives a file a second name: withheld under one of them is withheld.
   function isWithheld(relative: string, absolute: string, context: Pick<ToolContext, 'isWithheld'>): boolean {
     return context.isWithheld(relative) || context.isWithheld(toRelative(files, absolute))

@@ -1,6 +1,7 @@
 import { stat } from 'node:fs/promises'
 import type { JsonObject } from '../../agent/messages.ts'
 import type { ToolContext } from '../../agent/tool.ts'
+import { createPatterns } from '../../files/patterns.ts'
 import { createTool, type ToolBuild, type ToolDependencies, type ToolSpec } from '../builder.ts'
 import { createFileAccess } from './file-access.ts'
 
@@ -15,7 +16,7 @@ const charactersPerFile = 40
 
 /** Gives `{files: [{path, bytes}], total}`, sorted by path; with more files than fit, the first ones. `config.paths` are glob patterns. */
 export function createListFiles(spec: ToolSpec, { files }: ToolDependencies): ToolBuild {
-  const access = createFileAccess(files, (spec.config['paths'] as string[] | undefined) ?? ['**'])
+  const access = createFileAccess(files, createPatterns((spec.config['paths'] as string[] | undefined) ?? ['**']))
 
   async function execute(input: JsonObject, context: ToolContext) {
     const folder = files.normalise(String(input['path'] ?? ''))

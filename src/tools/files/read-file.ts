@@ -1,8 +1,10 @@
 import type { JsonObject } from '../../agent/messages.ts'
-import type { ToolContext } from '../../agent/tool.ts'
-import { createDocumentCache } from '../../files/document-cache.ts'
-import { createTool, type ToolBuild, type ToolDependencies, type ToolSpec } from '../builder.ts'
-import { createFileAccess } from './file-access.ts'
+import type { Tool, ToolContext } from '../../agent/tool.ts'
+import { createDocumentCache, type DocumentCache } from '../../files/document-cache.ts'
+import { createPatterns } from '../../files/patterns.ts'
+import type { FilesRoot } from '../../files/root.ts'
+import { createTool, toolDefaults, type ToolBuild, type ToolDependencies, type ToolSpec } from '../builder.ts'
+import { createFileAccess, type FileAccess } from './file-access.ts'
 
 const schema = {
   type: 'object',
@@ -22,9 +24,20 @@ const frame = 120
  * `config.paths` are glob patterns.
  */
 export function createReadFile(spec: ToolSpec, { files }: ToolDependencies): ToolBuild {
-  const access = createFileAccess(files, (spec.config['paths'] as string[] | undefined) ?? ['**'])
-  const documents = createDocumentCache()
+  const patterns = createPatterns((spec.config['paths'] as string[] | undefined) ?? ['**'])
+  return { tool: readTool(spec, { access: createFileAccess(files, patterns), documents: createDocumentCache() }) }
+}
 
+/** Makes tools as `read_file` that read the files named and no others. */
+export function createReadOf({ files, documents }: { files: FilesRoot; documents: DocumentCache }) {
+  return (name: string, names: readonly string[]): Tool => {
+    const spec = { name, ...toolDefaults, config: {} }
+    const access = createFileAccess(files, { globs: [], matches: (relative) => names.includes(relative) })
+    return readTool(spec, { access, documents })
+  }
+}
+
+function readTool(spec: ToolSpec, { access, documents }: { access: FileAccess; documents: DocumentCache }): Tool {
   async function execute(input: JsonObject, context: ToolContext) {
     const { path, absolute } = await access.locate(String(input['path']), context)
     const { text } = await documents.read(absolute)
@@ -35,16 +48,14 @@ export function createReadFile(spec: ToolSpec, { files }: ToolDependencies): Too
     return { path, text: page, offset, total_characters: text.length, ...(next < text.length ? { next_offset: next } : {}) }
   }
 
-  return {
-    tool: createTool(spec, {
-      description:
-        'Reads a file as text, page by page: text, Markdown, CSV, JSON, HTML, PDF, Word and Excel. `next_offset` leads to the next page.',
-      schema,
-      effect: 'read',
-      filters: false,
-      execute,
-    }),
-  }
+  return createTool(spec, {
+    description:
+      'Reads a file as text, page by page: text, Markdown, CSV, JSON, HTML, PDF, Word and Excel. `next_offset` leads to the next page.',
+    schema,
+    effect: 'read',
+    filters: false,
+    execute,
+  })
 }
 
 /** The characters from `offset` that take at most `room` as JSON, but always some; never half of a character. */

@@ -9,7 +9,7 @@ export function answerFromTexts(question: string, sections: readonly Section[]):
   if (coverage(question, sections) < 0.5) return undefined
   return tellPassages(
     question,
-    sections.map(({ heading, text }) => ({ file: '', heading, text })),
+    sections.map(({ file = '', heading, text }) => ({ file, heading, text })),
   )
 }
 

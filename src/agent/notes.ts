@@ -1,0 +1,19 @@
+/** What stands in a message's text for what came with it and is not shown again. */
+
+export function withNotes(text: string, ...notes: (string | undefined)[]): string {
+  return [text, ...notes].filter(Boolean).join('\n\n')
+}
+
+/** Undefined for none. */
+export function imagesNote(names: readonly string[]): string | undefined {
+  return names.length > 0 ? `[Images that came with this message, not shown here: ${listOf(names)}]` : undefined
+}
+
+/** Undefined for none. */
+export function filesNote(names: readonly string[]): string | undefined {
+  return names.length > 0 ? `[Files that came with this message, not shown again: ${listOf(names)}]` : undefined
+}
+
+function listOf(names: readonly string[]): string {
+  return names.map((name) => name.replace(/\s+/g, ' ')).join(', ')
+}

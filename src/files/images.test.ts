@@ -1,0 +1,114 @@
+import assert from 'node:assert/strict'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { test } from 'node:test'
+import sharp from 'sharp'
+import { makeBomb, makeImage, svg, type ImageFormat } from '../../test/fixtures/make-images.ts'
+import { createImages } from './images.ts'
+
+const images = createImages()
+const base64 = (bytes: Uint8Array) => Buffer.from(bytes).toString('base64')
+
+async function fitted(bytes: Uint8Array) {
+  const { data, ...types } = await images.fromText(base64(bytes))
+  const { width, height, format, exif, orientation } = await sharp(Buffer.from(data, 'base64')).metadata()
+  return { ...types, width, height, format, exif, orientation }
+}
+
+const kinds: [ImageFormat, string][] = [
+  ['png', 'image/png'],
+  ['jpeg', 'image/jpeg'],
+  ['webp', 'image/webp'],
+  ['gif', 'image/png'],
+]
+for (const [format, mediaType] of kinds) {
+  test(`a ${format} becomes ${mediaType}, of its own size`, async () => {
+    const { givenType, mediaType: kept, width, height } = await fitted(await makeImage(format))
+    assert.deepEqual([givenType, kept, width, height], [`image/${format}`, mediaType, 40, 30])
+  })
+
+  test(`a ${format} that was cut off is refused`, async () => {
+    const whole = await makeImage(format, { width: 300, height: 200, noise: true })
+    for (const part of [0.3, 0.9, 0.995]) {
+      await assert.rejects(images.fromText(base64(whole.subarray(0, Math.floor(whole.length * part)))), /broken|not a PNG/, String(part))
+    }
+  })
+}
+
+test('a large image is scaled down, also one that would stay too many bytes as a PNG', async () => {
+  const { width, height, mediaType } = await fitted(await makeImage('png', { width: 3000, height: 1500, noise: true }))
+  assert.deepEqual([width, height, mediaType], [2048, 1024, 'image/jpeg'])
+})
+
+test('a picture stands upright and tells nothing of where it was taken', async () => {
+  const taken = await sharp(await makeImage('jpeg'))
+    .withExif({ IFD0: { Artist: 'Ann' } })
+    .withMetadata({ orientation: 6 })
+    .toBuffer()
+  const { width, height, exif, orientation } = await fitted(taken)
+  assert.deepEqual([width, height, exif, orientation], [30, 40, undefined, undefined])
+})
+
+test('of an animation the first picture is kept', async () => {
+  const frames = [await makeImage('png'), await makeImage('png', { noise: true })]
+  const { width, height, mediaType } = await fitted(
+    await sharp(frames, { join: { animated: true } })
+      .gif()
+      .toBuffer(),
+  )
+  assert.deepEqual([width, height, mediaType], [40, 30, 'image/png'])
+})
+
+test('a few bytes that claim billions of pixels are refused unread', async () => {
+  await assert.rejects(images.fromText(base64(makeBomb(50_000, 50_000))), /more than 64 million pixels/)
+})
+
+test('what is no image, or none of the four kinds, is refused', async () => {
+  const tiff = await sharp(await makeImage('png'))
+    .tiff()
+    .toBuffer()
+  for (const bytes of [
+    Buffer.from('Hello.'),
+    svg,
+    tiff,
+    Buffer.from('%PDF-1.4'),
+    await sharp(await makeImage('png'))
+      .avif()
+      .toBuffer(),
+  ]) {
+    await assert.rejects(images.fromText(base64(bytes)), /not a PNG, JPEG, GIF or WebP image/)
+  }
+})
+
+test('base64 may stand in a data: URL and in lines; what is not base64 is refused', async () => {
+  const bytes = await makeImage('png')
+  const lines = base64(bytes).replace(/.{76}/g, '$&\r\n')
+  for (const content of [`data:image/png;base64,${base64(bytes)}`, lines, `data:;base64,${lines}`]) {
+    assert.equal((await images.fromText(content)).givenType, 'image/png')
+  }
+  for (const content of ['', '=', 'not base64!', `${base64(bytes)}"`, 'https://example.com/a.png']) {
+    await assert.rejects(images.fromText(content), /not base64/, content)
+  }
+  for (const content of ['data:image/png,%89PNG', 'data:']) await assert.rejects(images.fromText(content), /data: URL is not base64/)
+})
+
+test('more bytes than models take are refused before they are decoded', async () => {
+  await assert.rejects(images.fromText('A'.repeat(28_000_000)), /more than 20 MB/)
+})
+
+test('a file is read as base64 is', async (t) => {
+  const folder = await mkdtemp(path.join(tmpdir(), 'images-'))
+  t.after(() => rm(folder, { recursive: true }))
+  const file = path.join(folder, 'a.gif')
+  await writeFile(file, await makeImage('jpeg'))
+  assert.equal((await images.fromFile(file)).givenType, 'image/jpeg')
+  await writeFile(file, Buffer.alloc(20_000_001))
+  await assert.rejects(images.fromFile(file), /more than 20 MB/)
+})
+
+test('many images are decoded a few at a time', async () => {
+  const content = base64(await makeImage('jpeg', { width: 2000, height: 1500 }))
+  const all = await Promise.all(Array.from({ length: 12 }, () => images.fromText(content)))
+  assert.equal(new Set(all.map(({ data }) => data)).size, 1)
+})

@@ -1,0 +1,113 @@
+import { open } from 'node:fs/promises'
+import type { Sharp } from 'sharp'
+import type { Image } from '../agent/messages.ts'
+import { atMost } from './at-most.ts'
+
+/** A picture that was really decoded, made fit for a model. */
+export interface FittedImage extends Image {
+  /** MIME type of what was given. */
+  givenType: string
+}
+
+export interface Images {
+  /** Bare base64, or a `data:` URL. Throws an `Error` that says in words why it is no image. */
+  fromText(content: string): Promise<FittedImage>
+  /** Throws as `fromText`. */
+  fromFile(absolutePath: string): Promise<FittedImage>
+}
+
+/** Of one image as it is given; what models themselves take at most. */
+const maxBytes = 20_000_000
+/** Decoded it has four bytes for each. A few kilobytes can claim billions. */
+const maxPixels = 64_000_000
+/** Longer sides are scaled down: models do it too, and would be sent more than they look at. */
+const maxSide = 2048
+/** The smallest limit of the providers is 3.75 MB. */
+const maxFittedBytes = 3_500_000
+const maxSeconds = 20
+/** Each takes some 250 MB at worst, and a thread of the pool that files and databases need too. */
+const maxDecoders = 2
+const lossyQuality = 85
+
+const formats = { png: 'png', jpeg: 'jpeg', webp: 'webp', gif: 'png' } as const
+type Format = keyof typeof formats
+
+const refusal = 'it is not a PNG, JPEG, GIF or WebP image'
+
+/** Decodes images whole, a few at a time, and fits them for models: upright, without metadata, of animations the first picture. */
+export function createImages(): Images {
+  const decoding = atMost(maxDecoders)
+  let loading: Promise<Load> | undefined
+  const decode = (bytesOf: () => Buffer | Promise<Buffer>) => decoding(async () => fit(await (loading ??= loadSharp()), await bytesOf()))
+  return {
+    async fromText(content) {
+      const text = toBase64(content)
+      return decode(() => Buffer.from(text, 'base64'))
+    },
+    fromFile: (absolutePath) => decode(() => readBounded(absolutePath)),
+  }
+}
+
+function toBase64(content: string): string {
+  const text = content.startsWith('data:') ? ofDataUrl(content) : content
+  if (text.length > (maxBytes * 4) / 3 + 4) throw tooLarge()
+  if (!/^[A-Za-z0-9+/\s]+={0,2}\s*$/.test(text)) throw new Error('its content is not base64')
+  return text
+}
+
+function ofDataUrl(url: string): string {
+  const comma = url.indexOf(',')
+  if (comma < 0 || !url.slice(0, comma).toLowerCase().endsWith(';base64')) throw new Error('its data: URL is not base64')
+  return url.slice(comma + 1)
+}
+
+async function readBounded(absolutePath: string): Promise<Buffer> {
+  await using file = await open(absolutePath, 'r')
+  if ((await file.stat()).size > maxBytes) throw tooLarge()
+  return file.readFile()
+}
+
+function tooLarge(): Error {
+  return new Error(`it has more than ${maxBytes / 1_000_000} MB`)
+}
+
+type Load = (bytes: Buffer) => Sharp
+
+async function fit(load: Load, bytes: Buffer): Promise<FittedImage> {
+  const format = await formatOf(load(bytes))
+  try {
+    const { data, info } = await encode(load(bytes), formats[format])
+    const large = data.length > maxFittedBytes
+    const sent = large ? await encode(load(bytes), info.channels === 4 ? 'webp' : 'jpeg') : { data, info }
+    return { givenType: `image/${format}`, mediaType: `image/${sent.info.format}`, data: sent.data.toString('base64') }
+  } catch (error) {
+    const isSlow = error instanceof Error && /timeout/i.test(error.message)
+    throw new Error(isSlow ? 'it takes too long to decode' : 'it is broken: it can not be decoded whole', { cause: error })
+  }
+}
+
+/** Reads the header alone. */
+async function formatOf(image: Sharp): Promise<Format> {
+  const found = await image.metadata().catch((cause: Error) => {
+    throw new Error(/pixel limit/.test(cause.message) ? `it has more than ${maxPixels / 1_000_000} million pixels` : refusal, { cause })
+  })
+  if (!Object.hasOwn(formats, found.format)) throw new Error(refusal)
+  return found.format as Format
+}
+
+function encode(image: Sharp, format: 'png' | 'jpeg' | 'webp'): Promise<{ data: Buffer; info: { format: string; channels: number } }> {
+  const sized = image.autoOrient().resize({ width: maxSide, height: maxSide, fit: 'inside', withoutEnlargement: true })
+  const encoded =
+    format === 'png' ? sized.png() : format === 'jpeg' ? sized.jpeg({ quality: lossyQuality }) : sized.webp({ quality: lossyQuality })
+  return encoded.timeout({ seconds: maxSeconds }).toBuffer({ resolveWithObject: true })
+}
+
+/** Imported at the first image: it takes longer to load than the rest of a start. */
+async function loadSharp(): Promise<Load> {
+  const { default: sharp } = await import('sharp')
+  // Whoever sends bytes chooses their decoder: the others (SVG, PDF, TIFF and more) are none of theirs.
+  sharp.block({ operation: ['VipsForeignLoad'] })
+  sharp.unblock({ operation: ['Png', 'Jpeg', 'Webp', 'Nsgif'].map((name) => `VipsForeignLoad${name}Buffer`) })
+  sharp.cache(false)
+  return (bytes) => sharp(bytes, { failOn: 'error', limitInputPixels: maxPixels })
+}
