@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { hash } from 'node:crypto'
-import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, readFile, rm, symlink, utimes, writeFile } from 'node:fs/promises'
 import os from 'node:os'
 import path from 'node:path'
 import { test, type TestContext } from 'node:test'
@@ -290,4 +290,30 @@ test('Artifacts: on a full disk the tool fails, and nothing is left half', async
   const [made] = await readdir(path.join(folder, '.agent-core', 'artifacts'))
   assert.deepEqual(await readdir(path.join(folder, '.agent-core', 'artifacts', made!)), [])
   assert.equal((await execute('small')).body.status, 'success')
+})
+
+test('Artifacts: a start removes the files of sessions that are gone, and of direct executions after a day', async (t) => {
+  const service = await startService(t, {
+    script: ({ body }) => (body.messages.at(-1).role === 'tool' ? { text: 'written' } : { calls: [writeFileCall('a.txt', 'a')] }),
+    config: { tools: [{ name: 'write_file' }] },
+  })
+  await service.client.chat('write', { 'session-id': 's' })
+  const root = path.join(service.settings.dataDir, 'artifacts')
+  const [session] = await readdir(root)
+  const daysAgo = (days: number) => new Date(Date.now() - days * 86_400_000)
+  for (const [name, days] of [
+    ['01999999-0000-7000-8000-000000000000', 0.1],
+    ['01999999-0000-7000-8000-000000000001', 0],
+    ['direct-01999999-0000-7000-8000-000000000002', 1.1],
+    ['direct-01999999-0000-7000-8000-000000000003', 0.9],
+  ] as const) {
+    await mkdir(path.join(root, name))
+    await utimes(path.join(root, name), daysAgo(days), daysAgo(days))
+  }
+  await utimes(path.join(root, session!), daysAgo(30), daysAgo(30))
+  await service.restart()
+  const left = [session, '01999999-0000-7000-8000-000000000001', 'direct-01999999-0000-7000-8000-000000000003']
+  while ((await readdir(root)).length > left.length) await new Promise(setImmediate)
+  assert.deepEqual(new Set(await readdir(root)), new Set(left))
+  assert.equal((await download(service.client, 's', 1, 0)).status, 200)
 })

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
 import { createAccessKeyStore } from '../src/store/access-keys.ts'
 import type { Database } from '../src/store/database.ts'
-import { createSessionStore } from '../src/store/sessions.ts'
+import { createSessionStore, existingSessions } from '../src/store/sessions.ts'
 import { ai, endOf, hour, human, running, storeOf } from './store-fixture.ts'
 
 /** Histories, sessions and access keys as they are read. */
@@ -45,6 +45,17 @@ function registerText(database: () => Database): void {
 }
 
 function registerSessions(database: () => Database): void {
+  test('one message of a session is read by its index; keys of sessions are told from others', async () => {
+    const { tenant, start } = storeOf(database())
+    const sessions = createSessionStore(database())
+    const { turn } = await start({ sessionId: 'x' })
+    const at = async (index: number, of = tenant) => (await sessions.message(of, turn.session, index))?.role
+    assert.equal(await at(0), 'human')
+    for (const index of [1, 2 ** 31, 2 ** 60]) assert.equal(await at(index), undefined)
+    assert.equal(await at(0, `not ${tenant}`), undefined)
+    assert.deepEqual(await existingSessions(database(), ['none', turn.session]), new Set([turn.session]))
+  })
+
   test('a session is found by its owner; by others of the tenant only where any owner will do', async () => {
     const { tenant, start } = storeOf(database())
     const sessions = createSessionStore(database())

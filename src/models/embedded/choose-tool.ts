@@ -7,6 +7,7 @@ import type { Reading } from './sql/reading.ts'
 import { merge, writeSelect } from './sql/select.ts'
 import { parseTables } from './sql/tables.ts'
 import { stem, stemsOf, wordsOf } from './words.ts'
+import { readWriteOrder, writesFiles } from './write-order.ts'
 
 /** A call that fits a request, and the words that speak for it. */
 export interface Choice {
@@ -18,6 +19,9 @@ export interface Choice {
 
 /** Below this a tool has nothing to do with the request. */
 const threshold = 2.5
+
+/** An order in words of its own is not weighed against words that are shared. */
+const orderScore = 20
 
 /** Verbs and nouns that many tools' names and descriptions share: they say little. */
 const weak = new Set(
@@ -60,6 +64,10 @@ function toProfile(tool: ToolOffer): Profile {
 function weigh(profile: Profile, request: string, profiles: readonly Profile[], chain: readonly string[]): Choice | undefined {
   const { tool } = profile
   if (profile.parameters.includes('sql')) return weighSql(profile, request, profiles, chain)
+  if (writesFiles(tool.schema)) {
+    const input = readWriteOrder(request)
+    return input && { tool, input, evidence: ['write', String(input['file_name'])], score: orderScore }
+  }
   const filled = fillArguments(tool.schema, request)
   if (!filled) return undefined
   const words = weighWords(profile, request, profiles)

@@ -23,6 +23,8 @@ export function tellResult(request: string, input: JsonObject, result: ToolMessa
   if (typeof output['time'] === 'string') return tellTime(output['time'], output)
   if (typeof output['path'] === 'string' && typeof output['text'] === 'string')
     return tellFile(request, output['path'], output['text'], output)
+  if (typeof output['artifact_id'] === 'string' && typeof output['file_name'] === 'string')
+    return `I made the file \`${output['file_name']}\` (${String(output['size'])} bytes).`
   const keys = Object.keys(output)
   if ('result' in output && keys.every((key) => key === 'result' || key === 'expression'))
     return tellCalculation(request, input, output['result'])

@@ -1,0 +1,24 @@
+import type { JsonObject, JsonSchema } from '../../agent/messages.ts'
+
+/** Whether a tool makes files of a name and a content. */
+export function writesFiles(schema: JsonSchema): boolean {
+  const names = Object.keys(schema['properties'] ?? {})
+  return names.includes('file_name') && names.includes('content')
+}
+
+const order = /^(?:please\s+|can you\s+|could you\s+)*(?:write|save|store|put|create|make)\s+(.+)$/is
+/** "to a file called notes.txt", "into `notes.txt`", "as notes.txt" */
+const target =
+  /\s*\b(?:(?:in|to|into|as)\s+(?:a\s+|the\s+)?(?:new\s+)?(?:text\s+)?(?:file\b)?|(?:a\s+)?(?:new\s+)?(?:text\s+)?file\b)\s*(?:called\s+|named\s+)?["'`“]?([\w-]+(?:\.[\w-]+)*\.[a-z][a-z0-9]{0,4})?["'`”]?/i
+
+/** What a request orders to be written; undefined when it orders nothing of the kind. */
+export function readWriteOrder(request: string): JsonObject | undefined {
+  const what = order.exec(request.trim())?.[1]
+  const place = what === undefined ? null : target.exec(what)
+  if (what === undefined || !place || (place[1] === undefined && !/\bfile\b/i.test(place[0]))) return undefined
+  const rest = `${what.slice(0, place.index)} ${what.slice(place.index + place[0].length)}`.trim()
+  const quoted = /^(?:[^"“`']*\s)?["“`'](.+)["”`']\W*$/s.exec(rest)?.[1]
+  const content =
+    quoted ?? rest.replace(/^(?:with|containing|saying|that says|the (?:text|words?))?\s*(?:the (?:text|words?|content)\s*)?[:,]?\s*/i, '')
+  return content === '' ? undefined : { file_name: place[1] ?? 'note.txt', content }
+}
