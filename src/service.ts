@@ -36,6 +36,7 @@ import { createDirectExecution } from './runs/direct-execution.ts'
 import { createObservability } from './runs/observability.ts'
 import { logEnd, logFault, logSummary } from './runs/run-log.ts'
 import { createSummaries } from './runs/summary.ts'
+import { createSessionChanges, type SessionHooks } from './sessions/session-changes.ts'
 import { createSessions } from './sessions/sessions.ts'
 import { openArtifacts } from './service-artifacts.ts'
 import type { Settings } from './settings.ts'
@@ -119,6 +120,16 @@ export async function createService({ settings, config, environment, version, lo
     summaryConcurrency,
     createSummaries({ ...common, store: createSummaryStore(database, runs), onFailure: logSummary(log) }),
   )
+  /** Who keeps something under a session's key. */
+  const sessionHooks: SessionHooks[] = [
+    { onDeleted: (_tenant, key) => artifacts.deleteAll(key), onForked: (_tenant, from, to) => artifacts.copyAll(from, to) },
+  ]
+  const sessionRuns = { cancel: chats.cancelAll, stopGone: chats.stopGone }
+  const changes = createSessionChanges({ store: sessionStore, runs: sessionRuns, hooks: sessionHooks, wake: jobs.wake, newId, now })
+  jobs.handle('session_deleted', 1, async ({ tenant, data }) => {
+    for (const hook of sessionHooks) await hook.onDeleted(tenant, data.session)
+    return { kind: 'done' }
+  })
 
   let isStopping = false
   const ping = () => database.ping()
@@ -127,7 +138,7 @@ export async function createService({ settings, config, environment, version, lo
   await documentRoutes(app, { version, publicUrl: settings.publicUrl })
   withOtherMethods(app, () => {
     chatRoutes(app, { chats, ...common })
-    sessionRoutes(app, { sessions })
+    sessionRoutes(app, { sessions, changes })
     runRoutes(app, { chats, runs })
     toolRoutes(app, { ...common, tools: directly })
     observabilityRoutes(app, { observability: createObservability(createRunReports(database)) })

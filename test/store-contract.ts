@@ -8,6 +8,7 @@ import { registerMemoryContract } from './store-contract-memory.ts'
 import { registerReadContract } from './store-contract-read.ts'
 import { registerReportContract } from './store-contract-reports.ts'
 import { registerSummaryContract } from './store-contract-summaries.ts'
+import { registerSessionChanges } from './store-contract-sessions.ts'
 import { ai, deleteSession, endOf, failed, hour, human, running, storeOf } from './store-fixture.ts'
 
 /** Registers what holds on every database; `open` gives an empty one. */
@@ -24,6 +25,7 @@ export function registerStoreContract(name: string, open: () => Promise<Database
     describe('line and taking over', () => registerLineContract(() => database))
     describe('memories and feedback', () => registerMemoryContract(() => database))
     describe('what is read', () => registerReadContract(() => database))
+    describe('sessions deleted and forked', () => registerSessionChanges(() => database))
     describe('what runs came to', () => registerReportContract(() => database))
     describe('windows', () => registerSummaryContract(() => database))
   })

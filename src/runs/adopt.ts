@@ -1,4 +1,5 @@
 import type { CurrentAgent } from '../configuration/agent.ts'
+import { ServiceError } from '../errors.ts'
 import { textOf } from './line.ts'
 import { LiveRun } from './live-run.ts'
 import type { LiveRuns } from './live-runs.ts'
@@ -61,7 +62,13 @@ export function createAdoption({ store, live, agent, holder, isBusy, nextPlace, 
   }
 
   async function findStrays(): Promise<StoredRun[]> {
-    const forgotten = (await store.ownUnended(holder)).filter((key) => !live.find(key) && !isBusy(key))
+    const ours = await store.ownUnended(holder)
+    const names = new Set(ours.map(textOf))
+    await stopLost(
+      store,
+      live.all().filter((run) => !names.has(textOf(run.key))),
+    )
+    const forgotten = ours.filter((key) => !live.find(key) && !isBusy(key))
     const again = forgotten.filter((key) => strays.has(textOf(key)))
     strays = new Set(forgotten.map(textOf))
     const found = await Promise.all(again.map((key) => store.find(key)))
@@ -75,4 +82,15 @@ export function createAdoption({ store, live, agent, holder, isBusy, nextPlace, 
   }
 
   return { takeOver, adopt, stop: () => void (isStopped = true) }
+}
+
+/** Stops those of a process's runs that are another's by now, or whose session was deleted: nothing that they do counts any more. */
+export async function stopLost(store: Pick<RunStore, 'find'>, runs: readonly LiveRun[]): Promise<void> {
+  for (const run of runs) {
+    const isOurs = await store.find(run.key).then(
+      (stored) => stored === undefined || stored.fence === run.fence,
+      (error: unknown) => !(error instanceof ServiceError && error.code === 'gone'),
+    )
+    if (!isOurs) run.stop('cancelled')
+  }
 }

@@ -1,7 +1,7 @@
 import type { Owner } from '../access/owner.ts'
 import type { Agent, CurrentAgent } from '../configuration/agent.ts'
 import { ServiceError } from '../errors.ts'
-import { createAdoption } from './adopt.ts'
+import { createAdoption, stopLost } from './adopt.ts'
 import type { CheckedAttachments, GivenAttachments } from './attachments.ts'
 import { fromCompact } from './compact-log.ts'
 import { EventLog } from './event-log.ts'
@@ -46,6 +46,10 @@ export interface Chats {
   follow(key: RunKey, left: AbortSignal): Promise<OpenRun>
   /** Cancels at once, down to tools and the model's socket, and resolves when the end is stored. */
   cancel(key: RunKey): Promise<void>
+  /** Cancels the runs of a session that this process has, also those in its line, and waits for their ends; for a few seconds at most. */
+  cancelAll(who: Owner, sessionId: string): Promise<void>
+  /** Stops those whose session was deleted. */
+  stopGone(who: Owner, sessionId: string): Promise<void>
   /** Takes up what dead processes left. */
   adopt(): Promise<void>
   /** Takes nothing new, waits for what runs, `ms` at most, and gives up the rest for another process. */
@@ -187,13 +191,27 @@ export function createChats(deps: ChatDependencies): Chats {
     throw new ServiceError('overloaded', `Run ${key.requestId} belongs to another process.`, { retryAfter: 5 })
   }
 
+  function runsOf({ tenant, owner }: Owner, sessionId: string): LiveRun[] {
+    return live.all().filter((run) => run.sessionId === sessionId && run.key.tenant === tenant && run.key.owner === owner)
+  }
+
+  async function cancelAll(who: Owner, sessionId: string): Promise<void> {
+    const runs = runsOf(who, sessionId)
+    for (const run of runs) run.stop('cancelled')
+    const done = new AbortController()
+    const all = Promise.all(runs.map((run) => run.ended)).finally(() => done.abort())
+    await Promise.race([all, deps.sleep(maxEndMs, done.signal).catch(() => undefined)])
+  }
+
   function drain(ms: number): Promise<void> {
     isStopping = true
     adoption.stop()
     return live.drain(ms)
   }
 
-  return { open, follow, cancel, adopt: adoption.adopt, drain }
+  const stopGone = (who: Owner, sessionId: string) => stopLost(store, runsOf(who, sessionId))
+
+  return { open, follow, cancel, cancelAll, stopGone, adopt: adoption.adopt, drain }
 }
 
 interface Opening {
@@ -209,6 +227,8 @@ function withAttachments(request: ChatRequest, { images, contextFiles }: Checked
 /** How often a run that this process does not have is looked for, and how often before a cancellation is given up. */
 const lookAgainMs = 500
 const maxLooks = 20
+/** What was cancelled hears it at once; a tool that does not is not waited for. */
+const maxEndMs = 5000
 
 function hasEnded(key: RunKey): ServiceError {
   return new ServiceError('run_ended', `Run ${key.requestId} has ended.`)

@@ -4,9 +4,9 @@ import type { RunKey } from './run.ts'
 
 /** Port: direct executions of tools that came with a request id of their caller's, so that a repeat runs nothing twice. */
 export interface ExecutionStore {
-  /** Answers with the one that has the request id, if there is one; stores this one else. */
+  /** Answers with the one that has the request id, if there is one; stores this one else. Throws `gone` for one whose session was deleted. */
   begin(execution: NewExecution): Promise<StoredExecution | undefined>
-  /** Keeps the first result. */
+  /** Keeps the first result; none where the session was deleted meanwhile. */
   finish(key: RunKey, result: ExecutionResult, now: number): Promise<void>
   /** Ends those whose process is gone; they have no result. */
   endLost(holder: string, now: number): Promise<void>

@@ -27,6 +27,7 @@ export interface OpenRun {
 /** The runs that this process has: each is driven from its session's line to its stored end. */
 export interface LiveRuns {
   find(key: RunKey): LiveRun | undefined
+  all(): LiveRun[]
   /** Registers a run that has its turn, or waits for it when there is none. `isWanted` false: it ends as lost when its turn comes. */
   launch(run: LiveRun, turn: Turn | undefined, isWanted?: Promise<boolean>): LiveRun
   /** Resolves when the run has its session. The caller counts as a reader from now on, also while it waits. */
@@ -44,9 +45,9 @@ export function createLiveRuns(deps: LiveRunsDependencies): LiveRuns {
   function launch(run: LiveRun, turn: Turn | undefined, isWanted: Promise<boolean> = wanted): LiveRun {
     runs.set(textOf(run.key), run)
     const release = run.agent.hold()
-    run.started = (turn ? Promise.resolve(turn) : waitForTurn(run)).catch((error: unknown) => {
+    run.started = (turn ? Promise.resolve(turn) : waitForTurn(run)).catch(async (error: unknown) => {
       forget(run)
-      throw error instanceof FenceLost ? takenOver(error) : error
+      throw await reasonOf(run, error)
     })
     run.ended = run.started
       .then(
@@ -82,13 +83,21 @@ export function createLiveRuns(deps: LiveRunsDependencies): LiveRuns {
       line.wake(await (goesOn ? execute(run, turn, deps) : endAsLost(run, turn, deps)))
       forget(run)
     } catch (error) {
-      tellFailure(run, error)
+      await tellFailure(run, error)
     }
     deps.onEnd(run)
   }
 
+  /** What the readers of a run are told that was lost or stopped: of one whose session was deleted, that. */
+  async function reasonOf(run: LiveRun, error: unknown): Promise<unknown> {
+    const known = error instanceof FenceLost ? takenOver(error) : error
+    if (run.stopCause === 'given_up' || !(known instanceof ServiceError)) return known
+    const found = await store.find(run.key).catch((failure: unknown) => failure)
+    return found instanceof ServiceError && found.code === 'gone' ? found : known
+  }
+
   /** The end could not be stored (disk full, database gone): readers are told at once, the store as soon as it can take it. */
-  function tellFailure(run: LiveRun, error: unknown): void {
+  async function tellFailure(run: LiveRun, error: unknown): Promise<void> {
     if (error instanceof EndNotStored) {
       deps.onFault(run, error.cause)
       run.log.append(error.end)
@@ -97,8 +106,7 @@ export function createLiveRuns(deps: LiveRunsDependencies): LiveRuns {
     }
     forget(run)
     if (!(error instanceof FenceLost) && run.stopCause !== 'given_up') deps.onFault(run, error)
-    const known = run.stopCause === 'given_up' ? new ServiceError('overloaded', 'The service is stopping.') : error
-    const told = known instanceof FenceLost ? takenOver(known) : known
+    const told = run.stopCause === 'given_up' ? new ServiceError('overloaded', 'The service is stopping.') : await reasonOf(run, error)
     run.log.append({ type: 'end', reason: 'error', usage: [], thoughts: [], error: toErrorBody(told) })
   }
 
@@ -127,7 +135,7 @@ export function createLiveRuns(deps: LiveRunsDependencies): LiveRuns {
     await Promise.race([all, deps.sleep(ms, done.signal).catch(() => undefined)])
   }
 
-  return { find: (key) => runs.get(textOf(key)), launch, join, drain }
+  return { find: (key) => runs.get(textOf(key)), all: () => [...runs.values()], launch, join, drain }
 }
 
 const wanted = Promise.resolve(true)

@@ -1,6 +1,6 @@
 import type { Step } from '../agent/events.ts'
 import type { Image, Message } from '../agent/messages.ts'
-import type { ErrorBody } from '../errors.ts'
+import { ServiceError, type ErrorBody } from '../errors.ts'
 import type { CompactLog } from './compact-log.ts'
 import type { MessageData } from '../sessions/message.ts'
 import type { NewJob } from './jobs.ts'
@@ -32,6 +32,7 @@ export interface RunStore {
   checkpoints(key: RunKey): Promise<Checkpoint[]>
   /** Ends a run: its row, the ai message, the session, the metrics. Answers with the next run in the session's line. */
   finish(key: RunKey, fence: number, ended: EndedRun): Promise<RunKey | undefined>
+  /** Throws `gone` for one whose session was deleted. */
   find(key: RunKey): Promise<StoredRun | undefined>
   /** Takes over a run that was left or that ended so that it may go on; undefined when it changed meanwhile. */
   takeOver(key: RunKey, from: { fence: number; status: RunStatus }, by: TakeOver): Promise<TakenOver | undefined>
@@ -54,6 +55,11 @@ export class FenceLost extends Error {
     super(`Run ${key.requestId} belongs to another process.`)
     this.name = 'FenceLost'
   }
+}
+
+/** Of a run whose session was deleted its ids are left, so that it is not run again. */
+export function gone({ requestId }: RunKey): ServiceError {
+  return new ServiceError('gone', `The session of request ${requestId} was deleted.`)
 }
 
 export interface NewMessage {

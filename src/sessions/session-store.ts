@@ -10,6 +10,21 @@ export interface SessionStore {
   message(tenant: string, session: string, index: number): Promise<SessionMessage | undefined>
   /** Sessions with messages, latest activity first, behind `before` where given. */
   list(who: Owner, page: SessionPage): Promise<SessionRecord[]>
+  /**
+   * Deletes the caller's own session with all that belongs to it, and memories that come from nowhere else; its runs become marks
+   * without content. Promises to tell whoever keeps things under its key. False where there is none.
+   */
+  remove(who: Owner, sessionId: string, by: { jobId: string; now: number }): Promise<boolean>
+  /** Makes a session of the messages before an index. `too_far`: the session has fewer. */
+  fork(from: SessionRecord, fork: NewFork): Promise<'done' | 'unknown' | 'too_far'>
+}
+
+export interface NewFork extends Owner {
+  sessionId: string
+  key: string
+  checkpointId: string
+  messageIndex: number
+  now: number
 }
 
 export interface SessionPage {
@@ -25,6 +40,7 @@ export interface SessionRecord extends Owner {
   key: string
   shortName: string
   checkpointId: string
+  messageCount: number
   createdAt: number
   updatedAt: number
 }

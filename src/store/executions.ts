@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import type { ExecutionResult, ExecutionStore } from '../runs/execution-store.ts'
+import { gone } from '../runs/run-store.ts'
 import { run, type Database } from './database.ts'
 import { keyColumns, parseJson } from './run-rows.ts'
 import { runStatements } from './run-statements.ts'
@@ -25,6 +26,7 @@ export function createExecutionStore(database: Database): ExecutionStore {
         })
         if (inserted.rows.length > 0) return undefined
         const row = (await statements.findRun(connection, one)).rows[0]!
+        if (row.status === 'gone') throw gone(one)
         return {
           operation: row.operation,
           sessionId: row.session_id,
@@ -38,6 +40,7 @@ export function createExecutionStore(database: Database): ExecutionStore {
         .set({ status: result.status, ended_at: now, log: JSON.stringify(result) })
         .where((is) => is.and({ ...keyColumns(key), operation: 'tool_execute' }))
         .where('log', 'is', null)
+        .where('status', '!=', 'gone')
       await database.unit((connection) => run(connection, ended))
     },
     async endLost(holder, now) {

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
+import { ServiceError } from '../errors.ts'
 import type { Job, JobKind, JobOutcome } from '../runs/jobs.ts'
 import type { ClaimedJob, JobTable } from './job-table.ts'
 
@@ -104,6 +105,8 @@ export function createJobWorker({ kind, concurrency, work, table, renewMs, now, 
   }
 
   async function fail(job: Job, wantedAt: number, err: unknown): Promise<void> {
+    // Nothing is left of what it was about.
+    if (err instanceof ServiceError && err.code === 'gone') return table.remove(job)
     const about = { err, kind, job: job.id, tenant: job.tenant, attempt: job.attempt }
     if (now() - wantedAt >= giveUpAfterMs) {
       log.error(about, 'job given up')

@@ -79,11 +79,12 @@ export async function forgetSession(connection: Connection, db: Kysely<Tables>, 
   const ofSession = db.selectFrom('memory_sources').select('memory').where('tenant', '=', tenant).where('session', '=', session)
   const { rows } = await run(connection, ofSession)
   if (rows.length === 0) return
+  // First, for its lock: of two sessions that are deleted at once, the later one sees that it was the last source.
+  await bump(connection, db, who)
   await run(connection, db.deleteFrom('memory_sources').where('tenant', '=', tenant).where('session', '=', session))
   const ids = rows.map(({ memory }) => memory)
   const orphans = db.deleteFrom('memories').where('tenant', '=', tenant).where('owner', '=', owner).where('id', 'in', ids)
   await run(connection, orphans.where('id', 'not in', db.selectFrom('memory_sources').select('memory').where('memory', 'in', ids)))
-  await bump(connection, db, who)
 }
 
 function ofOwner(db: Kysely<Tables>, { tenant, owner }: Owner) {

@@ -74,7 +74,7 @@ test('a due job is found by its kind and time, however many wait', async () => {
 })
 
 test('a page of sessions is read off an index, for owners and administrators, from the start and from the middle', async () => {
-  const before = { ...who, sessionId: 's', key: 'k', shortName: '', checkpointId: '', createdAt: 0, updatedAt: 0 }
+  const before = { ...who, sessionId: 's', key: 'k', shortName: '', messageCount: 0, checkpointId: '', createdAt: 0, updatedAt: 0 }
   const page = (anyOwner: boolean, isFirst: boolean) =>
     plansOf((on) => createSessionStore(on).list(who, { limit: 9, anyOwner, before: isFirst ? undefined : before }))
   assert.equal(await page(false, true), 'SEARCH sessions USING INDEX sessions_recent (tenant=? AND owner=?)')

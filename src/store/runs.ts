@@ -1,6 +1,15 @@
 import type { Image } from '../agent/messages.ts'
 import type { RunKey } from '../runs/run.ts'
-import { FenceLost, type Begun, type Checkpoint, type EndedRun, type NewMessage, type NewRun, type RunStore } from '../runs/run-store.ts'
+import {
+  FenceLost,
+  gone,
+  type Begun,
+  type Checkpoint,
+  type EndedRun,
+  type NewMessage,
+  type NewRun,
+  type RunStore,
+} from '../runs/run-store.ts'
 import { run, type Database } from './database.ts'
 import { jobInserts } from './job-statements.ts'
 import { imagesOf, mediaStatements } from './media-statements.ts'
@@ -77,6 +86,7 @@ export function createRunStore(database: Database): RunStore {
 
   async function find(key: RunKey) {
     const { rows } = await statements.findRun(database.read, key)
+    if (rows[0]?.status === 'gone') throw gone(key)
     return rows[0] && toStoredRun(rows[0])
   }
 

@@ -2,12 +2,15 @@ import { sql, type Kysely } from 'kysely'
 import type { Owner } from '../access/owner.ts'
 import type { SessionMessage, SessionPage, SessionRecord, SessionStore } from '../sessions/session-store.ts'
 import { run, type Database } from './database.ts'
+import { forkSession } from './fork-session.ts'
+import { removeSession } from './remove-session.ts'
 import { parseJson } from './run-rows.ts'
 import { statement, type Param } from './statement.ts'
 import type { MessageRow, SessionRow, Tables } from './tables.ts'
 
 /** `SessionStore` on either database. */
-export function createSessionStore({ db, read }: Database): SessionStore {
+export function createSessionStore(database: Database): SessionStore {
+  const { db, read, unit } = database
   const messagesOf = statement(db, (of, param: Param<{ tenant: string; session: string }>) =>
     of
       .selectFrom('messages')
@@ -45,6 +48,9 @@ export function createSessionStore({ db, read }: Database): SessionStore {
       const { rows } = await run(read, pageOf(db, who, page))
       return rows.map(toRecord)
     },
+
+    remove: (who, sessionId, by) => unit((connection) => removeSession(db, connection, { who, sessionId, ...by })),
+    fork: (from, fork) => unit((connection) => forkSession(db, connection, from, fork)),
   }
 }
 
@@ -92,6 +98,7 @@ function toRecord(row: SessionRow): SessionRecord {
     key: row.key,
     shortName: row.short_name,
     checkpointId: row.checkpoint_id,
+    messageCount: row.message_count,
     createdAt: row.created_at,
     updatedAt: row.updated_at,
   }

@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
+import type { SessionChanges } from '../../sessions/session-changes.ts'
 import type { Sessions } from '../../sessions/sessions.ts'
 import { principalOf } from '../authenticate.ts'
 import { ErrorReply, Id, IdHeaders, refusals, ValidationReply } from '../schemas.ts'
@@ -40,10 +41,14 @@ const Summary = Type.Object({
   created_at: Type.String(),
 })
 
+const params = Type.Object({ session_id: Id })
+
+const Fork = Type.Object({ message_index: Type.Integer({ minimum: 0, description: 'The messages before it are copied.' }) })
+
 const List = Type.Object({ sessions: Type.Array(Summary), offset: Type.String(), count: Type.Integer() })
 
 /** Conversations, as their callers had them. */
-export function sessionRoutes(app: FastifyInstance, { sessions }: { sessions: Sessions }): void {
+export function sessionRoutes(app: FastifyInstance, { sessions, changes }: { sessions: Sessions; changes: SessionChanges }): void {
   app.get(
     '/core/v1/sessions',
     {
@@ -69,7 +74,7 @@ export function sessionRoutes(app: FastifyInstance, { sessions }: { sessions: Se
         tags: ['Sessions'],
         summary: 'A session with its messages',
         headers: IdHeaders,
-        params: Type.Object({ session_id: Id }),
+        params,
         response: { 200: Session, 404: ErrorReply, 422: ValidationReply, ...refusals },
       },
     },
@@ -77,6 +82,47 @@ export function sessionRoutes(app: FastifyInstance, { sessions }: { sessions: Se
       const { session_id: sessionId } = request.params as { session_id: string }
       void reply.header('session-id', sessionId)
       return sessions.read(principalOf(request), sessionId)
+    },
+  )
+
+  app.delete(
+    '/core/v1/sessions/:session_id',
+    {
+      config: { access: 'sessions.write' },
+      schema: {
+        tags: ['Sessions'],
+        summary: "Cancel a session's runs and delete all that belongs to it",
+        params,
+        response: {
+          200: Type.Object({ session_id: Type.String(), status: Type.Literal('deleted') }),
+          ...{ 404: ErrorReply, 422: ValidationReply },
+          ...refusals,
+        },
+      },
+    },
+    async (request) => {
+      const { session_id: sessionId } = request.params as { session_id: string }
+      await changes.remove(principalOf(request), sessionId)
+      return { session_id: sessionId, status: 'deleted' }
+    },
+  )
+
+  app.post(
+    '/core/v1/sessions/:session_id/fork',
+    {
+      config: { access: 'sessions.write' },
+      schema: {
+        tags: ['Sessions'],
+        summary: 'A new session with the messages before an index',
+        params,
+        body: Fork,
+        response: { 200: Type.Object({ session_id: Type.String() }), 404: ErrorReply, 422: ValidationReply, ...refusals },
+      },
+    },
+    async (request) => {
+      const { session_id: sessionId } = request.params as { session_id: string }
+      const { message_index: messageIndex } = request.body as Type.Static<typeof Fork>
+      return { session_id: await changes.fork(principalOf(request), sessionId, messageIndex) }
     },
   )
 }
