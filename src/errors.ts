@@ -10,6 +10,7 @@ const failures = {
   cancelled: { status: 409, errorType: 'Cancelled' },
   run_ended: { status: 409, errorType: 'RunEnded' },
   gone: { status: 410, errorType: 'Gone' },
+  precondition_failed: { status: 412, errorType: 'PreconditionFailed' },
   input_too_large: { status: 413, errorType: 'MaxInputException' },
   unsupported_media_type: { status: 415, errorType: 'UnsupportedMediaType' },
   validation: { status: 422, errorType: 'ValidationError' },
@@ -19,6 +20,7 @@ const failures = {
   model_unavailable: { status: 502, errorType: 'ModelUnavailable' },
   tool_not_ready: { status: 503, errorType: 'ToolNotReady' },
   process_lost: { status: 503, errorType: 'ProcessLost' },
+  configuration_not_stored: { status: 503, errorType: 'ConfigurationNotStored' },
   overloaded: { status: 503, errorType: 'Overloaded' },
 } as const satisfies Record<string, { status: number; errorType: string }>
 

@@ -4,20 +4,22 @@ import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
+import { createAgentParts, tryAgent } from './agent-parts.ts'
 import { ensureAdminKey } from './access/admin-key.ts'
 import { openSigningKey } from './access/keys.ts'
 import { createRevocations } from './access/revocation.ts'
 import type { CustomRoles } from './access/permissions.ts'
 import { createVerifier } from './access/verify.ts'
-import type { Agent, AgentParts } from './configuration/agent.ts'
+import type { Agent } from './configuration/agent.ts'
 import { createAgents } from './configuration/agents.ts'
 import { configVersion } from './configuration/parse.ts'
 import type { Environment } from './configuration/references.ts'
-import type { AgentConfig } from './configuration/schema.ts'
+import { createConfiguration, parseSource } from './configuration/configuration.ts'
 import { createDocumentCache } from './files/document-cache.ts'
 import { createImages } from './files/images.ts'
 import { openFilesRoot } from './files/root.ts'
 import { artifactRoutes } from './http/routes/artifacts.ts'
+import { configurationRoutes } from './http/routes/configuration.ts'
 import { chatRoutes } from './http/routes/chat.ts'
 import { docsRoutes, documentRoutes, openApiRoute } from './http/routes/docs.ts'
 import { healthRoutes } from './http/routes/health.ts'
@@ -29,7 +31,6 @@ import { toolRoutes } from './http/routes/tools.ts'
 import { withOtherMethods } from './http/other-methods.ts'
 import { createServer } from './http/server.ts'
 import { createConnections } from './models/connections.ts'
-import { createModels, createSmallModel } from './models/create-model.ts'
 import { createAttachments } from './runs/attachments.ts'
 import { createChats } from './runs/chat.ts'
 import { createDirectExecution } from './runs/direct-execution.ts'
@@ -43,6 +44,7 @@ import type { Settings } from './settings.ts'
 import type { Database } from './store/database.ts'
 import { createAccessKeyStore } from './store/access-keys.ts'
 import { createExecutionStore } from './store/executions.ts'
+import { createConfigurationFile } from './store/configuration-file.ts'
 import { keepHolder } from './store/holder.ts'
 import { createJobs } from './store/jobs.ts'
 import { openDatabase } from './store/open.ts'
@@ -66,14 +68,16 @@ export interface Service {
 
 export interface ServiceOptions {
   settings: Settings
-  config: AgentConfig
   environment: Environment
   version: string
   log: Logger
 }
 
-/** The wiring: every adapter meets its port here. The data directory must be held by the caller. */
-export async function createService({ settings, config, environment, version, log }: ServiceOptions): Promise<Service> {
+/**
+ * The wiring: every adapter meets its port here. The data directory must be held by the caller. Throws `ConfigError` for a file that holds
+ * no configuration that can be used.
+ */
+export async function createService({ settings, environment, version, log }: ServiceOptions): Promise<Service> {
   // Closed in reverse order: at the end, and where the start fails half-way.
   await using stack = new AsyncDisposableStack()
   const now = Date.now
@@ -87,16 +91,21 @@ export async function createService({ settings, config, environment, version, lo
   const connections = stack.adopt(createConnections(), (one) => one.close())
   const catalogs = createToolCatalogs({ files, cacheDir, log })
 
-  /** Throws an `Error` that names the fields of a model that can't be made. */
-  function createAgent(config: AgentConfig): AgentParts {
-    const model = createModels(config.llms, { environment, connections })
-    const small = createSmallModel(config.llms, { environment, connections })
-    return { version: configVersion(config), config, model, small, tools: catalogs.open(config.tools) }
-  }
-
+  const making = { environment, connections, catalogs }
+  const file = createConfigurationFile(settings.agentConfig, settings.dataDir)
+  const source = parseSource(await file.read())
   const onError = (err: unknown) => log.error({ err }, 'A tool could not be closed')
-  const agents = stack.adopt(createAgents(createAgent(config), { onError }), (one) => one.close())
+  const agents = stack.adopt(createAgents(createAgentParts(source.config, configVersion(source.config), making), { onError }), (one) =>
+    one.close(),
+  )
   const access = await openAccess(stack, database, settings, { customRoles: () => agents.current().config.access.roles, now, log })
+  const configuration = createConfiguration({
+    ...{ agents, file, source, now, log, newVersion: newId },
+    createAgent: (config, version) => createAgentParts(config, version, making),
+    tryOut: (config) => tryAgent(config, making),
+    rules: { allowedReferences: settings.configEnv, mayBringCode: settings.configCode === 'allow' },
+  })
+  stack.adopt(configuration, (one) => one.close())
   const common = { agent: agents.current, holder: holder.id, now, newId }
   const runs = createRunStore(database)
   const executions = createExecutionStore(database)
@@ -144,6 +153,7 @@ export async function createService({ settings, config, environment, version, lo
     observabilityRoutes(app, { observability: createObservability(createRunReports(database)) })
     artifactRoutes(app, { artifacts })
     metadataRoutes(app, common)
+    configurationRoutes(app, { configuration })
     healthRoutes(app, { ping, isStopping: () => isStopping })
     openApiRoute(app)
   })
@@ -153,6 +163,11 @@ export async function createService({ settings, config, environment, version, lo
     await executions.endLost(holder.id, now())
     await chats.adopt()
   })
+
+  stack.adopt(
+    file.watch(() => void configuration.reload()),
+    (one) => one.close(),
+  )
 
   const resources = stack.move()
   async function close(drainMs: number): Promise<void> {

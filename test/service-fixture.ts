@@ -4,10 +4,10 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import type { TestContext } from 'node:test'
 import { pino } from 'pino'
+import { stringify } from 'yaml'
 import { toRecord } from '../src/access/access-key-store.ts'
 import { createKey, openSigningKey, type KeyClaims } from '../src/access/keys.ts'
 import type { Tool } from '../src/agent/tool.ts'
-import { toAgentConfig } from '../src/configuration/parse.ts'
 import { createService, type Service } from '../src/service.ts'
 import { loadSettings, type Settings } from '../src/settings.ts'
 import { createAccessKeyStore } from '../src/store/access-keys.ts'
@@ -21,6 +21,8 @@ export interface ServiceOptions {
   script?: ModelScript
   /** Parts of agent.yaml; `llms` wins over `script`. */
   config?: Record<string, unknown>
+  /** The text of agent.yaml, in the place of `script` and `config`. */
+  yaml?: string
   /** Tools beside the configured ones. */
   tools?: Tool[]
   /** Under the files root: path and content. */
@@ -62,8 +64,10 @@ export async function startService(t: Pick<TestContext, 'after'>, options: Servi
   t.after(() => model.close())
   const settings = loadSettings({ PORT: '0', ...options.environment }, folder)
   await writeFiles(settings.filesRoot, options.files ?? {})
+  const llms = { primary: options.script ? scripted(model) : { provider: 'embedded', model: 'rules-1' } }
+  await writeFile(settings.agentConfig, options.yaml ?? stringify({ llms, ...options.config }))
   const log: string[] = []
-  let started = await start(settings, options, model, log)
+  let started = await start(settings, options, log)
   t.after(() => test.close(0))
 
   const key: TestService['key'] = async ({ sub = 'ann', tenant = 'default', roles = ['user'], expiresInSeconds = 3600 } = {}) => {
@@ -85,18 +89,16 @@ export async function startService(t: Pick<TestContext, 'after'>, options: Servi
     close: (drainMs) => started.close(drainMs),
     async restart() {
       await started.close(0)
-      started = await start(settings, options, model, log)
+      started = await start(settings, options, log)
       Object.assign(test, { url: started.url, service: started.service, client: await as() })
     },
   }
   return test
 }
 
-async function start(settings: Settings, options: ServiceOptions, model: ModelServer, lines: string[]) {
-  const llms = { primary: options.script ? scripted(model) : { provider: 'embedded', model: 'rules-1' } }
-  const config = toAgentConfig({ llms, ...options.config })
+async function start(settings: Settings, options: ServiceOptions, lines: string[]) {
   const log = pino({ level: 'debug' }, { write: (line: string) => void lines.push(line) })
-  const service = await createService({ settings, config, environment: options.environment ?? {}, version: '0.0.0', log })
+  const service = await createService({ settings, environment: options.environment ?? {}, version: '0.0.0', log })
   // Chats wait for this; a direct execution would be told that its tool is not ready.
   await service.agent.tools.settling()
   addTools(service, options.tools ?? [])

@@ -7,7 +7,7 @@ import path from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { startModelServer, type ModelScript } from '../../test/model-server.ts'
 import { runCommand } from './command.ts'
-import { readConfig, readSettings } from './prepare.ts'
+import { readSettings } from './prepare.ts'
 import { start } from './serve.ts'
 import { createFolder, createTestTerminal, runIn } from './terminal-fixture.ts'
 
@@ -90,7 +90,7 @@ test('a service that is there is used, with the key that was given', async (t) =
   const { folder } = await createAgent(t, [{ text: 'Hello.' }])
   const { terminal } = createTestTerminal(folder)
   const settings = readSettings(terminal)
-  const started = await start({ settings, config: await readConfig(settings.agentConfig), terminal, version: '0', isQuiet: true })
+  const started = await start({ settings, terminal, version: '0', isQuiet: true })
   const { service, url } = started
   t.after(async () => {
     await service.close(0)

@@ -78,10 +78,10 @@ async function findOrStart({ url }: ChatOptions, settings: Readonly<Settings>, c
   if (url !== undefined) return { url, isOwn: url === own, close: leave }
   if (own !== undefined) return { url: own, isOwn: true, close: leave }
   await makeMissing(settings)
-  const config = await readConfig(settings.agentConfig)
+  await readConfig(settings.agentConfig)
   // For this conversation alone: reached by nobody else, whatever the settings say.
   const alone = { ...settings, host: '127.0.0.1', publicUrl: undefined }
-  const { service, release } = await start({ ...context, settings: alone, config, port: 0, isQuiet: true })
+  const { service, release } = await start({ ...context, settings: alone, port: 0, isQuiet: true })
   const { port } = service.app.server.address() as AddressInfo
   return {
     url: `http://127.0.0.1:${port}`,

@@ -7,7 +7,7 @@ import { redactConfig } from '../configuration/redact.ts'
 import { findWithoutEffect } from '../configuration/without-effect.ts'
 import type { AgentConfig } from '../configuration/schema.ts'
 import { CommandFailure, type CommandContext } from './terminal.ts'
-import { findModelFaults } from './doctor/model-check.ts'
+import { findModelFaults } from '../models/check-models.ts'
 import { readSettings } from './prepare.ts'
 
 /** Checks and shows agent.yaml. */

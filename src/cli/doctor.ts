@@ -5,7 +5,7 @@ import type { Settings } from '../settings.ts'
 import { CommandFailure, type CommandContext, type Terminal } from './terminal.ts'
 import { checkConfigFile, checkDataDir, checkFilesRoot, checkOutbound, checkStore, checkTools } from './doctor/checks.ts'
 import { findModelOffers } from './doctor/model-advice.ts'
-import { checkModels, type Finding } from './doctor/model-check.ts'
+import { checkModels, type Finding } from '../models/check-models.ts'
 import { readSettings } from './prepare.ts'
 
 /** Tools that index large folders take their time; a model may have to be loaded first. */

@@ -7,7 +7,6 @@ import { adviseOnModels } from './doctor/model-advice.ts'
 import { makeMissing, readConfig, readSettings } from './prepare.ts'
 import { announce, withdraw } from './running-service.ts'
 import { findWithoutEffect } from '../configuration/without-effect.ts'
-import type { AgentConfig } from '../configuration/schema.ts'
 import { createService, type Service } from '../service.ts'
 import type { Settings } from '../settings.ts'
 import { holdDataDir } from '../store/data-dir.ts'
@@ -26,7 +25,7 @@ async function serve({ terminal, version }: CommandContext): Promise<void> {
   const settings = readSettings(terminal)
   const made = await makeMissing(settings)
   const config = await readConfig(settings.agentConfig)
-  const { service, url, release } = await start({ settings, config, terminal, version })
+  const { service, url, release } = await start({ settings, terminal, version })
   const say = (line: string) => terminal.stdout.write(`${line}\n`)
   for (const file of made) say(`Made ${file}`)
   say(`Agent Core ${version} listens on ${url}`)
@@ -45,7 +44,6 @@ async function serve({ terminal, version }: CommandContext): Promise<void> {
 
 interface Start {
   settings: Settings
-  config: AgentConfig
   terminal: CommandContext['terminal']
   version: string
   /** Overrides the settings: for a service of this command alone. */
@@ -54,11 +52,11 @@ interface Start {
 }
 
 /** Starts the service in this process. The caller closes it, then releases the data directory. */
-export async function start({ settings, config, terminal, version, port, isQuiet }: Start) {
+export async function start({ settings, terminal, version, port, isQuiet }: Start) {
   const { release } = hold(settings)
   try {
     const log = await createLogger(settings, terminal.stdout, { isQuiet: isQuiet ?? false })
-    const service = await createService({ settings, config, environment: terminal.environment, version, log })
+    const service = await createService({ settings, environment: terminal.environment, version, log })
     try {
       const url = await listen(service, settings, port ?? settings.port)
       await announce(settings.dataDir, url)

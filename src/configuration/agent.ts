@@ -20,3 +20,11 @@ export interface AgentParts {
 
 /** The agent that new requests get. What is done with it beyond the same turn of the event loop is done while it is held. */
 export type CurrentAgent = () => Agent
+
+/** A line for each tool that can't be used as it is. */
+export function findFaultyTools(tools: ToolSet): string[] {
+  return tools.list().flatMap(({ name, status, reason }) => {
+    if (status === 'ready') return []
+    return [status === 'error' ? `tools[${name}]: ${reason}` : `tools[${name}] is not ready yet`]
+  })
+}

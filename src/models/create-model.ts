@@ -1,4 +1,5 @@
 import type { Model } from '../agent/model.ts'
+import { ConfigError, problemAt, type Path } from '../configuration/problems.ts'
 import { resolveReferences, type Environment } from '../configuration/references.ts'
 import type { AgentConfig, ModelConfig } from '../configuration/schema.ts'
 import { createAiSdkModel } from './ai-sdk/ai-sdk.ts'
@@ -19,20 +20,20 @@ export interface ModelDependencies {
   retry?: Partial<RetryOptions>
 }
 
-/** The primary model and its fallbacks as one. Throws an `Error` that names the faulty fields of one of them. */
+/** The primary model and its fallbacks as one. Throws a `ConfigError` that names the faulty fields of one of them. */
 export function createModels({ primary, fallback }: Pick<AgentConfig['llms'], 'primary' | 'fallback'>, deps: ModelDependencies): Model {
-  const configs: [string, ModelConfig][] = [
-    ['llms.primary', primary],
-    ...fallback.map((config, index): [string, ModelConfig] => [`llms.fallback[${index}]`, config]),
+  const configs: [Path, ModelConfig][] = [
+    [['llms', 'primary'], primary],
+    ...fallback.map((config, index): [Path, ModelConfig] => [['llms', 'fallback', index], config]),
   ]
-  const models = configs.map(([path, config]) => named(path, () => createModel(config, deps)))
+  const models = configs.map(([at, config]) => placed(at, () => createModel(config, deps)))
   return withRetry(models, deps.retry)
 }
 
 /** The model for what is done beside a run: `llms.small`, else the primary one; undefined where that is the embedded one. */
 export function createSmallModel({ primary, small = primary }: AgentConfig['llms'], deps: ModelDependencies): Model | undefined {
   if (small.provider === 'embedded') return undefined
-  return withRetry([named(small === primary ? 'llms.primary' : 'llms.small', () => createModel(small, deps))], deps.retry)
+  return withRetry([placed(['llms', small === primary ? 'primary' : 'small'], () => createModel(small, deps))], deps.retry)
 }
 
 /** The adapter that a configuration asks for, without retry. Throws an `Error` of sentences such as `api_key: openai needs one`. */
@@ -43,11 +44,11 @@ export function createModel(config: ModelConfig, deps: ModelDependencies): Model
   return toChatCompletionsModel(config.provider, config, access, deps.connections)
 }
 
-function named<T>(path: string, make: () => T): T {
+function placed<T>(at: Path, make: () => T): T {
   try {
     return make()
   } catch (error) {
-    throw new Error(`${path}: ${error instanceof Error ? error.message : String(error)}`, { cause: error })
+    throw new ConfigError([problemAt(at, error instanceof Error ? error.message : String(error))])
   }
 }
 

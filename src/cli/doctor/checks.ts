@@ -12,7 +12,7 @@ import type { Settings } from '../../settings.ts'
 import { isHeld, isOpenToOthers } from '../../store/data-dir.ts'
 import { openDatabase } from '../../store/open.ts'
 import { createToolCatalog } from '../../tools/catalog.ts'
-import type { Finding } from './model-check.ts'
+import type { Finding } from '../../models/check-models.ts'
 import { findService } from '../running-service.ts'
 
 /** What `doctor` looks at. Nothing is made that a start would make: what is missing is told. */

@@ -1,8 +1,8 @@
-import { ModelError, type Model, type ModelErrorCode } from '../../agent/model.ts'
-import type { Environment } from '../../configuration/references.ts'
-import type { AgentConfig, ModelConfig } from '../../configuration/schema.ts'
-import { createConnections } from '../../models/connections.ts'
-import { createModel, createModels } from '../../models/create-model.ts'
+import { ModelError, type Model, type ModelErrorCode } from '../agent/model.ts'
+import type { Environment } from '../configuration/references.ts'
+import type { AgentConfig, ModelConfig } from '../configuration/schema.ts'
+import { createConnections } from './connections.ts'
+import { createModel, createModels } from './create-model.ts'
 
 /** What became of a look at something: one line, and what to do where it is not well. */
 export interface Finding {

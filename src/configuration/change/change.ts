@@ -1,0 +1,74 @@
+import { ServiceError } from '../../errors.ts'
+import { checkConfig } from '../check.ts'
+import { ConfigError, problemAt, type ConfigProblem } from '../problems.ts'
+import { AgentConfigSchema, type AgentConfig } from '../schema.ts'
+import { findDanger } from '../yaml-source.ts'
+import { findNewCode } from './code-rule.ts'
+import { isData, own, mergePatch, prunePatch, type Data } from './merge.ts'
+import { findForeignReferences, type References } from './references-rule.ts'
+import { findMoved, restoreSecrets } from './secrets.ts'
+
+/** One state of the configuration: as it is written, and with all defaults. */
+export interface Content {
+  readonly data: Data
+  readonly config: AgentConfig
+}
+
+/** What a caller may bring in, beside what the schema allows. */
+export interface ChangeRules {
+  /** Where variables go already. */
+  references: References
+  /** Names of environment variables that may be used anywhere. */
+  allowedReferences: readonly string[]
+  mayBringCode: boolean
+}
+
+/** Throws `ConfigError` with all problems of data that is no configuration. */
+export function toContent(data: Data): Content {
+  const { config, problems } = checkConfig(data)
+  if (problems.length > 0) throw new ConfigError(problems)
+  return { data, config }
+}
+
+/**
+ * The configuration that a caller's patch makes of another. Throws `forbidden` where it would bring in code, and `ConfigError` with every
+ * other fault of it: what does not fit, secrets that are not there or would go elsewhere, variables that it may not use.
+ */
+export function applyPatch(before: Content, patch: Data, rules: ChangeRules): Content {
+  const dangerous = findDanger(patch)
+  if (dangerous.length > 0) throw new ConfigError(dangerous)
+  const restored = restoreSecrets(patch, before.data)
+  const data = mergeInto(before, restored.patch)
+  const code = rules.mayBringCode ? [] : findNewCode(before.data, data)
+  if (code.length > 0) {
+    const rule = 'config.write may not bring in commands or code unless the service runs with CONFIG_CODE=allow'
+    throw new ServiceError('forbidden', `RBAC: access denied: ${rule}: ${code.join(', ')}.`)
+  }
+  const { config, problems } = checkConfig(data)
+  const all = [
+    ...problems,
+    ...restored.problems,
+    ...findMoved(before.data, data, restored.isSent),
+    ...findForeignReferences(data, rules.references, rules.allowedReferences),
+  ]
+  if (all.length > 0) throw new ConfigError(oneEach(all))
+  return { data, config }
+}
+
+/** The same for a patch that comes from the file itself, whose owner may do all. */
+export function mergeContent(before: Content, patch: Data): Content {
+  return toContent(mergeInto(before, patch))
+}
+
+/** Only what has an effect: who sends back all that was shown writes no defaults into the file. */
+function mergeInto({ data, config }: Content, patch: unknown): Data {
+  const merged = mergePatch(data, prunePatch(patch, config) ?? {}, defaults)
+  if (!isData(merged)) throw new ConfigError([problemAt([], 'must be a mapping')])
+  return merged
+}
+
+const defaults = Object.fromEntries(Object.entries(AgentConfigSchema.properties).map(([key, schema]) => [key, own(schema, 'default')]))
+
+function oneEach(problems: readonly ConfigProblem[]): ConfigProblem[] {
+  return [...new Map(problems.map((problem) => [problem.path, problem])).values()]
+}

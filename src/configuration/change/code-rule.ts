@@ -1,0 +1,33 @@
+import { isDeepStrictEqual } from 'node:util'
+import { formatPath, type Path } from '../problems.ts'
+import { entriesOf, type Entry } from './entries.ts'
+import { own } from './merge.ts'
+
+/** What of a tool's `config` is run, or decides on what is run. */
+const codeFields = ['command', 'args', 'env'] as const
+
+/** Fields of a change that would run something else than what runs now. */
+export function findNewCode(before: unknown, after: unknown): string[] {
+  const earlier = new Map(entriesOf(before).map((entry) => [entry.id, codeOf(entry)]))
+  return entriesOf(after).flatMap((entry) => {
+    const was = (entry.id === undefined ? undefined : earlier.get(entry.id)) ?? {}
+    const is = codeOf(entry)
+    // A tool that runs nothing any more may lose what it ran.
+    if (Object.keys(is).length === 0) return []
+    const changed = [...new Set([...Object.keys(was), ...Object.keys(is)])].filter((field) => !isDeepStrictEqual(was[field], is[field]))
+    return changed.map((field) => formatPath([...entry.at, 'config', field]))
+  })
+}
+
+/** Whether making the tool of an entry runs a command or loads code. */
+export function runsCode(tool: unknown, at: Path = ['tools', 0]): boolean {
+  return Object.keys(codeOf({ value: tool, at })).length > 0
+}
+
+function codeOf({ value, at }: Pick<Entry, 'value' | 'at'>): Record<string, unknown> {
+  if (at[0] !== 'tools') return {}
+  const config = own(value, 'config')
+  const isModule = (own(value, 'type') ?? own(value, 'name')) === 'module'
+  const fields = [...codeFields, ...(isModule ? (['path'] as const) : [])]
+  return Object.fromEntries(fields.flatMap((field) => (own(config, field) === undefined ? [] : [[field, own(config, field)] as const])))
+}

@@ -1,0 +1,89 @@
+import { isDeepStrictEqual } from 'node:util'
+import { isAlias, isMap, isNode, isPair, isScalar, isSeq, parseDocument, stringify, visit, type Document, type Node } from 'yaml'
+import { ConfigError } from '../problems.ts'
+import { readYaml } from '../yaml-source.ts'
+import { elementsBefore } from './elements.ts'
+import { isData, own, type Data } from './merge.ts'
+import { spliceYaml } from './splice-yaml.ts'
+
+/** The text with other content: what did not change keeps its comments and its style. */
+export function editYaml(text: string, before: Data, after: Data): string {
+  for (const edit of [spliceYaml, edited, editedWithoutAliases]) {
+    const result = edit(text, before, after)
+    // An anchor that changed changes each place that refers to it.
+    if (result !== undefined && holds(result, after)) return result
+  }
+  return stringify(after, { lineWidth: 0 })
+}
+
+function holds(text: string, content: Data): boolean {
+  try {
+    return isDeepStrictEqual(readYaml(text).value, content)
+  } catch (error) {
+    if (error instanceof ConfigError) return false
+    throw error
+  }
+}
+
+function edited(text: string, before: Data, after: Data): string {
+  return write(parseDocument(text), text, before, after)
+}
+
+function editedWithoutAliases(text: string, before: Data, after: Data): string {
+  const document = parseDocument(text)
+  visit(document, { Alias: (_, alias) => document.createNode(alias.toJS(document)) })
+  visit(document, { Collection: (_, node) => void delete node.anchor, Scalar: (_, node) => void delete node.anchor })
+  return write(document, text, before, after)
+}
+
+function write(document: Document, text: string, before: Data, after: Data): string {
+  document.contents = update(document, document.contents, before, after)
+  return document.toString({
+    lineWidth: 0,
+    flowCollectionPadding: !/[{[]\w/.test(text.replace(/^\s*#.*$/gm, '')),
+    indentSeq: !/^(\s*)[^\s#-][^\n]*:[ \t]*\n\1- /m.test(text),
+  })
+}
+
+function update(document: Document, node: unknown, before: unknown, after: unknown): Node {
+  if (isNode(node) && !isAlias(node) && isDeepStrictEqual(before, after)) return node
+  if (isMap(node) && isData(before) && isData(after)) {
+    const removed = Object.keys(before).filter((key) => !Object.hasOwn(after, key))
+    node.items = node.items.filter((pair) => !removed.includes(keyOf(pair) ?? ''))
+    for (const [key, value] of Object.entries(after)) {
+      const pair = node.items.find((one) => keyOf(one) === key)
+      if (pair) pair.value = isSame(before, after, key) ? pair.value : update(document, pair.value, own(before, key), value)
+      else node.items.push(document.createPair(key, value))
+    }
+    return node
+  }
+  if (isSeq(node) && Array.isArray(before) && Array.isArray(after)) {
+    const from = elementsBefore(before, after)
+    node.items = after.map((value, index) => {
+      const known = from[index]
+      return known === undefined ? document.createNode(value) : update(document, node.items[known], before[known], value)
+    })
+    return node
+  }
+  return replaced(document, node, after)
+}
+
+/** Another value in the place of one, with its comments. */
+function replaced(document: Document, node: unknown, value: unknown): Node {
+  const made = document.createNode(value)
+  if (!isNode(node)) return made
+  if (isScalar(node) && isScalar(made) && typeof node.value === 'string' && typeof value === 'string' && node.type) made.type = node.type
+  if (node.commentBefore != null) made.commentBefore = node.commentBefore
+  if (node.comment != null) made.comment = node.comment
+  if (node.spaceBefore) made.spaceBefore = true
+  return made
+}
+
+function isSame(before: Data, after: Data, key: string): boolean {
+  return Object.hasOwn(before, key) && isDeepStrictEqual(before[key], after[key])
+}
+
+function keyOf(pair: unknown): string | undefined {
+  const key = isPair(pair) ? pair.key : undefined
+  return key === undefined || key === null ? undefined : String(isScalar(key) ? key.value : key)
+}

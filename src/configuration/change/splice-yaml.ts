@@ -1,0 +1,183 @@
+import { isDeepStrictEqual } from 'node:util'
+import {
+  isCollection,
+  isMap,
+  isNode,
+  isPair,
+  isScalar,
+  isSeq,
+  parseDocument,
+  stringify,
+  type Node,
+  type Pair,
+  type YAMLMap,
+  type YAMLSeq,
+} from 'yaml'
+import { elementsBefore } from './elements.ts'
+import { isData, own, type Data } from './merge.ts'
+
+interface Splice {
+  start: number
+  end: number
+  text: string
+}
+
+/** The text with other content, in which only the lines that changed are written anew; undefined where that can't be done. */
+export function spliceYaml(text: string, before: Data, after: Data): string | undefined {
+  const document = parseDocument(text)
+  if (!isMap(document.contents)) return undefined
+  try {
+    const splices = spliceNode(text, document.contents, before, after).sort((a, b) => b.start - a.start)
+    return splices.reduce((whole, { start, end, text: part }) => whole.slice(0, start) + part + whole.slice(end), text)
+  } catch (error) {
+    if (error instanceof NotSpliced) return undefined
+    throw error
+  }
+}
+
+class NotSpliced extends Error {}
+
+function spliceNode(text: string, node: unknown, before: unknown, after: unknown): Splice[] {
+  if (isDeepStrictEqual(before, after)) return []
+  if (isMap(node) && isData(before) && isData(after)) {
+    if (!node.flow) return spliceMap(text, node, before, after)
+    if (hasSameKeys(before, after)) return spliceFlow(text, node, before, after)
+  }
+  if (isSeq(node) && !node.flow && Array.isArray(before) && Array.isArray(after)) return spliceSeq(text, node, before, after)
+  if (!isNode(node) || (isCollection(node) && !node.flow)) throw new NotSpliced()
+  return [spliceInline(text, node, after)]
+}
+
+function spliceMap(text: string, map: YAMLMap, before: Data, after: Data): Splice[] {
+  const pairs = map.items.filter(isPair)
+  // Nothing stands for an empty block.
+  if (Object.keys(after).length === 0 || pairs.length === 0) throw new NotSpliced()
+  const changed = pairs.flatMap((pair) => {
+    const key = keyOf(pair)
+    if (!Object.hasOwn(after, key)) return [cut(text, pair.key, pair)]
+    const [was, is] = [own(before, key), own(after, key)]
+    if (isDeepStrictEqual(was, is)) return []
+    try {
+      return spliceNode(text, pair.value, was, is)
+    } catch (error) {
+      if (!(error instanceof NotSpliced)) throw error
+      return [replacePair(text, pair, is)]
+    }
+  })
+  const added = Object.keys(after).filter((key) => !Object.hasOwn(before, key))
+  const [first, last] = [pairs[0]!, pairs.at(-1)!]
+  if (added.length === 0) return changed
+  const block = stringify(Object.fromEntries(added.map((key) => [key, after[key]])), { lineWidth: 0 })
+  return [...changed, insert(text, endOf(last), block, columnOf(text, startOf(first.key)))]
+}
+
+/** The values of a mapping on one line, each in its place. */
+function spliceFlow(text: string, map: YAMLMap, before: Data, after: Data): Splice[] {
+  return map.items.filter(isPair).flatMap((pair) => {
+    const key = keyOf(pair)
+    const [was, is] = [own(before, key), own(after, key)]
+    if (isDeepStrictEqual(was, is)) return []
+    if (!isNode(pair.value)) throw new NotSpliced()
+    if (isMap(pair.value) && isData(was) && isData(is) && hasSameKeys(was, is)) return spliceFlow(text, pair.value, was, is)
+    return [spliceInline(text, pair.value, is, true)]
+  })
+}
+
+function hasSameKeys(before: Data, after: Data): boolean {
+  return isDeepStrictEqual(Object.keys(before).sort(), Object.keys(after).sort())
+}
+
+function spliceSeq(text: string, seq: YAMLSeq, before: readonly unknown[], after: readonly unknown[]): Splice[] {
+  const from = elementsBefore(before, after)
+  const kept = from.filter((index) => index !== undefined)
+  const appended = from.length - kept.length
+  const isInOrder =
+    kept.every((index, at) => at === 0 || index > kept[at - 1]!) && from.slice(0, kept.length).every((index) => index !== undefined)
+  if (!isInOrder || after.length === 0 || seq.items.length === 0) throw new NotSpliced()
+  const changed = seq.items.flatMap((item, index) => {
+    const to = from.indexOf(index)
+    return to === -1 ? [cut(text, item, item)] : spliceNode(text, item, before[index], after[to])
+  })
+  if (appended === 0) return changed
+  const block = stringify(after.slice(kept.length), { lineWidth: 0 })
+  const lineStart = text.lastIndexOf('\n', startOf(seq.items[0]) - 1) + 1
+  const column = text.slice(lineStart).search(/\S/)
+  return [...changed, insert(text, endOf(seq.items.at(-1)), block, column)]
+}
+
+/** A scalar or a flow collection in its place; what is behind it on its line stays. */
+function spliceInline(text: string, node: Node, value: unknown, isInFlow = false): Splice {
+  const [start, end] = [startOf(node), endOf(node)]
+  const isBlock = isScalar(node) && (node.type === 'BLOCK_LITERAL' || node.type === 'BLOCK_FOLDED')
+  if (start === end || isBlock) throw new NotSpliced()
+  const style = { lineWidth: 0, collectionStyle: 'flow', flowCollectionPadding: /^[{[]\s/.test(text.slice(start, end)) } as const
+  // Some characters of a text mean something inside of brackets.
+  const written = isInFlow
+    ? stringify([value], { ...style, flowCollectionPadding: false })
+        .trimEnd()
+        .slice(1, -1)
+    : stringify(value, style).trimEnd()
+  if (written.includes('\n')) throw new NotSpliced()
+  return { start, end, text: written }
+}
+
+function replacePair(text: string, pair: Pair, value: unknown): Splice {
+  const start = startOf(pair.key)
+  const written = indent(stringify({ [keyOf(pair)]: value }, { lineWidth: 0 }), columnOf(text, start)).trimStart()
+  const end = endOf(pair)
+  return { start, end, text: text.slice(start, end).endsWith('\n') ? written : written.trimEnd() }
+}
+
+/** From the line on which it begins to the one on which it ends. */
+function cut(text: string, first: unknown, last: unknown): Splice {
+  const start = text.lastIndexOf('\n', startOf(first) - 1) + 1
+  if (!/^\s*(?:- )?$/.test(text.slice(start, startOf(first)))) throw new NotSpliced()
+  return { start, end: lineEnd(text, endOf(last)), text: '' }
+}
+
+/** Lines behind others of the same depth, and behind the comments that belong to those. */
+function insert(text: string, behind: number, block: string, column: number): Splice {
+  let at = lineEnd(text, behind)
+  while (commentAt(text, at) > column) at = lineEnd(text, at + 1)
+  const lines = indent(block, column)
+  return { start: at, end: at, text: at > 0 && text[at - 1] !== '\n' ? `\n${lines}` : lines }
+}
+
+/** The column of the comment that is all of a line; -1 where there is none. */
+function commentAt(text: string, lineStart: number): number {
+  const [, blank] = /^( *)#/.exec(text.slice(lineStart, lineStart + maxColumn)) ?? []
+  return blank === undefined ? -1 : blank.length
+}
+
+const maxColumn = 200
+
+function lineEnd(text: string, at: number): number {
+  if (at > 0 && text[at - 1] === '\n') return at
+  const end = text.indexOf('\n', at)
+  return end === -1 ? text.length : end + 1
+}
+
+function startOf(node: unknown): number {
+  if (!isNode(node) || !node.range) throw new NotSpliced()
+  return node.range[0]
+}
+
+/** Behind the last character of its content. */
+function endOf(part: unknown): number {
+  if (isPair(part)) return isNode(part.value) ? endOf(part.value) : endOf(part.key)
+  if (isCollection(part) && !part.flow && part.items.length > 0) return endOf(part.items.at(-1))
+  if (!isNode(part) || !part.range) throw new NotSpliced()
+  return part.range[1]
+}
+
+function columnOf(text: string, at: number): number {
+  return at - (text.lastIndexOf('\n', at - 1) + 1)
+}
+
+function indent(block: string, columns: number): string {
+  return block.replace(/^(?=.)/gm, ' '.repeat(columns))
+}
+
+function keyOf({ key }: Pair): string {
+  return String(isScalar(key) ? key.value : key)
+}

@@ -1,0 +1,115 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { Type } from 'typebox'
+import type { Configuration, ConfigurationUpdate, UpdatedConfiguration } from '../../configuration/configuration.ts'
+import { toJsonSchema } from '../../configuration/json-schema.ts'
+import { principalOf } from '../authenticate.ts'
+import { ErrorReply, refusals, ValidationReply } from '../schemas.ts'
+
+const Read = Type.Object({
+  configuration: Type.Record(Type.String(), Type.Unknown(), { description: 'With all defaults; secrets are shown as "********".' }),
+  timestamp: Type.String({ description: 'Since when it is in use: ISO 8601, UTC, without a zone.' }),
+  version: Type.String(),
+})
+
+const Update = Type.Object(
+  {
+    configuration: Type.Record(Type.String(), Type.Unknown(), {
+      description: 'Merged into the configuration (RFC 7396): objects merge, null removes, lists replace. "********" keeps a secret.',
+    }),
+    validate_only: Type.Optional(Type.Boolean({ default: false })),
+    in_memory_only: Type.Optional(Type.Boolean({ default: false, description: 'The file stays as it is; gone with the process.' })),
+  },
+  { additionalProperties: false },
+)
+
+const Updated = Type.Object({
+  success: Type.Boolean(),
+  message: Type.String(),
+  timestamp: Type.String(),
+  previous_config_backup: Type.Boolean(),
+  version: Type.Optional(Type.String()),
+  diff: Type.Array(Type.String(), { description: 'Paths of what changed, such as tools[handbook].config.paths.' }),
+  warnings: Type.Array(Type.String()),
+})
+
+const path = '/core/v1/agent/config'
+
+/** The configuration, shown and changed. */
+export function configurationRoutes(app: FastifyInstance, { configuration }: { configuration: Configuration }): void {
+  const tags = ['Agent configuration']
+  app.get(
+    path,
+    {
+      config: { access: 'config.read' },
+      schema: { tags, summary: 'The configuration in use', response: { 200: Read, ...refusals } },
+    },
+    async (_request, reply) => {
+      const { config, version, since } = configuration.show()
+      void reply.header('etag', `"${version}"`)
+      return { configuration: config, timestamp: toTimestamp(since), version }
+    },
+  )
+
+  app.put(
+    path,
+    {
+      config: { access: 'config.write' },
+      schema: {
+        tags,
+        summary: 'Change the configuration, or check a change',
+        headers: Type.Object({ 'if-match': Type.Optional(Type.String()) }),
+        body: Update,
+        response: { 200: Updated, 412: ErrorReply, 422: ValidationReply, ...refusals },
+      },
+    },
+    async (request, reply) => {
+      const update = toUpdate(request)
+      const updated = await configuration.update(update)
+      void reply.header('etag', `"${updated.version}"`)
+      return toReply(update.mode, updated)
+    },
+  )
+
+  const schema = toJsonSchema()
+  app.get(
+    `${path}/schema`,
+    { config: { access: 'public' }, schema: { tags, summary: 'JSON Schema of the configuration', security: [] } },
+    async () => schema,
+  )
+}
+
+function toUpdate(request: FastifyRequest): ConfigurationUpdate {
+  const body = request.body as Type.Static<typeof Update>
+  const { tenant, sub } = principalOf(request)
+  return {
+    patch: body.configuration,
+    mode: body.validate_only ? 'check' : body.in_memory_only ? 'memory' : 'file',
+    expects: toExpectation(request.headers['if-match']),
+    by: { tenant, sub },
+  }
+}
+
+/** `if-match` (RFC 9110 13.1.1); a version without quotes is one too. */
+function toExpectation(header: string | undefined): (version: string) => boolean {
+  if (header === undefined) return () => true
+  const tags = header.split(',').map((tag) => tag.trim())
+  return (version) => tags.some((tag) => tag === '*' || tag === `"${version}"` || tag === version)
+}
+
+function toReply(mode: ConfigurationUpdate['mode'], { version, at, diff, warnings, backup }: UpdatedConfiguration) {
+  const common = { success: true, timestamp: toTimestamp(at), previous_config_backup: backup !== undefined, diff, warnings }
+  if (mode === 'check') return { ...common, message: 'The change is valid; nothing was changed.' }
+  const kept = backup === undefined ? '' : ` The file as it was is kept as ${backup}.`
+  const where = mode === 'memory' ? ' in memory, until the service ends' : ''
+  const isChanged = diff.length > 0 || backup !== undefined
+  return {
+    ...common,
+    message: isChanged ? `The configuration was changed${where}.${kept}` : 'Nothing is different; nothing was changed.',
+    version,
+  }
+}
+
+/** The interface shows these two without a zone; they are UTC. */
+function toTimestamp(ms: number): string {
+  return new Date(ms).toISOString().replace('Z', '')
+}
