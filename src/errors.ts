@@ -8,6 +8,8 @@ const failures = {
   session_busy: { status: 409, errorType: 'SessionBusy' },
   request_id_reused: { status: 409, errorType: 'RequestIdReused' },
   cancelled: { status: 409, errorType: 'Cancelled' },
+  sub_agent_exists: { status: 409, errorType: 'SubAgentExists' },
+  sub_agent_limit: { status: 409, errorType: 'SubAgentLimit' },
   run_ended: { status: 409, errorType: 'RunEnded' },
   gone: { status: 410, errorType: 'Gone' },
   precondition_failed: { status: 412, errorType: 'PreconditionFailed' },

@@ -27,6 +27,7 @@ import { metadataRoutes } from './http/routes/metadata.ts'
 import { observabilityRoutes } from './http/routes/observability.ts'
 import { runRoutes } from './http/routes/runs.ts'
 import { sessionRoutes } from './http/routes/sessions.ts'
+import { subAgentRoutes } from './http/routes/sub-agents.ts'
 import { toolRoutes } from './http/routes/tools.ts'
 import { withOtherMethods } from './http/other-methods.ts'
 import { createServer } from './http/server.ts'
@@ -52,7 +53,9 @@ import { createRunReports } from './store/run-reports.ts'
 import { createRunStore } from './store/runs.ts'
 import { createSessionStore } from './store/sessions.ts'
 import { createSigningKeyFile } from './store/signing-key-file.ts'
+import { createSubAgentStore } from './store/sub-agents.ts'
 import { createSummaryStore } from './store/summaries.ts'
+import { createSubAgents } from './sub-agents/sub-agents.ts'
 import { createToolCatalogs } from './tools/catalog.ts'
 import { createReadOf } from './tools/files/read-file.ts'
 
@@ -122,6 +125,9 @@ export async function createService({ settings, environment, version, log }: Ser
   const documents = createDocumentCache()
   const attachments = createAttachments({ files, documents, images: createImages() })
   const readTool = createReadOf({ files, documents })
+  const onSubAgentFault = (err: unknown) => log.error({ err }, 'The state of a sub-agent could not be stored')
+  const { isShared } = database
+  const subAgents = createSubAgents({ ...common, store: createSubAgentStore(database), isShared, onFault: onSubAgentFault })
   const chats = createChats({ ...common, ...ends, keeper, attachments, readTool, store: runs, jobs, sleep: pause })
   const directly = createDirectExecution({ ...common, files: executionFiles, store: executions, sleep: pause })
   jobs.handle(
@@ -149,6 +155,7 @@ export async function createService({ settings, environment, version, log }: Ser
     chatRoutes(app, { chats, ...common })
     sessionRoutes(app, { sessions, changes })
     runRoutes(app, { chats, runs })
+    subAgentRoutes(app, { subAgents })
     toolRoutes(app, { ...common, tools: directly })
     observabilityRoutes(app, { observability: createObservability(createRunReports(database)) })
     artifactRoutes(app, { artifacts })

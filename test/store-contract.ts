@@ -7,6 +7,7 @@ import { registerLineContract } from './store-contract-line.ts'
 import { registerMemoryContract } from './store-contract-memory.ts'
 import { registerReadContract } from './store-contract-read.ts'
 import { registerReportContract } from './store-contract-reports.ts'
+import { registerSubAgentContract } from './store-contract-sub-agents.ts'
 import { registerSummaryContract } from './store-contract-summaries.ts'
 import { registerSessionChanges } from './store-contract-sessions.ts'
 import { ai, deleteSession, endOf, failed, hour, human, running, storeOf } from './store-fixture.ts'
@@ -27,6 +28,7 @@ export function registerStoreContract(name: string, open: () => Promise<Database
     describe('what is read', () => registerReadContract(() => database))
     describe('sessions deleted and forked', () => registerSessionChanges(() => database))
     describe('what runs came to', () => registerReportContract(() => database))
+    describe('sub-agents', () => registerSubAgentContract(() => database))
     describe('windows', () => registerSummaryContract(() => database))
   })
 }

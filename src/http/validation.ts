@@ -45,11 +45,12 @@ export function toFaults(error: FastifyError): ServiceError {
   const part = parts[error.validationContext ?? 'body'] ?? 'body'
   const faults = (error.validation ?? []).slice(0, maxFaults).map((found): Fault => {
     const missing = found.keyword === 'required' ? [String(found.params['missingProperty'])] : []
+    const unknown = found.keyword === 'additionalProperties' ? [String(found.params['additionalProperty'])] : []
     const path = found.instancePath.split('/').slice(1).map(toStep)
     const allowed = found.keyword === 'enum' ? `: ${(found.params['allowedValues'] as unknown[]).join(', ')}` : ''
     return {
-      loc: [part, ...path, ...missing],
-      msg: missing.length > 0 ? 'is required' : `${found.message ?? 'is not valid'}${allowed}`,
+      loc: [part, ...path, ...missing, ...unknown],
+      msg: missing.length > 0 ? 'is required' : unknown.length > 0 ? 'is not known' : `${found.message ?? 'is not valid'}${allowed}`,
       type: found.keyword === 'required' ? 'missing' : found.keyword,
     }
   })

@@ -185,11 +185,13 @@ export interface SubAgentRow {
   objective: string
   /** JSON array of names. */
   tools: string
-  workflow_type: string
-  /** `caller` or `agent`. */
-  made_by: string
+  workflow_type: 'react' | 'plan_execute'
+  made_by: 'caller' | 'agent'
   /** 1: its last run failed. */
   has_failed: number
+  /** The process that had it at work last, and until when that holds unless it says so again. */
+  busy_by: string
+  busy_until: number
   created_at: number
   last_active: number
 }

@@ -49,7 +49,7 @@ export async function up(db: Kysely<unknown>): Promise<void> {
     {
       ...owned,
       ...{ id: 'text', name: 'text', description: 'text', objective: 'text', tools: 'text', workflow_type: 'text', made_by: 'text' },
-      ...{ has_failed: 'integer', created_at: 'bigint', last_active: 'bigint' },
+      ...{ has_failed: 'integer', busy_by: 'text', busy_until: 'bigint', created_at: 'bigint', last_active: 'bigint' },
     },
     ['tenant', 'owner', 'id'],
   )

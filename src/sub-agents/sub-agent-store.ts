@@ -1,0 +1,48 @@
+import type { Owner } from '../access/owner.ts'
+import type { WorkflowType } from '../configuration/schema.ts'
+
+/** A specialised agent of one caller: what it is for, and which of the agent's tools it has. */
+export interface SubAgent extends NewSubAgent {
+  /** UUIDv7. */
+  id: string
+  /** The caller, or the agent in one of its runs. */
+  madeBy: 'caller' | 'agent'
+  /** Its last run failed. */
+  hasFailed: boolean
+  /** Until then another process has it at work, as far as that one has said; 0 for nobody. Epoch milliseconds, as all times here. */
+  busyUntil: number
+  createdAt: number
+  lastActive: number
+}
+
+export interface NewSubAgent {
+  name: string
+  /** What it is for, as the agent is told. */
+  description: string
+  /** Its goal, as it is told itself. */
+  objective: string
+  /** Names of the agent's tools. */
+  tools: string[]
+  workflowType: WorkflowType
+}
+
+/** Says that a process has a sub-agent at work. */
+export interface AtWork {
+  holder: string
+  now: number
+  busyUntil: number
+}
+
+/** Port: where sub-agents are kept. Every function answers for one owner; each is one transaction. */
+export interface SubAgentStore {
+  /** Oldest first. */
+  list(who: Owner): Promise<SubAgent[]>
+  /** `exists`: the name is taken. `full`: there are `max` already. */
+  insert(who: Owner, subAgent: SubAgent, max: number): Promise<'added' | 'exists' | 'full'>
+  /** False when there was none. */
+  remove(who: Owner, id: string): Promise<boolean>
+  /** False when it is not there any more. */
+  atWork(who: Owner, id: string, by: AtWork): Promise<boolean>
+  /** It has ended one piece of work; with `busyUntil` of what it has beside it. `hasFailed` undefined: it was stopped. */
+  ended(who: Owner, id: string, by: AtWork & { hasFailed: boolean | undefined }): Promise<void>
+}

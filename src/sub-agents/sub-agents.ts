@@ -1,0 +1,91 @@
+import type { Owner } from '../access/owner.ts'
+import type { CurrentAgent } from '../configuration/agent.ts'
+import { invalid, ServiceError } from '../errors.ts'
+import { createListCache } from './list-cache.ts'
+import type { NewSubAgent, SubAgent, SubAgentStore } from './sub-agent-store.ts'
+import { createWork, type WorkDependencies } from './work.ts'
+
+export interface SubAgentsDependencies extends Omit<WorkDependencies, 'beatMs'> {
+  agent: CurrentAgent
+  /** Whether other processes change what the store has. */
+  isShared: boolean
+  newId(): string
+}
+
+export type SubAgentStatus = 'initializing' | 'ready' | 'busy' | 'error'
+
+/** The sub-agents of callers: their life cycle. */
+export interface SubAgents {
+  /** Oldest first. Where nobody else has the store, from memory. */
+  list(who: Owner): Promise<readonly SubAgent[]>
+  /** Throws `not_found`, also where it is another caller's. */
+  find(who: Owner, id: string): Promise<SubAgent>
+  /** Throws `validation` for an unknown tool, `sub_agent_exists`, `sub_agent_limit`. */
+  create(who: Owner, made: NewSubAgent, madeBy: SubAgent['madeBy']): Promise<SubAgent>
+  /** Ends it and cancels what it does; throws `not_found`. */
+  terminate(who: Owner, id: string): Promise<void>
+  statusOf(one: SubAgent): SubAgentStatus
+  /** Does something as a sub-agent, see `Work`. */
+  workAs<T>(who: Owner, one: SubAgent, stopped: AbortSignal, work: (terminated: AbortSignal) => Promise<T>): Promise<T>
+}
+
+/** How often a process looks for the sub-agents that it has at work, where another may terminate them. */
+const beatMs = 2000
+
+export function createSubAgents(deps: SubAgentsDependencies): SubAgents {
+  const { agent, isShared, now, newId } = deps
+  const cache = createListCache((who) => deps.store.list(who))
+  const list = isShared ? deps.store.list : cache.of
+  const store = forgetting(deps.store, cache.forget)
+  const work = createWork({ ...deps, store, beatMs: isShared ? beatMs : undefined })
+
+  async function find(who: Owner, id: string): Promise<SubAgent> {
+    const found = (await list(who)).find((one) => one.id === id)
+    if (!found) throw notFound(id)
+    return found
+  }
+
+  async function create(who: Owner, made: NewSubAgent, madeBy: SubAgent['madeBy']): Promise<SubAgent> {
+    const { config, tools } = agent()
+    const known = new Set(tools.list().map((tool) => tool.name))
+    for (const [at, name] of made.tools.entries()) if (!known.has(name)) throw invalid(['body', 'tools', at], `there is no tool ${name}`)
+    const time = now()
+    const own = { ...made, tools: [...new Set(made.tools)] }
+    const one: SubAgent = { ...own, id: newId(), madeBy, hasFailed: false, busyUntil: 0, createdAt: time, lastActive: time }
+    const { max } = config.sub_agents
+    const added = await store.insert(who, one, max)
+    if (added === 'exists') throw new ServiceError('sub_agent_exists', `There is a sub-agent ${made.name} already.`)
+    if (added === 'full') throw new ServiceError('sub_agent_limit', `There are ${max} sub-agents already; no more are allowed.`)
+    return one
+  }
+
+  async function terminate(who: Owner, id: string): Promise<void> {
+    if (!(await store.remove(who, id))) throw notFound(id)
+    work.cancel(id)
+  }
+
+  function statusOf({ id, tools, busyUntil, hasFailed }: SubAgent): SubAgentStatus {
+    if (work.isBusy(id) || busyUntil > now()) return 'busy'
+    const listings = agent().tools.list()
+    if (listings.some((tool) => tool.status === 'initializing' && tools.includes(tool.name))) return 'initializing'
+    return hasFailed ? 'error' : 'ready'
+  }
+
+  return { list, find, create, terminate, statusOf, workAs: work.as }
+}
+
+/** Each change of an owner's list makes what is kept of it old. */
+function forgetting(store: SubAgentStore, forget: (who: Owner) => void): SubAgentStore {
+  const after = async <T>(who: Owner, change: Promise<T>): Promise<T> => change.finally(() => forget(who))
+  return {
+    list: store.list,
+    insert: (who, one, max) => after(who, store.insert(who, one, max)),
+    remove: (who, id) => after(who, store.remove(who, id)),
+    atWork: (who, id, by) => after(who, store.atWork(who, id, by)),
+    ended: (who, id, by) => after(who, store.ended(who, id, by)),
+  }
+}
+
+function notFound(id: string): ServiceError {
+  return new ServiceError('not_found', `There is no sub-agent ${id}.`)
+}
