@@ -6,6 +6,7 @@ import { makeBomb, makeImage, svg } from './fixtures/make-images.ts'
 import { makeDocx, makePdf, makeXlsx } from './fixtures/make-documents.ts'
 import { scripted, startService, type ServiceOptions, type TestService } from './service-fixture.ts'
 import { startModelServer } from './model-server.ts'
+import { makeFolder, serve } from './process-fixture.ts'
 import { callOf } from './service-tools.ts'
 
 const user = (content: string) => ({ role: 'user', content })
@@ -345,4 +346,29 @@ test('Chat: the embedded model answers out of context files', async (t) => {
   const summary = await ask('Summarise this file.')
   assert.match(summary, /spare key[^]*lamp/)
   assert.ok(!/caller|file-/.test(summary), summary)
+})
+
+test('Chat: kill -9 in the middle: the run goes on with its images and files', async (t) => {
+  const folder = await makeFolder(t)
+  const entered = Promise.withResolvers<void>()
+  const model = await startModelServer((_request, index) => {
+    entered.resolve()
+    return index === 0 ? { silentAfter: 0 } : {}
+  })
+  t.after(() => model.close())
+  await writeFile(path.join(folder, 'agent.yaml'), JSON.stringify({ llms: { primary: scripted(model) } }))
+  await mkdir(path.join(folder, 'files'))
+  await writeFile(path.join(folder, 'files', 'notes.md'), 'The spare key hangs behind the door.')
+  const first = await serve(t, folder)
+  const body = asking({ images: [base64(await makeImage('png'))], context_files: ['notes.md'], on_disconnect: 'continue' })
+  const cut = first.client.chat(body, { 'session-id': 's', 'request-id': 'r' }).catch(() => 'cut')
+  await entered.promise
+  first.child.kill('SIGKILL')
+  assert.equal(await cut, 'cut')
+  const second = await serve(t, folder)
+  const again = await second.client.chat(body, { 'session-id': 's', 'request-id': 'r' })
+  assert.deepEqual([again.status, again.body.body.output, model.requests.length], [200, 'ok', 2])
+  const [context, question] = model.requests[1]!.body.messages
+  assert.match(context.content, /spare key/)
+  assert.deepEqual(imageTypes(question.content), ['image/png'])
 })

@@ -3,6 +3,7 @@ import { after, before, describe, test } from 'node:test'
 import { FenceLost } from '../src/runs/run-store.ts'
 import type { Database } from '../src/store/database.ts'
 import { registerJobContract } from './store-contract-jobs.ts'
+import { registerImageContract } from './store-contract-images.ts'
 import { registerLineContract } from './store-contract-line.ts'
 import { registerMemoryContract } from './store-contract-memory.ts'
 import { registerReadContract } from './store-contract-read.ts'
@@ -27,6 +28,7 @@ export function registerStoreContract(name: string, open: () => Promise<Database
     describe('memories and feedback', () => registerMemoryContract(() => database))
     describe('what is read', () => registerReadContract(() => database))
     describe('sessions deleted and forked', () => registerSessionChanges(() => database))
+    describe('images', () => registerImageContract(() => database))
     describe('what runs came to', () => registerReportContract(() => database))
     describe('sub-agents', () => registerSubAgentContract(() => database))
     describe('windows', () => registerSummaryContract(() => database))

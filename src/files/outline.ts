@@ -47,5 +47,10 @@ function headingLines(text: string, sections: readonly Section[]): string {
 function cut(text: string, room: number): string {
   if (text.length <= room) return text
   const end = ' …'
-  return room <= end.length ? '' : text.slice(0, room - end.length).replace(/[\ud800-\udbff]$/, '') + end
+  return room <= end.length
+    ? ''
+    : text
+        .slice(0, room - end.length)
+        .replace(/[\ud800-\udbff]$/, '')
+        .trimEnd() + end
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ModelError, type Model, type ModelErrorCode, type ModelEvent, type ModelReply } from '../agent/model.ts'
+import { ModelError, type Model, type ModelErrorCode, type ModelEvent, type ModelReply, type ModelRequest } from '../agent/model.ts'
 import { fail, say, ScriptedModel } from '../agent/scripted-model.ts'
 import { withRetry } from './retry.ts'
 
@@ -11,10 +11,10 @@ function broken(code: ModelErrorCode, text = '', retryAfterMs?: number) {
 }
 
 /** Asks the models with sleeps that are only written down. */
-async function ask(models: Model[], signal = new AbortController().signal) {
+async function ask(models: Model[], signal = new AbortController().signal, asked: ModelRequest = request) {
   const slept: number[] = []
   const sleep = async (ms: number) => void slept.push(ms)
-  const replying = withRetry(models, { sleep, random: () => 1 }).reply(request, signal)
+  const replying = withRetry(models, { sleep, random: () => 1 }).reply(asked, signal)
   const events: ModelEvent[] = []
   let reply: ModelReply | undefined
   let error: unknown
@@ -119,4 +119,32 @@ test('leaving closes the model that answers', async () => {
   await replying.next()
   await replying.return(undefined as never)
   assert.equal(closed, true)
+})
+
+class BlindModel extends ScriptedModel {
+  override readonly seesImages = false
+}
+
+const picture = { mediaType: 'image/png', data: 'AAAA' }
+
+test('a model that can not see is passed over for a question with images', async () => {
+  const asked: ModelRequest = { ...request, messages: [{ role: 'user', text: 'What is it?', images: [picture] }] }
+  const blind = new BlindModel()
+  const sees = new ScriptedModel(broken('refused'), say('A cat.'))
+  assert.equal((await ask([blind, new ScriptedModel(say('A cat.'))], undefined, asked)).reply?.text, 'A cat.')
+  const { error } = await ask([sees, blind], undefined, asked)
+  assert.ok(error instanceof ModelError && /is refused; scripted-1 can't see images$/.test(error.message))
+  assert.equal(withRetry([blind, sees]).seesImages, false)
+  assert.equal(withRetry([sees, blind]).seesImages, true)
+})
+
+test('images of earlier turns are told by name to a model that can not see', async () => {
+  const earlier = { ...picture, earlier: { name: 'cat.png' } }
+  const last = { role: 'user' as const, text: 'And now?' }
+  const asked: ModelRequest = { ...request, messages: [{ role: 'user', text: 'What is it?', images: [earlier, earlier] }, last] }
+  const blind = new BlindModel(say('Well.'))
+  await ask([blind], undefined, asked)
+  const [first, second] = blind.requests[0]!.messages
+  assert.deepEqual(first, { role: 'user', text: 'What is it?\n\n[Images that came with this message, not shown here: cat.png, cat.png]' })
+  assert.deepEqual(second, last)
 })

@@ -1,0 +1,39 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { toDocument } from './document.ts'
+import { readMarkdown } from './markdown.ts'
+import { toOutline } from './outline.ts'
+
+test('a text is told by its headings, with the places that read_file knows, also where their words stand elsewhere', () => {
+  const text = '# Two is more than One\n\nTwo, One and Two again.\n\n## One\n\nfirst\n\n### Deep\n\nmore\n\n## Two\n\nsecond'
+  const lines = toOutline('a.md', readMarkdown(text), 1000).split('\n')
+  assert.deepEqual(
+    lines.map((line) => line.replace(/ \(.*/, '')),
+    ['- Two is more than One', '  - One', '    - Deep', '  - Two'],
+  )
+  for (const line of lines) {
+    const [, title = '', offset] = /- (.+) \(offset (\d+),/.exec(line) ?? []
+    assert.ok(text.slice(Number(offset)).startsWith(title), line)
+  }
+})
+
+test('a table is told by its columns and first rows, each sheet of a workbook by its own', () => {
+  const rows = Array.from({ length: 50 }, (_, at) => `${at},${at * 2}`)
+  const csv = readMarkdown(['a,b', ...rows].join('\r\n'))
+  assert.equal(toOutline('a.csv', csv, 1000), 'a,b\n0,0\n1,2\n2,4\n3,6\n4,8\n(51 lines in all)')
+  const sheets = toDocument(
+    [
+      { heading: 'North', text: 'x | y' },
+      { heading: 'South', text: 'u | v' },
+    ],
+    {},
+  )
+  assert.equal(toOutline('a.xlsx', sheets, 1000), 'North\nx | y\n\nSouth\nu | v')
+})
+
+test('a text without headings is told by its beginning, in the room that there is', () => {
+  const plain = readMarkdown('word '.repeat(100))
+  assert.equal(toOutline('a.txt', plain, 12), 'word word …')
+  for (const room of [0, 1, 2, 3]) assert.ok(toOutline('a.txt', plain, room).length <= room)
+  assert.equal(toOutline('a.txt', readMarkdown('ab\u{1F600}cdefgh'), 5), 'ab …')
+})

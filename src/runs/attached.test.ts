@@ -1,0 +1,91 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { Image } from '../agent/messages.ts'
+import { newestImages, tellAttached } from './attached.ts'
+import { toNewMessages, toTranscript } from './transcript.ts'
+import type { HistoryMessage } from './run-store.ts'
+
+const names = (count: number) => Array.from({ length: count }, (_, at) => ({ name: `${at + 1}.png`, mediaType: 'image/png' }))
+const withImages = (idx: number, requestId: string, count: number): HistoryMessage => ({
+  idx,
+  role: 'human',
+  content: `of ${requestId}`,
+  data: { requestId, images: names(count) },
+})
+const image = (data: string): Image => ({ mediaType: 'image/png', data })
+
+test('the newest five images are shown, those of the question first', () => {
+  const history = [withImages(0, 'a', 2), withImages(2, 'b', 1), withImages(4, 'c', 3), withImages(6, 'now', 1)]
+  assert.deepEqual(
+    [...newestImages({ requestId: 'now', images: 1 }, history)],
+    [
+      ['now', 1],
+      ['c', 3],
+      ['b', 1],
+    ],
+  )
+  assert.deepEqual([...newestImages({ requestId: 'now', images: 5 }, history)], [['now', 5]])
+  assert.deepEqual([...newestImages({ requestId: 'now', images: 0 }, [])], [])
+  assert.deepEqual(
+    [...newestImages({ requestId: 'x', images: 0 }, history)],
+    [
+      ['now', 1],
+      ['c', 3],
+      ['b', 1],
+    ],
+  )
+})
+
+test('of an earlier message what is not shown is named', () => {
+  const data = { requestId: 'a', images: names(3), contextFiles: ['b.md'] }
+  assert.deepEqual(tellAttached('Look.', data, new Map([['a', [image('AA')]]])), {
+    role: 'user',
+    text: 'Look.\n\n[Images that came with this message, not shown here: 2.png, 3.png]\n\n[Files that came with this message, not shown again: b.md]',
+    images: [{ ...image('AA'), earlier: { name: '1.png' } }],
+  })
+})
+
+test('images stand with their own messages, files before the question, however short the room', () => {
+  const history = [withImages(0, 'first', 1), withImages(2, 'now', 1)]
+  const images = new Map([
+    ['first', [image('AA')]],
+    ['now', [image('BB')]],
+  ])
+  const shown = { history, messageIndex: 2, requestId: 'now', messages: [{ role: 'user' as const, content: 'of now' }], summary: undefined }
+  const question = { role: 'user', text: 'of now', images: [image('BB')] }
+  const context = { role: 'user', text: 'The files.' }
+  assert.deepEqual(toTranscript({ ...shown, tokens: 10_000, images, context: 'The files.' }).messages, [
+    { role: 'user', text: 'of first', images: [{ ...image('AA'), earlier: { name: '1.png' } }] },
+    context,
+    question,
+  ])
+  assert.deepEqual(toTranscript({ ...shown, tokens: 500, images, context: 'The files.' }).messages, [context, question])
+})
+
+test('a question keeps its images where the window has moved past it', () => {
+  const shown = {
+    history: [],
+    messageIndex: 2,
+    requestId: 'now',
+    messages: [{ role: 'user' as const, content: 'Old' }],
+    summary: undefined,
+  }
+  const { messages } = toTranscript({ ...shown, tokens: 10_000, images: new Map([['now', [image('BB')]]]) })
+  assert.deepEqual(messages, [{ role: 'user', text: 'Old', images: [image('BB')] }])
+})
+
+test('what came with a request is kept with its human message alone', () => {
+  const messages = [
+    { role: 'system' as const, content: 'Be short.' },
+    { role: 'user' as const, content: 'One' },
+    { role: 'assistant' as const, content: 'Two' },
+    { role: 'user' as const, content: 'Three' },
+  ]
+  const stored = toNewMessages({ messages, images: names(1), contextFiles: ['a.md'] }, 'r', 7)
+  assert.deepEqual(
+    stored.map(({ data }) => data),
+    [{ requestId: 'r', system: 'Be short.' }, { requestId: 'r' }, { requestId: 'r', images: names(1), contextFiles: ['a.md'] }],
+  )
+  const [only] = toNewMessages({ messages: messages.slice(-1), contextFiles: ['a.md'] }, 'r', 7)
+  assert.deepEqual(only!.data, { contextFiles: ['a.md'] })
+})
