@@ -13,7 +13,7 @@ test('no more than so many run at once, in order of arrival, and a failure frees
     }),
   )
   const ends = Promise.allSettled(all)
-  const settled = async () => void (await new Promise(setImmediate))
+  const settled = () => new Promise(setImmediate)
   await settled()
   assert.deepEqual(started, [0, 1])
   gates[1]!.reject(new Error('broken'))
