@@ -11,6 +11,8 @@ const failures = {
   sub_agent_exists: { status: 409, errorType: 'SubAgentExists' },
   sub_agent_limit: { status: 409, errorType: 'SubAgentLimit' },
   run_ended: { status: 409, errorType: 'RunEnded' },
+  run_not_ended: { status: 409, errorType: 'RunNotEnded' },
+  callback_delivered: { status: 409, errorType: 'CallbackDelivered' },
   gone: { status: 410, errorType: 'Gone' },
   precondition_failed: { status: 412, errorType: 'PreconditionFailed' },
   input_too_large: { status: 413, errorType: 'MaxInputException' },

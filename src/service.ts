@@ -19,6 +19,7 @@ import { createDocumentCache } from './files/document-cache.ts'
 import { createImages } from './files/images.ts'
 import { openFilesRoot } from './files/root.ts'
 import { artifactRoutes } from './http/routes/artifacts.ts'
+import { asyncRoutes } from './http/routes/async.ts'
 import { configurationRoutes } from './http/routes/configuration.ts'
 import { chatRoutes } from './http/routes/chat.ts'
 import { docsRoutes, documentRoutes, openApiRoute } from './http/routes/docs.ts'
@@ -33,14 +34,17 @@ import { withOtherMethods } from './http/other-methods.ts'
 import { createServer } from './http/server.ts'
 import { createConnections } from './models/connections.ts'
 import { createAttachments } from './runs/attachments.ts'
+import { createGuardedFetch } from './outbound/guarded-fetch.ts'
 import { createChats } from './runs/chat.ts'
 import { createDirectExecution } from './runs/direct-execution.ts'
 import { createObservability } from './runs/observability.ts'
 import { logEnd, logFault, logSummary } from './runs/run-log.ts'
 import { createSummaries } from './runs/summary.ts'
+import { createWorkers } from './runs/workers.ts'
 import { createSessionChanges, type SessionHooks } from './sessions/session-changes.ts'
 import { createSessions } from './sessions/sessions.ts'
 import { openArtifacts } from './service-artifacts.ts'
+import { openCallbacks } from './service-callbacks.ts'
 import type { Settings } from './settings.ts'
 import type { Database } from './store/database.ts'
 import { createAccessKeyStore } from './store/access-keys.ts'
@@ -128,7 +132,11 @@ export async function createService({ settings, environment, version, log }: Ser
   const onSubAgentFault = (err: unknown) => log.error({ err }, 'The state of a sub-agent could not be stored')
   const { isShared } = database
   const subAgents = createSubAgents({ ...common, store: createSubAgentStore(database), isShared, onFault: onSubAgentFault })
-  const chats = createChats({ ...common, ...ends, keeper, attachments, readTool, store: runs, jobs, sleep: pause })
+  const workers = createWorkers(() => agents.current().config.limits.async_concurrency)
+  const outbound = stack.adopt(createGuardedFetch({ allowed: settings.outboundAllow }), (one) => one.close())
+  const asynchronous = { workers, refusalOf: outbound.refusalOf }
+  const chats = createChats({ ...common, ...ends, ...asynchronous, keeper, attachments, readTool, store: runs, jobs, sleep: pause })
+  const callbacks = await openCallbacks({ settings, database, outbound, source: publicUrl, runs, jobs, now, newId, sleep: pause })
   const directly = createDirectExecution({ ...common, files: executionFiles, store: executions, sleep: pause })
   jobs.handle(
     'summary',
@@ -151,10 +159,13 @@ export async function createService({ settings, environment, version, log }: Ser
   const app = createServer({ log, verifier: access.verifier, bodyLimit: settings.httpBodyLimit })
   stack.adopt(app, closeServer)
   await documentRoutes(app, { version, publicUrl: settings.publicUrl })
+  // They name the address that the service has when it listens.
+  app.addHook('onListen', async () => jobs.handle('callback', callbackConcurrency, callbacks.deliver))
   withOtherMethods(app, () => {
     chatRoutes(app, { chats, ...common })
+    asyncRoutes(app, { chats, ...common })
     sessionRoutes(app, { sessions, changes })
-    runRoutes(app, { chats, runs })
+    runRoutes(app, { chats, runs, callbacks })
     subAgentRoutes(app, { subAgents })
     toolRoutes(app, { ...common, tools: directly })
     observabilityRoutes(app, { observability: createObservability(createRunReports(database)) })
@@ -192,6 +203,9 @@ export async function createService({ settings, environment, version, log }: Ser
     close,
   }
 }
+
+/** Each may take as long as its receiver lets it. */
+const callbackConcurrency = 32
 
 /** They ask a model; a chat should not have to wait for them. */
 const summaryConcurrency = 2

@@ -31,6 +31,8 @@ test('an empty environment gives the documented defaults, frozen, with absolute 
     configEnv: [],
     configCode: 'deny',
     outboundAllow: [],
+    callbackSecrets: [],
+    callbackRetryMs: [5000, 30_000, 120_000, 600_000, 3_600_000, 14_400_000, 43_200_000],
     httpBodyLimit: 67_108_864,
     workers: 1,
     logLevel: 'info',
@@ -57,6 +59,8 @@ test('every variable is read', () => {
       ACCESS_ISSUER: 'https://id.example',
       ACCESS_AUDIENCE: 'agents',
       ACCESS_ROLES_CLAIM: 'realm_access.roles',
+      CALLBACK_SECRET: whsec(32),
+      CALLBACK_RETRY_SECONDS: '1,2',
       ACCESS_TENANT: 'acme',
       ADMIN_TENANT: 'ops',
       CONFIG_ENV: 'OPENAI_API_KEY, GITHUB_TOKEN',
@@ -91,6 +95,8 @@ test('every variable is read', () => {
     adminTenant: 'ops',
     configEnv: ['OPENAI_API_KEY', 'GITHUB_TOKEN'],
     configCode: 'allow',
+    callbackSecrets: [whsec(32)],
+    callbackRetryMs: [1000, 2000],
     outboundAllow: ['internal.example', '10.0.0.0/8', '[::1]:8080', 'localhost:3000', 'fd00::/8', '::1'],
     httpBodyLimit: 10_240,
     workers: 4,
@@ -185,4 +191,27 @@ test('what is no host, port or block is not let out', () => {
   for (const wrong of ['*', '*.example', 'host:0', 'host:70000', '10.0.0/8', '300.1.1.1', '::1/129', 'a/b', '-x', '[10.0.0.1]:80']) {
     assert.equal(problemsOf({ OUTBOUND_ALLOW: wrong }).length, 1, wrong)
   }
+})
+
+const whsec = (bytes: number) => `whsec_${Buffer.alloc(bytes, 7).toString('base64')}`
+
+test('CALLBACK_SECRET is one secret of Standard Webhooks, or two; a wrong one is never told', () => {
+  assert.deepEqual(loadSettings({ CALLBACK_SECRET: whsec(24) }).callbackSecrets, [whsec(24)])
+  assert.deepEqual(loadSettings({ CALLBACK_SECRET: `${whsec(64)}  ${whsec(32)} ` }).callbackSecrets, [whsec(64), whsec(32)])
+  const three = [1, 2, 3].map(() => whsec(24)).join(' ')
+  for (const bad of ['hidden', whsec(23), whsec(65), three, `${whsec(24)} hidden`, 'whsec_?', `${whsec(24)},${whsec(24)}`]) {
+    assert.deepEqual(problemsOf({ CALLBACK_SECRET: bad }), [
+      'CALLBACK_SECRET is set to something else than what it may be: whsec_ and 24 to 64 bytes in base64, or two such, separated by a space.',
+    ])
+  }
+})
+
+test('CALLBACK_RETRY_SECONDS is a list of delays', () => {
+  assert.deepEqual(loadSettings({ CALLBACK_RETRY_SECONDS: '0, 0.25,3600' }).callbackRetryMs, [0, 250, 3_600_000])
+  assert.deepEqual(problemsOf({ CALLBACK_RETRY_SECONDS: '5,-1,soon,604801' }), [
+    ...['-1', 'soon', '604801'].map(
+      (bad) => `CALLBACK_RETRY_SECONDS has "${bad}"; it may be seconds from 0 to 604800, separated by commas.`,
+    ),
+  ])
+  assert.deepEqual(problemsOf({ CALLBACK_RETRY_SECONDS: '1,'.repeat(51) }), ['CALLBACK_RETRY_SECONDS has 51 delays; it may have up to 50.'])
 })

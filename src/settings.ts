@@ -23,6 +23,10 @@ export interface Settings {
   configCode: 'allow' | 'deny'
   /** Hosts, `host:port` or CIDR blocks, in lower case. */
   outboundAllow: readonly string[]
+  /** What callbacks are signed with, the new one first; empty: one is made at the first start. */
+  callbackSecrets: readonly string[]
+  /** Delays between the attempts to send a callback. */
+  callbackRetryMs: readonly number[]
   httpBodyLimit: number
   workers: number
   logLevel: LogLevel
@@ -80,6 +84,8 @@ export function loadSettings(environment: Environment, cwd = '.'): Readonly<Sett
     configEnv: read.list('CONFIG_ENV', (name) => /^[A-Za-z_][A-Za-z0-9_]*$/.test(name), 'names of environment variables'),
     configCode: read.oneOf('CONFIG_CODE', ['allow', 'deny']) ?? 'deny',
     outboundAllow: read.list('OUTBOUND_ALLOW', isOutboundTarget, 'hosts, host:port or CIDR blocks').map((target) => target.toLowerCase()),
+    callbackSecrets: readCallbackSecrets(read),
+    callbackRetryMs: readCallbackRetries(read, problems),
     httpBodyLimit: read.size('HTTP_BODY_LIMIT', { fallback: 64 * 1024 * 1024, max: maxBodyLimit }),
     workers: read.integer('WORKERS', { fallback: 1, min: 1, max: 256 }),
     logLevel: read.oneOf('LOG_LEVEL', logLevels) ?? 'info',
@@ -138,6 +144,31 @@ function readProvider(read: Reader, problems: string[]): AccessProviderSettings 
   }
   const { jwksUrl, issuer, audience } = provider
   return jwksUrl && issuer && audience ? { ...provider, jwksUrl, issuer, audience } : undefined
+}
+
+const defaultCallbackRetries = [5, 30, 120, 600, 3600, 14_400, 43_200]
+const maxCallbackRetries = 50
+
+/** As Standard Webhooks has them: 24 to 64 bytes in base64. */
+function readCallbackSecrets(read: Reader): string[] {
+  const split = (text: string) => text.trim().split(/ +/)
+  const isSecret = (text: string) => {
+    const bytes = /^whsec_([A-Za-z0-9+/]+={0,2})$/.exec(text)?.[1]
+    const { length } = Buffer.from(bytes ?? '', 'base64')
+    return length >= 24 && length <= 64
+  }
+  const fits = (text: string) => split(text).length <= 2 && split(text).every(isSecret)
+  const found = read.secret('CALLBACK_SECRET', fits, 'whsec_ and 24 to 64 bytes in base64, or two such, separated by a space')
+  return found === undefined ? [] : split(found)
+}
+
+function readCallbackRetries(read: Reader, problems: string[]): number[] {
+  const isDelay = (text: string) => /^\d{1,6}(\.\d{1,3})?$/.test(text) && Number(text) <= 604_800
+  const seconds = read.list('CALLBACK_RETRY_SECONDS', isDelay, 'seconds from 0 to 604800')
+  if (seconds.length > maxCallbackRetries) {
+    problems.push(`CALLBACK_RETRY_SECONDS has ${seconds.length} delays; it may have up to ${maxCallbackRetries}.`)
+  }
+  return (seconds.length > 0 ? seconds.map(Number) : defaultCallbackRetries).map((one) => one * 1000)
 }
 
 const nameRule = 'a name of 1 to 256 characters without control characters'

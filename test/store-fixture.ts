@@ -67,7 +67,14 @@ export function endOf(turn: Turn, change: Partial<EndedRun> = {}): EndedRun {
 }
 
 export function jobOf(change: Partial<NewJob> = {}): NewJob {
-  return { id: randomUUIDv7(), kind: 'callback', tenant: 't', data: { owner: 'agent-core ann', requestId: 'r' }, dueAt: 0, ...change }
+  return {
+    id: randomUUIDv7(),
+    kind: 'callback',
+    tenant: 't',
+    data: { owner: 'agent-core ann', requestId: 'r', round: 0 },
+    dueAt: 0,
+    ...change,
+  }
 }
 
 /** Of the jobs of a tenant that are not done. */

@@ -62,3 +62,14 @@ test('a key that is not there can not be revoked', async (t) => {
   const { code, out, err } = await runIn(await createFolder(t), ['keys', 'revoke', 'nobody'])
   assert.deepEqual([code, out, err], [1, '', 'There is no key "nobody"; "agent-core keys list" shows them.\n'])
 })
+
+test('the secret of callbacks is made before the first start, printed alone, and is another for each tenant', async (t) => {
+  const folder = await createFolder(t)
+  const made = await runIn(folder, ['keys', 'callback-secret'])
+  assert.match(made.out, /^whsec_[A-Za-z0-9+/]{43}=\n$/)
+  assert.deepEqual(await runIn(folder, ['keys', 'callback-secret', '--tenant', 'default']), { code: 0, out: made.out, err: '' })
+  assert.equal((await stat(path.join(folder, '.agent-core', 'callback-secret'))).mode & 0o777, 0o600)
+  const other = await runIn(folder, ['keys', 'callback-secret', '--tenant', 'acme'])
+  assert.match(other.out, /^whsec_/)
+  assert.notEqual(other.out, made.out)
+})

@@ -1,21 +1,23 @@
 import path from 'node:path'
 import { InvalidArgumentError, type Command } from 'commander'
 import { toRecord, type AccessKeyRecord, type AccessKeyStore } from '../access/access-key-store.ts'
+import { openCallbackSecrets } from '../access/callback-secrets.ts'
 import { createKey, isKeyName, openSigningKey } from '../access/keys.ts'
 import { isBuiltInRole } from '../access/permissions.ts'
 import { loadAgentConfig } from '../configuration/load.ts'
 import { ConfigError } from '../configuration/problems.ts'
 import type { Settings } from '../settings.ts'
 import { createAccessKeyStore } from '../store/access-keys.ts'
+import { createCallbackSecretFile } from '../store/callback-secret-file.ts'
 import { openDatabase } from '../store/open.ts'
 import { createSigningKeyFile } from '../store/signing-key-file.ts'
 import { CommandFailure, type CommandContext } from './terminal.ts'
 import { readSettings } from './prepare.ts'
 import { formatTable } from './table.ts'
 
-/** Makes, lists and revokes access keys: beside a running service, and before the first start. */
+/** Makes, lists and revokes access keys, and tells what callbacks are signed with: beside a running service, and before the first start. */
 export function addKeys(program: Command, { terminal }: CommandContext): void {
-  const keys = program.command('keys').description('Make, list and revoke access keys.')
+  const keys = program.command('keys').description('Make, list and revoke access keys; the secret of callbacks.')
   const say = (line: string) => terminal.stdout.write(`${line}\n`)
 
   keys
@@ -55,6 +57,17 @@ export function addKeys(program: Command, { terminal }: CommandContext): void {
       const revoked = await withRegister(readSettings(terminal), (register) => revoke(register, jti))
       if (revoked === undefined) throw new CommandFailure(1, [`There is no key ${JSON.stringify(jti)}; "agent-core keys list" shows them.`])
       say(revoked ? `Revoked ${jti}.` : `${jti} was revoked before.`)
+    })
+
+  keys
+    .command('callback-secret')
+    .description('Print the secret that callbacks are signed with, for their receiver (Standard Webhooks).')
+    .option('--tenant <name>', 'whose callbacks', toName, 'default')
+    .addHelpText('after', '\nWhere CALLBACK_SECRET holds two, the first is printed.')
+    .action(async ({ tenant }: { tenant: string }) => {
+      const { callbackSecrets: configured, secretKey, dataDir } = readSettings(terminal)
+      const secrets = await openCallbackSecrets({ configured, secretKey, store: createCallbackSecretFile(dataDir) })
+      say(secrets.of(tenant)[0]!)
     })
 }
 

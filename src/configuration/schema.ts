@@ -151,6 +151,11 @@ export const AgentConfigSchema = Type.Object(
           default: 30,
           description: 'Seconds that a chat waits for its session.',
         }),
+        async_concurrency: Type.Integer({
+          minimum: 1,
+          default: 16,
+          description: 'Async chats that one process runs at a time; the others wait.',
+        }),
         reconnect_grace: Type.Number({
           minimum: 0,
           maximum: maxSeconds,

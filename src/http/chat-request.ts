@@ -9,13 +9,23 @@ import type { ChatBody } from './schemas.ts'
 
 const roles = { user: 'user', human: 'user', assistant: 'assistant', ai: 'assistant', system: 'system' } as const
 
+/** Where a chat stands in its request. */
+export interface ChatPlace {
+  body: ChatBody
+  at: Fault['loc']
+}
+
 /** A chat request as the runs take it; refuses what its schema can't. */
-export function toNewChat(request: FastifyRequest, operation: Operation, maxInputCharacters: number): NewChat {
-  const body = request.body as ChatBody
+export function toNewChat(
+  request: FastifyRequest,
+  operation: Operation,
+  maxInputCharacters: number,
+  { body, at }: ChatPlace = { body: request.body as ChatBody, at: ['body'] },
+): NewChat {
   const messages = body.messages.map(({ role, content }): ChatMessage => ({ role: roles[role], content }))
-  refuseUnfit(messages, maxInputCharacters)
+  refuseUnfit(messages, at, maxInputCharacters)
   const filters = toFilters(body.data_filter_hints)
-  const sessionId = sessionIdOf(request, body)
+  const sessionId = sessionIdOf(request, { body, at })
   const onDisconnect = body.on_disconnect ?? 'cancel'
   const { images, context_files: contextFiles } = body
   const attachments = images?.length || contextFiles?.length ? { images: images ?? [], contextFiles: contextFiles ?? [] } : undefined
@@ -25,10 +35,11 @@ export function toNewChat(request: FastifyRequest, operation: Operation, maxInpu
     sessionId,
     newSessionId: request.sessionId,
     operation,
-    bodyHash: hashOf(read, ['body']),
+    bodyHash: hashOf(read, at),
     request: { messages, filters, headers: contextHeaders(request), ...(body.auto_memory_retain && { retain: true }) },
     ...(attachments ? { attachments } : {}),
     onDisconnect,
+    at,
   }
 }
 
@@ -52,9 +63,9 @@ function digestOf(attachments: GivenAttachments | undefined): object {
   return { images: images.map(({ type, content }) => ({ type, content: hash('sha256', content) })), contextFiles }
 }
 
-function refuseUnfit(messages: readonly ChatMessage[], maxInputCharacters: number): void {
+function refuseUnfit(messages: readonly ChatMessage[], at: Fault['loc'], maxInputCharacters: number): void {
   const last = messages.length - 1
-  if (messages[last]?.role !== 'user') throw invalid(['body', 'messages', last, 'role'], 'the last message must be of role user')
+  if (messages[last]?.role !== 'user') throw invalid([...at, 'messages', last, 'role'], 'the last message must be of role user')
   const characters = messages.reduce((sum, message) => sum + message.content.length, 0)
   if (characters > maxInputCharacters) {
     throw new ServiceError('input_too_large', `The messages have ${characters} characters; at most ${maxInputCharacters} are taken.`)
@@ -62,11 +73,11 @@ function refuseUnfit(messages: readonly ChatMessage[], maxInputCharacters: numbe
 }
 
 /** The header wins over the body. */
-function sessionIdOf(request: FastifyRequest, body: ChatBody): string | undefined {
+function sessionIdOf(request: FastifyRequest, { body, at }: ChatPlace): string | undefined {
   const header = request.headers['session-id']
   if (typeof header === 'string') return header
   const inBody = body.session_id ?? undefined
-  if (inBody !== undefined && !isId(inBody)) throw invalid(['body', 'session_id'], 'is not a valid id')
+  if (inBody !== undefined && !isId(inBody)) throw invalid([...at, 'session_id'], 'is not a valid id')
   return inBody
 }
 

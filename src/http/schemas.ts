@@ -15,6 +15,8 @@ function maybe<T extends ReturnType<typeof Type.String>>(schema: T) {
 /** Far beyond what anybody asks with; the size of a body alone would let in millions. */
 const maxMessages = 2000
 export const maxListed = 100
+const maxName = 2048
+const maxAddress = 8192
 
 export const DataFilterHint = Type.Object({
   tool_name: Type.String({ minLength: 1 }),
@@ -43,6 +45,24 @@ export const ChatBody = Type.Object(
 )
 
 export type ChatBody = Type.Static<typeof ChatBody>
+
+/** A CloudEvents envelope (1.0, structured mode) around a chat; what it does not list is ignored. */
+export const AsyncBody = Type.Object(
+  {
+    specversion: Type.Enum(['1.0']),
+    type: Type.Enum(['ai.service.agent.chain']),
+    source: Type.String({ minLength: 1, maxLength: maxName, description: 'Who sends the event.' }),
+    id: Type.String({ minLength: 1, maxLength: maxName, description: 'Of the event; with `source` it is unique.' }),
+    time: maybe(Type.String()),
+    data: Type.Object({
+      ...Type.Omit(ChatBody, ['on_disconnect']).properties,
+      callback_url: maybe(Type.String({ maxLength: maxAddress, description: 'An http or https address that is told of the end.' })),
+    }),
+  },
+  { description: 'A chat as an event. Fields that are not listed are ignored.' },
+)
+
+export type AsyncBody = Type.Static<typeof AsyncBody>
 
 export const Usage = Type.Object({
   costAttribute: Type.String(),

@@ -1,12 +1,20 @@
 import { randomUUIDv7 } from 'node:crypto'
 import fastify, { LogController, type FastifyBaseLogger, type FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
+import { ServiceError } from '../errors.ts'
 import { authenticate, requireDeclaredAccess } from './authenticate.ts'
 import type { Verifier } from '../access/verify.ts'
 import { notFound, replyWithErrors, sendError } from './error-reply.ts'
 import { isId } from './ids.ts'
 import { echoSessions } from './session-header.ts'
 import { validateWith } from './validation.ts'
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Whether the route takes CloudEvents beside plain JSON. */
+    takesEvents?: boolean
+  }
+}
 
 export interface ServerOptions {
   log: Logger
@@ -35,7 +43,7 @@ export function createServer({ log, verifier, bodyLimit }: ServerOptions): Fasti
   app.removeContentTypeParser('text/plain')
   // Responses are made by typed code; their schemas are documentation.
   app.setSerializerCompiler(() => JSON.stringify)
-  takeEmptyJson(app)
+  takeJson(app)
   validateWith(app)
   replyWithErrors(app)
   requireDeclaredAccess(app)
@@ -52,14 +60,23 @@ export function createServer({ log, verifier, bodyLimit }: ServerOptions): Fasti
 }
 
 /** A request without a body may all the same say that it is JSON; where one is needed, its schema says so. */
-function takeEmptyJson(app: FastifyInstance): void {
+function takeJson(app: FastifyInstance): void {
   const parse = app.getDefaultJsonParser('error', 'error')
   app.removeContentTypeParser('application/json')
-  app.addContentTypeParser('application/json', { parseAs: 'string' }, (request, body, done) => {
+  app.addContentTypeParser(['application/json', eventType], { parseAs: 'string' }, (request, body, done) => {
     if (body === '') done(null, undefined)
     else void parse(request, body as string, done)
   })
+  app.addHook('preParsing', (request, _reply, payload, done) => {
+    const isEvent = request.headers['content-type']?.toLowerCase().startsWith(eventType) ?? false
+    if (isEvent && !request.routeOptions.config.takesEvents)
+      done(new ServiceError('unsupported_media_type', 'The content type must be application/json.'))
+    else done(null, payload)
+  })
 }
+
+/** CloudEvents in structured mode. */
+const eventType = 'application/cloudevents+json'
 
 /** Longer than that of usual load balancers, so that it is they who close an idle connection. */
 const keepAliveMs = 72_000

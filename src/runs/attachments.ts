@@ -3,7 +3,7 @@ import path from 'node:path'
 import type { Image } from '../agent/messages.ts'
 import type { DataFilter } from '../agent/tool.ts'
 import type { Agent } from '../configuration/agent.ts'
-import { invalid, ServiceError } from '../errors.ts'
+import { invalid, ServiceError, type Fault } from '../errors.ts'
 import { atMost } from '../files/at-most.ts'
 import type { DocumentCache } from '../files/document-cache.ts'
 import type { Document } from '../files/document.ts'
@@ -27,8 +27,11 @@ export interface CheckedAttachments {
 }
 
 export interface Attachments {
-  /** Refuses what the run could not use, by its place: `validation` where a data filter withholds it, `invalid_input` else. */
-  check(given: GivenAttachments, filters: readonly DataFilter[], agent: Agent): Promise<CheckedAttachments>
+  /**
+   * Refuses what the run could not use, by its place: `validation` where a data filter withholds it, `invalid_input` else. `at` is where
+   * the chat stands in its request.
+   */
+  check(given: GivenAttachments, filters: readonly DataFilter[], agent: Agent, at: Fault['loc']): Promise<CheckedAttachments>
   /** A checked context file as it is now. Throws as `check`, without its place. */
   read(name: string, filters: readonly DataFilter[], agent: Agent): Promise<Document>
 }
@@ -66,7 +69,12 @@ export function createAttachments({ files, documents, images }: AttachmentDepend
     return { name, absolute, canonical }
   }
 
-  async function check(given: GivenAttachments, filters: readonly DataFilter[], agent: Agent): Promise<CheckedAttachments> {
+  async function check(
+    given: GivenAttachments,
+    filters: readonly DataFilter[],
+    agent: Agent,
+    at: Fault['loc'],
+  ): Promise<CheckedAttachments> {
     const contextPaths = await Promise.all(given.contextFiles.map((name) => attempt(locate(name))))
     const inReach = given.images.slice(0, maxImages)
     const imagePaths = await Promise.all(inReach.map((image) => attempt(image.type === 'file_path' ? locate(image.content) : nowhere)))
@@ -75,8 +83,8 @@ export function createAttachments({ files, documents, images }: AttachmentDepend
       ['context_files', contextPaths],
       ['images', imagePaths],
     ] as const) {
-      for (const [at, one] of found.entries()) {
-        if (one.value) refuseWithheld(one.value, filters, agent, (why) => invalid(['body', field, at], why))
+      for (const [n, one] of found.entries()) {
+        if (one.value) refuseWithheld(one.value, filters, agent, (why) => invalid([...at, field, n], why))
       }
     }
     if (given.images.length > maxImages) throw refused('images', `${given.images.length} were sent, at most ${maxImages} are taken`)

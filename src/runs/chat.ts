@@ -1,6 +1,7 @@
 import type { Owner } from '../access/owner.ts'
 import type { Agent, CurrentAgent } from '../configuration/agent.ts'
-import { ServiceError } from '../errors.ts'
+import { ServiceError, type Fault } from '../errors.ts'
+import { createAcceptance, type ChatEvent } from './accept.ts'
 import { createAdoption, stopLost } from './adopt.ts'
 import type { CheckedAttachments, GivenAttachments } from './attachments.ts'
 import { fromCompact } from './compact-log.ts'
@@ -10,15 +11,15 @@ import { textOf } from './line.ts'
 import { LiveRun } from './live-run.ts'
 import { createLiveRuns, type LiveRunsDependencies, type OpenRun } from './live-runs.ts'
 import type { ChatRequest, Operation, RunKey } from './run.ts'
-import type { StoredRun } from './run-store.ts'
+import type { Accepted, Begun, NewEvent, StoredRun } from './run-store.ts'
 import { gaveUpWaiting } from './outcome.ts'
 import { shortName } from './short-name.ts'
 import { toNewMessages } from './transcript.ts'
 
 export interface ChatDependencies extends LiveRunsDependencies {
   agent: CurrentAgent
-  /** Of this process. */
-  holder: string
+  /** Why an address can't be called, for who named it; undefined where it can. */
+  refusalOf(url: string): Promise<string | undefined>
 }
 
 /** A chat as its caller asks for it. */
@@ -34,6 +35,8 @@ export interface NewChat {
   /** Checked before anything is stored; what is left of it comes into the request. */
   attachments?: GivenAttachments
   onDisconnect: 'cancel' | 'continue'
+  /** Where it stands in its request, for who is told of its faults. */
+  at: Fault['loc']
 }
 
 export interface Chats {
@@ -42,6 +45,11 @@ export interface Chats {
    * `left` is aborted when the caller has gone; a run that nobody waits for is stopped after a grace.
    */
   open(who: Owner, chat: NewChat, left: AbortSignal): Promise<OpenRun>
+  /**
+   * Takes an event: its run is stored when this resolves, and starts when its session and a worker are free. The same event again has
+   * the ids of the first, and runs nothing; `toChat`, which may refuse what it holds, is not asked then.
+   */
+  accept(who: Owner, event: ChatEvent, toChat: () => NewChat): Promise<Accepted>
   /** A run to follow; `not_found` when the caller has none with this id. */
   follow(key: RunKey, left: AbortSignal): Promise<OpenRun>
   /** Cancels at once, down to tools and the model's socket, and resolves when the end is stored. */
@@ -61,6 +69,7 @@ export function createChats(deps: ChatDependencies): Chats {
   const live = createLiveRuns(deps)
   /** Request ids that the store is asked about: of two that come together one waits for the other. */
   const openings = new Map<string, Promise<unknown>>()
+  const accept = createAcceptance({ ...deps, live, alone, storeNew, isStopping: () => isStopping })
   const adoption = createAdoption({ ...deps, live, isBusy: (key) => openings.has(textOf(key)), nextPlace })
   let lastPlace = 0
   let isStopping = false
@@ -100,7 +109,7 @@ export function createChats(deps: ChatDependencies): Chats {
         await opening.catch(() => undefined)
         continue
       }
-      checkHints(chat.request.filters, agent.tools)
+      checkHints(chat.request.filters, agent.tools, chat.at)
       const sessionId = chat.sessionId ?? chat.newSessionId
       const known = await alone(key, () => begin(chat, { key, sessionId, agent }))
       if (known instanceof LiveRun) return live.join(known, left)
@@ -116,6 +125,7 @@ export function createChats(deps: ChatDependencies): Chats {
 
   /** One at a time for each request id. */
   async function alone<T>(key: RunKey, work: () => Promise<T>): Promise<T> {
+    for (let opening = openings.get(textOf(key)); opening; opening = openings.get(textOf(key))) await opening.catch(() => undefined)
     const working = work()
     openings.set(textOf(key), working)
     try {
@@ -126,11 +136,18 @@ export function createChats(deps: ChatDependencies): Chats {
   }
 
   /** Stores a run and launches it; answers with the one that has its request id, if there is one. */
-  async function begin(chat: NewChat, { key, sessionId, agent }: Opening): Promise<LiveRun | StoredRun> {
+  async function begin(chat: NewChat, opening: Opening): Promise<LiveRun | StoredRun> {
     // A request that is known is not checked again: its files may have changed since.
-    const known = chat.attachments && (await store.find(key))
+    const known = chat.attachments && (await store.find(opening.key))
     if (known) return known
-    const attached = chat.attachments && (await deps.attachments.check(chat.attachments, chat.request.filters, agent))
+    const { run, begun } = await storeNew(chat, opening)
+    if (begun.kind === 'known') return begun.run
+    if (begun.kind === 'accepted') throw new Error('A run without an event was accepted as one.')
+    return live.launch(run, begun.kind === 'running' ? begun.turn : undefined)
+  }
+
+  async function storeNew(chat: NewChat, { key, sessionId, agent, event }: Opening): Promise<{ run: LiveRun; begun: Begun }> {
+    const attached = chat.attachments && (await deps.attachments.check(chat.attachments, chat.request.filters, agent, chat.at))
     const request = attached ? withAttachments(chat.request, attached) : chat.request
     const run = new LiveRun({ ...chat, request, key, sessionId, agent, fence: 1 })
     const { operation, bodyHash, onDisconnect } = run
@@ -145,9 +162,9 @@ export function createChats(deps: ChatDependencies): Chats {
       now: now(),
       messages: toNewMessages(request, key.requestId, now()),
       ...(attached ? { images: attached.pictures } : {}),
+      ...(event ? { event } : {}),
     })
-    if (begun.kind === 'known') return begun.run
-    return live.launch(run, begun.kind === 'running' ? begun.turn : undefined)
+    return { run, begun }
   }
 
   async function follow(key: RunKey, left: AbortSignal): Promise<OpenRun> {
@@ -211,13 +228,14 @@ export function createChats(deps: ChatDependencies): Chats {
 
   const stopGone = (who: Owner, sessionId: string) => stopLost(store, runsOf(who, sessionId))
 
-  return { open, follow, cancel, cancelAll, stopGone, adopt: adoption.adopt, drain }
+  return { open, accept, follow, cancel, cancelAll, stopGone, adopt: adoption.adopt, drain }
 }
 
-interface Opening {
+export interface Opening {
   key: RunKey
   sessionId: string
   agent: Agent
+  event?: NewEvent
 }
 
 function withAttachments(request: ChatRequest, { images, contextFiles }: CheckedAttachments): ChatRequest {

@@ -3,6 +3,7 @@ import type { Step } from '../agent/events.ts'
 import type { Message } from '../agent/messages.ts'
 import { planningOf } from '../agent/plan-position.ts'
 import { toErrorBody, type ErrorBody } from '../errors.ts'
+import { callbackJob } from './callbacks.ts'
 import { toCompact } from './compact-log.ts'
 import type { Execution } from './execute.ts'
 import type { NewJob } from './jobs.ts'
@@ -60,7 +61,8 @@ function toEndedRun(run: LiveRun, progress: Progress, end: EndEvent, deps: Execu
     session: turn.session,
     status: statusOfEnd(end.reason),
     finishReason: end.reason,
-    continuable: end.reason === 'error' || (end.reason === 'cancelled' && run.stopCause === 'left'),
+    // Its caller is told of the end of an async run: that is final.
+    continuable: !run.isAsync && (end.reason === 'error' || (end.reason === 'cancelled' && run.stopCause === 'left')),
     request: run.request,
     model: modelOf(run, progress),
     ...totalsOf(usage.models),
@@ -118,7 +120,7 @@ function toJobs(run: LiveRun, progress: Progress, message: NewMessage | undefine
   const { key, sessionId, request } = run
   const { turn } = progress
   const { tenant, owner, requestId } = key
-  const jobs: NewJob[] = []
+  const jobs: NewJob[] = request.hasCallback ? [callbackJob(key, { id: newId(), round: 0, now: now() })] : []
   if (request.retain && message) {
     const data = { owner, requestId, session: turn.session, sessionId, messageIndex: turn.messageIndex }
     jobs.push({ id: newId(), kind: 'retain', tenant, data, dueAt: now() })

@@ -15,8 +15,8 @@ export interface Jobs {
 
 /** What each kind of job has to know. `session` is the session's key, `owner` whose it is. */
 export interface JobData {
-  /** Sends the callback of an async run that has ended. */
-  callback: { owner: string; requestId: string }
+  /** Sends the callback of an async run that has ended; `round` is that of the callback. */
+  callback: { owner: string; requestId: string; round: number }
   /** Takes what lasts from a run that has ended into its caller's memory. */
   retain: { owner: string; requestId: string; session: string; sessionId: string; messageIndex: number }
   /** Takes what a caller's feedback on a run teaches into its memory. */

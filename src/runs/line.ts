@@ -1,40 +1,116 @@
 import { ServiceError, toErrorBody } from '../errors.ts'
+import { callbackJob } from './callbacks.ts'
+import type { Jobs } from './jobs.ts'
 import { processLost } from './outcome.ts'
 import type { LiveRun } from './live-run.ts'
 import type { EndEvent, RunKey } from './run.ts'
-import type { HeldRun, LineEnd, NewMessage, RunStore, Turn } from './run-store.ts'
+import { FenceLost, type HeldRun, type LineEnd, type NewMessage, type RunStore, type Turn } from './run-store.ts'
+import type { Workers } from './workers.ts'
 
 /** Another process may free a session: a waiting run looks for itself now and then. */
 const lookEveryMs = 1000
+/** A store that fails is asked again by those who wait as long as it takes. */
+const retryMs = 2000
 
 /** Runs of a session go one at a time, in order of arrival. This is where those wait whose turn it is not. */
 export interface Line {
   /** Resolves with the run's turn. Rejects with `session_busy` after `waitMs`, or when the run is stopped; it has left the line then. */
   wait(run: LiveRun, messages: () => readonly NewMessage[], waitMs: number): Promise<Turn>
+  /** Resolves with the run's turn when there is a worker for it too, however long that takes; the session is held from its turn on. */
+  waitForWorker(run: LiveRun, messages: () => readonly NewMessage[]): Promise<Turn>
   /** Tells a run of this process that the session is its own now. */
   wake(key: RunKey | undefined): void
 }
 
-export function createLine(store: Pick<RunStore, 'takeTurn' | 'leaveLine'>, now: () => number): Line {
+export interface LineDependencies {
+  store: Pick<RunStore, 'takeTurn' | 'leaveLine' | 'isNext' | 'nextOf'>
+  workers: Workers
+  jobs: Pick<Jobs, 'wake'>
+  /** Of this process. */
+  holder: string
+  now(): number
+  newId(): string
+  onFault(run: LiveRun, error: unknown): void
+}
+
+export function createLine({ store, workers, jobs, holder, now, newId, onFault }: LineDependencies): Line {
   const waiting = new Map<string, Bell>()
+  /** How many wait for another run of their session without looking for themselves. */
+  let patient = 0
+  let lookout: NodeJS.Timeout | undefined
 
   function wake(key: RunKey | undefined): void {
     if (key) waiting.get(textOf(key))?.ring()
   }
 
-  async function wait(run: LiveRun, messages: () => readonly NewMessage[], waitMs: number): Promise<Turn> {
+  function wait(run: LiveRun, messages: () => readonly NewMessage[], waitMs: number): Promise<Turn> {
     const until = now() + waitMs
+    return inLine(run, async (bell) => {
+      for (;;) {
+        const turn = await store.takeTurn(heldOf(run), messages(), now())
+        if (turn) return turn
+        refuseStopped(run)
+        if (now() >= until) throw busy(run)
+        await bell.wait(Math.min(lookEveryMs, until - now()))
+      }
+    })
+  }
+
+  function waitForWorker(run: LiveRun, messages: () => readonly NewMessage[]): Promise<Turn> {
+    return inLine(run, async (bell) => {
+      for (;;) {
+        const turn = await takeBoth(run, messages).catch((error: unknown) => {
+          if (error instanceof FenceLost) throw error
+          onFault(run, error)
+          return 'failed' as const
+        })
+        // Stopped or not: what has its turn is not in line any more.
+        if (turn && turn !== 'failed') return turn
+        refuseStopped(run)
+        await (turn === 'failed' ? bell.wait(retryMs) : lookOut(bell))
+        refuseStopped(run)
+      }
+    })
+  }
+
+  /** The turn first: who waits for a session must not keep a worker from others. */
+  async function takeBoth(run: LiveRun, messages: () => readonly NewMessage[]): Promise<Turn | undefined> {
+    if (!(await store.isNext(heldOf(run)))) return undefined
+    const release = await workers.take(run.signal)
+    if (!release) return undefined
+    try {
+      const turn = await store.takeTurn(heldOf(run), messages(), now())
+      if (turn) run.release = release
+      else release()
+      return turn
+    } catch (error) {
+      release()
+      throw error
+    }
+  }
+
+  /** One look for all who wait so, however many they are. */
+  async function lookOut(bell: Bell): Promise<void> {
+    patient++
+    lookout ??= setInterval(() => void ringNext(), lookEveryMs).unref()
+    await bell.wait()
+    patient--
+    if (patient > 0) return
+    clearInterval(lookout)
+    lookout = undefined
+  }
+
+  async function ringNext(): Promise<void> {
+    const next = await store.nextOf(holder).catch(() => [])
+    for (const key of next) wake(key)
+  }
+
+  async function inLine(run: LiveRun, take: (bell: Bell) => Promise<Turn>): Promise<Turn> {
     const bell = new Bell()
     waiting.set(textOf(run.key), bell)
     run.signal.addEventListener('abort', bell.ring)
     try {
-      for (;;) {
-        const turn = await store.takeTurn(heldOf(run), messages(), now())
-        if (turn) return turn
-        if (run.signal.aborted) throw new ServiceError('cancelled', 'The run was cancelled before its turn came.')
-        if (now() >= until) throw busy(run)
-        await bell.wait(Math.min(lookEveryMs, until - now()))
-      }
+      return await take(bell)
     } catch (error) {
       await leave(run)
       throw error
@@ -48,10 +124,17 @@ export function createLine(store: Pick<RunStore, 'takeTurn' | 'leaveLine'>, now:
   async function leave(run: LiveRun): Promise<void> {
     // Another process goes on with it, in its place of the line.
     if (run.stopCause === 'given_up') return
-    wake(await store.leaveLine(heldOf(run), now(), endOf(run)))
+    const end = endOf(run)
+    if (end && run.request.hasCallback) end.jobs.push(callbackJob(run.key, { id: newId(), round: 0, now: now() }))
+    wake(await store.leaveLine(heldOf(run), now(), end))
+    if (end?.jobs.length) jobs.wake()
   }
 
-  return { wait, wake }
+  return { wait, waitForWorker, wake }
+}
+
+function refuseStopped(run: LiveRun): void {
+  if (run.signal.aborted) throw new ServiceError('cancelled', 'The run was cancelled before its turn came.')
 }
 
 /** A wait that can be ended early; a ring before the wait counts. */
@@ -64,12 +147,13 @@ class Bell {
     this.resolve?.()
   }
 
-  async wait(ms: number): Promise<void> {
+  /** Without a time: until it rings. */
+  async wait(ms?: number): Promise<void> {
     let timer: NodeJS.Timeout | undefined
     if (!this.rung) {
       await new Promise<void>((resolve) => {
         this.resolve = resolve
-        timer = setTimeout(resolve, ms)
+        if (ms !== undefined) timer = setTimeout(resolve, ms)
       })
     }
     clearTimeout(timer)

@@ -38,6 +38,8 @@ export class LiveRun {
   /** Epoch milliseconds; set when it has its session. */
   startedAt: number | undefined
   stopCause: StopCause | undefined
+  /** Gives back what it took to run, when it has ended. */
+  release: () => void = () => undefined
   private readonly controller = new AbortController()
   private readers = 0
   private grace: NodeJS.Timeout | undefined
@@ -52,6 +54,11 @@ export class LiveRun {
     this.agent = options.agent
     this.onDisconnect = options.onDisconnect
     this.fence = options.fence
+  }
+
+  /** Async runs wait as long as it takes, also for somebody to work on them, and nobody waits for them. */
+  get isAsync(): boolean {
+    return this.operation === 'chain_async'
   }
 
   /** The text of the human message. */

@@ -7,11 +7,16 @@ import type { LiveRun } from './live-run.ts'
 import type { RunKey } from './run.ts'
 import { FenceLost, type NewMessage, type Turn } from './run-store.ts'
 import { toNewMessages } from './transcript.ts'
+import type { Workers } from './workers.ts'
 
 export interface LiveRunsDependencies extends Execution {
   onEnd(run: LiveRun): void
   /** Rejects when the signal is aborted. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>
+  /** Of this process. */
+  holder: string
+  /** For async runs. */
+  workers: Workers
 }
 
 /** A run that somebody follows, live or from the store, until the signal that they gave is aborted. */
@@ -39,23 +44,39 @@ export interface LiveRuns {
 export function createLiveRuns(deps: LiveRunsDependencies): LiveRuns {
   const { store, now } = deps
   const runs = new Map<string, LiveRun>()
-  const line = createLine(store, now)
+  const line = createLine(deps)
   const givenUp = new AbortController()
 
   function launch(run: LiveRun, turn: Turn | undefined, isWanted: Promise<boolean> = wanted): LiveRun {
     runs.set(textOf(run.key), run)
+    // Accepted in the last moment: it has nobody here any more.
+    if (givenUp.signal.aborted) run.stop('given_up')
     const release = run.agent.hold()
     run.started = (turn ? Promise.resolve(turn) : waitForTurn(run)).catch(async (error: unknown) => {
       forget(run)
-      throw await reasonOf(run, error)
+      const told = await reasonOf(run, error)
+      tellEnd(run, told)
+      throw told
     })
     run.ended = run.started
       .then(
         (turn) => drive(run, turn, isWanted),
         () => undefined,
       )
-      .finally(release)
+      .finally(() => {
+        run.release()
+        release()
+      })
     return run
+  }
+
+  /** Whoever follows a run that left its line, or that this process gave up, is told so. */
+  function tellEnd(run: LiveRun, error: unknown): void {
+    if (run.log.ended) return
+    const isCancelled = error instanceof ServiceError && error.code === 'cancelled' && run.stopCause !== 'given_up'
+    if (isCancelled) return run.log.append({ type: 'end', reason: 'cancelled', usage: [], thoughts: [] })
+    const told = run.stopCause === 'given_up' ? new ServiceError('overloaded', 'The service is stopping.') : error
+    run.log.append({ type: 'end', reason: 'error', usage: [], thoughts: [], error: toErrorBody(told) })
   }
 
   function forget(run: LiveRun): void {
@@ -64,14 +85,15 @@ export function createLiveRuns(deps: LiveRunsDependencies): LiveRuns {
 
   function waitForTurn(run: LiveRun): Promise<Turn> {
     const messages = (): NewMessage[] => toNewMessages(run.request, run.key.requestId, now())
-    return line.wait(run, messages, run.agent.config.limits.max_session_wait * 1000)
+    return run.isAsync ? line.waitForWorker(run, messages) : line.wait(run, messages, run.agent.config.limits.max_session_wait * 1000)
   }
 
   async function join(run: LiveRun, left: AbortSignal): Promise<OpenRun> {
     const leave = run.attach()
     if (left.aborted) leave()
     else left.addEventListener('abort', leave, { once: true })
-    await run.started
+    // Nobody knows when an async run starts: who follows it is shown that it is there.
+    if (!run.isAsync) await run.started
     return { requestId: run.key.requestId, sessionId: run.sessionId, input: run.input, log: run.log, ended: run.ended }
   }
 
@@ -106,8 +128,7 @@ export function createLiveRuns(deps: LiveRunsDependencies): LiveRuns {
     }
     forget(run)
     if (!(error instanceof FenceLost) && run.stopCause !== 'given_up') deps.onFault(run, error)
-    const told = run.stopCause === 'given_up' ? new ServiceError('overloaded', 'The service is stopping.') : await reasonOf(run, error)
-    run.log.append({ type: 'end', reason: 'error', usage: [], thoughts: [], error: toErrorBody(told) })
+    tellEnd(run, await reasonOf(run, error))
   }
 
   async function storeEnd(run: LiveRun, { ended }: EndNotStored): Promise<void> {
@@ -123,6 +144,8 @@ export function createLiveRuns(deps: LiveRunsDependencies): LiveRuns {
   }
 
   async function drain(ms: number): Promise<void> {
+    // They can wait for the next start as well.
+    for (const run of runs.values()) if (run.isAsync && run.startedAt === undefined) run.stop('given_up')
     await within(ms)
     for (const run of runs.values()) run.stop('given_up')
     givenUp.abort()

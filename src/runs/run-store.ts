@@ -1,5 +1,6 @@
 import type { Step } from '../agent/events.ts'
 import type { Image, Message } from '../agent/messages.ts'
+import type { Owner } from '../access/owner.ts'
 import { ServiceError, type ErrorBody } from '../errors.ts'
 import type { CompactLog } from './compact-log.ts'
 import type { MessageData } from '../sessions/message.ts'
@@ -10,9 +11,16 @@ import type { ChatRequest, EndedStatus, Operation, RunKey, RunStatus } from './r
 export interface RunStore {
   /**
    * Stores a run with its human message, and takes the session for it. A session that another run holds: the run is stored as
-   * `pending` in its line, without a message. A request id that the caller has used: nothing is changed.
+   * `pending` in its line, without a message; so is the run of an event, which has the session or its place in the line from now on, but
+   * starts later. A request id or an event that the caller has used: nothing is changed.
    */
   begin(run: NewRun): Promise<Begun>
+  /** The run that an event was accepted as. */
+  findEvent(who: Owner, event: string): Promise<Accepted | undefined>
+  /** Whether a pending run has been given its session. Throws `FenceLost` when it belongs to another process by now. */
+  isNext(run: HeldRun): Promise<boolean>
+  /** The pending runs of a process that have been given their session. */
+  nextOf(holder: string): Promise<RunKey[]>
   /**
    * Takes the session for a pending run when it is its turn, and stores its human message; undefined when it is not. Throws `FenceLost`
    * when the run belongs to another process by now.
@@ -87,6 +95,23 @@ export interface NewRun extends RunKey {
   messages: readonly NewMessage[]
   /** Of the human message, in the order of its references; stored with the run, also where it waits. */
   images?: readonly Image[]
+  event?: NewEvent
+}
+
+/** What an async run was accepted as. */
+export interface NewEvent {
+  /** Names it among the events of its caller, in 64 characters. */
+  key: string
+  /** As its caller calls it. */
+  id: string
+  /** Who is told of the run's end. */
+  callbackUrl: string | undefined
+}
+
+/** The ids under which an event was accepted. */
+export interface Accepted {
+  requestId: string
+  sessionId: string
 }
 
 /** A run's place in its session, which is its own until it ends. */
@@ -108,7 +133,12 @@ export interface RunningSummary {
   system?: string
 }
 
-export type Begun = { kind: 'running'; turn: Turn; fence: number } | { kind: 'waiting'; fence: number } | { kind: 'known'; run: StoredRun }
+export type Begun =
+  | { kind: 'running'; turn: Turn; fence: number }
+  | { kind: 'waiting'; fence: number }
+  | { kind: 'known'; run: StoredRun }
+  /** Its event was accepted before. */
+  | { kind: 'accepted'; as: Accepted }
 
 /** How a run ends that never got its turn. */
 export interface LineEnd {

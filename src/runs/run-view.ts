@@ -1,4 +1,6 @@
 import type { ErrorBody } from '../errors.ts'
+import { toCallbackView, type CallbackView } from './callback-view.ts'
+import type { StoredCallback } from './callbacks.ts'
 import { fromCompact } from './compact-log.ts'
 import { collect, errorOf, gaveUpWaiting, type Answer, type Outcome } from './outcome.ts'
 import type { RunStatus } from './run.ts'
@@ -14,10 +16,11 @@ export interface RunView {
   ended_at: string | null
   outcome?: Answer
   error?: ErrorBody
+  callback?: CallbackView
 }
 
-export function toRunView(run: StoredRun): RunView {
-  const { outcome, error } = run.endedAt === undefined ? {} : endOf(run)
+export function toRunView(run: StoredRun, callback?: StoredCallback): RunView {
+  const { outcome, error } = run.endedAt === undefined ? {} : resultOf(run)
   return {
     request_id: run.requestId,
     session_id: run.sessionId,
@@ -27,11 +30,12 @@ export function toRunView(run: StoredRun): RunView {
     ended_at: toIso(run.endedAt),
     ...(outcome && !error ? { outcome: outcome.answer } : {}),
     ...(error ? { error } : {}),
+    ...(callback ? { callback: toCallbackView(callback) } : {}),
   }
 }
 
 /** How a run ended. One that goes on has what is left of its first end until it ends again: nobody is shown that. */
-function endOf({ log, status, error }: StoredRun): { outcome?: Outcome | undefined; error?: ErrorBody | undefined } {
+export function resultOf({ log, status, error }: StoredRun): { outcome?: Outcome | undefined; error?: ErrorBody | undefined } {
   const outcome = log && log.events.length > 0 ? collect(log.input, fromCompact(log.events)) : undefined
   const end = outcome?.end ?? (status === 'error' ? gaveUpWaiting : undefined)
   return { outcome, error: error ?? (end && errorOf(end)) }

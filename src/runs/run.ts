@@ -31,6 +31,8 @@ export interface ChatRequest {
   images?: ImageReference[]
   /** Files that stand before the question, relative to the files root, canonical. */
   contextFiles?: string[]
+  /** Whether somebody is told of the run's end. */
+  hasCallback?: boolean
   /** Whether lasting facts are taken from the run into the caller's memory. */
   retain?: boolean
   /** W3C `traceparent` of the caller. */

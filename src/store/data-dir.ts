@@ -53,7 +53,7 @@ function openLock(dataDir: string): DatabaseSync {
 }
 
 /** What this service puts into its data directory. */
-const ownFiles = /^((lock|agent-core)\.db|(signing-key|service)\.json|admin\.key|(cache|artifacts|config-backups)$)/
+const ownFiles = /^((lock|agent-core)\.db|(signing-key|service)\.json|admin\.key|callback-secret|(cache|artifacts|config-backups)$)/
 
 /** Makes the folder for its owner alone; one that is there becomes so where nothing but ours is in it: it might be anybody's else. */
 export function makeDataDir(dataDir: string): void {

@@ -44,6 +44,20 @@ export function lineStatements(database: Kysely<Tables>) {
         .where('runs.status', '=', 'pending'),
     ),
 
+    /** The waiting runs of a process that have been given their session. */
+    nextOf: statement(database, (db, param: Param<{ holder: string }>) =>
+      db
+        .selectFrom('runs')
+        .innerJoin('sessions', (join) =>
+          join.onRef('sessions.key', '=', 'runs.session').onRef('sessions.active_run', '=', 'runs.request_id'),
+        )
+        .select(['runs.tenant', 'runs.owner', 'runs.request_id as requestId'])
+        // Both stand in the text: only so is the index of unended runs used.
+        .where(sql<boolean>`runs.status in ('pending', 'running')`)
+        .where(sql<boolean>`runs.status = 'pending'`)
+        .where('runs.holder', '=', param('holder')),
+    ),
+
     /** Comes first in a unit: whoever changes a session or its line waits here, so that no two wait for each other. */
     lockSession: statement(database, (db, param: Param<Place>) =>
       db
@@ -58,6 +72,14 @@ export function lineStatements(database: Kysely<Tables>) {
       db
         .updateTable('sessions')
         .set({ active_run: param('requestId'), message_count: param('messageCount'), updated_at: param('now') })
+        .where('tenant', '=', param('tenant'))
+        .where('key', '=', param('session')),
+    ),
+
+    giveSession: statement(database, (db, param: Param<Place & { requestId: string }>) =>
+      db
+        .updateTable('sessions')
+        .set({ active_run: param('requestId') })
         .where('tenant', '=', param('tenant'))
         .where('key', '=', param('session')),
     ),

@@ -67,7 +67,7 @@ test('the next in line and the unended runs are found by the small indexes made 
 
 test('a due job is found by its kind and time, however many wait', async () => {
   const due = await plansOf((on) => createJobTable(on, { leaseMs: 1, now: () => 0 }).nextDue('callback'))
-  assert.match(due, /^SEARCH jobs USING INDEX jobs_due \(kind=\?\)$/)
+  assert.match(due, /^SEARCH jobs USING COVERING INDEX jobs_due \(kind=\?\)$/)
   const claim = await plansOf((on) => createJobTable(on, { leaseMs: 1, now: () => 0 }).claim('callback', 1))
   assert.match(claim, /jobs_due \(kind=\? AND due_at<\?\)/)
   assert.doesNotMatch(claim, /SCAN jobs|TEMP/)

@@ -18,7 +18,7 @@ interface Claim extends Key {
   sessionId: string
   sessionKey: string
   shortName: string
-  /** Messages that a session without any would get; one that has some gets the last alone. */
+  /** Messages that a session without any would get; one that has some gets the last alone. 0: none now, for a run that does not start. */
   messages: number
   now: number
 }
@@ -96,7 +96,7 @@ export function runStatements(database: Kysely<Tables>) {
         .onConflict((conflict) =>
           conflict.columns(['tenant', 'owner', 'session_id']).doUpdateSet({
             active_run: sql`coalesce(sessions.active_run, excluded.active_run)`,
-            message_count: sql`case when sessions.active_run is not null then sessions.message_count
+            message_count: sql`case when sessions.active_run is not null or excluded.message_count = 0 then sessions.message_count
               when sessions.message_count = 0 then excluded.message_count else sessions.message_count + 1 end`,
             short_name: sql`case when sessions.active_run is null and sessions.message_count = 0 then excluded.short_name
               else sessions.short_name end`,

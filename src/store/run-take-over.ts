@@ -23,7 +23,7 @@ export function createTakeOver(
   database: Database,
   statements: RunStatements,
   { insertMessages, insertJobs }: Inserts,
-): Pick<RunStore, 'takeTurn' | 'leaveLine' | 'takeOver' | 'orphans' | 'ownUnended'> {
+): Pick<RunStore, 'isNext' | 'nextOf' | 'takeTurn' | 'leaveLine' | 'takeOver' | 'orphans' | 'ownUnended'> {
   const inLine = lineStatements(database.db)
   const media = mediaStatements(database.db)
 
@@ -76,11 +76,16 @@ export function createTakeOver(
     return messageCount - 1
   }
 
+  async function findTurn(key: HeldRun) {
+    const found = (await inLine.findTurn(database.read, key)).rows[0]
+    if (found && found.fence !== key.fence) throw new FenceLost(key)
+    return found
+  }
+
   async function takeTurn(key: HeldRun, messages: readonly NewMessage[], now: number): Promise<Turn | undefined> {
     // Those who wait ask often: only who may be given its turn costs a transaction.
-    const found = (await inLine.findTurn(database.read, key)).rows[0]
+    const found = await findTurn(key)
     if (!found) return undefined
-    if (found.fence !== key.fence) throw new FenceLost(key)
     return database.unit(async (connection) => {
       const state = await lock(connection, key.tenant, found.session)
       return state?.active_run === key.requestId ? enter(connection, { ...key, ...found }, state, messages, now) : undefined
@@ -122,6 +127,7 @@ export function createTakeOver(
     const { status: newStatus, continuable, request, error, log } = end
     const ended = { ...row, requestId: row.request_id, continuable, request, error, log, newStatus, finish_reason: newStatus, now }
     if ((await inLine.endWaiting(connection, ended)).rows.length === 0) return false
+    if (!continuable && row.message_index !== null) await statements.deleteSteps(connection, ended)
     await statements.addMetrics(connection, { ...row, ...countOf(newStatus), hour: hourOf(now), latency_ms: 0 })
     return true
   }
@@ -145,7 +151,10 @@ export function createTakeOver(
       // One that still waits keeps its place: it came before those who come now.
       const isOurs = state && (state.active_run === null || state.active_run === row.request_id)
       const one = { ...row, requestId: row.request_id, fence }
-      const turn = isOurs ? await enter(connection, one, state, messages, now) : undefined
+      // An async run starts when there is somebody to work on it.
+      const isLater = row.operation === 'chain_async'
+      const turn = isOurs && !isLater ? await enter(connection, one, state, messages, now) : undefined
+      if (isLater && isOurs && row.session !== null) await inLine.giveSession(connection, { ...one, session: row.session })
       if (row.ended_at !== null) await takeBackMetrics(connection, row, row.ended_at)
       return turn ? { kind: 'running', turn, fence } : { kind: 'waiting', fence }
     })
@@ -188,7 +197,11 @@ export function createTakeOver(
     return (await run(database.read, query)).rows
   }
 
-  return { takeTurn, leaveLine, takeOver, orphans, ownUnended }
+  async function nextOf(holder: string): Promise<RunKey[]> {
+    return (await inLine.nextOf(database.read, { holder })).rows
+  }
+
+  return { isNext: async (key) => (await findTurn(key)) !== undefined, nextOf, takeTurn, leaveLine, takeOver, orphans, ownUnended }
 }
 
 function hasImages({ request }: RunRow): boolean {

@@ -10,6 +10,7 @@ import {
   type NewRun,
   type RunStore,
 } from '../runs/run-store.ts'
+import { asyncEvents } from './async-events.ts'
 import { run, type Database } from './database.ts'
 import { jobInserts } from './job-statements.ts'
 import { imagesOf, mediaStatements } from './media-statements.ts'
@@ -26,6 +27,7 @@ export function createRunStore(database: Database): RunStore {
   const statements = runStatements(database.db)
   const insertJobs = jobInserts(database.db)
   const media = mediaStatements(database.db)
+  const events = asyncEvents(database.db)
 
   async function begin(one: NewRun): Promise<Begun> {
     try {
@@ -40,9 +42,13 @@ export function createRunStore(database: Database): RunStore {
   }
 
   async function insert(connection: Connection, one: NewRun): Promise<Begun> {
-    const { rows } = await statements.claimSession(connection, { ...one, shortName: toText(one.shortName), messages: one.messages.length })
+    const accepted = one.event && (await events.accept(connection, one, one.event))
+    if (accepted) return { kind: 'accepted', as: accepted }
+    // The run of an event starts later, also where the session is its own.
+    const messages = one.event ? 0 : one.messages.length
+    const { rows } = await statements.claimSession(connection, { ...one, shortName: toText(one.shortName), messages })
     const session = rows[0]!
-    const isOurs = session.active_run === one.requestId
+    const isOurs = session.active_run === one.requestId && !one.event
     const messageIndex = isOurs ? session.message_count - 1 : null
     const inserted = await statements.insertRun(connection, {
       ...one,
@@ -56,6 +62,7 @@ export function createRunStore(database: Database): RunStore {
     })
     if (inserted.rows.length === 0) throw new RequestKnown()
     for (const [n, image] of (one.images ?? []).entries()) await media.insert(connection, { ...one, ...image, session: session.key, n })
+    if (one.event) await events.addCallback(connection, one, one.event)
     if (messageIndex === null) return { kind: 'waiting', fence: 1 }
     const stored = (await bringsAll(connection, one, session.key)) ? one.messages : one.messages.slice(-1)
     await insertMessages(connection, one.tenant, session.key, messageIndex, stored)
@@ -113,6 +120,7 @@ export function createRunStore(database: Database): RunStore {
     begin,
     find,
     finish,
+    findEvent: ({ tenant, owner }, event) => events.find(database.read, { tenant, owner, event }),
     ...createTakeOver(database, statements, { insertMessages, insertJobs }),
     async history(tenant, session, from, limit = allMessages) {
       const { rows } = await statements.history(database.read, { tenant, session, from, limit })

@@ -142,12 +142,12 @@ export interface JobRow {
   wanted_at: number
 }
 
-/** An event that was accepted: (`source`, `event_id`) is its caller's name for it. */
+/** An event that was accepted. */
 export interface AsyncEventRow {
   tenant: string
   owner: string
-  source: string
-  event_id: string
+  /** SHA-256 of its source and id, which its caller chose: any text, of any length. */
+  event: string
   request_id: string
   session_id: string
   created_at: number
@@ -162,6 +162,9 @@ export interface CallbackRow {
   status: string
   /** JSON array. */
   attempts: string
+  /** Times that somebody had it sent again, and attempts since. */
+  round: number
+  tries: number
   created_at: number
 }
 

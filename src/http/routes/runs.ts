@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { invalid, ServiceError } from '../../errors.ts'
+import type { Callbacks } from '../../runs/callbacks.ts'
 import type { Chats } from '../../runs/chat.ts'
 import type { RunKey } from '../../runs/run.ts'
 import type { RunStore } from '../../runs/run-store.ts'
@@ -13,6 +14,7 @@ import { sendRun } from '../send-run.ts'
 export interface RunRoutes {
   chats: Chats
   runs: Pick<RunStore, 'find'>
+  callbacks: Pick<Callbacks, 'find' | 'resend'>
 }
 
 const params = Type.Object({ request_id: Id })
@@ -26,14 +28,27 @@ const Run = Type.Object({
   ended_at: Type.Union([Type.String(), Type.Null()]),
   outcome: Type.Optional(ChainAnswer.properties.body),
   error: Type.Optional(ErrorReply),
+  callback: Type.Optional(
+    Type.Object({
+      url: Type.String(),
+      status: Type.Enum(['pending', 'delivered', 'failed', 'gone']),
+      attempts: Type.Array(
+        Type.Object({
+          at: Type.String(),
+          status: Type.Union([Type.Integer(), Type.Null()], { description: 'HTTP status; null where no answer came.' }),
+          error: Type.Optional(Type.String()),
+        }),
+      ),
+    }),
+  ),
 })
 
 /** Runs, by the request id that started them. */
-export function runRoutes(app: FastifyInstance, { chats, runs }: RunRoutes): void {
+export function runRoutes(app: FastifyInstance, { chats, runs, callbacks }: RunRoutes): void {
   async function view(key: RunKey): Promise<RunView> {
     const run = await runs.find(key)
     if (!run || run.operation === 'tool_execute') throw new ServiceError('not_found', `There is no run ${key.requestId}.`)
-    return toRunView(run)
+    return toRunView(run, run.operation === 'chain_async' ? await callbacks.find(key) : undefined)
   }
 
   app.get(
@@ -54,6 +69,24 @@ export function runRoutes(app: FastifyInstance, { chats, runs }: RunRoutes): voi
     async (request) => {
       const key = keyOf(request)
       await chats.cancel(key)
+      return view(key)
+    },
+  )
+
+  app.post(
+    '/core/v1/runs/:request_id/callback',
+    {
+      config: { access: 'runs.write' },
+      schema: {
+        tags: ['Runs'],
+        summary: 'Send an undelivered callback again, now',
+        params,
+        response: { 200: Run, 404: ErrorReply, 409: ErrorReply, ...refusals },
+      },
+    },
+    async (request, reply) => {
+      const key = keyOf(request)
+      await callbacks.resend(key, whenLeft(reply))
       return view(key)
     },
   )

@@ -26,16 +26,19 @@ export async function up(db: Kysely<unknown>): Promise<void> {
     ['id'],
   )
   await schema.createIndex('jobs_due').on('jobs').columns(['kind', 'due_at']).execute()
-  await table(
-    db,
-    'async_events',
-    { ...owned, source: 'text', event_id: 'text', request_id: 'text', session_id: 'text', created_at: 'bigint' },
-    ['tenant', 'owner', 'source', 'event_id'],
-  )
+  await table(db, 'async_events', { ...owned, event: 'text', request_id: 'text', session_id: 'text', created_at: 'bigint' }, [
+    'tenant',
+    'owner',
+    'event',
+  ])
   await table(
     db,
     'callbacks',
-    { ...owned, request_id: 'text', event_id: 'text', url: 'text', status: 'text', attempts: 'text', created_at: 'bigint' },
+    {
+      ...owned,
+      ...{ request_id: 'text', event_id: 'text', url: 'text', status: 'text', attempts: 'text', round: 'integer', tries: 'integer' },
+      created_at: 'bigint',
+    },
     ['tenant', 'owner', 'request_id'],
   )
   await table(db, 'media', { tenant: 'text', session: 'text', request_id: 'text', n: 'integer', media_type: 'text', data: 'text' }, [
