@@ -5,6 +5,7 @@ import type { AgentConfig } from './configuration/schema.ts'
 import { checkModels } from './models/check-models.ts'
 import type { Connections } from './models/connections.ts'
 import { createModels, createSmallModel } from './models/create-model.ts'
+import { createEmbedder } from './models/embeddings/create-embedder.ts'
 import type { ToolCatalogs } from './tools/catalog.ts'
 
 export interface AgentPartsDependencies {
@@ -17,7 +18,8 @@ export interface AgentPartsDependencies {
 export function createAgentParts(config: AgentConfig, version: string, deps: AgentPartsDependencies): AgentParts {
   const model = createModels(config.llms, deps)
   const small = createSmallModel(config.llms, deps)
-  return { version, config, model, small, tools: deps.catalogs.open(config.tools) }
+  const embedder = createEmbedder(config.llms.embedding, deps)
+  return { version, config, model, small, embedder, tools: deps.catalogs.open(config.tools) }
 }
 
 const tryModelMs = 8000
@@ -29,6 +31,7 @@ const tryModelMs = 8000
 export async function tryAgent(config: AgentConfig, deps: AgentPartsDependencies): Promise<string[]> {
   createModels(config.llms, deps)
   createSmallModel(config.llms, deps)
+  createEmbedder(config.llms.embedding, deps)
   const tools = deps.catalogs.open(config.tools.filter((tool) => !runsCode(tool)))
   try {
     const [models] = await Promise.all([checkModels(config, { environment: deps.environment, timeoutMs: tryModelMs }), tools.settling()])

@@ -24,6 +24,7 @@ import { configurationRoutes } from './http/routes/configuration.ts'
 import { chatRoutes } from './http/routes/chat.ts'
 import { docsRoutes, documentRoutes, openApiRoute } from './http/routes/docs.ts'
 import { healthRoutes } from './http/routes/health.ts'
+import { memoryRoutes } from './http/routes/memories.ts'
 import { metadataRoutes } from './http/routes/metadata.ts'
 import { observabilityRoutes } from './http/routes/observability.ts'
 import { runRoutes } from './http/routes/runs.ts'
@@ -45,6 +46,7 @@ import { createSessionChanges, type SessionHooks } from './sessions/session-chan
 import { createSessions } from './sessions/sessions.ts'
 import { openArtifacts } from './service-artifacts.ts'
 import { openCallbacks } from './service-callbacks.ts'
+import { openMemory } from './service-memory.ts'
 import type { Settings } from './settings.ts'
 import type { Database } from './store/database.ts'
 import { createAccessKeyStore } from './store/access-keys.ts'
@@ -135,7 +137,8 @@ export async function createService({ settings, environment, version, log }: Ser
   const workers = createWorkers(() => agents.current().config.limits.async_concurrency)
   const outbound = stack.adopt(createGuardedFetch({ allowed: settings.outboundAllow }), (one) => one.close())
   const asynchronous = { workers, refusalOf: outbound.refusalOf }
-  const chats = createChats({ ...common, ...ends, ...asynchronous, keeper, attachments, readTool, store: runs, jobs, sleep: pause })
+  const { memories, recall } = openMemory(database, { ...common, jobs, log })
+  const chats = createChats({ ...common, ...ends, ...asynchronous, keeper, attachments, readTool, recall, store: runs, jobs, sleep: pause })
   const callbacks = await openCallbacks({ settings, database, outbound, source: publicUrl, runs, jobs, now, newId, sleep: pause })
   const directly = createDirectExecution({ ...common, files: executionFiles, store: executions, sleep: pause })
   jobs.handle(
@@ -166,6 +169,7 @@ export async function createService({ settings, environment, version, log }: Ser
     asyncRoutes(app, { chats, ...common })
     sessionRoutes(app, { sessions, changes })
     runRoutes(app, { chats, runs, callbacks })
+    memoryRoutes(app, { memories })
     subAgentRoutes(app, { subAgents })
     toolRoutes(app, { ...common, tools: directly })
     observabilityRoutes(app, { observability: createObservability(createRunReports(database)) })

@@ -17,7 +17,8 @@ test('before the first start all is well, and nothing is made', async (t) => {
 
 test('models are asked, tools are built, and what fails says what to do', async (t) => {
   const folder = await createFolder(t)
-  const server = await startModelServer([{ text: 'ok' }])
+  const vectors = { body: { data: [{ index: 0, embedding: [0.1, 0.2, 0.3] }] } }
+  const server = await startModelServer(({ url }) => (url === '/v1/embeddings' ? vectors : { text: 'ok' }))
   t.after(() => server.close())
   const refusing = await startModelServer([{ status: 401, body: { error: { message: 'bad key sk-wrong' } } }])
   t.after(() => refusing.close())
@@ -42,13 +43,13 @@ tools:
   assert.match(out, /^fail {2}llms\.fallback\[0\]: openai-compatible bad answered 401\n {6}Is the api_key right/m)
   assert.match(out, /^fail {2}llms\.fallback\[1\]: api_key: the environment variable NOT_SET is not set\n/m)
   assert.match(out, /^ok {4}llms\.fallback\[2\]: embedded rules-1, a rule-based model, no language model$/m)
-  assert.match(out, /^ok {4}llms\.embedding: openai-compatible vectors is configured \(not asked\)$/m)
+  assert.match(out, /^ok {4}llms\.embedding: openai-compatible vectors gave a vector of 3 numbers$/m)
   assert.match(out, /^ok {4}tool calculator is ready$/m)
   assert.match(out, /^fail {2}tool sales: .*none\.csv.*\n {6}Correct the entry sales of tools/m)
   assert.match(out, /^ok {4}outbound: public addresses, and 10\.0\.0\.0\/8, localhost$/m)
   assert.equal(err, '3 checks failed.\n')
   assert.doesNotMatch(out, /sk-wrong/)
-  assert.equal(server.requests.length, 1)
+  assert.deepEqual(server.requests.map(({ url }) => url).toSorted(), ['/v1/chat/completions', '/v1/embeddings'])
 })
 
 test('wrong settings and a wrong configuration are told, a line for each problem', async (t) => {

@@ -1,3 +1,4 @@
+import type { Embedder } from '../agent/embedder.ts'
 import type { Model } from '../agent/model.ts'
 import type { ToolSet } from '../agent/tool.ts'
 import type { AgentConfig } from './schema.ts'
@@ -15,6 +16,8 @@ export interface AgentParts {
   readonly model: Model
   /** For what is done beside a run: memory, summaries. Undefined where it would be the embedded rules model, which can do neither. */
   readonly small: Model | undefined
+  /** For finding memories by their meaning. */
+  readonly embedder: Embedder | undefined
   readonly tools: ToolSet
 }
 

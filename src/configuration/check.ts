@@ -84,11 +84,22 @@ function checkModels(config: unknown): ConfigProblem[] {
   const models = Object.entries(llms).flatMap(([key, value]): [Path, unknown][] =>
     Array.isArray(value) ? value.map((item, index) => [['llms', key, index], item]) : [[['llms', key], value]],
   )
-  return models.flatMap(([at, model]) =>
-    isSchema(model) && model['provider'] === 'openai-compatible' && model['base_url'] === undefined
-      ? [problemAt([...at, 'base_url'], 'is required by the provider openai-compatible and missing')]
-      : [],
-  )
+  return [
+    ...models.flatMap(([at, model]) =>
+      isSchema(model) && model['provider'] === 'openai-compatible' && model['base_url'] === undefined
+        ? [problemAt([...at, 'base_url'], 'is required by the provider openai-compatible and missing')]
+        : [],
+    ),
+    ...checkEmbedding(llms['embedding']),
+  ]
+}
+
+function checkEmbedding(model: unknown): ConfigProblem[] {
+  const provider = isSchema(model) ? model['provider'] : undefined
+  if (provider !== 'embedded' && provider !== 'anthropic') return []
+  return [
+    problemAt(['llms', 'embedding', 'provider'], `"${provider}" has no models for embeddings; choose another, or leave llms.embedding out`),
+  ]
 }
 
 function checkRoles(config: unknown): ConfigProblem[] {

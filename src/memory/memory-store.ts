@@ -56,8 +56,11 @@ export interface MaterialStep {
 
 /** Port: what callers thought of runs. */
 export interface FeedbackStore {
-  /** Replaces an earlier one, and adds the job that learns from it. `unknown`: the caller has no such chat; `running`: it has no end yet. */
-  save(who: Owner, feedback: Feedback, jobId: string): Promise<'saved' | 'unknown' | 'running'>
+  /**
+   * Replaces an earlier one, and adds the job that learns from it. `unknown`: the caller has no such chat; `running`: it has no end yet; `gone`: its
+   * session was deleted.
+   */
+  save(who: Owner, feedback: Feedback, jobId: string): Promise<'saved' | 'unknown' | 'running' | 'gone'>
   find(who: Owner, requestId: string): Promise<Feedback | undefined>
 }
 

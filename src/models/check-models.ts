@@ -1,8 +1,9 @@
 import { ModelError, type Model, type ModelErrorCode } from '../agent/model.ts'
 import type { Environment } from '../configuration/references.ts'
 import type { AgentConfig, ModelConfig } from '../configuration/schema.ts'
-import { createConnections } from './connections.ts'
-import { createModel, createModels } from './create-model.ts'
+import { createConnections, type Connections } from './connections.ts'
+import { createModel, createModels, createSmallModel } from './create-model.ts'
+import { createEmbedder } from './embeddings/create-embedder.ts'
 
 /** What became of a look at something: one line, and what to do where it is not well. */
 export interface Finding {
@@ -14,7 +15,10 @@ export interface Finding {
 /** Why the models of a configuration can't be made: keys that are missing, variables that are not set. */
 export function findModelFaults({ llms }: AgentConfig, environment: Environment): string[] {
   try {
-    createModels(llms, { environment, connections: createConnections() })
+    const connections = createConnections()
+    createModels(llms, { environment, connections })
+    createSmallModel(llms, { environment, connections })
+    createEmbedder(llms.embedding, { environment, connections })
     return []
   } catch (error) {
     return [error instanceof Error ? error.message : String(error)]
@@ -37,7 +41,7 @@ export async function checkModels({ llms }: AgentConfig, options: ModelCheckOpti
   const make = (config: ModelConfig) => createModel(config, { environment: options.environment, connections })
   try {
     const findings = await Promise.all(asked.map(([place, config]) => checkModel(place, config, make, options.timeoutMs)))
-    return embedding ? [...findings, checkMakable('llms.embedding', embedding, make)] : findings
+    return embedding ? [...findings, await checkEmbedder(embedding, { ...options, connections })] : findings
   } finally {
     await connections.close()
   }
@@ -58,6 +62,21 @@ async function checkModel(place: string, config: ModelConfig, make: Make, timeou
     if (timeout.aborted) return { state: 'fail', text: `${what} did not answer within ${timeoutMs / 1000} s`, advice: advice.unavailable }
     if (!(error instanceof ModelError)) throw error
     return { state: error.code === 'rate_limited' ? 'warn' : 'fail', text: `${place}: ${error.message}`, advice: advice[error.code] }
+  }
+}
+
+async function checkEmbedder(config: ModelConfig, options: ModelCheckOptions & { connections: Connections }): Promise<Finding> {
+  const what = `llms.embedding: ${config.provider} ${config.model}`
+  const timeout = AbortSignal.timeout(options.timeoutMs)
+  try {
+    const [vector = []] = (await createEmbedder(config, options)?.embed(['ok'], timeout)) ?? []
+    return { state: 'ok', text: `${what} gave a vector of ${vector.length} numbers` }
+  } catch (error) {
+    if (timeout.aborted)
+      return { state: 'fail', text: `${what} did not answer within ${options.timeoutMs / 1000} s`, advice: advice.unavailable }
+    if (error instanceof ModelError) return { state: 'fail', text: `llms.embedding: ${error.message}`, advice: advice[error.code] }
+    const why = error instanceof Error ? error.message : String(error)
+    return { state: 'fail', text: why, advice: 'Correct llms.embedding in agent.yaml, or set the variable.' }
   }
 }
 

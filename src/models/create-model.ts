@@ -11,6 +11,7 @@ import { createRulesModel } from './embedded/rules-model.ts'
 import type { Timeouts } from './chat-completions/event-stream.ts'
 import { resolveAccess, type Access } from './model-access.ts'
 import { withRetry, type RetryOptions } from './retry.ts'
+import { toKeyHeader, toWireUrl } from './wire-address.ts'
 
 export interface ModelDependencies {
   /** For `${NAME}` in keys, headers and addresses. */
@@ -44,7 +45,8 @@ export function createModel(config: ModelConfig, deps: ModelDependencies): Model
   return toChatCompletionsModel(config.provider, config, access, deps.connections)
 }
 
-function placed<T>(at: Path, make: () => T): T {
+/** Makes what is configured at a path; its faults name it. */
+export function placed<T>(at: Path, make: () => T): T {
   try {
     return make()
   } catch (error) {
@@ -52,14 +54,12 @@ function placed<T>(at: Path, make: () => T): T {
   }
 }
 
-function isAiSdkProvider(provider: string): provider is AiSdkProvider {
+export function isAiSdkProvider<P extends string>(provider: P): provider is P & AiSdkProvider {
   return provider === 'anthropic' || provider === 'google' || provider === 'amazon-bedrock'
 }
 
 function toChatCompletionsModel(provider: ChatCompletionsProvider, config: ModelConfig, access: Access, connections: Connections): Model {
   const { apiKey, headers, origin } = access
-  const key: Record<string, string> =
-    apiKey === undefined ? {} : provider === 'azure' ? { 'api-key': apiKey } : { authorization: `Bearer ${apiKey}` }
   return createChatCompletionsModel({
     provider,
     model: config.model,
@@ -67,37 +67,12 @@ function toChatCompletionsModel(provider: ChatCompletionsProvider, config: Model
     temperature: config.temperature,
     maxOutputTokens: config.max_output_tokens,
     reasoningEffort: config.reasoning_effort,
-    url: toCompletionsUrl(provider, config, access.baseUrl),
-    headers: { ...key, ...headers },
+    url: toWireUrl(provider, config, access.baseUrl, 'chat/completions'),
+    headers: { ...toKeyHeader(provider, apiKey), ...headers },
     timeouts: toTimeouts(config),
     origin,
     connections,
   })
-}
-
-const baseUrls: Partial<Record<ChatCompletionsProvider, string>> = {
-  openai: 'https://api.openai.com/v1',
-  mistral: 'https://api.mistral.ai/v1',
-}
-
-/** Newest version of Azure's data plane that is not a preview. */
-const azureVersion = '2024-10-21'
-
-function toCompletionsUrl(provider: ChatCompletionsProvider, config: ModelConfig, baseUrl: URL | undefined): URL {
-  const url = new URL(baseUrl ?? baseUrls[provider] ?? '')
-  const base = url.pathname.replace(/\/+$/, '')
-  if (provider !== 'azure') {
-    url.pathname = `${base}/chat/completions`
-    return url
-  }
-  // A resource, a deployment, or the newer `/openai/v1`, which has no versions.
-  const isVersionless = base.endsWith('/v1')
-  const isWhole = isVersionless || base.includes('/deployments/')
-  const deployment = isWhole ? base : `${base.replace(/\/openai$/, '')}/openai/deployments/${encodeURIComponent(config.model)}`
-  url.pathname = `${deployment}/chat/completions`
-  const version = config.api_version ?? (isVersionless || url.searchParams.has('api-version') ? undefined : azureVersion)
-  if (version !== undefined) url.searchParams.set('api-version', version)
-  return url
 }
 
 function toAiSdkModel(provider: AiSdkProvider, config: ModelConfig, access: Access, connections: Connections): Model {

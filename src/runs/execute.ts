@@ -32,6 +32,8 @@ export interface Execution {
   readTool(name: string, files: readonly string[]): Tool
   /** Keeps files that the run's tools make; `session` is the session's key, `earlier` what they made before it was taken over. */
   keeper(run: LiveRun, session: string, earlier: readonly Artifact[]): KeepArtifact
+  /** What is known of the run's caller, to stand in front of the question; undefined where nothing is. It never throws. */
+  recall(run: LiveRun): Promise<string | undefined> | undefined
   /** A bug or a fault of ours; the caller sees none of it. */
   onFault(run: LiveRun, error: unknown): void
 }
@@ -46,7 +48,10 @@ export async function execute(run: LiveRun, turn: Turn, deps: Execution): Promis
   let error: ErrorBody | undefined
   try {
     await requireHints(run)
+    // Asked together with the history; most callers have nothing to be recalled, and wait for nothing.
+    const recalling = deps.recall(run)
     await load(run, progress, deps)
+    if (recalling) showKnown(progress, await recalling)
     for await (const event of agentEvents(run, progress, deps)) {
       const stored = keepEvent(event, run, progress, deps)
       if (stored) await stored
@@ -111,6 +116,12 @@ async function readWindow(
   const window = await store.history(tenant, session, from)
   // With the first message stands what holds for the whole session.
   return from === windowStart || summary ? window : [...(await store.history(tenant, session, 0, 1)), ...window]
+}
+
+/** For this run alone, behind all that stays the same from turn to turn: providers keep what a prompt begins with. */
+function showKnown({ messages, ownFrom }: Progress, known: string | undefined): void {
+  const own = messages[ownFrom - 1]
+  if (known && own?.role === 'user') messages[ownFrom - 1] = { ...own, text: known + own.text }
 }
 
 /** Nothing stands in the session but the human message, which is at hand. */

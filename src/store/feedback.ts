@@ -10,9 +10,10 @@ export function createFeedbackStore(database: Database): FeedbackStore {
   return {
     save: ({ tenant, owner }, { requestId, score, comment, createdAt }, jobId) =>
       database.unit(async (connection) => {
-        const chat = db.selectFrom('runs').select('ended_at').where('tenant', '=', tenant).where('owner', '=', owner)
+        const chat = db.selectFrom('runs').select(['status', 'ended_at']).where('tenant', '=', tenant).where('owner', '=', owner)
         const { rows } = await run(connection, chat.where('request_id', '=', requestId).where('operation', '<>', 'tool_execute'))
         if (!rows[0]) return 'unknown'
+        if (rows[0].status === 'gone') return 'gone'
         if (rows[0].ended_at === null) return 'running'
         const given = { score, comment: comment === undefined ? null : toText(comment), created_at: createdAt }
         await run(

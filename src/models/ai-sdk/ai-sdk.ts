@@ -94,7 +94,7 @@ function toSilence({ origin, timeouts }: AiSdkOptions, begun: boolean): ModelErr
 }
 
 /** The SDK's errors carry the prompt and the answer, so they are no `cause`: a log must not have them. */
-function toModelError(origin: Origin, error: unknown, begun: boolean): unknown {
+export function toModelError(origin: Origin, error: unknown, begun: boolean): unknown {
   if (error instanceof ModelError) return error
   const { name, statusCode, responseHeaders, responseBody } = error as ApiCallError
   if (statusCode !== undefined && statusCode !== 200) {

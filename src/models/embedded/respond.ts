@@ -1,8 +1,10 @@
 import type { JsonObject, Message, ToolMessage } from '../../agent/messages.ts'
 import type { ModelRequest, RequestedCall } from '../../agent/model.ts'
 import { fromContextText } from '../../files/context-text.ts'
+import { splitKnown } from '../../memory/render.ts'
 import { answerFromTexts, answerFromStatements } from './answers/given.ts'
 import { tellResult } from './answers/answer.ts'
+import { toSecondPerson } from './answers/remembered.ts'
 import { tellAbilities, tellGreeting, tellInability } from './answers/about.ts'
 import { toPlan, type Planned } from './plan.ts'
 import { isFollowUp, readMessage, smallTalk, splitParts, toSections, type Section } from './question.ts'
@@ -38,13 +40,14 @@ export function respond(name: string, request: ModelRequest): Response {
   // Of planning it needs nothing: what a person asked is its question. A step that another model planned is one too.
   const messages = told === 'step' ? all : all.filter((message) => !(message.role === 'user' && message.instruction) && !isPlan(message))
   const lastUser = messages.findLastIndex((message) => message.role === 'user')
-  const question = messages[lastUser]?.text ?? ''
+  const { text: question, known: earlier } = splitKnown(messages[lastUser]?.text ?? '')
   const done = doneCalls(messages, lastUser)
   const talk = done.length === 0 ? smallTalk(question) : undefined
   if (talk) return say(talk === 'capabilities' ? tellAbilities(name, tools) : tellGreeting(talk, tools))
   const { parts, sections } = readMessage(question)
   const given = [...sections, ...sectionsBefore(messages, lastUser), ...files]
-  const known = { given, statements: statementsBefore(system, messages, lastUser) }
+  const remembered = earlier.map((text) => ({ heading: '', text: toSecondPerson(text) }))
+  const known = { given, statements: [...statementsBefore(system, messages, lastUser), ...remembered] }
   const plan = toPlan({
     parts,
     tools,

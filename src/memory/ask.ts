@@ -1,0 +1,54 @@
+import { Ajv } from 'ajv'
+import type { Static, TSchema } from 'typebox'
+import type { Model } from '../agent/model.ts'
+
+interface Question<T extends TSchema> {
+  system: string
+  text: string
+  /** Of one element of the list. */
+  item: T
+}
+
+/** Nothing that is asked here takes longer, and nobody waits for it. */
+const limitMs = 120_000
+const ajv = new Ajv({ strict: false })
+/** Where a list may begin in an answer that holds more than the list. */
+const maxStarts = 8
+
+/**
+ * Asks for a JSON list. Elements that do not fit are left out; undefined where there is no list in the answer. Throws what the model
+ * throws.
+ */
+export async function askForList<T extends TSchema>(
+  model: Model,
+  { system, text, item }: Question<T>,
+  signal: AbortSignal,
+): Promise<Static<T>[] | undefined> {
+  const limited = AbortSignal.any([signal, AbortSignal.timeout(limitMs)])
+  const replying = model.reply({ system, messages: [{ role: 'user', text }], tools: [] }, limited)
+  let next = await replying.next()
+  while (!next.done) next = await replying.next()
+  const fits = ajv.compile(item)
+  return findList(next.value.text)?.filter((element): element is Static<T> => fits(element))
+}
+
+/** Models like to put something around what they were asked for. */
+function findList(text: string): unknown[] | undefined {
+  const end = text.lastIndexOf(']') + 1
+  let start = text.indexOf('[')
+  for (let tries = 0; start >= 0 && start < end && tries < maxStarts; tries++) {
+    const list = parseList(text.slice(start, end))
+    if (list) return list
+    start = text.indexOf('[', start + 1)
+  }
+  return undefined
+}
+
+function parseList(text: string): unknown[] | undefined {
+  try {
+    const value: unknown = JSON.parse(text)
+    return Array.isArray(value) ? value : undefined
+  } catch {
+    return undefined
+  }
+}

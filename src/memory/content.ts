@@ -1,0 +1,68 @@
+import { maxContentCharacters, type NewMemory } from './memory.ts'
+
+/**
+ * The sentence as it is kept: one line without control characters or angle brackets, so that it stands inside of a prompt as one thing;
+ * undefined where nothing is left, or where it holds what must not be kept.
+ */
+export function toContent(text: string): string | undefined {
+  const line = text
+    .toWellFormed()
+    .replaceAll('<', '‹')
+    .replaceAll('>', '›')
+    .replace(/[\p{C}\s]+/gu, ' ')
+    .trim()
+  if (!/[\p{L}\p{N}]/u.test(line) || holdsSecret(line)) return undefined
+  if (line.length <= maxContentCharacters) return line
+  const short = line.slice(0, maxContentCharacters - 2).toWellFormed()
+  return `${short.slice(0, Math.max(short.lastIndexOf(' '), maxContentCharacters / 2))} …`
+}
+
+/** Those that may be kept, each once. */
+export function toMemories(found: readonly NewMemory[], limit: number): NewMemory[] {
+  const kept = new Map<string, NewMemory>()
+  for (const memory of found) {
+    const content = toContent(memory.content)
+    if (content !== undefined && !kept.has(content.toLowerCase())) kept.set(content.toLowerCase(), { ...memory, content })
+  }
+  return [...kept.values()].slice(0, limit)
+}
+
+/** What names a secret right before its value, in the languages of most callers. */
+const named =
+  /(?:pass(?:word|wd|phrase|code)|pwd|passwor[dt]|kennwort|mot de passe|contrase[ñn]a|senha|secret|credential|api[\s_-]?key|access[\s_-]?key|private[\s_-]?key|token|bearer|\bpin\b|\bcvv?c?\b|\bssn\b|social security)[^.!?]{0,40}?(?:\bis\b|\bare\b|\bist\b|\best\b|\bes\b|=|:)\s*\S/iu
+
+const shapes = [
+  /-----BEGIN [A-Z ]*KEY/,
+  // JSON Web Token.
+  /\beyJ[\w-]{8,}\.[\w-]{8,}/,
+  // Keys of well-known services: OpenAI and others, AWS, GitHub, GitLab, Slack, Google, Stripe.
+  /\b(?:sk|pk|rk)[-_](?:[a-z]+[-_])*[\w-]{16,}/i,
+  /\b(?:AKIA|ASIA)[A-Z0-9]{12,}/,
+  /\b(?:gh[pousr]_|github_pat_|glpat-|xox[abprs]-|AIza)[\w-]{10,}/,
+  // US social security number.
+  /\b\d{3}-\d{2}-\d{4}\b/,
+  // Credentials in an address.
+  /:\/\/[^\s/:@]+:[^\s/@]+@/,
+]
+
+/** Whether a text seems to hold a key, a password or the number of a card. Rather one too many: what is kept is shown again and again. */
+export function holdsSecret(text: string): boolean {
+  return named.test(text) || shapes.some((shape) => shape.test(text)) || holdsCardNumber(text) || holdsRandomWord(text)
+}
+
+/** ISO/IEC 7812: 13 to 19 digits whose Luhn sum is right. */
+function holdsCardNumber(text: string): boolean {
+  return (text.match(/\d(?:[ -]?\d){12,18}/g) ?? []).some((number) => {
+    const digits = Array.from(number.replace(/\D/g, ''), Number).toReversed()
+    const sum = digits.reduce((all, digit, at) => all + (at % 2 === 0 ? digit : digit * 2 - (digit > 4 ? 9 : 0)), 0)
+    return sum % 10 === 0
+  })
+}
+
+/** Nobody says a long word of letters in both cases and digits, unless it is a key; ids and addresses have separators. */
+function holdsRandomWord(text: string): boolean {
+  return (text.match(/[A-Za-z0-9+/=_-]{20,}/g) ?? []).some((word) => {
+    const runs = word.match(/[A-Z]+|[a-z]+|\d+/g)?.length ?? 0
+    return /[a-z]/.test(word) && /[A-Z]/.test(word) && /\d/.test(word) && runs >= 6
+  })
+}

@@ -1,0 +1,119 @@
+import type { Owner } from '../access/owner.ts'
+import { createPassageIndex, type PassageIndex } from '../files/word-index.ts'
+import type { MemoryStore } from './memory-store.ts'
+import type { Memory } from './memory.ts'
+
+/** The memories of a caller, ready to be searched. The passages of the index are numbered like the memories. */
+export interface KnownMemories {
+  memories: readonly Memory[]
+  index: PassageIndex
+}
+
+/** What is known of callers, kept in this process for a while. */
+export interface Known {
+  /** Undefined for a caller without memories. */
+  of(who: Owner): Promise<KnownMemories | undefined> | undefined
+  /** It was changed. */
+  forget(who: Owner): void
+}
+
+interface Options {
+  now(): number
+  /** Milliseconds for which the store is not asked whether another process has learned something of a caller without memories. */
+  freshMs?: number
+  /** Bytes, about. */
+  maxSize?: number
+}
+
+interface Entry {
+  version: number
+  known: KnownMemories | undefined
+  size: number
+  checkedAt: number
+}
+
+export function createKnown(
+  store: Pick<MemoryStore, 'version' | 'all'>,
+  { now, freshMs = 3000, maxSize = 64 * 1024 * 1024 }: Options,
+): Known {
+  /** Least recently used first. */
+  const entries = new Map<string, Entry>()
+  const loading = new Map<string, Promise<KnownMemories | undefined>>()
+  let size = 0
+
+  function drop(key: string): void {
+    size -= entries.get(key)?.size ?? 0
+    entries.delete(key)
+  }
+
+  function keep(key: string, entry: Entry): void {
+    drop(key)
+    entries.set(key, entry)
+    size += entry.size
+    for (const oldest of entries.keys()) {
+      if (size <= maxSize || oldest === key) break
+      drop(oldest)
+    }
+  }
+
+  /** What is known now; what is in `before` need not be read again. */
+  async function load(who: Owner, before: Entry | undefined): Promise<Entry> {
+    const checkedAt = now()
+    const version = await store.version(who)
+    if (before?.version === version) return { ...before, checkedAt }
+    // Nothing was ever kept of most callers: that is all that is asked for them.
+    if (version === 0) return { version, known: undefined, size: entrySize, checkedAt }
+    const all = await store.all(who)
+    const known = all.memories.length > 0 ? toKnown(all.memories) : undefined
+    return { version: all.version, known, size: entrySize + sizeOf(all.memories), checkedAt }
+  }
+
+  /** Callers that ask meanwhile wait for the same answer. */
+  function ask(who: Owner, key: string): Promise<KnownMemories | undefined> {
+    const known = loading.get(key)
+    if (known) return known
+    const asked = load(who, entries.get(key))
+      .then((entry) => {
+        // What was read before a change is not kept.
+        if (loading.get(key) === asked) keep(key, entry)
+        return entry.known
+      })
+      .finally(() => {
+        if (loading.get(key) === asked) loading.delete(key)
+      })
+    loading.set(key, asked)
+    return asked
+  }
+
+  return {
+    of(who) {
+      const key = keyOf(who)
+      const entry = entries.get(key)
+      // Of what is known something may have been deleted a moment ago, here or elsewhere: that is looked up each time.
+      if (entry && !entry.known && now() - entry.checkedAt < freshMs) return undefined
+      return ask(who, key)
+    },
+    forget(who) {
+      const key = keyOf(who)
+      drop(key)
+      // What is being read may be from before the change.
+      loading.delete(key)
+    },
+  }
+}
+
+const entrySize = 300
+
+function sizeOf(memories: readonly Memory[]): number {
+  return memories.reduce((sum, { content, vector }) => sum + 400 + content.length * 6 + (vector?.values.byteLength ?? 0), 0)
+}
+
+function keyOf({ tenant, owner }: Owner): string {
+  return `${tenant}\n${owner}`
+}
+
+function toKnown(memories: readonly Memory[]): KnownMemories {
+  const index = createPassageIndex()
+  for (const { content } of memories) index.add('', content)
+  return { memories, index }
+}

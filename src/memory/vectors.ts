@@ -1,0 +1,21 @@
+import type { Embedder } from '../agent/embedder.ts'
+import type { Vector } from './memory.ts'
+
+/** Vectors of length 1, so that their product is the cosine of the angle between them. */
+export async function toVectors(embedder: Embedder, texts: readonly string[], signal: AbortSignal): Promise<Vector[]> {
+  const lists = await embedder.embed(texts, signal)
+  return lists.map((list) => ({ model: embedder.name, values: normalise(Float32Array.from(list)) }))
+}
+
+function normalise(values: Float32Array): Float32Array {
+  const length = Math.sqrt(values.reduce((sum, value) => sum + value * value, 0))
+  return length > 0 && Number.isFinite(length) ? values.map((value) => value / length) : values
+}
+
+/** From -1 to 1; 0 for vectors that can't be compared. */
+export function cosine(one: Vector, other: Vector): number {
+  if (one.model !== other.model || one.values.length !== other.values.length) return 0
+  let sum = 0
+  for (let at = 0; at < one.values.length; at++) sum += one.values[at]! * other.values[at]!
+  return sum
+}

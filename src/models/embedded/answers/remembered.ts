@@ -1,0 +1,18 @@
+/** What is known of the user, as it is said to them: memories speak of "the user". */
+
+const verbs: [RegExp, string][] = [
+  [/^The user is\b/, 'You are'],
+  [/^The user has\b/, 'You have'],
+  [/^The user (?:does|did) not\b/, 'You do not'],
+  [/^The user wishes: /, 'You asked for: '],
+  // "lives", "works at", "prefers": without the ending.
+  [/^The user (\p{Ll}+(?:[^s\P{L}]|ss))es\b(?<=[sxz]es|ches|shes)/u, 'You $1'],
+  [/^The user (\p{Ll}+)ies\b/u, 'You $1y'],
+  [/^The user (\p{Ll}+[^s\P{L}])s\b/u, 'You $1'],
+]
+
+export function toSecondPerson(sentence: string): string {
+  const begin = verbs.find(([pattern]) => pattern.test(sentence))
+  const told = begin ? sentence.replace(begin[0], begin[1]) : sentence.replace(/^The user's\b/, 'Your')
+  return told.replace(/\bthe user's\b/gi, 'your').replace(/\bthe user\b/gi, 'you')
+}

@@ -1,0 +1,41 @@
+import type { EmbeddingModelV4 } from '@ai-sdk/provider'
+import type { Embedder } from '../../agent/embedder.ts'
+import { ModelError } from '../../agent/model.ts'
+import { toModelError } from '../ai-sdk/ai-sdk.ts'
+import type { Origin } from '../failures.ts'
+import { areVectors } from './wire.ts'
+
+interface Options {
+  name: string
+  /** Loads the provider's package; called once, at the first request. */
+  load(): Promise<EmbeddingModelV4>
+  /** For all texts of a request. */
+  limitMs: number
+  origin: Origin
+}
+
+/** An `Embedder` behind a provider package of the AI SDK. */
+export function createAiSdkEmbedder({ name, load, limitMs, origin }: Options): Embedder {
+  let loading: Promise<EmbeddingModelV4> | undefined
+  return {
+    name,
+    async embed(texts, signal) {
+      const model = await (loading ??= load())
+      const abortSignal = AbortSignal.any([signal, AbortSignal.timeout(limitMs)])
+      const most = (await model.maxEmbeddingsPerCall) ?? texts.length
+      const vectors: number[][] = []
+      try {
+        for (let at = 0; at < texts.length; at += most) {
+          const { embeddings } = await model.doEmbed({ values: texts.slice(at, at + most), abortSignal })
+          vectors.push(...embeddings)
+        }
+      } catch (error) {
+        signal.throwIfAborted()
+        throw toModelError(origin, error, false)
+      }
+      if (!areVectors(vectors, texts.length))
+        throw new ModelError('unavailable', `${origin.label} gave no vectors, or not one for each text`)
+      return vectors
+    },
+  }
+}

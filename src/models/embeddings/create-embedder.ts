@@ -1,0 +1,38 @@
+import type { Embedder } from '../../agent/embedder.ts'
+import { resolveReferences } from '../../configuration/references.ts'
+import type { ModelConfig } from '../../configuration/schema.ts'
+import { createModelFetch, loadEmbeddingModel } from '../ai-sdk/providers.ts'
+import { isAiSdkProvider, placed, type ModelDependencies } from '../create-model.ts'
+import { resolveAccess } from '../model-access.ts'
+import { toKeyHeader, toWireUrl } from '../wire-address.ts'
+import { createAiSdkEmbedder } from './ai-sdk.ts'
+import { createWireEmbedder } from './wire.ts'
+
+/** Seconds; a few sentences take a fraction of one. */
+const defaultLimit = 30
+
+/** The embedder of `llms.embedding`; undefined where there is none. Throws a `ConfigError` that names the faulty fields. */
+export function createEmbedder(config: ModelConfig | undefined, deps: Omit<ModelDependencies, 'retry'>): Embedder | undefined {
+  return config && placed(['llms', 'embedding'], () => create(config, deps))
+}
+
+function create(config: ModelConfig, { environment, connections }: Omit<ModelDependencies, 'retry'>): Embedder {
+  const { provider, model } = config
+  // The configuration's own check has said so; this one is for those who come another way.
+  if (provider === 'embedded' || provider === 'anthropic') throw new Error(`provider: ${provider} has no models for embeddings`)
+  const access = resolveAccess(config, (text) => resolveReferences(text, environment))
+  const { apiKey, headers, origin } = access
+  const name = `${provider} ${model}`
+  const connectMs = (config.connect_timeout ?? 10) * 1000
+  const limitMs = (config.first_token_timeout ?? defaultLimit) * 1000
+  if (isAiSdkProvider(provider)) {
+    const baseUrl = access.baseUrl?.href.replace(/\/+$/, '')
+    const load = () => loadEmbeddingModel(provider, model, { ...access, baseUrl }, createModelFetch(connections, connectMs))
+    return createAiSdkEmbedder({ name, load, limitMs, origin })
+  }
+  const url = toWireUrl(provider, config, access.baseUrl, 'embeddings')
+  return createWireEmbedder({
+    ...{ name, model, url, connectMs, limitMs, origin, connections },
+    headers: { ...toKeyHeader(provider, apiKey), ...headers },
+  })
+}

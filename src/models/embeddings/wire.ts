@@ -1,0 +1,83 @@
+import type { Embedder } from '../../agent/embedder.ts'
+import { ModelError } from '../../agent/model.ts'
+import type { Connections } from '../connections.ts'
+import { maxErrorBytes, toConnectionError, toStatusError, type Origin } from '../failures.ts'
+
+export interface WireOptions {
+  name: string
+  model: string
+  /** Where to post, its query included. */
+  url: URL
+  /** Lower-case names. */
+  headers: Readonly<Record<string, string>>
+  connectMs: number
+  /** For the whole answer. */
+  limitMs: number
+  origin: Origin
+  connections: Connections
+}
+
+/** More than a hundred long vectors take; what is longer is no answer. */
+const maxBytes = 32 * 1024 * 1024
+
+/** An `Embedder` behind OpenAI's wire: `POST /embeddings`. */
+export function createWireEmbedder({ name, model, url, headers, connectMs, limitMs, origin, connections }: WireOptions): Embedder {
+  const path = url.pathname + url.search
+  const pool = connections.pool(url.origin, connectMs)
+
+  async function post(body: string, signal: AbortSignal): Promise<string> {
+    const all = { 'content-type': 'application/json', ...headers }
+    const { statusCode: status, headers: said, body: answer } = await pool.request({ method: 'POST', path, headers: all, body, signal })
+    const isFine = status === 200
+    let text = ''
+    answer.setEncoding('utf8')
+    for await (const piece of answer) {
+      text += piece
+      if (text.length > (isFine ? maxBytes : maxErrorBytes)) break
+    }
+    if (!isFine) throw toStatusError(origin, { status, headers: said, body: text, now: Date.now() })
+    return text
+  }
+
+  return {
+    name,
+    async embed(texts, signal) {
+      try {
+        const body = JSON.stringify({ model, input: texts })
+        return toVectors(await post(body, AbortSignal.any([signal, AbortSignal.timeout(limitMs)])), texts.length, origin)
+      } catch (error) {
+        signal.throwIfAborted()
+        throw error instanceof ModelError ? error : toConnectionError(origin, error, false)
+      }
+    },
+  }
+}
+
+function toVectors(text: string, count: number, origin: Origin): number[][] {
+  const list = listIn(text)
+  const vectors = list.toSorted((a, b) => (a.index ?? 0) - (b.index ?? 0)).map(({ embedding }) => embedding)
+  if (!areVectors(vectors, count)) throw new ModelError('unavailable', `${origin.label} gave no vectors, or not one for each text`)
+  return vectors
+}
+
+interface Embedding {
+  index?: number
+  embedding?: unknown
+}
+
+function listIn(text: string): Embedding[] {
+  try {
+    const { data } = JSON.parse(text) as { data?: unknown }
+    return Array.isArray(data) ? data : []
+  } catch {
+    return []
+  }
+}
+
+/** One vector for each text, all of one length. */
+export function areVectors(vectors: readonly unknown[], count: number): vectors is number[][] {
+  const [first] = vectors
+  const length = Array.isArray(first) ? first.length : 0
+  const isVector = (one: unknown) => Array.isArray(one) && one.length === length && one.every((value) => Number.isFinite(value))
+  return vectors.length === count && length > 0 && vectors.every(isVector)
+}

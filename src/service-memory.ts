@@ -1,0 +1,47 @@
+import type { Logger } from 'pino'
+import type { CurrentAgent } from './configuration/agent.ts'
+import { createKnown } from './memory/known.ts'
+import { createLearning } from './memory/learn.ts'
+import { createMemories, type Memories } from './memory/memories.ts'
+import { createRecall } from './memory/recall.ts'
+import type { Execution } from './runs/execute.ts'
+import type { Jobs } from './runs/jobs.ts'
+import type { Database } from './store/database.ts'
+import { createFeedbackStore } from './store/feedback.ts'
+import { createMemoryStore } from './store/memories.ts'
+
+interface MemoryOptions {
+  agent: CurrentAgent
+  jobs: Jobs
+  now(): number
+  newId(): string
+  log: Logger
+}
+
+interface OpenMemory extends Pick<Execution, 'recall'> {
+  memories: Memories
+}
+
+/** Runs whose lasting facts are taken at a time: it is slow, and nobody waits for it. */
+const learners = 4
+
+/** What is known of callers: learned after their runs, recalled before them. */
+export function openMemory(database: Database, { agent, jobs, now, newId, log }: MemoryOptions): OpenMemory {
+  const store = createMemoryStore(database)
+  const feedback = createFeedbackStore(database)
+  const known = createKnown(store, { now })
+  const onFault = (err: unknown) => log.warn({ err }, 'memory')
+  const learning = createLearning({ store, feedback, known, now, newId, onFault })
+  const recall = createRecall({ known, onFault })
+  for (const kind of ['retain', 'feedback'] as const) {
+    const learn = kind === 'retain' ? learning.retain : learning.heed
+    jobs.handle(kind, learners, async ({ tenant, data: { owner, requestId } }, signal) => {
+      await learn({ tenant, owner }, requestId, agent(), signal)
+      return { kind: 'done' }
+    })
+  }
+  return {
+    memories: createMemories({ store, feedback, known, now, newId, wake: jobs.wake }),
+    recall: ({ key, input, agent: { config, embedder }, signal }) => recall(key, input, { limit: config.memory.recall, embedder, signal }),
+  }
+}
