@@ -47,6 +47,7 @@ import { createSessions } from './sessions/sessions.ts'
 import { openArtifacts } from './service-artifacts.ts'
 import { openCallbacks } from './service-callbacks.ts'
 import { openMemory } from './service-memory.ts'
+import { openTracing } from './service-tracing.ts'
 import type { Settings } from './settings.ts'
 import type { Database } from './store/database.ts'
 import { createAccessKeyStore } from './store/access-keys.ts'
@@ -127,7 +128,8 @@ export async function createService({ settings, environment, version, log }: Ser
     ...{ database, settings, sessions: sessionStore, signing: access.signing, publicUrl, log },
     ...common,
   })
-  const ends = { onFault: logFault(log), onEnd: logEnd(log, now) }
+  const tracing = await openTracing(stack, { tracing: settings.tracing, version, log })
+  const watchers = { onFault: logFault(log), onEnd: logEnd(log, now), observer: tracing?.observer }
   const documents = createDocumentCache()
   const attachments = createAttachments({ files, documents, images: createImages() })
   const readTool = createReadOf({ files, documents })
@@ -138,7 +140,18 @@ export async function createService({ settings, environment, version, log }: Ser
   const outbound = stack.adopt(createGuardedFetch({ allowed: settings.outboundAllow }), (one) => one.close())
   const asynchronous = { workers, refusalOf: outbound.refusalOf }
   const { memories, recall } = openMemory(database, { ...common, jobs, log })
-  const chats = createChats({ ...common, ...ends, ...asynchronous, keeper, attachments, readTool, recall, store: runs, jobs, sleep: pause })
+  const chats = createChats({
+    ...common,
+    ...watchers,
+    ...asynchronous,
+    keeper,
+    attachments,
+    readTool,
+    recall,
+    store: runs,
+    jobs,
+    sleep: pause,
+  })
   const callbacks = await openCallbacks({ settings, database, outbound, source: publicUrl, runs, jobs, now, newId, sleep: pause })
   const directly = createDirectExecution({ ...common, files: executionFiles, store: executions, sleep: pause })
   jobs.handle(

@@ -38,7 +38,7 @@ test('an empty environment gives the documented defaults, frozen, with absolute 
     logLevel: 'info',
     logFormat: undefined,
     metricsPublic: false,
-    otlpEndpoint: undefined,
+    tracing: undefined,
   })
   assert.ok(Object.isFrozen(settings))
 })
@@ -71,7 +71,9 @@ test('every variable is read', () => {
       LOG_LEVEL: 'debug',
       LOG_FORMAT: 'pretty',
       METRICS_PUBLIC: 'true',
-      OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4318',
+      OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4318/',
+      OTEL_SERVICE_NAME: 'agents',
+      OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT: 'true',
     },
     '/srv/app',
   )
@@ -103,7 +105,7 @@ test('every variable is read', () => {
     logLevel: 'debug',
     logFormat: 'pretty',
     metricsPublic: true,
-    otlpEndpoint: 'http://collector:4318',
+    tracing: { endpoint: 'http://collector:4318', serviceName: 'agents', captureContent: true },
   })
 })
 

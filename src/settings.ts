@@ -33,7 +33,15 @@ export interface Settings {
   /** Undefined: `pretty` on a terminal, else `json`. */
   logFormat: 'pretty' | 'json' | undefined
   metricsPublic: boolean
-  otlpEndpoint: string | undefined
+  tracing: TracingSettings | undefined
+}
+
+export interface TracingSettings {
+  /** The collector's base address, without a slash at the end. */
+  endpoint: string
+  serviceName: string
+  /** Whether traces hold messages, and what tools took and gave. */
+  captureContent: boolean
 }
 
 export interface AccessProviderSettings {
@@ -91,7 +99,7 @@ export function loadSettings(environment: Environment, cwd = '.'): Readonly<Sett
     logLevel: read.oneOf('LOG_LEVEL', logLevels) ?? 'info',
     logFormat: read.oneOf('LOG_FORMAT', ['pretty', 'json']),
     metricsPublic: read.oneOf('METRICS_PUBLIC', ['true', 'false']) === 'true',
-    otlpEndpoint: read.address('OTEL_EXPORTER_OTLP_ENDPOINT'),
+    tracing: readTracing(read),
   }
   problems.push(...conflicts(settings, environment))
   if (problems.length > 0) throw new SettingsError(problems)
@@ -169,6 +177,13 @@ function readCallbackRetries(read: Reader, problems: string[]): number[] {
     problems.push(`CALLBACK_RETRY_SECONDS has ${seconds.length} delays; it may have up to ${maxCallbackRetries}.`)
   }
   return (seconds.length > 0 ? seconds.map(Number) : defaultCallbackRetries).map((one) => one * 1000)
+}
+
+function readTracing(read: Reader): TracingSettings | undefined {
+  const endpoint = read.address('OTEL_EXPORTER_OTLP_ENDPOINT')?.replace(/\/+$/, '')
+  const serviceName = read.checked('OTEL_SERVICE_NAME', isName, nameRule) ?? 'agent-core'
+  const captureContent = read.oneOf('OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT', ['true', 'false']) === 'true'
+  return endpoint === undefined ? undefined : { endpoint, serviceName, captureContent }
 }
 
 const nameRule = 'a name of 1 to 256 characters without control characters'

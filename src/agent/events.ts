@@ -1,6 +1,6 @@
 import type { Artifact } from './artifact.ts'
 import type { AssistantMessage, JsonValue, ToolMessage, UserMessage } from './messages.ts'
-import type { ModelUsage } from './model.ts'
+import type { ModelReply, ModelUsage } from './model.ts'
 
 /**
  * Everything observable of a run. The first group is what a reader of the run sees, each event with a number of its own;
@@ -27,6 +27,7 @@ export interface TurnEvent {
   type: 'turn'
   message: AssistantMessage
   usage: ModelUsage
+  finish: ModelReply['finish']
   /** Epoch milliseconds. */
   startedAt: number
   endedAt: number

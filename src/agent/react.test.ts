@@ -16,6 +16,7 @@ test('a plain answer is told as it arrives, and ends the run', async () => {
       type: 'turn',
       message: { role: 'assistant', text: 'Hello.', toolCalls: [] },
       usage: { model: 'scripted-1', input: 10, output: 5, cachedInput: 0, reasoning: 0 },
+      finish: 'stop',
       startedAt: 1,
       endedAt: 2,
     },

@@ -96,7 +96,7 @@ async function* askModel(options: LoopOptions, answer: Answer, { label, mayCall 
   const message = toMessage(reply, offers.length > 0, options.newId)
   for (const text of answer.heldReasoning()) yield answer.add('reasoning', text)
   options.messages.push(message)
-  yield { type: 'turn', message, usage: reply.usage, startedAt, endedAt: options.now() }
+  yield { type: 'turn', message, usage: reply.usage, finish: reply.finish, startedAt, endedAt: options.now() }
   return { message, finish: reply.finish === 'tool_calls' ? 'stop' : reply.finish }
 }
 

@@ -6,6 +6,7 @@ import type { NewChat } from '../runs/chat.ts'
 import type { ChatMessage, ChatRequest, Operation } from '../runs/run.ts'
 import { isId } from './ids.ts'
 import type { ChatBody } from './schemas.ts'
+import { traceparentOf } from './traceparent.ts'
 
 const roles = { user: 'user', human: 'user', assistant: 'assistant', ai: 'assistant', system: 'system' } as const
 
@@ -27,6 +28,7 @@ export function toNewChat(
   const filters = toFilters(body.data_filter_hints)
   const sessionId = sessionIdOf(request, { body, at })
   const onDisconnect = body.on_disconnect ?? 'cancel'
+  const traceparent = traceparentOf(request)
   const { images, context_files: contextFiles } = body
   const attachments = images?.length || contextFiles?.length ? { images: images ?? [], contextFiles: contextFiles ?? [] } : undefined
   const read = { messages, filters, sessionId: body.session_id, retain: body.auto_memory_retain, onDisconnect, ...digestOf(attachments) }
@@ -36,7 +38,11 @@ export function toNewChat(
     newSessionId: request.sessionId,
     operation,
     bodyHash: hashOf(read, at),
-    request: { messages, filters, headers: contextHeaders(request), ...(body.auto_memory_retain && { retain: true }) },
+    request: {
+      ...{ messages, filters, headers: contextHeaders(request) },
+      ...(body.auto_memory_retain && { retain: true }),
+      ...(traceparent !== undefined && { traceparent }),
+    },
     ...(attachments ? { attachments } : {}),
     onDisconnect,
     at,

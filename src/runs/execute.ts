@@ -18,6 +18,7 @@ import type { RunKey } from './run.ts'
 import { dataOf, newestImages } from './attached.ts'
 import type { Attachments } from './attachments.ts'
 import { loadContext } from './context-files.ts'
+import type { RunObserver } from './run-observer.ts'
 import { toTranscript } from './transcript.ts'
 import { maxReadMessages } from './window.ts'
 
@@ -34,6 +35,8 @@ export interface Execution {
   keeper(run: LiveRun, session: string, earlier: readonly Artifact[]): KeepArtifact
   /** What is known of the run's caller, to stand in front of the question; undefined where nothing is. It never throws. */
   recall(run: LiveRun): Promise<string | undefined> | undefined
+  /** Absent: nobody follows runs. */
+  observer?: RunObserver | undefined
   /** A bug or a fault of ours; the caller sees none of it. */
   onFault(run: LiveRun, error: unknown): void
 }
@@ -45,6 +48,7 @@ export interface Execution {
 export async function execute(run: LiveRun, turn: Turn, deps: Execution): Promise<RunKey | undefined> {
   const deadline = setTimeout(() => run.stop('timeout'), run.agent.config.max_execution_time * 1000)
   const progress = emptyProgress(turn)
+  deps.observer?.started(run)
   let error: ErrorBody | undefined
   try {
     await requireHints(run)

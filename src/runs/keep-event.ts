@@ -9,12 +9,17 @@ export function keepEvent(event: AgentEvent, run: LiveRun, progress: Progress, d
   switch (event.type) {
     case 'text':
     case 'retrying':
+      run.log.append(event)
+      return run.log.hasRoom(run.signal)
     case 'step_start':
+      deps.observer?.saw(run, event)
       run.log.append(event)
       return run.log.hasRoom(run.signal)
     case 'step_end':
+      deps.observer?.saw(run, event)
       return endStep(event.step, run, progress)
     case 'turn':
+      deps.observer?.saw(run, event)
       progress.iterations++
       progress.usage.models.push(event.usage)
       progress.completeEvents = run.log.events.length
@@ -31,6 +36,7 @@ export function keepEvent(event: AgentEvent, run: LiveRun, progress: Progress, d
       // Before the next write starts, this one is on the disk: it is never made twice. A read may be.
       return event.effect === 'write' ? checkpoint(run, progress, store, { type: 'step_end', step: event.step }) : undefined
     case 'nested':
+      deps.observer?.saw(run, event)
       return keepNested(event, run, progress, deps)
     case 'instruction':
       // All that was told belongs to what came before it.

@@ -107,6 +107,7 @@ export function createLiveRuns(deps: LiveRunsDependencies): LiveRuns {
     } catch (error) {
       await tellFailure(run, error)
     }
+    deps.observer?.ended(run)
     deps.onEnd(run)
   }
 

@@ -1,0 +1,88 @@
+import { ROOT_CONTEXT, SpanKind, SpanStatusCode, trace, type Context, type Span, type Tracer } from '@opentelemetry/api'
+import type { Step, StepStart, TurnEvent } from '../agent/events.ts'
+import type { LiveRun } from '../runs/live-run.ts'
+import { errorOf } from '../runs/outcome.ts'
+import type { ObservedEvent } from '../runs/run-observer.ts'
+import { chatAttributes, endAttributes, runAttributes, toolAttributes, toolEndAttributes } from './attributes.ts'
+import { parentOf } from './traceparent.ts'
+
+/** One run as spans: `invoke_agent`, in it `chat` for each model call and `execute_tool` for each step, those of sub-agents under their call. */
+export class RunSpans {
+  private readonly run: LiveRun
+  private readonly tracer: Tracer
+  private readonly withContent: boolean
+  private readonly root: Span
+  private readonly steps = new Map<string, Span>()
+  /** By the id of a call that a sub-agent asked for: the call in which that sub-agent runs. */
+  private readonly callers = new Map<string, string>()
+
+  constructor(run: LiveRun, tracer: Tracer, withContent: boolean) {
+    this.run = run
+    this.tracer = tracer
+    this.withContent = withContent
+    const options = {
+      kind: SpanKind.INTERNAL,
+      attributes: runAttributes(run, withContent),
+      ...(run.startedAt && { startTime: run.startedAt }),
+    }
+    this.root = tracer.startSpan(`invoke_agent ${run.agent.config.name}`, options, parentOf(run.request.traceparent))
+  }
+
+  saw(event: ObservedEvent): void {
+    switch (event.type) {
+      case 'turn':
+        return this.chat(event, this.root)
+      case 'step_start':
+        return this.startStep(event.step)
+      case 'step_end':
+        return this.endStep(event.step)
+      case 'nested':
+        if (event.event.type === 'result') return this.endStep(event.event.step)
+        if (event.event.type !== 'turn') return
+        for (const { id } of event.event.message.toolCalls) this.callers.set(id, event.callId)
+        return this.chat(event.event, this.steps.get(event.callId) ?? this.root)
+    }
+  }
+
+  /** What has no end by now was left, and so was the run where its log has none. */
+  end(): void {
+    for (const span of this.steps.values()) fail(span, 'cancelled').end()
+    const end = this.run.log.events.at(-1)
+    if (end?.type === 'end') {
+      this.root.setAttributes(endAttributes(this.run, end, this.withContent))
+      const error = errorOf(end)
+      if (end.reason === 'timeout') fail(this.root, 'timeout')
+      else if (error && end.reason === 'error') fail(this.root, error.details?.error_type ?? 'error', error.body)
+    } else fail(this.root, 'given_up')
+    this.root.end()
+  }
+
+  private chat(turn: TurnEvent, parent: Span): void {
+    const attributes = chatAttributes(this.run, turn, this.withContent)
+    const options = { kind: SpanKind.CLIENT, startTime: turn.startedAt, attributes }
+    this.tracer.startSpan(`chat ${turn.usage.model}`, options, within(parent)).end(turn.endedAt)
+  }
+
+  private startStep(step: StepStart): void {
+    const caller = this.steps.get(this.callers.get(step.id) ?? '') ?? this.root
+    const options = { kind: SpanKind.INTERNAL, startTime: step.startedAt, attributes: toolAttributes(step, this.withContent) }
+    this.steps.set(step.id, this.tracer.startSpan(`execute_tool ${step.tool}`, options, within(caller)))
+  }
+
+  private endStep(step: Step): void {
+    const span = this.steps.get(step.id)
+    if (!span) return
+    this.steps.delete(step.id)
+    span.setAttributes(toolEndAttributes(step, this.withContent))
+    if (step.status === 'error') fail(span, 'tool_error')
+    span.end(step.startedAt + step.durationMs)
+  }
+}
+
+function within(parent: Span): Context {
+  return trace.setSpan(ROOT_CONTEXT, parent)
+}
+
+function fail(span: Span, type: string, message?: string): Span {
+  return span.setAttribute('error.type', type).setStatus({ code: SpanStatusCode.ERROR, ...(message !== undefined && { message }) })
+}

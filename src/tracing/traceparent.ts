@@ -1,0 +1,8 @@
+import { ROOT_CONTEXT, trace, type Context } from '@opentelemetry/api'
+
+/** The context of a caller's span; `traceparent` is one that was checked, undefined for a trace of our own. */
+export function parentOf(traceparent: string | undefined): Context {
+  const [, traceId, spanId, flags] = traceparent?.split('-') ?? []
+  if (!traceId || !spanId || !flags) return ROOT_CONTEXT
+  return trace.setSpanContext(ROOT_CONTEXT, { traceId, spanId, traceFlags: Number.parseInt(flags, 16) & 1, isRemote: true })
+}
