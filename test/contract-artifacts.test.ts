@@ -317,3 +317,19 @@ test('Artifacts: a start removes the files of sessions that are gone, and of dir
   assert.deepEqual(new Set(await readdir(root)), new Set(left))
   assert.equal((await download(service.client, 's', 1, 0)).status, 200)
 })
+
+test('Sessions: a fork has the files of its messages, and keeps them when the first session is deleted', async (t) => {
+  const { client, settings } = await startWriter(t, { 'a.txt': 'kept' })
+  await client.chat('write', { 'session-id': 's' })
+  await client.chat('again', { 'session-id': 's' })
+  const link: string = (await download(client, 's', 1, 0)).body.body.download_url
+  const { body: fork } = await client.request('POST', '/core/v1/sessions/s/fork', { body: { message_index: 2 } })
+  assert.equal((await client.request('DELETE', '/core/v1/sessions/s')).status, 200)
+  const root = path.join(settings.dataDir, 'artifacts')
+  while ((await readdir(root)).length > 1) await new Promise(setImmediate)
+  assert.equal((await download(client, 's', 1, 0)).status, 404)
+  assert.equal((await fetch(link)).status, 404)
+  const own = await download(client, fork.session_id, 1, 0)
+  assert.equal(await (await fetch(own.body.body.download_url)).text(), 'kept')
+  assert.equal((await download(client, fork.session_id, 3, 0)).status, 404)
+})
