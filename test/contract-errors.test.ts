@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
 import { request as httpRequest } from 'node:http'
+import { connect } from 'node:net'
+import { text } from 'node:stream/consumers'
 import { test } from 'node:test'
 import { startService } from './service-fixture.ts'
 import { callOf, fakeTool, gatedTool } from './service-tools.ts'
@@ -14,7 +16,7 @@ test('Errors: an unknown path is 404, a wrong method 405 with the allowed ones',
   for (const [method, path, allow] of [
     ['GET', '/core/v1/chain', 'POST'],
     ['PUT', '/core/v1/chain_streaming', 'POST'],
-    ['DELETE', '/core/v1/sessions/s', 'GET'],
+    ['PUT', '/core/v1/sessions/s', 'GET, HEAD, DELETE'],
     ['POST', '/core/v1/runs/r', 'GET, HEAD, DELETE'],
     ['PATCH', '/health', 'GET'],
   ] as const) {
@@ -175,4 +177,63 @@ test('Errors: no answer, no header and no log line holds a key, a message or a t
   ]) {
     assert.ok(!logged.includes(text), text)
   }
+})
+
+test('Errors: any method that a path does not have is 405, HEAD stands for GET', async (t) => {
+  const { client, url, key } = await startService(t, { script: {} })
+  const headers = { 'x-service-access': (await key()).key }
+  for (const method of ['OPTIONS', 'PROPFIND', 'QUERY', 'HEAD']) {
+    const { status, headers: answered } = await client.request(method, '/core/v1/chain')
+    assert.deepEqual([status, answered.get('allow')], [405, 'POST'], method)
+    assert.equal((await client.request(method, '/core/v1/nothing')).status, 404, method)
+  }
+  for (const [path, status] of [
+    ['/health', 200],
+    ['/core/v1/sessions', 200],
+    ['/core/v1/runs/none', 404],
+    ['/core/v1/runs/none/stream', 405],
+  ] as const) {
+    const reply = await fetch(url + path, { method: 'HEAD', headers })
+    assert.deepEqual([reply.status, await reply.text()], [status, ''], path)
+  }
+})
+
+test('Errors: what is no HTTP, or has too large headers, is answered in the same shape', async (t) => {
+  const { url } = await startService(t, { script: {} })
+  for (const [request, status, errorType] of [
+    ['NONSENSE / HTTP/1.1\r\n\r\n', 400, 'BadRequest'],
+    ['GET /health HTTP/1.1\r\nhost: a\r\nbad header\r\n\r\n', 400, 'BadRequest'],
+    [`GET /health HTTP/1.1\r\nhost: a\r\nlong: ${'x'.repeat(40_000)}\r\n\r\n`, 431, 'HeadersTooLarge'],
+  ] as const) {
+    const socket = connect(Number(new URL(url).port), '127.0.0.1')
+    socket.write(request)
+    const [head, body] = (await text(socket)).split('\r\n\r\n')
+    assert.match(head!, new RegExp(`^HTTP/1.1 ${status} [^]*content-type: application/json`))
+    const { status_code, details } = JSON.parse(body!)
+    assert.deepEqual([status_code, details], [status, { error_type: errorType }])
+  }
+})
+
+test('Errors: a body in a coding that is not taken is 415', async (t) => {
+  const { client } = await startService(t, { script: {} })
+  const reply = await client.request('POST', '/core/v1/chain', { body: chat, headers: { 'content-encoding': 'gzip' } })
+  assert.deepEqual([reply.status, reply.body.details], [415, { error_type: 'UnsupportedMediaType' }])
+  assert.equal((await client.request('POST', '/core/v1/chain', { body: chat, headers: { 'content-encoding': 'identity' } })).status, 200)
+})
+
+test('Errors: a 401 says how to come in', async (t) => {
+  const { url } = await startService(t, { script: {} })
+  assert.equal((await fetch(`${url}/core/v1/tools`)).headers.get('www-authenticate'), 'Bearer')
+})
+
+test('Errors: where something or null may stand, one fault is told of each field', async (t) => {
+  const { client } = await startService(t, { script: {} })
+  const { body } = await client.request('POST', '/core/v1/chain_streaming', {
+    body: { ...chat, session_id: 5, images: [{ type: 'url', content: '' }], auto_memory_retain: 'x' },
+  })
+  assert.deepEqual(body.detail.map(({ loc }: { loc: string[] }) => loc.join('.')).toSorted(), [
+    'body.auto_memory_retain',
+    'body.images.0.type',
+    'body.session_id',
+  ])
 })

@@ -232,3 +232,61 @@ test('Headers: the session-id is echoed on refusals too, and made where there is
   )
   assert.match((await client.chat({ messages: [] })).headers.get('session-id') ?? '', uuidV7)
 })
+
+test('Headers: the session that a body names is echoed on refusals too; the header wins, also there', async (t) => {
+  const { client } = await startService(t, { script: {} })
+  const long = { messages: [{ role: 'user', content: 'x'.repeat(200_001) }], session_id: 'from-body' }
+  const wrong = { messages: [{ role: 'nobody', content: 'x' }], session_id: 'from-body' }
+  for (const path of ['/core/v1/chain', '/core/v1/chain_streaming']) {
+    for (const [body, status] of [
+      [long, 413],
+      [wrong, 422],
+    ] as const) {
+      const reply = await client.request('POST', path, { body })
+      assert.deepEqual([reply.status, reply.headers.get('session-id')], [status, 'from-body'])
+      const both = await client.request('POST', path, { body, headers: { 'session-id': 'from-header' } })
+      assert.deepEqual([both.status, both.headers.get('session-id')], [status, 'from-header'])
+    }
+  }
+  const event = { specversion: '1.0', type: 'ai.service.agent.chain', source: 's', id: 'e', data: wrong }
+  const refused = await client.request('POST', '/core/v1/chain_async', { body: event })
+  assert.deepEqual([refused.status, refused.headers.get('session-id')], [422, 'from-body'])
+  const body = { tool_name: 'none', session_id: 'from-body' }
+  assert.match((await client.request('POST', '/core/v1/tool/execute', { body })).headers.get('session-id') ?? '', uuidV7)
+})
+
+test('Headers: both ids are echoed by every operation', async (t) => {
+  const { client } = await startService(t, { script: {} })
+  const headers = { 'session-id': 's', 'request-id': 'r' }
+  for (const path of ['/core/v1/tools', '/core/v1/sessions', '/core/v1/runs/none', '/core/v1/metadata', '/health', '/core/v1/nothing']) {
+    const reply = await client.request('GET', path, { headers })
+    assert.deepEqual([reply.headers.get('session-id'), reply.headers.get('request-id')], ['s', 'r'], path)
+  }
+})
+
+test('Headers: an id that is there twice, or empty, is 422', async (t) => {
+  const { url, key } = await startService(t, { script: {} })
+  const { key: access } = await key()
+  for (const name of ['session-id', 'request-id']) {
+    for (const values of [['a', 'b'], ['']]) {
+      const headers = new Headers({ 'x-service-access': access, 'content-type': 'application/json' })
+      for (const value of values) headers.append(name, value)
+      const body = JSON.stringify({ messages: [{ role: 'user', content: 'hello' }] })
+      const reply = await fetch(`${url}/core/v1/chain`, { method: 'POST', headers, body })
+      const { details } = (await reply.json()) as any
+      assert.deepEqual([reply.status, details.errors[0].loc], [422, ['header', name]])
+      assert.match(reply.headers.get(name) ?? '', uuidV7)
+    }
+  }
+})
+
+test('Headers: a stix header without a value is context too', async (t) => {
+  const seen: ToolContext['headers'][] = []
+  const look = fakeTool('look', async (_input, { headers }) => {
+    seen.push(headers)
+    return {}
+  })
+  const { client } = await startService(t, { tools: [look], script: [callOf('look'), {}] })
+  await client.chat('go', { 'StIx-Empty': '', 'x-stix': 'no' })
+  assert.deepEqual(seen, [{ 'stix-empty': '' }])
+})

@@ -29,6 +29,8 @@ export function sendError(thrown: unknown, request: FastifyRequest, reply: Fasti
   if (!(error instanceof ServiceError)) request.log.error({ err: error }, 'unexpected failure')
   const code = error instanceof ServiceError ? error.code : 'internal'
   if (error instanceof ServiceError && error.retryAfter !== undefined) void reply.header('retry-after', String(error.retryAfter))
+  // RFC 9110, 15.5.2: it says how to come in.
+  if (code === 'unauthorized') void reply.header('www-authenticate', 'Bearer')
   const asDetail = code === 'validation' && request.routeOptions.config?.validationShape !== 'error'
   const body = asDetail && error instanceof ServiceError ? { detail: error.faults } : toErrorBody(error)
   return reply.code(statusOf(code)).send(body)

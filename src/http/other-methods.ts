@@ -1,10 +1,12 @@
-import type { FastifyInstance, FastifySchema, HTTPMethods } from 'fastify'
+import { METHODS } from 'node:http'
+import type { FastifyInstance, FastifySchema } from 'fastify'
 import { ServiceError } from '../errors.ts'
 
 /** Not a part of the documented interface; `hide` is known to the one who writes that. */
 const hidden: FastifySchema = { hide: true }
 
-const methods: HTTPMethods[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'HEAD']
+/** Without CONNECT, which names a host and no path. */
+const methods = METHODS.filter((method) => method !== 'CONNECT')
 
 /** Registers routes, then answers 405 with `allow` where one of their paths is asked with another method. */
 export function withOtherMethods(app: FastifyInstance, register: (app: FastifyInstance) => void): void {
@@ -18,6 +20,7 @@ export function withOtherMethods(app: FastifyInstance, register: (app: FastifyIn
   })
   register(app)
   isCollecting = false
+  for (const method of methods) if (!app.supportedMethods.includes(method)) app.addHttpMethod(method)
   for (const [url, allowed] of known) {
     const method = methods.filter((one) => !allowed.has(one))
     const allow = [...allowed].join(', ')

@@ -4,6 +4,7 @@ import type { Logger } from 'pino'
 import { ServiceError } from '../errors.ts'
 import { authenticate, requireDeclaredAccess } from './authenticate.ts'
 import type { Verifier } from '../access/verify.ts'
+import { refuseBroken } from './broken-requests.ts'
 import { notFound, replyWithErrors, sendError } from './error-reply.ts'
 import { isId } from './ids.ts'
 import { echoSessions } from './session-header.ts'
@@ -32,6 +33,7 @@ export function createServer({ log, verifier, bodyLimit }: ServerOptions): Fasti
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
     bodyLimit,
     genReqId: ({ headers }) => ownOrNew(headers['request-id']),
+    clientErrorHandler: refuseBroken,
     keepAliveTimeout: keepAliveMs,
     requestTimeout: 0,
     forceCloseConnections: 'idle',
@@ -51,9 +53,9 @@ export function createServer({ log, verifier, bodyLimit }: ServerOptions): Fasti
     void reply.header('request-id', request.id)
     done()
   })
+  echoSessions(app)
   // A path that is not there is not there whatever the request holds: it is not read.
   app.addHook('onRequest', (request, _reply, done) => done(request.is404 ? notFound(request) : undefined))
-  echoSessions(app)
   authenticate(app, verifier)
   logRequests(app)
   return app
@@ -64,7 +66,9 @@ function takeJson(app: FastifyInstance): void {
   const parse = app.getDefaultJsonParser('error', 'error')
   app.removeContentTypeParser('application/json')
   app.addContentTypeParser(['application/json', eventType], { parseAs: 'string' }, (request, body, done) => {
-    if (body === '') done(null, undefined)
+    const coding = request.headers['content-encoding'] ?? 'identity'
+    if (coding !== 'identity') done(new ServiceError('unsupported_media_type', `The content coding ${coding} is not taken.`))
+    else if (body === '') done(null, undefined)
     else void parse(request, body as string, done)
   })
   app.addHook('preParsing', (request, _reply, payload, done) => {

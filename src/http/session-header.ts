@@ -4,8 +4,11 @@ import { isId } from './ids.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Whether the route speaks of a session: every reply of it has `session-id`, refusals included. */
-    hasSession?: boolean
+    /**
+     * Whether the route speaks of a session: every reply of it has `session-id`, refusals included. `body`: the body may name it too, as
+     * `session_id`, where the header does not.
+     */
+    hasSession?: true | 'body'
   }
   interface FastifyRequest {
     /** What the header names, or a new one; what a body names or a repeated request had may come in its place. */
@@ -13,16 +16,29 @@ declare module 'fastify' {
   }
 }
 
-/** Echoes the `session-id` of a request, or makes one, before anything can be refused. */
+/** Echoes the `session-id` of a request before anything can be refused; where the route speaks of a session it makes one. */
 export function echoSessions(app: FastifyInstance): void {
   app.decorateRequest('sessionId', '')
   app.addHook('onRequest', (request, reply, done) => {
-    if (request.routeOptions.config?.hasSession) {
-      const named = request.headers['session-id']
-      tellSession(request, reply, isId(named) ? named : randomUUIDv7())
+    const named = request.headers['session-id']
+    if (isId(named)) tellSession(request, reply, named)
+    else if (request.routeOptions.config?.hasSession) tellSession(request, reply, randomUUIDv7())
+    done()
+  })
+  app.addHook('preValidation', (request, reply, done) => {
+    const { hasSession, takesEvents } = request.routeOptions.config ?? {}
+    if (hasSession === 'body' && request.headers['session-id'] === undefined) {
+      // Nothing is validated yet. An event has as its `data` what is the body elsewhere.
+      const body = takesEvents ? asObject(request.body)['data'] : request.body
+      const named = asObject(body)['session_id']
+      if (isId(named)) tellSession(request, reply, named)
     }
     done()
   })
+}
+
+function asObject(value: unknown): Record<string, unknown> {
+  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {}
 }
 
 export function tellSession(request: FastifyRequest, reply: FastifyReply, sessionId: string): void {

@@ -43,19 +43,27 @@ const parts: Record<string, string> = { body: 'body', querystring: 'query', para
 /** Ajv's findings as a `validation` error, each with its place. */
 export function toFaults(error: FastifyError): ServiceError {
   const part = parts[error.validationContext ?? 'body'] ?? 'body'
-  const faults = (error.validation ?? []).slice(0, maxFaults).map((found): Fault => {
-    const missing = found.keyword === 'required' ? [String(found.params['missingProperty'])] : []
-    const unknown = found.keyword === 'additionalProperties' ? [String(found.params['additionalProperty'])] : []
-    const path = found.instancePath.split('/').slice(1).map(toStep)
-    const allowed = found.keyword === 'enum' ? `: ${(found.params['allowedValues'] as unknown[]).join(', ')}` : ''
-    return {
-      loc: [part, ...path, ...missing, ...unknown],
-      msg: missing.length > 0 ? 'is required' : unknown.length > 0 ? 'is not known' : `${found.message ?? 'is not valid'}${allowed}`,
-      type: found.keyword === 'required' ? 'missing' : found.keyword,
-    }
-  })
+  const faults = withoutNull(error.validation ?? [])
+    .slice(0, maxFaults)
+    .map((found): Fault => {
+      const missing = found.keyword === 'required' ? [String(found.params['missingProperty'])] : []
+      const unknown = found.keyword === 'additionalProperties' ? [String(found.params['additionalProperty'])] : []
+      const path = found.instancePath.split('/').slice(1).map(toStep)
+      const allowed = found.keyword === 'enum' ? `: ${(found.params['allowedValues'] as unknown[]).join(', ')}` : ''
+      return {
+        loc: [part, ...path, ...missing, ...unknown],
+        msg: missing.length > 0 ? 'is required' : unknown.length > 0 ? 'is not known' : `${found.message ?? 'is not valid'}${allowed}`,
+        type: found.keyword === 'required' ? 'missing' : found.keyword,
+      }
+    })
   const first = faults[0]
   return new ServiceError('validation', first ? `${first.loc.join('.')}: ${first.msg}` : 'The request is not valid.', { faults })
+}
+
+/** Where something or null may stand, what is wrong with the something is what helps. */
+function withoutNull(found: readonly FastifySchemaValidationError[]): readonly FastifySchemaValidationError[] {
+  const telling = found.filter(({ keyword, params }) => keyword !== 'anyOf' && !(keyword === 'type' && params['type'] === 'null'))
+  return telling.length > 0 ? telling : found
 }
 
 function toStep(text: string): string | number {

@@ -73,8 +73,21 @@ export async function existingSessions({ db, read }: Database, keys: readonly st
   return new Set(rows.map((row) => row.key))
 }
 
+/** All but the summary of the turns before the window, which only runs need. */
+const recorded = [
+  'tenant',
+  'owner',
+  'session_id',
+  'key',
+  'short_name',
+  'checkpoint_id',
+  'message_count',
+  'created_at',
+  'updated_at',
+] as const satisfies (keyof SessionRow)[]
+
 function sessionOf(db: Kysely<Tables>, { tenant, owner }: Owner, sessionId: string, anyOwner: boolean) {
-  const named = db.selectFrom('sessions').selectAll().where('tenant', '=', tenant).where('session_id', '=', sessionId)
+  const named = db.selectFrom('sessions').select(recorded).where('tenant', '=', tenant).where('session_id', '=', sessionId)
   if (!anyOwner) return named.where('owner', '=', owner)
   const ownFirst = sql`case when owner = ${owner} then 0 else 1 end`
   return named.orderBy(ownFirst).orderBy('created_at', 'desc').orderBy('owner', 'desc').limit(1)
@@ -82,7 +95,7 @@ function sessionOf(db: Kysely<Tables>, { tenant, owner }: Owner, sessionId: stri
 
 /** A session's activity may move while somebody pages: a page begins behind the place that `before` has now. */
 function pageOf(db: Kysely<Tables>, { tenant, owner }: Owner, { limit, anyOwner, before }: SessionPage) {
-  const all = db.selectFrom('sessions').selectAll().where('tenant', '=', tenant).where('message_count', '>', 0)
+  const all = db.selectFrom('sessions').select(recorded).where('tenant', '=', tenant).where('message_count', '>', 0)
   const mine = anyOwner ? all : all.where('owner', '=', owner)
   const behind = before
     ? mine.where(sql<boolean>`(updated_at, session_id, owner) < (${before.updatedAt}, ${before.sessionId}, ${before.owner})`)
@@ -90,7 +103,7 @@ function pageOf(db: Kysely<Tables>, { tenant, owner }: Owner, { limit, anyOwner,
   return behind.orderBy('updated_at', 'desc').orderBy('session_id', 'desc').orderBy('owner', 'desc').limit(limit)
 }
 
-function toRecord(row: SessionRow): SessionRecord {
+function toRecord(row: Pick<SessionRow, (typeof recorded)[number]>): SessionRecord {
   return {
     tenant: row.tenant,
     owner: row.owner,

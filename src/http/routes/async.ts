@@ -27,7 +27,7 @@ export function asyncRoutes(app: FastifyInstance, { chats, agent }: AsyncRoutes)
   app.post(
     '/core/v1/chain_async',
     {
-      config: { access: 'chat', hasSession: true, takesEvents: true },
+      config: { access: 'chat', hasSession: 'body', takesEvents: true },
       schema: {
         tags: ['Chat'],
         summary: 'An acknowledgement at once; the answer goes to callback_url, and stays readable as a run',
@@ -43,11 +43,9 @@ export function asyncRoutes(app: FastifyInstance, { chats, agent }: AsyncRoutes)
     async (request, reply) => {
       const { id, source, data } = request.body as AsyncBody
       const event = { source, id, callbackUrl: data.callback_url ?? undefined }
-      const accepted = await chats.accept(principalOf(request), event, () => {
-        const chat = toNewChat(request, 'chain_async', agent().config.limits.max_input_characters, { body: data, at })
-        if (chat.sessionId !== undefined) tellSession(request, reply, chat.sessionId)
-        return chat
-      })
+      const accepted = await chats.accept(principalOf(request), event, () =>
+        toNewChat(request, 'chain_async', agent().config.limits.max_input_characters, { body: data, at }),
+      )
       tellSession(request, reply, accepted.sessionId)
       if (request.headers['request-id'] === undefined) void reply.header('request-id', accepted.requestId)
       return { status: 'accepted', id, request_id: accepted.requestId, session_id: accepted.sessionId }

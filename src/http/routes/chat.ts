@@ -21,7 +21,6 @@ export interface ChatRoutes {
 export function chatRoutes(app: FastifyInstance, { chats, agent }: ChatRoutes): void {
   async function open(request: FastifyRequest, reply: FastifyReply, operation: Operation): Promise<{ run: OpenRun; left: AbortSignal }> {
     const chat = toNewChat(request, operation, agent().config.limits.max_input_characters)
-    if (chat.sessionId !== undefined) tellSession(request, reply, chat.sessionId)
     const left = whenLeft(reply)
     const opening = chats.open(principalOf(request), chat, left)
     // It may hold megabytes of images, and the answer takes minutes.
@@ -34,7 +33,7 @@ export function chatRoutes(app: FastifyInstance, { chats, agent }: ChatRoutes): 
   app.post(
     '/core/v1/chain',
     {
-      config: { access: 'chat', hasSession: true, validationShape: 'error' },
+      config: { access: 'chat', hasSession: 'body', validationShape: 'error' },
       schema: {
         tags: ['Chat'],
         summary: 'One JSON answer',
@@ -57,7 +56,7 @@ export function chatRoutes(app: FastifyInstance, { chats, agent }: ChatRoutes): 
   app.post(
     '/core/v1/chain_streaming',
     {
-      config: { access: 'chat', hasSession: true },
+      config: { access: 'chat', hasSession: 'body' },
       schema: {
         tags: ['Chat'],
         summary: 'The answer as server-sent events',
