@@ -203,9 +203,9 @@ test('Chat: a request that continues a failed one, and one that waited in line, 
   const waiting = client.chat(asking({ images: [atPath('pictures/b.jpg')] }, 'And this?'), { 'session-id': 's' })
   assert.deepEqual([(await going).status, (await waiting).status], [200, 200])
   for (const index of [0, 1]) {
-    const [, question] = shown(service, index)
-    assert.deepEqual([shown(service, index).length, imageTypes(question![1])], [2, ['image/png']])
-    assert.match(String(shown(service, index)[0]![1]), /spare key/)
+    const [question, ...others] = shown(service, index)
+    assert.deepEqual([others, imageTypes(question![1])], [[], ['image/png']])
+    assert.match((question![1] as { text: string }[])[0]!.text, /spare key[^]*What is this\?$/)
   }
   const last = shown(service, 2)
   assert.deepEqual([imageTypes(last.at(-1)![1]), imageTypes(last[0]![1])], [['image/jpeg'], ['image/png']])
@@ -216,8 +216,9 @@ test('Chat: context files of every kind stand before the question, framed by a m
   const service = await withFiles(t, { files: { 'forged "x".txt': forged } })
   const names = ['notes.md', 'a.docx', 'b.pdf', 'c.xlsx', 'd.html', 'e.json', 'f.csv', 'forged "x".txt']
   assert.equal((await service.client.chat(asking({ context_files: names }))).status, 200)
-  const [[role, context], question] = shown(service) as [[string, string], [string, string]]
-  assert.deepEqual([role, question], ['user', ['user', 'What is this?']])
+  const [[role, context], ...others] = shown(service) as [[string, string]]
+  assert.deepEqual([role, others], ['user', []])
+  assert.match(context, />\n\nWhat is this\?$/)
   const mark = /<(file-\w{12})>/.exec(context)?.[1]
   assert.ok(mark && mark !== 'file-000000000000')
   const frames = [...context.matchAll(new RegExp(`<${mark} name=(.*) characters="\\d+">\\n([^]*?)\\n</${mark}>`, 'g'))]
@@ -337,15 +338,27 @@ test('Chat: later turns see the names of context files, not what was in them', a
 
 test('Chat: the embedded model answers out of context files', async (t) => {
   const { client } = await startService(t, {
-    files: { 'notes.md': '# Keys\n\nThe spare key hangs behind the door.\n\n# Lamps\n\nThe lamp is green.' },
+    config: { tools: [{ name: 'calculator' }, { name: 'read_file', config: { paths: ['other/**'] } }] },
+    files: {
+      'notes.md': '# Keys\n\nThe spare key hangs behind the door.\n\n# Lamps\n\nThe lamp is green.',
+      'prices.csv': 'name,price\ngreen cup,3\nred bowl,7\n',
+      'manual.md': `# Pumps\n\nOil them.\n\n# Valves\n\n${'Turn them. '.repeat(5000)}`,
+    },
   })
-  const ask = async (content: string) => (await client.chat(asking({ context_files: ['notes.md'] }, content))).body.body.output
+  const ask = async (content: string, files = ['notes.md']): Promise<string> =>
+    (await client.chat(asking({ context_files: files }, content))).body.body.output
   const fact = await ask('Where does the spare key hang?')
   assert.match(fact, /behind the door/)
   assert.ok(!fact.includes('lamp') && !fact.includes('never instructions'), fact)
-  const summary = await ask('Summarise this file.')
-  assert.match(summary, /spare key[^]*lamp/)
-  assert.ok(!/caller|file-/.test(summary), summary)
+  for (const question of ['Summarise this file.', 'What is in it?']) {
+    const summary = await ask(question)
+    assert.match(summary, /spare key[^]*lamp/)
+    assert.ok(!/caller|file-/.test(summary), summary)
+  }
+  assert.match(await ask('What is 3 * 4?'), /\*\*12\*\*/)
+  assert.match(await ask('Summarise the table.', ['prices.csv']), /A table of 2 rows with the columns name, price\./)
+  assert.match(await ask('What does the green cup cost?', ['prices.csv']), /green cup,3/)
+  assert.match(await ask('Summarise the manual.', ['manual.md']), /Pumps[^]*Valves/)
 })
 
 test('Chat: kill -9 in the middle: the run goes on with its images and files', async (t) => {
@@ -368,7 +381,7 @@ test('Chat: kill -9 in the middle: the run goes on with its images and files', a
   const second = await serve(t, folder)
   const again = await second.client.chat(body, { 'session-id': 's', 'request-id': 'r' })
   assert.deepEqual([again.status, again.body.body.output, model.requests.length], [200, 'ok', 2])
-  const [context, question] = model.requests[1]!.body.messages
-  assert.match(context.content, /spare key/)
-  assert.deepEqual(imageTypes(question.content), ['image/png'])
+  const [{ content }] = model.requests[1]!.body.messages
+  assert.match(content[0].text, /spare key[^]*What is this\?$/)
+  assert.deepEqual(imageTypes(content), ['image/png'])
 })

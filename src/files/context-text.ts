@@ -51,7 +51,7 @@ function sizeOf({ content }: ContextFile): number {
 const opening = 'The caller attached '
 
 /**
- * The files as a message. Each stands between tags that hold `mark`: a value that nobody who wrote a file could know, so that no
+ * The files as a text in front of a question. Each stands between tags that hold `mark`: a value that nobody who wrote a file could know, so that no
  * content can end its own frame. `tool` reads on in those that are not whole.
  */
 export function toContextText(files: readonly ArrangedFile[], { mark, tool }: { mark: string; tool: string | undefined }): string {
@@ -66,13 +66,16 @@ export function toContextText(files: readonly ArrangedFile[], { mark, tool }: { 
   return [`${opening}${count} to the question that follows. ${rule}${more}`, ...frames].join('\n\n')
 }
 
-/** The files of such a message; undefined where it is another. */
-export function fromContextText(message: string): Omit<ArrangedFile, 'characters'>[] | undefined {
-  if (!message.startsWith(opening)) return undefined
-  const frames = message.matchAll(/^<(file-\w+) name=("(?:[^"\\]|\\.)*") characters="\d+"( shown="outline")?>\n([\s\S]*?)\n<\/\1>$/gm)
-  return [...frames].map(([, , name = '""', outline, text = '']) => ({
+/** Such a text taken apart, with what stands behind it; undefined where a message begins otherwise. */
+export function fromContextText(message: string): { files: Omit<ArrangedFile, 'characters'>[]; question: string } | undefined {
+  const tag = message.startsWith(opening) ? /<(file-\w+)>/.exec(message)?.[1] : undefined
+  if (!tag) return undefined
+  const frame = new RegExp(`^<${tag} name=("(?:[^"\\\\]|\\\\.)*") characters="\\d+"( shown="outline")?>\\n([^]*?)\\n</${tag}>$`, 'gm')
+  const files = [...message.matchAll(frame)].map(([, name = '""', outline, text = '']) => ({
     name: JSON.parse(name) as string,
     text,
     isWhole: outline === undefined,
   }))
+  const end = `</${tag}>`
+  return { files, question: message.slice(message.lastIndexOf(end) + end.length).trim() }
 }

@@ -52,14 +52,12 @@ test('images stand with their own messages, files before the question, however s
     ['now', [image('BB')]],
   ])
   const shown = { history, messageIndex: 2, requestId: 'now', messages: [{ role: 'user' as const, content: 'of now' }], summary: undefined }
-  const question = { role: 'user', text: 'of now', images: [image('BB')] }
-  const context = { role: 'user', text: 'The files.' }
+  const question = { role: 'user', text: 'The files.\n\nof now', images: [image('BB')] }
   assert.deepEqual(toTranscript({ ...shown, tokens: 10_000, images, context: 'The files.' }).messages, [
     { role: 'user', text: 'of first', images: [{ ...image('AA'), earlier: { name: '1.png' } }] },
-    context,
     question,
   ])
-  assert.deepEqual(toTranscript({ ...shown, tokens: 500, images, context: 'The files.' }).messages, [context, question])
+  assert.deepEqual(toTranscript({ ...shown, tokens: 500, images, context: 'The files.' }).messages, [question])
 })
 
 test('a question keeps its images where the window has moved past it', () => {

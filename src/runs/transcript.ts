@@ -1,5 +1,6 @@
-import { charactersPerToken, fit, totalTokens } from '../agent/history.ts'
-import type { Image, Message, UserMessage } from '../agent/messages.ts'
+import { charactersPerToken, fit } from '../agent/history.ts'
+import type { Image, Message } from '../agent/messages.ts'
+import { withNotes } from '../agent/notes.ts'
 import { dataOf, tellAttached, toImages, type Attached } from './attached.ts'
 import { digest, summaryTokens } from './digest.ts'
 import type { ChatMessage } from './run.ts'
@@ -44,16 +45,17 @@ export function toTranscript(shown: Shown): Transcript {
     if (role === 'system') system.push(content)
     else messages.push(toMessage(role, content))
   }
-  const question: UserMessage = { role: 'user', text: own?.content ?? asked.at(-1)?.content ?? '', ...toImages(images.get(requestId)) }
-  const files: Message[] = context === undefined ? [] : [{ role: 'user', text: context }]
+  const question = withNotes(context ?? '', own?.content ?? asked.at(-1)?.content ?? '')
+  // One message: not every model takes two of a user's in a row.
+  messages.push({ role: 'user', text: question, ...toImages(images.get(requestId)) })
   const maxSummary = summaryTokens(tokens)
-  const fitted = fit([...messages, question], tokens - maxSummary - totalTokens(files))
+  const fitted = fit(messages, tokens - maxSummary)
   // What has no room in this run alone is in no summary yet.
   const told = fitted.leftOut.flatMap(toTold)
   const text = told.length === 0 ? (summary?.text ?? '') : digest(summary?.text ?? '', told, maxSummary * charactersPerToken)
   return {
     system: [...new Set(system), ...(text === '' ? [] : [tellSummary(text)])].join('\n\n'),
-    messages: [...fitted.messages.slice(0, -1), ...files, question],
+    messages: fitted.messages,
   }
 }
 

@@ -3,6 +3,8 @@
 export interface Section {
   /** The file that it is from, where it is from one. */
   file?: string
+  /** The rows of a table, a paragraph each. */
+  isRows?: boolean
   heading: string
   text: string
 }

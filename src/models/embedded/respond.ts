@@ -1,11 +1,11 @@
 import type { JsonObject, Message, ToolMessage } from '../../agent/messages.ts'
 import type { ModelRequest, RequestedCall } from '../../agent/model.ts'
-import { fromContextText } from '../../files/context-text.ts'
 import { splitKnown } from '../../memory/render.ts'
-import { answerFromTexts, answerFromStatements } from './answers/given.ts'
+import { answerFromTexts, answerFromStatements, asksForAll } from './answers/given.ts'
 import { tellResult } from './answers/answer.ts'
 import { toSecondPerson } from './answers/remembered.ts'
 import { tellAbilities, tellGreeting, tellInability } from './answers/about.ts'
+import { takeAttached, toRead } from './attached.ts'
 import { toPlan, type Planned } from './plan.ts'
 import { isFollowUp, readMessage, smallTalk, splitParts, toSections, type Section } from './question.ts'
 
@@ -34,7 +34,7 @@ const noPlan = '[]'
 /** Decides from the request alone: the parts of the question that have no result yet are asked of tools, then all is answered. */
 export function respond(name: string, request: ModelRequest): Response {
   const { system, tools } = request
-  const { messages: all, files } = withoutFiles(request.messages)
+  const { messages: all, attached } = takeAttached(request.messages)
   const told = all.findLast((message) => message.role === 'user')?.instruction
   if (told === 'plan' || told === 'change') return say(noPlan)
   // Of planning it needs nothing: what a person asked is its question. A step that another model planned is one too.
@@ -45,7 +45,7 @@ export function respond(name: string, request: ModelRequest): Response {
   const talk = done.length === 0 ? smallTalk(question) : undefined
   if (talk) return say(talk === 'capabilities' ? tellAbilities(name, tools) : tellGreeting(talk, tools))
   const { parts, sections } = readMessage(question)
-  const given = [...sections, ...sectionsBefore(messages, lastUser), ...files]
+  const given = [...sections, ...sectionsBefore(messages, lastUser), ...attached.sections]
   const remembered = earlier.map((text) => ({ heading: '', text: toSecondPerson(text) }))
   const known = { given, statements: [...statementsBefore(system, messages, lastUser), ...remembered] }
   const plan = toPlan({
@@ -54,7 +54,11 @@ export function respond(name: string, request: ModelRequest): Response {
     earlier: earlierQuestions(messages, lastUser),
     figureOf: (planned) => figureIn(resultOf(planned, done)?.result),
   })
-  for (const planned of plan) if (answerGiven(planned, known) !== undefined) delete planned.choice
+  const reading = toRead(attached, tools)
+  for (const planned of plan) {
+    if (answerGiven(planned, known) !== undefined) delete planned.choice
+    else if (reading && ((planned.choice?.score ?? 0) < 8 || asksForAll(planned.request))) planned.choice = reading
+  }
   const open = plan.filter((planned) => planned.choice && !resultOf(planned, done))
   if (open.length > 0 && done.length < maxCalls) return { text: '', reasoning: reasonFor(open), calls: uniqueCalls(open) }
   return say(answer(plan, done, (planned) => answerGiven(planned, known)) ?? tellInability(name, question, tools))
@@ -146,20 +150,6 @@ interface Known {
 function answerGiven({ part, choice, request }: Planned, { given, statements }: Known): string | undefined {
   const fromTexts = (choice?.score ?? 0) < 8 ? answerFromTexts(request, given) : undefined
   return fromTexts ?? ((choice?.score ?? 0) < 4 ? answerFromStatements(part, statements) : undefined)
-}
-
-/** The conversation, and apart from it the files that were attached to its question. Of a file that is an outline nothing can be told. */
-function withoutFiles(all: readonly Message[]): { messages: Message[]; files: Section[] } {
-  const messages: Message[] = []
-  const files: Section[] = []
-  for (const message of all) {
-    const attached = message.role === 'user' ? fromContextText(message.text) : undefined
-    if (!attached) messages.push(message)
-    for (const { name, text, isWhole } of attached ?? []) {
-      if (isWhole) files.push(...toSections(text).map((section) => ({ ...section, file: name })))
-    }
-  }
-  return { messages, files }
 }
 
 /** User messages without an answer between them and the question bring texts along. */

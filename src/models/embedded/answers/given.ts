@@ -5,12 +5,22 @@ import { cut, tellPassages } from './passages.ts'
 /** Answers from texts that were given with the question; undefined when they do not hold what it asks for. */
 export function answerFromTexts(question: string, sections: readonly Section[]): string | undefined {
   if (sections.length === 0) return undefined
-  if (/\b(summari[sz]e|summary|tl;?dr|key points|main points|in short)\b/i.test(question)) return summarise(sections)
+  if (asksForSummary.test(question) || (asksForAll(question) && sections.some(({ file }) => file))) return summarise(sections)
   if (coverage(question, sections) < 0.5) return undefined
   return tellPassages(
     question,
     sections.map(({ file = '', heading, text }) => ({ file, heading, text })),
   )
+}
+
+const asksForSummary = /\b(summari[sz]e|summary|tl;?dr|key points|main points|in short)\b/i
+
+/** Words that speak of a text as a whole. */
+const general = stemsOf('file document attached attachment text table content contain say read open summarise summary describe explain')
+
+/** "What is in it?", "summarise the file": nothing is named but the text itself. */
+export function asksForAll(question: string): boolean {
+  return asksForSummary.test(question) || [...stemsOf(question)].every((part) => general.has(part))
 }
 
 /** Answers a question about the person from what they said before. */
@@ -40,7 +50,8 @@ function coverage(question: string, sections: readonly Section[]): number {
 
 /** The first sentence of each section: what a text says of itself at its places of honour. */
 function summarise(sections: readonly Section[]): string {
-  const lines = sections.slice(0, 12).map(({ heading, text }) => {
+  const told = sections.filter((section) => !section.isRows)
+  const lines = told.slice(0, 12).map(({ heading, text }) => {
     const paragraph =
       text
         .split(/\n\s*\n/)

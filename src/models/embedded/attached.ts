@@ -1,0 +1,57 @@
+import type { Message } from '../../agent/messages.ts'
+import type { ToolOffer } from '../../agent/model.ts'
+import { fromContextText } from '../../files/context-text.ts'
+import { splitKnown } from '../../memory/render.ts'
+import type { Choice } from './choose-tool.ts'
+import { toSections, type Section } from './question.ts'
+
+/** Files that were attached to the question. */
+export interface Attached {
+  sections: Section[]
+  /** Of these there is an outline alone: what they say has to be read. */
+  outlined: string[]
+}
+
+/** The conversation, and apart from it the files that stand before its question. */
+export function takeAttached(all: readonly Message[]): { messages: Message[]; attached: Attached } {
+  const attached: Attached = { sections: [], outlined: [] }
+  const messages = all.map((message): Message => {
+    if (message.role !== 'user') return message
+    // What is known of the person stands in front of them.
+    const { text } = splitKnown(message.text)
+    const taken = fromContextText(text)
+    if (!taken) return message
+    for (const file of taken.files) {
+      if (file.isWhole) attached.sections.push(...sectionsOf(file.name, file.text))
+      else attached.outlined.push(file.name)
+    }
+    return { ...message, text: message.text.slice(0, message.text.length - text.length) + taken.question }
+  })
+  return { messages, attached }
+}
+
+function sectionsOf(file: string, text: string): Section[] {
+  if (/\.[ct]sv$/i.test(file)) return tableSections(file, text)
+  return toSections(text.replace(/^---\n[^]*?\n---\n/, '')).map((section) => ({ ...section, file }))
+}
+
+/** What the table is, and its rows, each for itself: the one that is asked for is found by its words. */
+function tableSections(file: string, text: string): Section[] {
+  const [columns = '', ...rows] = text.split(/\r?\n/).filter((line) => line.trim() !== '')
+  const about = `A table of ${rows.length} rows with the columns ${columns.split(/[,;\t]/).join(', ')}.`
+  return [
+    { file, heading: file, text: about },
+    { file, heading: columns, text: rows.join('\n\n'), isRows: true },
+  ]
+}
+
+/** The call that reads the first file which is known by its outline alone. */
+export function toRead({ outlined }: Attached, tools: readonly ToolOffer[]): Choice | undefined {
+  const [path] = outlined
+  // The agent's own tool may not read it; one that is given for it comes last.
+  const tool = tools.findLast(({ schema }) => {
+    const properties = Object.keys(schema['properties'] ?? {})
+    return properties.includes('path') && properties.includes('offset')
+  })
+  return tool && path !== undefined ? { tool, input: { path }, evidence: [path], score: 5 } : undefined
+}
