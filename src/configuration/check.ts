@@ -1,4 +1,4 @@
-import { Ajv } from 'ajv'
+import { Ajv, type ValidateFunction } from 'ajv'
 import { checkCustomRoles } from '../access/permissions.ts'
 import { describeFault } from './describe-fault.ts'
 import { problemAt, type ConfigProblem, type Path } from './problems.ts'
@@ -28,14 +28,30 @@ export function checkConfig(value: unknown): CheckedConfig {
 
 /** Fills the defaults into `value` itself. */
 function checkSchema(schema: Schema, value: unknown, prefix: Path = []): ConfigProblem[] {
-  const { $schema: _, ...closed } = closeRecords(schema) as Schema
-  const ajv = new Ajv({ allErrors: true, useDefaults: true, strict: true, strictRequired: false, allowUnionTypes: true, verbose: true })
-  const validate = ajv.compile(closed)
+  const { closed, validate } = compile(schema)
   if (validate(value)) return []
   return (validate.errors ?? []).map((error) => {
     const { at, message } = describeFault(error, closed, value)
     return problemAt([...prefix, ...at], message)
   })
+}
+
+interface Compiled {
+  closed: Schema
+  validate: ValidateFunction
+}
+
+/** To compile a schema takes much longer than to check with it. */
+const compiled = new WeakMap<Schema, Compiled>()
+
+function compile(schema: Schema): Compiled {
+  const known = compiled.get(schema)
+  if (known) return known
+  const { $schema: _, ...closed } = closeRecords(schema) as Schema
+  const ajv = new Ajv({ allErrors: true, useDefaults: true, strict: true, strictRequired: false, allowUnionTypes: true, verbose: true })
+  const made = { closed, validate: ajv.compile(closed) }
+  compiled.set(schema, made)
+  return made
 }
 
 /** Looks at each tool that can be looked at, so that its faults are told together with those of the schema. */

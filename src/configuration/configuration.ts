@@ -10,7 +10,7 @@ import { referencesOf } from './change/references-rule.ts'
 import { FileChanged, type ConfigurationFile } from './configuration-file.ts'
 import { formatProblems } from './load.ts'
 import { ConfigError, problemAt, type ConfigProblem } from './problems.ts'
-import { redactConfig } from './redact.ts'
+import { hideUrlSecrets, redactConfig } from './redact.ts'
 import type { AgentConfig } from './schema.ts'
 import { findWithoutEffect } from './without-effect.ts'
 import { readYaml } from './yaml-source.ts'
@@ -121,7 +121,8 @@ export function createConfiguration(deps: ConfigurationDependencies): Configurat
     const diff = changedPaths(state.used.config, next.used.config)
     const notes = findWithoutEffect(next.used.config)
     const unchanged = { version, at: now(), diff, backup: undefined }
-    if (mode === 'check') return { ...unchanged, warnings: [...notes, ...(await asFaults(() => deps.tryOut(next.used.config)))] }
+    if (mode === 'check')
+      return { ...unchanged, warnings: [...notes, ...(await asFaults(() => deps.tryOut(next.used.config))).map(hideUrlSecrets)] }
     if (diff.length === 0 && next.stored.text === state.stored.text) return { ...unchanged, warnings: notes }
     const parts = await asFaults(() => make(next.used.config))
     let backup: string | undefined
@@ -133,7 +134,13 @@ export function createConfiguration(deps: ConfigurationDependencies): Configurat
     }
     use(next, parts)
     log.info({ ...by, version: parts.version, mode, diff }, 'The configuration was changed')
-    return { version: parts.version, at: state.since, diff, warnings: [...notes, ...findFaultyTools(parts.tools)], backup }
+    return {
+      version: parts.version,
+      at: state.since,
+      diff,
+      warnings: [...notes, ...findFaultyTools(parts.tools).map(hideUrlSecrets)],
+      backup,
+    }
   }
 
   /** Both what is in use and what is stored are changed, each by itself. */

@@ -46,7 +46,8 @@ const ModelConfig = Type.Object(
     images: optional(Type.Boolean({ description: 'Whether the model takes images; default true, for `embedded` false.' })),
     prices: optional(Prices),
     api_version: optional(Type.String({ description: 'azure: the `api-version` of the request.' })),
-    region: optional(Type.String({ description: 'amazon-bedrock: the AWS region.' })),
+    // It becomes part of a host's name: nothing else may be made of it.
+    region: optional(Type.String({ pattern: '^[A-Za-z0-9-]{1,64}$', description: 'amazon-bedrock: the AWS region.' })),
     access_key_id: optional(Secret),
     secret_access_key: optional(Secret),
     session_token: optional(Secret),

@@ -1,4 +1,5 @@
-import { rootPlace, placeUnder, type Place } from './leaves.ts'
+import { formatPath } from '../problems.ts'
+import { leavesOf, rootPlace, placeUnder, type Place } from './leaves.ts'
 import { isData, own } from './merge.ts'
 import { nameOf } from './elements.ts'
 
@@ -8,8 +9,11 @@ export interface Entry extends Place {
   readonly id: string | undefined
 }
 
-/** What of an entry says to whom its secrets go. */
-const addressFields = ['provider', 'type', 'base_url', 'url', 'spec', 'command'] as const
+/**
+ * Fields that say to whom the secrets of their entry go, wherever in it they stand: `base_url`, `token_url`, `spec`, and headers by which
+ * a gateway is told where to send a request.
+ */
+const addressField = /^(?:provider|spec|command)$|(?:^|[_-])(?:ur[li]|hosts?|endpoint|origin|target|upstream|authority)$/i
 
 export function entriesOf(data: unknown): Entry[] {
   const root = rootPlace(data)
@@ -29,19 +33,14 @@ export function entriesOf(data: unknown): Entry[] {
   return [...models, ...tools]
 }
 
-/** The fields that say where an entry's secrets go, each with its value; those of a tool's `config` too. */
-export function addressOf({ value, at }: Entry): Record<string, unknown> {
-  const isTool = at[0] === 'tools'
-  const kind = isTool ? { type: own(value, 'type') ?? own(value, 'name') } : {}
-  const fields = (holder: unknown, prefix: string) =>
-    addressFields.flatMap((field) => {
-      const found = own(holder, field)
-      return found === undefined ? [] : [[`${prefix}${field}`, found] as const]
-    })
-  return Object.fromEntries([
-    ...fields(value, ''),
-    ...fields(own(value, 'config'), 'config.'),
-    ...Object.entries(kind),
-    ['kind', isTool ? 'tool' : 'model'],
-  ])
+/** Each field that says where an entry's secrets go, with its value. */
+export function addressOf(entry: Entry): Record<string, unknown> {
+  const { value, at } = entry
+  const depth = at.length
+  const fields = [...leavesOf(entry)].flatMap((leaf) => {
+    const path = leaf.at.slice(depth)
+    return path.some((key) => typeof key === 'string' && addressField.test(key)) ? [[formatPath(path), leaf.value] as const] : []
+  })
+  if (at[0] !== 'tools') return Object.fromEntries(fields)
+  return { ...Object.fromEntries(fields), type: own(value, 'type') ?? own(value, 'name') }
 }

@@ -37,5 +37,5 @@ function namesIn(entry: Entry) {
 }
 
 function keyOf(name: string, entry: Entry): string {
-  return `${name} ${JSON.stringify(Object.entries(addressOf(entry)).sort(([a], [b]) => (a < b ? -1 : 1)))}`
+  return `${name} ${entry.at[0]} ${JSON.stringify(Object.entries(addressOf(entry)).sort(([a], [b]) => (a < b ? -1 : 1)))}`
 }

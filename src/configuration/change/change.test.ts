@@ -1,0 +1,289 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { ServiceError } from '../../errors.ts'
+import { ConfigError } from '../problems.ts'
+import { redactConfig } from '../redact.ts'
+import type { AgentConfig } from '../schema.ts'
+import { readYaml } from '../yaml-source.ts'
+import { applyPatch, toContent, type ChangeRules, type Content } from './change.ts'
+import type { Data } from './merge.ts'
+import { referencesOf } from './references-rule.ts'
+
+const text = `
+instructions: See https://me:prose-secret@docs.example/?page=2 for more.
+llms:
+  primary:
+    provider: openai-compatible
+    model: one
+    base_url: https://me:url-secret@models.example/v1?key=query-secret
+    api_key: key-secret
+    headers: {x-team: team-secret, authorization: "Bearer \${TOKEN}"}
+  small: {provider: anthropic, model: s, api_key: "\${SMALL_KEY}"}
+  fallback:
+    - {provider: openai, model: two, api_key: first-secret}
+    - {provider: openai, model: two, api_key: second-secret}
+    - {provider: amazon-bedrock, model: three, region: eu-west-1, access_key_id: id-secret, secret_access_key: aws-secret}
+tools:
+  - {name: calculator}
+  - {name: sales, type: data_query, config: {tables: {sales: data/sales.csv}}}
+`
+
+const before = toContent(readYaml(text).value as Data)
+const rules: ChangeRules = { references: referencesOf(before.data), allowedReferences: ['LISTED'], mayBringCode: false }
+
+function shown(content: Content = before): any {
+  return structuredClone(redactConfig(content.config))
+}
+
+/** Where the faults of a patch are. */
+function refusalOf(patch: unknown, from: Content = before, other: Partial<ChangeRules> = {}): string[] {
+  try {
+    applyPatch(from, patch as Data, { ...rules, references: referencesOf(from.data), ...other })
+  } catch (error) {
+    assert.ok(error instanceof ConfigError, String(error))
+    assert.doesNotMatch(error.message, /(key|team|url|query|prose|first|second|id|aws)-secret/)
+    return error.problems.map(({ path }) => path).toSorted()
+  }
+  return []
+}
+
+function apply(patch: unknown, from: Content = before): AgentConfig {
+  return applyPatch(from, patch as Data, { ...rules, references: referencesOf(from.data) }).config
+}
+
+test('what was shown can be sent back: every secret stays what it was', () => {
+  assert.doesNotMatch(JSON.stringify(shown()), /-secret/)
+  const after = applyPatch(before, shown(), rules)
+  assert.deepEqual(after.data, before.data)
+})
+
+test('a part of what was shown can be sent back with changes beside its secrets', () => {
+  const { llms, instructions } = shown()
+  const config = apply({
+    instructions: instructions.replace('See', 'Read').replace('for more', 'and https://b.example/?x'),
+    llms: { primary: { ...llms.primary, model: 'new' }, small: { ...llms.small, model: 't' } },
+  })
+  assert.deepEqual(config.llms.primary, { ...before.config.llms.primary, model: 'new' })
+  assert.equal(config.instructions, 'Read https://me:prose-secret@docs.example/?page=2 and https://b.example/?x.')
+})
+
+test('secrets in a list are those of the element that is otherwise equal; of equal ones in their order', () => {
+  const { fallback } = shown().llms
+  const keys = (list: unknown) => apply({ llms: { fallback: list } }).llms.fallback.map((one) => one.api_key ?? one.secret_access_key)
+  assert.deepEqual(keys([fallback[2], fallback[0], fallback[1]]), ['aws-secret', 'first-secret', 'second-secret'])
+  assert.deepEqual(keys([{ ...fallback[0], api_key: 'new' }, fallback[1]]), ['new', 'second-secret'])
+  // Of two that look the same one is gone: which one, nobody can tell.
+  assert.deepEqual(refusalOf({ llms: { fallback: [fallback[0]] } }), ['llms.fallback[0].api_key'])
+  assert.deepEqual(refusalOf({ llms: { fallback: [{ ...fallback[2], model: 'x' }] } }), [
+    'llms.fallback[0].access_key_id',
+    'llms.fallback[0].secret_access_key',
+  ])
+})
+
+test('asterisks where no secret is are refused, and are a text where there is none to be', () => {
+  const nowhere = [
+    [{ llms: { embedding: { provider: 'openai', model: 'e', api_key: '********' } } }, 'llms.embedding.api_key'],
+    [{ llms: { primary: { headers: { 'x-new': '********' } } } }, 'llms.primary.headers.x-new'],
+    [{ llms: { primary: { api_key: 'sk-********' } } }, 'llms.primary.api_key'],
+    [{ instructions: 'https://********@elsewhere.example/' }, 'instructions'],
+    // A line of its own is a link, a query of which is hidden: with blanks around it would be shown.
+    [{ description: 'https://x.example/?********' }, 'description'],
+  ] as const
+  for (const [patch, path] of nowhere) assert.deepEqual(refusalOf(patch), [path])
+  assert.equal(apply({ description: 'a\n********\nb' }).description, 'a\n********\nb')
+})
+
+test('a link’s query that is hidden can not be made visible by words around it', () => {
+  const from = toContent({ ...before.data, description: 'https://x.example/?token=query-secret' })
+  assert.equal(apply({ description: 'https://x.example/?********', name: 'n' }, from).description, 'https://x.example/?token=query-secret')
+  assert.deepEqual(refusalOf({ description: 'See https://x.example/?********' }, from), ['description'])
+})
+
+test('no secret goes to a new address: not by asterisks, and not by a merge that does not mention it', () => {
+  const { primary, fallback } = shown().llms
+  const all = ['llms.primary.api_key', 'llms.primary.headers.authorization', 'llms.primary.headers.x-team']
+  const url = 'https://evil.example/v1'
+  assert.deepEqual(refusalOf({ llms: { primary: { base_url: url } } }), all)
+  assert.deepEqual(refusalOf({ llms: { primary: { ...primary, base_url: url } } }), all)
+  assert.deepEqual(refusalOf({ llms: { primary: { ...primary, base_url: 'https://********@evil.example/v1?********' } } }), [
+    all[0],
+    'llms.primary.base_url',
+    ...all.slice(1),
+  ])
+  // The address with its secret inside of another one.
+  const inside = 'https://evil.example/ https://********@models.example/v1?********'
+  assert.ok(refusalOf({ llms: { primary: { ...primary, base_url: inside } } }).includes('llms.primary.base_url'))
+  assert.deepEqual(refusalOf({ llms: { primary: { provider: 'openai', base_url: null } } }), all)
+  assert.deepEqual(refusalOf({ llms: { primary: { base_url: null } } }), [all[0], 'llms.primary.base_url', ...all.slice(1)])
+  // By a header that tells a gateway where to go.
+  for (const header of ['host', 'Host', 'x-target-url', 'x-custom-host']) {
+    const refused = refusalOf({ llms: { primary: { headers: { [header]: 'evil.example' } } } })
+    assert.ok(
+      all.every((path) => refused.includes(path)),
+      header,
+    )
+  }
+  assert.deepEqual(refusalOf({ llms: { fallback: [fallback[0], fallback[1], { ...fallback[2], base_url: url }] } }), [
+    'llms.fallback[2].access_key_id',
+    'llms.fallback[2].secret_access_key',
+  ])
+  assert.deepEqual(refusalOf({ llms: { fallback: [{ ...fallback[2], region: '@evil.example/' }] } })[1], 'llms.fallback[0].region')
+  assert.deepEqual(refusalOf({ llms: { small: { ...primary } } }).slice(0, 2), ['llms.small.api_key', 'llms.small.base_url'])
+})
+
+test('with all its secrets sent anew, or removed, an entry may get another address', () => {
+  const config = apply({
+    llms: { primary: { base_url: 'https://other.example/v1', api_key: 'key-2', headers: { authorization: null, 'x-team': 'team-2' } } },
+  })
+  assert.deepEqual(config.llms.primary, {
+    ...{ provider: 'openai-compatible', model: 'one', base_url: 'https://other.example/v1' },
+    ...{ api_key: 'key-2', headers: { 'x-team': 'team-2' } },
+  })
+})
+
+test('the same holds for tools, which keep their name', () => {
+  const tool = (config: object, more = {}) => ({ name: 'orders', type: 'later', config, ...more })
+  const from = {
+    ...before,
+    data: { ...before.data, tools: [tool({ url: 'https://a.example', token_url: 'https://a.example', headers: { a: 'key-secret' } })] },
+  }
+  const moved = (entry: object) => refusalOf({ tools: [entry] }, from).filter((path) => path.includes('headers'))
+  assert.deepEqual(moved(tool({ url: 'https://a.example', token_url: 'https://a.example', headers: { a: '********' } })), [])
+  assert.deepEqual(moved(tool({ url: 'https://evil.example', token_url: 'https://a.example', headers: { a: '********' } })), [
+    'tools[0].config.headers.a',
+  ])
+  assert.deepEqual(moved(tool({ url: 'https://a.example', token_url: 'https://evil.example', headers: { a: '********' } })), [
+    'tools[0].config.headers.a',
+  ])
+  assert.deepEqual(
+    moved(tool({ url: 'https://a.example', token_url: 'https://a.example', headers: { a: '********' } }, { type: 'other' })),
+    ['tools[0].config.headers.a'],
+  )
+  assert.deepEqual(moved(tool({ url: 'https://a.example', headers: { a: '********' } }, { name: 'mine' })), ['tools[0].config.headers.a'])
+})
+
+test('environment variables: only names in use, for the address they are used for, and those that are listed', () => {
+  const server = 'https://evil.example/v1'
+  const at = (value: string) => ({ llms: { embedding: { provider: 'openai-compatible', model: 'e', base_url: server, api_key: value } } })
+  for (const name of [
+    'HOME',
+    'TOKEN',
+    'SMALL_KEY',
+    'DATABASE_URL',
+    'SECRET_KEY',
+    'CALLBACK_SECRET',
+    'AWS_SECRET_ACCESS_KEY',
+    'S3_REGION',
+  ]) {
+    assert.deepEqual(refusalOf(at(`\${${name}}`)), ['llms.embedding.api_key'], name)
+    assert.deepEqual(refusalOf(at(`x\${LISTED}\${${name}}`)), ['llms.embedding.api_key'], name)
+  }
+  assert.deepEqual(refusalOf(at('${LISTED}')), [])
+  assert.deepEqual(refusalOf(at('${DATABASE_URL}'), before, { allowedReferences: ['DATABASE_URL'] }), ['llms.embedding.api_key'])
+  assert.deepEqual(
+    refusalOf({ llms: { embedding: { provider: 'openai-compatible', model: 'e', base_url: 'https://evil.example/${TOKEN}' } } }),
+    ['llms.embedding.base_url'],
+  )
+  // The same provider at the same address, elsewhere in the configuration.
+  assert.deepEqual(refusalOf({ llms: { embedding: { provider: 'anthropic', model: 'e', api_key: '${SMALL_KEY}' } } }), [])
+  assert.deepEqual(refusalOf({ llms: { small: { provider: 'openai-compatible', base_url: server, api_key: '${SMALL_KEY}' } } }), [
+    'llms.small.api_key',
+  ])
+  // Where nothing is resolved a name brings nothing in, and is not in use afterwards.
+  const from = toContent({ ...before.data, instructions: '${HOME}', description: '${HOME}' })
+  assert.deepEqual(refusalOf(at('${HOME}'), from), ['llms.embedding.api_key'])
+})
+
+test('commands and code: nothing new and nothing changed, wherever the tool stands in the list', () => {
+  const command = { name: 'git', type: 'later', config: { command: 'npx', args: ['a'], env: { A: 'key-secret' } } }
+  const module = { name: 'mine', type: 'module', config: { path: './mine.ts' } }
+  const from = { ...before, data: { ...before.data, tools: [command, module] } }
+  const names = (tools: unknown, mayBringCode = false): string | undefined => {
+    try {
+      applyPatch(from, { tools }, { ...rules, mayBringCode })
+    } catch (error) {
+      if (error instanceof ServiceError) {
+        assert.equal(error.code, 'forbidden')
+        assert.match(error.message, /^RBAC: access denied: config\.write/)
+        return error.message.replace(/.*CONFIG_CODE=allow: /, '')
+      }
+    }
+    return undefined
+  }
+  const hidden = { ...command.config, env: { A: '********' } }
+  const withConfig = (config: object) => [{ ...command, config }]
+  assert.equal(names([{ ...command, config: hidden, description: 'd', timeout: 3 }, module]), undefined)
+  assert.equal(names([module, { ...command, config: hidden }]), undefined)
+  assert.equal(names([{ name: 'calculator' }]), undefined)
+  assert.equal(names([{ ...command, config: { url: 'https://a.example' } }]), undefined)
+  assert.equal(names(withConfig({ ...hidden, command: 'sh' })), 'tools[0].config.command.')
+  assert.equal(names(withConfig({ ...hidden, args: ['-c', 'x'] })), 'tools[0].config.args.')
+  assert.equal(names(withConfig({ command: 'npx', env: { A: '********' } })), 'tools[0].config.args.')
+  assert.equal(names(withConfig({ ...hidden, env: { A: '********', NODE_OPTIONS: '--import=x' } })), 'tools[0].config.env.')
+  assert.equal(names(withConfig({ ...hidden, env: { A: 'new' } })), 'tools[0].config.env.')
+  assert.equal(names([{ ...module, config: { path: './other.ts' } }]), 'tools[0].config.path.')
+  assert.equal(names([{ ...module, name: 'copy' }]), 'tools[0].config.path.')
+  assert.equal(names([{ name: 'module', config: { path: './x.ts' } }]), 'tools[0].config.path.')
+  assert.equal(
+    names([{ ...command, name: 'other', config: hidden }]),
+    'tools[0].config.command, tools[0].config.args, tools[0].config.env.',
+  )
+  assert.equal(names(withConfig({ ...hidden, command: 'sh' }), true), undefined)
+})
+
+test('whatever else a patch does, sending back all that is shown then changes nothing', () => {
+  const random = createRandom(7)
+  const pick = <T>(list: readonly T[]): T => list[Math.floor(random() * list.length)]!
+  const models = [
+    { provider: 'openai', model: 'm', api_key: 'k-secret' },
+    { provider: 'embedded', model: 'rules-1' },
+    { provider: 'openai-compatible', model: 'c', base_url: 'https://u:p-secret@h.example/v1?q=q-secret', headers: { 'x-a': 'h-secret' } },
+    { provider: 'azure', model: 'd', base_url: 'https://h.example', api_key: 'Bearer ${LISTED}' },
+  ]
+  const patches: (() => Data)[] = [
+    () => ({ llms: { primary: null } }),
+    () => ({ llms: { primary: { ...pick(models), temperature: random() } } }),
+    () => ({ llms: { fallback: Array.from({ length: Math.floor(random() * 4) }, () => pick(models)) } }),
+    () => ({ llms: { small: pick([null, ...models]) } }),
+    () => ({ instructions: pick(['', 'https://a:b-secret@h.example', 'x https://a:b-secret@h.example/?c=d y', '********']) }),
+    () => ({
+      tools: pick([
+        [],
+        [{ name: 'calculator', timeout: 5 }],
+        [{ name: 'b', type: 'data_query', config: { tables: { a: 'b.csv?c=d-secret' } } }],
+      ]),
+    }),
+    () => ({
+      conversation_starters: [
+        { title: 'a', message: 'https://h.example/?c=d-secret' },
+        { title: 'b', message: 'c' },
+      ],
+    }),
+    () => ({ memory: pick([null, { recall: 3 }]), access: { roles: { a: ['chat'] } } }),
+  ]
+  let content = before
+  let applied = 0
+  for (let round = 0; round < 500; round++) {
+    try {
+      content = applyPatch(content, pick(patches)(), { ...rules, references: referencesOf(content.data) })
+      applied++
+    } catch (error) {
+      assert.ok(error instanceof ConfigError, String(error))
+    }
+    const view = shown(content)
+    assert.doesNotMatch(JSON.stringify(view).replaceAll('d y', ''), /[kpqhb]-secret/)
+    assert.deepEqual(applyPatch(content, view, { ...rules, references: referencesOf(content.data) }).config, content.config)
+  }
+  assert.ok(applied > 200, String(applied))
+})
+
+/** Mulberry32: the same numbers in every run. */
+function createRandom(seed: number): () => number {
+  let state = seed
+  return () => {
+    state = (state + 0x6d2b79f5) | 0
+    let t = Math.imul(state ^ (state >>> 15), 1 | state)
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t
+    return ((t ^ (t >>> 14)) >>> 0) / 4294967296
+  }
+}
