@@ -126,3 +126,41 @@ test('Traces: a collector that never answers disturbs no run, and holds the end 
   await service.close(1000)
   assert.ok(Date.now() - from < 4000)
 })
+
+test('Traces: what a sub-agent does stands under the call in which it runs', async (t) => {
+  const collector = await startCollector(t)
+  const usage = { model: 'inner-1', input: 1, output: 1, cachedInput: 0, reasoning: 0 }
+  const step = { id: 'inner-call', type: 'tool_call' as const, tool: 'add', input: {}, startedAt: Date.now(), subAgent: 'helper' }
+  const asked = { role: 'assistant' as const, text: '', toolCalls: [{ id: step.id, name: 'add', arguments: '{}' }] }
+  const result = { role: 'tool' as const, callId: step.id, name: 'add', text: '3', isError: false }
+  const helper = fakeTool(
+    'helper',
+    async (_input, { callId, inner }) => {
+      const nested = { type: 'nested', callId, subAgent: 'helper' } as const
+      await inner!.tell({
+        ...nested,
+        event: { type: 'turn', message: asked, usage, finish: 'tool_calls', startedAt: step.startedAt, endedAt: step.startedAt + 5 },
+      })
+      await inner!.tell({ type: 'step_start', step })
+      const ended = { ...step, log: 'Done.', output: 3, status: 'success' as const, durationMs: 7 }
+      await inner!.tell({ ...nested, event: { type: 'result', message: result, effect: 'read', step: ended } })
+      return 'three'
+    },
+    { shownAs: { type: 'sub_agent_call', tool: 'sub_agent:helper' } },
+  )
+  const service = await startService(t, {
+    tools: [helper],
+    script: [callOf('helper'), { text: 'three' }],
+    environment: { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url },
+  })
+  await service.client.chat('go')
+  await service.close(1000)
+  const [run] = collector.named('invoke_agent Agent Core')
+  const [call] = collector.named('execute_tool sub_agent:helper')
+  assert.equal(call?.parentSpanId, run?.spanId)
+  const [chat] = collector.named('chat inner-1')
+  const [add] = collector.named('execute_tool add')
+  assert.deepEqual([chat?.parentSpanId, chat?.took], [call?.spanId, 5])
+  assert.deepEqual([add?.parentSpanId, add?.took, add?.attributes['gen_ai.agent.name']], [call?.spanId, 7, 'helper'])
+  assert.equal(collector.spans.length, 6)
+})
