@@ -7,6 +7,7 @@ import type { Logger } from 'pino'
 import { createAgentParts, tryAgent } from './agent-parts.ts'
 import { ensureAdminKey } from './access/admin-key.ts'
 import { openSigningKey } from './access/keys.ts'
+import { createRequestLimits } from './access/rate-limits.ts'
 import { createRevocations } from './access/revocation.ts'
 import type { CustomRoles } from './access/permissions.ts'
 import { createVerifier } from './access/verify.ts'
@@ -36,6 +37,7 @@ import { createServer } from './http/server.ts'
 import { createConnections } from './models/connections.ts'
 import { createAttachments } from './runs/attachments.ts'
 import { createGuardedFetch } from './outbound/guarded-fetch.ts'
+import { createAdmission } from './runs/admission.ts'
 import { createChats } from './runs/chat.ts'
 import { createDirectExecution } from './runs/direct-execution.ts'
 import { createObservability } from './runs/observability.ts'
@@ -63,6 +65,7 @@ import { createSigningKeyFile } from './store/signing-key-file.ts'
 import { createSubAgentStore } from './store/sub-agents.ts'
 import { createSummaryStore } from './store/summaries.ts'
 import { createSubAgents } from './sub-agents/sub-agents.ts'
+import { watchStrain } from './metrics/strain.ts'
 import { createToolCatalogs } from './tools/catalog.ts'
 import { createReadOf } from './tools/files/read-file.ts'
 
@@ -140,10 +143,13 @@ export async function createService({ settings, environment, version, log }: Ser
   const outbound = stack.adopt(createGuardedFetch({ allowed: settings.outboundAllow }), (one) => one.close())
   const asynchronous = { workers, refusalOf: outbound.refusalOf }
   const { memories, recall } = openMemory(database, { ...common, jobs, log })
+  const strain = stack.adopt(watchStrain(), (one) => one.close())
+  const admission = createAdmission({ ...common, ...strain })
   const chats = createChats({
     ...common,
     ...watchers,
     ...asynchronous,
+    admission,
     keeper,
     attachments,
     readTool,
@@ -153,7 +159,13 @@ export async function createService({ settings, environment, version, log }: Ser
     sleep: pause,
   })
   const callbacks = await openCallbacks({ settings, database, outbound, source: publicUrl, runs, jobs, now, newId, sleep: pause })
-  const directly = createDirectExecution({ ...common, files: executionFiles, store: executions, sleep: pause })
+  const directly = createDirectExecution({
+    ...common,
+    refuse: () => admission.refuseExecution(chats.load()),
+    files: executionFiles,
+    store: executions,
+    sleep: pause,
+  })
   jobs.handle(
     'summary',
     summaryConcurrency,
@@ -172,7 +184,8 @@ export async function createService({ settings, environment, version, log }: Ser
 
   let isStopping = false
   const ping = () => database.ping()
-  const app = createServer({ log, verifier: access.verifier, bodyLimit: settings.httpBodyLimit })
+  const limits = createRequestLimits({ limits: () => agents.current().config.access.rate_limits, now: () => performance.now() })
+  const app = createServer({ log, verifier: access.verifier, limits, bodyLimit: settings.httpBodyLimit })
   stack.adopt(app, closeServer)
   await documentRoutes(app, { version, publicUrl: settings.publicUrl })
   // They name the address that the service has when it listens.

@@ -23,11 +23,15 @@ const defaults = {
   conversation_starters: [],
   llms: { primary: { provider: 'embedded', model: 'rules-1' }, fallback: [] },
   tools: [],
+  workflow_type: 'react',
   memory: { recall: 8, history_tokens: 32_000 },
   sub_agents: { may_create: true, max: 16, max_depth: 1, concurrency: 4 },
   max_execution_time: 300,
   max_iterations: 25,
-  limits: { max_input_characters: 200_000, max_session_wait: 30, reconnect_grace: 5 },
+  limits: {
+    ...{ max_input_characters: 200_000, max_runs: 5000, max_session_wait: 30, async_concurrency: 16, reconnect_grace: 5 },
+    ...{ max_artifact_bytes: 50 * 1024 ** 2, max_run_artifacts: 100, max_run_artifact_bytes: 200 * 1024 ** 2 },
+  },
   access: { roles: {}, rate_limits: {} },
 }
 
@@ -45,7 +49,7 @@ test('defaults are filled in beside what is given, however deep it stands', () =
 
 test('the sample that a first start copies is valid', async () => {
   const config = parseAgentConfig(await readFile(new URL('../../samples/agent.yaml', import.meta.url), 'utf8'))
-  assert.equal(config.tools.length, 6)
+  assert.equal(config.tools.length, 7)
 })
 
 test('every fault is told at once, in the order of the file, with path, line, what it was and what it may be', () => {

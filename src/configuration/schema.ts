@@ -146,6 +146,7 @@ export const AgentConfigSchema = Type.Object(
     limits: Type.Object(
       {
         max_input_characters: Type.Integer({ minimum: 1, default: 200_000 }),
+        max_runs: Type.Integer({ minimum: 1, default: 5000, description: 'Runs that one process has before it takes no more.' }),
         max_session_wait: Type.Number({
           minimum: 0,
           maximum: maxSeconds,

@@ -5,11 +5,8 @@ import { parseAgentConfig } from './parse.ts'
 import { findWithoutEffect } from './without-effect.ts'
 
 test('fields that nothing is done with are told when somebody sets them', () => {
-  const config = parseAgentConfig('access: {rate_limits: {user: {requests_per_minute: 5}}}\nsub_agents: {max: 2}')
-  assert.deepEqual(findWithoutEffect(config), [
-    'access.rate_limits has no effect in this version.',
-    'sub_agents has no effect in this version.',
-  ])
+  const config = parseAgentConfig('sub_agents: {max: 2}')
+  assert.deepEqual(findWithoutEffect(config), ['sub_agents has no effect in this version.'])
 })
 
 test('the sample sets nothing in vain', async () => {

@@ -4,7 +4,6 @@ import type { AgentConfig } from './schema.ts'
 
 /** Fields that are taken, so that a file need not change with a later version, but that this one does nothing with. */
 const later: Record<string, (config: AgentConfig) => unknown> = {
-  'access.rate_limits': ({ access }) => access.rate_limits,
   sub_agents: ({ sub_agents }) => sub_agents,
 }
 

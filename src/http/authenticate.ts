@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyRequest, RouteOptions } from 'fastify'
 import type { Permission } from '../access/permissions.ts'
 import type { Principal } from '../access/principal.ts'
+import type { RequestLimits } from '../access/rate-limits.ts'
 import type { Verifier } from '../access/verify.ts'
 import { ServiceError } from '../errors.ts'
 
@@ -24,8 +25,8 @@ export function requireDeclaredAccess(app: FastifyInstance): void {
   })
 }
 
-/** Puts the caller on the request, or refuses it: 401 without a good key, 403 where the key does not permit the route. */
-export function authenticate(app: FastifyInstance, verifier: Verifier): void {
+/** Puts the caller on the request, or refuses it: 401 without a good key, 429 beyond its rate, 403 where the key does not permit the route. */
+export function authenticate(app: FastifyInstance, verifier: Verifier, limits: RequestLimits): void {
   app.decorateRequest('principal', undefined)
   app.addHook('onRequest', (request, _reply, done) => {
     const { access } = request.routeOptions.config
@@ -34,6 +35,8 @@ export function authenticate(app: FastifyInstance, verifier: Verifier): void {
     const token = tokenOf(request)
     const admit = (principal: Principal): void => {
       request.principal = principal
+      const refusal = limits.take(principal)
+      if (refusal) return done(refusal)
       done(access !== undefined && principal.permissions.has(access) ? undefined : forbidden(access))
     }
     const cached = verifier.verifyCached(token)

@@ -3,6 +3,7 @@ import fastify, { LogController, type FastifyBaseLogger, type FastifyInstance } 
 import type { Logger } from 'pino'
 import { ServiceError } from '../errors.ts'
 import { authenticate, requireDeclaredAccess } from './authenticate.ts'
+import type { RequestLimits } from '../access/rate-limits.ts'
 import type { Verifier } from '../access/verify.ts'
 import { refuseBroken } from './broken-requests.ts'
 import { notFound, replyWithErrors, sendError } from './error-reply.ts'
@@ -20,12 +21,13 @@ declare module 'fastify' {
 export interface ServerOptions {
   log: Logger
   verifier: Verifier
+  limits: RequestLimits
   /** Bytes of a request's body. */
   bodyLimit: number
 }
 
 /** The HTTP server without its routes: ids, keys, limits, errors. */
-export function createServer({ log, verifier, bodyLimit }: ServerOptions): FastifyInstance {
+export function createServer({ log, verifier, limits, bodyLimit }: ServerOptions): FastifyInstance {
   // Named by the type that Fastify's own signatures have.
   const loggerInstance: FastifyBaseLogger = log
   const app = fastify({
@@ -56,7 +58,7 @@ export function createServer({ log, verifier, bodyLimit }: ServerOptions): Fasti
   echoSessions(app)
   // A path that is not there is not there whatever the request holds: it is not read.
   app.addHook('onRequest', (request, _reply, done) => done(request.is404 ? notFound(request) : undefined))
-  authenticate(app, verifier)
+  authenticate(app, verifier, limits)
   logRequests(app)
   return app
 }

@@ -2,7 +2,8 @@ import { hash } from 'node:crypto'
 import type { Owner } from '../access/owner.ts'
 import type { CurrentAgent } from '../configuration/agent.ts'
 import { invalid, ServiceError } from '../errors.ts'
-import type { NewChat, Opening } from './chat.ts'
+import type { Admission } from './admission.ts'
+import type { NewChat, Place } from './chat.ts'
 import { checkHints } from './hints.ts'
 import type { LiveRun } from './live-run.ts'
 import type { LiveRuns } from './live-runs.ts'
@@ -21,20 +22,23 @@ interface AcceptanceDependencies {
   live: Pick<LiveRuns, 'launch'>
   agent: CurrentAgent
   /** One at a time for each request id. */
+  admission: Pick<Admission, 'refuseEvent'>
   alone<T>(key: RunKey, work: () => Promise<T>): Promise<T>
-  storeNew(chat: NewChat, opening: Opening): Promise<{ run: LiveRun; begun: Begun }>
+  storeNew(chat: NewChat, place: Place): Promise<{ run: LiveRun; begun: Begun }>
   refusalOf(url: string): Promise<string | undefined>
   isStopping(): boolean
 }
 
 /** Takes events as runs: `Chats.accept`. */
-export function createAcceptance({ store, live, agent, alone, storeNew, refusalOf, isStopping }: AcceptanceDependencies) {
+export function createAcceptance({ store, live, agent, admission, alone, storeNew, refusalOf, isStopping }: AcceptanceDependencies) {
   return async (who: Owner, event: ChatEvent, toChat: () => NewChat): Promise<Accepted> => {
     const named = { key: hash('sha256', JSON.stringify([event.source, event.id])), id: event.id, callbackUrl: event.callbackUrl }
     // Before its data is looked at: what was accepted once is acknowledged again whatever has become of it.
     const earlier = await store.findEvent(who, named.key)
     if (earlier) return earlier
     if (isStopping()) throw new ServiceError('overloaded', 'The service is stopping.', { retryAfter: 5 })
+    const overload = admission.refuseEvent()
+    if (overload) throw overload
     const chat = toChat()
     const current = agent()
     const release = current.hold()
@@ -50,10 +54,10 @@ export function createAcceptance({ store, live, agent, alone, storeNew, refusalO
     }
   }
 
-  function begin(chat: NewChat, opening: Opening): Promise<Accepted> {
-    const { key, sessionId } = opening
+  function begin(chat: NewChat, place: Place): Promise<Accepted> {
+    const { key, sessionId } = place
     return alone(key, async () => {
-      const { run, begun } = await storeNew(chat, opening)
+      const { run, begun } = await storeNew(chat, place)
       if (begun.kind === 'accepted') return begun.as
       if (begun.kind === 'known')
         throw new ServiceError('request_id_reused', `The request id ${key.requestId} was used for another request.`)

@@ -1,7 +1,9 @@
 import type { Owner } from '../access/owner.ts'
+import type { Caller } from '../access/rate-limits.ts'
 import type { Agent, CurrentAgent } from '../configuration/agent.ts'
 import { ServiceError, type Fault } from '../errors.ts'
 import { createAcceptance, type ChatEvent } from './accept.ts'
+import type { Admission, Load } from './admission.ts'
 import { createAdoption, stopLost } from './adopt.ts'
 import type { CheckedAttachments, GivenAttachments } from './attachments.ts'
 import { fromCompact } from './compact-log.ts'
@@ -20,6 +22,7 @@ export interface ChatDependencies extends LiveRunsDependencies {
   agent: CurrentAgent
   /** Why an address can't be called, for who named it; undefined where it can. */
   refusalOf(url: string): Promise<string | undefined>
+  admission: Pick<Admission, 'refuseRun' | 'refuseEvent'>
 }
 
 /** A chat as its caller asks for it. */
@@ -44,12 +47,12 @@ export interface Chats {
    * Starts a chat, or joins, continues or replays the one that has its request id. Resolves when it has its session.
    * `left` is aborted when the caller has gone; a run that nobody waits for is stopped after a grace.
    */
-  open(who: Owner, chat: NewChat, left: AbortSignal): Promise<OpenRun>
+  open(who: Caller, chat: NewChat, left: AbortSignal): Promise<OpenRun>
   /**
    * Takes an event: its run is stored when this resolves, and starts when its session and a worker are free. The same event again has
    * the ids of the first, and runs nothing; `toChat`, which may refuse what it holds, is not asked then.
    */
-  accept(who: Owner, event: ChatEvent, toChat: () => NewChat): Promise<Accepted>
+  accept(who: Caller, event: ChatEvent, toChat: () => NewChat): Promise<Accepted>
   /** A run to follow; `not_found` when the caller has none with this id. */
   follow(key: RunKey, left: AbortSignal): Promise<OpenRun>
   /** Cancels at once, down to tools and the model's socket, and resolves when the end is stored. */
@@ -58,6 +61,8 @@ export interface Chats {
   cancelAll(who: Owner, sessionId: string): Promise<void>
   /** Stops those whose session was deleted. */
   stopGone(who: Owner, sessionId: string): Promise<void>
+  /** Unended runs that this process has. */
+  load(): Pick<Load, 'known' | 'begun'>
   /** Takes up what dead processes left. */
   adopt(): Promise<void>
   /** Takes nothing new, waits for what runs, `ms` at most, and gives up the rest for another process. */
@@ -68,7 +73,7 @@ export function createChats(deps: ChatDependencies): Chats {
   const { store, now, newId } = deps
   const live = createLiveRuns(deps)
   /** Request ids that the store is asked about: of two that come together one waits for the other. */
-  const openings = new Map<string, Promise<unknown>>()
+  const openings = new Map<string, Opening>()
   const accept = createAcceptance({ ...deps, live, alone, storeNew, isStopping: () => isStopping })
   const adoption = createAdoption({ ...deps, live, isBusy: (key) => openings.has(textOf(key)), nextPlace })
   let lastPlace = 0
@@ -80,7 +85,7 @@ export function createChats(deps: ChatDependencies): Chats {
     return lastPlace
   }
 
-  async function open(who: Owner, chat: NewChat, left: AbortSignal): Promise<OpenRun> {
+  async function open(who: Caller, chat: NewChat, left: AbortSignal): Promise<OpenRun> {
     const agent = deps.agent()
     const release = agent.hold()
     try {
@@ -90,7 +95,7 @@ export function createChats(deps: ChatDependencies): Chats {
     }
   }
 
-  async function openWith(agent: Agent, who: Owner, chat: NewChat, left: AbortSignal): Promise<OpenRun> {
+  async function openWith(agent: Agent, who: Caller, chat: NewChat, left: AbortSignal): Promise<OpenRun> {
     const settling = agent.tools.settling()
     if (settling) await settling
     const key = { tenant: who.tenant, owner: who.owner, requestId: chat.requestId }
@@ -106,12 +111,12 @@ export function createChats(deps: ChatDependencies): Chats {
       if (isStopping) throw new ServiceError('overloaded', 'The service is stopping.', { retryAfter: 5 })
       const opening = openings.get(textOf(key))
       if (opening) {
-        await opening.catch(() => undefined)
+        await opening.working.catch(() => undefined)
         continue
       }
       checkHints(chat.request.filters, agent.tools, chat.at)
       const sessionId = chat.sessionId ?? chat.newSessionId
-      const known = await alone(key, () => begin(chat, { key, sessionId, agent }))
+      const known = await alone(key, () => begin(who, chat, { key, sessionId, agent }))
       if (known instanceof LiveRun) return live.join(known, left)
       refuseOther(known, chat)
       if (known.endedAt !== undefined && !known.continuable) return replay(known)
@@ -125,9 +130,9 @@ export function createChats(deps: ChatDependencies): Chats {
 
   /** One at a time for each request id. */
   async function alone<T>(key: RunKey, work: () => Promise<T>): Promise<T> {
-    for (let opening = openings.get(textOf(key)); opening; opening = openings.get(textOf(key))) await opening.catch(() => undefined)
+    for (let opening = openings.get(textOf(key)); opening; opening = openings.get(textOf(key))) await opening.working.catch(() => undefined)
     const working = work()
-    openings.set(textOf(key), working)
+    openings.set(textOf(key), { key, working })
     try {
       return await working
     } finally {
@@ -136,17 +141,19 @@ export function createChats(deps: ChatDependencies): Chats {
   }
 
   /** Stores a run and launches it; answers with the one that has its request id, if there is one. */
-  async function begin(chat: NewChat, opening: Opening): Promise<LiveRun | StoredRun> {
-    // A request that is known is not checked again: its files may have changed since.
-    const known = chat.attachments && (await store.find(opening.key))
+  async function begin(who: Caller, chat: NewChat, place: Place): Promise<LiveRun | StoredRun> {
+    const refusal = deps.admission.refuseRun(who, { ...load(), own: () => unendedOf(who) })
+    // A request that is known is neither refused nor checked again: its files may have changed since.
+    const known = (refusal ?? chat.attachments) && (await store.find(place.key))
     if (known) return known
-    const { run, begun } = await storeNew(chat, opening)
+    if (refusal) throw refusal
+    const { run, begun } = await storeNew(chat, place)
     if (begun.kind === 'known') return begun.run
     if (begun.kind === 'accepted') throw new Error('A run without an event was accepted as one.')
     return live.launch(run, begun.kind === 'running' ? begun.turn : undefined)
   }
 
-  async function storeNew(chat: NewChat, { key, sessionId, agent, event }: Opening): Promise<{ run: LiveRun; begun: Begun }> {
+  async function storeNew(chat: NewChat, { key, sessionId, agent, event }: Place): Promise<{ run: LiveRun; begun: Begun }> {
     const attached = chat.attachments && (await deps.attachments.check(chat.attachments, chat.request.filters, agent, chat.at))
     const request = attached ? withAttachments(chat.request, attached) : chat.request
     const run = new LiveRun({ ...chat, request, key, sessionId, agent, fence: 1 })
@@ -208,6 +215,18 @@ export function createChats(deps: ChatDependencies): Chats {
     throw new ServiceError('overloaded', `Run ${key.requestId} belongs to another process.`, { retryAfter: 5 })
   }
 
+  function load(): Pick<Load, 'known' | 'begun'> {
+    return { known: live.count(), begun: () => live.all().filter(isBegun).length }
+  }
+
+  /** Runs of a caller that this process has or is about to have. */
+  function unendedOf({ tenant, owner }: Caller): number {
+    const isTheirs = (key: RunKey) => key.tenant === tenant && key.owner === owner
+    const runs = live.all().filter((run) => isTheirs(run.key) && isBegun(run))
+    const opening = [...openings.values()].filter(({ key }) => isTheirs(key) && !live.find(key))
+    return runs.length + opening.length
+  }
+
   function runsOf({ tenant, owner }: Owner, sessionId: string): LiveRun[] {
     return live.all().filter((run) => run.sessionId === sessionId && run.key.tenant === tenant && run.key.owner === owner)
   }
@@ -228,10 +247,15 @@ export function createChats(deps: ChatDependencies): Chats {
 
   const stopGone = (who: Owner, sessionId: string) => stopLost(store, runsOf(who, sessionId))
 
-  return { open, accept, follow, cancel, cancelAll, stopGone, adopt: adoption.adopt, drain }
+  return { open, accept, follow, cancel, cancelAll, stopGone, load, adopt: adoption.adopt, drain }
 }
 
-export interface Opening {
+interface Opening {
+  key: RunKey
+  working: Promise<unknown>
+}
+
+export interface Place {
   key: RunKey
   sessionId: string
   agent: Agent
@@ -240,6 +264,11 @@ export interface Opening {
 
 function withAttachments(request: ChatRequest, { images, contextFiles }: CheckedAttachments): ChatRequest {
   return { ...request, ...(images.length > 0 ? { images } : {}), ...(contextFiles.length > 0 ? { contextFiles } : {}) }
+}
+
+/** An async one that waits for its turn costs nothing yet. */
+function isBegun({ log, isAsync, startedAt }: LiveRun): boolean {
+  return !log.ended && (!isAsync || startedAt !== undefined)
 }
 
 /** How often a run that this process does not have is looked for, and how often before a cancellation is given up. */

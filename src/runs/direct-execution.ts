@@ -27,6 +27,8 @@ export interface ToolRequest {
 export interface DirectExecutionDependencies {
   store: ExecutionStore
   agent: CurrentAgent
+  /** Why nothing new is taken; undefined when it is. */
+  refuse(): ServiceError | undefined
   holder: string
   now(): number
   newId(): string
@@ -69,7 +71,16 @@ interface Running {
   stopping: AbortController
 }
 
-export function createDirectExecution({ store, agent, holder, files, now, newId, sleep }: DirectExecutionDependencies): DirectExecution {
+export function createDirectExecution({
+  store,
+  agent,
+  refuse,
+  holder,
+  files,
+  now,
+  newId,
+  sleep,
+}: DirectExecutionDependencies): DirectExecution {
   const running = new Map<string, Running>()
   let isStopping = false
 
@@ -94,6 +105,8 @@ export function createDirectExecution({ store, agent, holder, files, now, newId,
       refuseOther(earlier, request)
       return answerOf(earlier, left)
     }
+    const refusal = refuse()
+    if (refusal) throw refusal
     const sessionId = request.sessionId ?? request.newSessionId
     const stopping = new AbortController()
     const one: Running = { sessionId, bodyHash: request.bodyHash, callers: 0, stopping, result: once() }

@@ -33,6 +33,7 @@ export interface OpenRun {
 export interface LiveRuns {
   find(key: RunKey): LiveRun | undefined
   all(): LiveRun[]
+  count(): number
   /** Registers a run that has its turn, or waits for it when there is none. `isWanted` false: it ends as lost when its turn comes. */
   launch(run: LiveRun, turn: Turn | undefined, isWanted?: Promise<boolean>): LiveRun
   /** Resolves when the run has its session. The caller counts as a reader from now on, also while it waits. */
@@ -159,7 +160,7 @@ export function createLiveRuns(deps: LiveRunsDependencies): LiveRuns {
     await Promise.race([all, deps.sleep(ms, done.signal).catch(() => undefined)])
   }
 
-  return { find: (key) => runs.get(textOf(key)), all: () => [...runs.values()], launch, join, drain }
+  return { find: (key) => runs.get(textOf(key)), all: () => [...runs.values()], count: () => runs.size, launch, join, drain }
 }
 
 const wanted = Promise.resolve(true)

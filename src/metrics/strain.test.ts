@@ -1,0 +1,23 @@
+import assert from 'node:assert/strict'
+import { mock, test } from 'node:test'
+import { watchStrain, type Signs } from './strain.ts'
+
+test('strain is what lasts: a busy event loop or a full heap, seen twice in a row', (t) => {
+  mock.timers.enable({ apis: ['setInterval'] })
+  t.after(() => mock.timers.reset())
+  let signs: Signs = { delayMs: 100, heapShare: 0.5 }
+  const watch = watchStrain(() => signs, 1000)
+  const after = (next: Partial<Signs>) => {
+    signs = { delayMs: 100, heapShare: 0.5, ...next }
+    mock.timers.tick(1000)
+    return watch.strain()
+  }
+  assert.equal(after({ delayMs: 5000 }), undefined)
+  assert.equal(after({}), undefined)
+  assert.equal(after({ delayMs: 1500 }), undefined)
+  assert.match(after({ delayMs: 1500 })!, /busy/)
+  assert.match(after({ heapShare: 0.95 })!, /memory/)
+  assert.equal(after({}), undefined)
+  watch.close()
+  assert.equal(after({ delayMs: 1500 }), undefined)
+})

@@ -1,0 +1,60 @@
+import { limitOf, type Caller } from '../access/rate-limits.ts'
+import type { CurrentAgent } from '../configuration/agent.ts'
+import { ServiceError } from '../errors.ts'
+
+/** Whether new work is taken. What runs already, and whoever joins it, is never asked. */
+export interface Admission {
+  /** Why a new run may not begin; undefined when it may. */
+  refuseRun(caller: Caller, load: Load): ServiceError | undefined
+  /** Why a tool may not be executed outside of a run. */
+  refuseExecution(load: Pick<Load, 'known' | 'begun'>): ServiceError | undefined
+  /** Why an event may not be taken, which waits until there is room for its run. */
+  refuseEvent(): ServiceError | undefined
+}
+
+/** Runs of this process that have not ended. Counted only where it matters. */
+export interface Load {
+  /** All that it knows of, also async ones that have not begun. */
+  known: number
+  begun(): number
+  /** Begun ones of the caller. */
+  own(): number
+}
+
+export interface AdmissionDependencies {
+  agent: CurrentAgent
+  /** Port: why this process can't take more, in words for the caller; undefined when it can. */
+  strain(): string | undefined
+}
+
+/** Seconds: runs end all the time. */
+const retryAfter = 2
+
+export function createAdmission({ agent, strain }: AdmissionDependencies): Admission {
+  function refuseExecution({ known, begun }: Pick<Load, 'known' | 'begun'>): ServiceError | undefined {
+    const most = agent().config.limits.max_runs
+    if (known >= most && begun() >= most) return overloaded(`${most} runs have not ended`)
+    return refuseEvent()
+  }
+
+  function refuseEvent(): ServiceError | undefined {
+    const reason = strain()
+    return reason === undefined ? undefined : overloaded(reason)
+  }
+
+  return {
+    refuseExecution,
+    refuseEvent,
+    refuseRun(caller, load) {
+      const refusal = refuseExecution(load)
+      if (refusal) return refusal
+      const most = limitOf(agent().config.access.rate_limits, caller, 'concurrent_runs')
+      if (most === undefined || load.own() < most) return undefined
+      return new ServiceError('rate_limited', `${most} of your runs have not ended; no more are taken.`, { retryAfter })
+    },
+  }
+}
+
+function overloaded(reason: string): ServiceError {
+  return new ServiceError('overloaded', `The service takes nothing new now: ${reason}.`, { retryAfter })
+}
