@@ -14,15 +14,20 @@ test('a sentence without an end is cut', () => {
   assert.equal(digest('', [human('x'.repeat(10_000))], 1000), `- User: ${'x'.repeat(239)}…`)
 })
 
-test('a digest that gets too long loses its oldest lines, and says so once', () => {
+test('a digest that gets too long loses answers first, then questions, oldest first, and says so once', () => {
   let text = ''
   for (let turn = 1; turn <= 100; turn++) {
-    text = digest(text, [human(`Question ${turn}?`), ai(`Answer ${turn}.`)], 200)
+    text = digest(text, [human(turn === 1 ? 'My name is Ann.' : `Question ${turn}?`), ai(`Answer ${turn}.`)], 200)
     assert.ok(text.length <= 200)
   }
-  assert.match(text, /^\(Older turns are left out\.\)\n- /)
-  assert.match(text, /\n- User: Question 100\?\n- Assistant: Answer 100\.$/)
+  assert.match(text, /^\(Some of it is left out\.\)\n- User: My name is Ann\.\n- User: Question \d+\?\n/)
+  assert.match(text, /\n- User: Question 100\?$/)
   assert.equal(text.match(/left out/g)?.length, 1)
+})
+
+test('what a model summed up before outlasts answers and questions', () => {
+  const text = digest('Ann lives in Oslo.', [human('I am 30.'), ai('Noted.'), human('Why?'), ai('So.')], 70)
+  assert.equal(text, '(Some of it is left out.)\nAnn lives in Oslo.\n- User: I am 30.')
 })
 
 test('one line that is longer than all that fits is cut', () => {
