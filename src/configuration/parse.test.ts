@@ -52,6 +52,13 @@ test('the sample that a first start copies is valid', async () => {
   assert.equal(config.tools.length, 7)
 })
 
+test('a provider that has no models for embeddings is refused as one', () => {
+  for (const provider of ['embedded', 'anthropic'])
+    assert.deepEqual(problemsOf(`llms: {primary: {provider: embedded, model: rules-1}, embedding: {provider: ${provider}, model: x}}`), [
+      `1 llms.embedding.provider: "${provider}" has no models for embeddings; choose another, or leave llms.embedding out`,
+    ])
+})
+
 test('every fault is told at once, in the order of the file, with path, line, what it was and what it may be', () => {
   const text = `nme: x
 llms:

@@ -14,7 +14,8 @@ export function toContent(text: string): string | undefined {
   if (!/[\p{L}\p{N}]/u.test(line) || holdsSecret(line)) return undefined
   if (line.length <= maxContentCharacters) return line
   const short = line.slice(0, maxContentCharacters - 2).toWellFormed()
-  return `${short.slice(0, Math.max(short.lastIndexOf(' '), maxContentCharacters / 2))} …`
+  const word = short.lastIndexOf(' ')
+  return `${word > short.length / 2 ? short.slice(0, word) : short} …`
 }
 
 /** Those that may be kept, each once. */

@@ -93,7 +93,7 @@ const subjects: [RegExp, string | undefined][] = [
   [/^the user works as\b/i, 'job'],
   [/^the user is from\b/i, 'origin'],
   [/^the user wants to be called\b/i, 'name to use'],
-  [/^the user wants answers in \p{Lu}\p{L}+\W*$/u, 'language'],
+  [/^[Tt]he user wants answers in \p{Lu}\p{L}+\W*$/u, 'language'],
   // "The user's dog is Rex": of which there is one. The subject is what stands before it.
   [/^(the user's [^.]{1,60}?) is /i, undefined],
 ]

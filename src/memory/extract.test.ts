@@ -1,0 +1,98 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { ModelError } from '../agent/model.ts'
+import { fail, say, ScriptedModel } from '../agent/scripted-model.ts'
+import { extract, extractLesson } from './extract.ts'
+import type { Material, MaterialStep } from './memory-store.ts'
+
+const signal = new AbortController().signal
+
+function material(question: string, steps: MaterialStep[] = []): Material {
+  return { session: 'k', sessionId: 's', messageIndex: 0, question, steps }
+}
+
+async function contentsOf(answer: string, question = 'my name is Ada'): Promise<string[]> {
+  return (await extract(material(question), new ScriptedModel(say(answer)), signal)).map(({ content }) => content)
+}
+
+test('the list is found whatever a model puts around it', async () => {
+  const list = '[{"kind": "fact", "content": "The user likes tea."}]'
+  for (const answer of [list, `\`\`\`json\n${list}\n\`\`\``, `Sure! [1] Here it is: ${list} Anything else?`, `{"memories": ${list}}`]) {
+    assert.deepEqual(await contentsOf(answer), ['The user likes tea.'], answer)
+  }
+})
+
+test('elements that do not fit are left out, an empty list is believed', async () => {
+  const mixed =
+    '[{"kind":"secret","content":"a b"}, "text", null, {"kind":"fact"}, {"kind":"fact","content":7}, {"kind":"fact","content":"It fits."}]'
+  assert.deepEqual(await contentsOf(mixed), ['It fits.'])
+  assert.deepEqual(await contentsOf('[]'), [])
+})
+
+test('where a model gives no list, patterns are taken', async () => {
+  for (const answer of ['', 'Nothing to remember.', '[{"kind": "fact", "cont', '{}']) {
+    assert.deepEqual(await contentsOf(answer), ["The user's name is Ada."], answer)
+  }
+})
+
+test('what a model throws is thrown: the job is done again', async () => {
+  const broken = extract(material('x'), new ScriptedModel(fail()), signal)
+  await assert.rejects(broken, ModelError)
+})
+
+test('a model is shown the message alone, its end too, and no more than so many come of it', async () => {
+  const model = new ScriptedModel(say(JSON.stringify(Array.from({ length: 30 }, (_, at) => ({ kind: 'fact', content: `Fact ${at}.` })))))
+  const steps: MaterialStep[] = [{ tool: 'look', input: {}, status: 'success', output: 'POISON' }]
+  const found = await extract(material(`begin ${'x'.repeat(50_000)} end`, steps), model, signal)
+  assert.equal(found.length, 10)
+  const [{ messages, tools } = { messages: [], tools: [] }] = model.requests
+  assert.deepEqual([messages.length, tools.length], [1, 0])
+  assert.ok(messages[0]!.text.length < 9000)
+  assert.match(messages[0]!.text, /^<message>\nbegin [^]*end\n<\/message>$/)
+  assert.ok(!messages[0]!.text.includes('POISON'))
+})
+
+test('from calls that failed before one went well a lesson is learned, marked as of tools', async () => {
+  const failed: MaterialStep = { tool: 'sales', input: { sql: 'a' }, status: 'error', output: { error: 'no column a' } }
+  const fine: MaterialStep = { tool: 'sales', input: { sql: 'b' }, status: 'success', output: 'SECRET ROWS' }
+  const model = new ScriptedModel(say('[]'), say('[{"content": "sales has the column b."}]'))
+  assert.deepEqual(await extract(material('q', [failed, fine]), model, signal), [
+    { kind: 'lesson', origin: 'tool', content: 'sales has the column b.' },
+  ])
+  const shown = model.requests[1]!.messages[0]!.text
+  assert.match(shown, /sales \{"sql":"a"\} failed: \{"error":"no column a"\}\nsales \{"sql":"b"\} went well/)
+  assert.ok(!shown.includes('SECRET ROWS'))
+  for (const steps of [[], [fine], [failed], [fine, failed]]) {
+    const asked = new ScriptedModel(say('[]'))
+    await extract(material('q', steps), asked, signal)
+    asked.assertComplete()
+  }
+})
+
+test('feedback without a word is a lesson where it is clear, and none where it is not', async () => {
+  const lesson = async (score: number, comment?: string) =>
+    (await extractLesson('How long\nis leave?', { requestId: 'r', score, comment, createdAt: 0 }, undefined, signal))?.content
+  assert.equal(await lesson(1), 'The user found the answer to “How long is leave?” good.')
+  assert.equal(await lesson(-0.5), 'The user found the answer to “How long is leave?” bad.')
+  assert.equal(await lesson(0), undefined)
+  assert.equal(
+    await lesson(0, 'A table would help.'),
+    'The user found the answer to “How long is leave?” of middling use: A table would help.',
+  )
+  assert.equal(await lesson(-1, 'My password is hunter2'), undefined)
+})
+
+test('a model says what feedback teaches, of the question and the comment alone', async () => {
+  const model = new ScriptedModel(say('[{"content": "The user wants tables."}]'))
+  const given = { requestId: 'r', score: -1, comment: 'Where is the table?', createdAt: 0 }
+  assert.deepEqual(await extractLesson('Sales?', given, model, signal), {
+    kind: 'lesson',
+    origin: 'user',
+    content: 'The user wants tables.',
+  })
+  assert.equal(
+    model.requests[0]!.messages[0]!.text,
+    '<request>\nSales?\n</request>\n\n<score>-1</score>\n\n<comment>\nWhere is the table?\n</comment>',
+  )
+  assert.equal(await extractLesson('Sales?', given, new ScriptedModel(say('[]')), signal), undefined)
+})

@@ -1,0 +1,110 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { Embedder } from '../agent/embedder.ts'
+import { createKnown } from './known.ts'
+import type { Memory, MemoryKind, Origin } from './memory.ts'
+import { createRecall, type RecallOptions } from './recall.ts'
+import { splitKnown } from './render.ts'
+
+const who = { tenant: 't', owner: 'o' }
+
+function memory(content: string, change: { kind?: MemoryKind; origin?: Origin; at?: number; vector?: number[] } = {}): Memory {
+  const { kind = 'fact', origin = 'user', at = 0, vector } = change
+  const values = vector && { model: 'e', values: Float32Array.from(vector) }
+  return { id: content, kind, origin, content, createdAt: at, updatedAt: at, vector: values }
+}
+
+/** What is recalled of these memories, line by line. */
+async function recalled(memories: Memory[], question: string, options: Partial<RecallOptions> = {}): Promise<string[]> {
+  const faults: unknown[] = []
+  const known = createKnown({ version: async () => 1, all: async () => ({ version: 1, memories }) }, { now: () => 0 })
+  const recall = createRecall({ known, onFault: (error) => faults.push(error) })
+  const text = await recall(who, question, { limit: 8, embedder: undefined, signal: new AbortController().signal, ...options })
+  return (text ?? '').split('\n').filter((line) => line.startsWith('- '))
+}
+
+const many = Array.from({ length: 30 }, (_, at) => memory(`Nothing of note ${at}.`, { at }))
+
+test('preferences come first, then what fits the question, then what was said last', async () => {
+  const memories = [memory('The user lives in Rome.'), ...many, memory('The user wants tables.', { kind: 'preference' })]
+  assert.deepEqual(await recalled(memories, 'Where do I live?', { limit: 4 }), [
+    '- Preference: The user wants tables.',
+    '- The user lives in Rome.',
+    '- Nothing of note 29.',
+    '- Nothing of note 28.',
+  ])
+})
+
+test('preferences leave room for what fits', async () => {
+  const preferences = Array.from({ length: 10 }, (_, at) => memory(`The user likes thing ${at}.`, { kind: 'preference', at }))
+  const lines = await recalled([...preferences, memory('The user lives in Rome.')], 'Where do I live?', { limit: 4 })
+  assert.deepEqual([lines.length, lines[2]], [4, '- The user lives in Rome.'])
+})
+
+test('what tools said comes only where it fits, under a heading of its own, and is not among what the user said', async () => {
+  const memories = [memory('The user lives in Rome.'), memory('sales wants ISO dates.', { kind: 'lesson', origin: 'tool' })]
+  assert.deepEqual(await recalled(memories, 'Where do I live?'), ['- The user lives in Rome.'])
+  assert.deepEqual(await recalled(memories, 'sales by date'), ['- The user lives in Rome.', '- Lesson: sales wants ISO dates.'])
+  const known = createKnown({ version: async () => 1, all: async () => ({ version: 1, memories }) }, { now: () => 0 })
+  const recall = createRecall({ known, onFault: assert.fail })
+  const text = await recall(who, 'sales', { limit: 8, embedder: undefined, signal: new AbortController().signal })
+  assert.deepEqual(splitKnown(`${text}sales?`), { known: ['The user lives in Rome.'], text: 'sales?' })
+})
+
+test('no more than limit are shown, and no more characters than there is room for', async () => {
+  assert.equal((await recalled(many, 'note', { limit: 5 })).length, 5)
+  assert.deepEqual(await recalled(many, 'note', { limit: 0 }), [])
+  const long = Array.from({ length: 30 }, (_, at) => memory(`${'x'.repeat(390)} ${at}`))
+  assert.ok((await recalled(long, 'x', { limit: 30 })).join('').length < 4500)
+})
+
+/** Two directions: cats, and all else. */
+function embedder(change: Partial<Embedder> = {}): Embedder & { asked: string[] } {
+  const asked: string[] = []
+  return {
+    name: 'e',
+    asked,
+    embed: async (texts) => {
+      asked.push(...texts)
+      return texts.map((text) => (text.includes('pet') ? [1, 0] : [0, 1]))
+    },
+    ...change,
+  }
+}
+
+const cat = memory('The user keeps a tomcat.', { vector: [1, 0] })
+
+test('by its meaning a memory is found that has no word of the question', async () => {
+  assert.ok(!(await recalled([cat, ...many], 'Which pet do I have?', { limit: 2 })).some((line) => line.includes('tomcat')))
+  const lines = await recalled([cat, ...many], 'Which pet do I have?', { limit: 2, embedder: embedder() })
+  assert.equal(lines[0], '- The user keeps a tomcat.')
+})
+
+test('an embedder is not asked where all is shown anyway, or nothing has a vector of it', async () => {
+  const one = embedder()
+  await recalled([cat], 'pet', { embedder: one })
+  await recalled(many, 'pet', { embedder: one, limit: 2 })
+  await recalled([cat, ...many], 'pet', { embedder: { ...one, name: 'other' }, limit: 2 })
+  assert.deepEqual(one.asked, [])
+})
+
+test('an embedder that fails or hangs is left behind: words find them', async () => {
+  const failing = embedder({ embed: () => Promise.reject(new Error('down')) })
+  const lines = await recalled([cat, ...many], 'tomcat', { limit: 2, embedder: failing })
+  assert.equal(lines[0], '- The user keeps a tomcat.')
+  const started = performance.now()
+  const hanging = embedder({ embed: () => new Promise(() => {}) })
+  assert.equal((await recalled([cat, ...many], 'tomcat', { limit: 2, embedder: hanging }))[0], '- The user keeps a tomcat.')
+  assert.ok(performance.now() - started < 3500)
+})
+
+test('a store that fails fails no chat', async () => {
+  const faults: unknown[] = []
+  const known = createKnown(
+    { version: () => Promise.reject(new Error('disk')), all: () => Promise.reject(new Error('disk')) },
+    { now: () => 0 },
+  )
+  const recall = createRecall({ known, onFault: (error) => faults.push(error) })
+  assert.equal(await recall(who, 'x', { limit: 8, embedder: undefined, signal: new AbortController().signal }), undefined)
+  assert.equal(faults.length, 1)
+})
