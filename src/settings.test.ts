@@ -156,6 +156,12 @@ test('an empty variable counts as unset', () => {
   assert.deepEqual(loadSettings({ PORT: '', DATABASE_URL: '', ACCESS_ISSUER: '', WORKERS: '' }, '/srv'), loadSettings({}, '/srv'))
 })
 
+test('a store of artifacts elsewhere is refused, not ignored', () => {
+  assert.deepEqual(problemsOf({ ARTIFACT_STORE: 's3://bucket' }), [
+    'ARTIFACT_STORE is set; this version keeps artifacts in DATA_DIR, and it must be unset.',
+  ])
+})
+
 test('Postgres needs a secret key of at least 32 characters, and more than one worker needs Postgres', () => {
   const database = { DATABASE_URL: 'postgresql://db/x' }
   assert.deepEqual(problemsOf(database), ['SECRET_KEY is not set; with DATABASE_URL it must be a text of at least 32 characters.'])

@@ -115,6 +115,9 @@ function conflicts(settings: Settings, environment: Environment): string[] {
   if (settings.workers > 1 && !environment['DATABASE_URL']) {
     problems.push(`WORKERS is ${settings.workers}; without DATABASE_URL it must be 1.`)
   }
+  if (environment['ARTIFACT_STORE']) {
+    problems.push('ARTIFACT_STORE is set; this version keeps artifacts in DATA_DIR, and it must be unset.')
+  }
   return [...problems, ...findExposed(settings)]
 }
 

@@ -16,7 +16,8 @@ export interface ArtifactBytes {
   /** Gives all files of one folder to another too. */
   copyAll(from: string, to: string): Promise<void>
   deleteAll(folder: string): Promise<void>
-  folders(): Promise<ArtifactFolder[]>
+  /** One after another, as many as there are; a folder may be deleted while it is listed. */
+  folders(): AsyncIterable<ArtifactFolder>
   /** An address of the store's own that hands out the file for `seconds`; absent where the service does that itself. */
   link?(place: ArtifactPlace, file: LinkedFile, seconds: number): Promise<string>
 }

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { Readable } from 'node:stream'
 import { test } from 'node:test'
 import type { ArtifactBytes } from './artifact-bytes.ts'
 import { directFolderOf, sweepArtifacts } from './sweep.ts'
@@ -17,7 +18,7 @@ test('folders of sessions that are gone and old ones of direct executions are re
   const deleted: string[] = []
   const asked: number[] = []
   const bytes = {
-    folders: async () => folders,
+    folders: () => Readable.from(folders),
     deleteAll: async (name) => void deleted.push(name),
   } as Partial<ArtifactBytes> as ArtifactBytes
   const existing = async (keys: readonly string[]) => {

@@ -20,15 +20,27 @@ export interface SweepOptions {
 
 /** Removes the files of sessions that are gone, and old ones of direct executions. Answers with the number of folders. */
 export async function sweepArtifacts({ bytes, existing, now }: SweepOptions): Promise<number> {
-  const folders = await bytes.folders()
-  const isDirect = (name: string) => name.startsWith(directFolder)
-  const doomed = folders.filter(({ name, changedAt }) => isDirect(name) && changedAt < now() - directMs).map(({ name }) => name)
-  const ofSessions = folders.filter(({ name, changedAt }) => !isDirect(name) && changedAt < now() - youngMs).map(({ name }) => name)
-  for (let at = 0; at < ofSessions.length; at += batchSize) {
-    const batch = ofSessions.slice(at, at + batchSize)
-    const there = await existing(batch)
-    doomed.push(...batch.filter((key) => !there.has(key)))
+  let removed = 0
+  let asked: string[] = []
+
+  async function remove(names: readonly string[]): Promise<void> {
+    for (const name of names) await bytes.deleteAll(name)
+    removed += names.length
   }
-  for (const name of doomed) await bytes.deleteAll(name)
-  return doomed.length
+
+  async function removeGone(): Promise<void> {
+    const there = await existing(asked)
+    await remove(asked.filter((key) => !there.has(key)))
+    asked = []
+  }
+
+  for await (const { name, changedAt } of bytes.folders()) {
+    const isDirect = name.startsWith(directFolder)
+    if (changedAt >= now() - (isDirect ? directMs : youngMs)) continue
+    if (isDirect) await remove([name])
+    else asked.push(name)
+    if (asked.length === batchSize) await removeGone()
+  }
+  if (asked.length > 0) await removeGone()
+  return removed
 }

@@ -4,6 +4,7 @@ import os from 'node:os'
 import path from 'node:path'
 import { text } from 'node:stream/consumers'
 import { test, type TestContext } from 'node:test'
+import type { ArtifactBytes } from '../artifacts/artifact-bytes.ts'
 import { createArtifactFiles } from './artifact-files.ts'
 
 async function open(t: TestContext) {
@@ -11,6 +12,12 @@ async function open(t: TestContext) {
   t.after(() => rm(folder, { recursive: true, force: true }))
   const root = path.join(folder, 'artifacts')
   return { root, bytes: createArtifactFiles(root) }
+}
+
+async function foldersOf(bytes: ArtifactBytes): Promise<string[]> {
+  const names: string[] = []
+  for await (const { name } of bytes.folders()) names.push(name)
+  return names
 }
 
 test('bytes are read as they were put, whole or in part, by their owner alone', async (t) => {
@@ -34,7 +41,7 @@ test('what is not there is not there', async (t) => {
   const { bytes } = await open(t)
   assert.equal(await bytes.open({ folder: 's1', id: 'a1' }), undefined)
   assert.equal(await bytes.has({ folder: 's1', id: 'a1' }), false)
-  assert.deepEqual(await bytes.folders(), [])
+  assert.deepEqual(await foldersOf(bytes), [])
   await bytes.copyAll('s1', 's2')
   await bytes.deleteAll('s1')
 })
@@ -45,7 +52,7 @@ test('a file that is put again stays one file, and a draft that was left is no f
   await writeFile(path.join(root, 's1', '.draft'), 'half')
   await bytes.copyAll('s1', 's2')
   assert.deepEqual(await readdir(path.join(root, 's2')), ['a1'])
-  assert.deepEqual((await bytes.folders()).map(({ name }) => name).sort(), ['s1', 's2'])
+  assert.deepEqual((await foldersOf(bytes)).sort(), ['s1', 's2'])
 })
 
 test('files of a copied session outlive the first one, and are copied once', async (t) => {

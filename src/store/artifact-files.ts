@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { constants } from 'node:fs'
-import { copyFile, link, lstat, mkdir, open, readdir, rename, rm, stat, type FileHandle } from 'node:fs/promises'
+import { copyFile, link, lstat, mkdir, open, opendir, readdir, rename, rm, stat, type FileHandle } from 'node:fs/promises'
 import path from 'node:path'
 import type { ArtifactBytes, ArtifactPlace, OpenArtifact } from '../artifacts/artifact-bytes.ts'
 
@@ -46,10 +46,12 @@ export function createArtifactFiles(root: string): ArtifactBytes {
 
     deleteAll: async (folder) => rm(folderOf(folder), { recursive: true, force: true, maxRetries: 3 }),
 
-    async folders() {
-      const names = ((await orMissing(readdir(root))) ?? []).filter((name) => safe.test(name))
-      const found = await Promise.all(names.map(async (name) => ({ name, changedAt: (await orMissing(stat(folderOf(name))))?.mtimeMs })))
-      return found.flatMap(({ name, changedAt }) => (changedAt === undefined ? [] : [{ name, changedAt }]))
+    async *folders() {
+      const listing = await orMissing(opendir(root))
+      for await (const { name } of listing ?? []) {
+        const changedAt = safe.test(name) ? (await orMissing(stat(folderOf(name))))?.mtimeMs : undefined
+        if (changedAt !== undefined) yield { name, changedAt }
+      }
     },
   }
 }
