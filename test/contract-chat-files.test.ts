@@ -324,6 +324,33 @@ test("Chat: the agent's own tool reads on where it may; where it may not, anothe
   ])
 })
 
+test('Async: images and files are refused before the acknowledgement, and what is accepted has them', async (t) => {
+  const service = await withFiles(t, { config: { tools: [{ name: 'sales', type: 'data_query', config: { tables: { sales: 'f.csv' } } }] } })
+  const send = (id: string, more: object) => {
+    const body = { specversion: '1.0', type: 'ai.service.agent.chain', source: '/test', id, data: asking(more) }
+    return service.client.request('POST', '/core/v1/chain_async', { body })
+  }
+  const hints = [{ tool_name: 'sales', filter_key: 'name', filter_type: 'equals', filter_value: 'cup' }]
+  const refused: [object, number, RegExp][] = [
+    [{ images: [base64(svg)] }, 400, /^images\[0\]: it is not a PNG/],
+    [{ context_files: ['none.md'] }, 400, /^context_files\[0\]: none\.md does not exist/],
+    [{ context_files: ['f.csv'], data_filter_hints: hints }, 422, /./],
+  ]
+  for (const [more, status, message] of refused) {
+    const reply = await send('e', more)
+    assert.equal(reply.status, status)
+    if (status === 400) assert.match(reply.body.body, message)
+    else assert.deepEqual(reply.body.detail[0].loc, ['body', 'data', 'context_files', 0])
+  }
+  const accepted = await send('e', { images: [atPath('pictures/a.png')], context_files: ['notes.md'] })
+  assert.equal(accepted.status, 200)
+  const answered = await service.client.follow(accepted.body.request_id)
+  await answered.rest()
+  const content = shown(service)[0]![1] as { text: string }[]
+  assert.deepEqual(imageTypes(content), ['image/png'])
+  assert.match(content[0]!.text, /spare key/)
+})
+
 test('Chat: later turns see the names of context files, not what was in them', async (t) => {
   const service = await withFiles(t)
   const headers = { 'session-id': 's' }

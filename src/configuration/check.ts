@@ -106,6 +106,11 @@ function checkModels(config: unknown): ConfigProblem[] {
         ? [problemAt([...at, 'base_url'], 'is required by the provider openai-compatible and missing')]
         : [],
     ),
+    ...models.flatMap(([at, model]) =>
+      isSchema(model) && model['provider'] === 'embedded' && model['images'] === true
+        ? [problemAt([...at, 'images'], 'can not be true: the embedded model can not see')]
+        : [],
+    ),
     ...checkEmbedding(llms['embedding']),
   ]
 }

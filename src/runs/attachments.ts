@@ -26,14 +26,20 @@ export interface CheckedAttachments {
   contextFiles: string[]
 }
 
+/** By whom, and under which filters, it is to be used. */
+interface Use {
+  agent: Agent
+  filters: readonly DataFilter[]
+}
+
 export interface Attachments {
   /**
    * Refuses what the run could not use, by its place: `validation` where a data filter withholds it, `invalid_input` else. `at` is where
    * the chat stands in its request.
    */
-  check(given: GivenAttachments, filters: readonly DataFilter[], agent: Agent, at: Fault['loc']): Promise<CheckedAttachments>
+  check(given: GivenAttachments, use: Use, at: Fault['loc']): Promise<CheckedAttachments>
   /** A checked context file as it is now. Throws as `check`, without its place. */
-  read(name: string, filters: readonly DataFilter[], agent: Agent): Promise<Document>
+  read(name: string, use: Use): Promise<Document>
 }
 
 const maxImages = 5
@@ -69,12 +75,7 @@ export function createAttachments({ files, documents, images }: AttachmentDepend
     return { name, absolute, canonical }
   }
 
-  async function check(
-    given: GivenAttachments,
-    filters: readonly DataFilter[],
-    agent: Agent,
-    at: Fault['loc'],
-  ): Promise<CheckedAttachments> {
+  async function check(given: GivenAttachments, use: Use, at: Fault['loc']): Promise<CheckedAttachments> {
     const contextPaths = await Promise.all(given.contextFiles.map((name) => attempt(locate(name))))
     const inReach = given.images.slice(0, maxImages)
     const imagePaths = await Promise.all(inReach.map((image) => attempt(image.type === 'file_path' ? locate(image.content) : nowhere)))
@@ -84,11 +85,12 @@ export function createAttachments({ files, documents, images }: AttachmentDepend
       ['images', imagePaths],
     ] as const) {
       for (const [n, one] of found.entries()) {
-        if (one.value) refuseWithheld(one.value, filters, agent, (why) => invalid([...at, field, n], why))
+        if (one.value) refuseWithheld(one.value, use, (why) => invalid([...at, field, n], why))
       }
     }
     if (given.images.length > maxImages) throw refused('images', `${given.images.length} were sent, at most ${maxImages} are taken`)
-    if (given.images.length > 0 && !agent.model.seesImages) throw refused('images', `The model ${agent.model.name} can't see images`)
+    const { seesImages, name } = use.agent.model
+    if (given.images.length > 0 && !seesImages) throw refused('images', `The model ${name} can't see images`)
     const contextFiles = await checkContext(contextPaths)
     const fitted = await checkImages(given, imagePaths)
     return { contextFiles, pictures: fitted.map(({ mediaType, data }) => ({ mediaType, data })), images: toReferences(fitted, imagePaths) }
@@ -131,21 +133,16 @@ export function createAttachments({ files, documents, images }: AttachmentDepend
 
   return {
     check,
-    async read(given, filters, agent) {
+    async read(given, use) {
       const located = await locate(given)
-      refuseWithheld(located, filters, agent, (why) => new ServiceError('invalid_input', `${given}: ${why}`))
+      refuseWithheld(located, use, (why) => new ServiceError('invalid_input', `${given}: ${why}`))
       return parse(located.absolute)
     },
   }
 }
 
 /** The files behind a tool that a data filter is on can be read through that tool alone. */
-function refuseWithheld(
-  { name, canonical }: Located,
-  filters: readonly DataFilter[],
-  agent: Agent,
-  toError: (why: string) => ServiceError,
-): void {
+function refuseWithheld({ name, canonical }: Located, { agent, filters }: Use, toError: (why: string) => ServiceError): void {
   if (filters.length === 0) return
   const hinted = new Set(filters.map((filter) => filter.tool))
   const by = agent.tools.list().find((one) => hinted.has(one.name) && (one.tool?.readsFile?.(name) || one.tool?.readsFile?.(canonical)))

@@ -25,7 +25,9 @@ export async function loadContext({ request, agent }: LiveRun, deps: ContextDepe
   const files = await Promise.all(
     names.map(async (name): Promise<ContextFile> => {
       // One that is gone by now must not take away what was accepted.
-      const content = await deps.attachments.read(name, request.filters, agent).catch((error: unknown) => ({ fault: faultOf(error) }))
+      const content = await deps.attachments
+        .read(name, { agent, filters: request.filters })
+        .catch((error: unknown) => ({ fault: faultOf(error) }))
       return { name, content }
     }),
   )

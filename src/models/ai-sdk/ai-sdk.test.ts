@@ -269,3 +269,22 @@ test('images, failed tools and malformed arguments reach the provider in its own
   const { tool_use_id, is_error } = body.messages[2].content[0]
   assert.deepEqual([tool_use_id, is_error, body.messages.length], ['call-1', true, 3])
 })
+
+test('an image stands behind its text in the shape of each provider', async () => {
+  const messages: Message[] = [{ role: 'user', text: 'Look.', images: [{ mediaType: 'image/jpeg', data: 'aGk=' }] }]
+  const sent: Record<Provider, (body: any) => unknown> = {
+    anthropic: (body) => body.messages[0].content[1],
+    google: (body) => body.contents[0].parts[1],
+    'amazon-bedrock': (body) => body.messages[0].content[1],
+  }
+  const shapes: Record<Provider, unknown> = {
+    anthropic: { type: 'image', source: { type: 'base64', media_type: 'image/jpeg', data: 'aGk=' } },
+    google: { inlineData: { mimeType: 'image/jpeg', data: 'aGk=' } },
+    'amazon-bedrock': { image: { format: 'jpeg', source: { bytes: 'aGk=' } } },
+  }
+  for (const provider of Object.keys(sent) as Provider[]) {
+    const { server, ask } = await setUp(provider, answers[provider])
+    await ask({ system: '', messages, tools: [] })
+    assert.deepEqual(sent[provider](server.requests[0]!.body), shapes[provider], provider)
+  }
+})
