@@ -21,6 +21,8 @@ export interface ModelAnswer {
   chunks?: unknown[]
   /** Whole wire, in place of all the above. */
   raw?: (string | Buffer)[]
+  /** The answer begins when this resolves. */
+  begins?: Promise<void>
   /** Milliseconds before the answer begins, and between its chunks. */
   delayMs?: number
   pauseMs?: number
@@ -110,6 +112,7 @@ function pick(script: ModelScript, request: ModelServerRequest, index: number): 
 
 async function answer(response: ServerResponse, scripted: ModelAnswer): Promise<void> {
   const { status = 200, headers, body, delayMs, pauseMs, breakAfter = Infinity, silentAfter = Infinity } = scripted
+  await scripted.begins
   if (delayMs) await wait(delayMs)
   if (silentAfter === 0) return
   if (status !== 200 || body !== undefined) {

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { FenceLost } from '../src/runs/run-store.ts'
 import type { Database } from '../src/store/database.ts'
+import { registerAsyncContract } from './store-contract-async.ts'
 import { registerJobContract } from './store-contract-jobs.ts'
 import { registerImageContract } from './store-contract-images.ts'
 import { registerLineContract } from './store-contract-line.ts'
@@ -23,6 +24,7 @@ export function registerStoreContract(name: string, open: () => Promise<Database
     after(() => database.close())
     describe('begin', () => registerBegin(() => database))
     describe('finish', () => registerFinish(() => database))
+    describe('async runs', () => registerAsyncContract(() => database))
     describe('jobs', () => registerJobContract(() => database))
     describe('line and taking over', () => registerLineContract(() => database))
     describe('memories and feedback', () => registerMemoryContract(() => database))
