@@ -28,6 +28,7 @@ import { healthRoutes } from './http/routes/health.ts'
 import { memoryRoutes } from './http/routes/memories.ts'
 import { metadataRoutes } from './http/routes/metadata.ts'
 import { observabilityRoutes } from './http/routes/observability.ts'
+import { prometheusRoute } from './http/routes/prometheus.ts'
 import { runRoutes } from './http/routes/runs.ts'
 import { sessionRoutes } from './http/routes/sessions.ts'
 import { subAgentRoutes } from './http/routes/sub-agents.ts'
@@ -44,6 +45,7 @@ import { createObservability } from './runs/observability.ts'
 import { logEnd, logFault, logSummary } from './runs/run-log.ts'
 import { createSummaries } from './runs/summary.ts'
 import { createWorkers } from './runs/workers.ts'
+import { together } from './runs/run-observer.ts'
 import { createSessionChanges, type SessionHooks } from './sessions/session-changes.ts'
 import { createSessions } from './sessions/sessions.ts'
 import { openArtifacts } from './service-artifacts.ts'
@@ -56,7 +58,7 @@ import { createAccessKeyStore } from './store/access-keys.ts'
 import { createExecutionStore } from './store/executions.ts'
 import { createConfigurationFile } from './store/configuration-file.ts'
 import { keepHolder } from './store/holder.ts'
-import { createJobs } from './store/jobs.ts'
+import { countJobs, createJobs } from './store/jobs.ts'
 import { openDatabase } from './store/open.ts'
 import { createRunReports } from './store/run-reports.ts'
 import { createRunStore } from './store/runs.ts'
@@ -65,6 +67,7 @@ import { createSigningKeyFile } from './store/signing-key-file.ts'
 import { createSubAgentStore } from './store/sub-agents.ts'
 import { createSummaryStore } from './store/summaries.ts'
 import { createSubAgents } from './sub-agents/sub-agents.ts'
+import { createMetrics } from './metrics/metrics.ts'
 import { watchStrain } from './metrics/strain.ts'
 import { createToolCatalogs } from './tools/catalog.ts'
 import { createReadOf } from './tools/files/read-file.ts'
@@ -132,7 +135,9 @@ export async function createService({ settings, environment, version, log }: Ser
     ...common,
   })
   const tracing = await openTracing(stack, { tracing: settings.tracing, version, log })
-  const watchers = { onFault: logFault(log), onEnd: logEnd(log, now), observer: tracing?.observer }
+  const metrics = createMetrics({ runs: () => chats.counts(), jobs: () => countJobs(database), now })
+  const observer = tracing ? together([metrics.observer, tracing.observer]) : metrics.observer
+  const watchers = { onFault: logFault(log), onEnd: logEnd(log, now), observer }
   const documents = createDocumentCache()
   const attachments = createAttachments({ files, documents, images: createImages() })
   const readTool = createReadOf({ files, documents })
@@ -162,6 +167,7 @@ export async function createService({ settings, environment, version, log }: Ser
   const directly = createDirectExecution({
     ...common,
     refuse: () => admission.refuseExecution(chats.load()),
+    onExecuted: metrics.executed,
     files: executionFiles,
     store: executions,
     sleep: pause,
@@ -185,7 +191,7 @@ export async function createService({ settings, environment, version, log }: Ser
   let isStopping = false
   const ping = () => database.ping()
   const limits = createRequestLimits({ limits: () => agents.current().config.access.rate_limits, now: () => performance.now() })
-  const app = createServer({ log, verifier: access.verifier, limits, bodyLimit: settings.httpBodyLimit })
+  const app = createServer({ log, verifier: access.verifier, limits, meter: metrics.requests, bodyLimit: settings.httpBodyLimit })
   stack.adopt(app, closeServer)
   await documentRoutes(app, { version, publicUrl: settings.publicUrl })
   // They name the address that the service has when it listens.
@@ -198,6 +204,7 @@ export async function createService({ settings, environment, version, log }: Ser
     memoryRoutes(app, { memories })
     subAgentRoutes(app, { subAgents })
     toolRoutes(app, { ...common, tools: directly })
+    prometheusRoute(app, { read: metrics.read, isPublic: settings.metricsPublic, adminTenant: settings.adminTenant })
     observabilityRoutes(app, { observability: createObservability(createRunReports(database)) })
     artifactRoutes(app, { artifacts })
     metadataRoutes(app, common)

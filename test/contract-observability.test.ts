@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Client } from './service-client.ts'
 import { startService } from './service-fixture.ts'
-import { fakeTool } from './service-tools.ts'
+import { callOf, fakeTool } from './service-tools.ts'
 
 const metricsOf = async (client: Client, query = '') => (await client.request('GET', `/core/v1/metrics${query}`)).body
 const logsOf = async (client: Client, query = '') => {
@@ -98,4 +98,59 @@ test('Observability: a wrong query is refused by name', async (t) => {
   }
   assert.equal((await client.request('GET', '/core/v1/logs')).status, 403)
   assert.equal((await client.request('GET', '/core/v1/metrics')).status, 403)
+})
+
+const valueOf = (text: string, series: string): number =>
+  Number(
+    text
+      .split('\n')
+      .find((line) => line.startsWith(`${series} `))
+      ?.split(' ')[1],
+  )
+
+test('Observability: Prometheus text tells of requests, runs, tokens, tools and the process', async (t) => {
+  const { as, client } = await startService(t, {
+    tools: [fakeTool('add', async () => 3)],
+    script: ({ body }) => {
+      if (body.messages.at(-1).content === 'fail') return { status: 400, body: {} }
+      if (body.messages.at(-1).role === 'tool') return { text: 'done', usage: { input: 5, output: 7 } }
+      return { ...callOf('add'), usage: { input: 10, output: 2 } }
+    },
+  })
+  await client.chat('go')
+  await (await client.stream('go')).rest()
+  await client.chat('fail')
+  await client.request('POST', '/core/v1/tool/execute', { body: { tool_name: 'add' } })
+  await client.request('GET', '/nothing/here')
+  const operator = await as({ roles: ['operator'] })
+  const { status, headers, text } = await operator.request('GET', '/metrics')
+  assert.equal(status, 200)
+  assert.match(headers.get('content-type') ?? '', /^text\/plain; version=0\.0\.4/)
+  const run = (operation: string, of: string) =>
+    valueOf(text, `agent_core_run_duration_seconds_count{operation="${operation}",status="${of}"}`)
+  assert.deepEqual([run('chain', 'success'), run('chain_streaming', 'success'), run('chain', 'error')], [1, 1, 1])
+  const tokens = (direction: string) => valueOf(text, `agent_core_model_tokens_total{model="scripted",direction="${direction}"}`)
+  assert.deepEqual([tokens('input'), tokens('output')], [30, 18])
+  assert.equal(valueOf(text, 'agent_core_tool_call_duration_seconds_count{tool="add",status="success"}'), 3)
+  assert.equal(valueOf(text, 'agent_core_run_first_token_seconds_count{operation="chain"}'), 1)
+  const requests = (method: string, route: string, of: number) =>
+    valueOf(text, `agent_core_http_request_duration_seconds_count{method="${method}",route="${route}",status="${of}"}`)
+  assert.deepEqual(
+    [requests('POST', '/core/v1/chain', 200), requests('POST', '/core/v1/chain_streaming', 200), requests('POST', '/core/v1/chain', 502)],
+    [1, 1, 1],
+  )
+  assert.equal(requests('GET', 'none', 404), 1)
+  assert.equal(valueOf(text, 'agent_core_runs_live{state="running"}'), 0)
+  assert.ok(valueOf(text, 'process_cpu_seconds_total') > 0)
+  assert.match(text, /nodejs_eventloop_lag_p99_seconds \d/)
+})
+
+test("Observability: Prometheus text is for the administrators' tenant, or for all where that is said", async (t) => {
+  const { as, client, url } = await startService(t)
+  assert.equal((await fetch(`${url}/metrics`)).status, 401)
+  assert.equal((await client.request('GET', '/metrics')).status, 403)
+  const other = await (await as({ tenant: 'b', roles: ['admin'] })).request('GET', '/metrics')
+  assert.deepEqual([other.status, other.body.details.error_type], [403, 'Forbidden'])
+  const open = await startService(t, { environment: { METRICS_PUBLIC: 'true' } })
+  assert.equal((await fetch(`${open.url}/metrics`)).status, 200)
 })

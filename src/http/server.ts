@@ -22,12 +22,14 @@ export interface ServerOptions {
   log: Logger
   verifier: Verifier
   limits: RequestLimits
+  /** Takes what each request cost: its route's pattern, and seconds. */
+  meter(method: string, route: string, status: number, seconds: number): void
   /** Bytes of a request's body. */
   bodyLimit: number
 }
 
 /** The HTTP server without its routes: ids, keys, limits, errors. */
-export function createServer({ log, verifier, limits, bodyLimit }: ServerOptions): FastifyInstance {
+export function createServer({ log, verifier, limits, meter, bodyLimit }: ServerOptions): FastifyInstance {
   // Named by the type that Fastify's own signatures have.
   const loggerInstance: FastifyBaseLogger = log
   const app = fastify({
@@ -59,7 +61,7 @@ export function createServer({ log, verifier, limits, bodyLimit }: ServerOptions
   // A path that is not there is not there whatever the request holds: it is not read.
   app.addHook('onRequest', (request, _reply, done) => done(request.is404 ? notFound(request) : undefined))
   authenticate(app, verifier, limits)
-  logRequests(app)
+  logRequests(app, meter)
   return app
 }
 
@@ -93,10 +95,11 @@ function ownOrNew(id: string | string[] | undefined): string {
 }
 
 /** One line per request: ids, never content. */
-function logRequests(app: FastifyInstance): void {
+function logRequests(app: FastifyInstance, meter: ServerOptions['meter']): void {
   app.addHook('onResponse', async (request, reply) => {
     const { method, routeOptions, principal } = request
     const ms = Math.round(reply.elapsedTime)
+    meter(method, routeOptions.url ?? 'none', reply.statusCode, reply.elapsedTime / 1000)
     const who = principal && { tenant: principal.tenant, sub: principal.sub }
     request.log.info({ method, route: routeOptions.url ?? null, status: reply.statusCode, ms, ...who }, 'request')
   })

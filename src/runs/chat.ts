@@ -63,6 +63,8 @@ export interface Chats {
   stopGone(who: Owner, sessionId: string): Promise<void>
   /** Unended runs that this process has. */
   load(): Pick<Load, 'known' | 'begun'>
+  /** Those that run, and those that wait for their session or for a worker. */
+  counts(): { pending: number; running: number }
   /** Takes up what dead processes left. */
   adopt(): Promise<void>
   /** Takes nothing new, waits for what runs, `ms` at most, and gives up the rest for another process. */
@@ -220,6 +222,12 @@ export function createChats(deps: ChatDependencies): Chats {
     return { known: live.count(), begun: () => live.all().filter(isBegun).length }
   }
 
+  function counts(): { pending: number; running: number } {
+    const unended = live.all().filter((run) => !run.log.ended)
+    const running = unended.filter((run) => run.startedAt !== undefined).length
+    return { pending: unended.length - running, running }
+  }
+
   /** Runs of a caller that this process has or is about to have. */
   function unendedOf({ tenant, owner }: Caller): number {
     const isTheirs = (key: RunKey) => key.tenant === tenant && key.owner === owner
@@ -248,7 +256,7 @@ export function createChats(deps: ChatDependencies): Chats {
 
   const stopGone = (who: Owner, sessionId: string) => stopLost(store, runsOf(who, sessionId))
 
-  return { open, accept, follow, cancel, cancelAll, stopGone, load, adopt: adoption.adopt, drain }
+  return { open, accept, follow, cancel, cancelAll, stopGone, load, counts, adopt: adoption.adopt, drain }
 }
 
 interface Opening {

@@ -29,6 +29,8 @@ export interface DirectExecutionDependencies {
   agent: CurrentAgent
   /** Why nothing new is taken; undefined when it is. */
   refuse(): ServiceError | undefined
+  /** A tool has ended, after so many seconds. */
+  onExecuted(tool: string, status: 'success' | 'error', seconds: number): void
   holder: string
   now(): number
   newId(): string
@@ -75,6 +77,7 @@ export function createDirectExecution({
   store,
   agent,
   refuse,
+  onExecuted,
   holder,
   files,
   now,
@@ -140,6 +143,7 @@ export function createDirectExecution({
       const { folder, keep } = files.open()
       const outcome = await runTool(tool, request.input, { context, keepArtifact: keep, signal: stopping.signal, now })
       const status = outcome.isError ? 'error' : 'success'
+      onExecuted(tool.name, status, outcome.durationMs / 1000)
       const made = outcome.artifacts.length > 0 ? { files: { folder, made: outcome.artifacts } } : {}
       return { tool_name: tool.name, output: outcome.output, execution_time: outcome.durationMs / 1000, status, ...made }
     }

@@ -8,6 +8,9 @@ export function keepEvent(event: AgentEvent, run: LiveRun, progress: Progress, d
   const { store, newId } = deps
   switch (event.type) {
     case 'text':
+      run.firstTextAt ??= deps.now()
+      run.log.append(event)
+      return run.log.hasRoom(run.signal)
     case 'retrying':
       run.log.append(event)
       return run.log.hasRoom(run.signal)

@@ -37,6 +37,8 @@ export class LiveRun {
   ended: Promise<void> = never
   /** Epoch milliseconds; set when it has its session. */
   startedAt: number | undefined
+  /** Epoch milliseconds of its first text, in this process. */
+  firstTextAt: number | undefined
   stopCause: StopCause | undefined
   /** Gives back what it took to run, when it has ended. */
   release: () => void = () => undefined

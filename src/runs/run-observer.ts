@@ -4,11 +4,26 @@ import type { LiveRun } from './live-run.ts'
 /** What an observer is told of: what ended or began, never text as it arrives. */
 export type ObservedEvent = TurnEvent | NestedEvent | { type: 'step_start'; step: StepStart } | { type: 'step_end'; step: Step }
 
-/** Port: somebody who follows runs from outside, for traces. It is told as things happen, must not throw, and makes nothing wait. */
+/** Port: somebody who follows runs from outside, for traces and figures. It is told as things happen, must not throw, and makes nothing wait. */
 export interface RunObserver {
   /** The run has its session and begins, or goes on. */
   started(run: LiveRun): void
   saw(run: LiveRun, event: ObservedEvent): void
   /** Its last event is in its log; or another process goes on with it, and there is none. */
   ended(run: LiveRun): void
+}
+
+/** Several as one. */
+export function together(observers: readonly RunObserver[]): RunObserver {
+  return {
+    started(run) {
+      for (const one of observers) one.started(run)
+    },
+    saw(run, event) {
+      for (const one of observers) one.saw(run, event)
+    },
+    ended(run) {
+      for (const one of observers) one.ended(run)
+    },
+  }
 }

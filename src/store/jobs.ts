@@ -1,6 +1,6 @@
 import type { Logger } from 'pino'
 import type { Job, JobOutcome, Jobs } from '../runs/jobs.ts'
-import type { Database } from './database.ts'
+import { run, type Database } from './database.ts'
 import { jobInserts } from './job-statements.ts'
 import { createJobTable } from './job-table.ts'
 import { createJobWorker, type JobWorker } from './job-worker.ts'
@@ -11,6 +11,16 @@ interface Options {
   log: Logger
   /** After a process was killed its jobs wait so long. */
   leaseMs?: number
+}
+
+/** Jobs that are to be done, by kind; of all processes. */
+export async function countJobs({ db, read }: Database): Promise<{ kind: string; count: number }[]> {
+  const counts = db
+    .selectFrom('jobs')
+    .select(({ fn }) => ['kind', fn.countAll<number>().as('count')])
+    .groupBy('kind')
+    .orderBy('kind')
+  return (await run(read, counts)).rows
 }
 
 /** `Jobs` in the table `jobs`, for any number of processes. */

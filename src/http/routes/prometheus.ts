@@ -1,0 +1,38 @@
+import type { FastifyInstance } from 'fastify'
+import { Type } from 'typebox'
+import { ServiceError } from '../../errors.ts'
+import { principalOf } from '../authenticate.ts'
+import { refusals } from '../schemas.ts'
+
+export interface PrometheusRoute {
+  read(): Promise<{ contentType: string; text: string }>
+  /** Whether anybody may read it, without a key. */
+  isPublic: boolean
+  /** They tell of all tenants: that is for the administrators' alone. */
+  adminTenant: string
+}
+
+/** Figures of the whole service, for a Prometheus server. */
+export function prometheusRoute(app: FastifyInstance, { read, isPublic, adminTenant }: PrometheusRoute): void {
+  app.get(
+    '/metrics',
+    {
+      config: { access: isPublic ? 'public' : 'observability.read' },
+      schema: {
+        tags: ['Observability'],
+        summary: 'Figures of the whole service as Prometheus text',
+        response: { 200: { description: 'Prometheus text.', content: { 'text/plain': { schema: Type.String() } } }, ...refusals },
+      },
+    },
+    async (request, reply) => {
+      if (!isPublic && principalOf(request).tenant !== adminTenant) {
+        throw new ServiceError(
+          'forbidden',
+          "RBAC: access denied: observability.read of the whole service is for the administrators' tenant.",
+        )
+      }
+      const { contentType, text } = await read()
+      return reply.type(contentType).serializer(String).send(text)
+    },
+  )
+}

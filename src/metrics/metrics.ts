@@ -1,0 +1,58 @@
+import { collectDefaultMetrics, Gauge, Registry } from '@prometheus-io/client'
+import type { RunObserver } from '../runs/run-observer.ts'
+import { createRequestMeter, type RequestMeter } from './request-meter.ts'
+import { createRunMeter } from './run-meter.ts'
+
+/** Figures of this process, as Prometheus reads them. */
+export interface Metrics {
+  observer: RunObserver
+  requests: RequestMeter
+  /** A tool that was executed outside of a run. */
+  executed(tool: string, status: 'success' | 'error', seconds: number): void
+  read(): Promise<{ contentType: string; text: string }>
+}
+
+export interface MetricsOptions {
+  /** Runs that this process has. */
+  runs(): { pending: number; running: number }
+  /** Jobs that are to be done, by kind; of all processes that share the database. */
+  jobs(): Promise<{ kind: string; count: number }[]>
+  /** Epoch milliseconds. */
+  now(): number
+}
+
+export function createMetrics({ runs, jobs, now }: MetricsOptions): Metrics {
+  const registry = new Registry()
+  collectDefaultMetrics({ register: registry })
+  const registers = [registry]
+  const live = new Gauge({
+    name: 'agent_core_runs_live',
+    help: 'Runs that this process has: pending ones wait for their session or for a worker.',
+    labelNames: ['state'],
+    registers,
+    collect() {
+      const { pending, running } = runs()
+      live.set({ state: 'pending' }, pending)
+      live.set({ state: 'running' }, running)
+    },
+  })
+  const promised = new Gauge({
+    name: 'agent_core_jobs_pending',
+    help: 'Jobs that are to be done.',
+    labelNames: ['kind'],
+    registers,
+    async collect() {
+      // Where the store can't be reached, the other figures matter all the more.
+      const counts = await jobs().catch(() => [])
+      promised.reset()
+      for (const { kind, count } of counts) promised.set({ kind }, count)
+    },
+  })
+  const meter = createRunMeter(registers, now)
+  return {
+    observer: meter.observer,
+    executed: meter.executed,
+    requests: createRequestMeter(registers),
+    read: async () => ({ contentType: registry.contentType, text: await registry.metrics() }),
+  }
+}

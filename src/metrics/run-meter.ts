@@ -1,0 +1,79 @@
+import { Counter, Histogram, type Registry } from '@prometheus-io/client'
+import type { Step } from '../agent/events.ts'
+import type { ModelUsage } from '../agent/model.ts'
+import type { LiveRun } from '../runs/live-run.ts'
+import { statusOfEnd } from '../runs/run.ts'
+import type { RunObserver } from '../runs/run-observer.ts'
+
+/** Takes what runs, their model calls and tool calls cost: at the end of each, nothing per token. */
+export interface RunMeter {
+  observer: RunObserver
+  executed(tool: string, status: 'success' | 'error', seconds: number): void
+}
+
+const runSeconds = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 40, 60, 120, 300, 600, 1800]
+const toolSeconds = [0.005, 0.025, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300]
+const firstTokenSeconds = [0.05, 0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60, 120]
+
+export function createRunMeter(registers: Registry[], now: () => number): RunMeter {
+  const runs = new Histogram({
+    name: 'agent_core_run_duration_seconds',
+    help: 'Runs that ended, from when they had their session.',
+    labelNames: ['operation', 'status'],
+    buckets: runSeconds,
+    registers,
+  })
+  const firstTokens = new Histogram({
+    name: 'agent_core_run_first_token_seconds',
+    help: 'From when a run had its session to its first text.',
+    labelNames: ['operation'],
+    buckets: firstTokenSeconds,
+    registers,
+  })
+  const tokens = new Counter({
+    name: 'agent_core_model_tokens_total',
+    help: 'Tokens of model calls that ended.',
+    labelNames: ['model', 'direction'],
+    registers,
+  })
+  const tools = new Histogram({
+    name: 'agent_core_tool_call_duration_seconds',
+    help: 'Tool calls that ended, in runs and outside of them.',
+    labelNames: ['tool', 'status'],
+    buckets: toolSeconds,
+    registers,
+  })
+
+  function countTokens({ model, input, output }: ModelUsage): void {
+    tokens.inc({ model, direction: 'input' }, input)
+    tokens.inc({ model, direction: 'output' }, output)
+  }
+
+  function countCall(run: LiveRun, { tool, type, status, durationMs }: Step): void {
+    tools.observe({ tool: type === 'sub_agent_call' ? 'sub_agent' : knownName(run, tool), status }, durationMs / 1000)
+  }
+
+  const observer: RunObserver = {
+    started: () => undefined,
+    saw(run, event) {
+      const own = event.type === 'nested' ? event.event : event
+      if (own.type === 'turn') countTokens(own.usage)
+      else if (own.type === 'step_end' || own.type === 'result') {
+        if (own.step.type === 'tool_call' || own.step.type === 'sub_agent_call') countCall(run, own.step)
+      }
+    },
+    ended(run) {
+      const end = run.log.events.at(-1)
+      if (end?.type !== 'end' || run.startedAt === undefined) return
+      const { operation, startedAt, firstTextAt } = run
+      runs.observe({ operation, status: statusOfEnd(end.reason) }, (now() - startedAt) / 1000)
+      if (firstTextAt !== undefined) firstTokens.observe({ operation }, (firstTextAt - startedAt) / 1000)
+    },
+  }
+  return { observer, executed: (tool, status, took) => tools.observe({ tool, status }, took) }
+}
+
+/** Models invent names, callers name their sub-agents: neither may make a series. */
+function knownName(run: LiveRun, tool: string): string {
+  return run.agent.tools.list().some(({ name }) => name === tool) ? tool : 'unknown'
+}
