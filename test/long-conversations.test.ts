@@ -72,6 +72,9 @@ test('Sessions: what a model is sent per turn stays bounded, the summary is the 
   assert.ok(summaries >= 10 && summaries < 40, `${summaries}`)
   const systems = chats.map(({ body }) => body.messages[0].content as string)
   assert.ok(systems.every((system) => system.startsWith('Be kind.\n\nSpeak French.')))
+  // A chat that comes before the job is done is told in short what has no room.
+  const changes = systems.filter((system, at) => at > 0 && system !== systems[at - 1]).length
+  assert.ok(changes <= 3 * summaries, `${changes} changes`)
   assert.match(systems.at(-1)!, /\n\n# Earlier in this conversation\n[^\n]+\n> Summary \d+ of it\.$/)
   const { messages } = (await client.session('s')).body
   assert.equal(messages.length, 302)
@@ -127,4 +130,20 @@ test('Sessions: the tools of one long run are shown within the window, each call
   assert.ok(charactersOf(last) <= 8000 * 4)
   assert.match(results[0].content, /\[old output, cut\]$/)
   assert.ok(results.at(-1).content.length >= 8000)
+})
+
+test('Sessions: turns that a client brings are all shown at once; later not more is read than a few windows hold', async (t) => {
+  const { client, model } = await startService(t, {
+    script: (request) => (isSummary(request) ? { silentAfter: 0 } : { text: 'Fine.' }),
+  })
+  const turns = Array.from({ length: 200 }, (_, turn) => [
+    { role: 'user', content: `Question ${turn}?` },
+    { role: 'assistant', content: `Answer ${turn}.` },
+  ])
+  const messages = [{ role: 'system', content: 'Speak French.' }, ...turns.flat(), { role: 'user', content: 'And now?' }]
+  await client.chat({ messages }, { 'session-id': 's' })
+  await client.chat('Still there?', { 'session-id': 's' })
+  const [first, second] = model.requests.filter((request) => !isSummary(request)).map(({ body }) => body.messages)
+  assert.deepEqual([first.length, first[0].content, first[1].content], [402, 'Speak French.', 'Question 0?'])
+  assert.deepEqual([second.length, second[0].content, second.at(-1).content], [322, 'Speak French.', 'Still there?'])
 })

@@ -91,7 +91,7 @@ async function load(run: LiveRun, progress: Progress, deps: Execution): Promise<
   const { store } = deps
   const { turn } = progress
   const { config } = run.agent
-  progress.history = isFirst(run, turn) ? [ownMessage(run)] : await readWindow(run.key.tenant, turn, store)
+  progress.history = isFirst(run, turn) ? [ownMessage(run)] : await readWindow(run, turn, store)
   const context = await loadContext(run, deps)
   if (context?.tool) progress.extraTools = [context.tool]
   const { messages, system } = toTranscript({
@@ -104,19 +104,18 @@ async function load(run: LiveRun, progress: Progress, deps: Execution): Promise<
     images: await loadImages(run, progress, store),
     ...(context ? { context: context.text } : {}),
   })
-  progress.system = system === '' ? config.instructions : `${config.instructions}\n\n${system}`
+  progress.system = [config.instructions, system].filter((text) => text !== '').join('\n\n')
   progress.messages = messages
   progress.ownFrom = messages.length
   progress.storedMessages = messages.length
   if (run.fence > 1) restore(run, progress, await store.checkpoints(run.key))
 }
 
-async function readWindow(
-  tenant: string,
-  { session, messageCount, windowStart, summary }: Turn,
-  store: RunStore,
-): Promise<HistoryMessage[]> {
-  const from = Math.max(windowStart, messageCount - maxReadMessages)
+/** However long the window has waited for its summary, not more is read than a few windows hold, or the request itself has brought. */
+async function readWindow({ key, request }: LiveRun, turn: Turn, store: RunStore): Promise<HistoryMessage[]> {
+  const { session, messageCount, windowStart, summary } = turn
+  const { tenant } = key
+  const from = Math.max(windowStart, messageCount - Math.max(maxReadMessages, request.messages.length))
   const window = await store.history(tenant, session, from)
   // With the first message stands what holds for the whole session.
   return from === windowStart || summary ? window : [...(await store.history(tenant, session, 0, 1)), ...window]
