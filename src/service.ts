@@ -159,6 +159,7 @@ export async function createService({ settings, environment, version, log }: Ser
     attachments,
     readTool,
     recall,
+    subAgents,
     store: runs,
     jobs,
     sleep: pause,

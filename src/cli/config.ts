@@ -4,7 +4,6 @@ import { stringify } from 'yaml'
 import { formatProblems, loadAgentConfig } from '../configuration/load.ts'
 import { ConfigError } from '../configuration/problems.ts'
 import { redactConfig } from '../configuration/redact.ts'
-import { findWithoutEffect } from '../configuration/without-effect.ts'
 import type { AgentConfig } from '../configuration/schema.ts'
 import { CommandFailure, type CommandContext } from './terminal.ts'
 import { findModelFaults } from '../models/check-models.ts'
@@ -22,7 +21,6 @@ export function addConfig(program: Command, { terminal }: CommandContext): void 
       const whole = file === undefined ? readSettings(terminal).agentConfig : path.resolve(terminal.cwd, file)
       const parsed = await load(whole)
       // Not faults of the file: where it will be used the variables may be set.
-      for (const line of findWithoutEffect(parsed)) say(`note: ${line}`)
       for (const fault of findModelFaults(parsed, terminal.environment)) say(`note: as things are, this could not start: ${fault}`)
       say(`ok: ${whole}`)
     })

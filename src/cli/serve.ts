@@ -6,7 +6,6 @@ import { CommandFailure, type CommandContext } from './terminal.ts'
 import { adviseOnModels } from './doctor/model-advice.ts'
 import { makeMissing, readConfig, readSettings } from './prepare.ts'
 import { announce, withdraw } from './running-service.ts'
-import { findWithoutEffect } from '../configuration/without-effect.ts'
 import { createService, type Service } from '../service.ts'
 import type { Settings } from '../settings.ts'
 import { holdDataDir } from '../store/data-dir.ts'
@@ -29,7 +28,6 @@ async function serve({ terminal, version }: CommandContext): Promise<void> {
   const say = (line: string) => terminal.stdout.write(`${line}\n`)
   for (const file of made) say(`Made ${file}`)
   say(`Agent Core ${version} listens on ${url}`)
-  for (const line of findWithoutEffect(config)) say(line)
   for (const line of await adviseOnModels(config, terminal.environment)) say(line)
   say('Try it:')
   say(`  curl -s ${url}/core/v1/chain -H "x-service-access: $(cat ${service.adminKeyFile})" -H 'content-type: application/json' \\`)

@@ -12,7 +12,6 @@ import { formatProblems } from './load.ts'
 import { ConfigError, problemAt, type ConfigProblem } from './problems.ts'
 import { hideUrlSecrets, redactConfig } from './redact.ts'
 import type { AgentConfig } from './schema.ts'
-import { findWithoutEffect } from './without-effect.ts'
 import { readYaml } from './yaml-source.ts'
 
 /** The configuration while the service runs: shown, changed by callers, and followed where somebody edits the file. */
@@ -119,11 +118,9 @@ export function createConfiguration(deps: ConfigurationDependencies): Configurat
     if (!expects(version)) throw new ServiceError('precondition_failed', `The configuration is version ${version} by now.`)
     const next = await asFaults(async () => change(patch, mode))
     const diff = changedPaths(state.used.config, next.used.config)
-    const notes = findWithoutEffect(next.used.config)
     const unchanged = { version, at: now(), diff, backup: undefined }
-    if (mode === 'check')
-      return { ...unchanged, warnings: [...notes, ...(await asFaults(() => deps.tryOut(next.used.config))).map(hideUrlSecrets)] }
-    if (diff.length === 0 && next.stored.text === state.stored.text) return { ...unchanged, warnings: notes }
+    if (mode === 'check') return { ...unchanged, warnings: (await asFaults(() => deps.tryOut(next.used.config))).map(hideUrlSecrets) }
+    if (diff.length === 0 && next.stored.text === state.stored.text) return { ...unchanged, warnings: [] }
     const parts = await asFaults(() => make(next.used.config))
     let backup: string | undefined
     try {
@@ -138,7 +135,7 @@ export function createConfiguration(deps: ConfigurationDependencies): Configurat
       version: parts.version,
       at: state.since,
       diff,
-      warnings: [...notes, ...findFaultyTools(parts.tools).map(hideUrlSecrets)],
+      warnings: findFaultyTools(parts.tools).map(hideUrlSecrets),
       backup,
     }
   }
@@ -224,7 +221,6 @@ export function createConfiguration(deps: ConfigurationDependencies): Configurat
       await keepCopy(state.stored.text)
       use({ stored, used: next, since: now() }, parts)
       log.info({ version: parts.version, diff }, `${file.name} was edited; the configuration was changed`)
-      for (const note of findWithoutEffect(next.config)) log.warn(note)
       refused = undefined
       return true
     } catch (error) {

@@ -5,6 +5,9 @@ import { ModelError } from '../agent/model.ts'
 import { planExecute } from '../agent/plan.ts'
 import { react } from '../agent/react.ts'
 import type { Tool } from '../agent/tool.ts'
+import { createDelegation } from '../sub-agents/delegation.ts'
+import type { SubAgent } from '../sub-agents/sub-agent-store.ts'
+import type { SubAgents } from '../sub-agents/sub-agents.ts'
 import { ServiceError, toErrorBody, type ErrorBody } from '../errors.ts'
 import { keepEvent } from './keep-event.ts'
 import { artifactsOf, earlierIn, emptyProgress, restore, type Progress } from './progress.ts'
@@ -35,6 +38,7 @@ export interface Execution {
   keeper(run: LiveRun, session: string, earlier: readonly Artifact[]): KeepArtifact
   /** What is known of the run's caller, to stand in front of the question; undefined where nothing is. It never throws. */
   recall(run: LiveRun): Promise<string | undefined> | undefined
+  subAgents: SubAgents
   /** Absent: nobody follows runs. */
   observer?: RunObserver | undefined
   /** A bug or a fault of ours; the caller sees none of it. */
@@ -54,9 +58,9 @@ export async function execute(run: LiveRun, turn: Turn, deps: Execution): Promis
     await requireHints(run)
     // Asked together with the history; most callers have nothing to be recalled, and wait for nothing.
     const recalling = deps.recall(run)
-    await load(run, progress, deps)
+    const [subAgents] = await Promise.all([deps.subAgents.list(run.key), load(run, progress, deps)])
     if (recalling) showKnown(progress, await recalling)
-    for await (const event of agentEvents(run, progress, deps)) {
+    for await (const event of agentEvents(run, progress, subAgents, deps)) {
       const stored = keepEvent(event, run, progress, deps)
       if (stored) await stored
     }
@@ -145,26 +149,36 @@ async function loadImages({ key, agent, request }: LiveRun, { history, turn }: P
   return found
 }
 
-function agentEvents(run: LiveRun, progress: Progress, { keeper, now, newId }: Execution): AsyncGenerator<AgentEvent, void> {
-  const { config, model, tools } = run.agent
-  const ready = [...tools.list().flatMap((listing): Tool[] => (listing.tool ? [listing.tool] : [])), ...progress.extraTools]
+function agentEvents(
+  run: LiveRun,
+  progress: Progress,
+  list: readonly SubAgent[],
+  { keeper, subAgents, onFault, now, newId }: Execution,
+): AsyncGenerator<AgentEvent, void> {
+  const { agent, key, request, signal } = run
+  const { config, model } = agent
+  const tools = [...agent.tools.list().flatMap((listing): Tool[] => (listing.tool ? [listing.tool] : [])), ...progress.extraTools]
+  const common = {
+    headers: request.headers,
+    filters: request.filters,
+    windowTokens: config.memory.history_tokens,
+    keepArtifact: keeper(run, progress.turn.session, artifactsOf(progress)),
+    stopReason: () => (run.stopCause === 'timeout' ? ('timeout' as const) : ('cancelled' as const)),
+    ...{ now, newId },
+  }
+  const around = { ...common, who: key, agent, tools, subAgents, onFault: (error: unknown) => onFault(run, error) }
+  const delegation = createDelegation(around, list)
   const loop = config.workflow_type === 'plan_execute' ? planExecute : react
   return loop({
+    ...common,
     model,
     system: progress.system,
     messages: progress.messages,
-    tools: () => ready,
+    tools: () => [...tools, ...delegation.tools()],
     maxIterations: config.max_iterations,
     iterations: progress.iterations,
-    windowTokens: config.memory.history_tokens,
-    headers: run.request.headers,
-    filters: run.request.filters,
-    keepArtifact: keeper(run, progress.turn.session, artifactsOf(progress)),
     earlier: (callId) => earlierIn(progress, callId),
-    signal: run.signal,
-    stopReason: () => (run.stopCause === 'timeout' ? 'timeout' : 'cancelled'),
-    now,
-    newId,
+    signal,
   })
 }
 

@@ -17,6 +17,8 @@ export interface Choice {
   score: number
 }
 
+const subAgentPrefix = /^sub_agent_/
+
 /** Below this a tool has nothing to do with the request. */
 const threshold = 2.5
 
@@ -53,12 +55,22 @@ interface Profile {
 function toProfile(tool: ToolOffer): Profile {
   const parameters = Object.keys(tool.schema['properties'] ?? {})
   const required = Array.isArray(tool.schema['required']) ? (tool.schema['required'] as string[]) : []
+  const isSubAgent = subAgentPrefix.test(tool.name)
+  // A sub-agent is asked when it is named or described, not for want of anything else.
   const isSearch =
+    !isSubAgent &&
     required.some((name) => freeTextNames.test(name)) &&
     /\b(search|find|look|retriev|passages|knowledge)/i.test(`${tool.name} ${tool.description}`)
   // Table lines are read on their own; as plain words they would speak for the tool twice.
   const description = tool.description.replace(/^\s*-\s.*$/gm, '')
-  return { tool, name: new Set(wordsOf(tool.name).map(stem)), description: stemsOf(description), parameters, required, isSearch }
+  return {
+    tool,
+    name: new Set(wordsOf(tool.name.replace(subAgentPrefix, '')).map(stem)),
+    description: stemsOf(description),
+    parameters,
+    required,
+    isSearch,
+  }
 }
 
 function weigh(profile: Profile, request: string, profiles: readonly Profile[], chain: readonly string[]): Choice | undefined {

@@ -28,12 +28,16 @@ const maxCalls = 24
 /** Follow-ups are resolved this many questions back. */
 const maxEarlier = 6
 
+/** It makes no sub-agents: what it is asked it does itself, or gives to one that is there. */
+const ignored: ReadonlySet<string> = new Set(['create_sub_agent', 'end_sub_agent'])
+
 /** It makes no plans: it does what is asked, part by part, in one step. */
 const noPlan = '[]'
 
 /** Decides from the request alone: the parts of the question that have no result yet are asked of tools, then all is answered. */
 export function respond(name: string, request: ModelRequest): Response {
-  const { system, tools } = request
+  const { system } = request
+  const tools = request.tools.filter((tool) => !ignored.has(tool.name))
   const { messages: all, attached } = takeAttached(request.messages)
   const told = all.findLast((message) => message.role === 'user')?.instruction
   if (told === 'plan' || told === 'change') return say(noPlan)

@@ -1,0 +1,145 @@
+import type { AgentEvent } from '../agent/events.ts'
+import type { Message } from '../agent/messages.ts'
+import { ModelError } from '../agent/model.ts'
+import { planExecute } from '../agent/plan.ts'
+import { react } from '../agent/react.ts'
+import type { InnerAgent, Tool, ToolContext } from '../agent/tool.ts'
+import type { Surroundings } from './delegation.ts'
+import type { SubAgent } from './sub-agent-store.ts'
+import { systemOf } from './system.ts'
+
+/** Waits for a place; `below` are the sub-agents that this one may ask in its turn. */
+export type InPlace = <T>(signal: AbortSignal, work: (below: () => readonly Tool[]) => Promise<T>) => Promise<T>
+
+const maxOutputCharacters = 20_000
+
+const schema = {
+  type: 'object',
+  properties: {
+    task: {
+      type: 'string',
+      minLength: 1,
+      description: 'What it is to do, with all that it must know: it sees nothing of this conversation.',
+    },
+  },
+  required: ['task'],
+  additionalProperties: false,
+}
+
+/** A sub-agent as a tool of the agent: it does a task in a loop of its own, as part of the run, and answers with its result. */
+export function createDelegate(one: SubAgent, around: Surroundings, inPlace: InPlace): Tool {
+  const name = `sub_agent:${one.name}`
+  return {
+    name,
+    description: `Gives a task to the sub-agent "${one.name}". ${one.description}`.trim(),
+    schema,
+    // What it does is kept as part of the run: a call that was cut off goes on, and its own writes are never made twice.
+    effect: 'read',
+    filters: false,
+    timeoutMs: around.agent.config.max_execution_time * 1000,
+    maxOutputCharacters,
+    shownAs: { type: 'sub_agent_call', tool: name },
+    isAgent: true,
+    check: checkTask,
+    async execute({ task }, context) {
+      if (!context.inner) throw new Error('A sub-agent can be asked in a chat only.')
+      const { inner } = context
+      return inPlace(context.signal, (below) =>
+        around.subAgents.workAs(around.who, one, context.signal, async (terminated) => {
+          const output = await doTask({ one, around, below, context, inner, terminated }, String(task))
+          if (terminated.aborted) throw new Error(`The sub-agent ${one.name} was terminated.`)
+          context.signal.throwIfAborted()
+          return output
+        }),
+      )
+    },
+  }
+}
+
+function checkTask(input: unknown): string | undefined {
+  const { task, ...more } = input as Record<string, unknown>
+  const [other] = Object.keys(more)
+  if (other !== undefined) return `${other} is not a parameter`
+  return typeof task === 'string' && task.trim() !== '' ? undefined : 'task must be a text'
+}
+
+interface Work {
+  one: SubAgent
+  around: Surroundings
+  below: () => readonly Tool[]
+  context: ToolContext
+  inner: InnerAgent
+  terminated: AbortSignal
+}
+
+/** Its answer, by the same rule as that of a run: the `answer` text behind all else. */
+async function doTask(work: Work, task: string): Promise<string> {
+  const { one, around, context, inner } = work
+  let output = ''
+  let reason: string = 'error'
+  try {
+    for await (const event of eventsOf(work, task)) {
+      if (event.type === 'end') reason = event.reason
+      else if (event.type === 'text' && event.label === 'answer') output += event.text
+      else if (isVisible(event)) output = ''
+      const told = tellRun(event, one, context)
+      if (told) await inner.tell(told)
+    }
+  } catch (error) {
+    if (error instanceof ModelError) throw new Error(`No model could answer: ${error.message}`, { cause: error })
+    around.onFault(error)
+    throw new Error('The sub-agent failed.', { cause: error })
+  }
+  if (output === '' && !context.signal.aborted && !work.terminated.aborted) {
+    throw new Error(`The sub-agent ended without an answer (${reason}).`)
+  }
+  return output
+}
+
+function eventsOf({ one, around, below, context, inner, terminated }: Work, task: string): AsyncGenerator<AgentEvent, void> {
+  const { agent, tools, headers, filters, keepArtifact, stopReason, windowTokens, now, newId } = around
+  const earlier = inner.earlier(context.callId)
+  const messages: Message[] = [{ role: 'user', text: task }, ...earlier]
+  const chosen = tools.filter((tool) => one.tools.includes(tool.name))
+  const loop = one.workflowType === 'plan_execute' ? planExecute : react
+  return loop({
+    model: agent.model,
+    system: systemOf(one, agent.config),
+    messages,
+    tools: () => [...chosen, ...below()],
+    allTools: tools,
+    maxIterations: agent.config.max_iterations,
+    iterations: earlier.filter((message) => message.role === 'assistant').length,
+    ...(windowTokens === undefined ? {} : { windowTokens }),
+    ...{ headers, filters, keepArtifact, stopReason, now, newId },
+    earlier: inner.earlier,
+    subAgent: one.name,
+    signal: AbortSignal.any([context.signal, terminated]),
+  })
+}
+
+function isVisible(event: AgentEvent): boolean {
+  return event.type === 'text' || event.type === 'retrying' || event.type === 'step_start' || event.type === 'step_end'
+}
+
+/** What the run around has of an event: steps and what can be gone on from, but no text, and no end. */
+function tellRun(event: AgentEvent, { name }: SubAgent, { callId, log }: ToolContext): AgentEvent | undefined {
+  switch (event.type) {
+    case 'step_start':
+    case 'nested':
+      return event
+    case 'step_end':
+      // That of a call is told with its result.
+      return event.step.type === 'planning' ? event : undefined
+    case 'result':
+      log(`${event.step.tool}: ${event.step.status}`)
+      return { type: 'nested', callId, subAgent: name, event }
+    case 'turn':
+    case 'instruction':
+      return { type: 'nested', callId, subAgent: name, event }
+    case 'text':
+    case 'retrying':
+    case 'end':
+      return undefined
+  }
+}

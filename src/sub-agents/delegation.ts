@@ -1,0 +1,50 @@
+import type { Owner } from '../access/owner.ts'
+import type { Tool } from '../agent/tool.ts'
+import type { LoopOptions } from '../agent/turns.ts'
+import type { AgentParts } from '../configuration/agent.ts'
+import { createDelegate } from './delegate.ts'
+import { createOwnTools } from './own-tools.ts'
+import { Slots, type Slot } from './slots.ts'
+import type { SubAgent } from './sub-agent-store.ts'
+import type { SubAgents } from './sub-agents.ts'
+
+/** The run in which work is given to sub-agents. */
+export interface Surroundings extends Pick<
+  LoopOptions,
+  'headers' | 'filters' | 'keepArtifact' | 'stopReason' | 'windowTokens' | 'now' | 'newId'
+> {
+  who: Owner
+  agent: Pick<AgentParts, 'config' | 'model'>
+  /** The agent's own. */
+  tools: readonly Tool[]
+  subAgents: SubAgents
+  /** A bug or a fault of ours; the model is told none of it. */
+  onFault(error: unknown): void
+}
+
+/** Who gives the work: the agent itself has depth 0, and nobody above it. */
+export interface Delegator {
+  depth: number
+  /** Ids of the sub-agents above, itself included: they are not asked again. */
+  above: readonly string[]
+  slot: Slot | undefined
+}
+
+/** The tools with which the agent of a run gives work to its caller's sub-agents, and makes and ends its own. */
+export function createDelegation(around: Surroundings, list: readonly SubAgent[]): { tools(): readonly Tool[] } {
+  const { config } = around.agent
+  const slots = new Slots(config.sub_agents.concurrency)
+  const known = [...list]
+
+  function delegates({ depth, above, slot }: Delegator): Tool[] {
+    if (depth >= config.sub_agents.max_depth) return []
+    const others = known.filter((one) => !above.includes(one.id))
+    return others.map((one) => {
+      const below = (own: Slot) => delegates({ depth: depth + 1, above: [...above, one.id], slot: own })
+      return createDelegate(one, around, (signal, work) => slots.use(slot, signal, (own) => work(() => below(own))))
+    })
+  }
+
+  const own = config.sub_agents.may_create ? createOwnTools(around, known) : undefined
+  return { tools: () => [...delegates({ depth: 0, above: [], slot: undefined }), ...(own?.() ?? [])] }
+}

@@ -1,0 +1,122 @@
+import type { JsonObject, JsonSchema, JsonValue } from '../agent/messages.ts'
+import type { Tool } from '../agent/tool.ts'
+import { findTool, fitName, nameTools } from '../agent/tool-names.ts'
+import { workflowTypes, type WorkflowType } from '../configuration/schema.ts'
+import { ServiceError } from '../errors.ts'
+import type { Surroundings } from './delegation.ts'
+import { subAgentLimits } from './limits.ts'
+import type { NewSubAgent, SubAgent } from './sub-agent-store.ts'
+
+/**
+ * `create_sub_agent` and `end_sub_agent`, with which the agent makes sub-agents and ends those that it made. `known` are those of the
+ * run; it is changed. Offered where they can be of use: to an agent with tools, and when there is one to be ended.
+ */
+export function createOwnTools(around: Surroundings, known: SubAgent[]): () => Tool[] {
+  const { tools, agent } = around
+  const isUseful = tools.length > 0 && agent.config.sub_agents.max > 0
+  const create = isUseful ? createTool(around, known) : undefined
+  const end = endTool(around, known)
+  return () => [...(create ? [create] : []), ...(known.some((one) => one.madeBy === 'agent') ? [end] : [])]
+}
+
+const text = (description: string, maxLength: number) => ({ type: 'string', description, maxLength })
+
+function createTool(around: Surroundings, known: SubAgent[]): Tool {
+  const named = nameTools(around.tools)
+  return writing({
+    name: 'create_sub_agent',
+    description:
+      'Creates a sub-agent: an agent of its own with some of your tools, to which you can give tasks from your next turn on. ' +
+      'For work that is large or wanted again and again; small things you do yourself.',
+    schema: {
+      type: 'object',
+      properties: {
+        name: text('Its name.', subAgentLimits.name),
+        description: text('What it is for, in a sentence.', subAgentLimits.description),
+        objective: text('Its goal, as it is told itself.', subAgentLimits.objective),
+        tools: { type: 'array', items: { type: 'string' }, description: `Names of its tools, out of: ${[...named.keys()].join(', ')}.` },
+        workflow_type: { enum: [...workflowTypes], description: 'plan_execute: it makes a plan first. Default: react.' },
+      },
+      required: ['name', 'description', 'objective', 'tools'],
+      additionalProperties: false,
+    },
+    check: checkNew,
+    async execute(input) {
+      const { who, subAgents } = around
+      const one = await toldFaults(around, () => subAgents.create(who, toNew(input, named), 'agent'))
+      known.push(one)
+      return `Created. Give it tasks with ${fitName(`sub_agent:${one.name}`)}.`
+    },
+  })
+}
+
+function endTool(around: Surroundings, known: SubAgent[]): Tool {
+  return writing({
+    name: 'end_sub_agent',
+    description: 'Ends a sub-agent that you created, with all that it does.',
+    schema: {
+      type: 'object',
+      properties: { name: text('Its name.', subAgentLimits.name) },
+      required: ['name'],
+      additionalProperties: false,
+    },
+    check: (input) => (typeof (input as JsonObject)['name'] === 'string' ? undefined : 'name must be a text'),
+    async execute({ name }) {
+      const at = known.findIndex((one) => one.madeBy === 'agent' && (one.name === name || fitName(`sub_agent:${one.name}`) === name))
+      const one = known[at]
+      if (!one) throw new Error(`You have created no sub-agent ${String(name)}.`)
+      await toldFaults(around, () => around.subAgents.terminate(around.who, one.id))
+      known.splice(known.indexOf(one), 1)
+      return 'Ended.'
+    },
+  })
+}
+
+const timeoutMs = 30_000
+const maxOutputCharacters = 2000
+
+function writing(traits: { name: string; description: string; schema: JsonSchema; check: Tool['check']; execute: Execute }): Tool {
+  return { ...traits, effect: 'write', filters: false, timeoutMs, maxOutputCharacters }
+}
+
+type Execute = (input: JsonObject) => Promise<JsonValue>
+
+/** The model is told what it can do something about, and of other faults nothing. */
+async function toldFaults<T>({ onFault }: Surroundings, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    if (error instanceof ServiceError) throw error
+    onFault(error)
+    throw new Error('It could not be done.', { cause: error })
+  }
+}
+
+function toNew(input: JsonObject, named: ReadonlyMap<string, Tool>): NewSubAgent {
+  const { name, description, objective, tools, workflow_type: workflowType = 'react' } = input
+  const chosen = (tools as string[]).map((wanted) => {
+    const tool = findTool(named, wanted)
+    if (!tool) throw new ServiceError('validation', `There is no tool ${wanted}. The tools are: ${[...named.keys()].join(', ')}.`)
+    return tool.name
+  })
+  const texts = { name: String(name).trim(), description: String(description), objective: String(objective) }
+  return { ...texts, tools: chosen, workflowType: workflowType as WorkflowType }
+}
+
+const namePattern = new RegExp(subAgentLimits.namePattern, 'u')
+
+function checkNew(input: unknown): string | undefined {
+  const { name, description, objective, tools, workflow_type: workflowType, ...more } = input as Record<string, unknown>
+  const [other] = Object.keys(more)
+  if (other !== undefined) return `${other} is not a parameter`
+  for (const [key, value] of Object.entries({ name, description, objective })) {
+    const limit = subAgentLimits[key as 'name']
+    if (typeof value !== 'string') return `${key} must be a text`
+    if (value.length > limit) return `${key} must have ${limit} characters at most`
+  }
+  if (!namePattern.test(String(name).trim())) return 'name must be one line of text'
+  if (!Array.isArray(tools) || tools.length > subAgentLimits.tools || !tools.every((tool) => typeof tool === 'string'))
+    return 'tools must be a list of names'
+  const isKnown = workflowType === undefined || workflowTypes.includes(workflowType as WorkflowType)
+  return isKnown ? undefined : `workflow_type must be one of ${workflowTypes.join(', ')}`
+}

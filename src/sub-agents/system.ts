@@ -1,0 +1,13 @@
+import type { AgentConfig } from '../configuration/schema.ts'
+import type { SubAgent } from './sub-agent-store.ts'
+
+/** What a sub-agent is told of itself, under the instructions that hold for the whole agent. */
+export function systemOf({ name, description, objective }: SubAgent, { instructions }: Pick<AgentConfig, 'instructions'>): string {
+  const self = [
+    `You are the sub-agent "${name}".`,
+    description && `What you are for: ${description}`,
+    objective && `Your objective: ${objective}`,
+    'You are given one task. Do it with your tools and answer with its result: nothing else that you say is read.',
+  ].filter((line) => line !== '')
+  return [instructions.trim(), self.join('\n')].filter((part) => part !== '').join('\n\n')
+}
