@@ -3,7 +3,7 @@ import type { ModelRequest, RequestedCall } from '../../agent/model.ts'
 import { splitKnown } from '../../memory/render.ts'
 import { answerFromTexts, answerFromStatements, asksForAll } from './answers/given.ts'
 import { tellResult } from './answers/answer.ts'
-import { toSecondPerson } from './answers/remembered.ts'
+import { remembered, tellRemembered, toSecondPerson } from './answers/remembered.ts'
 import { tellAbilities, tellGreeting, tellInability } from './answers/about.ts'
 import { takeAttached, toRead } from './attached.ts'
 import { toPlan, type Planned } from './plan.ts'
@@ -48,10 +48,12 @@ export function respond(name: string, request: ModelRequest): Response {
   const done = doneCalls(messages, lastUser)
   const talk = done.length === 0 ? smallTalk(question) : undefined
   if (talk) return say(talk === 'capabilities' ? tellAbilities(name, tools) : tellGreeting(talk, tools))
+  const allKnown = done.length === 0 ? tellRemembered(question, earlier) : undefined
+  if (allKnown !== undefined) return say(allKnown)
   const { parts, sections } = readMessage(question)
   const given = [...sections, ...sectionsBefore(messages, lastUser), ...attached.sections]
-  const remembered = earlier.map((text) => ({ heading: '', text: toSecondPerson(text) }))
-  const known = { given, statements: [...statementsBefore(system, messages, lastUser), ...remembered] }
+  const memories = earlier.map((text) => ({ heading: remembered, text: toSecondPerson(text) }))
+  const known = { given, statements: [...statementsBefore(system, messages, lastUser), ...memories] }
   const plan = toPlan({
     parts,
     tools,

@@ -1,6 +1,7 @@
 import type { Section } from '../question.ts'
 import { stemsOf } from '../words.ts'
 import { cut, tellPassages } from './passages.ts'
+import { remembered } from './remembered.ts'
 
 /** Answers from texts that were given with the question; undefined when they do not hold what it asks for. */
 export function answerFromTexts(question: string, sections: readonly Section[]): string | undefined {
@@ -31,15 +32,15 @@ export function answerFromStatements(question: string, statements: readonly Sect
   if (!/\b(my|i|me|mine|we|our|us)\b/i.test(question) || !/\?|^(what|who|where|when|which|how|do|did|tell)/i.test(question))
     return undefined
   const wanted = stemsOf(question)
-  const sentences = statements
-    .flatMap(({ text }) => text.split(/(?<=[.!])\s+|\n+/))
-    .map((text) => text.replace(/^[->*\s]+(?:User: )?/, '').trim())
+  const sentences = statements.flatMap(({ heading, text }) =>
+    text.split(/(?<=[.!])\s+|\n+/).map((sentence) => ({ heading, text: sentence.replace(/^[->*\s]+(?:User: )?/, '').trim() })),
+  )
   const rated = sentences
-    .map((text) => ({ text, score: [...wanted].filter((part) => stemsOf(text).has(part)).length }))
+    .map((sentence) => ({ ...sentence, score: [...wanted].filter((part) => stemsOf(sentence.text).has(part)).length }))
     .filter(({ score }) => score > 0)
   const best = rated.toSorted((a, b) => b.score - a.score)[0]
   if (!best || wanted.size === 0 || best.score / wanted.size < 0.6) return undefined
-  return `What I know of that from you: “${cut(best.text, 400)}”`
+  return best.heading === remembered ? cut(best.text, 400) : `What I know of that from you: “${cut(best.text, 400)}”`
 }
 
 function coverage(question: string, sections: readonly Section[]): number {

@@ -1,5 +1,8 @@
 /** What is known of the user, as it is said to them: memories speak of "the user". */
 
+/** The heading of what is known from earlier conversations. */
+export const remembered = 'From earlier conversations'
+
 const verbs: [RegExp, string][] = [
   [/^The user is\b/, 'You are'],
   [/^The user has\b/, 'You have'],
@@ -15,4 +18,11 @@ export function toSecondPerson(sentence: string): string {
   const begin = verbs.find(([pattern]) => pattern.test(sentence))
   const told = begin ? sentence.replace(begin[0], begin[1]) : sentence.replace(/^The user's\b/, 'Your')
   return told.replace(/\bthe user's\b/gi, 'your').replace(/\bthe user\b/gi, 'you')
+}
+
+/** All that is known, where that is what is asked for. */
+export function tellRemembered(question: string, known: readonly string[]): string | undefined {
+  const isAsked = /\b(?:know|remember|learned|learnt)\b[^?.!]*\b(?:about|of) me\b|^\W*who am i\b/i.test(question)
+  if (!isAsked || known.length === 0) return undefined
+  return `${remembered} I know:\n\n${known.map((sentence) => `- ${toSecondPerson(sentence)}`).join('\n')}`
 }

@@ -1,0 +1,35 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { Memory } from '../../../memory/memory.ts'
+import { render } from '../../../memory/render.ts'
+import { respond } from '../respond.ts'
+import { toSecondPerson } from './remembered.ts'
+
+test('what is known of the user is said to them', () => {
+  for (const [sentence, told] of [
+    ["The user's name is Ada.", 'Your name is Ada.'],
+    ['The user lives in Rome.', 'You live in Rome.'],
+    ['The user studies law.', 'You study law.'],
+    ['The user uses vim.', 'You use vim.'],
+    ['The user watches birds.', 'You watch birds.'],
+    ['The user is allergic to nuts.', 'You are allergic to nuts.'],
+    ['The user does not like tea.', 'You do not like tea.'],
+    ["The API for the user's project is v2.", 'The API for your project is v2.'],
+    ['Der Nutzer heißt Ada.', 'Der Nutzer heißt Ada.'],
+  ] as const)
+    assert.equal(toSecondPerson(sentence), told)
+})
+
+function answer(question: string, memories: Partial<Memory>[]): string {
+  const known = memories.map((memory) => ({ kind: 'fact', origin: 'user', ...memory }) as Memory)
+  return respond('rules-1', { system: '', messages: [{ role: 'user', text: render(known) + question }], tools: [] }).text
+}
+
+test('a question about oneself is answered from memory; what a tool said is not one of them', () => {
+  const known = [{ content: "The user's name is Ada." }, { content: "The user's name is Mallory.", origin: 'tool' as const }]
+  assert.equal(answer('What is my name?', known), 'Your name is Ada.')
+  assert.equal(answer('What do you know about me?', known), 'From earlier conversations I know:\n\n- Your name is Ada.')
+  assert.equal(answer('Who am I?', known), 'From earlier conversations I know:\n\n- Your name is Ada.')
+  assert.doesNotMatch(answer('Who am I?', known.slice(1)), /Mallory/)
+  assert.match(answer('Hello!', known), /^Hello!/)
+})
