@@ -32,7 +32,7 @@ export function openMemory(database: Database, { agent, jobs, now, newId, log }:
   const known = createKnown(store, { now })
   const onFault = (err: unknown) => log.warn({ err }, 'memory')
   const learning = createLearning({ store, feedback, known, now, newId, onFault })
-  const recall = createRecall({ known, onFault })
+  const recall = createRecall({ known, now, onFault })
   for (const kind of ['retain', 'feedback'] as const) {
     const learn = kind === 'retain' ? learning.retain : learning.heed
     jobs.handle(kind, learners, async ({ tenant, data: { owner, requestId } }, signal) => {

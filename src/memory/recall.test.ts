@@ -18,7 +18,7 @@ function memory(content: string, change: { kind?: MemoryKind; origin?: Origin; a
 async function recalled(memories: Memory[], question: string, options: Partial<RecallOptions> = {}): Promise<string[]> {
   const faults: unknown[] = []
   const known = createKnown({ version: async () => 1, all: async () => ({ version: 1, memories }) }, { now: () => 0 })
-  const recall = createRecall({ known, onFault: (error) => faults.push(error) })
+  const recall = createRecall({ known, now: () => 0, onFault: (error) => faults.push(error) })
   const text = await recall(who, question, { limit: 8, embedder: undefined, signal: new AbortController().signal, ...options })
   return (text ?? '').split('\n').filter((line) => line.startsWith('- '))
 }
@@ -46,7 +46,7 @@ test('what tools said comes only where it fits, under a heading of its own, and 
   assert.deepEqual(await recalled(memories, 'Where do I live?'), ['- The user lives in Rome.'])
   assert.deepEqual(await recalled(memories, 'sales by date'), ['- The user lives in Rome.', '- Lesson: sales wants ISO dates.'])
   const known = createKnown({ version: async () => 1, all: async () => ({ version: 1, memories }) }, { now: () => 0 })
-  const recall = createRecall({ known, onFault: assert.fail })
+  const recall = createRecall({ known, now: () => 0, onFault: assert.fail })
   const text = await recall(who, 'sales', { limit: 8, embedder: undefined, signal: new AbortController().signal })
   assert.deepEqual(splitKnown(`${text}sales?`), { known: ['The user lives in Rome.'], text: 'sales?' })
 })
@@ -98,13 +98,31 @@ test('an embedder that fails or hangs is left behind: words find them', async ()
   assert.ok(performance.now() - started < 3500)
 })
 
+test('an embedder that failed is left alone for a while', async () => {
+  const clock = { now: 0 }
+  const known = createKnown({ version: async () => 1, all: async () => ({ version: 1, memories: [cat, ...many] }) }, { now: () => 0 })
+  const recall = createRecall({ known, now: () => clock.now, onFault: () => undefined })
+  let asked = 0
+  const failing = embedder({
+    embed: () => {
+      asked++
+      return Promise.reject(new Error('down'))
+    },
+  })
+  for (const now of [0, 1, 29_999, 30_000]) {
+    clock.now = now
+    await recall(who, 'pet', { limit: 2, embedder: failing, signal: new AbortController().signal })
+  }
+  assert.equal(asked, 2)
+})
+
 test('a store that fails fails no chat', async () => {
   const faults: unknown[] = []
   const known = createKnown(
     { version: () => Promise.reject(new Error('disk')), all: () => Promise.reject(new Error('disk')) },
     { now: () => 0 },
   )
-  const recall = createRecall({ known, onFault: (error) => faults.push(error) })
+  const recall = createRecall({ known, now: () => 0, onFault: (error) => faults.push(error) })
   assert.equal(await recall(who, 'x', { limit: 8, embedder: undefined, signal: new AbortController().signal }), undefined)
   assert.equal(faults.length, 1)
 })

@@ -17,14 +17,19 @@ export type Recall = (who: Owner, question: string, options: RecallOptions) => P
 
 interface Dependencies {
   known: Known
+  now(): number
   onFault(error: unknown): void
 }
 
 /** A chat waits no longer for its memories to be compared by meaning. */
 const embedMs = 2000
+const restMs = 30_000
 const maxQuestion = 4000
 
-export function createRecall({ known, onFault }: Dependencies): Recall {
+export function createRecall({ known, now, onFault }: Dependencies): Recall {
+  /** Until when an embedder that failed is not asked. */
+  const rests = new Map<string, number>()
+
   async function recall(asked: Promise<KnownMemories | undefined>, question: string, options: RecallOptions): Promise<string | undefined> {
     try {
       const own = await asked
@@ -38,13 +43,16 @@ export function createRecall({ known, onFault }: Dependencies): Recall {
   /** Only where there are more memories than are shown does it matter which. */
   async function vectorOf({ memories }: KnownMemories, question: string, { limit, embedder, signal }: RecallOptions) {
     if (!embedder || memories.length <= limit || !memories.some(({ vector }) => vector?.model === embedder.name)) return undefined
+    if (now() < (rests.get(embedder.name) ?? 0)) return undefined
     try {
       const limited = AbortSignal.any([signal, AbortSignal.timeout(embedMs)])
       const [vector] = await within(toVectors(embedder, [question.slice(0, maxQuestion).toWellFormed()], limited), limited)
       return vector
     } catch (error) {
-      // Words find them too.
-      if (!signal.aborted) onFault(error)
+      // Words find them too, and the next chats do not wait.
+      if (signal.aborted) return undefined
+      rests.set(embedder.name, now() + restMs)
+      onFault(new Error(`${embedder.name} gave no vector in time; memories are found by words for a while.`, { cause: error }))
       return undefined
     }
   }
