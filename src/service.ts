@@ -4,7 +4,6 @@ import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
-import { createAgentParts, tryAgent } from './agent-parts.ts'
 import { ensureAdminKey } from './access/admin-key.ts'
 import { openSigningKey } from './access/keys.ts'
 import { createRequestLimits } from './access/rate-limits.ts'
@@ -12,10 +11,7 @@ import { createRevocations } from './access/revocation.ts'
 import type { CustomRoles } from './access/permissions.ts'
 import { createVerifier } from './access/verify.ts'
 import type { Agent } from './configuration/agent.ts'
-import { createAgents } from './configuration/agents.ts'
-import { configVersion } from './configuration/parse.ts'
 import type { Environment } from './configuration/references.ts'
-import { createConfiguration, parseSource } from './configuration/configuration.ts'
 import { createDocumentCache } from './files/document-cache.ts'
 import { createImages } from './files/images.ts'
 import { openFilesRoot } from './files/root.ts'
@@ -35,7 +31,6 @@ import { subAgentRoutes } from './http/routes/sub-agents.ts'
 import { toolRoutes } from './http/routes/tools.ts'
 import { withOtherMethods } from './http/other-methods.ts'
 import { createServer } from './http/server.ts'
-import { createConnections } from './models/connections.ts'
 import { createAttachments } from './runs/attachments.ts'
 import { createGuardedFetch } from './outbound/guarded-fetch.ts'
 import { createAdmission } from './runs/admission.ts'
@@ -48,6 +43,7 @@ import { createWorkers } from './runs/workers.ts'
 import { together } from './runs/run-observer.ts'
 import { createSessionChanges, type SessionHooks } from './sessions/session-changes.ts'
 import { createSessions } from './sessions/sessions.ts'
+import { openAgents } from './service-agents.ts'
 import { openArtifacts } from './service-artifacts.ts'
 import { openCallbacks } from './service-callbacks.ts'
 import { openMemory } from './service-memory.ts'
@@ -56,7 +52,6 @@ import type { Settings } from './settings.ts'
 import type { Database } from './store/database.ts'
 import { createAccessKeyStore } from './store/access-keys.ts'
 import { createExecutionStore } from './store/executions.ts'
-import { createConfigurationFile } from './store/configuration-file.ts'
 import { keepHolder } from './store/holder.ts'
 import { countJobs, createJobs } from './store/jobs.ts'
 import { openDatabase } from './store/open.ts'
@@ -69,7 +64,6 @@ import { createSummaryStore } from './store/summaries.ts'
 import { createSubAgents } from './sub-agents/sub-agents.ts'
 import { createMetrics } from './metrics/metrics.ts'
 import { watchStrain } from './metrics/strain.ts'
-import { createToolCatalogs } from './tools/catalog.ts'
 import { createReadOf } from './tools/files/read-file.ts'
 
 export interface Service {
@@ -104,24 +98,9 @@ export async function createService({ settings, environment, version, log }: Ser
   const cacheDir = path.join(settings.dataDir, 'cache')
   await mkdir(cacheDir, { recursive: true, mode: 0o700 })
   const files = await openFilesRoot(settings.filesRoot)
-  const connections = stack.adopt(createConnections(), (one) => one.close())
-  const catalogs = createToolCatalogs({ files, cacheDir, log })
-
-  const making = { environment, connections, catalogs }
-  const file = createConfigurationFile(settings.agentConfig, settings.dataDir)
-  const source = parseSource(await file.read())
-  const onError = (err: unknown) => log.error({ err }, 'A tool could not be closed')
-  const agents = stack.adopt(createAgents(createAgentParts(source.config, configVersion(source.config), making), { onError }), (one) =>
-    one.close(),
-  )
+  const tools = { files, cacheDir }
+  const { agents, configuration, follow } = await openAgents(stack, { settings, environment, tools, now, newId, log })
   const access = await openAccess(stack, database, settings, { customRoles: () => agents.current().config.access.roles, now, log })
-  const configuration = createConfiguration({
-    ...{ agents, file, source, now, log, newVersion: newId },
-    createAgent: (config, version) => createAgentParts(config, version, making),
-    tryOut: (config) => tryAgent(config, making),
-    rules: { allowedReferences: settings.configEnv, mayBringCode: settings.configCode === 'allow' },
-  })
-  stack.adopt(configuration, (one) => one.close())
   const common = { agent: agents.current, holder: holder.id, now, newId }
   const runs = createRunStore(database)
   const executions = createExecutionStore(database)
@@ -220,11 +199,7 @@ export async function createService({ settings, environment, version, log }: Ser
     await chats.adopt()
   })
 
-  stack.adopt(
-    file.watch(() => void configuration.reload()),
-    (one) => one.close(),
-  )
-
+  follow()
   const resources = stack.move()
   async function close(drainMs: number): Promise<void> {
     isStopping = true

@@ -132,7 +132,7 @@ test('Agent configuration: a result that is not valid is refused with each fault
   ])
   for (const fault of refused.body.detail) assert.ok(fault.msg && fault.type, JSON.stringify(fault))
   for (const [body, at] of [
-    [{ configuration: {}, dry_run: true }, 'body'],
+    [{ configuration: {}, dry_run: true }, 'body.dry_run'],
     [{ validate_only: true }, 'body.configuration'],
     [{ configuration: [] }, 'body.configuration'],
     [{ configuration: null }, 'body.configuration'],
@@ -414,17 +414,17 @@ test('Agent configuration: the schema is public, marks secrets and tells of ever
   assert.equal(schema.properties.llms.properties.primary.properties.api_key.writeOnly, true)
   assert.equal(schema.properties.max_iterations.default, 25)
   const validate = new Ajv2020({ strict: false, allErrors: true }).compile(schema)
-  const tools = (list: unknown[]) => validate({ ...valid, tools: list })
+  assert.ok(validate({ name: 'x' }) && validate(parseAgentConfig('')))
+  assert.ok(!validate({ llms: {} }))
+  const tools = (list: unknown[]) => validate({ tools: list })
   assert.ok(
     tools([{ name: 'calculator' }, { name: 'docs', type: 'knowledge_search', config: { paths: ['a'] } }]),
     JSON.stringify(validate.errors),
   )
   assert.ok(!tools([{ name: 'docs', type: 'knowledge_search', config: { paths: 'a' } }]))
   assert.ok(!tools([{ name: 'knowledge_search', config: { colour: 'a' } }]))
-  assert.ok(!validate({ ...valid, colour: 'red' }))
+  assert.ok(!validate({ colour: 'red' }))
 })
-
-const valid = parseAgentConfig('')
 
 async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
   const end = Date.now() + 8000

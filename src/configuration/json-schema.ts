@@ -1,10 +1,11 @@
 import { AgentConfigSchema, toolConfigs } from './schema.ts'
+import { isSchema } from './schema-walk.ts'
 
 /** The schema of agent.yaml as a document of its own, in which the `config` of a tool follows from its type. */
 export function toJsonSchema(): Record<string, unknown> {
-  const { properties, ...rest } = structuredClone(AgentConfigSchema) as unknown as { properties: Record<string, Record<string, unknown>> }
+  const { properties, ...rest } = asWritten(AgentConfigSchema) as { properties: Record<string, Record<string, unknown>> }
   const { tools } = properties
-  const defs = Object.fromEntries(Object.entries(toolConfigs).map(([type, schema]) => [`tool_${type}`, structuredClone(schema)]))
+  const defs = Object.fromEntries(Object.entries(toolConfigs).map(([type, schema]) => [`tool_${type}`, asWritten(schema)]))
   const byType = Object.keys(toolConfigs).flatMap((type) => {
     const fits = { properties: { config: { $ref: `#/$defs/tool_${type}` } } }
     return [
@@ -17,4 +18,15 @@ export function toJsonSchema(): Record<string, unknown> {
   })
   const items = { ...(tools?.['items'] as object), allOf: byType }
   return { ...rest, properties: { ...properties, tools: { ...tools, items } }, $defs: defs }
+}
+
+/** What has a default need not be there: the schema itself says so of a configuration whose defaults are filled in. */
+function asWritten(schema: unknown): unknown {
+  if (Array.isArray(schema)) return schema.map(asWritten)
+  if (!isSchema(schema)) return schema
+  const copy = Object.fromEntries(Object.entries(schema).map(([key, value]) => [key, key === 'default' ? value : asWritten(value)]))
+  const { required, properties } = copy
+  if (!Array.isArray(required) || !isSchema(properties)) return copy
+  const left = required.filter((name) => !(isSchema(properties[name]) && 'default' in properties[name]))
+  return { ...copy, required: left }
 }

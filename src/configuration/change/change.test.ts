@@ -185,7 +185,7 @@ test('environment variables: only names in use, for the address they are used fo
     ['llms.embedding.base_url'],
   )
   // The same provider at the same address, elsewhere in the configuration.
-  assert.deepEqual(refusalOf({ llms: { embedding: { provider: 'anthropic', model: 'e', api_key: '${SMALL_KEY}' } } }), [])
+  assert.deepEqual(refusalOf({ llms: { fallback: [{ provider: 'anthropic', model: 'e', api_key: '${SMALL_KEY}' }] } }), [])
   assert.deepEqual(refusalOf({ llms: { small: { provider: 'openai-compatible', base_url: server, api_key: '${SMALL_KEY}' } } }), [
     'llms.small.api_key',
   ])
