@@ -78,6 +78,7 @@ test('several processes that start at once migrate one after another', async () 
   await client.end()
   const opened = await Promise.all(Array.from({ length: 4 }, () => openPostgres(url.replace(/postgres$/, name), { connections: 2 })))
   for (const database of opened) await database.ping()
+  assert.equal(opened.filter(({ migrated }) => migrated.length > 0).length, 1)
   for (const database of opened) await database.close()
 })
 

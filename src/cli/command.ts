@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { Command, CommanderError } from 'commander'
 import { addChat } from './chat.ts'
 import { addConfig } from './config.ts'
+import { addDb } from './db.ts'
 import { addDoctor } from './doctor.ts'
 import { addKeys } from './keys.ts'
 import { addServe } from './serve.ts'
@@ -15,7 +16,7 @@ export async function runCommand(args: readonly string[], terminal: Terminal): P
     .version(context.version)
     .exitOverride()
     .configureOutput({ writeOut: (text) => terminal.stdout.write(text), writeErr: (text) => terminal.stderr.write(text) })
-  for (const add of [addServe, addChat, addKeys, addConfig, addDoctor]) add(program, context)
+  for (const add of [addServe, addChat, addKeys, addConfig, addDb, addDoctor]) add(program, context)
   try {
     await program.parseAsync([...args], { from: 'user' })
     return 0

@@ -4,11 +4,11 @@ import type { Command } from 'commander'
 import { createLogger } from './logger.ts'
 import { CommandFailure, type CommandContext } from './terminal.ts'
 import { adviseOnModels } from './doctor/model-advice.ts'
+import { hold } from './hold.ts'
 import { makeMissing, readConfig, readSettings } from './prepare.ts'
 import { announce, withdraw } from './running-service.ts'
 import { createService, type Service } from '../service.ts'
 import type { Settings } from '../settings.ts'
-import { holdDataDir } from '../store/data-dir.ts'
 
 /** How long running chats may go on after SIGTERM. */
 const drainMs = 30_000
@@ -66,24 +66,6 @@ export async function start({ settings, terminal, version, port, isQuiet }: Star
   } catch (error) {
     release()
     throw error
-  }
-}
-
-function hold({ dataDir, databaseUrl }: Settings): { release(): void } {
-  // Processes that share a database share nothing in their data directories.
-  if (databaseUrl !== undefined) return { release: () => undefined }
-  try {
-    const held = holdDataDir(dataDir)
-    // One that was killed could not do it itself.
-    withdraw(dataDir)
-    return {
-      release() {
-        withdraw(dataDir)
-        held.release()
-      },
-    }
-  } catch (error) {
-    throw new CommandFailure(1, [error instanceof Error ? error.message : String(error)])
   }
 }
 

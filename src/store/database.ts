@@ -8,6 +8,8 @@ export interface Database {
   readonly db: Kysely<Tables>
   /** Whether other processes may use it too. */
   readonly isShared: boolean
+  /** Names of the migrations that opening it took. */
+  readonly migrated: readonly string[]
   /** For reads; sees what is committed. */
   readonly read: Connection
   /**

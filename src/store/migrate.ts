@@ -9,9 +9,13 @@ const migrations: Record<string, Migration> = {
   '0002-interface': wholeInterface,
 }
 
-/** Brings the schema to this version; throws when it can't, also when the database is newer than this program. */
-export async function migrate(db: Kysely<never>): Promise<void> {
+/**
+ * Brings the schema to this version, and answers with the migrations that this took. Throws when it can't, also when the database is
+ * newer than this program.
+ */
+export async function migrate(db: Kysely<never>): Promise<string[]> {
   const migrator = new Migrator({ db, provider: { getMigrations: async () => migrations } })
-  const { error } = await migrator.migrateToLatest()
+  const { error, results } = await migrator.migrateToLatest()
   if (error) throw new Error('The database could not be migrated.', { cause: error })
+  return (results ?? []).map(({ migrationName }) => migrationName)
 }

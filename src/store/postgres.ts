@@ -26,8 +26,9 @@ export async function openPostgres(url: string, { connections = 20 } = {}): Prom
   pool.on('error', () => undefined)
   pool.on('connect', (client) => client.on('error', () => undefined))
   const db = new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) })
+  let migrated: string[]
   try {
-    await migrate(db as unknown as Kysely<never>)
+    migrated = await migrate(db as unknown as Kysely<never>)
   } catch (error) {
     await pool.end()
     throw error
@@ -37,6 +38,7 @@ export async function openPostgres(url: string, { connections = 20 } = {}): Prom
   return {
     db,
     isShared: true,
+    migrated,
     read,
     async unit(work) {
       const client = await pool.connect()

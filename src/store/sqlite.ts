@@ -14,7 +14,7 @@ export async function openSqlite(dataDir: string): Promise<Database> {
   makeDataDir(dataDir)
   const file = path.join(dataDir, 'agent-core.db')
   makePrivate(file)
-  const writer = await openWriter(file)
+  const { writer, migrated } = await openWriter(file)
   const reader = new DatabaseSync(file, { readOnly: true, timeout: patienceMs })
   const db = new Kysely<Tables>({ dialect: new SqliteDialect({ database: toKysely(reader) }) })
   const read = connect(reader)
@@ -22,6 +22,7 @@ export async function openSqlite(dataDir: string): Promise<Database> {
   return {
     db,
     isShared: false,
+    migrated,
     read,
     unit: units.unit,
     ping: async () => void (await read.execute('select 1', [])),
@@ -33,7 +34,7 @@ export async function openSqlite(dataDir: string): Promise<Database> {
   }
 }
 
-async function openWriter(file: string): Promise<DatabaseSync> {
+async function openWriter(file: string): Promise<{ writer: DatabaseSync; migrated: string[] }> {
   // Waiting is done by `retryBusy`.
   const writer = new DatabaseSync(file, { timeout: 0 })
   try {
@@ -42,9 +43,9 @@ async function openWriter(file: string): Promise<DatabaseSync> {
     writer.exec('pragma synchronous = full; pragma foreign_keys = off; pragma temp_store = memory')
     // Kysely takes neither a lock nor a transaction on SQLite: a second process could come in between, a crash leave half a schema.
     await retryBusy(() => writer.exec('begin immediate'))
-    await migrate(new Kysely<never>({ dialect: new SqliteDialect({ database: toKysely(writer) }) }))
+    const migrated = await migrate(new Kysely<never>({ dialect: new SqliteDialect({ database: toKysely(writer) }) }))
     writer.exec('commit')
-    return writer
+    return { writer, migrated }
   } catch (error) {
     writer.close()
     throw error

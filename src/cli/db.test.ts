@@ -1,0 +1,42 @@
+import assert from 'node:assert/strict'
+import path from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { test } from 'node:test'
+import { holdDataDir } from '../store/data-dir.ts'
+import { createFolder, runIn } from './terminal-fixture.ts'
+
+test('a database is made and brought to this version, and says so', async (t) => {
+  const folder = await createFolder(t)
+  const first = await runIn(folder, ['db', 'migrate'])
+  assert.deepEqual([first.code, first.err], [0, ''])
+  assert.match(first.out, /^Migrated: 0001-initial, .*\.\n$/)
+  assert.deepEqual(await runIn(folder, ['db', 'migrate']), { code: 0, out: 'The database is up to date.\n', err: '' })
+})
+
+test('a data directory that is in use is left alone', async (t) => {
+  const folder = await createFolder(t)
+  const held = holdDataDir(path.join(folder, '.agent-core'))
+  const { code, out, err } = await runIn(folder, ['db', 'migrate'])
+  held.release()
+  assert.deepEqual([code, out], [1, ''])
+  assert.match(err, /^Another agent-core is using /)
+})
+
+test('a database of a later version is told', async (t) => {
+  const folder = await createFolder(t)
+  await runIn(folder, ['db', 'migrate'])
+  const database = new DatabaseSync(path.join(folder, '.agent-core', 'agent-core.db'))
+  database.exec("insert into kysely_migration values ('9999-later', '2999-01-01')")
+  database.close()
+  const { code, err } = await runIn(folder, ['db', 'migrate'])
+  assert.equal(code, 1)
+  assert.match(err, /^The database could not be migrated\. .*9999-later/)
+})
+
+test('a server that is not there is told, without its password', async (t) => {
+  const environment = { DATABASE_URL: 'postgres://postgres:hidden@127.0.0.1:1/none', SECRET_KEY: 'x'.repeat(32) }
+  const { code, err } = await runIn(await createFolder(t), ['db', 'migrate'], environment)
+  assert.equal(code, 1)
+  assert.match(err, /^The database could not be migrated\. .*ECONNREFUSED/)
+  assert.doesNotMatch(err, /hidden/)
+})
