@@ -45,7 +45,7 @@ test('an address inside is refused in every form that it can be written in, and 
   for (const host of [...hosts, ...tricks, ...others]) {
     const url = `http://${host}:${port}/`
     await assert.rejects(fetch(url, { signal: AbortSignal.timeout(2000) }), isRefused, host)
-    assert.equal(await refusalOf(url), 'is not a public address', host)
+    assert.equal(await refusalOf(url), 'must name a host with a public address', host)
   }
   assert.deepEqual(asked, [])
 })
@@ -55,7 +55,7 @@ test('an address that can not be called is refused before it is', async (t) => {
   assert.equal(await refusalOf('ftp://example.com/'), 'must be an http or https address')
   assert.equal(await refusalOf('file:///etc/passwd'), 'must be an http or https address')
   assert.equal(await refusalOf('no address'), 'must be an http or https address')
-  assert.equal(await refusalOf('http://nowhere.example/'), 'names a host that is not known')
+  assert.equal(await refusalOf('http://nowhere.example/'), 'must name a host with a public address')
 })
 
 test('a name that means a public address when it is checked and one inside when it is connected to is refused', async (t) => {
@@ -74,7 +74,7 @@ test('a name with one address outside and one inside is refused', async (t) => {
       { address: '::1', family: 6 },
     ])
   const { fetch, refusalOf } = guarded(t, [], both)
-  assert.equal(await refusalOf('http://both.example/'), 'is not a public address')
+  assert.equal(await refusalOf('http://both.example/'), 'must name a host with a public address')
   await assert.rejects(fetch('http://both.example/'), isRefused)
 })
 

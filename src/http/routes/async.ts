@@ -31,6 +31,7 @@ export function asyncRoutes(app: FastifyInstance, { chats, agent }: AsyncRoutes)
       schema: {
         tags: ['Chat'],
         summary: 'An acknowledgement at once; the answer goes to callback_url, and stays readable as a run',
+        consumes: ['application/json', 'application/cloudevents+json'],
         headers: IdHeaders,
         body: AsyncBody,
         response: {
