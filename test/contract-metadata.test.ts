@@ -15,5 +15,5 @@ test('Metadata: what the agent is, what to ask it first, and what it can do', as
   const { capabilities, ...rest } = body.body
   assert.deepEqual([status, Object.keys(body), rest], [200, ['body'], described])
   assert.ok(capabilities.every((one: unknown) => typeof one === 'string'))
-  assert.ok(capabilities.includes('tool:calculator'))
+  for (const one of ['sub_agents', 'tool:calculator']) assert.ok(capabilities.includes(one), one)
 })

@@ -25,7 +25,8 @@ export function metadataRoutes(app: FastifyInstance, { agent }: { agent: Current
     async () => {
       const { config, tools } = agent()
       const { id, name, description, uri_id, conversation_starters } = config
-      const capabilities = ['chat', 'streaming', 'sessions', ...tools.list().map((tool) => `tool:${tool.name}`)]
+      const planning = config.workflow_type === 'plan_execute' ? ['planning'] : []
+      const capabilities = ['chat', 'streaming', 'sessions', 'sub_agents', ...planning, ...tools.list().map((tool) => `tool:${tool.name}`)]
       return { body: { id, name, description, uri_id, conversation_starters, capabilities } }
     },
   )
