@@ -86,17 +86,18 @@ async function requireHints({ request, agent }: LiveRun): Promise<void> {
 /** Ends a run whose process died and that nobody came back for; what it had done stays, and a repeat goes on from there. */
 export async function endAsLost(run: LiveRun, turn: Turn, deps: Execution): Promise<RunKey | undefined> {
   const progress = emptyProgress(turn)
-  await load(run, progress, deps)
+  await load(run, progress, deps, { asksModel: false })
   return finish(run, progress, toErrorBody(processLost()), deps)
 }
 
 /** The session's window, and what an earlier process left of this run. */
-async function load(run: LiveRun, progress: Progress, deps: Execution): Promise<void> {
+async function load(run: LiveRun, progress: Progress, deps: Execution, { asksModel } = { asksModel: true }): Promise<void> {
   const { store } = deps
   const { turn } = progress
   const { config } = run.agent
   progress.history = isFirst(run, turn) ? [ownMessage(run)] : await readWindow(run, turn, store)
-  const context = await loadContext(run, deps)
+  // What costs time to read is for the model alone.
+  const context = asksModel ? await loadContext(run, deps) : undefined
   if (context?.tool) progress.extraTools = [context.tool]
   const { messages, system } = toTranscript({
     history: progress.history,
@@ -105,7 +106,7 @@ async function load(run: LiveRun, progress: Progress, deps: Execution): Promise<
     requestId: run.key.requestId,
     messages: run.request.messages,
     tokens: config.memory.history_tokens,
-    images: await loadImages(run, progress, store),
+    ...(asksModel ? { images: await loadImages(run, progress, store) } : {}),
     ...(context ? { context: context.text } : {}),
   })
   progress.system = [config.instructions, system].filter((text) => text !== '').join('\n\n')
