@@ -61,6 +61,7 @@ export interface RunRow {
   body_hash: string
   /** JSON of what is needed to go on elsewhere; removed when the run has ended for good. */
   request: string | null
+  /** `gone`: a mark, its session was deleted; all but the ids and `created_at` is empty. */
   status: string
   on_disconnect: string
   /** The process that runs it, and how often it was taken over: a write with an older fence changes nothing. */
