@@ -285,12 +285,15 @@ test('Tools: a file behind a tool with a data filter is a 422 as a context file 
   assert.equal((await client.chat(asking({ context_files: ['f.csv'] }))).status, 200)
 })
 
+/** No tool but those that a test speaks of. */
+const alone = { sub_agents: { may_create: false } }
+
 const rows = Array.from({ length: 4000 }, (_, at) => `item-${at},${at}`)
 const large = { 'large.csv': ['name,price', ...rows].join('\n'), 'large.md': `# One\n\n${'a '.repeat(30_000)}\n\n## Two\n\nfound it` }
 
 test('Chat: of large context files an outline is shown, and the run can read on in them, in no others', async (t) => {
   const script = [callOf('read_file', { path: 'large.md', offset: 60_012 }), callOf('read_file', { path: 'notes.md' }), {}]
-  const service = await withFiles(t, { script, files: large })
+  const service = await withFiles(t, { script, files: large, config: alone })
   const { body } = await service.client.chat(asking({ context_files: ['large.csv', 'notes.md', 'large.md'] }))
   const context = String(shown(service)[0]![1])
   assert.match(context, /name="large\.csv" characters="\d+" shown="outline">\nname,price\nitem-0,0\n/)
@@ -313,7 +316,7 @@ test("Chat: the agent's own tool reads on where it may; where it may not, anothe
   const offered = (service: TestService) =>
     service.model.requests[0]!.body.tools.map((tool: { function: { name: string } }) => tool.function.name)
   const ask = async (tools: object[]) => {
-    const service = await withFiles(t, { files: large, config: { tools } })
+    const service = await withFiles(t, { files: large, config: { ...alone, tools } })
     await service.client.chat(asking({ context_files: ['large.md'] }))
     return [offered(service), / read on with the tool (\w+)/.exec(String(shown(service)[0]![1]))?.[1]]
   }
