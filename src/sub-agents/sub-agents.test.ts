@@ -1,0 +1,89 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { Agent } from '../configuration/agent.ts'
+import { toAgentConfig } from '../configuration/parse.ts'
+import type { SubAgent, SubAgentStore } from './sub-agent-store.ts'
+import { createSubAgents } from './sub-agents.ts'
+import { createWork } from './work.ts'
+
+const ann = { tenant: 't', owner: 'ann' }
+const bob = { tenant: 't', owner: 'bob' }
+const never = new AbortController().signal
+
+/** A store in memory that counts its reads, and tells what it is told of work. */
+function fakeStore() {
+  const rows: { owner: string; one: SubAgent }[] = []
+  const told: unknown[] = []
+  let reads = 0
+  const ofId = (owner: string, id: string) => rows.findIndex((row) => row.owner === owner && row.one.id === id)
+  const store: SubAgentStore = {
+    list: async ({ owner }) => (reads++, rows.filter((row) => row.owner === owner).map(({ one }) => one)),
+    insert: async ({ owner }, one) => (rows.push({ owner, one }), 'added'),
+    remove: async ({ owner }, id) => ofId(owner, id) >= 0 && rows.splice(ofId(owner, id), 1).length > 0,
+    atWork: async ({ owner }, id) => ofId(owner, id) >= 0,
+    ended: async (_who, _id, { hasFailed, busyUntil }) => void told.push({ hasFailed, busyUntil }),
+  }
+  return { store, told, reads: () => reads, rows }
+}
+
+const tool = (name: string, status: 'ready' | 'initializing') => ({ name, status, description: '', schema: {} })
+const agent = () =>
+  ({ config: toAgentConfig({}), tools: { list: () => [tool('a', 'ready'), tool('slow', 'initializing')] } }) as unknown as Agent
+
+function subAgentsOn(isShared: boolean) {
+  const fake = fakeStore()
+  let ids = 0
+  const deps = { store: fake.store, agent, isShared, holder: 'p', now: () => 1000, newId: () => `id${++ids}`, onFault: assert.ifError }
+  return { ...fake, subAgents: createSubAgents(deps) }
+}
+
+const plain = { name: 'x', description: '', objective: '', tools: ['a'], workflowType: 'react' as const }
+
+test('a list is asked of the store once where nobody else has it, and every time where others do', async () => {
+  for (const [isShared, expected] of [
+    [false, 2],
+    [true, 4],
+  ] as const) {
+    const { subAgents, reads } = subAgentsOn(isShared)
+    for (const who of [ann, ann, bob, ann]) assert.deepEqual(await subAgents.list(who), [])
+    assert.equal(reads(), expected)
+    await subAgents.create(ann, plain, 'caller')
+    assert.equal((await subAgents.list(ann)).length, 1)
+  }
+})
+
+test('status: initializing with its tools, busy while it works, error when that failed, ready when it did not', async () => {
+  const { subAgents, told } = subAgentsOn(false)
+  const slow = await subAgents.create(ann, { ...plain, tools: ['a', 'slow', 'a'] }, 'caller')
+  assert.deepEqual([slow.tools, subAgents.statusOf(slow)], [['a', 'slow'], 'initializing'])
+  const one = await subAgents.create(ann, plain, 'caller')
+  assert.equal(subAgents.statusOf(one), 'ready')
+  assert.equal(await subAgents.workAs(ann, one, never, async () => subAgents.statusOf(one)), 'busy')
+  await assert.rejects(subAgents.workAs(ann, one, never, () => Promise.reject(new Error('no'))))
+  await assert.rejects(subAgents.workAs(ann, one, AbortSignal.abort(), () => Promise.reject(new Error('stopped'))))
+  assert.deepEqual(
+    told,
+    [false, true, undefined].map((hasFailed) => ({ hasFailed, busyUntil: 0 })),
+  )
+  assert.deepEqual(
+    [subAgents.statusOf(one), subAgents.statusOf({ ...one, hasFailed: true }), subAgents.statusOf({ ...one, busyUntil: 1001 })],
+    ['ready', 'error', 'busy'],
+  )
+})
+
+test('one that is gone does nothing, and one that is terminated elsewhere is stopped here', async () => {
+  const { store, rows } = fakeStore()
+  const work = createWork({ store, holder: 'p', beatMs: 5, now: () => 1000, onFault: assert.ifError })
+  const one: SubAgent = { ...plain, id: 'i', madeBy: 'caller', hasFailed: false, busyUntil: 0, createdAt: 0, lastActive: 0 }
+  await assert.rejects(
+    work.as(ann, one, never, async () => 'done'),
+    /x is not there any more/,
+  )
+  rows.push({ owner: ann.owner, one })
+  const stopped = work.as(ann, one, never, (terminated) => {
+    rows.length = 0
+    return new Promise((resolve) => terminated.addEventListener('abort', () => resolve('stopped')))
+  })
+  assert.equal(await stopped, 'stopped')
+  assert.equal(work.isBusy('i'), false)
+})
