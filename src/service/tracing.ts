@@ -1,6 +1,6 @@
 import type { Logger } from 'pino'
-import type { TracingSettings } from './settings.ts'
-import type { Tracing } from './tracing/tracing.ts'
+import type { TracingSettings } from '../settings.ts'
+import type { Tracing } from '../tracing/tracing.ts'
 
 interface TracingOptions {
   tracing: TracingSettings | undefined
@@ -11,7 +11,7 @@ interface TracingOptions {
 /** Traces, where they are wanted: only then are their packages imported, which takes a tenth of a second. */
 export async function openTracing(stack: AsyncDisposableStack, { tracing, version, log }: TracingOptions): Promise<Tracing | undefined> {
   if (!tracing) return undefined
-  const { createTracing } = await import('./tracing/tracing.ts')
+  const { createTracing } = await import('../tracing/tracing.ts')
   let toldAt = -Infinity
   function onError(err: unknown): void {
     if (Date.now() - toldAt < tellEveryMs) return

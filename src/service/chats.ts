@@ -1,0 +1,68 @@
+import type { Logger } from 'pino'
+import { createDocumentCache } from '../files/document-cache.ts'
+import { createImages } from '../files/images.ts'
+import type { FilesRoot } from '../files/root.ts'
+import type { CurrentAgent } from '../configuration/agent.ts'
+import { watchStrain } from '../metrics/strain.ts'
+import { createAdmission } from '../runs/admission.ts'
+import { createAttachments } from '../runs/attachments.ts'
+import { createChats, type ChatDependencies, type Chats } from '../runs/chat.ts'
+import { createDirectExecution, type DirectExecution, type DirectExecutionDependencies } from '../runs/direct-execution.ts'
+import type { ExecutionStore } from '../runs/execution-store.ts'
+import type { Jobs } from '../runs/jobs.ts'
+import { logEnd, logFault, logSummary } from '../runs/run-log.ts'
+import { createSummaries } from '../runs/summary.ts'
+import { createWorkers } from '../runs/workers.ts'
+import type { Database } from '../store/database.ts'
+import { createSubAgentStore } from '../store/sub-agents.ts'
+import { createSummaryStore } from '../store/summaries.ts'
+import { createSubAgents, type SubAgents } from '../sub-agents/sub-agents.ts'
+import { createReadOf } from '../tools/files/read-file.ts'
+
+/** What this part of the wiring makes itself is left out. */
+type Given = Omit<ChatDependencies, 'admission' | 'attachments' | 'readTool' | 'subAgents' | 'workers' | 'onFault' | 'onEnd' | 'jobs'>
+
+interface ChatOptions extends Given, Pick<DirectExecutionDependencies, 'files' | 'onExecuted'> {
+  jobs: Jobs
+  database: Database
+  executions: ExecutionStore
+  agent: CurrentAgent
+  root: FilesRoot
+  log: Logger
+}
+
+interface OpenChats {
+  chats: Chats
+  directly: DirectExecution
+  subAgents: SubAgents
+}
+
+/** They ask a model; a chat should not have to wait for them. */
+const summaryConcurrency = 2
+
+/** Wires what runs: chats with all that they are given, tools that are run directly, summaries. */
+export function openChats(stack: AsyncDisposableStack, options: ChatOptions): OpenChats {
+  const { database, executions, root, files, onExecuted, log, ...given } = options
+  const { agent, store, jobs, now } = given
+  const documents = createDocumentCache()
+  const onSubAgentFault = (err: unknown) => log.error({ err }, 'The state of a sub-agent could not be stored')
+  const { isShared } = database
+  const subAgents = createSubAgents({ ...given, store: createSubAgentStore(database), isShared, onFault: onSubAgentFault })
+  const strain = stack.adopt(watchStrain(), (one) => one.close())
+  const admission = createAdmission({ agent, ...strain })
+  const chats = createChats({
+    ...given,
+    admission,
+    subAgents,
+    attachments: createAttachments({ files: root, documents, images: createImages() }),
+    readTool: createReadOf({ files: root, documents }),
+    workers: createWorkers(() => agent().config.limits.async_concurrency),
+    onFault: logFault(log),
+    onEnd: logEnd(log, now),
+  })
+  const refuse = () => admission.refuseExecution(chats.load())
+  const directly = createDirectExecution({ ...given, refuse, onExecuted, files, store: executions })
+  const summaries = createSummaries({ ...given, store: createSummaryStore(database, store), onFailure: logSummary(log) })
+  jobs.handle('summary', summaryConcurrency, summaries)
+  return { chats, directly, subAgents }
+}

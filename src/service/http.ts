@@ -1,0 +1,102 @@
+import type { FastifyInstance } from 'fastify'
+import type { Artifacts } from '../artifacts/artifacts.ts'
+import type { CurrentAgent } from '../configuration/agent.ts'
+import type { Configuration } from '../configuration/configuration.ts'
+import { withOtherMethods } from '../http/other-methods.ts'
+import { artifactRoutes } from '../http/routes/artifacts.ts'
+import { asyncRoutes } from '../http/routes/async.ts'
+import { chatRoutes } from '../http/routes/chat.ts'
+import { configurationRoutes } from '../http/routes/configuration.ts'
+import { docsRoutes, documentRoutes, openApiRoute } from '../http/routes/docs.ts'
+import { healthRoutes } from '../http/routes/health.ts'
+import { memoryRoutes } from '../http/routes/memories.ts'
+import { metadataRoutes } from '../http/routes/metadata.ts'
+import { observabilityRoutes } from '../http/routes/observability.ts'
+import { prometheusRoute } from '../http/routes/prometheus.ts'
+import { runRoutes } from '../http/routes/runs.ts'
+import { sessionRoutes } from '../http/routes/sessions.ts'
+import { subAgentRoutes } from '../http/routes/sub-agents.ts'
+import { toolRoutes } from '../http/routes/tools.ts'
+import { createServer, type ServerOptions } from '../http/server.ts'
+import type { Memories } from '../memory/memories.ts'
+import type { Metrics } from '../metrics/metrics.ts'
+import type { Callbacks } from '../runs/callbacks.ts'
+import type { Chats } from '../runs/chat.ts'
+import type { DirectExecution } from '../runs/direct-execution.ts'
+import type { Observability } from '../runs/observability.ts'
+import type { RunStore } from '../runs/run-store.ts'
+import type { SessionChanges } from '../sessions/session-changes.ts'
+import type { Sessions } from '../sessions/sessions.ts'
+import type { Settings } from '../settings.ts'
+import type { SubAgents } from '../sub-agents/sub-agents.ts'
+
+/** What the routes call. */
+interface Doors {
+  agent: CurrentAgent
+  artifacts: Artifacts
+  callbacks: Callbacks
+  changes: SessionChanges
+  chats: Chats
+  configuration: Configuration
+  memories: Memories
+  metrics: Metrics
+  observability: Observability
+  runs: RunStore
+  sessions: Sessions
+  subAgents: SubAgents
+  tools: DirectExecution
+  ping(): Promise<void>
+  isStopping(): boolean
+}
+
+interface HttpOptions extends Omit<ServerOptions, 'bodyLimit'> {
+  settings: Settings
+  version: string
+  doors: Doors
+  /** When its address is known. */
+  onListen(): void
+}
+
+/** The server with all of its routes; it does not listen yet. */
+export async function openHttp(stack: AsyncDisposableStack, options: HttpOptions): Promise<FastifyInstance> {
+  const { settings, version, doors } = options
+  const { publicUrl, metricsPublic: isPublic, adminTenant } = settings
+  const app = stack.adopt(createServer({ ...options, bodyLimit: settings.httpBodyLimit }), closeServer)
+  app.addHook('onListen', async () => options.onListen())
+  await documentRoutes(app, { version, publicUrl })
+  withOtherMethods(app, () => {
+    chatRoutes(app, doors)
+    asyncRoutes(app, doors)
+    sessionRoutes(app, doors)
+    runRoutes(app, doors)
+    memoryRoutes(app, doors)
+    subAgentRoutes(app, doors)
+    toolRoutes(app, doors)
+    prometheusRoute(app, { read: doors.metrics.read, isPublic, adminTenant })
+    observabilityRoutes(app, doors)
+    artifactRoutes(app, doors)
+    metadataRoutes(app, doors)
+    configurationRoutes(app, doors)
+    healthRoutes(app, doors)
+    openApiRoute(app)
+  })
+  await docsRoutes(app)
+  await app.ready()
+  return app
+}
+
+const lastBytesMs = 1000
+
+/** What was answered gets its time to arrive; a stream of a run that did not end in time would hold us for ever. */
+async function closeServer(app: FastifyInstance): Promise<void> {
+  const cut = setTimeout(() => app.server.closeAllConnections(), lastBytesMs)
+  await app.close()
+  clearTimeout(cut)
+}
+
+/** Where clients reach the service when nobody says otherwise; known once it listens. */
+export function boundAddress(app: FastifyInstance, host: string): string {
+  const bound = app.server.address()
+  const port = bound !== null && typeof bound === 'object' ? bound.port : 0
+  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`
+}

@@ -1,0 +1,27 @@
+import type { Artifacts } from '../artifacts/artifacts.ts'
+import type { Chats } from '../runs/chat.ts'
+import type { Jobs } from '../runs/jobs.ts'
+import { createSessionChanges, type SessionChanges, type SessionHooks } from '../sessions/session-changes.ts'
+import type { SessionStore } from '../sessions/session-store.ts'
+
+interface SessionOptions {
+  store: SessionStore
+  chats: Chats
+  artifacts: Artifacts
+  jobs: Jobs
+  newId(): string
+  now(): number
+}
+
+/** Sessions deleted and forked, with what is kept under their keys elsewhere: that is told by a job, so that no crash forgets it. */
+export function openSessionChanges({ store, chats, artifacts, jobs, newId, now }: SessionOptions): SessionChanges {
+  const hooks: SessionHooks[] = [
+    { onDeleted: (_tenant, key) => artifacts.deleteAll(key), onForked: (_tenant, from, to) => artifacts.copyAll(from, to) },
+  ]
+  jobs.handle('session_deleted', 1, async ({ tenant, data }) => {
+    for (const hook of hooks) await hook.onDeleted(tenant, data.session)
+    return { kind: 'done' }
+  })
+  const runs = { cancel: chats.cancelAll, stopGone: chats.stopGone }
+  return createSessionChanges({ store, runs, hooks, wake: jobs.wake, newId, now })
+}
