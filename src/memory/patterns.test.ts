@@ -48,3 +48,9 @@ test('a long line takes no long time', () => {
     findByPatterns(text)
   assert.ok(performance.now() - started < 500)
 })
+
+test('a long text takes no long time, whatever it is made of', () => {
+  const started = performance.now()
+  for (const unit of ['\n', ' \n', '\r\n', '```\n', '> ', '`', '. ']) findByPatterns(unit.repeat(200_000 / unit.length))
+  assert.ok(performance.now() - started < 1000)
+})

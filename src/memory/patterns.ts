@@ -97,7 +97,7 @@ function toWords(said: string): string {
 
 /** What was quoted or pasted is nobody's word about themselves. */
 function toSentences(text: string): string[] {
-  const own = text.replace(/```[^]*?(?:```|$)/g, '\n').replace(/^\s*>.*$/gm, '')
+  const own = text.replace(/```[^]*?(?:```|$)/g, '\n').replace(/^[^\S\n]*>.*$/gm, '')
   if (own.length > maxTold) return []
   const sentences = own.split(/(?<=[.!?])\s+|\n+|;\s+/).map((sentence) => sentence.trim())
   // "I live in Rome and my name is Ada" tells two things.

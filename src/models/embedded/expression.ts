@@ -132,9 +132,10 @@ export function findExpression(text: string): Found | undefined {
   )
   let best: string[] = []
   for (let from = 0; from < tokens.length; from++) {
-    const run = runFrom(tokens, from)
+    const { run, end } = runFrom(tokens, from)
     if (run.length > best.length && isCalculation(run)) best = run
-    if (run.length > 0) from += run.length - 1
+    // Whatever of it could begin later would be a part of it.
+    from = Math.max(from, end - 1)
   }
   if (best.length === 0) return undefined
   const left = tokens.filter((token) => /[\p{L}\d]/u.test(token)).length - best.filter((token) => /[\p{L}\d]/u.test(token)).length
@@ -177,9 +178,11 @@ function normalise(text: string): string {
   )
 }
 
-/** The tokens from `from` on that can stand in an expression. */
-function runFrom(tokens: string[], from: number): string[] {
-  const isUnit = (token: string) => Object.values(units).includes(token) || token in units
+const unitWords: ReadonlySet<string> = new Set([...Object.keys(units), ...Object.values(units)])
+
+/** The tokens from `from` on that can stand in an expression, and where what can not begins. */
+function runFrom(tokens: string[], from: number): { run: string[]; end: number } {
+  const isUnit = (token: string) => unitWords.has(token)
   let end = from
   for (; end < tokens.length; end++) {
     const token = tokens[end]!
@@ -190,8 +193,8 @@ function runFrom(tokens: string[], from: number): string[] {
   }
   const run = tokens.slice(from, end)
   while (run.length > 0 && /^([-+*/^,(]|mod|to)$/.test(run.at(-1)!)) run.pop()
-  while (run.length > 0 && /^[*/^,)!%]$/.test(run[0]!)) run.shift()
-  return run
+  const first = run.findIndex((token) => !/^[*/^,)!%]$/.test(token))
+  return { run: first === -1 ? [] : run.slice(first), end }
 }
 
 function isCalculation(run: string[]): boolean {

@@ -346,3 +346,13 @@ test('a long transcript does not make it slow', async () => {
   // 5 ms is the aim; the margin is for a busy machine.
   assert.ok(perReplyMs < 50, `${perReplyMs} ms`)
 })
+
+test('a question of nothing but signs or one word does not make it slow', async () => {
+  await ask('Hello')
+  for (const unit of ['%', ')', '!', '-', '1-', 'remember ', 'file-']) {
+    const startedAt = performance.now()
+    await ask(`What is ${unit.repeat(190_000 / unit.length)}`)
+    const tookMs = performance.now() - startedAt
+    assert.ok(tookMs < 500, `${unit}: ${tookMs} ms`)
+  }
+})

@@ -20,9 +20,13 @@ export function toSecondPerson(sentence: string): string {
   return told.replace(/\bthe user's\b/gi, 'your').replace(/\bthe user\b/gi, 'you')
 }
 
+/** What is longer brings material, and asks for something else. */
+const maxQuestion = 600
+
 /** All that is known, where that is what is asked for. */
 export function tellRemembered(question: string, known: readonly string[]): string | undefined {
+  if (known.length === 0 || question.length > maxQuestion) return undefined
   const isAsked = /\b(?:know|remember|learned|learnt)\b[^?.!]*\b(?:about|of) me\b|^\W*who am i\b/i.test(question)
-  if (!isAsked || known.length === 0) return undefined
+  if (!isAsked) return undefined
   return `${remembered} I know:\n\n${known.map((sentence) => `- ${toSecondPerson(sentence)}`).join('\n')}`
 }
