@@ -2,10 +2,10 @@ import type { Logger } from 'pino'
 import { ServiceError } from '../errors.ts'
 import { findFaultyTools, type AgentParts } from './agent.ts'
 import type { Agents } from './agents.ts'
-import { applyPatch, mergeContent, toContent, type ChangeRules, type Content } from './change/change.ts'
+import { applyPatch, mergeEdit, toContent, type ChangeRules, type Content } from './change/change.ts'
 import { changedPaths } from './change/diff.ts'
 import { editYaml } from './change/edit-yaml.ts'
-import { patchBetween, type Data } from './change/merge.ts'
+import type { Data } from './change/merge.ts'
 import { referencesOf } from './change/references-rule.ts'
 import { FileChanged, type ConfigurationFile } from './configuration-file.ts'
 import { formatProblems } from './load.ts'
@@ -211,7 +211,7 @@ export function createConfiguration(deps: ConfigurationDependencies): Configurat
       const stored = parseSource(text)
       const { used } = state
       const isFollowed = used.data === state.stored.data
-      const next = isFollowed ? stored : mergeContent(used, patchBetween(state.stored.data, stored.data))
+      const next = isFollowed ? stored : mergeEdit(used, state.stored.data, stored.data)
       const diff = changedPaths(used.config, next.config)
       if (diff.length === 0) {
         state = { ...state, stored, used: isFollowed ? stored : used }

@@ -5,7 +5,7 @@ import { ConfigError } from '../problems.ts'
 import { redactConfig } from '../redact.ts'
 import type { AgentConfig } from '../schema.ts'
 import { readYaml } from '../yaml-source.ts'
-import { applyPatch, toContent, type ChangeRules, type Content } from './change.ts'
+import { applyPatch, mergeEdit, toContent, type ChangeRules, type Content } from './change.ts'
 import type { Data } from './merge.ts'
 import { referencesOf } from './references-rule.ts'
 
@@ -116,7 +116,7 @@ test('no secret goes to a new address: not by asterisks, and not by a merge that
   assert.deepEqual(refusalOf({ llms: { primary: { provider: 'openai', base_url: null } } }), all)
   assert.deepEqual(refusalOf({ llms: { primary: { base_url: null } } }), [all[0], 'llms.primary.base_url', ...all.slice(1)])
   // By a header that tells a gateway where to go.
-  for (const header of ['host', 'Host', 'x-target-url', 'x-custom-host']) {
+  for (const header of ['host', 'Host', 'x-target-url', 'x-custom-host', 'x-openai-api-base', 'x-gateway-config']) {
     const refused = refusalOf({ llms: { primary: { headers: { [header]: 'evil.example' } } } })
     assert.ok(
       all.every((path) => refused.includes(path)),
@@ -129,6 +129,53 @@ test('no secret goes to a new address: not by asterisks, and not by a merge that
   ])
   assert.deepEqual(refusalOf({ llms: { fallback: [{ ...fallback[2], region: '@evil.example/' }] } })[1], 'llms.fallback[0].region')
   assert.deepEqual(refusalOf({ llms: { small: { ...primary } } }).slice(0, 2), ['llms.small.api_key', 'llms.small.base_url'])
+})
+
+test('a secret in a list goes to no address that only looks as the one before', () => {
+  const from = toContent(
+    readYaml(`
+llms:
+  primary: {provider: embedded, model: rules-1}
+  fallback:
+    - {provider: openai-compatible, model: a, base_url: "https://gate.example/v1?to=models.example", api_key: a-secret}
+    - provider: openai-compatible
+      model: b
+      base_url: https://me:pw@gate.example/v1
+      api_key: b-secret
+      headers: {x-target-url: https://models.example, x-team: t}
+`).value as Data,
+  )
+  const [a, b] = shown(from).llms.fallback
+  assert.deepEqual(apply({ llms: { fallback: [b, a] } }, from).llms.fallback, from.config.llms.fallback.toReversed())
+  const refused = (fallback: unknown[]) => refusalOf({ llms: { fallback } }, from)
+  assert.deepEqual(refused([{ ...a, base_url: 'https://gate.example/v1?to=evil.example' }]), ['llms.fallback[0].api_key'])
+  // To a URL parser the backslash ends the host.
+  assert.deepEqual(refused([a, { ...b, base_url: 'https://evil.example\\@gate.example/v1' }]), [
+    'llms.fallback[1].api_key',
+    'llms.fallback[1].headers.x-target-url',
+    'llms.fallback[1].headers.x-team',
+  ])
+  const headers = { ...b.headers, 'x-target-url': 'https://evil.example' }
+  assert.deepEqual(refused([{ ...b, headers }]), [
+    'llms.fallback[0].api_key',
+    'llms.fallback[0].base_url',
+    'llms.fallback[0].headers.x-team',
+  ])
+})
+
+test('a model that is edited in the file is as the file has it, whatever was put over it in memory', () => {
+  const file = { llms: { primary: { provider: 'openai-compatible', model: 'm', base_url: 'https://models.example/v1', api_key: 'old' } } }
+  const mine = { base_url: 'https://evil.example/v1', api_key: 'mine' }
+  const used = toContent({ name: 'Memory', llms: { primary: { ...file.llms.primary, ...mine } } })
+  const edited = { llms: { primary: { ...file.llms.primary, api_key: 'rotated' } } }
+  assert.deepEqual(mergeEdit(used, file, edited).data, { name: 'Memory', ...edited })
+  assert.deepEqual(mergeEdit(used, file, { ...file, description: 'New.' }).data, { ...used.data, description: 'New.' })
+})
+
+test('a long value takes no long time', () => {
+  const started = performance.now()
+  refusalOf({ llms: { primary: { provider: 'azure', model: '/'.repeat(300_000) } } })
+  assert.ok(performance.now() - started < 1000)
 })
 
 test('with all its secrets sent anew, or removed, an entry may get another address', () => {

@@ -1,10 +1,11 @@
+import { isDeepStrictEqual } from 'node:util'
 import { ServiceError } from '../../errors.ts'
 import { checkConfig } from '../check.ts'
 import { ConfigError, problemAt, type ConfigProblem } from '../problems.ts'
 import { AgentConfigSchema, type AgentConfig } from '../schema.ts'
 import { findDanger } from '../yaml-source.ts'
 import { findNewCode } from './code-rule.ts'
-import { isData, own, mergePatch, prunePatch, type Data } from './merge.ts'
+import { isData, mergePatch, own, patchBetween, prunePatch, type Data } from './merge.ts'
 import { findForeignReferences, type References } from './references-rule.ts'
 import { findMoved, restoreSecrets } from './secrets.ts'
 
@@ -48,16 +49,23 @@ export function applyPatch(before: Content, patch: Data, rules: ChangeRules): Co
   const all = [
     ...problems,
     ...restored.problems,
-    ...findMoved(before.data, data, restored.isSent),
+    ...findMoved(before.data, data, restored),
     ...findForeignReferences(data, rules.references, rules.allowedReferences),
   ]
   if (all.length > 0) throw new ConfigError(oneEach(all))
   return { data, config }
 }
 
-/** The same for a patch that comes from the file itself, whose owner may do all. */
-export function mergeContent(before: Content, patch: Data): Content {
-  return toContent(mergeInto(before, patch))
+/**
+ * What an edit of the file, whose owner may do all, makes of a configuration that was changed in memory. A model that was edited is as
+ * the file has it: its new key is for the address beside it, and not for one that somebody put over it.
+ */
+export function mergeEdit(used: Content, before: Data, after: Data): Content {
+  const merged = mergeInto(used, patchBetween(before, after))
+  const [was, is, llms] = [own(before, 'llms'), own(after, 'llms'), own(merged, 'llms')]
+  const edited = Object.entries(isData(is) ? is : {}).filter(([key, value]) => !isDeepStrictEqual(own(was, key), value))
+  if (edited.length === 0) return toContent(merged)
+  return toContent({ ...merged, llms: { ...(isData(llms) ? llms : {}), ...Object.fromEntries(edited) } })
 }
 
 /** Only what has an effect: who sends back all that was shown writes no defaults into the file. */

@@ -13,7 +13,8 @@ export interface Entry extends Place {
  * Fields that say to whom the secrets of their entry go, wherever in it they stand: `base_url`, `token_url`, `spec`, and headers by which
  * a gateway is told where to send a request.
  */
-const addressField = /^(?:provider|spec|command)$|(?:^|[_-])(?:ur[li]|hosts?|endpoint|origin|target|upstream|authority)$/i
+const addressField =
+  /^(?:provider|spec|command)$|(?:^|[_-])(?:ur[li]|hosts?|endpoint|origin|target|upstream|authority)$|[_-](?:base|proxy|route|config)$/i
 
 export function entriesOf(data: unknown): Entry[] {
   const root = rootPlace(data)
@@ -34,7 +35,7 @@ export function entriesOf(data: unknown): Entry[] {
 }
 
 /** Each field that says where an entry's secrets go, with its value. */
-export function addressOf(entry: Entry): Record<string, unknown> {
+export function addressOf(entry: Place): Record<string, unknown> {
   const { value, at } = entry
   const depth = at.length
   const fields = [...leavesOf(entry)].flatMap((leaf) => {

@@ -12,12 +12,15 @@ export interface RestoredPatch {
   problems: ConfigProblem[]
   /** Whether the value at this path was sent, and not kept. */
   isSent(at: Path): boolean
+  /** What the element of a list at this path was before, where that is known. */
+  earlier(at: Path): Place | undefined
 }
 
 /** Puts the secrets of `before` in the place of the `********` that were sent back. */
 export function restoreSecrets(patch: unknown, before: unknown): RestoredPatch {
   const problems: ConfigProblem[] = []
   const kept = new Set<string>()
+  const earlier = new Map<string, Place>()
 
   function restore(sent: Place, old: Place): unknown {
     const { value, at } = sent
@@ -40,22 +43,34 @@ export function restoreSecrets(patch: unknown, before: unknown): RestoredPatch {
     const from = earlierElements(Array.isArray(old.value) ? old.value : [], list, shapeIn(sent))
     return list.map((_, index) => {
       const known = from[index]
-      return restore(placeUnder(sent, index), known === undefined ? nothing : placeUnder(old, known))
+      const [place, was] = [placeUnder(sent, index), known === undefined ? nothing : placeUnder(old, known)]
+      if (known !== undefined) earlier.set(formatPath(place.at), was)
+      return restore(place, was)
     })
   }
 
   const restored = restore(rootPlace(patch), rootPlace(before))
-  return { patch: restored, problems, isSent: (at) => !kept.has(formatPath(at)) && isIn(patch, at) }
+  return {
+    patch: restored,
+    problems,
+    isSent: (at) => !kept.has(formatPath(at)) && isIn(patch, at),
+    earlier: (at) => earlier.get(formatPath(at)),
+  }
 }
 
 /**
  * Secrets that a change would send to a new address although nobody who knows them said so: those kept by `********`, and those that a
  * merge leaves as they are.
  */
-export function findMoved(before: unknown, after: unknown, isSent: (at: Path) => boolean): ConfigProblem[] {
-  const earlier = new Map(entriesOf(before).map((entry) => [entry.id, entry]))
+export function findMoved(
+  before: unknown,
+  after: unknown,
+  { isSent, earlier }: Pick<RestoredPatch, 'isSent' | 'earlier'>,
+): ConfigProblem[] {
+  const named = new Map(entriesOf(before).map((entry) => [entry.id, entry]))
   return entriesOf(after).flatMap((entry) => {
-    const was = entry.id === undefined ? undefined : earlier.get(entry.id)
+    // An element without a name is known by what is shown of it, and an address has parts that are not.
+    const was = entry.id === undefined ? earlier(entry.at) : named.get(entry.id)
     const changed = was ? changedFields(was, entry) : []
     if (changed.length === 0) return []
     return [...leavesOf(entry)]
@@ -115,7 +130,7 @@ function shapeIn(list: Place): (element: unknown) => string {
   return (element) => JSON.stringify(shape({ ...placeUnder(list, 0), value: element }))
 }
 
-function changedFields(was: Entry, is: Entry): string[] {
+function changedFields(was: Place, is: Entry): string[] {
   const [before, after] = [addressOf(was), addressOf(is)]
   return [...new Set([...Object.keys(before), ...Object.keys(after)])].filter((field) => !isDeepStrictEqual(before[field], after[field]))
 }
@@ -123,7 +138,7 @@ function changedFields(was: Entry, is: Entry): string[] {
 function holdsSecret(leaf: Place): boolean {
   const { value } = leaf
   if (typeof value !== 'string' || value === '') return false
-  return isSecretPlace(leaf) || /\/\/[^/?#\s]*@|\/\/\S*\?\S/.test(value)
+  return isSecretPlace(leaf) || (value.match(/\/\/\S+/g) ?? []).some((address) => /^\/\/[^/?#]*@|\?\S/.test(address))
 }
 
 function isIn(patch: unknown, at: Path): boolean {
