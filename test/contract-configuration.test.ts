@@ -247,7 +247,7 @@ test('Agent configuration: what is shown can be sent back whole; it changes noth
 test('Agent configuration: a change while a chat streams holds for the next one; the one that runs keeps its model, tools and instructions', async (t) => {
   const seen: string[] = []
   const { client, put, model } = await start(t, {
-    config: { instructions: 'Old.', tools: [{ name: 'calculator' }] },
+    config: { instructions: 'Old.', tools: [{ name: 'calculator' }], sub_agents: { may_create: false } },
     script: (request, index) => {
       seen.push(`${request.body.messages[0].content} ${(request.body.tools ?? []).map((tool: any) => tool.function.name).join()}`)
       if (index === 0)

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { mkdir, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { test } from 'node:test'
+import { setTimeout as pause } from 'node:timers/promises'
 import { outcomeUnknown } from '../src/agent/history.ts'
 import { startModelServer, type ModelAnswer, type ModelServerRequest } from './model-server.ts'
 import { makeFolder, serve } from './process-fixture.ts'
@@ -76,6 +77,9 @@ test('kill -9 inside of the second call of a sub-agent: its first, a write, is n
   const tools = [{ name: 'write_file' }, { name: 'data', type: 'data_query', timeout: 3, config: { tables: { big: 'big.csv' } } }]
   await writeFile(path.join(folder, 'agent.yaml'), JSON.stringify({ llms: { primary }, tools }))
   const first = await serve(t, folder)
+  // A tool that is not ready yet would fail at once.
+  const isReady = async () => (await first.client.request('GET', '/core/v1/tools')).body.tools.every((one: any) => one.status === 'ready')
+  while (!(await isReady())) await pause(50)
   const made = await first.client.request('POST', all, { body: { name: 'helper', tools: ['write_file', 'data'] } })
   assert.equal(made.status, 200)
   const stream = await first.client.stream(goesOn, { 'session-id': 's', 'request-id': 'r' })
