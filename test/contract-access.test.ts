@@ -8,21 +8,53 @@ import { startService } from './service-fixture.ts'
 const routes = [
   ['POST', '/core/v1/chain', 'chat'],
   ['POST', '/core/v1/chain_streaming', 'chat'],
+  ['POST', '/core/v1/chain_async', 'chat'],
   ['GET', '/core/v1/sessions', 'sessions.read'],
-  ['GET', '/core/v1/sessions/s', 'sessions.read'],
-  ['GET', '/core/v1/runs/r', 'runs.read'],
-  ['GET', '/core/v1/runs/r/stream', 'runs.read'],
-  ['DELETE', '/core/v1/runs/r', 'runs.write'],
+  ['GET', '/core/v1/sessions/{session_id}', 'sessions.read'],
+  ['DELETE', '/core/v1/sessions/{session_id}', 'sessions.write'],
+  ['POST', '/core/v1/sessions/{session_id}/fork', 'sessions.write'],
+  ['GET', '/core/v1/runs/{request_id}', 'runs.read'],
+  ['GET', '/core/v1/runs/{request_id}/stream', 'runs.read'],
+  ['DELETE', '/core/v1/runs/{request_id}', 'runs.write'],
+  ['POST', '/core/v1/runs/{request_id}/callback', 'runs.write'],
+  ['POST', '/core/v1/runs/{request_id}/feedback', 'runs.write'],
   ['GET', '/core/v1/tools', 'tools.read'],
   ['POST', '/core/v1/tool/execute', 'tools.execute'],
+  ['GET', '/core/v1/chain/sub_agents', 'sub_agents.read'],
+  ['GET', '/core/v1/chain/sub_agents/{sub_agent_id}', 'sub_agents.read'],
+  ['POST', '/core/v1/chain/sub_agents', 'sub_agents.write'],
+  ['DELETE', '/core/v1/chain/sub_agents/{sub_agent_id}', 'sub_agents.write'],
+  ['GET', '/core/v1/download_artifact/{message_index}/{artifact_index}', 'artifacts.read'],
+  ['POST', '/core/v1/share_agent_artifact', 'artifacts.share'],
+  ['GET', '/core/v1/memories', 'memories.read'],
+  ['DELETE', '/core/v1/memories/{id}', 'memories.write'],
   ['GET', '/core/v1/metadata', 'metadata.read'],
+  ['GET', '/core/v1/metrics', 'observability.read'],
+  ['GET', '/core/v1/logs', 'observability.read'],
+  ['GET', '/metrics', 'observability.read'],
+  ['GET', '/core/v1/agent/config', 'config.read'],
+  ['PUT', '/core/v1/agent/config', 'config.write'],
 ] as const
+
+const publicRoutes = ['/core/v1/agent/config/schema', '/core/v1/artifacts/{folder}/{id}', '/health', '/health/ready', '/openapi.json']
+
+/** Which roles grant a permission, as the contract says it. */
+function rolesWith(permission: string): string[] {
+  const isOperators = permission === 'observability.read' || permission === 'config.read'
+  if (isOperators) return ['operator', 'admin']
+  if (permission.endsWith('.read')) return ['viewer', 'user', 'operator', 'admin']
+  return permission === 'config.write' ? ['admin'] : ['user', 'admin']
+}
+
+/** With a place that is not there. */
+const addressOf = (path: string) => path.replace(/\{\w+_index\}/g, '0').replace(/\{\w+\}/g, 'none')
 
 test('Access: every operation is 401 without a key, and 403 that names the permission without the role', async (t) => {
   const { url, as } = await startService(t, { script: {} })
   const nobody = createClient(url, '')
   const powerless = await as({ roles: ['unknown-role', 'constructor'] })
-  for (const [method, path, permission] of routes) {
+  for (const [method, described, permission] of routes) {
+    const path = addressOf(described)
     const keyless = await nobody.request(method, path)
     assert.deepEqual([keyless.status, keyless.body.status_code], [401, 401], path)
     assert.match(keyless.body.body, /^JWT verification failed/)
@@ -38,11 +70,30 @@ test('Access: health, the OpenAPI document and its page need no key', async (t) 
   const health = await fetch(`${url}/health`)
   assert.deepEqual([health.status, await health.json()], [200, {}])
   for (const path of ['/health/ready', '/openapi.json', '/docs']) assert.equal((await fetch(url + path)).status, 200, path)
-  const { openapi, paths } = (await (await fetch(`${url}/openapi.json`)).json()) as { openapi: string; paths: object }
-  assert.match(openapi, /^3\.1/)
-  for (const [, path] of routes) {
-    const documented = path.replace(/\/s$/, '/{session_id}').replace(/runs\/r/, 'runs/{request_id}')
-    assert.ok(Object.hasOwn(paths, documented), documented)
+})
+
+test('Access: every operation of the OpenAPI document needs what its role grants, and no other is open', async (t) => {
+  const { url, as } = await startService(t, { script: {} })
+  const document = (await (await fetch(`${url}/openapi.json`)).json()) as { paths: Record<string, Record<string, { security?: object[] }>> }
+  const described = Object.entries(document.paths).flatMap(([path, operations]) =>
+    Object.entries(operations).map(([method, { security }]) => ({
+      name: `${method.toUpperCase()} ${path}`,
+      path,
+      isPublic: security?.length === 0,
+    })),
+  )
+  const open = described.filter(({ isPublic }) => isPublic).map(({ path }) => path)
+  assert.deepEqual([...new Set(open)].toSorted(), publicRoutes)
+  const closed = described.filter(({ isPublic }) => !isPublic).map(({ name }) => name)
+  assert.deepEqual(closed.toSorted(), routes.map(([method, path]) => `${method} ${path}`).toSorted())
+  for (const role of ['viewer', 'user', 'operator', 'admin']) {
+    const client = await as({ sub: role, roles: [role] })
+    for (const [method, path, permission] of routes) {
+      const { status, text } = await client.request(method, addressOf(path))
+      const place = `${role} ${method} ${path}: ${status} ${text}`
+      assert.equal(status !== 403, rolesWith(permission).includes(role), place)
+      assert.ok(status < 500 && status !== 401, place)
+    }
   }
 })
 

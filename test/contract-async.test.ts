@@ -238,7 +238,7 @@ test('Async: no more run at a time than there are workers; the others wait, cost
   let [running, most] = [0, 0]
   const work = fakeTool('work', async () => {
     most = Math.max(most, ++running)
-    await sleep(120)
+    await sleep(500)
     running--
     return {}
   })
@@ -246,7 +246,7 @@ test('Async: no more run at a time than there are workers; the others wait, cost
     tools: [work],
     script: ({ body }) => (body.messages.at(-1).role === 'tool' ? { text: 'done' } : callOf('work', {})),
     // The fifth pair waits longer than a run may take.
-    config: { limits: { async_concurrency: 2, max_session_wait: 0 }, max_execution_time: 0.5 },
+    config: { limits: { async_concurrency: 2, max_session_wait: 0 }, max_execution_time: 2 },
   })
   const sent = await Promise.all(Array.from({ length: 10 }, (_, n) => sendEvent(client, event(`e${n}`, message(`${n}`)))))
   const ids = sent.map(({ body }) => body.request_id as string)

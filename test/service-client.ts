@@ -1,4 +1,6 @@
+import assert from 'node:assert/strict'
 import type { ErrorBody } from '../src/errors.ts'
+import type { OpenApiCheck } from './openapi-check.ts'
 
 /** One caller of a service, over HTTP as any client would do it. */
 export interface Client {
@@ -53,13 +55,16 @@ export interface OpenStream {
   leave(): void
 }
 
-export function createClient(url: string, key: string): Client {
+/** `check` finds what a reply has that the OpenAPI document does not tell. */
+export function createClient(url: string, key: string, check?: OpenApiCheck): Client {
   const own = { 'x-service-access': key }
 
   async function request(method: string, path: string, { body, headers, signal }: RequestOptions = {}): Promise<Reply> {
     const response = await fetch(url + path, { method, ...toInit(body, { ...own, ...headers }), ...(signal && { signal }) })
     const text = await response.text()
-    return { status: response.status, headers: response.headers, text, body: parse(text) }
+    const reply = { status: response.status, headers: response.headers, text, body: parse(text) }
+    if (check) assert.deepEqual(check.reply(method, path, reply), [], 'the OpenAPI document tells of it')
+    return reply
   }
 
   return {
@@ -67,10 +72,10 @@ export function createClient(url: string, key: string): Client {
     chat: (body, headers, signal) =>
       request('POST', '/core/v1/chain', { body: toChatBody(body), ...(headers && { headers }), ...(signal && { signal }) }),
     stream: (body, headers) =>
-      openStream(`${url}/core/v1/chain_streaming`, { method: 'POST', ...toInit(toChatBody(body), { ...own, ...headers }) }),
+      openStream(`${url}/core/v1/chain_streaming`, { method: 'POST', ...toInit(toChatBody(body), { ...own, ...headers }) }, check),
     follow: (requestId, lastEventId) => {
       const headers = lastEventId === undefined ? own : { ...own, 'last-event-id': lastEventId }
-      return openStream(`${url}/core/v1/runs/${requestId}/stream`, { headers })
+      return openStream(`${url}/core/v1/runs/${requestId}/stream`, { headers }, check)
     },
     session: (sessionId) => request('GET', `/core/v1/sessions/${sessionId}`),
     run: (requestId) => request('GET', `/core/v1/runs/${requestId}`),
@@ -101,13 +106,17 @@ function parse(text: string): unknown {
   }
 }
 
-async function openStream(address: string, init: RequestInit): Promise<OpenStream> {
+async function openStream(address: string, init: RequestInit, check?: OpenApiCheck): Promise<OpenStream> {
   const leaving = new AbortController()
   const response = await fetch(address, { ...init, signal: leaving.signal })
   const { status, headers } = response
   const isStream = headers.get('content-type')?.startsWith('text/event-stream') ?? false
   const events = isStream && response.body ? readEvents(response.body) : none()
-  const next = async () => (await events.next()).value ?? undefined
+  const next = async () => {
+    const event = (await events.next()).value ?? undefined
+    if (check && event) assert.deepEqual(check.chunk(event.chunk), [], 'the OpenAPI document tells of it')
+    return event
+  }
   return {
     status,
     headers,

@@ -14,6 +14,7 @@ import { createAccessKeyStore } from '../src/store/access-keys.ts'
 import { openDatabase } from '../src/store/open.ts'
 import { createSigningKeyFile } from '../src/store/signing-key-file.ts'
 import { startModelServer, type ModelScript, type ModelServer } from './model-server.ts'
+import { openApiCheck } from './openapi-check.ts'
 import { createClient, type Client } from './service-client.ts'
 
 export interface ServiceOptions {
@@ -74,7 +75,7 @@ export async function startService(t: Pick<TestContext, 'after'>, options: Servi
     const signing = await openSigningKey(createSigningKeyFile(settings.dataDir))
     return createKey(signing, { sub, tenant, roles, expiresInSeconds, now: Date.now() })
   }
-  const as = async (who?: Who) => createClient(started.url, (await key(who)).key)
+  const as = async (who?: Who) => createClient(started.url, (await key(who)).key, openApiCheck(started.service.app))
 
   const test: TestService = {
     url: started.url,

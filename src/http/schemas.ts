@@ -37,7 +37,9 @@ export const ChatBody = Type.Object(
     auto_memory_retain: Type.Optional(Type.Union([Type.Boolean(), Type.Null()])),
     context_files: Type.Optional(Type.Union([Type.Array(Type.String(), { maxItems: maxListed }), Type.Null()])),
     images: Type.Optional(Type.Union([Type.Array(Image, { description: 'At most 5; more are a 400.' }), Type.Null()])),
-    session_id: maybe(Type.String()),
+    session_id: maybe(
+      Type.String({ description: 'Of the session, where the header session-id is absent; its form is that of the header.' }),
+    ),
     stream: Type.Optional(Type.Unknown({ description: 'Ignored.' })),
     on_disconnect: Type.Optional(Type.Union([Type.Enum(['cancel', 'continue']), Type.Null()])),
   },
@@ -83,6 +85,17 @@ export const Step = Type.Object({
   sub_agent: Type.Optional(Type.String({ description: 'The sub-agent that took it; absent where it was the agent itself.' })),
 })
 
+/** A file that a tool made. */
+export const GeneratedArtifact = Type.Object({
+  artifact_id: Type.String(),
+  file_name: Type.String(),
+  file_type: Type.String({ description: 'MIME type.' }),
+  size: Type.Integer({ description: 'Bytes.' }),
+  sha256: Type.String(),
+  tool: Type.String(),
+  created_at: Type.String({ format: 'date-time' }),
+})
+
 export const ChainAnswer = Type.Object({
   body: Type.Object({
     input: Type.String(),
@@ -92,23 +105,51 @@ export const ChainAnswer = Type.Object({
   }),
 })
 
+const FaultReply = Type.Object({
+  loc: Type.Array(Type.Union([Type.String(), Type.Integer()])),
+  msg: Type.String(),
+  type: Type.String(),
+})
+
 export const ErrorReply = Type.Object(
   {
     body: Type.String(),
     status_code: Type.Integer(),
-    details: Type.Optional(Type.Object({ error_type: Type.String() })),
+    details: Type.Optional(
+      Type.Object({
+        error_type: Type.String(),
+        errors: Type.Optional(Type.Array(FaultReply, { description: 'Of a ValidationError, where it has no `detail`.' })),
+      }),
+    ),
   },
   { description: 'What went wrong, in words.' },
 )
 
 export const ValidationReply = Type.Object(
-  {
-    detail: Type.Array(
-      Type.Object({ loc: Type.Array(Type.Union([Type.String(), Type.Integer()])), msg: Type.String(), type: Type.String() }),
-    ),
-  },
+  { detail: Type.Array(FaultReply) },
   { description: 'Faults of the request, each with its place.' },
 )
+
+const finishReasons = ['null', 'stop', 'length', 'content_filter', 'max_iterations', 'timeout', 'cancelled', 'approval_required', 'error']
+
+/** The `data` of one server-sent event. */
+export const StreamChunk = Type.Object({
+  id: Type.String({ description: 'The request id.' }),
+  token: Type.String(),
+  agent_step: Type.String({
+    description:
+      'planning, reasoning, tool:<name>, sub_agent:<name>, retrying or answer. The output is the answer tokens behind the last other label.',
+  }),
+  finish_reason: Type.Enum(finishReasons, { description: 'The text "null" on every chunk but the last.' }),
+  usage: Type.Array(Usage, { description: 'On the last chunk.' }),
+  step: Type.Optional(Step),
+  error: Type.Optional(ErrorReply),
+})
+
+export const eventStream = {
+  description: 'Server-sent events: the `data` of each is a StreamChunk, its `id` is `<request id>:<number>`.',
+  content: { 'text/event-stream': { schema: Type.String() } },
+}
 
 /** Replies that every route with a key may give. */
 export const refusals = { 401: ErrorReply, 403: ErrorReply, 429: ErrorReply, 500: ErrorReply, 503: ErrorReply }

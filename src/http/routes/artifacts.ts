@@ -28,6 +28,16 @@ const Download = Type.Object({
 
 const Shared = Type.Object({ body: Type.Object({ path: Type.String(), file_name: Type.String(), file_type: Type.String() }) })
 
+const file = {
+  description: 'The file.',
+  content: { '*/*': { schema: { type: 'string', format: 'binary' } } },
+  headers: {
+    'content-disposition': { type: 'string', description: 'attachment, with the file name.' },
+    'accept-ranges': { type: 'string' },
+    etag: { type: 'string' },
+  },
+}
+
 /** Files that the agent made. */
 export function artifactRoutes(app: FastifyInstance, { artifacts }: { artifacts: Artifacts }): void {
   app.get(
@@ -77,7 +87,20 @@ export function artifactRoutes(app: FastifyInstance, { artifacts }: { artifacts:
     method: ['GET', 'HEAD'],
     url: `${linkPath}/:folder/:id`,
     config: { access: 'public' },
-    schema: { tags: ['Artifacts'], summary: 'What a download link hands out', security: [] },
+    schema: {
+      tags: ['Artifacts'],
+      summary: 'What a download link hands out: the file, or the part that a range header asks for',
+      params: Type.Object({ folder: Type.String(), id: Type.String() }),
+      response: {
+        200: file,
+        206: { ...file, description: 'A part of it.', headers: { ...file.headers, 'content-range': { type: 'string' } } },
+        403: ErrorReply,
+        404: ErrorReply,
+        410: ErrorReply,
+        416: { type: 'null', description: 'It has no such part.', headers: { ...file.headers, 'content-range': { type: 'string' } } },
+        500: ErrorReply,
+      },
+    },
     handler: (request, reply) => send(artifacts, request, reply),
   })
 }

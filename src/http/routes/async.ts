@@ -4,7 +4,7 @@ import type { CurrentAgent } from '../../configuration/agent.ts'
 import type { Chats } from '../../runs/chat.ts'
 import { principalOf } from '../authenticate.ts'
 import { toNewChat } from '../chat-request.ts'
-import { AsyncBody, ErrorReply, IdHeaders, refusals, ValidationReply } from '../schemas.ts'
+import { AsyncBody, ErrorReply, IdHeaders, refusals } from '../schemas.ts'
 import { tellSession } from '../session-header.ts'
 
 export interface AsyncRoutes {
@@ -36,7 +36,7 @@ export function asyncRoutes(app: FastifyInstance, { chats, agent }: AsyncRoutes)
         body: AsyncBody,
         response: {
           200: Acknowledgement,
-          ...{ 400: ErrorReply, 409: ErrorReply, 413: ErrorReply, 415: ErrorReply, 422: ValidationReply },
+          ...{ 400: ErrorReply, 409: ErrorReply, 410: ErrorReply },
           ...refusals,
         },
       },

@@ -1,5 +1,4 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { Type } from 'typebox'
 import type { CurrentAgent } from '../../configuration/agent.ts'
 import type { Chats } from '../../runs/chat.ts'
 import type { OpenRun } from '../../runs/live-runs.ts'
@@ -8,7 +7,7 @@ import type { Operation } from '../../runs/run.ts'
 import { principalOf } from '../authenticate.ts'
 import { toNewChat } from '../chat-request.ts'
 import { whenLeft } from '../leaving.ts'
-import { ChainAnswer, ChatBody, ErrorReply, IdHeaders, refusals, ValidationReply } from '../schemas.ts'
+import { ChainAnswer, ChatBody, ErrorReply, eventStream, IdHeaders, refusals } from '../schemas.ts'
 import { sendRun } from '../send-run.ts'
 import { tellSession } from '../session-header.ts'
 
@@ -39,7 +38,7 @@ export function chatRoutes(app: FastifyInstance, { chats, agent }: ChatRoutes): 
         summary: 'One JSON answer',
         headers: IdHeaders,
         body: ChatBody,
-        response: { 200: ChainAnswer, 400: ErrorReply, 409: ErrorReply, 413: ErrorReply, 422: ErrorReply, 502: ErrorReply, ...refusals },
+        response: { 200: ChainAnswer, 400: ErrorReply, 409: ErrorReply, 410: ErrorReply, 502: ErrorReply, ...refusals },
       },
     },
     async (request, reply) => {
@@ -63,8 +62,8 @@ export function chatRoutes(app: FastifyInstance, { chats, agent }: ChatRoutes): 
         headers: IdHeaders,
         body: ChatBody,
         response: {
-          200: { description: 'Server-sent events.', content: { 'text/event-stream': { schema: Type.String() } } },
-          ...{ 400: ErrorReply, 409: ErrorReply, 413: ErrorReply, 422: ValidationReply, 502: ErrorReply },
+          200: eventStream,
+          ...{ 400: ErrorReply, 409: ErrorReply, 410: ErrorReply, 502: ErrorReply },
           ...refusals,
         },
       },

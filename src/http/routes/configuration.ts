@@ -3,7 +3,7 @@ import { Type } from 'typebox'
 import type { Configuration, ConfigurationUpdate, UpdatedConfiguration } from '../../configuration/configuration.ts'
 import { toJsonSchema } from '../../configuration/json-schema.ts'
 import { principalOf } from '../authenticate.ts'
-import { ErrorReply, refusals, ValidationReply } from '../schemas.ts'
+import { ErrorReply, refusals } from '../schemas.ts'
 
 const Read = Type.Object({
   configuration: Type.Record(Type.String(), Type.Unknown(), { description: 'With all defaults; secrets are shown as "********".' }),
@@ -32,6 +32,8 @@ const Updated = Type.Object({
   warnings: Type.Array(Type.String()),
 })
 
+const etag = { etag: { type: 'string', description: 'The version, for if-match.' } }
+
 const path = '/core/v1/agent/config'
 
 /** The configuration, shown and changed. */
@@ -41,7 +43,7 @@ export function configurationRoutes(app: FastifyInstance, { configuration }: { c
     path,
     {
       config: { access: 'config.read' },
-      schema: { tags, summary: 'The configuration in use', response: { 200: Read, ...refusals } },
+      schema: { tags, summary: 'The configuration in use', response: { 200: { ...Read, headers: etag }, ...refusals } },
     },
     async (_request, reply) => {
       const { config, version, since } = configuration.show()
@@ -59,7 +61,7 @@ export function configurationRoutes(app: FastifyInstance, { configuration }: { c
         summary: 'Change the configuration, or check a change',
         headers: Type.Object({ 'if-match': Type.Optional(Type.String()) }),
         body: Update,
-        response: { 200: Updated, 412: ErrorReply, 422: ValidationReply, ...refusals },
+        response: { 200: { ...Updated, headers: etag }, 412: ErrorReply, ...refusals },
       },
     },
     async (request, reply) => {
@@ -73,7 +75,10 @@ export function configurationRoutes(app: FastifyInstance, { configuration }: { c
   const schema = toJsonSchema()
   app.get(
     `${path}/schema`,
-    { config: { access: 'public' }, schema: { tags, summary: 'JSON Schema of the configuration', security: [] } },
+    {
+      config: { access: 'public' },
+      schema: { tags, summary: 'JSON Schema of the configuration', response: { 200: Type.Record(Type.String(), Type.Unknown()) } },
+    },
     async () => schema,
   )
 }

@@ -1,6 +1,8 @@
 import swagger from '@fastify/swagger'
 import swaggerUi from '@fastify/swagger-ui'
 import type { FastifyInstance } from 'fastify'
+import { Type } from 'typebox'
+import { describeRoute, withReferences, type DescribedRoute } from '../openapi.ts'
 
 export interface Docs {
   version: string
@@ -15,15 +17,23 @@ export async function documentRoutes(app: FastifyInstance, { version, publicUrl 
       openapi: '3.1.0',
       info: { title: 'Agent Core', version, description: 'One configured AI agent behind HTTP.' },
       servers: [{ url: publicUrl ?? '/' }],
-      components: { securitySchemes: { key: { type: 'apiKey', in: 'header', name: 'x-service-access' } } },
-      security: [{ key: [] }],
+      components: {
+        securitySchemes: {
+          key: { type: 'apiKey', in: 'header', name: 'x-service-access' },
+          bearer: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' },
+        },
+      },
+      security: [{ key: [] }, { bearer: [] }],
     },
+    transform: (described) => describeRoute(described as unknown as DescribedRoute) as never,
+    transformObject: (document) => ('openapiObject' in document ? withReferences(document.openapiObject) : document.swaggerObject) as never,
   })
 }
 
 /** The document of all routes. */
 export function openApiRoute(app: FastifyInstance): void {
-  app.get('/openapi.json', { config: { access: 'public' }, schema: { hide: true } }, async () => app.swagger())
+  const schema = { tags: ['Documentation'], summary: 'This document', response: { 200: Type.Record(Type.String(), Type.Unknown()) } }
+  app.get('/openapi.json', { config: { access: 'public' }, schema }, async () => app.swagger())
 }
 
 /** A page to read the document and try it, from this service alone. */

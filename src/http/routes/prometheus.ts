@@ -20,6 +20,7 @@ export function prometheusRoute(app: FastifyInstance, { read, isPublic, adminTen
       config: { access: isPublic ? 'public' : 'observability.read' },
       schema: {
         tags: ['Observability'],
+        operationId: 'getPrometheusMetrics',
         summary: 'Figures of the whole service as Prometheus text',
         response: { 200: { description: 'Prometheus text.', content: { 'text/plain': { schema: Type.String() } } }, ...refusals },
       },

@@ -8,7 +8,7 @@ import type { RunStore } from '../../runs/run-store.ts'
 import { toRunView, type RunView } from '../../runs/run-view.ts'
 import { principalOf } from '../authenticate.ts'
 import { whenLeft } from '../leaving.ts'
-import { ChainAnswer, ErrorReply, Id, refusals, ValidationReply } from '../schemas.ts'
+import { ChainAnswer, ErrorReply, eventStream, Id, refusals, ValidationReply } from '../schemas.ts'
 import { sendRun } from '../send-run.ts'
 
 export interface RunRoutes {
@@ -43,6 +43,8 @@ const Run = Type.Object({
   ),
 })
 
+const missing = { 404: ErrorReply, 410: ErrorReply, 422: ValidationReply }
+
 /** Runs, by the request id that started them. */
 export function runRoutes(app: FastifyInstance, { chats, runs, callbacks }: RunRoutes): void {
   async function view(key: RunKey): Promise<RunView> {
@@ -55,7 +57,7 @@ export function runRoutes(app: FastifyInstance, { chats, runs, callbacks }: RunR
     '/core/v1/runs/:request_id',
     {
       config: { access: 'runs.read' },
-      schema: { tags: ['Runs'], summary: 'A run', params, response: { 200: Run, 404: ErrorReply, ...refusals } },
+      schema: { tags: ['Runs'], summary: 'A run', params, response: { 200: Run, ...missing, ...refusals } },
     },
     async (request) => view(keyOf(request)),
   )
@@ -64,7 +66,7 @@ export function runRoutes(app: FastifyInstance, { chats, runs, callbacks }: RunR
     '/core/v1/runs/:request_id',
     {
       config: { access: 'runs.write' },
-      schema: { tags: ['Runs'], summary: 'Cancel a run', params, response: { 200: Run, 404: ErrorReply, 409: ErrorReply, ...refusals } },
+      schema: { tags: ['Runs'], summary: 'Cancel a run', params, response: { 200: Run, ...missing, 409: ErrorReply, ...refusals } },
     },
     async (request) => {
       const key = keyOf(request)
@@ -81,7 +83,7 @@ export function runRoutes(app: FastifyInstance, { chats, runs, callbacks }: RunR
         tags: ['Runs'],
         summary: 'Send an undelivered callback again, now',
         params,
-        response: { 200: Run, 404: ErrorReply, 409: ErrorReply, ...refusals },
+        response: { 200: Run, ...missing, 409: ErrorReply, ...refusals },
       },
     },
     async (request, reply) => {
@@ -103,8 +105,8 @@ export function runRoutes(app: FastifyInstance, { chats, runs, callbacks }: RunR
         params,
         headers: Type.Object({ 'last-event-id': Type.Optional(Type.String()) }),
         response: {
-          200: { description: 'Server-sent events.', content: { 'text/event-stream': { schema: Type.String() } } },
-          ...{ 404: ErrorReply, 422: ValidationReply },
+          200: eventStream,
+          ...missing,
           ...refusals,
         },
       },

@@ -3,7 +3,7 @@ import { Type } from 'typebox'
 import type { SessionChanges } from '../../sessions/session-changes.ts'
 import type { Sessions } from '../../sessions/sessions.ts'
 import { principalOf } from '../authenticate.ts'
-import { ErrorReply, Id, IdHeaders, refusals, ValidationReply } from '../schemas.ts'
+import { ErrorReply, GeneratedArtifact, Id, IdHeaders, refusals, Step, Usage, ValidationReply } from '../schemas.ts'
 
 const Query = Type.Object({
   limit: Type.Integer({ minimum: 1, maximum: 100, default: 45 }),
@@ -23,7 +23,16 @@ const Message = Type.Object({
       Type.Object({ context_type: Type.Enum(['reasoning', 'planning']), items: Type.Array(Type.Object({ content: Type.String() })) }),
     ),
   ),
-  response_metadata: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
+  response_metadata: Type.Optional(
+    Type.Object({
+      request_id: Type.Optional(Type.String()),
+      model: Type.Optional(Type.String()),
+      finish_reason: Type.Optional(Type.String()),
+      usage: Type.Array(Usage),
+      intermediate_steps: Type.Array(Step),
+      generated_artifacts: Type.Array(GeneratedArtifact),
+    }),
+  ),
 })
 
 const Session = Type.Object({

@@ -5,7 +5,7 @@ import { subAgentLimits } from '../../sub-agents/limits.ts'
 import type { SubAgent } from '../../sub-agents/sub-agent-store.ts'
 import type { SubAgents } from '../../sub-agents/sub-agents.ts'
 import { principalOf } from '../authenticate.ts'
-import { ErrorReply, refusals, ValidationReply } from '../schemas.ts'
+import { ErrorReply, refusals } from '../schemas.ts'
 
 const CreateBody = Type.Object(
   {
@@ -62,7 +62,7 @@ export function subAgentRoutes(app: FastifyInstance, { subAgents }: { subAgents:
         tags,
         summary: 'Create a sub-agent',
         body: CreateBody,
-        response: { 200: Created, 409: ErrorReply, 422: ValidationReply, ...refusals },
+        response: { 200: Created, 409: ErrorReply, ...refusals },
       },
     },
     async (request) => {

@@ -9,7 +9,7 @@ import { contextHeaders, hashOf, toFilters } from '../chat-request.ts'
 import { isId } from '../ids.ts'
 import { whenLeft } from '../leaving.ts'
 import { tellSession } from '../session-header.ts'
-import { DataFilterHint, ErrorReply, IdHeaders, maxListed, refusals, ValidationReply } from '../schemas.ts'
+import { DataFilterHint, ErrorReply, GeneratedArtifact, IdHeaders, maxListed, refusals } from '../schemas.ts'
 
 export interface ToolRoutes {
   agent: CurrentAgent
@@ -35,7 +35,7 @@ const Executed = Type.Object({
   execution_time: Type.Number({ description: 'Seconds.' }),
   status: Type.Enum(['success', 'error']),
   generated_artifacts: Type.Optional(
-    Type.Array(Type.Record(Type.String(), Type.Unknown()), {
+    Type.Array(Type.Object({ ...GeneratedArtifact.properties, download_url: Type.String() }), {
       description: 'Files that the tool made, each with a `download_url`; kept for a day.',
     }),
   ),
@@ -71,7 +71,7 @@ export function toolRoutes(app: FastifyInstance, { agent, tools: execution }: To
         summary: 'Run a tool outside of a conversation',
         headers: IdHeaders,
         body: ExecuteBody,
-        response: { 200: Executed, 400: ErrorReply, 404: ErrorReply, 409: ErrorReply, 422: ValidationReply, ...refusals },
+        response: { 200: Executed, 400: ErrorReply, 404: ErrorReply, 409: ErrorReply, 410: ErrorReply, ...refusals },
       },
     },
     async (request, reply) => {
