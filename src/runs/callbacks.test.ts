@@ -34,7 +34,7 @@ function setUp(...answers: (number | string)[]) {
     callback.tries++
     callback.status = status
   }
-  const world = { time: 5000, run: ended as StoredRun | undefined, callback: callback as StoredCallback | undefined, record }
+  const world = { time: 5000, random: 0.5, run: ended as StoredRun | undefined, callback: callback as StoredCallback | undefined, record }
   const callbacks = createCallbacks({
     store: {
       find: async () => world.callback && { ...world.callback },
@@ -58,7 +58,7 @@ function setUp(...answers: (number | string)[]) {
     retryMs: [100, 1000],
     now: () => world.time,
     newId: () => 'id',
-    random: () => 0.5,
+    random: () => world.random,
     sleep: async () => void (world.time += 200),
   })
   const deliver = (round = 0) =>
@@ -72,7 +72,7 @@ const isError = (code: string) => (error: unknown) => error instanceof ServiceEr
 
 test('a callback that is not taken is sent again, each time after its delay and half of the jitter here, then it has failed', async () => {
   const { callback, sent, deliver } = setUp(500, 'No answer within 15 s.', 404)
-  assert.deepEqual(await deliver(), { kind: 'again', at: 5000 + 100 * 1.125 })
+  assert.deepEqual(await deliver(), { kind: 'again', at: 5113 })
   assert.deepEqual(await deliver(), { kind: 'again', at: 5000 + 1000 * 1.125 })
   assert.deepEqual(await deliver(), done)
   assert.equal(callback.status, 'failed')
@@ -84,6 +84,12 @@ test('a callback that is not taken is sent again, each time after its delay and 
   // The same event each time, so that a receiver can drop what it has.
   assert.equal(new Set(sent.map((one) => JSON.stringify(one))).size, 1)
   assert.equal(sent[0]!.id, 'r')
+})
+
+test('the time of the next attempt is a whole number, as databases keep it', async () => {
+  const { world, deliver } = setUp(500)
+  world.random = 0.123456
+  assert.deepEqual(await deliver(), { kind: 'again', at: 5103 })
 })
 
 test('any 2xx delivers it, 410 ends it', async () => {

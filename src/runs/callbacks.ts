@@ -102,7 +102,7 @@ export function createCallbacks(deps: CallbackDependencies): Callbacks {
     const status = statusAfter(attempt, delayMs !== undefined)
     await store.record(key, callback.round, attempt, status)
     if (status !== 'pending' || delayMs === undefined) return { kind: 'done' }
-    return { kind: 'again', at: now() + delayMs * (1 + jitter * deps.random()) }
+    return { kind: 'again', at: Math.round(now() + delayMs * (1 + jitter * deps.random())) }
   }
 
   async function trySend(callback: OutgoingCallback, signal: AbortSignal): Promise<CallbackAttempt> {
