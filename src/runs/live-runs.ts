@@ -101,8 +101,8 @@ export function createLiveRuns(deps: LiveRunsDependencies): LiveRuns {
   async function drive(run: LiveRun, turn: Turn, isWanted: Promise<boolean>): Promise<void> {
     run.startedAt = now()
     try {
-      // A run that somebody stopped while it waited to be wanted ends as they asked.
-      const goesOn = (await isWanted) || run.signal.aborted
+      // A run that somebody stopped while it waited to be wanted ends as they asked; one that nobody wanted may get its turn all the same.
+      const goesOn = (await isWanted) || (run.signal.aborted && run.stopCause !== 'lost')
       line.wake(await (goesOn ? execute(run, turn, deps) : endAsLost(run, turn, deps)))
       forget(run)
     } catch (error) {
