@@ -179,6 +179,12 @@ export function registerSessionChanges(database: () => Database): void {
       const next = newRun({ sessionId: `s${n}` })
       await Promise.allSettled([store.finish(run, 1, endOf(turn)), remove(`s${n}`), store.begin(next)])
     }
+    for (let n = 0; n < 30; n += 1) {
+      const { run } = await start({ sessionId: `t${n}` })
+      const step = { messages: [], iterations: 1, events: [], usage: { models: [], thoughts: [] } }
+      await Promise.allSettled([store.checkpoint(run, 1, 0, step), store.checkpoint(run, 1, 1, step), remove(`t${n}`)])
+    }
+    assert.deepEqual(await rows('run_steps'), [])
     const keys = new Set((await rows('sessions')).map(({ key }) => key))
     for (const { session } of await rows('messages')) assert.ok(keys.has(session))
     for (const { session, status } of await rows('runs')) assert.ok(status === 'gone' || keys.has(session!), status)

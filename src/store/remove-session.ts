@@ -37,9 +37,6 @@ async function markRuns(db: Kysely<Tables>, connection: Connection, { tenant, ow
     .where('tenant', '=', tenant)
     .where('session_id', '=', sessionId)
     .where('owner', '=', owner)
-  for (const table of ['run_steps', 'callbacks', 'feedback'] as const) {
-    await run(connection, db.deleteFrom(table).where('tenant', '=', tenant).where('owner', '=', owner).where('request_id', 'in', ids))
-  }
   const mark = db
     .updateTable('runs')
     .set({
@@ -51,5 +48,9 @@ async function markRuns(db: Kysely<Tables>, connection: Connection, { tenant, ow
     .where('session_id', '=', sessionId)
     .where('owner', '=', owner)
     .where('status', '!=', 'gone')
+  // First: a run that is just storing a checkpoint is waited for, and stores no other.
   await run(connection, mark)
+  for (const table of ['run_steps', 'callbacks', 'feedback'] as const) {
+    await run(connection, db.deleteFrom(table).where('tenant', '=', tenant).where('owner', '=', owner).where('request_id', 'in', ids))
+  }
 }
