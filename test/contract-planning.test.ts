@@ -119,3 +119,34 @@ test('kill -9 in a step: the run goes on in that step, and steps that were done 
   assert.equal(labels(events).filter((line) => line.includes('Step 1 of 2')).length, 1)
   assert.equal(labels(events).filter((line) => line.includes('Step 2 of 2')).length, 1)
 })
+
+test('kill -9: the run goes on as it began, also where the configuration says another workflow by then', async (t) => {
+  const folder = await makeFolder(t)
+  const silent = Promise.withResolvers<void>()
+  const model = await startModelServer((request) => {
+    if (lastUser(request).includes('make a plan')) return { text: '["Write it.", "Say so."]' }
+    if (request.body.messages.at(-1).role !== 'tool') return callOf('write_file', { file_name: 'a.txt', content: 'A' })
+    silent.resolve()
+    return model.requests.length === 2 ? { silentAfter: 0 } : { text: 'Written.' }
+  })
+  t.after(() => model.close())
+  const primary = { provider: 'openai-compatible', model: 'scripted', base_url: model.url }
+  const file = path.join(folder, 'agent.yaml')
+  const common = { sub_agents: { may_create: false }, llms: { primary }, tools: [{ name: 'write_file' }] }
+  await writeFile(file, JSON.stringify(common))
+  const first = await serve(t, folder)
+  const body = { messages: [{ role: 'user', content: 'Write A.' }], on_disconnect: 'continue' }
+  const asked = first.client.chat(body, { 'request-id': 'r' }).catch(() => undefined)
+  await silent.promise
+  first.child.kill('SIGKILL')
+  await first.ended
+  await asked
+  await writeFile(file, JSON.stringify({ ...common, workflow_type: 'plan_execute' }))
+  const { client } = await serve(t, folder)
+  const { body: answer } = (await client.chat(body, { 'request-id': 'r' })).body
+  assert.equal(answer.output, 'Written.')
+  assert.deepEqual(
+    answer.intermediate_steps.map((step: { tool: string }) => step.tool),
+    ['write_file'],
+  )
+})

@@ -5,6 +5,7 @@ import { ModelError } from '../agent/model.ts'
 import { planExecute } from '../agent/plan.ts'
 import { react } from '../agent/react.ts'
 import type { Tool } from '../agent/tool.ts'
+import type { WorkflowType } from '../configuration/schema.ts'
 import { createDelegation } from '../sub-agents/delegation.ts'
 import type { SubAgent } from '../sub-agents/sub-agent-store.ts'
 import type { SubAgents } from '../sub-agents/sub-agents.ts'
@@ -169,7 +170,7 @@ function agentEvents(
   }
   const around = { ...common, who: key, agent, tools, subAgents, onFault: (error: unknown) => onFault(run, error) }
   const delegation = createDelegation(around, list)
-  const loop = config.workflow_type === 'plan_execute' ? planExecute : react
+  const loop = (workflowBegun(progress) ?? config.workflow_type) === 'plan_execute' ? planExecute : react
   return loop({
     ...common,
     model,
@@ -181,6 +182,13 @@ function agentEvents(
     earlier: (callId) => earlierIn(progress, callId),
     signal,
   })
+}
+
+/** One that was taken over goes on as it began, whatever the configuration says by now: a plan made in the middle does things twice. */
+function workflowBegun({ messages, ownFrom }: Progress): WorkflowType | undefined {
+  const own = messages.slice(ownFrom)
+  if (own.length === 0) return undefined
+  return own.some((message) => message.role === 'user' && message.instruction !== undefined) ? 'plan_execute' : 'react'
 }
 
 function toServiceError(thrown: unknown): unknown {
