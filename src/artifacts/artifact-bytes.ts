@@ -18,6 +18,8 @@ export interface ArtifactBytes {
   deleteAll(folder: string): Promise<void>
   /** One after another, as many as there are; a folder may be deleted while it is listed. */
   folders(): AsyncIterable<ArtifactFolder>
+  /** Removes what a process that died had not written whole before then (epoch milliseconds); absent where nothing of it is left. */
+  dropDrafts?(before: number): Promise<void>
   /** An address of the store's own that hands out the file for `seconds`; absent where the service does that itself. */
   link?(place: ArtifactPlace, file: LinkedFile, seconds: number): Promise<string>
 }

@@ -18,7 +18,7 @@ export interface SweepOptions {
   now(): number
 }
 
-/** Removes the files of sessions that are gone, and old ones of direct executions. Answers with the number of folders. */
+/** Removes the files of sessions that are gone, old ones of direct executions, and what was never written whole. Answers with the number of folders. */
 export async function sweepArtifacts({ bytes, existing, now }: SweepOptions): Promise<number> {
   let removed = 0
   let asked: string[] = []
@@ -42,5 +42,6 @@ export async function sweepArtifacts({ bytes, existing, now }: SweepOptions): Pr
     if (asked.length === batchSize) await removeGone()
   }
   if (asked.length > 0) await removeGone()
+  await bytes.dropDrafts?.(now() - youngMs)
   return removed
 }

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { mkdtemp, readdir, rm, stat, symlink, writeFile } from 'node:fs/promises'
+import { mkdtemp, readdir, rm, stat, symlink, utimes, writeFile } from 'node:fs/promises'
 import os from 'node:os'
 import path from 'node:path'
 import { text } from 'node:stream/consumers'
@@ -53,6 +53,30 @@ test('a file that is put again stays one file, and a draft that was left is no f
   await bytes.copyAll('s1', 's2')
   assert.deepEqual(await readdir(path.join(root, 's2')), ['a1'])
   assert.deepEqual((await foldersOf(bytes)).sort(), ['s1', 's2'])
+})
+
+test('a draft that a killed process left goes when it is old, one that is being written stays', async (t) => {
+  const { root, bytes } = await open(t)
+  await bytes.put({ folder: 's1', id: 'a1' }, Buffer.from('x'))
+  const [left, written] = ['left', 'written'].map((name) => path.join(root, '.drafts', name))
+  for (const file of [left!, written!]) await writeFile(file, 'half')
+  await utimes(left!, 0, 0)
+  await bytes.dropDrafts?.(Date.now() - 3_600_000)
+  assert.deepEqual(await readdir(path.join(root, '.drafts')), ['written'])
+  assert.deepEqual(await foldersOf(bytes), ['s1'])
+})
+
+test('a killed process leaves no draft among the files of a session', async (t) => {
+  const { root, bytes } = await open(t)
+  const seen = new Set<string>()
+  const putting = bytes.put({ folder: 's1', id: 'a1' }, Buffer.alloc(20_000_000))
+  let isDone = false
+  void putting.finally(() => (isDone = true))
+  while (!isDone) {
+    for (const name of await readdir(path.join(root, 's1')).catch(() => [])) seen.add(name)
+  }
+  seen.delete('a1')
+  assert.deepEqual([...seen], [])
 })
 
 test('files of a copied session outlive the first one, and are copied once', async (t) => {

@@ -4,10 +4,11 @@ import { copyFile, link, lstat, mkdir, open, opendir, readdir, rename, rm, stat,
 import path from 'node:path'
 import type { ArtifactBytes, ArtifactPlace, OpenArtifact } from '../artifacts/artifact-bytes.ts'
 
-/** `ArtifactBytes` as `<root>/<folder>/<id>`, files with mode 0600 in folders with mode 0700. */
+/** `ArtifactBytes` as `<root>/<folder>/<id>`, files with mode 0600 in folders with mode 0700; drafts are in a folder of their own. */
 export function createArtifactFiles(root: string): ArtifactBytes {
   const folderOf = (name: string) => path.join(root, checked(name))
   const fileOf = ({ folder, id }: ArtifactPlace) => path.join(folderOf(folder), checked(id))
+  const drafts = path.join(root, draftFolder)
 
   async function makeFolder(folder: string): Promise<void> {
     const made = await mkdir(folder, { recursive: true, mode: 0o700 })
@@ -19,7 +20,8 @@ export function createArtifactFiles(root: string): ArtifactBytes {
       const file = fileOf(place)
       const folder = path.dirname(file)
       await makeFolder(folder)
-      const draft = path.join(folder, `.${randomUUID()}`)
+      await makeFolder(drafts)
+      const draft = path.join(drafts, randomUUID())
       try {
         await writeDurably(draft, bytes)
         await rename(draft, file)
@@ -44,6 +46,14 @@ export function createArtifactFiles(root: string): ArtifactBytes {
       await syncFolder(folderOf(to))
     },
 
+    async dropDrafts(before) {
+      for (const name of (await orMissing(readdir(drafts))) ?? []) {
+        const file = path.join(drafts, name)
+        const changedAt = (await orMissing(lstat(file)))?.mtimeMs
+        if (changedAt !== undefined && changedAt < before) await rm(file, { force: true })
+      }
+    },
+
     deleteAll: async (folder) => rm(folderOf(folder), { recursive: true, force: true, maxRetries: 3 }),
 
     async *folders() {
@@ -55,6 +65,9 @@ export function createArtifactFiles(root: string): ArtifactBytes {
     },
   }
 }
+
+/** No name of a session's folder begins with a dot. */
+const draftFolder = '.drafts'
 
 /** Folders and ids are made by this service; what comes back in an address is looked at all the same before it becomes a path. */
 const safe = /^[A-Za-z0-9][A-Za-z0-9-]{0,127}$/
