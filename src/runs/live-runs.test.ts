@@ -30,7 +30,13 @@ test('a lost run that nobody came back for ends as lost also where its turn come
     operation: 'chain',
     request: { messages: [{ role: 'user', content: 'Hi' }], filters: [], headers: {} },
     agent: {
-      config: { instructions: '', llms: { primary: {}, fallback: [] }, memory: { history_tokens: 1000 }, limits: { max_session_wait: 30 }, max_execution_time: 1 },
+      config: {
+        instructions: '',
+        llms: { primary: {}, fallback: [] },
+        memory: { history_tokens: 1000 },
+        limits: { max_session_wait: 30 },
+        max_execution_time: 1,
+      },
       model: { name: 'm' },
       hold: () => () => undefined,
     },
