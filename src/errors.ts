@@ -5,6 +5,7 @@ const failures = {
   forbidden: { status: 403, errorType: 'Forbidden' },
   not_found: { status: 404, errorType: 'NotFound' },
   method_not_allowed: { status: 405, errorType: 'MethodNotAllowed' },
+  request_timeout: { status: 408, errorType: 'RequestTimeout' },
   session_busy: { status: 409, errorType: 'SessionBusy' },
   request_id_reused: { status: 409, errorType: 'RequestIdReused' },
   cancelled: { status: 409, errorType: 'Cancelled' },

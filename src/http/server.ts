@@ -5,6 +5,7 @@ import { ServiceError } from '../errors.ts'
 import { authenticate, requireDeclaredAccess } from './authenticate.ts'
 import type { RequestLimits } from '../access/rate-limits.ts'
 import type { Verifier } from '../access/verify.ts'
+import { boundBodies } from './body-room.ts'
 import { refuseBroken } from './broken-requests.ts'
 import { notFound, replyWithErrors, sendError } from './error-reply.ts'
 import { isId } from './ids.ts'
@@ -50,6 +51,7 @@ export function createServer({ log, verifier, limits, meter, bodyLimit }: Server
   // Responses are made by typed code; their schemas are documentation.
   app.setSerializerCompiler(() => JSON.stringify)
   takeJson(app)
+  boundBodies(app, { bodyLimit })
   validateWith(app)
   replyWithErrors(app)
   requireDeclaredAccess(app)

@@ -25,6 +25,7 @@ export function chatRoutes(app: FastifyInstance, { chats, agent }: ChatRoutes): 
     // It may hold megabytes of images, and the answer takes minutes.
     request.body = undefined
     const run = await opening
+    request.releaseBody()
     tellSession(request, reply, run.sessionId)
     return { run, left }
   }
