@@ -51,6 +51,15 @@ test('on a terminal with colours reasoning is dim and the answer is styled', () 
   assert.equal(out, '\u001B[2mHm\u001B[22m\na \u001B[1mb\u001B[22m `c\n')
 })
 
+test('a plan stands on lines of its own; a pipe gets its steps on the other output', () => {
+  const step = { type: 'planning', tool: 'plan', tool_input: {}, log: '1. A\n2. B' } as const
+  const plan = [chunk('reasoning', 'Hm.'), chunk('planning'), chunk('planning', '1. A\n2. B\n'), chunk('planning', '', step)]
+  const chunks = [...plan, chunk('planning', 'A is 1'), chunk('reasoning', 'So'), chunk('answer', '1')]
+  const { out } = view(chunks, { isTTY: true, environment: { NO_COLOR: '1' } })
+  assert.equal(out, 'Hm.\n1. A\n2. B\nA is 1\nSo\n1\n')
+  assert.equal(view(chunks, {}).err, '✓ plan 1. A 2. B 0.03 s\n')
+})
+
 test('steps that run together have lines of their own', () => {
   const chunks = [chunk('tool:a'), chunk('tool:b'), chunk('tool:b', '', { tool: 'b' }), chunk('tool:a', '', { tool: 'a' })]
   const { out } = view(chunks, { isTTY: true, environment: { NO_COLOR: '1' } })

@@ -37,7 +37,7 @@ function createTerminalView({ stdout, environment }: Out): AnswerView {
   const isColoured = !environment['NO_COLOR']
   const dim = (text: string) => (isColoured ? paint('dim', text) : text)
   /** What the cursor stands behind; a step that runs is replaced by its end where nothing came in between. */
-  let at: 'line start' | 'answer' | 'thought' | 'step' = 'line start'
+  let at: 'line start' | 'answer' | 'plan' | 'thought' | 'step' = 'line start'
   let markdown = createMarkdownStream()
   let isMidLine = false
 
@@ -77,7 +77,7 @@ function createTerminalView({ stdout, environment }: Out): AnswerView {
       return write(dim('↻ the model is asked again; its answer begins anew\n'))
     }
     if (token === '') return
-    goTo(agent_step === 'answer' ? 'answer' : 'thought')
+    goTo(agent_step === 'answer' ? 'answer' : agent_step === 'planning' ? 'plan' : 'thought')
     if (agent_step !== 'answer') write(dim(token))
     else write(isColoured ? markdown.push(token) : token)
   }
@@ -85,11 +85,11 @@ function createTerminalView({ stdout, environment }: Out): AnswerView {
   return { show, end: () => goTo('line start') }
 }
 
-/** `✓ sales {"sql":"..."} 0.03 s`, or why it failed; cut to the width. */
-function describeStep({ tool, tool_input, status, output, execution_time }: AnswerStep, width: number): string {
+/** `✓ sales {"sql":"..."} 0.03 s`, or why it failed; of a plan its steps; cut to the width. */
+function describeStep({ tool, type, tool_input, log, status, output, execution_time }: AnswerStep, width: number): string {
   const isFailed = status === 'error'
   const result = isFailed ? toReason(output) : `${execution_time.toFixed(2)} s`
-  const input = JSON.stringify(tool_input) ?? ''
+  const input = type === 'planning' ? log : (JSON.stringify(tool_input) ?? '')
   const room = Math.max(20, width - tool.length - Math.min(result.length, width / 2) - 5)
   const shown = input.length > room ? `${input.slice(0, room - 1)}…` : input
   return withoutControls(`${isFailed ? '✗' : '✓'} ${tool} ${shown} ${result}`.replace(/\s+/g, ' '))
