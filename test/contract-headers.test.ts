@@ -290,3 +290,23 @@ test('Headers: a stix header without a value is context too', async (t) => {
   await client.chat('go', { 'StIx-Empty': '', 'x-stix': 'no' })
   assert.deepEqual(seen, [{ 'stix-empty': '' }])
 })
+
+test('Headers: a session-id is echoed whatever is asked for, and on refusals', async (t) => {
+  const { client } = await startService(t, { script: {} })
+  const headers = { 'session-id': 'mine', 'request-id': 'r' }
+  const asked = [
+    'GET /core/v1/tools',
+    'GET /core/v1/sessions/other',
+    'GET /core/v1/runs/none',
+    'GET /nowhere',
+    'PUT /core/v1/chain',
+    'GET /health',
+  ]
+  for (const one of asked) {
+    const [method, path] = one.split(' ') as [string, string]
+    const reply = await client.request(method, path, { headers })
+    assert.deepEqual([reply.headers.get('session-id'), reply.headers.get('request-id')], ['mine', 'r'], one)
+  }
+  await client.chat('hi', { 'session-id': 's' })
+  assert.equal((await client.session('s')).headers.get('session-id'), 's')
+})

@@ -58,6 +58,43 @@ test('Observability: metrics and logs equal what ran, and two tenants never mix'
   assert.equal((await logsOf(other)).total, 1)
 })
 
+test('Observability: figures have what sub-agents and plans took, a continued run once, and those of deleted sessions', async (t) => {
+  let failures = 1
+  const { as, client } = await startService(t, {
+    config: { workflow_type: 'plan_execute' },
+    script: ({ body }) => {
+      const asked = body.messages.findLast(({ role }: { role: string }) => role === 'user').content
+      const isSubAgent = body.messages[0].content.includes('You are the sub-agent')
+      const usage = { input: 10, output: 5 }
+      if (isSubAgent) return { usage, text: 'found' }
+      if (asked.includes('make a plan')) return { usage, text: '["First.", "Second."]' }
+      if (asked.startsWith('Step 1') && body.messages.at(-1).role !== 'tool')
+        return { usage, ...callOf('sub_agent_helper', { task: 'look' }) }
+      if (asked.startsWith('Step 2') && failures-- > 0) return { status: 400, body: {} }
+      return { usage, text: 'ok' }
+    },
+  })
+  const operator = await as({ sub: 'op', roles: ['operator'] })
+  await client.request('POST', '/core/v1/chain/sub_agents', { body: { name: 'helper' } })
+  const ids = { 'session-id': 's', 'request-id': 'r' }
+  assert.equal((await client.chat('go', ids)).status, 502)
+  // The plan, the first step with its call, and the sub-agent.
+  const failed = await metricsOf(operator)
+  assert.deepEqual([failed.status_value_counts.error, failed.total_requests, failed.total_tokens], [1, 1, 60])
+  const { body } = (await client.chat('go', ids)).body
+  const { usage, details } = body.usage.find((entry: { unit: string }) => entry.unit === 'tokens')
+  assert.deepEqual([usage, details.input, details.output], [90, 60, 30])
+  const figures = await metricsOf(operator)
+  assert.deepEqual(figures.status_value_counts, { success: 1, error: 0, cancelled: 0, timeout: 0 })
+  assert.deepEqual([figures.total_requests, figures.total_errors, figures.total_tokens], [1, 0, 90])
+  assert.deepEqual([figures.total_prompt_tokens, figures.total_completion_tokens], [60, 30])
+  const { data, total } = await logsOf(operator)
+  assert.deepEqual([total, data[0].status, data[0].error, data[0].total_tokens, data[0].completion_tokens], [1, 'success', null, 90, 30])
+  await client.request('DELETE', '/core/v1/sessions/s')
+  assert.deepEqual(await metricsOf(operator), figures)
+  assert.equal((await logsOf(operator)).total, 0)
+})
+
 test('Observability: logs are paged, and found by id and time in seconds or milliseconds', async (t) => {
   const { as, client } = await startService(t, { script: { text: 'ok' } })
   const operator = await as({ roles: ['operator'] })

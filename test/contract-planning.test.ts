@@ -6,7 +6,7 @@ import { startModelServer, type ModelAnswer, type ModelServerRequest } from './m
 import { makeFolder, serve } from './process-fixture.ts'
 import { outputOf, type StreamEvent } from './service-client.ts'
 import { startService } from './service-fixture.ts'
-import { callOf, fakeTool } from './service-tools.ts'
+import { callOf, fakeTool, gatedTool } from './service-tools.ts'
 
 const config = { workflow_type: 'plan_execute', sub_agents: { may_create: false } }
 const last = ({ body }: ModelServerRequest): string => body.messages.at(-1).content
@@ -85,6 +85,56 @@ test('a model that does not plan, such as the embedded one, does what is asked',
   assert.deepEqual(
     again.intermediate_steps.map((step: { type: string }) => step.type),
     ['planning', 'reasoning', 'tool_call'],
+  )
+})
+
+/** As `plans`, with a second step of its own. */
+const secondStep =
+  (answer: (request: ModelServerRequest) => ModelAnswer) =>
+  (request: ModelServerRequest): ModelAnswer =>
+    lastUser(request).startsWith('Step 2') ? answer(request) : plans(request)
+
+test('Chat: plan_execute ends by max_iterations and by time with the best answer so far, which is the closing text', async (t) => {
+  const tools = [fakeTool('look', async () => 1)]
+  const endless = { script: secondStep(() => callOf('look')), config: { ...config, max_iterations: 6 }, tools }
+  const silent = { script: secondStep(() => ({ text: 'B', silentAfter: 2 })), config: { ...config, max_execution_time: 1 }, tools }
+  for (const [options, reason, status, output] of [
+    [endless, 'max_iterations', 'success', 'A is 1, B is 2.'],
+    [silent, 'timeout', 'timeout', 'A is 1.'],
+  ] as const) {
+    const { client, model } = await startService(t, options)
+    const events = await (await client.stream('What are A and B?', { 'request-id': 'r' })).rest()
+    assert.deepEqual([outputOf(events), events.at(-1)?.chunk.finish_reason], [output, reason])
+    const run = (await client.run('r')).body
+    assert.deepEqual([run.status, run.outcome.output], [status, output])
+    if (reason === 'max_iterations') assert.equal(model.requests.length, 6)
+  }
+})
+
+test('Chat: a plan that is cancelled keeps what its steps gave; one that failed is continued in the step where it was', async (t) => {
+  const gate = gatedTool('wait')
+  let isFailing = true
+  const script = secondStep((request) => {
+    if (request.body.messages.some(({ content }: { content: string }) => content === 'cancel me')) return callOf('wait')
+    return isFailing ? { status: 400, body: {} } : { text: 'B is 2.' }
+  })
+  const { client, model } = await startService(t, { script, config, tools: [gate.tool, fakeTool('look', async () => 1)] })
+  const stream = await client.stream('cancel me', { 'session-id': 'c', 'request-id': 'c' })
+  await gate.entered
+  assert.equal((await client.request('DELETE', '/core/v1/runs/c')).body.status, 'cancelled')
+  const events = await stream.rest()
+  assert.deepEqual([outputOf(events), events.at(-1)?.chunk.finish_reason], ['A is 1.', 'cancelled'])
+  const [, answer] = (await client.session('c')).body.messages
+  assert.deepEqual(answer.additional_context[0].items.map(({ content }: { content: string }) => content).slice(1), ['Look up A.\nA is 1.'])
+
+  const ids = { 'session-id': 'f', 'request-id': 'f' }
+  assert.equal((await client.chat('What are A and B?', ids)).status, 502)
+  isFailing = false
+  const before = model.requests.length
+  assert.equal((await client.chat('What are A and B?', ids)).body.body.output, 'A is 1, B is 2.')
+  assert.deepEqual(
+    model.requests.slice(before).map((request) => lastUser(request).slice(0, 10)),
+    ['Step 2 of ', 'Now answer'],
   )
 })
 

@@ -145,6 +145,34 @@ test('Tools: data filter hints are enforced in direct execution', async (t) => {
   assert.doesNotMatch(people.text, /ninety/)
 })
 
+test('Tools: filters are equals, not_equals, in and contains; those of one tool are joined, and values have the type of the column', async (t) => {
+  const sales = 'region,amount,day\nNorth,10,2024-01-02\nSouth,9,2024-01-03\n"Far, East",10.0,2024-02-01\n'
+  const tools = [{ name: 'sales', type: 'data_query', config: { tables: { sales: 'sales.csv' } } }]
+  const { client } = await startService(t, { config: { tools }, files: { 'sales.csv': sales } })
+  const rowsFor = async (...hints: [key: string, type: string, value: string][]) => {
+    const body = {
+      tool_name: 'sales',
+      tool_input: { sql: 'select region from sales order by 1' },
+      data_filter_hints: hints.map(([filter_key, filter_type, filter_value]) => ({
+        tool_name: 'sales',
+        filter_key,
+        filter_type,
+        filter_value,
+      })),
+    }
+    return (await client.request('POST', '/core/v1/tool/execute', { body })).body.output.rows.flat().join('; ')
+  }
+  assert.equal(await rowsFor(['region', 'not_equals', 'North']), 'Far, East; South')
+  assert.equal(await rowsFor(['region', 'in', 'North, South']), 'North; South')
+  assert.equal(await rowsFor(['region', 'contains', 'or']), 'North')
+  assert.equal(await rowsFor(['region', 'contains', '%']), '')
+  assert.equal(await rowsFor(['amount', 'equals', '10.00']), 'Far, East; North')
+  assert.equal(await rowsFor(['amount', 'in', '7,9']), 'South')
+  assert.equal(await rowsFor(['amount', 'equals', 'ten']), '')
+  assert.equal(await rowsFor(['day', 'equals', '2024-01-02']), 'North')
+  assert.equal(await rowsFor(['amount', 'equals', '10'], ['day', 'contains', '2024-02']), 'Far, East')
+})
+
 test('Tools: a key that the data does not have matches nothing', async (t) => {
   const { client } = await startService(t, withFiles)
   const rows = await execute(client, 'sales', { sql: 'select * from sales' }, { data_filter_hints: [hint('sales', 'planet', 'Mars')] })

@@ -111,6 +111,11 @@ async function openStream(address: string, init: RequestInit, check?: OpenApiChe
   const response = await fetch(address, { ...init, signal: leaving.signal })
   const { status, headers } = response
   const isStream = headers.get('content-type')?.startsWith('text/event-stream') ?? false
+  const text = isStream ? '' : await response.text()
+  const body = parse(text)
+  const path = new URL(address).pathname
+  if (check)
+    assert.deepEqual(check.reply(init.method ?? 'GET', path, { status, headers, text, body }), [], 'the OpenAPI document tells of it')
   const events = isStream && response.body ? readEvents(response.body) : none()
   const next = async () => {
     const event = (await events.next()).value ?? undefined
@@ -120,7 +125,7 @@ async function openStream(address: string, init: RequestInit, check?: OpenApiChe
   return {
     status,
     headers,
-    body: isStream ? undefined : parse(await response.text()),
+    body,
     next,
     async rest() {
       const left: StreamEvent[] = []

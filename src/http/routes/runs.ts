@@ -107,6 +107,8 @@ export function runRoutes(app: FastifyInstance, { chats, runs, callbacks }: RunR
         response: {
           200: eventStream,
           ...missing,
+          // Of a run that failed before its first event.
+          ...{ 409: ErrorReply, 502: ErrorReply },
           ...refusals,
         },
       },

@@ -89,7 +89,8 @@ export function sessionRoutes(app: FastifyInstance, { sessions, changes }: { ses
     },
     async (request, reply) => {
       const { session_id: sessionId } = request.params as { session_id: string }
-      void reply.header('session-id', sessionId)
+      // One that the request has is echoed: whatever it says, it is the caller's.
+      if (request.headers['session-id'] === undefined) void reply.header('session-id', sessionId)
       return sessions.read(principalOf(request), sessionId)
     },
   )
