@@ -1,5 +1,10 @@
 import assert from 'node:assert/strict'
+import { writeFile } from 'node:fs/promises'
+import path from 'node:path'
 import { test } from 'node:test'
+import { until } from './async-client.ts'
+import { startModelServer } from './model-server.ts'
+import { makeFolder, serve } from './process-fixture.ts'
 import { startService } from './service-fixture.ts'
 import { callOf, fakeTool, gatedTool } from './service-tools.ts'
 
@@ -87,4 +92,35 @@ test('Runs: a reader beyond the last number gets one retrying chunk and then eve
   const [first, ...rest] = await (await client.follow('r', 'r:99')).rest()
   assert.deepEqual([first!.chunk.agent_step, first!.chunk.token, first!.chunk.finish_reason], ['retrying', '', 'null'])
   assert.deepEqual(rest, all)
+})
+
+test('Async: of a process that was killed a chat waits the grace for its client, ends as ProcessLost, and is continued by a repeat', async (t) => {
+  const folder = await makeFolder(t)
+  const asked = Promise.withResolvers<void>()
+  let isSilent = true
+  const model = await startModelServer(() => {
+    asked.resolve()
+    return isSilent ? { silentAfter: 0 } : { text: 'here' }
+  })
+  t.after(() => model.close())
+  const llms = { primary: { provider: 'openai-compatible', model: 'scripted', base_url: model.url } }
+  await writeFile(path.join(folder, 'agent.yaml'), JSON.stringify({ llms, limits: { reconnect_grace: 1 } }))
+  const first = await serve(t, folder)
+  const ids = { 'session-id': 's', 'request-id': 'r' }
+  const lost = first.client.chat('where are you?', ids).catch(() => undefined)
+  await asked.promise
+  first.child.kill('SIGKILL')
+  await Promise.all([first.ended, lost])
+  isSilent = false
+  const { client } = await serve(t, folder)
+  const run = await until(
+    async () => (await client.run('r')).body,
+    ({ status }) => status !== 'running' && status !== 'pending',
+  )
+  assert.deepEqual([run.status, run.error.status_code, run.error.details.error_type], ['error', 503, 'ProcessLost'])
+  assert.equal((await client.chat('where are you?', ids)).body.body.output, 'here')
+  assert.deepEqual(
+    (await client.session('s')).body.messages.map(({ content }: { content: string }) => content),
+    ['where are you?', 'here'],
+  )
 })
