@@ -105,7 +105,8 @@ export function createChats(deps: ChatDependencies): Chats {
       const running = live.find(key)
       if (running) {
         refuseOther(running, chat)
-        if (running.stopCause !== 'left' || running.log.ended) return live.join(running, left)
+        const isUnwanted = running.stopCause === 'left' || running.stopCause === 'lost'
+        if (!isUnwanted || running.log.ended) return live.join(running, left)
         // It is being stopped because nobody waited for it. Now somebody does: it goes on from where it ends.
         await running.ended
         continue

@@ -110,6 +110,16 @@ test('a run whose client went away leaves the line as if never there', async () 
   assert.deepEqual(asked.at(-1), 'b leaves')
 })
 
+test('who joined a lost run that ends in its line is told that it was lost', async () => {
+  const { store, asked } = fakeStore('a', 'b')
+  const run = runOf('b')
+  const waiting = lineOf(store).wait(run, messages, 30_000)
+  await settled()
+  run.stop('lost')
+  await assert.rejects(waiting, isError('process_lost'))
+  assert.deepEqual(asked.at(-1), 'b leaves as cancelled')
+})
+
 test('who leaves when it was handed the session wakes the next', async () => {
   const { store, endFirst } = fakeStore('a', 'b', 'c')
   const run = runOf('b')

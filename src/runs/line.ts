@@ -134,6 +134,7 @@ export function createLine({ store, workers, jobs, holder, now, newId, onFault }
 }
 
 function refuseStopped(run: LiveRun): void {
+  if (run.stopCause === 'lost') throw processLost()
   if (run.signal.aborted) throw new ServiceError('cancelled', 'The run was cancelled before its turn came.')
 }
 
