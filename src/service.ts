@@ -124,7 +124,7 @@ export async function createService({ settings, environment, version, log }: Ser
 }
 
 /** Each may take as long as its receiver lets it. */
-const callbackConcurrency = 32
+const callbackConcurrency = 128
 
 /** What runs ended with a moment ago is tried; the rest is done after the next start. */
 const jobDrainMs = 3000

@@ -51,6 +51,7 @@ function setUp(...answers: (number | string)[]) {
     async send(one) {
       sent.push(one)
       const answer = answers.shift() ?? 200
+      if (answer === 'never') return new Promise(() => {})
       if (typeof answer === 'string') throw new CallbackNotSent(answer)
       return answer
     },
@@ -90,6 +91,14 @@ test('the time of the next attempt is a whole number, as databases keep it', asy
   const { world, deliver } = setUp(500)
   world.random = 0.123456
   assert.deepEqual(await deliver(), { kind: 'again', at: 5103 })
+})
+
+test('a receiver that answers none of many gets no more at a time, and that is none of their attempts', async () => {
+  const { callback, sent, deliver } = setUp(...Array<string>(100).fill('never'))
+  for (let n = 0; n < 50; n++) void deliver()
+  assert.deepEqual(await deliver(), { kind: 'again', at: 6500 })
+  assert.equal(sent.length, 16)
+  assert.deepEqual([callback.tries, callback.status], [0, 'pending'])
 })
 
 test('any 2xx delivers it, 410 ends it', async () => {

@@ -1,5 +1,6 @@
 import { ServiceError } from '../errors.ts'
 import { toCallbackBody } from './callback-event.ts'
+import { createReceivers } from './receivers.ts'
 import type { Job, JobOutcome, Jobs, NewJob } from './jobs.ts'
 import type { RunKey } from './run.ts'
 import type { RunStore } from './run-store.ts'
@@ -88,16 +89,18 @@ const lookEveryMs = 200
 
 export function createCallbacks(deps: CallbackDependencies): Callbacks {
   const { store, runs, jobs, send, now, newId, sleep } = deps
+  const receivers = createReceivers(now)
 
   async function deliver({ tenant, data }: Job<'callback'>, signal: AbortSignal): Promise<JobOutcome> {
     const key = { tenant, owner: data.owner, requestId: data.requestId }
     const callback = await store.find(key)
     if (!callback || callback.round !== data.round || callback.status !== 'pending') return { kind: 'done' }
-    const run = await runs.find(key)
+    const leave = receivers.enter(callback.url)
+    // None of its attempts.
+    if (typeof leave === 'number') return { kind: 'again', at: Math.round(now() + leave * (1 + deps.random())) }
+    const attempt = await trySend(key, callback, signal).finally(leave)
     // Deleted with its session.
-    if (run?.endedAt === undefined) return { kind: 'done' }
-    const body = toCallbackBody(run, callback.eventId, deps.source())
-    const attempt = await trySend({ tenant, url: callback.url, id: key.requestId, body }, signal)
+    if (!attempt) return { kind: 'done' }
     const delayMs = deps.retryMs[callback.tries]
     const status = statusAfter(attempt, delayMs !== undefined)
     await store.record(key, callback.round, attempt, status)
@@ -105,7 +108,10 @@ export function createCallbacks(deps: CallbackDependencies): Callbacks {
     return { kind: 'again', at: Math.round(now() + delayMs * (1 + jitter * deps.random())) }
   }
 
-  async function trySend(callback: OutgoingCallback, signal: AbortSignal): Promise<CallbackAttempt> {
+  async function trySend(key: RunKey, { url, eventId }: StoredCallback, signal: AbortSignal): Promise<CallbackAttempt | undefined> {
+    const run = await runs.find(key)
+    if (run?.endedAt === undefined) return undefined
+    const callback = { tenant: key.tenant, url, id: key.requestId, body: toCallbackBody(run, eventId, deps.source()) }
     const at = now()
     try {
       const status = await send(callback, signal)
