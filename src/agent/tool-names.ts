@@ -15,9 +15,9 @@ export function fitName(name: string): string {
 }
 
 /** Tools by the names under which a model knows them, in the order given. One that fits as it is keeps its name. */
-export function nameTools(tools: readonly Tool[]): Map<string, Tool> {
+export function nameTools<T extends Pick<Tool, 'name'>>(tools: readonly T[]): Map<string, T> {
   const taken = new Set(tools.map((tool) => tool.name).filter((name) => fits.test(name)))
-  const named = new Map<string, Tool>()
+  const named = new Map<string, T>()
   for (const tool of tools) {
     const isOwn = fits.test(tool.name) && !named.has(tool.name)
     const name = isOwn ? tool.name : freeName(fitName(tool.name), taken)

@@ -57,6 +57,7 @@ function tokenOf({ headers }: FastifyRequest): string {
   return /^bearer +(.+)$/i.exec(headers.authorization ?? '')?.[1] ?? ''
 }
 
-function forbidden(access: string | undefined): ServiceError {
+/** The refusal of a key that does not permit what is asked for. */
+export function forbidden(access: string | undefined): ServiceError {
   return new ServiceError('forbidden', `RBAC: access denied: this key may not ${access ?? 'do this'}.`)
 }

@@ -9,6 +9,7 @@ import { chatRoutes } from '../http/routes/chat.ts'
 import { configurationRoutes } from '../http/routes/configuration.ts'
 import { docsRoutes, documentRoutes, openApiRoute } from '../http/routes/docs.ts'
 import { healthRoutes } from '../http/routes/health.ts'
+import { mcpRoutes } from '../http/routes/mcp.ts'
 import { memoryRoutes } from '../http/routes/memories.ts'
 import { metadataRoutes } from '../http/routes/metadata.ts'
 import { observabilityRoutes } from '../http/routes/observability.ts'
@@ -77,6 +78,7 @@ export async function openHttp(stack: AsyncDisposableStack, options: HttpOptions
     artifactRoutes(app, doors)
     metadataRoutes(app, doors)
     configurationRoutes(app, doors)
+    mcpRoutes(app, { ...doors, version, publicUrl })
     healthRoutes(app, doors)
     openApiRoute(app)
   })

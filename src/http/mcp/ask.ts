@@ -1,0 +1,109 @@
+import { randomUUIDv7 } from 'node:crypto'
+import type { CallToolResult, ServerContext, Tool } from '@modelcontextprotocol/server'
+import type { CurrentAgent } from '../../configuration/agent.ts'
+import { invalid } from '../../errors.ts'
+import type { Chats } from '../../runs/chat.ts'
+import type { OpenRun } from '../../runs/live-runs.ts'
+import { collect, errorOf } from '../../runs/outcome.ts'
+import type { LoggedEvent } from '../../runs/run.ts'
+import { toNewChat } from '../chat-request.ts'
+import { contextOf, type Caller } from './caller.ts'
+import { toFailure } from './results.ts'
+
+export interface Ask {
+  chats: Chats
+  agent: CurrentAgent
+}
+
+export const askName = 'ask'
+
+/** The agent as a tool. */
+export function askTool({ name, description }: { name: string; description: string }): Tool {
+  return {
+    name: askName,
+    title: `Ask ${name}`,
+    description: [`Asks the agent ${name} and returns its answer.`, description].filter((part) => part !== '').join(' '),
+    inputSchema: {
+      type: 'object',
+      properties: {
+        message: { type: 'string', minLength: 1, description: 'What the agent is asked.' },
+        session_id: { type: 'string', description: 'Of an earlier answer, to go on with that conversation; without it a new one begins.' },
+      },
+      required: ['message'],
+      additionalProperties: false,
+    },
+    outputSchema: {
+      type: 'object',
+      properties: { output: { type: 'string' }, session_id: { type: 'string' }, request_id: { type: 'string' } },
+      required: ['output', 'session_id', 'request_id'],
+    },
+  }
+}
+
+/** A chat, as every door opens one. Its steps are told as progress to who gave a token for that. */
+export async function ask(
+  { chats, agent }: Ask,
+  caller: Caller,
+  input: Record<string, unknown>,
+  { mcpReq }: ServerContext,
+): Promise<CallToolResult> {
+  const { principal, request } = caller
+  const body = { messages: [{ role: 'user' as const, content: messageOf(input) }], session_id: sessionOf(input) }
+  const chat = toNewChat(request, 'chain', agent().config.limits.max_input_characters, { body, at: place })
+  const headers = contextOf(request, mcpReq._meta)
+  const left = AbortSignal.any([mcpReq.signal, caller.left])
+  const run = await chats.open(principal, { ...chat, newSessionId: randomUUIDv7(), request: { ...chat.request, headers } }, left)
+  const { tenant, owner } = principal
+  // To leave is how a client of this protocol cancels: nobody comes back for the answer.
+  const stop = () =>
+    void chats
+      .cancel({ tenant, owner, requestId: run.requestId })
+      .catch((error: unknown) => request.log.debug({ err: error }, 'not cancelled'))
+  if (left.aborted) stop()
+  else left.addEventListener('abort', stop, { once: true })
+  await untilEnd(run, mcpReq, left)
+  left.removeEventListener('abort', stop)
+  const { answer, end } = collect(run.input, run.log.events)
+  const error = errorOf(end)
+  if (error) return toFailure(error)
+  const structuredContent = { output: answer.output, session_id: run.sessionId, request_id: run.requestId }
+  return { content: [{ type: 'text', text: answer.output }], structuredContent }
+}
+
+const place = ['body', 'params', 'arguments']
+
+function messageOf({ message, ...rest }: Record<string, unknown>): string {
+  if (typeof message !== 'string' || message === '') throw invalid([...place, 'message'], 'must be a text that is not empty')
+  const [unknown] = Object.keys(rest).filter((name) => name !== 'session_id')
+  if (unknown !== undefined) throw invalid([...place, unknown.slice(0, 100)], 'is not known')
+  return message
+}
+
+function sessionOf({ session_id: id }: Record<string, unknown>): string | undefined {
+  if (id === undefined || typeof id === 'string') return id
+  throw invalid([...place, 'session_id'], 'is not a valid id')
+}
+
+async function untilEnd(run: OpenRun, mcpReq: ServerContext['mcpReq'], left: AbortSignal): Promise<void> {
+  const progressToken = mcpReq._meta?.progressToken
+  if (progressToken === undefined) {
+    // Nobody reads along: the run waits for no reader.
+    const release = run.log.unpace()
+    left.addEventListener('abort', release, { once: true })
+    return run.ended
+  }
+  let progress = 0
+  for await (const { events } of run.log.follow(0, left)) {
+    for (const message of events.flatMap(toProgress)) {
+      progress++
+      await mcpReq.notify({ method: 'notifications/progress', params: { progressToken, progress, message } }).catch(() => undefined)
+    }
+  }
+  await run.ended
+}
+
+function toProgress(event: LoggedEvent): string[] {
+  if (event.type === 'step_start') return [`${event.step.tool} has started.`]
+  if (event.type === 'step_end') return [`${event.step.tool} has ended: ${event.step.status}.`]
+  return []
+}

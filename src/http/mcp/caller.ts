@@ -1,0 +1,40 @@
+import type { FastifyRequest } from 'fastify'
+import { invalid } from '../../errors.ts'
+import type { Principal } from '../../access/principal.ts'
+import { contextHeaders } from '../chat-request.ts'
+
+/** Who is served by one exchange, and what they said beside their message. */
+export interface Caller {
+  principal: Principal
+  request: FastifyRequest
+  /** Aborted when the exchange is over, or cancelled. */
+  left: AbortSignal
+}
+
+/** Of all context in one message; that of headers is bounded by Node in the same way. */
+const maxContextCharacters = 16_384
+
+/** What may stand in an HTTP header (RFC 9110, 5.1 and 5.5), since some tools get it as one. */
+const fitsName = /^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/
+const fitsValue = /^[\t\x20-\x7e\x80-\xff]*$/
+
+/** The caller's context for tools: `stix*` headers, and entries of the message's `_meta` whose name starts so; these win. */
+export function contextOf(request: FastifyRequest, meta: Readonly<Record<string, unknown>> = {}): Record<string, string> {
+  const found = contextHeaders(request)
+  let characters = 0
+  for (const [key, value] of Object.entries(meta)) {
+    const name = key.toLowerCase()
+    if (!name.startsWith('stix')) continue
+    const at = ['body', 'params', '_meta', key.slice(0, 100)]
+    if (!fitsName.test(name) || typeof value !== 'string' || !fitsValue.test(value)) throw invalid(at, 'must fit into an HTTP header')
+    characters += name.length + value.length
+    if (characters > maxContextCharacters) throw invalid(at, `is too long: at most ${maxContextCharacters} characters of context are taken`)
+    found[name] = value
+  }
+  return found
+}
+
+/** Of what JSON may be anything, its fields; of what is no object, none. */
+export function asObject(value: unknown): Record<string, unknown> {
+  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {}
+}

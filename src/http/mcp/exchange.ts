@@ -1,0 +1,28 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { sendEvents, sseHeaders } from '../sse.ts'
+
+/** A request as the protocol's library takes it: its headers alone, since its body is parsed. Keys stay here. */
+export function toFetchRequest({ headers, method }: FastifyRequest, signal: AbortSignal): Request {
+  const taken = Object.entries(headers).filter(([name]) => name === 'accept' || name === 'content-type' || name.startsWith('mcp-'))
+  return new Request('http://agent.invalid/mcp', {
+    method,
+    headers: taken.map(([name, value]): [string, string] => [name, String(value)]),
+    signal,
+  })
+}
+
+/** Sends what the library answers: JSON as it is, events paced as every stream. */
+export async function sendResponse(reply: FastifyReply, response: Response): Promise<FastifyReply> {
+  const { status, headers, body } = response
+  if (!body || !headers.get('content-type')?.startsWith('text/event-stream')) {
+    const text = await response.text()
+    const type = headers.get('content-type')
+    if (type !== null) void reply.header('content-type', type)
+    return reply.code(status).send(text === '' ? undefined : JSON.parse(text))
+  }
+  reply.hijack()
+  reply.raw.writeHead(status, { ...(reply.getHeaders() as Record<string, string>), ...sseHeaders })
+  reply.raw.flushHeaders()
+  await sendEvents(reply.raw, body.pipeThrough(new TextDecoderStream()))
+  return reply
+}

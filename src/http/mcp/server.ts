@@ -1,0 +1,100 @@
+import { randomUUIDv7 } from 'node:crypto'
+import {
+  ProtocolError,
+  ProtocolErrorCode,
+  Server,
+  type CallToolResult,
+  type ServerContext,
+  type Tool as McpTool,
+} from '@modelcontextprotocol/server'
+import type { JsonObject } from '../../agent/messages.ts'
+import type { Tool, ToolSet } from '../../agent/tool.ts'
+import { nameTools } from '../../agent/tool-names.ts'
+import type { DirectExecution } from '../../runs/direct-execution.ts'
+import { forbidden } from '../authenticate.ts'
+import { hashOf } from '../chat-request.ts'
+import { isId } from '../ids.ts'
+import { ask, askName, askTool, type Ask } from './ask.ts'
+import { asObject, contextOf, type Caller } from './caller.ts'
+import { orFailure, toResult } from './results.ts'
+
+export interface McpDoors extends Ask {
+  tools: DirectExecution
+  version: string
+}
+
+/** The agent and its tools, for one exchange of one caller. */
+export function createMcpServer(doors: McpDoors, caller: Caller): Server {
+  const { config, tools: set } = doors.agent()
+  const mayExecute = caller.principal.permissions.has('tools.execute')
+  const server = new Server({ name: config.name, version: doors.version }, { capabilities: { tools: {} } })
+  server.setRequestHandler('tools/list', async () => {
+    await set.settling()
+    const tools = mayExecute ? [...toolsOf(set)].map(toMcpTool) : []
+    return { tools: [askTool(config), ...tools] }
+  })
+  server.setRequestHandler('tools/call', async ({ params }, context) => {
+    const { name, arguments: input = {} } = params
+    return watched(caller, () => {
+      if (name === askName) return ask(doors, caller, input, context)
+      return execute(doors, caller, { name, input: input as JsonObject }, context)
+    })
+  })
+  return server
+}
+
+/** Whether a message calls a tool that the caller's key does not permit: known before anything is done. */
+export function refusalOf(message: unknown, { permissions }: Caller['principal']): Error | undefined {
+  const { method, params } = asObject(message)
+  if (method !== 'tools/call' || asObject(params)['name'] === askName || permissions.has('tools.execute')) return undefined
+  return forbidden('tools.execute')
+}
+
+async function execute(
+  { tools, agent }: McpDoors,
+  { principal, request, left }: Caller,
+  { name, input }: { name: string; input: JsonObject },
+  { mcpReq }: ServerContext,
+): Promise<CallToolResult> {
+  const set = agent().tools
+  await set.settling()
+  const tool = toolsOf(set).get(name)
+  if (!tool) throw new ProtocolError(ProtocolErrorCode.InvalidParams, `There is no tool ${name}.`)
+  const toolRequest = {
+    requestId: request.id,
+    isRepeatable: isId(request.headers['request-id']),
+    sessionId: undefined,
+    newSessionId: randomUUIDv7(),
+    bodyHash: hashOf({ toolName: tool.name, input, filters: [] }, ['body', 'params', 'arguments']),
+    toolName: tool.name,
+    input,
+    filters: [],
+    headers: contextOf(request, mcpReq._meta),
+  }
+  const { result } = await tools.execute(principal, toolRequest, AbortSignal.any([mcpReq.signal, left]))
+  return toResult(result)
+}
+
+/** Those that are ready, by names that every client takes; `ask` is the agent's own. */
+function toolsOf(set: ToolSet): Map<string, Tool> {
+  const ready = set.list().flatMap(({ tool }): Tool[] => (tool ? [tool] : []))
+  const named = nameTools<Tool | { name: string }>([{ name: askName }, ...ready]) as Map<string, Tool>
+  named.delete(askName)
+  return named
+}
+
+function toMcpTool([name, { description, schema, effect }]: [string, Tool]): McpTool {
+  const inputSchema = { ...schema, type: 'object' as const } as McpTool['inputSchema']
+  return { name, description, inputSchema, annotations: { readOnlyHint: effect === 'read' } }
+}
+
+/** The protocol's library answers what is thrown with its message: of a bug nothing is told. */
+async function watched({ request }: Caller, work: () => Promise<CallToolResult>): Promise<CallToolResult> {
+  try {
+    return await orFailure(work)
+  } catch (error) {
+    if (error instanceof ProtocolError) throw error
+    request.log.error({ err: error }, 'unexpected failure')
+    throw new ProtocolError(ProtocolErrorCode.InternalError, 'Internal server error.')
+  }
+}

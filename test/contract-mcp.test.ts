@@ -1,0 +1,221 @@
+import assert from 'node:assert/strict'
+import { test, type TestContext } from 'node:test'
+import {
+  Client,
+  ProtocolError,
+  StreamableHTTPClientTransport,
+  type CallToolResult,
+  type VersionNegotiationOptions,
+} from '@modelcontextprotocol/client'
+import { startService, type TestService, type Who } from './service-fixture.ts'
+import { callOf, fakeTool, gatedTool } from './service-tools.ts'
+
+type Mode = NonNullable<VersionNegotiationOptions['mode']>
+
+const modes = ['legacy', 'auto'] as const
+const revisions = { legacy: '2025-11-25', auto: '2026-07-28' }
+
+interface Connecting {
+  mode?: Mode
+  who?: Who
+  headers?: Record<string, string>
+}
+
+async function connect(t: TestContext, service: TestService, { mode = 'auto', who, headers }: Connecting = {}): Promise<Client> {
+  const { key } = await service.key(who)
+  const client = new Client({ name: 'test', version: '1' }, { versionNegotiation: { mode } })
+  const requestInit = { headers: { 'x-service-access': key, ...headers } }
+  await client.connect(new StreamableHTTPClientTransport(new URL(`${service.url}/mcp`), { requestInit }))
+  t.after(() => client.close())
+  return client
+}
+
+function textOf(result: CallToolResult): string {
+  const [first] = result.content
+  return first?.type === 'text' ? first.text : ''
+}
+
+const noted: Record<string, string>[] = []
+const note = fakeTool(
+  'take note',
+  async (input, { headers }) => {
+    noted.push({ ...headers })
+    return { got: input }
+  },
+  { effect: 'write', schema: { type: 'object', properties: { text: { type: 'string' } }, required: ['text'] } },
+)
+const broken = fakeTool('broken', async () => {
+  throw new Error('the disk is full')
+})
+const drawing = fakeTool('drawing', async (_input, context) => {
+  await context.artifact('plan.svg', 'image/svg+xml', Buffer.from('<svg/>'))
+  return 'drawn'
+})
+
+for (const mode of modes) {
+  test(`Beyond the interface: a client of revision ${revisions[mode]} asks the agent, and goes on in the session that it is told`, async (t) => {
+    const service = await startService(t, {
+      script: [{ text: 'Hello Ann.' }, { text: 'Ann.' }],
+      config: { name: 'Helper', description: 'Knows names.' },
+    })
+    const client = await connect(t, service, { mode })
+    assert.equal(client.getNegotiatedProtocolVersion(), revisions[mode])
+    assert.equal(client.getServerVersion()?.name, 'Helper')
+    const first = await client.callTool({ name: 'ask', arguments: { message: 'I am Ann.' } })
+    const { output, session_id, request_id } = first.structuredContent as Record<string, string>
+    assert.deepEqual([output, textOf(first)], ['Hello Ann.', 'Hello Ann.'])
+    await client.callTool({ name: 'ask', arguments: { message: 'Who am I?', session_id } })
+    const texts = service.model.requests[1]!.body.messages.map((message: { content: string }) => message.content)
+    assert.deepEqual(texts.slice(-3), ['I am Ann.', 'Hello Ann.', 'Who am I?'])
+    assert.equal(
+      (await service.client.run(request_id!)).body.body?.session_id ?? (await service.client.run(request_id!)).body.session_id,
+      session_id,
+    )
+  })
+
+  test(`Beyond the interface: tools are listed by fit names and run directly, with the caller's context (${mode})`, async (t) => {
+    noted.length = 0
+    const service = await startService(t, { tools: [note, broken, drawing, fakeTool('ask', async () => 'not the agent')] })
+    const client = await connect(t, service, { mode, headers: { 'stix-team': 'red', 'stix-desk': '7' } })
+    const { tools } = await client.listTools()
+    assert.deepEqual(
+      tools.map(({ name }) => name).filter((name) => !['calculator', 'current_time'].includes(name)),
+      ['ask', 'take_note', 'broken', 'drawing', 'ask_2'],
+    )
+    assert.equal(tools.find(({ name }) => name === 'take_note')?.annotations?.readOnlyHint, false)
+
+    const result = await client.callTool({ name: 'take_note', arguments: { text: 'milk' }, _meta: { 'Stix-Team': 'blue', other: 'x' } })
+    assert.deepEqual(result.structuredContent, { got: { text: 'milk' } })
+    assert.deepEqual(noted, [{ 'stix-team': 'blue', 'stix-desk': '7' }])
+
+    const failed = await client.callTool({ name: 'broken', arguments: {} })
+    assert.deepEqual([failed.isError, textOf(failed)], [true, 'the disk is full'])
+    const unfit = await client.callTool({ name: 'take_note', arguments: {} })
+    assert.equal(unfit.isError, true)
+    assert.match(textOf(unfit), /^InvalidInput: .*text/)
+    await assert.rejects(
+      client.callTool({ name: 'nothing', arguments: {} }),
+      (error: unknown) => error instanceof ProtocolError && error.code === -32602,
+    )
+
+    const drawn = await client.callTool({ name: 'drawing', arguments: {} })
+    const link = drawn.content.find((part) => part.type === 'resource_link')
+    assert.equal(link?.name, 'plan.svg')
+    assert.equal(await (await fetch(link?.uri ?? '')).text(), '<svg/>')
+  })
+
+  test(`Beyond the interface: steps are told as progress to who asks for that (${mode})`, async (t) => {
+    const service = await startService(t, { script: [callOf('drawing'), { text: 'Done.' }], tools: [drawing] })
+    const client = await connect(t, service, { mode })
+    const told: (string | undefined)[] = []
+    const onprogress = ({ message }: { message?: string | undefined }) => void told.push(message)
+    const result = await client.callTool({ name: 'ask', arguments: { message: 'Draw.' } }, { onprogress })
+    assert.equal(textOf(result), 'Done.')
+    assert.deepEqual(told, ['drawing has started.', 'drawing has ended: success.'])
+  })
+
+  test(`Beyond the interface: what is cancelled ends at once, down to the socket of the model (${mode})`, async (t) => {
+    const service = await startService(t, { script: { text: ['a', 'b'], silentAfter: 1 }, config: { limits: { reconnect_grace: 600 } } })
+    const client = await connect(t, service, { mode })
+    const leaving = new AbortController()
+    const asked = client.callTool({ name: 'ask', arguments: { message: 'Go on for ever.' } }, { signal: leaving.signal })
+    while (service.model.requests.length === 0) await new Promise((resolve) => setImmediate(resolve))
+    leaving.abort()
+    await assert.rejects(asked)
+    assert.equal(await service.model.requests[0]!.closedEarly, true)
+  })
+
+  test(`Beyond the interface: a tool that is cancelled hears of it (${mode})`, async (t) => {
+    const slow = gatedTool('slow')
+    const service = await startService(t, { tools: [slow.tool] })
+    const client = await connect(t, service, { mode })
+    const leaving = new AbortController()
+    const called = client.callTool({ name: 'slow', arguments: {} }, { signal: leaving.signal })
+    await slow.entered
+    leaving.abort()
+    await assert.rejects(called)
+    await slow.cancelled
+    slow.open()
+  })
+}
+
+test('Access: /mcp needs a key that permits chat, and says how to come in', async (t) => {
+  const service = await startService(t)
+  const body = { jsonrpc: '2.0', id: 1, method: 'tools/list', params: {} }
+  const none = await fetch(`${service.url}/mcp`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  })
+  assert.deepEqual([none.status, none.headers.get('www-authenticate')], [401, 'Bearer'])
+  assert.match(((await none.json()) as { body: string }).body, /^JWT verification failed/)
+  const viewer = await service.as({ sub: 'vera', roles: ['viewer'] })
+  const refused = await viewer.request('POST', '/mcp', { body })
+  assert.equal(refused.status, 403)
+  assert.match(refused.body.body, /^RBAC: access denied.*chat/)
+  await assert.rejects(connect(t, service, { who: { roles: ['viewer'] } }))
+})
+
+test('Access: a tool called through /mcp needs tools.execute; without it there is only the agent', async (t) => {
+  noted.length = 0
+  const service = await startService(t, { script: { text: 'Hello.' }, tools: [note], config: { access: { roles: { talker: ['chat'] } } } })
+  const client = await connect(t, service, { who: { sub: 'tom', roles: ['talker'] } })
+  assert.deepEqual(
+    (await client.listTools()).tools.map(({ name }) => name),
+    ['ask'],
+  )
+  await assert.rejects(client.callTool({ name: 'take_note', arguments: { text: 'x' } }), /tools\.execute/)
+  assert.deepEqual(noted, [])
+  assert.equal(textOf(await client.callTool({ name: 'ask', arguments: { message: 'Hi' } })), 'Hello.')
+})
+
+test("Access: another caller's session is not reached through /mcp", async (t) => {
+  const service = await startService(t, { script: { text: 'A secret.' } })
+  const ann = await connect(t, service)
+  const first = await ann.callTool({ name: 'ask', arguments: { message: 'My secret is 42.' } })
+  const { session_id } = first.structuredContent as { session_id: string }
+  const bob = await connect(t, service, { who: { sub: 'bob' } })
+  await bob.callTool({ name: 'ask', arguments: { message: 'What is it?', session_id } })
+  assert.ok(!JSON.stringify(service.model.requests[1]!.body).includes('42'))
+})
+
+test('Beyond the interface: /mcp refuses what is unfit before anything is run', async (t) => {
+  const service = await startService(t, { script: { text: 'Hello.' }, environment: { PUBLIC_URL: 'https://agents.example' } })
+  const client = await connect(t, service)
+  const asked = (input: Record<string, unknown>) => client.callTool({ name: 'ask', arguments: input })
+  for (const [input, field] of [
+    [{}, 'message'],
+    [{ message: 7 }, 'message'],
+    [{ message: 'x', session_id: '../up' }, 'session_id'],
+    [{ message: 'x', sesion_id: 'a' }, 'sesion_id'],
+  ] as const) {
+    const result = await asked(input)
+    assert.equal(result.isError, true)
+    assert.match(textOf(result), new RegExp(`^ValidationError: .*${field}`))
+  }
+  const unfit = await client.callTool({ name: 'ask', arguments: { message: 'x' }, _meta: { 'stix-a': 'two\r\nlines' } })
+  assert.match(textOf(unfit), /stix-a/)
+  assert.equal(service.model.requests.length, 0)
+
+  const batch = await service.client.request('POST', '/mcp', { body: [{ jsonrpc: '2.0', id: 1, method: 'tools/list' }] })
+  assert.equal(batch.status, 422)
+  const list = { jsonrpc: '2.0', id: 1, method: 'tools/list', params: {} }
+  const from = (origin: string) =>
+    service.client.request('POST', '/mcp', { body: list, headers: { origin, accept: 'application/json, text/event-stream' } })
+  assert.equal((await from('https://evil.example')).status, 403)
+  assert.equal((await from('https://agents.example')).status, 200)
+  assert.equal((await service.client.request('GET', '/mcp')).status, 405)
+})
+
+test('Limits: what /mcp opens counts as the runs of its caller', async (t) => {
+  const limits = { access: { rate_limits: { default: { concurrent_runs: 1 } } } }
+  const service = await startService(t, { script: { text: ['a'], silentAfter: 1 }, config: limits })
+  const client = await connect(t, service)
+  const leaving = new AbortController()
+  const first = client.callTool({ name: 'ask', arguments: { message: 'one' } }, { signal: leaving.signal })
+  while (service.model.requests.length === 0) await new Promise((resolve) => setImmediate(resolve))
+  const second = await client.callTool({ name: 'ask', arguments: { message: 'two' } })
+  assert.match(textOf(second), /^RateLimited/)
+  leaving.abort()
+  await assert.rejects(first)
+})
