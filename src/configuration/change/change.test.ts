@@ -172,6 +172,18 @@ test('a model that is edited in the file is as the file has it, whatever was put
   assert.deepEqual(mergeEdit(used, file, { ...file, description: 'New.' }).data, { ...used.data, description: 'New.' })
 })
 
+test('a change of endless size is refused at once, also one of many parts', () => {
+  const started = performance.now()
+  const roles = (from: number, count: number) => ({
+    access: { roles: Object.fromEntries(Array.from({ length: count }, (_, n) => [`r${from + n}`, ['chat']])) },
+  })
+  assert.deepEqual(refusalOf(roles(0, 100_000)), [''])
+  assert.deepEqual(refusalOf({ instructions: 'x'.repeat(2_000_000) }), [''])
+  const grown = applyPatch(before, roles(0, 2000), rules)
+  assert.deepEqual(refusalOf(roles(2000, 2000), grown), [''])
+  assert.ok(performance.now() - started < 2000)
+})
+
 test('a long value takes no long time', () => {
   const started = performance.now()
   refusalOf({ llms: { primary: { provider: 'azure', model: '/'.repeat(300_000) } } })

@@ -8,6 +8,7 @@ import { findNewCode } from './code-rule.ts'
 import { isData, mergePatch, own, patchBetween, prunePatch, type Data } from './merge.ts'
 import { findForeignReferences, type References } from './references-rule.ts'
 import { findMoved, restoreSecrets } from './secrets.ts'
+import { findTooLarge } from './size-rule.ts'
 
 /** One state of the configuration: as it is written, and with all defaults. */
 export interface Content {
@@ -38,8 +39,11 @@ export function toContent(data: Data): Content {
 export function applyPatch(before: Content, patch: Data, rules: ChangeRules): Content {
   const dangerous = findDanger(patch)
   if (dangerous.length > 0) throw new ConfigError(dangerous)
+  // Looked at before anything is done with it that costs more, and once more with what it is merged into.
+  refuseTooLarge(patch)
   const restored = restoreSecrets(patch, before.data)
   const data = mergeInto(before, restored.patch)
+  refuseTooLarge(data)
   const code = rules.mayBringCode ? [] : findNewCode(before.data, data)
   if (code.length > 0) {
     const rule = 'config.write may not bring in commands or code unless the service runs with CONFIG_CODE=allow'
@@ -54,6 +58,11 @@ export function applyPatch(before: Content, patch: Data, rules: ChangeRules): Co
   ]
   if (all.length > 0) throw new ConfigError(oneEach(all))
   return { data, config }
+}
+
+function refuseTooLarge(data: Data): void {
+  const problems = findTooLarge(data)
+  if (problems.length > 0) throw new ConfigError(problems)
 }
 
 /**
