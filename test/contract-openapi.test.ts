@@ -41,7 +41,8 @@ test('Beyond the interface: the OpenAPI document says of each operation what it 
     assert.ok(Object.keys(operation.responses).length > 0, name)
     for (const response of Object.values(operation.responses)) assert.ok(response.description && response.headers, name)
     if (method === 'post' || method === 'put')
-      for (const status of [413, 415, 422]) assert.ok(operation.responses[status], `${name} ${status}`)
+      // What OpenAI's clients speak to has no 422.
+      for (const status of [413, 415, path.startsWith('/v1/') ? 400 : 422]) assert.ok(operation.responses[status], `${name} ${status}`)
   }
 })
 

@@ -1,5 +1,6 @@
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { ServiceError, statusOf, toErrorBody, type ErrorCode } from '../errors.ts'
+import { ServiceError, statusOf, toErrorBody, type ErrorBody, type ErrorCode } from '../errors.ts'
+import { isOpenAi, mayRetryRun, openAiStatus, toOpenAiError } from './openai/errors.ts'
 import { toFaults } from './validation.ts'
 
 declare module 'fastify' {
@@ -31,9 +32,18 @@ export function sendError(thrown: unknown, request: FastifyRequest, reply: Fasti
   if (error instanceof ServiceError && error.retryAfter !== undefined) void reply.header('retry-after', String(error.retryAfter))
   // RFC 9110, 15.5.2: it says how to come in.
   if (code === 'unauthorized') void reply.header('www-authenticate', 'Bearer')
+  if (isOpenAi(request.url)) return reply.code(openAiStatus(statusOf(code))).send(toOpenAiError(toErrorBody(error)))
   const asDetail = code === 'validation' && request.routeOptions.config?.validationShape !== 'error'
   const body = asDetail && error instanceof ServiceError ? { detail: error.faults } : toErrorBody(error)
   return reply.code(statusOf(code)).send(body)
+}
+
+/** What a run ended with, where nothing of it was sent yet. */
+export function sendFailure(reply: FastifyReply, error: ErrorBody): FastifyReply {
+  const { request } = reply
+  if (!isOpenAi(request.url)) return reply.code(error.status_code).send(error)
+  if (!mayRetryRun(request)) void reply.header('x-should-retry', 'false')
+  return reply.code(openAiStatus(error.status_code)).send(toOpenAiError(error))
 }
 
 function toKnown(thrown: unknown): unknown {

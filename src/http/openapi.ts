@@ -1,5 +1,7 @@
 import type { RouteOptions } from 'fastify'
 import type { TSchema } from 'typebox'
+import { isOpenAi } from './openai/errors.ts'
+import { OpenAiErrorReply } from './openai/replies.ts'
 import { ChatBody, DataFilterHint, ErrorReply, GeneratedArtifact, Step, StreamChunk, Usage, ValidationReply } from './schemas.ts'
 
 type Schema = Record<string, unknown>
@@ -15,6 +17,7 @@ export interface DescribedRoute {
 export const named: Record<string, TSchema> = {
   Error: ErrorReply,
   ValidationError: ValidationReply,
+  OpenAIError: OpenAiErrorReply,
   ChatRequest: ChatBody,
   DataFilterHint,
   IntermediateStep: Step,
@@ -55,7 +58,8 @@ function operationId(method: string, url: string): string {
 }
 
 /** What any route that reads a body may refuse. */
-function refusedBodies({ config }: RouteOptions): Record<string, TSchema> {
+function refusedBodies({ config, url }: RouteOptions): Record<string, TSchema> {
+  if (isOpenAi(url)) return {}
   return { 413: ErrorReply, 415: ErrorReply, 422: config?.validationShape === 'error' ? ErrorReply : ValidationReply }
 }
 

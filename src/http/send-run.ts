@@ -2,8 +2,9 @@ import type { FastifyReply } from 'fastify'
 import type { OpenRun } from '../runs/live-runs.ts'
 import type { EventLog } from '../runs/event-log.ts'
 import { errorOf } from '../runs/outcome.ts'
+import { sendFailure } from './error-reply.ts'
 import { sendEvents, sseHeaders } from './sse.ts'
-import { chunksOf, toTexts } from './stream-chunks.ts'
+import { chunksOf, toTexts, type ToChunk } from './stream-chunks.ts'
 
 /** A stream that has nothing to say for this long begins all the same, so that no proxy gives it up; its errors come as chunks then. */
 const firstEventMs = 15_000
@@ -12,20 +13,26 @@ interface Reader {
   /** Number of the last event that the reader has. */
   after: number
   left: AbortSignal
+  /** How an event is told; default: as our own chunk. */
+  toChunk?: ToChunk
 }
 
 /** Sends a run's events as they come. A run that fails before its first event is an ordinary HTTP error. */
-export async function sendRun(reply: FastifyReply, run: OpenRun, { after, left }: Reader): Promise<FastifyReply> {
+export async function sendRun(
+  reply: FastifyReply,
+  run: OpenRun,
+  { after, left, toChunk = chunksOf(run.requestId) }: Reader,
+): Promise<FastifyReply> {
   const { log } = run
   await firstEvent(log, left)
   const [first] = log.events
   const error = first?.type === 'end' ? errorOf(first) : undefined
-  if (error && first?.type === 'end' && first.reason === 'error' && after === 0) return reply.code(error.status_code).send(error)
+  if (error && first?.type === 'end' && first.reason === 'error' && after === 0) return sendFailure(reply, error)
   reply.hijack()
   reply.raw.writeHead(200, { ...(reply.getHeaders() as Record<string, string>), ...sseHeaders })
   // Who comes back to a run that is silent must see that it is there; else the first event takes the headers along.
   if (log.events.length <= after) reply.raw.flushHeaders()
-  await sendEvents(reply.raw, toTexts(log, chunksOf(run.requestId), after, left))
+  await sendEvents(reply.raw, toTexts(log, toChunk, after, left))
   return reply
 }
 

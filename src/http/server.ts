@@ -9,6 +9,7 @@ import { boundBodies } from './body-room.ts'
 import { refuseBroken } from './broken-requests.ts'
 import { notFound, replyWithErrors, sendError } from './error-reply.ts'
 import { isId } from './ids.ts'
+import { isOpenAi } from './openai/errors.ts'
 import { echoSessions } from './session-header.ts'
 import { validateWith } from './validation.ts'
 
@@ -57,6 +58,8 @@ export function createServer({ log, verifier, limits, meter, bodyLimit }: Server
   requireDeclaredAccess(app)
   app.addHook('onRequest', (request, reply, done) => {
     void reply.header('request-id', request.id)
+    // Where OpenAI's clients look for it.
+    if (isOpenAi(request.url)) void reply.header('x-request-id', request.id)
     done()
   })
   echoSessions(app)

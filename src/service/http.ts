@@ -13,6 +13,7 @@ import { mcpRoutes } from '../http/routes/mcp.ts'
 import { memoryRoutes } from '../http/routes/memories.ts'
 import { metadataRoutes } from '../http/routes/metadata.ts'
 import { observabilityRoutes } from '../http/routes/observability.ts'
+import { openAiRoutes } from '../http/routes/openai.ts'
 import { prometheusRoute } from '../http/routes/prometheus.ts'
 import { runRoutes } from '../http/routes/runs.ts'
 import { sessionRoutes } from '../http/routes/sessions.ts'
@@ -68,6 +69,7 @@ export async function openHttp(stack: AsyncDisposableStack, options: HttpOptions
   withOtherMethods(app, () => {
     chatRoutes(app, doors)
     asyncRoutes(app, doors)
+    openAiRoutes(app, doors)
     sessionRoutes(app, doors)
     runRoutes(app, doors)
     memoryRoutes(app, doors)

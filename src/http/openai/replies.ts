@@ -1,0 +1,113 @@
+import { Type, type TSchema } from 'typebox'
+
+/** Replies of the door for OpenAI clients, for the OpenAPI document. */
+
+const orNull = (schema: TSchema) => Type.Union([schema, Type.Null()])
+const tokens = Type.Integer({ minimum: 0 })
+
+export const OpenAiErrorReply = Type.Object(
+  {
+    error: Type.Object({
+      message: Type.String(),
+      type: Type.String(),
+      param: orNull(Type.String({ description: 'The field that is wrong.' })),
+      code: orNull(Type.String()),
+    }),
+  },
+  { description: 'What went wrong, in the shape of OpenAI’s interface.' },
+)
+
+export function openAiRefusals(...statuses: number[]): Record<number, TSchema> {
+  return Object.fromEntries(statuses.map((status) => [status, OpenAiErrorReply]))
+}
+
+export const Model = Type.Object({
+  id: Type.String(),
+  object: Type.Enum(['model']),
+  created: Type.Integer({ description: 'Epoch seconds.' }),
+  owned_by: Type.String(),
+})
+
+export const ModelList = Type.Object({ object: Type.Enum(['list']), data: Type.Array(Model) })
+
+export const ChatCompletion = Type.Object({
+  id: Type.String({ description: '`chatcmpl-<request id>`' }),
+  object: Type.Enum(['chat.completion']),
+  created: Type.Integer(),
+  model: Type.String(),
+  choices: Type.Array(
+    Type.Object({
+      index: Type.Integer(),
+      message: Type.Object({
+        role: Type.Enum(['assistant']),
+        content: Type.String(),
+        refusal: Type.Null(),
+        reasoning_content: Type.Optional(Type.String()),
+      }),
+      logprobs: Type.Null(),
+      finish_reason: Type.Enum(['stop', 'length', 'content_filter']),
+    }),
+  ),
+  usage: Type.Object({
+    prompt_tokens: tokens,
+    completion_tokens: tokens,
+    total_tokens: tokens,
+    prompt_tokens_details: Type.Object({ cached_tokens: tokens }),
+    completion_tokens_details: Type.Object({ reasoning_tokens: tokens }),
+  }),
+})
+
+const OutputMessage = Type.Object({
+  id: Type.String(),
+  type: Type.Enum(['message']),
+  role: Type.Enum(['assistant']),
+  status: Type.Enum(['completed', 'incomplete']),
+  phase: Type.Enum(['commentary', 'final_answer']),
+  content: Type.Array(
+    Type.Object({
+      type: Type.Enum(['output_text']),
+      text: Type.String(),
+      annotations: Type.Array(Type.Unknown()),
+      logprobs: Type.Array(Type.Unknown()),
+    }),
+  ),
+})
+
+export const ResponseReply = Type.Object({
+  id: Type.String({ description: '`resp_<request id>`' }),
+  object: Type.Enum(['response']),
+  created_at: Type.Integer(),
+  status: Type.Enum(['completed', 'incomplete']),
+  error: Type.Null(),
+  incomplete_details: orNull(Type.Object({ reason: Type.Enum(['max_output_tokens', 'content_filter']) })),
+  model: Type.String(),
+  instructions: orNull(Type.String()),
+  metadata: Type.Record(Type.String(), Type.String()),
+  output: Type.Array(OutputMessage),
+  usage: orNull(
+    Type.Object({
+      input_tokens: tokens,
+      output_tokens: tokens,
+      total_tokens: tokens,
+      input_tokens_details: Type.Object({ cached_tokens: tokens }),
+      output_tokens_details: Type.Object({ reasoning_tokens: tokens }),
+    }),
+  ),
+  parallel_tool_calls: Type.Boolean(),
+  previous_response_id: Type.Null(),
+  store: Type.Boolean(),
+  temperature: Type.Null(),
+  text: Type.Object({ format: Type.Object({ type: Type.Enum(['text']) }) }),
+  tool_choice: Type.Enum(['none']),
+  tools: Type.Array(Type.Unknown()),
+  top_p: Type.Null(),
+  truncation: Type.Enum(['auto']),
+})
+
+/** JSON, or a stream where the request asks for it. */
+export function jsonOrEvents(json: TSchema, events: string): object {
+  return {
+    description: `One JSON answer; with \`stream\`, server-sent events: ${events}`,
+    content: { 'application/json': { schema: json }, 'text/event-stream': { schema: Type.String() } },
+  }
+}

@@ -1,0 +1,87 @@
+import { errorOf } from '../../runs/outcome.ts'
+import type { EndEvent, LoggedEvent } from '../../runs/run.ts'
+import type { ToChunk } from '../stream-chunks.ts'
+import { endedResponse, openResponse, statusOf, toMessage, toPart, type OutputMessage, type ResponseHead } from './response.ts'
+import { Segments } from './segments.ts'
+
+/** A message that is being told. */
+interface OpenMessage {
+  id: string
+  index: number
+  text: string
+  /** What stands around a delta's text. */
+  delta: string
+}
+
+/**
+ * A response as it comes, in typed events that are numbered from 0. Each segment of the answer is a message: the last is the answer, those
+ * before it turn out to be commentary. Thoughts and steps are not told.
+ */
+export function responseEventsOf(head: ResponseHead): ToChunk {
+  const segments = new Segments()
+  const output: OutputMessage[] = []
+  let number = 0
+  let message: OpenMessage | undefined
+
+  function tell(type: string, fields: object): string {
+    return `event: ${type}\ndata: ${JSON.stringify({ type, sequence_number: number++, ...fields })}\n\n`
+  }
+
+  function begin(): string {
+    const response = openResponse(head)
+    return tell('response.created', { response }) + tell('response.in_progress', { response })
+  }
+
+  function openMessage(): string {
+    const index = output.length
+    const id = `msg_${head.requestId}_${index}`
+    message = {
+      id,
+      index,
+      text: '',
+      delta: `,"item_id":${JSON.stringify(id)},"output_index":${index},"content_index":0,"logprobs":[],"delta":`,
+    }
+    const item = { id, type: 'message', role: 'assistant', status: 'in_progress', content: [] }
+    const place = { item_id: id, output_index: index, content_index: 0 }
+    return (
+      tell('response.output_item.added', { output_index: index, item }) +
+      tell('response.content_part.added', { ...place, part: toPart('') })
+    )
+  }
+
+  function closeMessage(as: Pick<OutputMessage, 'status' | 'phase'>): string {
+    if (!message) return ''
+    const { id, index, text } = message
+    message = undefined
+    const item = toMessage(id, text, as)
+    output.push(item)
+    const place = { item_id: id, output_index: index, content_index: 0 }
+    return (
+      tell('response.output_text.done', { ...place, text, logprobs: [] }) +
+      tell('response.content_part.done', { ...place, part: toPart(text) }) +
+      tell('response.output_item.done', { output_index: index, item })
+    )
+  }
+
+  function toDelta(event: LoggedEvent): string {
+    const piece = segments.take(event)
+    if (!piece) return ''
+    const opening = piece.begins ? closeMessage({ status: 'completed', phase: 'commentary' }) + openMessage() : ''
+    const open = message!
+    open.text += piece.text
+    const head = `event: response.output_text.delta\ndata: {"type":"response.output_text.delta","sequence_number":${number++}`
+    return `${opening}${head}${open.delta}${JSON.stringify(piece.text)}}\n\n`
+  }
+
+  function toEnd(end: EndEvent): string {
+    const closing = closeMessage({ status: statusOf(end), phase: 'final_answer' })
+    return closing + tell(`response.${errorOf(end) ? 'failed' : statusOf(end)}`, { response: endedResponse(head, output, end) })
+  }
+
+  let isFirst = true
+  return (_number, event) => {
+    const beginning = isFirst ? begin() : ''
+    isFirst = false
+    return beginning + (event.type === 'end' ? toEnd(event) : toDelta(event))
+  }
+}

@@ -1,0 +1,29 @@
+import type { EndReason } from '../../agent/events.ts'
+import type { UsageEntry } from '../../sessions/message.ts'
+
+interface Tokens {
+  input: number
+  output: number
+  total: number
+  cached: number
+  reasoning: number
+}
+
+/** Of all models that a run used. */
+export function tokensOf(usage: readonly UsageEntry[]): Tokens {
+  const sum: Tokens = { input: 0, output: 0, total: 0, cached: 0, reasoning: 0 }
+  for (const { unit, details } of usage) {
+    if (unit !== 'tokens' || !details) continue
+    sum.input += details.input
+    sum.output += details.output
+    sum.cached += details.cached_input
+    sum.reasoning += details.reasoning
+  }
+  return { ...sum, total: sum.input + sum.output }
+}
+
+/** Why an answer ends: a run that had no more turns or time has the best answer so far, cut like one of too many tokens. */
+export function finishOf(reason: EndReason): 'stop' | 'length' | 'content_filter' {
+  if (reason === 'content_filter') return reason
+  return reason === 'stop' ? 'stop' : 'length'
+}

@@ -1,0 +1,107 @@
+import type { FastifyInstance } from 'fastify'
+import { ServiceError } from '../../errors.ts'
+import type { AgentConfig } from '../../configuration/schema.ts'
+import { sendFailure } from '../error-reply.ts'
+import { openChat, outcomeOf, type ChatDoor } from '../open-chat.ts'
+import { completionChunksOf, completionHead, toCompletion } from '../openai/chat-completion.ts'
+import { toChatBody } from '../openai/messages.ts'
+import { ChatCompletion, jsonOrEvents, Model, ModelList, openAiRefusals, ResponseReply } from '../openai/replies.ts'
+import { responseEventsOf } from '../openai/response-events.ts'
+import { responseHead, responseToChatBody, toResponse } from '../openai/response.ts'
+import { CompletionBody, ResponseBody, type GivenMessage } from '../openai/schemas.ts'
+import { refuseInCompletion, refuseInResponse } from '../openai/unsupported.ts'
+import { IdHeaders } from '../schemas.ts'
+import { sendRun } from '../send-run.ts'
+
+const tags = ['OpenAI']
+const chatRefusals = openAiRefusals(400, 401, 403, 404, 409, 410, 413, 415, 429, 500, 502, 503)
+const operations = { true: 'chain_streaming', false: 'chain' } as const
+
+/** The agent for any OpenAI client: other words for the same chats. Failures are in that interface's shape, by their path. */
+export function openAiRoutes(app: FastifyInstance, door: ChatDoor): void {
+  modelRoutes(app, door)
+
+  app.post(
+    '/v1/chat/completions',
+    {
+      config: { access: 'chat', hasSession: true },
+      schema: {
+        tags,
+        summary: 'A chat, as OpenAI’s chat completions',
+        headers: IdHeaders,
+        body: CompletionBody,
+        response: { 200: jsonOrEvents(ChatCompletion, '`chat.completion.chunk`s, then `[DONE]`.'), ...chatRefusals },
+      },
+    },
+    async (request, reply) => {
+      const body = request.body as CompletionBody
+      const { model, stream, stream_options: options } = body
+      refuseInCompletion(body)
+      refuseOtherModel(model, door.agent().config)
+      const place = { body: toChatBody(body.messages as GivenMessage[], ['body', 'messages']), at: ['body'] }
+      const chat = await openChat(door, { request, reply, operation: operations[`${stream === true}`], place })
+      const head = completionHead(chat.run.requestId, model)
+      if (stream) {
+        const toChunk = completionChunksOf(head, options?.include_usage === true)
+        return sendRun(reply, chat.run, { after: 0, left: chat.left, toChunk })
+      }
+      const { answer, error } = await outcomeOf(chat)
+      return error ? sendFailure(reply, error) : toCompletion(head, answer, chat.run.log.events)
+    },
+  )
+
+  app.post(
+    '/v1/responses',
+    {
+      config: { access: 'chat', hasSession: true },
+      schema: {
+        tags,
+        summary: 'A chat, as OpenAI’s responses',
+        headers: IdHeaders,
+        body: ResponseBody,
+        response: { 200: jsonOrEvents(ResponseReply, 'from `response.created` to `response.completed`.'), ...chatRefusals },
+      },
+    },
+    async (request, reply) => {
+      const body = request.body as ResponseBody
+      const { stream, input: _, ...rest } = body
+      refuseInResponse(body)
+      refuseOtherModel(body.model, door.agent().config)
+      const place = { body: responseToChatBody(body), at: ['body'] }
+      const chat = await openChat(door, { request, reply, operation: operations[`${stream === true}`], place })
+      const head = responseHead(chat.run.requestId, rest)
+      if (stream) return sendRun(reply, chat.run, { after: 0, left: chat.left, toChunk: responseEventsOf(head) })
+      const { answer, end, error } = await outcomeOf(chat)
+      return error ? sendFailure(reply, error) : toResponse(head, answer, end)
+    },
+  )
+}
+
+function modelRoutes(app: FastifyInstance, { agent }: ChatDoor): void {
+  const created = Math.floor(Date.now() / 1000)
+  const toModel = ({ uri_id: id }: AgentConfig) => ({ id, object: 'model', created, owned_by: 'agent-core' })
+  const refusals = openAiRefusals(401, 403, 404, 429, 500, 503)
+
+  app.get(
+    '/v1/models',
+    { config: { access: 'chat' }, schema: { tags, summary: 'The agent, as a list of models', response: { 200: ModelList, ...refusals } } },
+    async () => ({ object: 'list', data: [toModel(agent().config)] }),
+  )
+
+  app.get(
+    '/v1/models/:model',
+    { config: { access: 'chat' }, schema: { tags, summary: 'The agent, as a model', response: { 200: Model, ...refusals } } },
+    async (request) => {
+      const { config } = agent()
+      refuseOtherModel((request.params as { model: string }).model, config)
+      return toModel(config)
+    },
+  )
+}
+
+/** The agent is all that there is, under each of its names. */
+function refuseOtherModel(model: string, { id, uri_id: uriId, name }: AgentConfig): void {
+  if (model === uriId || model === id || model === name) return
+  const faults = [{ loc: ['body', 'model'], msg: `there is no ${model}; the agent is ${uriId}`, type: 'model_not_found' }]
+  throw new ServiceError('not_found', `There is no model ${model}.`, { faults })
+}
