@@ -81,6 +81,12 @@ test('what is no image, or none of the four kinds, is refused', async () => {
   }
 })
 
+test('what is not base64 is refused in no time, however long it is and whatever it is made of', async () => {
+  for (const filler of [' ', 'A', '=', '\n', 'A=']) {
+    await assert.rejects(images.fromText(`${filler.repeat(1_000_000)}!`), /not base64/)
+  }
+})
+
 test('base64 may stand in a data: URL and in lines; what is not base64 is refused', async () => {
   const bytes = await makeImage('png')
   const lines = base64(bytes).replace(/.{76}/g, '$&\r\n')
