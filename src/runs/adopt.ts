@@ -53,9 +53,10 @@ export function createAdoption({ store, live, agent, holder, isBusy, nextPlace, 
     for (;;) {
       const found = [...(await store.orphans(holder, now())), ...(await findStrays())]
       let taken = 0
-      for (const run of found) {
+      for (let at = 0; at < found.length; at += together) {
         if (isStopped) return
-        if (!live.find(run) && !isBusy(run) && (await takeOver(run, true))) taken++
+        const tried = found.slice(at, at + together).map(async (run) => !live.find(run) && !isBusy(run) && (await takeOver(run, true)))
+        taken += (await Promise.all(tried)).filter(Boolean).length
       }
       if (taken === 0) return
     }
@@ -83,6 +84,9 @@ export function createAdoption({ store, live, agent, holder, isBusy, nextPlace, 
 
   return { takeOver, adopt, stop: () => void (isStopped = true) }
 }
+
+/** So many are taken at once: their commits are one where the store groups them. */
+const together = 8
 
 /** Stops those of a process's runs that are another's by now, or whose session was deleted: nothing that they do counts any more. */
 export async function stopLost(store: Pick<RunStore, 'find'>, runs: readonly LiveRun[]): Promise<void> {
