@@ -32,6 +32,11 @@ async function startWriter(t: TestContext, files: Record<string, string>, option
 const download = (client: Client, session: string, message: number | string, artifact: number | string) =>
   client.request('GET', `/core/v1/download_artifact/${message}/${artifact}`, { headers: { 'session-id': session } })
 
+/** Of sessions and direct executions; drafts are hidden. */
+async function foldersIn(root: string): Promise<string[]> {
+  return (await readdir(root)).filter((name) => !name.startsWith('.'))
+}
+
 test('Artifacts: what a tool writes is told with the message, and its link works without a key', async (t) => {
   const { client, settings } = await startWriter(t, { 'notes.md': '# Notes\nä', 'Umsätze "1".csv': 'a,b\n' })
   const { body: answer } = await client.chat('write', { 'session-id': 's' })
@@ -81,7 +86,7 @@ test('Artifacts: what a tool writes is told with the message, and its link works
   assert.match(unusual.headers.get('content-disposition')!, /^attachment; filename=.*; filename\*=UTF-8''Ums%C3%A4tze/i)
   assert.equal(await unusual.text(), 'a,b\n')
   // On the disk it has only the names that we gave it.
-  const [folder] = await readdir(path.join(settings.dataDir, 'artifacts'))
+  const [folder] = await foldersIn(path.join(settings.dataDir, 'artifacts'))
   assert.deepEqual(
     new Set(await readdir(path.join(settings.dataDir, 'artifacts', folder!))),
     new Set([first.artifact_id, second.artifact_id]),
@@ -243,7 +248,7 @@ test('Artifacts: a tool that is run directly answers with links, also when its r
   const [again] = (await execute()).body.generated_artifacts
   assert.equal(again.artifact_id, file.artifact_id)
   assert.equal(await (await fetch(again.download_url)).text(), '{}')
-  assert.equal((await readdir(path.join(settings.dataDir, 'artifacts'))).length, 1)
+  assert.equal((await foldersIn(path.join(settings.dataDir, 'artifacts'))).length, 1)
 })
 
 test('Artifacts: a file is there after kill -9 between its write and the answer', async (t) => {
@@ -287,7 +292,7 @@ test('Artifacts: on a full disk the tool fails, and nothing is left half', async
     client.request('POST', '/core/v1/tool/execute', { body: { tool_name: 'write_file', tool_input: { file_name: 'a.txt', content } } })
   const { status, body } = await execute('x'.repeat(3_000_000))
   assert.deepEqual([status, body.status, body.output], [200, 'error', { error: 'a.txt could not be kept: there is no room left.' }])
-  const [made] = await readdir(path.join(folder, '.agent-core', 'artifacts'))
+  const [made] = await foldersIn(path.join(folder, '.agent-core', 'artifacts'))
   assert.deepEqual(await readdir(path.join(folder, '.agent-core', 'artifacts', made!)), [])
   assert.equal((await execute('small')).body.status, 'success')
 })
@@ -299,7 +304,7 @@ test('Artifacts: a start removes the files of sessions that are gone, and of dir
   })
   await service.client.chat('write', { 'session-id': 's' })
   const root = path.join(service.settings.dataDir, 'artifacts')
-  const [session] = await readdir(root)
+  const [session] = await foldersIn(root)
   const daysAgo = (days: number) => new Date(Date.now() - days * 86_400_000)
   for (const [name, days] of [
     ['01999999-0000-7000-8000-000000000000', 0.1],
@@ -313,8 +318,8 @@ test('Artifacts: a start removes the files of sessions that are gone, and of dir
   await utimes(path.join(root, session!), daysAgo(30), daysAgo(30))
   await service.restart()
   const left = [session, '01999999-0000-7000-8000-000000000001', 'direct-01999999-0000-7000-8000-000000000003']
-  while ((await readdir(root)).length > left.length) await new Promise(setImmediate)
-  assert.deepEqual(new Set(await readdir(root)), new Set(left))
+  while ((await foldersIn(root)).length > left.length) await new Promise(setImmediate)
+  assert.deepEqual(new Set(await foldersIn(root)), new Set(left))
   assert.equal((await download(service.client, 's', 1, 0)).status, 200)
 })
 
@@ -326,7 +331,7 @@ test('Sessions: a fork has the files of its messages, and keeps them when the fi
   const { body: fork } = await client.request('POST', '/core/v1/sessions/s/fork', { body: { message_index: 2 } })
   assert.equal((await client.request('DELETE', '/core/v1/sessions/s')).status, 200)
   const root = path.join(settings.dataDir, 'artifacts')
-  while ((await readdir(root)).length > 1) await new Promise(setImmediate)
+  while ((await foldersIn(root)).length > 1) await new Promise(setImmediate)
   assert.equal((await download(client, 's', 1, 0)).status, 404)
   assert.equal((await fetch(link)).status, 404)
   const own = await download(client, fork.session_id, 1, 0)

@@ -56,17 +56,18 @@ test('elements of a list are changed, removed and added each by itself', () => {
 })
 
 test('keys are added behind the others and removed with their line; long texts are written as blocks', () => {
-  const edited = edit(sample, {
+  const withoutLast = sample.slice(0, sample.indexOf('\n# Roles of access keys'))
+  const edited = edit(withoutLast, {
     description: null,
     instructions: 'One.\nTwo: "x"\n',
     limits: { reconnect_grace: 9 },
-    sub_agents: { max: 2 },
+    access: { rate_limits: { user: { concurrent_runs: 2 } } },
   })
   assert.doesNotMatch(edited, /^description/m)
   assert.ok(edited.startsWith('# The agent that'))
   assert.match(edited, /^instructions: \|\n {2}One\.\n {2}Two: "x"\n\n# Shown to people/m)
   assert.match(edited, / # seconds that a chat waits.*\n {2}reconnect_grace: 9\n/)
-  assert.match(edited, /\nsub_agents:\n {2}max: 2\n$/)
+  assert.match(edited, /\naccess:\n {2}rate_limits:\n {4}user:\n {6}concurrent_runs: 2\n$/)
 })
 
 test('texts that YAML reads as something else stay texts', () => {
