@@ -42,6 +42,8 @@ function toMessage({ role, content, images }: Turn, index: number, { length }: r
 function toTurn({ role, content }: GivenMessage, at: Loc): Turn {
   const turn: Turn = { role: roles[role], content: '', images: [] }
   if (typeof content === 'string') return { ...turn, content }
+  // One of the assistant's may have been tool calls alone.
+  if (!content && role !== 'assistant') throw invalid([...at, 'content'], 'is required', 'missing')
   const texts: string[] = []
   for (const [index, part] of (content ?? []).entries()) {
     const place = [...at, 'content', index]

@@ -34,7 +34,7 @@ export function responseToChatBody({ input, instructions }: ResponseBody): ChatB
   return { ...body, messages: [{ role: 'system', content: instructions }, ...body.messages] }
 }
 
-export function responseHead(requestId: string, { model, instructions = null, metadata }: Omit<ResponseBody, 'input'>): ResponseHead {
+export function responseHead(requestId: string, { model, instructions = null, metadata }: ResponseBody): ResponseHead {
   return { requestId, created: Math.floor(Date.now() / 1000), model, instructions, metadata: metadata ?? {} }
 }
 

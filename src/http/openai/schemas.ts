@@ -53,7 +53,7 @@ export const CompletionBody = Type.Object(
     tools: other(notTaken),
     store: other('`true` is a 400.'),
     n: other('More than 1 is a 400.'),
-    response_format: other('Another type than `text` is a 400.'),
+    response_format: maybe(Type.Object({ type: Type.String({ description: 'Another than `text` is a 400.' }) })),
   },
   { description: 'Sampling parameters are ignored: the agent has its own.' },
 )
@@ -76,7 +76,7 @@ export const ResponseBody = Type.Object(
     tools: other(notTaken),
     previous_response_id: other('A 400: `session-id` keeps a conversation.'),
     store: other('`true` is a 400.'),
-    text: other('Another format than `text` is a 400.'),
+    text: maybe(Type.Object({ format: maybe(Type.Object({ type: Type.String({ description: 'Another than `text` is a 400.' }) })) })),
   },
   { description: 'Sampling parameters are ignored: the agent has its own.' },
 )

@@ -1,6 +1,7 @@
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { ServiceError } from '../../errors.ts'
 import type { AgentConfig } from '../../configuration/schema.ts'
+import type { Operation } from '../../runs/run.ts'
 import { sendFailure } from '../error-reply.ts'
 import { openChat, outcomeOf, type ChatDoor } from '../open-chat.ts'
 import { completionChunksOf, completionHead, toCompletion } from '../openai/chat-completion.ts'
@@ -15,7 +16,6 @@ import { sendRun } from '../send-run.ts'
 
 const tags = ['OpenAI']
 const chatRefusals = openAiRefusals(400, 401, 403, 404, 409, 410, 413, 415, 429, 500, 502, 503)
-const operations = { true: 'chain_streaming', false: 'chain' } as const
 
 /** The agent for any OpenAI client: other words for the same chats. Failures are in that interface's shape, by their path. */
 export function openAiRoutes(app: FastifyInstance, door: ChatDoor): void {
@@ -34,17 +34,8 @@ export function openAiRoutes(app: FastifyInstance, door: ChatDoor): void {
       },
     },
     async (request, reply) => {
-      const body = request.body as CompletionBody
-      const { model, stream, stream_options: options } = body
-      refuseInCompletion(body)
-      refuseOtherModel(model, door.agent().config)
-      const place = { body: toChatBody(body.messages as GivenMessage[], ['body', 'messages']), at: ['body'] }
-      const chat = await openChat(door, { request, reply, operation: operations[`${stream === true}`], place })
-      const head = completionHead(chat.run.requestId, model)
-      if (stream) {
-        const toChunk = completionChunksOf(head, options?.include_usage === true)
-        return sendRun(reply, chat.run, { after: 0, left: chat.left, toChunk })
-      }
+      const { chat, head, stream, withUsage } = await openCompletion(door, request, reply)
+      if (stream) return sendRun(reply, chat.run, { after: 0, left: chat.left, toChunk: completionChunksOf(head, withUsage) })
       const { answer, error } = await outcomeOf(chat)
       return error ? sendFailure(reply, error) : toCompletion(head, answer, chat.run.log.events)
     },
@@ -63,18 +54,39 @@ export function openAiRoutes(app: FastifyInstance, door: ChatDoor): void {
       },
     },
     async (request, reply) => {
-      const body = request.body as ResponseBody
-      const { stream, input: _, ...rest } = body
-      refuseInResponse(body)
-      refuseOtherModel(body.model, door.agent().config)
-      const place = { body: responseToChatBody(body), at: ['body'] }
-      const chat = await openChat(door, { request, reply, operation: operations[`${stream === true}`], place })
-      const head = responseHead(chat.run.requestId, rest)
+      const { chat, head, stream } = await openResponse(door, request, reply)
       if (stream) return sendRun(reply, chat.run, { after: 0, left: chat.left, toChunk: responseEventsOf(head) })
       const { answer, end, error } = await outcomeOf(chat)
       return error ? sendFailure(reply, error) : toResponse(head, answer, end)
     },
   )
+}
+
+// Functions of their own: what waits for the run holds nothing of a body, which may be megabytes of images.
+
+async function openCompletion(door: ChatDoor, request: FastifyRequest, reply: FastifyReply) {
+  const body = request.body as CompletionBody
+  refuseInCompletion(body)
+  refuseOtherModel(body.model, door.agent().config)
+  const stream = body.stream === true
+  const place = { body: toChatBody(body.messages as GivenMessage[], ['body', 'messages']), at: ['body'] }
+  const chat = await openChat(door, { request, reply, operation: operationOf(stream), place })
+  const withUsage = body.stream_options?.include_usage === true
+  return { chat, head: completionHead(chat.run.requestId, body.model), stream, withUsage }
+}
+
+async function openResponse(door: ChatDoor, request: FastifyRequest, reply: FastifyReply) {
+  const body = request.body as ResponseBody
+  refuseInResponse(body)
+  refuseOtherModel(body.model, door.agent().config)
+  const stream = body.stream === true
+  const place = { body: responseToChatBody(body), at: ['body'] }
+  const chat = await openChat(door, { request, reply, operation: operationOf(stream), place })
+  return { chat, head: responseHead(chat.run.requestId, body), stream }
+}
+
+function operationOf(stream: boolean): Operation {
+  return stream ? 'chain_streaming' : 'chain'
 }
 
 function modelRoutes(app: FastifyInstance, { agent }: ChatDoor): void {
