@@ -114,9 +114,9 @@ function weighWords(profile: Profile, request: string, profiles: readonly Profil
   return { score: isNamedWhole ? score + 4 : score, evidence }
 }
 
-/** The words of a path name a file, not what is to be done with it. */
+/** The words of a path name a file, not what is to be done with it. Each run of characters is looked at once, however long it is. */
 function withoutPaths(text: string): string {
-  return text.replace(/[\w.-]+\/[\w./-]+|[\w-]+\.[a-z]{2,5}\b/gi, ' ')
+  return text.replace(/(?<![\w.-])[\w.-]+\/[\w./-]+|(?<![\w-])[\w-]+\.[a-z]{2,5}\b/gi, ' ')
 }
 
 /** "what does the handbook say", "search the handbook", "ask the researcher to": the tool is named as the one to use. */
