@@ -3,6 +3,7 @@ import type { Artifacts } from '../artifacts/artifacts.ts'
 import type { CurrentAgent } from '../configuration/agent.ts'
 import type { Configuration } from '../configuration/configuration.ts'
 import { withOtherMethods } from '../http/other-methods.ts'
+import { a2aRoutes } from '../http/routes/a2a.ts'
 import { artifactRoutes } from '../http/routes/artifacts.ts'
 import { asyncRoutes } from '../http/routes/async.ts'
 import { chatRoutes } from '../http/routes/chat.ts'
@@ -81,6 +82,7 @@ export async function openHttp(stack: AsyncDisposableStack, options: HttpOptions
     metadataRoutes(app, doors)
     configurationRoutes(app, doors)
     mcpRoutes(app, { ...doors, version, publicUrl })
+    a2aRoutes(app, { ...doors, version, address: () => publicUrl ?? boundAddress(app, settings.host) })
     healthRoutes(app, doors)
     openApiRoute(app)
   })

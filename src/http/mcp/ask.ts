@@ -7,7 +7,7 @@ import type { OpenRun } from '../../runs/live-runs.ts'
 import { collect, errorOf } from '../../runs/outcome.ts'
 import type { LoggedEvent } from '../../runs/run.ts'
 import { toNewChat } from '../chat-request.ts'
-import { contextOf, type Caller } from './caller.ts'
+import { contextOf, type Caller } from '../protocol-caller.ts'
 import { toFailure } from './results.ts'
 
 export interface Ask {

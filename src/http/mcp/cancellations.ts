@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import type { Principal } from '../../access/principal.ts'
-import { asObject } from './caller.ts'
+import { asObject } from '../protocol-caller.ts'
 
 /** Requests of clients that cancel by a message of its own (protocol revisions before 2026-07-28; later ones just leave). */
 export interface Cancellations {

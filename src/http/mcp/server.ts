@@ -15,7 +15,7 @@ import { forbidden } from '../authenticate.ts'
 import { hashOf } from '../chat-request.ts'
 import { isId } from '../ids.ts'
 import { ask, askName, askTool, type Ask } from './ask.ts'
-import { asObject, contextOf, type Caller } from './caller.ts'
+import { asObject, contextOf, type Caller } from '../protocol-caller.ts'
 import { orFailure, toResult } from './results.ts'
 
 export interface McpDoors extends Ask {

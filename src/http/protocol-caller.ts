@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify'
-import { invalid } from '../../errors.ts'
-import type { Principal } from '../../access/principal.ts'
-import { contextHeaders } from '../chat-request.ts'
+import { invalid } from '../errors.ts'
+import type { Principal } from '../access/principal.ts'
+import { contextHeaders } from './chat-request.ts'
 
 /** Who is served by one exchange, and what they said beside their message. */
 export interface Caller {
@@ -18,18 +18,18 @@ const maxContextCharacters = 16_384
 const fitsName = /^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/
 const fitsValue = /^[\t\x20-\x7e\x80-\xff]*$/
 
-/** The caller's context for tools: `stix*` headers, and entries of the message's `_meta` whose name starts so; these win. */
-export function contextOf(request: FastifyRequest, meta: Readonly<Record<string, unknown>> = {}): Record<string, string> {
+/** The caller's context for tools: `stix*` headers, and entries of the message's own metadata whose name starts so; these win. */
+export function contextOf(request: FastifyRequest, meta: Readonly<Record<string, unknown>> = {}, name = '_meta'): Record<string, string> {
   const found = contextHeaders(request)
   let characters = 0
   for (const [key, value] of Object.entries(meta)) {
-    const name = key.toLowerCase()
-    if (!name.startsWith('stix')) continue
-    const at = ['body', 'params', '_meta', key.slice(0, 100)]
-    if (!fitsName.test(name) || typeof value !== 'string' || !fitsValue.test(value)) throw invalid(at, 'must fit into an HTTP header')
-    characters += name.length + value.length
+    const header = key.toLowerCase()
+    if (!header.startsWith('stix')) continue
+    const at = ['body', 'params', name, key.slice(0, 100)]
+    if (!fitsName.test(header) || typeof value !== 'string' || !fitsValue.test(value)) throw invalid(at, 'must fit into an HTTP header')
+    characters += header.length + value.length
     if (characters > maxContextCharacters) throw invalid(at, `is too long: at most ${maxContextCharacters} characters of context are taken`)
-    found[name] = value
+    found[header] = value
   }
   return found
 }

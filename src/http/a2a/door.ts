@@ -1,0 +1,89 @@
+import { A2A_VERSION_HEADER, AgentCard } from '@a2a-js/sdk'
+import { A2A_ERROR_CODE, RequestMalformedError, toJsonRpcError } from '@a2a-js/sdk/errors'
+import { JsonRpcTransportHandler, ServerCallContext, validateVersion, type A2ARequestHandler } from '@a2a-js/sdk/server'
+import type { FastifyReply } from 'fastify'
+import type { Agent } from '../../configuration/agent.ts'
+import { ServiceError } from '../../errors.ts'
+import { asObject, type Caller } from '../protocol-caller.ts'
+import { sendEvents, sseHeaders } from '../sse.ts'
+import { toCard, type CardOptions } from './card.ts'
+import { toA2aError } from './errors.ts'
+import { createRequestHandler, type A2aDoors } from './requests.ts'
+
+/** The agent card, as it is sent. */
+export function cardOf(agent: Agent, options: CardOptions): unknown {
+  return AgentCard.toJSON(toCard(agent, options))
+}
+
+/** Answers one message of JSON-RPC, by one message or by a stream of them. */
+export async function answer(doors: A2aDoors, caller: Caller, reply: FastifyReply): Promise<FastifyReply> {
+  const { request } = caller
+  const body = asObject(request.body)
+  const { handler, thrown } = telling(createRequestHandler(doors, caller), caller)
+  const failed = (error: unknown) => {
+    const refused = thrown()
+    // One that passes is said as everywhere: what calls over HTTP knows when to come back.
+    if (refused instanceof ServiceError && refused.retryAfter !== undefined) throw refused
+    return reply.send({ jsonrpc: '2.0', id: body['id'] ?? null, error })
+  }
+  // Without the header it is the revision that came before there was one (A2A 1.0, 3.6.2).
+  const requestedVersion = String(request.headers[A2A_VERSION_HEADER.toLowerCase()] ?? '') || '0.3'
+  try {
+    validateVersion(requestedVersion, await handler.getAgentCard(), 'JSONRPC')
+    const answered = await new JsonRpcTransportHandler(handler).handle(body, new ServerCallContext({ requestedVersion }))
+    if (!(Symbol.asyncIterator in answered)) {
+      if (!('error' in answered)) return reply.send(answered)
+      // What the library itself could not read, it tells in the words of its own code.
+      const isUnread = thrown() === undefined && asObject(answered.error)['code'] === A2A_ERROR_CODE.INTERNAL_ERROR
+      return failed(
+        isUnread ? toJsonRpcError(new RequestMalformedError(`The params do not fit ${String(body['method'])}.`)) : answered.error,
+      )
+    }
+    // A stream that is refused at once is no stream.
+    const first = await answered.next()
+    reply.hijack()
+    reply.raw.writeHead(200, { ...(reply.getHeaders() as Record<string, string>), ...sseHeaders })
+    await sendEvents(reply.raw, toTexts(first, answered))
+    return reply
+  } catch (error) {
+    return failed(toJsonRpcError(toA2aError(error)))
+  }
+}
+
+async function* toTexts<T>(first: IteratorResult<T, void>, rest: AsyncGenerator<T, void>): AsyncGenerator<string, void> {
+  for (let next = first; !next.done; next = await rest.next()) yield `data: ${JSON.stringify(next.value)}\n\n`
+}
+
+/** The library tells what is thrown: so it throws what may be told, and the log has the rest. */
+function telling(handler: A2ARequestHandler, { request }: Caller): { handler: A2ARequestHandler; thrown(): unknown } {
+  let thrown: unknown
+  const tell = (error: unknown) => {
+    const known = toA2aError(error)
+    thrown = error
+    if (!(error instanceof ServiceError) && known !== error) request.log.error({ err: error }, 'unexpected failure')
+    return known
+  }
+  const one =
+    <P extends unknown[], R>(work: (...params: P) => Promise<R>) =>
+    (...params: P): Promise<R> =>
+      work(...params).catch((error: unknown) => {
+        throw tell(error)
+      })
+  const many = <P extends unknown[], R>(work: (...params: P) => AsyncGenerator<R, void, undefined>) =>
+    async function* (...params: P): AsyncGenerator<R, void, undefined> {
+      try {
+        yield* work(...params)
+      } catch (error) {
+        throw tell(error)
+      }
+    }
+  const { sendMessage, sendMessageStream, getTask, cancelTask, resubscribe } = handler
+  return {
+    handler: {
+      ...handler,
+      ...{ sendMessage: one(sendMessage), getTask: one(getTask), cancelTask: one(cancelTask) },
+      ...{ sendMessageStream: many(sendMessageStream), resubscribe: many(resubscribe) },
+    },
+    thrown: () => thrown,
+  }
+}

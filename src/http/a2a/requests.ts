@@ -1,0 +1,101 @@
+import { randomUUIDv7 } from 'node:crypto'
+import type { SendMessageRequest, Task } from '@a2a-js/sdk'
+import { PushNotificationNotSupportedError, RequestMalformedError, TaskNotFoundError, UnsupportedOperationError } from '@a2a-js/sdk/errors'
+import type { A2ARequestHandler } from '@a2a-js/sdk/server'
+import type { Artifacts } from '../../artifacts/artifacts.ts'
+import type { CurrentAgent } from '../../configuration/agent.ts'
+import type { Chats } from '../../runs/chat.ts'
+import type { OpenRun } from '../../runs/live-runs.ts'
+import type { Operation } from '../../runs/run.ts'
+import type { RunStore, StoredRun } from '../../runs/run-store.ts'
+import { toNewChat } from '../chat-request.ts'
+import { isId } from '../ids.ts'
+import { contextOf, type Caller } from '../protocol-caller.ts'
+import { toCard, type CardOptions } from './card.ts'
+import { toQuestion } from './parts.ts'
+import { follow } from './stream.ts'
+import { toFileArtifacts, toTask } from './tasks.ts'
+
+export interface A2aDoors extends CardOptions {
+  agent: CurrentAgent
+  artifacts: Pick<Artifacts, 'linkTo'>
+  chats: Chats
+  runs: Pick<RunStore, 'find'>
+}
+
+/**
+ * What the protocol asks for, answered for one caller. A task is a run and its id the request id, a context is a session: nothing is kept
+ * beside them, so that a task is there after a restart, and on every replica. It goes on when its client has gone, and ends by `CancelTask`.
+ */
+export function createRequestHandler({ agent, artifacts, chats, runs, ...card }: A2aDoors, caller: Caller): A2ARequestHandler {
+  const { tenant, owner } = caller.principal
+  const keyOf = (requestId: string) => ({ tenant, owner, requestId })
+
+  async function find(id: string): Promise<StoredRun> {
+    const run = isId(id) ? await runs.find(keyOf(id)) : undefined
+    if (!run || run.operation === 'tool_execute') throw new TaskNotFoundError(`There is no task ${id}.`)
+    return run
+  }
+
+  async function task(id: string, historyLength: number | undefined): Promise<Task> {
+    const whole = await toTask(await find(id), artifacts)
+    return historyLength === 0 ? { ...whole, history: [] } : whole
+  }
+
+  async function open(request: SendMessageRequest, operation: Operation): Promise<OpenRun> {
+    const { message, configuration } = request
+    if (!message || message.messageId === '') throw new RequestMalformedError('message.messageId is required.')
+    if (configuration?.taskPushNotificationConfig) throw new PushNotificationNotSupportedError()
+    if (message.taskId !== '') {
+      await find(message.taskId)
+      throw new UnsupportedOperationError('A task takes no further message: send it without taskId, in the same contextId.')
+    }
+    const { contextId } = message
+    if (contextId !== '' && !isId(contextId)) throw new RequestMalformedError('message.contextId is not a valid id.')
+    const body = { ...toQuestion(message), ...(contextId === '' ? {} : { session_id: contextId }), on_disconnect: 'continue' as const }
+    const chat = toNewChat(caller.request, operation, agent().config.limits.max_input_characters, {
+      body,
+      at: ['body', 'params', 'message'],
+    })
+    const headers = contextOf(caller.request, { ...request.metadata, ...message.metadata }, 'metadata')
+    const newChat = { ...chat, newSessionId: randomUUIDv7(), request: { ...chat.request, headers } }
+    return chats.open(caller.principal, newChat, caller.left)
+  }
+
+  const told = (run: OpenRun) =>
+    follow(run, async (files) => (files.length === 0 ? [] : toFileArtifacts(await find(run.requestId), files, artifacts)), caller.left)
+
+  return {
+    getAgentCard: async () => toCard(agent(), card),
+    async sendMessage(request) {
+      const run = await open(request, 'chain')
+      if (request.configuration?.returnImmediately !== true) {
+        caller.left.addEventListener('abort', run.log.unpace(), { once: true })
+        await run.ended
+      }
+      return task(run.requestId, request.configuration?.historyLength)
+    },
+    async *sendMessageStream(request) {
+      yield* told(await open(request, 'chain_streaming'))
+    },
+    getTask: ({ id, historyLength }) => task(id, historyLength),
+    async cancelTask({ id }) {
+      await find(id)
+      await chats.cancel(keyOf(id))
+      return task(id, undefined)
+    },
+    async *resubscribe({ id }) {
+      const { endedAt } = await find(id)
+      if (endedAt !== undefined) throw new UnsupportedOperationError(`Task ${id} has ended.`)
+      yield* told(await chats.follow(keyOf(id), caller.left))
+    },
+    listTasks: () => Promise.reject(new UnsupportedOperationError('Tasks are not listed.')),
+    getAuthenticatedExtendedAgentCard: () => Promise.reject(new UnsupportedOperationError('There is no other agent card.')),
+    ...{ createTaskPushNotificationConfig: noPush, getTaskPushNotificationConfig: noPush },
+    ...{ listTaskPushNotificationConfigs: noPush, deleteTaskPushNotificationConfig: noPush },
+  }
+}
+
+function noPush(): Promise<never> {
+  return Promise.reject(new PushNotificationNotSupportedError())
+}

@@ -1,0 +1,83 @@
+import { Role, TaskState, type Artifact, type Message, type Task, type TaskStatus } from '@a2a-js/sdk'
+import type { Artifact as MadeFile } from '../../agent/artifact.ts'
+import type { Artifacts } from '../../artifacts/artifacts.ts'
+import { fromCompact } from '../../runs/compact-log.ts'
+import type { LoggedEvent, RunStatus } from '../../runs/run.ts'
+import type { StoredRun } from '../../runs/run-store.ts'
+import { toRunView } from '../../runs/run-view.ts'
+import { textPart } from './parts.ts'
+
+export const states: Record<RunStatus, TaskState> = {
+  pending: TaskState.TASK_STATE_SUBMITTED,
+  running: TaskState.TASK_STATE_WORKING,
+  interrupted: TaskState.TASK_STATE_INPUT_REQUIRED,
+  success: TaskState.TASK_STATE_COMPLETED,
+  error: TaskState.TASK_STATE_FAILED,
+  timeout: TaskState.TASK_STATE_FAILED,
+  cancelled: TaskState.TASK_STATE_CANCELED,
+}
+
+/** Whose message it is, and in which task. */
+export interface Place {
+  taskId: string
+  contextId: string
+}
+
+/** The artifact that is the answer's text. */
+export const answerId = 'answer'
+
+/** A run as a task: there is no other record of it. */
+export async function toTask(run: StoredRun, artifacts: Pick<Artifacts, 'linkTo'>): Promise<Task> {
+  const { status, outcome, error, created_at, started_at, ended_at } = toRunView(run)
+  const place = { taskId: run.requestId, contextId: run.sessionId }
+  const question = outcome?.input ?? run.request?.messages.at(-1)?.content ?? run.log?.input
+  const answer = outcome ? [toAnswer(outcome.output)] : []
+  const files = run.endedAt === undefined || !run.log ? [] : filesOf(fromCompact(run.log.events))
+  return {
+    ...newTask(place, question ?? ''),
+    status: { ...toStatus(states[status], place, error?.body), timestamp: ended_at ?? started_at ?? created_at },
+    artifacts: [...answer, ...(await toFileArtifacts(run, files, artifacts))],
+  }
+}
+
+/** As a stream begins with it. */
+export function newTask({ taskId, contextId }: Place, question: string): Task {
+  const history = [toMessage({ taskId, contextId }, { role: Role.ROLE_USER, id: `${taskId}:question`, text: question })]
+  const status = { state: TaskState.TASK_STATE_WORKING, message: undefined, timestamp: undefined }
+  return { id: taskId, contextId, status, artifacts: [], history, metadata: undefined }
+}
+
+/** `text`: what is to be said beside the state, as a message of the agent; `number`: of that message, where there may be several. */
+export function toStatus(state: TaskState, place: Place, text: string | undefined, number = 0): TaskStatus {
+  const id = `${place.taskId}:status:${number}`
+  return { state, message: text === undefined ? undefined : toMessage(place, { role: Role.ROLE_AGENT, id, text }), timestamp: undefined }
+}
+
+export function toAnswer(text: string): Artifact {
+  return { artifactId: answerId, name: answerId, description: '', parts: [textPart(text)], metadata: undefined, extensions: [] }
+}
+
+/** Files that tools made, by links that hold for a short time. */
+export async function toFileArtifacts(
+  { session }: Pick<StoredRun, 'session'>,
+  files: readonly MadeFile[],
+  artifacts: Pick<Artifacts, 'linkTo'>,
+): Promise<Artifact[]> {
+  if (session === undefined) return []
+  return Promise.all(
+    files.map(async (file) => {
+      const link = { content: { $case: 'url' as const, value: await artifacts.linkTo(session, file) }, metadata: undefined }
+      const parts = [{ ...link, filename: file.name, mediaType: file.type }]
+      return { artifactId: file.id, name: file.name, description: '', parts, metadata: undefined, extensions: [] }
+    }),
+  )
+}
+
+export function filesOf(events: readonly LoggedEvent[]): MadeFile[] {
+  return events.flatMap((event) => (event.type === 'step_end' ? (event.step.artifacts ?? []) : []))
+}
+
+function toMessage({ taskId, contextId }: Place, { role, id, text }: { role: Role; id: string; text: string }): Message {
+  const rest = { metadata: undefined, extensions: [], referenceTaskIds: [] }
+  return { messageId: id, contextId, taskId, role, parts: [textPart(text)], ...rest }
+}

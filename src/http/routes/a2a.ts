@@ -1,0 +1,42 @@
+import type { FastifyInstance } from 'fastify'
+import { Type } from 'typebox'
+import type { A2aDoors } from '../a2a/requests.ts'
+import { principalOf } from '../authenticate.ts'
+import { whenLeft } from '../leaving.ts'
+import { ErrorReply, IdHeaders, refusals } from '../schemas.ts'
+
+const Json = Type.Record(Type.String(), Type.Unknown())
+
+const Message = Type.Object({}, { description: 'A JSON-RPC 2.0 request of the Agent2Agent protocol: `jsonrpc`, `id`, `method`, `params`.' })
+
+const answers = {
+  description: 'The answer, as a message of JSON-RPC; of `SendStreamingMessage` and `SubscribeToTask` a stream of them.',
+  content: { 'application/json': { schema: Json }, 'text/event-stream': { schema: Type.String() } },
+}
+
+/** The agent for other agents: A2A 1.0 over JSON-RPC. What speaks it is loaded when somebody asks. */
+export function a2aRoutes(app: FastifyInstance, doors: A2aDoors): void {
+  app.get(
+    '/.well-known/agent-card.json',
+    { config: { access: 'public' }, schema: { tags: ['Protocols'], summary: 'The agent card (A2A 1.0)', response: { 200: Json } } },
+    async () => (await import('../a2a/door.ts')).cardOf(doors.agent(), doors),
+  )
+
+  app.post(
+    '/a2a',
+    {
+      config: { access: 'chat' },
+      schema: {
+        tags: ['Protocols'],
+        summary: 'The agent for other agents (A2A 1.0)',
+        headers: IdHeaders,
+        body: Message,
+        response: { 200: answers, 409: ErrorReply, ...refusals },
+      },
+    },
+    async (request, reply) => {
+      const { answer } = await import('../a2a/door.ts')
+      return answer(doors, { principal: principalOf(request), request, left: whenLeft(reply) }, reply)
+    },
+  )
+}
