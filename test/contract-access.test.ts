@@ -34,6 +34,15 @@ const routes = [
   ['GET', '/metrics', 'observability.read'],
   ['GET', '/core/v1/agent/config', 'config.read'],
   ['PUT', '/core/v1/agent/config', 'config.write'],
+  ['POST', '/mcp', 'chat'],
+] as const
+
+/** Their errors have the shape of OpenAI's. */
+const openAiRoutes = [
+  ['GET', '/v1/models', 'chat'],
+  ['GET', '/v1/models/{model}', 'chat'],
+  ['POST', '/v1/chat/completions', 'chat'],
+  ['POST', '/v1/responses', 'chat'],
 ] as const
 
 const publicRoutes = ['/core/v1/agent/config/schema', '/core/v1/artifacts/{folder}/{id}', '/health', '/health/ready', '/openapi.json']
@@ -85,10 +94,11 @@ test('Access: every operation of the OpenAPI document needs what its role grants
   const open = described.filter(({ isPublic }) => isPublic).map(({ path }) => path)
   assert.deepEqual([...new Set(open)].toSorted(), publicRoutes)
   const closed = described.filter(({ isPublic }) => !isPublic).map(({ name }) => name)
-  assert.deepEqual(closed.toSorted(), routes.map(([method, path]) => `${method} ${path}`).toSorted())
+  const all = [...routes, ...openAiRoutes]
+  assert.deepEqual(closed.toSorted(), all.map(([method, path]) => `${method} ${path}`).toSorted())
   for (const role of ['viewer', 'user', 'operator', 'admin']) {
     const client = await as({ sub: role, roles: [role] })
-    for (const [method, path, permission] of routes) {
+    for (const [method, path, permission] of all) {
       const { status, text } = await client.request(method, addressOf(path))
       const place = `${role} ${method} ${path}: ${status} ${text}`
       assert.equal(status !== 403, rolesWith(permission).includes(role), place)
