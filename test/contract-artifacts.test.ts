@@ -29,9 +29,6 @@ async function startWriter(t: TestContext, files: Record<string, string>, option
   return { ...service, share }
 }
 
-/** Of sessions and direct executions; what is being written has one of its own. */
-const foldersIn = async (root: string) => (await readdir(root)).filter((name) => name !== '.drafts')
-
 const download = (client: Client, session: string, message: number | string, artifact: number | string) =>
   client.request('GET', `/core/v1/download_artifact/${message}/${artifact}`, { headers: { 'session-id': session } })
 
