@@ -254,6 +254,9 @@ test('Beyond the interface: what an OpenAI client may not ask for is a 400 that 
     const asked = openai.chat.completions.create({ model, messages, ...more })
     await assert.rejects(asked, { constructor: OpenAI.BadRequestError, param, type: 'invalid_request_error' }, param)
   }
+  const parts = Array.from({ length: 2001 }, () => ({ type: 'text' as const, text: 'a' }))
+  const tooMany = openai.chat.completions.create({ model, messages: [{ role: 'user', content: parts }] })
+  await assert.rejects(tooMany, { message: '400 messages[0].content: must NOT have more than 2000 items' })
   const responses: [object, string][] = [
     [{ tools: [tool] }, 'tools'],
     [{ previous_response_id: 'resp_1' }, 'previous_response_id'],

@@ -73,9 +73,9 @@ function toSnakeCase(name: string): string {
   return name.replace(/(?<=[a-z])[A-Z]/g, '_$&').toLowerCase()
 }
 
-/** Where one of several shapes may stand, the fault that lies deepest is in the shape that was meant; what is there tells more than what is not. */
+/** Where one of several shapes may stand, the fault that lies deepest is in the shape that was meant; so is one of a value that is there. */
 function deepest(faults: readonly Fault[]): Fault | undefined {
-  const weigh = ({ loc, type }: Fault) => loc.length * 2 + (type === 'missing' ? 0 : 1)
+  const weigh = ({ loc, type }: Fault) => loc.length * 2 + (type === 'missing' || type === 'type' ? 0 : 1)
   return faults.reduce<Fault | undefined>((found, fault) => (found && weigh(found) >= weigh(fault) ? found : fault), undefined)
 }
 
