@@ -35,6 +35,7 @@ const routes = [
   ['GET', '/core/v1/agent/config', 'config.read'],
   ['PUT', '/core/v1/agent/config', 'config.write'],
   ['POST', '/mcp', 'chat'],
+  ['POST', '/a2a', 'chat'],
 ] as const
 
 /** Their errors have the shape of OpenAI's. */
@@ -45,7 +46,14 @@ const openAiRoutes = [
   ['POST', '/v1/responses', 'chat'],
 ] as const
 
-const publicRoutes = ['/core/v1/agent/config/schema', '/core/v1/artifacts/{folder}/{id}', '/health', '/health/ready', '/openapi.json']
+const publicRoutes = [
+  '/.well-known/agent-card.json',
+  '/core/v1/agent/config/schema',
+  '/core/v1/artifacts/{folder}/{id}',
+  '/health',
+  '/health/ready',
+  '/openapi.json',
+]
 
 /** Which roles grant a permission, as the contract says it. */
 function rolesWith(permission: string): string[] {
