@@ -207,6 +207,21 @@ test('Beyond the interface: /mcp refuses what is unfit before anything is run', 
   assert.equal((await service.client.request('GET', '/mcp')).status, 405)
 })
 
+test('Headers: a call that comes again with its request-id through /mcp is run once', async (t) => {
+  noted.length = 0
+  const service = await startService(t, { script: { text: 'Hello.' }, tools: [note] })
+  const asking = await connect(t, service, { headers: { 'request-id': 'ask-1' } })
+  const ask = () => asking.callTool({ name: 'ask', arguments: { message: 'Hi' } })
+  assert.deepEqual((await ask()).structuredContent, (await ask()).structuredContent)
+  assert.equal(service.model.requests.length, 1)
+  const noting = await connect(t, service, { headers: { 'request-id': 'note-1' } })
+  await noting.callTool({ name: 'take_note', arguments: { text: 'milk' } })
+  await noting.callTool({ name: 'take_note', arguments: { text: 'milk' } })
+  assert.equal(noted.length, 1)
+  const other = await noting.callTool({ name: 'take_note', arguments: { text: 'eggs' } })
+  assert.match(textOf(other), /^RequestIdReused/)
+})
+
 test('Limits: what /mcp opens counts as the runs of its caller', async (t) => {
   const limits = { access: { rate_limits: { default: { concurrent_runs: 1 } } } }
   const service = await startService(t, { script: { text: ['a'], silentAfter: 1 }, config: limits })

@@ -10,7 +10,7 @@ import type { Operation } from '../../runs/run.ts'
 import type { RunStore, StoredRun } from '../../runs/run-store.ts'
 import { toNewChat } from '../chat-request.ts'
 import { isId } from '../ids.ts'
-import { contextOf, type Caller } from '../protocol-caller.ts'
+import { asObject, contextOf, type Caller } from '../protocol-caller.ts'
 import { toCard, type CardOptions } from './card.ts'
 import { toQuestion } from './parts.ts'
 import { follow } from './stream.ts'
@@ -59,7 +59,11 @@ export function createRequestHandler({ agent, artifacts, chats, runs, ...card }:
     })
     const headers = contextOf(caller.request, { ...request.metadata, ...message.metadata }, 'metadata')
     const newChat = { ...chat, newSessionId: randomUUIDv7(), request: { ...chat.request, headers } }
-    return chats.open(caller.principal, newChat, caller.left)
+    const opening = chats.open(caller.principal, newChat, caller.left)
+    // They may hold megabytes of images, and the answer takes minutes.
+    message.parts = []
+    delete asObject(caller.request.body)['params']
+    return opening
   }
 
   const told = (run: OpenRun) =>
