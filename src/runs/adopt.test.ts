@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { stopLost } from './adopt.ts'
+import type { Agent } from '../configuration/agent.ts'
+import { createAdoption, stopLost } from './adopt.ts'
+import type { LiveRuns } from './live-runs.ts'
 import type { LiveRun } from './live-run.ts'
 import type { RunKey } from './run.ts'
-import { gone, type StoredRun } from './run-store.ts'
+import { gone, type RunStore, type StoredRun } from './run-store.ts'
 
 test("runs that are not this process's any more are stopped: taken over, or their session deleted; others go on", async () => {
   const stored: Record<string, () => Promise<StoredRun | undefined>> = {
@@ -20,4 +22,25 @@ test("runs that are not this process's any more are stopped: taken over, or thei
   })
   await stopLost({ find: ({ requestId }) => stored[requestId]!() }, runs)
   assert.deepEqual(stopped, ['taken', 'deleted'])
+})
+
+test('a run is taken up when the tools are there, also where the process has just started', async () => {
+  const done: string[] = []
+  const run = { tenant: 't', owner: 'o', requestId: 'r', request: { messages: [], filters: [], headers: {} } } as unknown as StoredRun
+  const store = {
+    orphans: async () => [run],
+    ownUnended: async () => [],
+    takeOver: async () => void done.push('taken'),
+  } as unknown as RunStore
+  const settled = Promise.withResolvers<void>()
+  const agent = { tools: { settling: () => settled.promise } } as unknown as Agent
+  const live = { find: () => undefined, all: () => [] } as unknown as LiveRuns
+  const own = { holder: 'h', isBusy: () => false, nextPlace: () => 1, now: () => 1 }
+  const adopting = createAdoption({ ...own, store, live, agent: () => agent }).adopt()
+  setImmediate(() => {
+    done.push('settled')
+    settled.resolve()
+  })
+  await adopting
+  assert.deepEqual(done, ['settled', 'taken'])
 })

@@ -52,6 +52,8 @@ export function createAdoption({ store, live, agent, holder, isBusy, nextPlace, 
   async function sweep(): Promise<void> {
     for (;;) {
       const found = [...(await store.orphans(holder, now())), ...(await findStrays())]
+      // The first sweep comes with the start: what goes on must find the tools that it had.
+      if (found.length > 0) await agent().tools.settling()
       let taken = 0
       for (let at = 0; at < found.length; at += together) {
         if (isStopped) return
