@@ -1,4 +1,4 @@
-import type { Kysely } from 'kysely'
+import { sql, type Kysely } from 'kysely'
 import type { Owner } from '../access/owner.ts'
 import { run } from './database.ts'
 import { jobInserts } from './job-statements.ts'
@@ -23,20 +23,14 @@ export async function removeSession(db: Kysely<Tables>, connection: Connection, 
   for (const table of ['messages', 'media'] as const) {
     await run(connection, db.deleteFrom(table).where('tenant', '=', tenant).where('session', '=', session))
   }
-  await markRuns(db, connection, who, sessionId)
+  await markRuns(db, connection, who, { session, sessionId })
   await forgetSession(connection, db, who, session)
   await jobInserts(db)(connection, [{ id: jobId, kind: 'session_deleted', tenant, data: { session }, dueAt: now }])
   return true
 }
 
 /** Of its runs, and of tools executed under its id, the request ids are left, so that none is run again. */
-async function markRuns(db: Kysely<Tables>, connection: Connection, { tenant, owner }: Owner, sessionId: string): Promise<void> {
-  const ids = db
-    .selectFrom('runs')
-    .select('request_id')
-    .where('tenant', '=', tenant)
-    .where('session_id', '=', sessionId)
-    .where('owner', '=', owner)
+async function markRuns(db: Kysely<Tables>, connection: Connection, { tenant, owner }: Owner, ids: SessionIds): Promise<void> {
   const mark = db
     .updateTable('runs')
     .set({
@@ -45,12 +39,29 @@ async function markRuns(db: Kysely<Tables>, connection: Connection, { tenant, ow
       ...{ prompt_tokens: 0, completion_tokens: 0, total_tokens: 0, latency_ms: 0 },
     })
     .where('tenant', '=', tenant)
-    .where('session_id', '=', sessionId)
+    .returning('request_id')
+  // First: a run that is just storing a checkpoint is waited for, and stores no other.
+  const { rows } = await run(connection, mark.where('session', '=', ids.session))
+  const executed = mark
+    // A value that stands in the text: only so is the index of executions used.
+    .where(sql<boolean>`operation = 'tool_execute'`)
+    .where('session_id', '=', ids.sessionId)
     .where('owner', '=', owner)
     .where('status', '!=', 'gone')
-  // First: a run that is just storing a checkpoint is waited for, and stores no other.
-  await run(connection, mark)
-  for (const table of ['run_steps', 'callbacks', 'feedback'] as const) {
-    await run(connection, db.deleteFrom(table).where('tenant', '=', tenant).where('owner', '=', owner).where('request_id', 'in', ids))
+  await run(connection, executed)
+  for (let from = 0; from < rows.length; from += namesPerStatement) {
+    const names = rows.slice(from, from + namesPerStatement).map((row) => row.request_id)
+    for (const table of ['run_steps', 'callbacks', 'feedback'] as const) {
+      await run(connection, db.deleteFrom(table).where('tenant', '=', tenant).where('owner', '=', owner).where('request_id', 'in', names))
+    }
   }
 }
+
+/** Its key, and its id as its caller knows it. */
+interface SessionIds {
+  session: string
+  sessionId: string
+}
+
+/** Databases bound the values of one statement. */
+const namesPerStatement = 500

@@ -6,8 +6,20 @@ type Columns = Record<string, ColumnDataType | [ColumnDataType, 'null']>
 export async function up(db: Kysely<unknown>): Promise<void> {
   const { schema } = db
   await schema.alterTable('sessions').addColumn('summary', 'text').execute()
-  // What belongs to a session is found when it is deleted.
-  await schema.createIndex('runs_of_session').on('runs').columns(['tenant', 'session_id', 'owner']).execute()
+  // What belongs to a session is found when it is deleted. By its key, which grows: entries by a caller's ids would touch another page with
+  // every chat. Executions of tools have no session, only its id.
+  await schema
+    .createIndex('runs_of_session')
+    .on('runs')
+    .column('session')
+    .where(sql<boolean>`session is not null`)
+    .execute()
+  await schema
+    .createIndex('executions_of_session')
+    .on('runs')
+    .columns(['tenant', 'session_id', 'owner'])
+    .where(sql<boolean>`operation = 'tool_execute'`)
+    .execute()
 
   // With the operation, so that entries of the run log are counted in the index alone.
   await schema.dropIndex('runs_ended').execute()
