@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import type { FastifyRequest } from 'fastify'
 import { invalid, ServiceError, type Fault } from '../errors.ts'
-import type { GivenAttachments } from '../runs/attachments.ts'
+import type { GivenAttachments } from '../runs/attachments/attachments.ts'
 import type { NewChat } from '../runs/chat.ts'
 import type { ChatMessage, ChatRequest, Operation } from '../runs/run.ts'
 import { isId } from './ids.ts'

@@ -1,5 +1,5 @@
 import { Webhook } from 'standardwebhooks'
-import { CallbackNotSent, type OutgoingCallback, type SendCallback } from '../runs/callbacks.ts'
+import { CallbackNotSent, type OutgoingCallback, type SendCallback } from '../runs/callbacks/callbacks.ts'
 import type { GuardedFetch } from './guarded-fetch.ts'
 
 interface Options {

@@ -5,7 +5,7 @@ import { LiveRun } from './live-run.ts'
 import type { LiveRuns } from './live-runs.ts'
 import type { RunKey } from './run.ts'
 import type { RunStore, StoredRun } from './run-store.ts'
-import { toNewMessages } from './transcript.ts'
+import { toNewMessages } from './window/transcript.ts'
 
 interface AdoptionDependencies {
   store: RunStore

@@ -5,7 +5,7 @@ import { ServiceError, type Fault } from '../errors.ts'
 import { createAcceptance, type ChatEvent } from './accept.ts'
 import type { Admission, Load } from './admission.ts'
 import { createAdoption, stopLost } from './adopt.ts'
-import type { CheckedAttachments, GivenAttachments } from './attachments.ts'
+import type { CheckedAttachments, GivenAttachments } from './attachments/attachments.ts'
 import { fromCompact } from './compact-log.ts'
 import { EventLog } from './event-log.ts'
 import { checkHints } from './hints.ts'
@@ -16,7 +16,7 @@ import type { ChatRequest, Operation, RunKey } from './run.ts'
 import type { Accepted, Begun, NewEvent, StoredRun } from './run-store.ts'
 import { gaveUpWaiting } from './outcome.ts'
 import { shortName } from './short-name.ts'
-import { toNewMessages } from './transcript.ts'
+import { toNewMessages } from './window/transcript.ts'
 
 export interface ChatDependencies extends LiveRunsDependencies {
   agent: CurrentAgent

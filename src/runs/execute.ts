@@ -19,12 +19,12 @@ import type { Jobs } from './jobs.ts'
 import type { LiveRun } from './live-run.ts'
 import { FenceLost, type HistoryMessage, type RunStore, type Turn } from './run-store.ts'
 import type { RunKey } from './run.ts'
-import { dataOf, newestImages } from './attached.ts'
-import type { Attachments } from './attachments.ts'
-import { loadContext } from './context-files.ts'
+import { dataOf, newestImages } from './attachments/attached.ts'
+import type { Attachments } from './attachments/attachments.ts'
+import { loadContext } from './attachments/context-files.ts'
 import type { RunObserver } from './run-observer.ts'
-import { toTranscript } from './transcript.ts'
-import { maxReadMessages } from './window.ts'
+import { toTranscript } from './window/transcript.ts'
+import { maxReadMessages } from './window/window.ts'
 
 export interface Execution {
   store: RunStore

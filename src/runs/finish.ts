@@ -3,7 +3,7 @@ import type { Step } from '../agent/events.ts'
 import type { Message } from '../agent/messages.ts'
 import { planningOf } from '../agent/plan-position.ts'
 import { toErrorBody, type ErrorBody } from '../errors.ts'
-import { callbackJob } from './callbacks.ts'
+import { callbackJob } from './callbacks/callbacks.ts'
 import { toCompact } from './compact-log.ts'
 import type { Execution } from './execute.ts'
 import type { NewJob } from './jobs.ts'
@@ -13,7 +13,7 @@ import { artifactsOf, checkpoint, hasUnstored, type Progress } from './progress.
 import { statusOfEnd, type EndEvent, type RunKey } from './run.ts'
 import { FenceLost, type EndedRun, type NewMessage } from './run-store.ts'
 import { toUsage, totalsOf } from './usage.ts'
-import { nextWindowStart, toSized } from './window.ts'
+import { nextWindowStart, toSized } from './window/window.ts'
 
 /** Stores the end of a run; its readers see the `end` event after that. Answers with the next run in the session's line. */
 export async function finish(run: LiveRun, progress: Progress, error: ErrorBody | undefined, deps: Execution): Promise<RunKey | undefined> {

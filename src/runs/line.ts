@@ -1,5 +1,5 @@
 import { ServiceError, toErrorBody } from '../errors.ts'
-import { callbackJob } from './callbacks.ts'
+import { callbackJob } from './callbacks/callbacks.ts'
 import type { Jobs } from './jobs.ts'
 import { processLost } from './outcome.ts'
 import type { LiveRun } from './live-run.ts'

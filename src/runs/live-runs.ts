@@ -6,7 +6,7 @@ import { createLine, textOf } from './line.ts'
 import type { LiveRun } from './live-run.ts'
 import type { RunKey } from './run.ts'
 import { FenceLost, type NewMessage, type Turn } from './run-store.ts'
-import { toNewMessages } from './transcript.ts'
+import { toNewMessages } from './window/transcript.ts'
 import type { Workers } from './workers.ts'
 
 export interface LiveRunsDependencies extends Execution {

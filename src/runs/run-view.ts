@@ -1,6 +1,6 @@
 import type { ErrorBody } from '../errors.ts'
-import { toCallbackView, type CallbackView } from './callback-view.ts'
-import type { StoredCallback } from './callbacks.ts'
+import { toCallbackView, type CallbackView } from './callbacks/callback-view.ts'
+import type { StoredCallback } from './callbacks/callbacks.ts'
 import { fromCompact } from './compact-log.ts'
 import { collect, errorOf, gaveUpWaiting, type Answer, type Outcome } from './outcome.ts'
 import type { RunStatus } from './run.ts'

@@ -5,7 +5,7 @@ import { createArtifacts, type Artifacts, type ArtifactsDependencies } from '../
 import type { ArtifactLimits } from '../artifacts/keep.ts'
 import { directFolderOf, sweepArtifacts } from '../artifacts/sweep.ts'
 import type { Agent, CurrentAgent } from '../configuration/agent.ts'
-import type { ExecutionFiles } from '../runs/direct-execution.ts'
+import type { ExecutionFiles } from '../runs/executions/direct-execution.ts'
 import type { Execution } from '../runs/execute.ts'
 import type { Settings } from '../settings.ts'
 import { createArtifactFiles } from '../store/artifact-files.ts'

@@ -1,7 +1,7 @@
 import { openCallbackSecrets } from '../access/callback-secrets.ts'
 import { createCallbackSender } from '../outbound/callback-sender.ts'
 import type { GuardedFetch } from '../outbound/guarded-fetch.ts'
-import { createCallbacks, type CallbackDependencies } from '../runs/callbacks.ts'
+import { createCallbacks, type CallbackDependencies } from '../runs/callbacks/callbacks.ts'
 import type { Settings } from '../settings.ts'
 import { createCallbackSecretFile } from '../store/callback-secret-file.ts'
 import { createCallbackStore } from '../store/callbacks.ts'

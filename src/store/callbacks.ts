@@ -1,5 +1,5 @@
 import type { Kysely } from 'kysely'
-import type { CallbackAttempt, CallbackStatus, CallbackStore } from '../runs/callbacks.ts'
+import type { CallbackAttempt, CallbackStatus, CallbackStore } from '../runs/callbacks/callbacks.ts'
 import { run, type Database } from './database.ts'
 import { jobInserts } from './job-statements.ts'
 import { keyColumns } from './run-rows.ts'

@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import type { ExecutionResult, ExecutionStore } from '../runs/execution-store.ts'
+import type { ExecutionResult, ExecutionStore } from '../runs/executions/execution-store.ts'
 import { gone } from '../runs/run-store.ts'
 import { run, type Database } from './database.ts'
 import { keyColumns, parseJson } from './run-rows.ts'

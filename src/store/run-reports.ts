@@ -1,5 +1,5 @@
 import { sql, type Expression, type ExpressionBuilder, type SqlBool } from 'kysely'
-import type { EndedRunRecord, RunReports, Span } from '../runs/run-reports.ts'
+import type { EndedRunRecord, RunReports, Span } from '../runs/reports/run-reports.ts'
 import { run, type Database } from './database.ts'
 import { hourOf, parseJson } from './run-rows.ts'
 import type { MetricsRow, RunRow, Tables } from './tables.ts'

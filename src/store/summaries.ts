@@ -1,4 +1,4 @@
-import type { SummaryStore } from '../runs/summary-store.ts'
+import type { SummaryStore } from '../runs/window/summary-store.ts'
 import type { RunStore } from '../runs/run-store.ts'
 import { run, type Database } from './database.ts'
 import { toWindow } from './run-rows.ts'

@@ -1,7 +1,7 @@
 import type { CallToolResult } from '@modelcontextprotocol/server'
 import type { JsonObject, JsonValue } from '../../agent/messages.ts'
 import { ServiceError, toErrorBody, type ErrorBody } from '../../errors.ts'
-import type { ExecutionAnswer } from '../../runs/direct-execution.ts'
+import type { ExecutionAnswer } from '../../runs/executions/direct-execution.ts'
 
 /** What a tool made, as MCP tells it; its files are links that hold for a short time. */
 export function toResult({ output, status, generated_artifacts: files = [] }: ExecutionAnswer): CallToolResult {

@@ -10,7 +10,7 @@ import {
 import type { JsonObject } from '../../agent/messages.ts'
 import type { Tool, ToolSet } from '../../agent/tool.ts'
 import { nameTools } from '../../agent/tool-names.ts'
-import type { DirectExecution } from '../../runs/direct-execution.ts'
+import type { DirectExecution } from '../../runs/executions/direct-execution.ts'
 import { forbidden } from '../authenticate.ts'
 import { hashOf } from '../chat-request.ts'
 import { isId } from '../ids.ts'

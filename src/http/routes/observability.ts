@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
-import type { Observability } from '../../runs/observability.ts'
+import type { Observability } from '../../runs/reports/observability.ts'
 import { principalOf } from '../authenticate.ts'
 import { refusals, ValidationReply } from '../schemas.ts'
 

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { invalid, ServiceError } from '../../errors.ts'
-import type { Callbacks } from '../../runs/callbacks.ts'
+import type { Callbacks } from '../../runs/callbacks/callbacks.ts'
 import type { Chats } from '../../runs/chat.ts'
 import type { RunKey } from '../../runs/run.ts'
 import type { RunStore } from '../../runs/run-store.ts'

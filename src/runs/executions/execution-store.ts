@@ -1,6 +1,6 @@
-import type { Artifact } from '../agent/artifact.ts'
-import type { JsonValue } from '../agent/messages.ts'
-import type { RunKey } from './run.ts'
+import type { Artifact } from '../../agent/artifact.ts'
+import type { JsonValue } from '../../agent/messages.ts'
+import type { RunKey } from '../run.ts'
 
 /** Port: direct executions of tools that came with a request id of their caller's, so that a repeat runs nothing twice. */
 export interface ExecutionStore {

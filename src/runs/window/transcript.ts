@@ -1,10 +1,10 @@
-import { charactersPerToken, fit } from '../agent/history.ts'
-import type { Image, Message } from '../agent/messages.ts'
-import { withNotes } from '../agent/notes.ts'
-import { dataOf, tellAttached, toImages, type Attached } from './attached.ts'
+import { charactersPerToken, fit } from '../../agent/history.ts'
+import type { Image, Message } from '../../agent/messages.ts'
+import { withNotes } from '../../agent/notes.ts'
+import { dataOf, tellAttached, toImages, type Attached } from '../attachments/attached.ts'
 import { digest, summaryTokens } from './digest.ts'
-import type { ChatMessage } from './run.ts'
-import type { HistoryMessage, NewMessage, RunningSummary } from './run-store.ts'
+import type { ChatMessage } from '../run.ts'
+import type { HistoryMessage, NewMessage, RunningSummary } from '../run-store.ts'
 
 /** From what a session keeps to what the model is shown, and back. */
 

@@ -1,4 +1,4 @@
-import type { HistoryMessage } from './run-store.ts'
+import type { HistoryMessage } from '../run-store.ts'
 
 /** A summary without a model: the first sentence of each question and of each answer. */
 

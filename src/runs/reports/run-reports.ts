@@ -1,5 +1,5 @@
-import type { ErrorBody } from '../errors.ts'
-import type { EndedStatus } from './run.ts'
+import type { ErrorBody } from '../../errors.ts'
+import type { EndedStatus } from '../run.ts'
 
 /** Port: what ended runs come to. Every function answers for one tenant; executions of tools outside of a conversation are no runs. */
 export interface RunReports {

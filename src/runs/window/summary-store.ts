@@ -1,4 +1,4 @@
-import type { HistoryMessage, RunningSummary } from './run-store.ts'
+import type { HistoryMessage, RunningSummary } from '../run-store.ts'
 
 /** Port: sessions whose windows move. */
 export interface SummaryStore {

@@ -1,7 +1,7 @@
 import { test } from 'node:test'
 import assert from 'node:assert/strict'
-import type { Message } from '../agent/messages.ts'
-import type { HistoryMessage } from './run-store.ts'
+import type { Message } from '../../agent/messages.ts'
+import type { HistoryMessage } from '../run-store.ts'
 import { maxWindowMessages, nextWindowStart, toSized } from './window.ts'
 
 const sized = (...tokens: number[]) => tokens.map((one, at) => ({ idx: 10 + at, role: at % 2 === 0 ? 'human' : 'ai', tokens: one }))

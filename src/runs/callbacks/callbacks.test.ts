@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ServiceError } from '../errors.ts'
+import { ServiceError } from '../../errors.ts'
 import {
   callbackJob,
   CallbackNotSent,
@@ -10,8 +10,8 @@ import {
   type OutgoingCallback,
   type StoredCallback,
 } from './callbacks.ts'
-import type { Job } from './jobs.ts'
-import type { StoredRun } from './run-store.ts'
+import type { Job } from '../jobs.ts'
+import type { StoredRun } from '../run-store.ts'
 
 const key = { tenant: 't', owner: 'o', requestId: 'r' }
 const ended = {

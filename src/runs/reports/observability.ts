@@ -1,6 +1,6 @@
-import type { Owner } from '../access/owner.ts'
-import { invalid } from '../errors.ts'
-import type { EndedStatus } from './run.ts'
+import type { Owner } from '../../access/owner.ts'
+import { invalid } from '../../errors.ts'
+import type { EndedStatus } from '../run.ts'
 import type { EndedRunRecord, RunReports, RunSums, Span } from './run-reports.ts'
 
 /** Latencies in seconds; 0 where there is no run. */

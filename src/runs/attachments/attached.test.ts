@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Image } from '../agent/messages.ts'
+import type { Image } from '../../agent/messages.ts'
 import { newestImages, tellAttached } from './attached.ts'
-import { toNewMessages, toTranscript } from './transcript.ts'
-import type { HistoryMessage } from './run-store.ts'
+import { toNewMessages, toTranscript } from '../window/transcript.ts'
+import type { HistoryMessage } from '../run-store.ts'
 
 const names = (count: number) => Array.from({ length: count }, (_, at) => ({ name: `${at + 1}.png`, mediaType: 'image/png' }))
 const withImages = (idx: number, requestId: string, count: number): HistoryMessage => ({

@@ -1,8 +1,8 @@
-import type { Image, UserMessage } from '../agent/messages.ts'
-import { filesNote, imagesNote, withNotes } from '../agent/notes.ts'
-import type { MessageData } from '../sessions/message.ts'
-import type { ChatRequest } from './run.ts'
-import type { HistoryMessage } from './run-store.ts'
+import type { Image, UserMessage } from '../../agent/messages.ts'
+import { filesNote, imagesNote, withNotes } from '../../agent/notes.ts'
+import type { MessageData } from '../../sessions/message.ts'
+import type { ChatRequest } from '../run.ts'
+import type { HistoryMessage } from '../run-store.ts'
 
 /** What came with human messages, in transcripts. */
 

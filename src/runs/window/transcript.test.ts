@@ -1,8 +1,8 @@
 import { test } from 'node:test'
 import assert from 'node:assert/strict'
-import type { Message } from '../agent/messages.ts'
-import type { ChatMessage } from './run.ts'
-import type { HistoryMessage, NewMessage } from './run-store.ts'
+import type { Message } from '../../agent/messages.ts'
+import type { ChatMessage } from '../run.ts'
+import type { HistoryMessage, NewMessage } from '../run-store.ts'
 import { toNewMessages, toTranscript } from './transcript.ts'
 
 const kept = (messages: readonly NewMessage[], from = 0): HistoryMessage[] =>

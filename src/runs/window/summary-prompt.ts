@@ -1,6 +1,6 @@
-import { ModelError, type Model } from '../agent/model.ts'
-import type { Message } from '../agent/messages.ts'
-import type { HistoryMessage } from './run-store.ts'
+import { ModelError, type Model } from '../../agent/model.ts'
+import type { Message } from '../../agent/messages.ts'
+import type { HistoryMessage } from '../run-store.ts'
 
 export interface ToSummarise {
   earlier: string

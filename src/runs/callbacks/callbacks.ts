@@ -1,9 +1,9 @@
-import { ServiceError } from '../errors.ts'
+import { ServiceError } from '../../errors.ts'
 import { toCallbackBody } from './callback-event.ts'
 import { createReceivers } from './receivers.ts'
-import type { Job, JobOutcome, Jobs, NewJob } from './jobs.ts'
-import type { RunKey } from './run.ts'
-import type { RunStore } from './run-store.ts'
+import type { Job, JobOutcome, Jobs, NewJob } from '../jobs.ts'
+import type { RunKey } from '../run.ts'
+import type { RunStore } from '../run-store.ts'
 
 /** Port: sends a callback once; answers with the HTTP status. What can be told of a failure is a `CallbackNotSent`. */
 export type SendCallback = (callback: OutgoingCallback, signal: AbortSignal) => Promise<number>

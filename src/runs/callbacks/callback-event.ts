@@ -1,5 +1,5 @@
-import { resultOf } from './run-view.ts'
-import type { StoredRun } from './run-store.ts'
+import { resultOf } from '../run-view.ts'
+import type { StoredRun } from '../run-store.ts'
 
 const completed = 'ai.service.agent.chain.completed'
 const failed = 'ai.service.agent.chain.failed'

@@ -1,7 +1,7 @@
-import { cutOutput, tokensPerImage, totalTokens } from '../agent/history.ts'
+import { cutOutput, tokensPerImage, totalTokens } from '../../agent/history.ts'
 import { toMessages } from './transcript.ts'
 import { summaryTokens } from './digest.ts'
-import type { HistoryMessage } from './run-store.ts'
+import type { HistoryMessage } from '../run-store.ts'
 
 /** The part of a session that its runs are shown as it is; what was before it is in the session's summary. */
 
