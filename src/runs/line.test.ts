@@ -158,7 +158,7 @@ test('the same request id of two callers is two runs', () => {
 test('who waits for a worker takes its turn only when there is one, and keeps it until it is released', async () => {
   const { store, asked, endFirst } = fakeStore('a', 'b')
   const workers = createWorkers(() => 1)
-  const busy = (await workers.take(new AbortController().signal))!
+  const busy = (await workers.take('ann', new AbortController().signal))!
   const line = lineOf(store, () => 0, workers)
   const run = runOf('b')
   const waiting = line.waitForWorker(run, messages)
@@ -169,7 +169,7 @@ test('who waits for a worker takes its turn only when there is one, and keeps it
   busy()
   assert.equal(await waiting, turn)
   assert.equal(asked.at(-1), 'b takes')
-  const next = workers.take(new AbortController().signal)
+  const next = workers.take('ann', new AbortController().signal)
   run.release()
   assert.ok(await next)
 })
@@ -181,7 +181,7 @@ test('who waits for its session keeps no worker from others', async () => {
   const run = runOf('b')
   const waiting = line.waitForWorker(run, messages)
   await settled()
-  assert.ok(await workers.take(new AbortController().signal))
+  assert.ok(await workers.take('ann', new AbortController().signal))
   run.stop('cancelled')
   await assert.rejects(waiting, isError('cancelled'))
 })

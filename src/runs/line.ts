@@ -76,7 +76,7 @@ export function createLine({ store, workers, jobs, holder, now, newId, onFault }
   /** The turn first: who waits for a session must not keep a worker from others. */
   async function takeBoth(run: LiveRun, messages: () => readonly NewMessage[]): Promise<Turn | undefined> {
     if (!(await store.isNext(heldOf(run)))) return undefined
-    const release = await workers.take(run.signal)
+    const release = await workers.take(`${run.key.tenant}\n${run.key.owner}`, run.signal)
     if (!release) return undefined
     try {
       const turn = await store.takeTurn(heldOf(run), messages(), now())
