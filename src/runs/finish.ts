@@ -8,7 +8,7 @@ import { toCompact } from './compact-log.ts'
 import type { Execution } from './execute.ts'
 import type { NewJob } from './jobs.ts'
 import type { LiveRun } from './live-run.ts'
-import { outputOf, toAnswerStep } from './outcome.ts'
+import { inOrder, outputOf, toAnswerStep } from './outcome.ts'
 import { artifactsOf, checkpoint, hasUnstored, type Progress } from './progress.ts'
 import { statusOfEnd, type EndEvent, type RunKey } from './run.ts'
 import { FenceLost, type EndedRun, type NewMessage } from './run-store.ts'
@@ -86,7 +86,7 @@ function toEndedRun(run: LiveRun, progress: Progress, end: EndEvent, deps: Execu
 function toAiMessage(run: LiveRun, progress: Progress, end: EndEvent, createdAt: number): NewMessage | undefined {
   const content = outputOf([...run.log.events, end])
   const artifacts = artifactsOf(progress)
-  const steps = [...progress.usage.thoughts, ...progress.steps].sort((a, b) => a.startedAt - b.startedAt)
+  const steps = inOrder([...progress.usage.thoughts, ...progress.steps])
   if (end.reason === 'error') return undefined
   if (end.reason === 'cancelled' && content === '' && steps.length === 0) return undefined
   const own = repair(progress.messages.slice(progress.ownFrom - 1))

@@ -68,6 +68,16 @@ test('a log is collected into the answer, its steps in order of start', () => {
   )
 })
 
+test('of steps that started in the same millisecond a plan comes first, then the thought, then the calls', () => {
+  const thought = step('t1', 100, { type: 'reasoning' })
+  const steps = [step('c1', 100), step('p1', 100, { type: 'planning' })]
+  const events: LoggedEvent[] = [...steps.map((one) => ({ type: 'step_end' as const, step: one })), { ...end, thoughts: [thought] }]
+  assert.deepEqual(
+    collect('', events).answer.intermediate_steps.map(({ type }) => type),
+    ['planning', 'reasoning', 'tool_call'],
+  )
+})
+
 test('a log without its end is not collected', () => {
   assert.throws(() => collect('', [answer('a')]), /has ended/)
   assert.throws(() => collect('', []), /has ended/)

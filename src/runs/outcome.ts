@@ -44,10 +44,14 @@ export function outputOf(events: readonly LoggedEvent[]): string {
   return output
 }
 
-/** In order of start. */
 function stepsOf(events: readonly LoggedEvent[], end: EndEvent): Step[] {
-  const steps = events.flatMap((event) => (event.type === 'step_end' ? [event.step] : []))
-  return steps.length + end.thoughts.length === 0 ? [] : [...end.thoughts, ...steps].sort((a, b) => a.startedAt - b.startedAt)
+  return inOrder([...end.thoughts, ...events.flatMap((event) => (event.type === 'step_end' ? [event.step] : []))])
+}
+
+/** Steps in order of start. Of what started in the same millisecond a plan stands before the thought behind it, and that before its calls. */
+export function inOrder(steps: readonly Step[]): Step[] {
+  const rank = ({ type }: Step) => (type === 'planning' ? 0 : type === 'reasoning' ? 1 : 2)
+  return steps.length === 0 ? [] : steps.toSorted((a, b) => a.startedAt - b.startedAt || rank(a) - rank(b))
 }
 
 export function toAnswerStep(step: Step): AnswerStep {
