@@ -67,7 +67,8 @@ export async function createService({ settings, environment, version, log }: Ser
   const cacheDir = path.join(settings.dataDir, 'cache')
   await mkdir(cacheDir, { recursive: true, mode: 0o700 })
   const root = await openFilesRoot(settings.filesRoot)
-  const tools = { files: root, cacheDir }
+  const outbound = stack.adopt(createGuardedFetch({ allowed: settings.outboundAllow }), (one) => one.close())
+  const tools = { files: root, cacheDir, outbound }
   const { agents, configuration, follow } = await openAgents(stack, { settings, environment, tools, now, newId, log })
   const access = await openAccess(stack, database, settings, { customRoles: () => agents.current().config.access.roles, now, log })
 
@@ -80,7 +81,6 @@ export async function createService({ settings, environment, version, log }: Ser
   const tracing = await openTracing(stack, { tracing: settings.tracing, version, log })
   const metrics = createMetrics({ runs: () => chats.counts(), jobs: () => countJobs(database), now })
   const observer = tracing ? together([metrics.observer, tracing.observer]) : metrics.observer
-  const outbound = stack.adopt(createGuardedFetch({ allowed: settings.outboundAllow }), (one) => one.close())
   const { chats, directly, subAgents } = openChats(stack, {
     ...common,
     ...{ store: runs, executions, root, keeper, recall, observer, refusalOf: outbound.refusalOf },

@@ -1,3 +1,4 @@
+import type { PendingCall } from './approval.ts'
 import type { Artifact } from './artifact.ts'
 import type { AssistantMessage, JsonValue, ToolMessage, UserMessage } from './messages.ts'
 import type { ModelReply, ModelUsage } from './model.ts'
@@ -6,7 +7,7 @@ import type { ModelReply, ModelUsage } from './model.ts'
  * Everything observable of a run. The first group is what a reader of the run sees, each event with a number of its own;
  * the second is for the one who keeps the run.
  */
-export type AgentEvent = VisibleEvent | KeptEvent | NestedEvent
+export type AgentEvent = VisibleEvent | KeptEvent | NestedEvent | ApprovedStartEvent
 
 /** What a run, or an agent inside of it, must be able to go on from. */
 export type KeptEvent = TurnEvent | ResultEvent | InstructionEvent
@@ -19,8 +20,10 @@ export type VisibleEvent =
   // A step's life: told when it starts and when it ends, as it happens.
   | { type: 'step_start'; step: StepStart }
   | { type: 'step_end'; step: Step }
-  // Exactly one, the last.
+  // Exactly one of the two, the last.
   | { type: 'end'; reason: EndReason }
+  /** Calls wait for approval: a run that goes on from here is told what was decided of each. */
+  | { type: 'interrupt'; calls: readonly PendingCall[] }
 
 /** A model call has ended; yielded before any of its tool calls is run, so that a run can go on from here. */
 export interface TurnEvent {
@@ -46,6 +49,12 @@ export interface ResultEvent {
 export interface InstructionEvent {
   type: 'instruction'
   message: UserMessage
+}
+
+/** A `write` call that was approved is about to be made; yielded before it starts, so that it is never made twice. */
+export interface ApprovedStartEvent {
+  type: 'approved_start'
+  callId: string
 }
 
 /** What an agent inside of a tool call has gained: its own transcript goes on from here. */

@@ -35,6 +35,8 @@ export function optionsOf(model: Model, { tools = [], ...traits }: Traits = {}):
     tools: () => tools,
     maxIterations: 10,
     headers: {},
+    session: 's',
+    contextFiles: [],
     filters: [],
     signal: new AbortController().signal,
     stopReason: () => 'cancelled',
@@ -75,6 +77,10 @@ export function story(events: readonly AgentEvent[]): string[] {
         return `in ${event.callId}: ${event.event.type}`
       case 'instruction':
         return `instruction: ${event.message.text}`
+      case 'approved_start':
+        return `${event.callId} is about to be made`
+      case 'interrupt':
+        return `interrupt: ${event.calls.map((call) => `${call.callId} ${call.tool}`).join(', ')}`
       case 'end':
         return `end: ${event.reason}`
     }

@@ -1,3 +1,4 @@
+import { Interrupted, rejected, type Decision, type PendingCall } from './approval.ts'
 import type { KeepArtifact } from './artifact.ts'
 import type { AgentEvent, Step, StepStart } from './events.ts'
 import { outcomeUnknown } from './history.ts'
@@ -15,6 +16,13 @@ export interface CallOptions {
   /** The caller's `stix*` headers. */
   headers: Readonly<Record<string, string>>
   filters: readonly DataFilter[]
+  /** What was decided of a call that needs approval; undefined where nothing was. Absent: nothing can be approved. */
+  decided?(callId: string): Decision | undefined
+  /** Names the conversation. */
+  session: string
+  contextFiles: readonly string[]
+  /** What a tool has given last; default: nothing. */
+  latestOutput?(tool: string): JsonValue | undefined
   signal: AbortSignal
   keepArtifact: KeepArtifact
   /** What an agent inside of this call had said before the run was taken over; absent for nothing. */
@@ -37,18 +45,21 @@ interface Prepared {
   input: JsonObject
   /** Told to the model in place of running it. */
   fault: string | undefined
+  /** Absent: nobody need be asked. */
+  approval?: { by: PendingCall['by']; decision: Decision | undefined }
 }
 
 interface Ended {
   prepared: Prepared
   step: Step
   text: string
+  waitsFor?: readonly PendingCall[]
 }
 
 /**
  * Runs the calls of one turn: reads together, writes one after another in the order asked. Starts and ends are told as they happen;
  * a `result` before its visible end, so that it can be stored first. What agents inside of the calls do is told between them. The
- * transcript keeps the order asked.
+ * transcript keeps the order asked. Calls that need approval, and have none, are left open when all others have ended: `Interrupted`.
  */
 export async function* runCalls(
   calls: readonly ToolCall[],
@@ -56,7 +67,9 @@ export async function* runCalls(
   { resumed = false } = {},
 ): AsyncGenerator<AgentEvent, void> {
   const named = nameTools(options.tools())
-  const prepared = calls.map((call) => prepare(call, named))
+  const all = calls.map((call) => prepare(call, named, options))
+  const open: PendingCall[] = all.filter(isUndecided).map(toPending)
+  const prepared = all.filter((one) => !isUndecided(one))
   const reads = prepared.filter((one) => one.tool?.effect !== 'write')
   const writes = prepared.filter((one) => one.tool?.effect === 'write')
   const results = new Map<string, Message>()
@@ -65,10 +78,11 @@ export async function* runCalls(
   const leaving = new AbortController()
   const signal = AbortSignal.any([options.signal, leaving.signal])
   // A write without a result may have been started by the process that died; those behind it were not.
-  const maybeDone = resumed ? writes.shift() : undefined
+  const maybeDone = resumed && writes[0] && mayBeDone(writes[0]) ? writes.shift() : undefined
 
   function* start(one: Prepared): Generator<AgentEvent, void> {
     const step = stepOf(one, options)
+    if (one.approval && !one.fault && one.tool?.effect === 'write') yield { type: 'approved_start', callId: one.call.id }
     yield { type: 'step_start', step }
     const told = { earlier: (callId: string) => options.earlier?.(callId) ?? [], tell: inner.tell }
     running.set(one.call.id, one === maybeDone ? Promise.resolve(unknownEnd(one, step)) : execute(one, step, { ...options, signal }, told))
@@ -84,8 +98,14 @@ export async function* runCalls(
         yield* inner.take()
         continue
       }
-      const { prepared: one, step, text } = ended
+      const { prepared: one, step, text, waitsFor } = ended
       running.delete(one.call.id)
+      if (waitsFor) {
+        open.push(...waitsFor)
+        const next = reads.shift()
+        if (next) yield* start(next)
+        continue
+      }
       const effect = one.tool?.effect ?? 'read'
       const message: Message = { role: 'tool', callId: one.call.id, name: one.call.name, text, isError: step.status === 'error' }
       results.set(one.call.id, message)
@@ -99,8 +119,9 @@ export async function* runCalls(
     leaving.abort()
     inner.close()
   }
-  for (const { id } of calls) options.messages.push(results.get(id)!)
+  options.messages.push(...calls.flatMap(({ id }) => results.get(id) ?? []))
   options.signal.throwIfAborted()
+  if (open.length > 0) throw new Interrupted(open)
 }
 
 /** The calls that have no result yet, in the order asked, of a transcript that ends in the middle of a turn. */
@@ -114,13 +135,35 @@ export function callsWithoutResult(messages: readonly Message[]): ToolCall[] {
   return message.toolCalls.filter((call) => !done.has(call.id))
 }
 
-function prepare(call: ToolCall, named: ReadonlyMap<string, Tool>): Prepared {
+function isUndecided({ approval }: Prepared): boolean {
+  return approval !== undefined && approval.decision === undefined
+}
+
+function toPending({ call, tool, input, approval }: Prepared): PendingCall {
+  return { callId: call.id, tool: tool?.name ?? call.name, input, by: approval?.by ?? 'caller' }
+}
+
+/** The first write without a result may have been started by the process that died; of an approved one it is known. */
+function mayBeDone({ approval }: Prepared): boolean {
+  return approval?.decision?.decision === 'approve' ? approval.decision.isStarted : approval === undefined
+}
+
+function prepare(call: ToolCall, named: ReadonlyMap<string, Tool>, options: CallOptions): Prepared {
   const tool = findTool(named, call.name)
   if (!tool) return { call, tool, input: {}, fault: `There is no tool ${call.name}. The tools are: ${[...named.keys()].join(', ')}.` }
   const input = parseArguments(call.arguments)
   if (!input) return { call, tool, input: {}, fault: `The arguments of ${call.name} are not a JSON object.` }
   const fault = tool.check(input)
-  return { call, tool, input, fault: fault && `The arguments of ${call.name} do not fit: ${fault}.` }
+  if (fault) return { call, tool, input, fault: `The arguments of ${call.name} do not fit: ${fault}.` }
+  return tool.approval
+    ? withDecision({ call, tool, input, fault }, tool.approval, options.decided?.(call.id))
+    : { call, tool, input, fault }
+}
+
+function withDecision(one: Prepared, { by }: NonNullable<Tool['approval']>, decision: Decision | undefined): Prepared {
+  const approval = { by, decision }
+  if (decision?.decision === 'reject') return { ...one, approval, fault: rejected(decision.reason) }
+  return { ...one, approval, input: decision?.input ?? one.input }
 }
 
 function parseArguments(text: string): JsonObject | undefined {
@@ -176,8 +219,8 @@ function stepOf({ call, tool, input }: Prepared, { now, subAgent }: CallOptions)
 
 async function execute(one: Prepared, step: StepStart, options: CallOptions, inner: InnerAgent): Promise<Ended> {
   if (!one.tool || one.fault) return ended(one, step, refused(one.fault ?? ''))
-  const { headers, keepArtifact, signal, now } = options
-  const context = { callId: one.call.id, headers, inner, ...scopeIn(options, one.tool) }
+  const { headers, session, contextFiles, latestOutput = nothingYet, keepArtifact, signal, now } = options
+  const context = { callId: one.call.id, headers, session, contextFiles, latestOutput, inner, ...scopeIn(options, one.tool) }
   return ended(one, step, await runTool(one.tool, one.input, { context, keepArtifact, signal, now }))
 }
 
@@ -197,9 +240,13 @@ export function scopeOf(tool: Tool, tools: readonly Tool[], filters: readonly Da
   }
 }
 
-function ended(prepared: Prepared, step: StepStart, { isError, output, text, log, durationMs, artifacts }: ToolOutcome): Ended {
+const nothingYet = () => undefined
+
+function ended(prepared: Prepared, start: StepStart, outcome: ToolOutcome): Ended {
+  const { isError, output, text, log, durationMs, artifacts, waitsFor } = outcome
   const made = artifacts.length > 0 ? { artifacts } : {}
-  return { prepared, step: { ...step, log, output, status: isError ? 'error' : 'success', durationMs, ...made }, text }
+  const step = { ...start, log, output, status: isError ? ('error' as const) : ('success' as const), durationMs, ...made }
+  return { prepared, step, text, ...(waitsFor ? { waitsFor } : {}) }
 }
 
 function refused(fault: string): ToolOutcome {

@@ -4,8 +4,9 @@ import type { JsonObject, JsonValue } from './messages.ts'
 import { fakeTool } from './react-fixture.ts'
 import { runTool, type Tool, type ToolContext } from './tool.ts'
 import { keepNothing } from './artifact-fixture.ts'
+import { contextOf } from './context-fixture.ts'
 
-const scope = { callId: 'c1', headers: {}, filters: [], isWithheld: () => false }
+const scope = contextOf({ callId: 'c1' })
 
 function outcomeOf(traits: Partial<Tool>, signal: AbortSignal = new AbortController().signal, input: JsonObject = {}) {
   let time = 0

@@ -1,3 +1,4 @@
+import { Interrupted, type Decider, type PendingCall } from './approval.ts'
 import type { Artifact, KeepArtifact } from './artifact.ts'
 import type { AgentEvent, StepStart } from './events.ts'
 import { outcomeUnknown } from './history.ts'
@@ -16,6 +17,8 @@ export interface Tool {
   readonly timeoutMs: number
   /** Longer output is cut, and the model is told so. */
   readonly maxOutputCharacters: number
+  /** A call of it is made only when somebody has approved of it. Absent: nobody is asked. */
+  readonly approval?: { by: Decider }
   /** How its steps are shown, where not as a call of a tool of this name. */
   readonly shownAs?: Pick<StepStart, 'type' | 'tool'>
   /** An agent runs inside of it: it hears its signal, and is waited for, so that its last steps end before its own. */
@@ -37,6 +40,12 @@ export interface ToolContext {
   signal: AbortSignal
   /** The caller's `stix*` headers, lower-case names. */
   headers: Readonly<Record<string, string>>
+  /** Names the conversation, for what a tool keeps between its calls: no other conversation and nobody else's has this name. */
+  session: string
+  /** Files that came with the question, relative to the files root. */
+  contextFiles: readonly string[]
+  /** What a tool has given last in this run; undefined where it has not succeeded in it. */
+  latestOutput(tool: string): JsonValue | undefined
   /** Enforced filters on this tool, ANDed. */
   filters: readonly DataFilter[]
   /** Whether a file (relative to the files root) belongs to data that a hint restricts and this tool may therefore not read. */
@@ -76,6 +85,8 @@ export interface ToolOutcome {
   durationMs: number
   /** Files that it made, also where it failed in the end. */
   artifacts: Artifact[]
+  /** An agent inside of the call waits for approval of these: the call has not ended, and goes on when they are decided. */
+  waitsFor?: readonly PendingCall[]
 }
 
 export interface RunToolOptions {
@@ -122,8 +133,9 @@ export async function runTool(tool: Tool, input: JsonObject, options: RunToolOpt
     const output = await (tool.isAgent ? work : orAborted(work, signal))
     return ended(false, output ?? null, 'Done.')
   } catch (error) {
+    const waitsFor = tool.isAgent && error instanceof Interrupted && !signal.aborted ? { waitsFor: error.calls } : {}
     const why = options.signal.aborted ? cancelled(tool, started) : timeout.aborted ? timedOut(tool) : messageOf(error)
-    return ended(true, { error: why }, why)
+    return { ...ended(true, { error: why }, why), ...waitsFor }
   }
 }
 

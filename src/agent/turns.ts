@@ -1,4 +1,5 @@
 import { Answer } from './answer.ts'
+import { Interrupted } from './approval.ts'
 import type { AgentEvent, EndReason, TextLabel } from './events.ts'
 import { fitOutputs, repair } from './history.ts'
 import type { AssistantMessage, Message } from './messages.ts'
@@ -17,6 +18,8 @@ export interface LoopOptions extends CallOptions {
   maxIterations: number
   /** Model calls made before, when a run goes on. */
   iterations?: number
+  /** Of the tools, those that the model is told of; default: all. A call of another is made all the same. */
+  offered?(messages: readonly Message[]): readonly Tool[]
   /** Tokens that the transcript is shown in: over that, tool output is cut for the model, old output first. Default: no bound. */
   windowTokens?: number
   /** Why `signal` was aborted. */
@@ -48,7 +51,7 @@ export function startLoop(options: LoopOptions, earlier = ''): Loop {
 }
 
 /**
- * Drives `work` to exactly one `end` event. What is aborted, and what ran out of model calls, ends with the best answer so far; a model
+ * Drives `work` to exactly one `end` event, or to an `interrupt` where calls wait for approval. What is aborted, and what ran out of model calls, ends with the best answer so far; a model
  * that fails for good throws its `ModelError`.
  */
 export async function* untilEnd({ options, answer }: Loop, work: AsyncGenerator<AgentEvent, EndReason>): AsyncGenerator<AgentEvent, void> {
@@ -56,6 +59,7 @@ export async function* untilEnd({ options, answer }: Loop, work: AsyncGenerator<
   try {
     reason = yield* work
   } catch (error) {
+    if (error instanceof Interrupted && !options.signal.aborted) return yield { type: 'interrupt', calls: error.calls }
     if (!options.signal.aborted) throw error
     reason = options.stopReason()
   }
@@ -90,7 +94,7 @@ async function* askModel(options: LoopOptions, answer: Answer, { label, mayCall 
   const startedAt = options.now()
   options.signal.throwIfAborted()
   answer.turnStarts()
-  const offers = mayCall ? [...nameTools(options.tools())].map(([name, tool]) => toOffer(name, tool, options)) : []
+  const offers = mayCall ? offersOf(options) : []
   const reply = yield* relay(options, answer, label, offers)
   options.signal.throwIfAborted()
   const message = toMessage(reply, offers.length > 0, options.newId)
@@ -143,6 +147,13 @@ function toMessage(reply: ModelReply, mayCall: boolean, newId: () => string): As
     ...(reply.reasoning ? { reasoning: reply.reasoning } : {}),
     ...(reply.vendor ? { vendor: reply.vendor } : {}),
   }
+}
+
+/** Names are made over all tools: which of them are told of may change from turn to turn. */
+function offersOf(options: LoopOptions): ToolOffer[] {
+  const tools = options.tools()
+  const told = options.offered ? new Set(options.offered(options.messages)) : undefined
+  return [...nameTools(tools)].flatMap(([name, tool]) => (!told || told.has(tool) ? [toOffer(name, tool, options)] : []))
 }
 
 function toOffer(name: string, tool: Tool, options: LoopOptions): ToolOffer {

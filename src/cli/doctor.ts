@@ -47,7 +47,7 @@ async function* examine(terminal: Terminal): AsyncGenerator<Finding, void> {
 
 async function examineAgent(config: AgentConfig, settings: Settings, { environment }: Terminal, hasFiles: boolean): Promise<Finding[]> {
   const models = checkModels(config, { environment, timeoutMs: modelMs })
-  const tools = hasFiles ? checkTools(config, settings, toolsMs) : []
+  const tools = hasFiles ? checkTools(config, settings, { environment, timeoutMs: toolsMs }) : []
   return (await Promise.all([models, tools])).flat()
 }
 

@@ -64,6 +64,25 @@ const ModelConfig = Type.Object(
 
 const Patterns = Type.Array(Type.String({ minLength: 1 }), { minItems: 1 })
 
+const Effect = Type.Enum(['read', 'write'])
+const Effects = Type.Record(Type.String(), Effect, {
+  description:
+    'By tool, without the name of the entry: `read` may be made again after a crash, `write` never is. Default: what it says itself.',
+})
+const Only = Type.Array(Type.String({ minLength: 1 }), { description: 'Names, or patterns with "*".' })
+const Decider = Type.Enum(['caller', 'role'])
+const Host = Type.String({ pattern: '^(\\*\\.)?[A-Za-z0-9.-]+(:[0-9]+)?$|^\\[[0-9a-fA-F:.]+\\](:[0-9]+)?$' })
+
+const OAuth = Type.Object(
+  {
+    client_id: Type.String({ minLength: 1 }),
+    client_secret: Secret,
+    scope: optional(Type.String()),
+    token_url: optional(Address),
+  },
+  { ...strict, description: 'Client credentials (RFC 6749, 4.4); `token_url` where the server does not tell of its own.' },
+)
+
 /** What `config` of a tool may hold, by the tool's type. */
 export const toolConfigs = {
   calculator: Type.Object({}, strict),
@@ -79,6 +98,64 @@ export const toolConfigs = {
     },
     strict,
   ),
+  mcp: Type.Object(
+    {
+      url: optional(Address),
+      headers: optional(Secrets),
+      oauth: optional(OAuth),
+      command: optional(Type.String({ minLength: 1, description: 'A server that is started here, and spoken to by its standard input.' })),
+      args: optional(Type.Array(Type.String())),
+      env: optional(Secrets),
+      cwd: optional(Type.String({ minLength: 1, description: 'Relative to agent.yaml; default: its folder.' })),
+      include: optional(Only),
+      exclude: optional(Only),
+      effects: optional(Effects),
+      pin: optional(Type.Boolean({ description: 'A tool whose description or schema changes is not used until somebody accepts it.' })),
+    },
+    strict,
+  ),
+  openapi: Type.Object(
+    {
+      spec: Type.String({ minLength: 1, description: 'A file beside agent.yaml, or an address.' }),
+      base_url: optional(Address),
+      headers: optional(Secrets),
+      credentials: optional(
+        Type.Record(Type.String(), Type.String(), {
+          writeOnly: true,
+          description: 'By security scheme: the key or token; for basic `user:password`, for client credentials `id:secret`.',
+        }),
+      ),
+      include: optional(Only),
+      exclude: optional(Only),
+      effects: optional(Effects),
+    },
+    strict,
+  ),
+  module: Type.Object(
+    { path: Type.String({ minLength: 1, description: 'A TypeScript or JavaScript file, relative to agent.yaml.' }) },
+    strict,
+  ),
+  run_python: Type.Object(
+    {
+      memory_mb: optional(Type.Integer({ minimum: 256, maximum: 4096, description: 'Of one process; default 512.' })),
+      keep_minutes: optional(
+        Type.Number({ minimum: 0, maximum: 1440, description: 'How long the variables of a conversation are kept; default 10.' }),
+      ),
+      max_processes: optional(Type.Integer({ minimum: 1, maximum: 64, description: 'Default 4.' })),
+    },
+    strict,
+  ),
+  chart: Type.Object({}, strict),
+  web_page: Type.Object({ allowed_hosts: optional(Type.Array(Host, { description: 'Default: every public host.' })) }, strict),
+  http_request: Type.Object(
+    {
+      allowed_hosts: optional(Type.Array(Host, { description: 'Default: every public host.' })),
+      context_hosts: optional(Type.Array(Host, { description: "Get the caller's stix headers." })),
+      methods: optional(Type.Array(Type.Enum(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE']), { minItems: 1 })),
+      headers: optional(Type.Record(Host, Secrets, { description: 'By host: sent along, and never shown to the model.' })),
+    },
+    strict,
+  ),
 } as const satisfies Record<string, TSchema>
 
 export type ToolType = keyof typeof toolConfigs
@@ -90,6 +167,11 @@ const ToolConfig = Type.Object(
     description: optional(Type.String({ minLength: 1, description: 'Replaces what the model is told of the tool.' })),
     timeout: optional(Type.Number({ exclusiveMinimum: 0, maximum: 3600, description: 'Seconds; default 30.' })),
     max_output_characters: optional(Type.Integer({ minimum: 100, description: 'Default 20,000.' })),
+    effect: optional(Effect),
+    approval: optional(
+      Type.Enum(['required', 'none'], { description: 'Whether somebody must approve of each call; default: as `approvals` says.' }),
+    ),
+    by: optional(Decider),
     config: optional(Type.Record(Type.String(), Type.Unknown())),
   },
   strict,
@@ -121,6 +203,22 @@ export const AgentConfigSchema = Type.Object(
       { ...strict, default: { primary: { provider: 'embedded', model: 'rules-1' } } },
     ),
     tools: Type.Array(ToolConfig, { default: [] }),
+    approvals: Type.Object(
+      {
+        effects: Type.Array(Effect, { default: [], description: 'Calls of tools with one of these wait until somebody approves of them.' }),
+        by: Type.Enum(['caller', 'role'], {
+          default: 'caller',
+          description: 'caller: who asked. role: somebody else, whose role permits runs.approve.',
+        }),
+        expire_after: Type.Number({
+          exclusiveMinimum: 0,
+          maximum: maxSeconds,
+          default: 86_400,
+          description: 'Seconds; a run that waited so long is cancelled.',
+        }),
+      },
+      { ...strict, default: {} },
+    ),
     workflow_type: Type.Enum([...workflowTypes], {
       default: 'react',
       description: 'react: step by step. plan_execute: a plan first, which is changed where a step fails.',

@@ -2,6 +2,7 @@ import { lookup as dnsLookup, type LookupAddress, type LookupOptions } from 'nod
 import { isIP, type LookupFunction } from 'node:net'
 import { Agent, buildConnector, fetch, type RequestInit, type Response } from 'undici'
 import { createAddressGuard, type AddressGuard } from './address-guard.ts'
+import { createConfiguredFetch } from './configured-fetch.ts'
 
 /** The one way to addresses that callers or models name: nothing but the public Internet, and what the operator allows. */
 export interface GuardedFetch {
@@ -10,6 +11,8 @@ export interface GuardedFetch {
    * `AddressRefused` as the cause.
    */
   fetch(url: string, init?: RequestInit): Promise<Response>
+  /** For an address that an administrator has configured, wherever it is; where it redirects to is checked as above. */
+  fetchConfigured(url: string, init?: RequestInit): Promise<Response>
   /** Why an address would be refused now, for who names it; undefined where it would not. */
   refusalOf(url: string): Promise<string | undefined>
   close(): Promise<void>
@@ -65,10 +68,15 @@ export function createGuardedFetch({ allowed, lookup = dnsLookup }: GuardedFetch
     return isFit ? undefined : 'must name a host with a public address'
   }
 
+  const guarded: GuardedFetch['fetch'] = (url, init) => fetch(url, { ...init, dispatcher: agent })
+  const configured = createConfiguredFetch(guarded)
   return {
-    fetch: (url, init) => fetch(url, { ...init, dispatcher: agent }),
+    fetch: guarded,
+    fetchConfigured: configured.fetch,
     refusalOf,
-    close: () => agent.destroy(),
+    async close() {
+      await Promise.all([agent.destroy(), configured.close()])
+    },
   }
 }
 

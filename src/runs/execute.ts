@@ -163,12 +163,15 @@ function agentEvents(
   const common = {
     headers: request.headers,
     filters: request.filters,
+    session: progress.turn.session,
+    contextFiles: request.contextFiles ?? [],
+    latestOutput: (tool: string) => progress.steps.findLast((step) => step.tool === tool && step.status === 'success')?.output,
     windowTokens: config.memory.history_tokens,
     keepArtifact: keeper(run, progress.turn.session, artifactsOf(progress)),
     stopReason: () => (run.stopCause === 'timeout' ? ('timeout' as const) : ('cancelled' as const)),
     ...{ now, newId },
   }
-  const around = { ...common, who: key, agent, tools, subAgents, onFault: (error: unknown) => onFault(run, error) }
+  const around = { common, who: key, agent, tools, subAgents, onFault: (error: unknown) => onFault(run, error) }
   const delegation = createDelegation(around, list)
   const loop = (workflowBegun(progress) ?? config.workflow_type) === 'plan_execute' ? planExecute : react
   return loop({

@@ -43,8 +43,17 @@ function scriptOf(random: Random): ScriptedReply[] {
 
 function visible(events: readonly AgentEvent[]): LoggedEvent[] {
   return events.flatMap((event): LoggedEvent[] => {
-    if (event.type === 'turn' || event.type === 'result' || event.type === 'instruction' || event.type === 'nested') return []
-    return [event.type === 'end' ? { ...event, usage: [], thoughts: [] } : event]
+    switch (event.type) {
+      case 'text':
+      case 'retrying':
+      case 'step_start':
+      case 'step_end':
+        return [event]
+      case 'end':
+        return [{ ...event, usage: [], thoughts: [] }]
+      default:
+        return []
+    }
   })
 }
 

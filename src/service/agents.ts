@@ -1,3 +1,4 @@
+import path from 'node:path'
 import type { Logger } from 'pino'
 import { findFaultyTools, type AgentParts } from '../configuration/agent.ts'
 import { createAgents, type Agents } from '../configuration/agents.ts'
@@ -18,7 +19,7 @@ interface AgentsOptions {
   settings: Settings
   environment: Environment
   /** What tools are made with. */
-  tools: Omit<Parameters<typeof createToolCatalogs>[0], 'log'>
+  tools: Pick<Parameters<typeof createToolCatalogs>[0], 'files' | 'cacheDir' | 'outbound'>
   now(): number
   newId(): string
   log: Logger
@@ -37,7 +38,11 @@ export async function openAgents(stack: AsyncDisposableStack, options: AgentsOpt
   const file = createConfigurationFile(settings.agentConfig, settings.dataDir)
   const source = parseSource(await file.read())
   const connections = stack.adopt(createConnections(), (one) => one.close())
-  const making = { environment, connections, catalogs: createToolCatalogs({ ...tools, log }) }
+  const making = {
+    environment,
+    connections,
+    catalogs: createToolCatalogs({ ...tools, configDir: path.dirname(path.resolve(settings.agentConfig)), environment, log }),
+  }
   const first = createParts(source.config, configVersion(source.config), making)
   const agents = createAgents(first, { onError: (err) => log.error({ err }, 'A tool could not be closed') })
   stack.adopt(agents, (one) => one.close())
@@ -67,7 +72,7 @@ function createParts(config: AgentConfig, version: string, making: Making): Agen
   const model = createModels(config.llms, making)
   const small = createSmallModel(config.llms, making)
   const embedder = createEmbedder(config.llms.embedding, making)
-  return { version, config, model, small, embedder, tools: making.catalogs.open(config.tools) }
+  return { version, config, model, small, embedder, tools: making.catalogs.open(config.tools, config.approvals) }
 }
 
 /** The models for answers are asked all at once, and then the one for embeddings. */

@@ -137,6 +137,7 @@ export function runStatements(database: Kysely<Tables>) {
           completion_tokens: 0,
           total_tokens: 0,
           latency_ms: 0,
+          waited_ms: 0,
         })
         .onConflict((conflict) => conflict.columns(['tenant', 'owner', 'request_id']).doNothing())
         .returning('request_id'),

@@ -18,6 +18,7 @@ export interface Tables {
   memory_sources: MemorySourceRow
   memory_owners: MemoryOwnerRow
   feedback: FeedbackRow
+  approvals: ApprovalRow
 }
 
 /** `owner` everywhere is `<issuer> <sub>`: whose things they are inside of the tenant. */
@@ -86,6 +87,9 @@ export interface RunRow {
   error: string | null
   /** JSON, compact: the numbered events. */
   log: string | null
+  /** Since when it waits for approval, and how long it has waited before. */
+  interrupted_at: number | null
+  waited_ms: number
 }
 
 export interface RunStepRow {
@@ -242,4 +246,28 @@ export interface FeedbackRow {
   score: number
   comment: string | null
   created_at: number
+}
+
+/** A call that waits for approval, or was decided; gone when its run has ended. */
+export interface ApprovalRow {
+  tenant: string
+  owner: string
+  request_id: string
+  call_id: string
+  session_id: string
+  tool: string
+  /** JSON. */
+  input: string
+  by: 'caller' | 'role'
+  requested_at: number
+  expires_at: number
+  decision: 'approve' | 'reject' | null
+  /** JSON; in place of `input`. */
+  new_input: string | null
+  reason: string | null
+  /** An owner. */
+  decided_by: string | null
+  decided_at: number | null
+  /** A process has begun the call. */
+  started_at: number | null
 }

@@ -1,3 +1,4 @@
+import { Interrupted } from '../agent/approval.ts'
 import type { AgentEvent } from '../agent/events.ts'
 import type { Message } from '../agent/messages.ts'
 import { ModelError } from '../agent/model.ts'
@@ -80,12 +81,14 @@ async function doTask(work: Work, task: string): Promise<string> {
   try {
     for await (const event of eventsOf(work, task)) {
       if (event.type === 'end') reason = event.reason
+      else if (event.type === 'interrupt') throw new Interrupted(event.calls)
       else if (event.type === 'text' && event.label === 'answer') output += event.text
       else if (isVisible(event)) output = ''
       const told = tellRun(event, one, context)
       if (told) await inner.tell(told)
     }
   } catch (error) {
+    if (error instanceof Interrupted) throw error
     if (error instanceof ModelError) throw new Error(`No model could answer: ${error.message}`, { cause: error })
     around.onFault(error)
     throw new Error('The sub-agent failed.', { cause: error })
@@ -97,7 +100,7 @@ async function doTask(work: Work, task: string): Promise<string> {
 }
 
 function eventsOf({ one, around, below, context, inner, terminated }: Work, task: string): AsyncGenerator<AgentEvent, void> {
-  const { agent, tools, headers, filters, keepArtifact, stopReason, windowTokens, now, newId } = around
+  const { agent, tools, common } = around
   const earlier = inner.earlier(context.callId)
   const messages: Message[] = [{ role: 'user', text: task }, ...earlier]
   const chosen = tools.filter((tool) => one.tools.includes(tool.name))
@@ -110,8 +113,7 @@ function eventsOf({ one, around, below, context, inner, terminated }: Work, task
     allTools: tools,
     maxIterations: agent.config.max_iterations,
     iterations: earlier.filter((message) => message.role === 'assistant').length,
-    ...(windowTokens === undefined ? {} : { windowTokens }),
-    ...{ headers, filters, keepArtifact, stopReason, now, newId },
+    ...common,
     earlier: inner.earlier,
     subAgent: one.name,
     signal: AbortSignal.any([context.signal, terminated]),
@@ -127,6 +129,7 @@ function tellRun(event: AgentEvent, { name }: SubAgent, { callId, log }: ToolCon
   switch (event.type) {
     case 'step_start':
     case 'nested':
+    case 'approved_start':
       return event
     case 'step_end':
       // That of a call is told with its result.
@@ -140,6 +143,7 @@ function tellRun(event: AgentEvent, { name }: SubAgent, { callId, log }: ToolCon
     case 'text':
     case 'retrying':
     case 'end':
+    case 'interrupt':
       return undefined
   }
 }

@@ -8,12 +8,26 @@ import { Slots, type Slot } from './slots.ts'
 import type { SubAgent } from './sub-agent-store.ts'
 import type { SubAgents } from './sub-agents.ts'
 
-/** The run in which work is given to sub-agents. */
-export interface Surroundings extends Pick<
+export type CommonOptions = Pick<
   LoopOptions,
-  'headers' | 'filters' | 'keepArtifact' | 'stopReason' | 'windowTokens' | 'now' | 'newId'
-> {
+  | 'headers'
+  | 'session'
+  | 'contextFiles'
+  | 'latestOutput'
+  | 'decided'
+  | 'filters'
+  | 'keepArtifact'
+  | 'stopReason'
+  | 'windowTokens'
+  | 'now'
+  | 'newId'
+>
+
+/** The run in which work is given to sub-agents. */
+export interface Surroundings {
   who: Owner
+  /** What every loop of the run has in common. */
+  common: CommonOptions
   agent: Pick<AgentParts, 'config' | 'model'>
   /** The agent's own. */
   tools: readonly Tool[]

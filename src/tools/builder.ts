@@ -1,7 +1,9 @@
 import { Ajv, type ErrorObject } from 'ajv'
 import type { Logger } from 'pino'
+import type { RequestInit, Response } from 'undici'
 import type { JsonSchema } from '../agent/messages.ts'
 import type { Tool } from '../agent/tool.ts'
+import type { Environment } from '../configuration/references.ts'
 import type { FilesRoot } from '../files/root.ts'
 
 /** What every builder may use. */
@@ -9,7 +11,23 @@ export interface ToolDependencies {
   files: FilesRoot
   /** Where a tool may keep what it can rebuild. */
   cacheDir: string
+  /** The folder of agent.yaml: what an entry names as a path is relative to it. */
+  configDir: string
+  /** For `${NAME}` in secrets and addresses, resolved where they are used. */
+  environment: Environment
+  outbound: Outbound
   log: Logger
+}
+
+/** Port: how tools reach other hosts. */
+export interface Outbound {
+  /**
+   * For addresses that callers or models name: public ones, and those of OUTBOUND_ALLOW. Each connection is checked on the address that it
+   * goes to, redirects included; one that is refused rejects.
+   */
+  fetch(url: string, init?: RequestInit): Promise<Response>
+  /** For addresses that an administrator has configured, wherever they are; where they redirect to is held to the rules of `fetch`. */
+  fetchConfigured(url: string, init?: RequestInit): Promise<Response>
 }
 
 /** An entry of `tools` in the configuration, defaults filled in. */
@@ -19,6 +37,8 @@ export interface ToolSpec {
   description?: string
   timeoutMs: number
   maxOutputCharacters: number
+  /** In place of the tool's own effect. */
+  effect?: Tool['effect']
   config: Record<string, unknown>
 }
 
@@ -31,8 +51,17 @@ export interface ToolBuild {
   close?(): Promise<void>
 }
 
-/** Makes a tool; a throw is why it can't be used, in words for an operator. */
-export type ToolBuilder = (spec: ToolSpec, deps: ToolDependencies) => ToolBuild | Promise<ToolBuild>
+/** What one entry became that stands for several tools. Their names begin with `<name of the entry>__`. */
+export interface ToolGroup {
+  /** As they are now: a server may change them. */
+  tools(): readonly Tool[]
+  /** Why they can't be used at the moment, in words for an operator; undefined while they can. It heals by itself. */
+  trouble?(): string | undefined
+  close?(): Promise<void>
+}
+
+/** Makes the tools of an entry; a throw is why they can't be used, in words for an operator. It is tried again later. */
+export type ToolBuilder = (spec: ToolSpec, deps: ToolDependencies) => ToolBuild | ToolGroup | Promise<ToolBuild | ToolGroup>
 
 /** What is a tool's own; the rest follows from its spec and its schema. */
 export type ToolTraits = Omit<Tool, 'name' | 'timeoutMs' | 'maxOutputCharacters' | 'check'>
@@ -44,6 +73,7 @@ export function createTool(spec: ToolSpec, traits: ToolTraits): Tool {
     description: spec.description ?? traits.description,
     timeoutMs: spec.timeoutMs,
     maxOutputCharacters: spec.maxOutputCharacters,
+    effect: spec.effect ?? traits.effect,
     check: createCheck(traits.schema),
   }
 }

@@ -3,19 +3,20 @@ import assert from 'node:assert/strict'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import pino from 'pino'
 import { runTool } from '../agent/tool.ts'
 import { toolConfigs } from '../configuration/schema.ts'
 import { openFilesRoot } from '../files/root.ts'
 import { createTool, type ToolBuild, type ToolSpec } from './builder.ts'
 import { createToolCatalog, createToolCatalogs, knownToolTypes } from './catalog.ts'
 import { keepNothing } from '../agent/artifact-fixture.ts'
+import { dependenciesOf } from './dependencies-fixture.ts'
+import { contextOf } from '../agent/context-fixture.ts'
 
 const place = await mkdtemp(path.join(tmpdir(), 'catalog-'))
 after(() => rm(place, { recursive: true }))
 await mkdir(path.join(place, 'files'))
 await writeFile(path.join(place, 'files', 'leave.md'), '# Leave\n\n25 days.')
-const deps = { files: await openFilesRoot(path.join(place, 'files')), cacheDir: path.join(place, 'cache'), log: pino({ enabled: false }) }
+const deps = dependenciesOf({ files: await openFilesRoot(path.join(place, 'files')), cacheDir: path.join(place, 'cache') })
 
 function createEcho(spec: ToolSpec, closed?: string[]): ToolBuild {
   const schema = { type: 'object' }
@@ -29,11 +30,13 @@ test('each type of tool that the configuration knows can be built', () => {
 
 test('tools are initializing until they are ready, in the order of the configuration', async () => {
   const catalog = createToolCatalog(
-    [
-      { name: 'handbook', type: 'knowledge_search', config: { paths: ['**'] } },
-      { name: 'current_time' },
-      { name: 'read_file', timeout: 0.5 },
-    ],
+    {
+      tools: [
+        { name: 'handbook', type: 'knowledge_search', config: { paths: ['**'] } },
+        { name: 'current_time' },
+        { name: 'read_file', timeout: 0.5 },
+      ],
+    },
     deps,
   )
   assert.deepEqual(
@@ -56,12 +59,12 @@ test('tools are initializing until they are ready, in the order of the configura
 })
 
 test('a tool of the catalog runs', async () => {
-  const catalog = createToolCatalog([{ name: 'sums', type: 'calculator', description: 'Our sums.' }], deps)
+  const catalog = createToolCatalog({ tools: [{ name: 'sums', type: 'calculator', description: 'Our sums.' }] }, deps)
   await catalog.ready()
   const tool = catalog.list()[0]?.tool
   assert.ok(tool)
   assert.deepEqual([tool.name, tool.description], ['sums', 'Our sums.'])
-  const context = { callId: 'c', headers: {}, filters: [], isWithheld: () => false }
+  const context = contextOf()
   const outcome = await runTool(
     tool,
     { expression: '17% of 2,340' },
@@ -80,7 +83,7 @@ test('a tool that can not be built says why and takes no other with it', async (
     echo: async () => (spec: ToolSpec) => createEcho(spec),
   }
   const catalog = createToolCatalog(
-    [{ name: 'broken' }, { name: 'missing' }, { name: 'nothing' }, { name: 'constructor' }, { name: 'echo' }],
+    { tools: [{ name: 'broken' }, { name: 'missing' }, { name: 'nothing' }, { name: 'constructor' }, { name: 'echo' }] },
     deps,
     { builders },
   )
@@ -109,7 +112,10 @@ test('a tool that failed is built again until it succeeds', async () => {
       return createEcho(spec)
     },
   }
-  const catalog = createToolCatalog([{ name: 'shy' }], deps, { builders, retryDelayMs: (failures) => (delays.push(failures), 1) })
+  const catalog = createToolCatalog({ tools: [{ name: 'shy' }] }, deps, {
+    builders,
+    retryDelayMs: (failures) => (delays.push(failures), 1),
+  })
   await catalog.ready()
   assert.equal(catalog.list()[0]?.status, 'error')
   // The catalog's timers hold no process; this one does while it waits for them.
@@ -125,12 +131,12 @@ test('a tool that failed is built again until it succeeds', async () => {
 test('tools are waited for at first, but not for ever', async () => {
   const gate = Promise.withResolvers<ToolBuild>()
   const builders = { slow: async () => () => gate.promise, quick: async () => (spec: ToolSpec) => createEcho(spec) }
-  const quick = createToolCatalog([{ name: 'quick' }], deps, { builders })
+  const quick = createToolCatalog({ tools: [{ name: 'quick' }] }, deps, { builders })
   assert.ok(quick.settling())
   await quick.settling()
   assert.deepEqual([quick.settling(), quick.list()[0]?.status], [undefined, 'ready'])
 
-  const slow = createToolCatalog([{ name: 'slow' }, { name: 'quick' }], deps, { builders, settleMs: 10 })
+  const slow = createToolCatalog({ tools: [{ name: 'slow' }, { name: 'quick' }] }, deps, { builders, settleMs: 10 })
   const awake = setTimeout(() => {}, 10_000)
   await slow.settling()
   clearTimeout(awake)
@@ -155,7 +161,10 @@ test('closing closes what was built, also what is built only afterwards, and bui
       throw new Error('broken')
     },
   }
-  const catalog = createToolCatalog([{ name: 'quick' }, { name: 'slow' }, { name: 'broken' }], deps, { builders, retryDelayMs: () => 5 })
+  const catalog = createToolCatalog({ tools: [{ name: 'quick' }, { name: 'slow' }, { name: 'broken' }] }, deps, {
+    builders,
+    retryDelayMs: () => 5,
+  })
   await new Promise((next) => setImmediate(next))
   await catalog.close()
   assert.deepEqual(closed, ['quick'])

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { ToolSet } from '../agent/tool.ts'
-import type { ToolConfig, ToolType } from '../configuration/schema.ts'
+import type { Tool, ToolListing, ToolSet } from '../agent/tool.ts'
+import type { AgentConfig, ToolConfig, ToolType } from '../configuration/schema.ts'
 import type { ToolDependencies } from './builder.ts'
 import { createToolEntry, type BuilderLoader, type EntryOptions, type ToolEntry } from './entry.ts'
 
@@ -13,7 +13,7 @@ export interface ToolCatalog extends ToolSet {
 /** Catalogs of one configuration after the other. */
 export interface ToolCatalogs {
   /** Starts building all tools at once and returns. A tool whose entry an open catalog has just so is taken over as it is. */
-  open(configs: readonly ToolConfig[]): ToolCatalog
+  open(configs: readonly ToolConfig[], approvals?: AgentConfig['approvals']): ToolCatalog
 }
 
 export interface CatalogOptions {
@@ -34,6 +34,13 @@ const builtIn = {
   write_file: async () => (await import('./files/write-file.ts')).createWriteFile,
   knowledge_search: async () => (await import('./knowledge/knowledge-search.ts')).createKnowledgeSearch,
   data_query: async () => (await import('./data-query/data-query.ts')).createDataQuery,
+  mcp: async () => (await import('./mcp/mcp.ts')).createMcp,
+  openapi: async () => (await import('./openapi/openapi.ts')).createOpenApi,
+  module: async () => (await import('./module/module.ts')).createModule,
+  run_python: async () => (await import('./python/run-python.ts')).createRunPython,
+  chart: async () => (await import('./chart/chart.ts')).createChart,
+  web_page: async () => (await import('./web/web-page.ts')).createWebPage,
+  http_request: async () => (await import('./web/http-request.ts')).createHttpRequest,
 } satisfies Record<ToolType, BuilderLoader>
 
 export const knownToolTypes: readonly string[] = Object.keys(builtIn)
@@ -41,9 +48,11 @@ export const knownToolTypes: readonly string[] = Object.keys(builtIn)
 /** A tool that takes longer to make (the index of a large folder) is listed as initializing, and nobody waits for it. */
 const defaultSettleMs = 5_000
 
+type CatalogConfig = Pick<AgentConfig, 'tools'> & Partial<Pick<AgentConfig, 'approvals'>>
+
 /** The catalog of a configuration that no other follows. */
-export function createToolCatalog(configs: readonly ToolConfig[], deps: ToolDependencies, options: CatalogOptions = {}): ToolCatalog {
-  return createToolCatalogs(deps, options).open(configs)
+export function createToolCatalog({ tools, approvals }: CatalogConfig, deps: ToolDependencies, options: CatalogOptions = {}): ToolCatalog {
+  return createToolCatalogs(deps, options).open(tools, approvals)
 }
 
 export function createToolCatalogs(deps: ToolDependencies, options: CatalogOptions = {}): ToolCatalogs {
@@ -66,13 +75,14 @@ export function createToolCatalogs(deps: ToolDependencies, options: CatalogOptio
     await entry.close()
   }
 
-  function open(configs: readonly ToolConfig[]): ToolCatalog {
+  function open(configs: readonly ToolConfig[], approvals?: AgentConfig['approvals']): ToolCatalog {
+    const gate = createGate(approvals)
     const entries = configs.map(take)
     const first = Promise.all(entries.map((entry) => entry.first))
     let settling: Promise<void> | undefined = withinTime(first, settleMs).finally(() => (settling = undefined))
     let isOpen = true
     return {
-      list: () => entries.map((entry) => entry.listing()),
+      list: () => withoutDoubles(entries.flatMap((entry) => entry.listings().map((listing) => gate(listing, entry.config)))),
       settling: () => settling,
       async ready() {
         await first
@@ -98,4 +108,25 @@ async function withinTime(work: Promise<unknown>, ms: number): Promise<void> {
 /** 1, 2, 4 ... seconds, at most a minute. */
 function doubling(failures: number): number {
   return Math.min(60_000, 500 * 2 ** failures)
+}
+
+/** Puts onto each tool whose approval it needs, by its entry and by the rules for all. */
+function createGate(approvals: AgentConfig['approvals'] | undefined) {
+  /** Two configurations may say different things of one tool: it is never changed itself. */
+  const gated = new WeakMap<Tool, Tool>()
+
+  return (listing: ToolListing, entry: ToolConfig): ToolListing => {
+    const { tool } = listing
+    const isGated = tool && (entry.approval === undefined ? approvals?.effects.includes(tool.effect) : entry.approval === 'required')
+    if (!tool || !isGated) return listing
+    const known = gated.get(tool) ?? { ...tool, approval: { by: entry.by ?? approvals?.by ?? 'caller' } }
+    gated.set(tool, known)
+    return { ...listing, tool: known }
+  }
+}
+
+/** A server may name a tool as another entry is named: the first has the name. */
+function withoutDoubles(listings: readonly ToolListing[]): ToolListing[] {
+  const names = new Set<string>()
+  return listings.filter(({ name }) => !names.has(name) && names.add(name))
 }

@@ -1,21 +1,12 @@
 import { test } from 'node:test'
 import assert from 'node:assert/strict'
-import type { ToolContext } from '../agent/tool.ts'
 import { createCurrentTime } from './current-time.ts'
-import { keepNothing } from '../agent/artifact-fixture.ts'
+import { contextOf } from '../agent/context-fixture.ts'
 
 const at = Date.UTC(2026, 6, 14, 22, 30, 5)
 const spec = { name: 'current_time', timeoutMs: 30_000, maxOutputCharacters: 20_000, config: {} }
 const { tool } = createCurrentTime(spec, undefined, () => at)
-const context: ToolContext = {
-  callId: 'c',
-  signal: new AbortController().signal,
-  headers: {},
-  filters: [],
-  isWithheld: () => false,
-  log: () => {},
-  artifact: keepNothing,
-}
+const context = contextOf()
 
 test('the time is told in UTC unless a time zone is asked for', async () => {
   const expected = { time: '2026-07-14T22:30:05+00:00', timezone: 'UTC', weekday: 'Tuesday', date: '2026-07-14' }

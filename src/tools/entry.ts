@@ -1,15 +1,16 @@
-import type { ToolListing } from '../agent/tool.ts'
+import type { Tool, ToolListing } from '../agent/tool.ts'
 import type { ToolConfig } from '../configuration/schema.ts'
-import { toolDefaults, type ToolBuild, type ToolBuilder, type ToolDependencies, type ToolSpec } from './builder.ts'
+import { toolDefaults, type ToolBuild, type ToolBuilder, type ToolGroup, type ToolDependencies, type ToolSpec } from './builder.ts'
 
 export type BuilderLoader = () => Promise<ToolBuilder>
 
-/** One entry of `tools` in the configuration: a tool on its way to be ready, which is built again where it failed. */
+/** One entry of `tools` in the configuration: tools on their way to be ready, which are built again where that failed. */
 export interface ToolEntry {
   readonly config: ToolConfig
   /** Resolves when it is ready or has failed once. */
   readonly first: Promise<void>
-  listing(): ToolListing
+  /** One listing until it is built; then one for each of its tools. */
+  listings(): ToolListing[]
   /** One that is still being built is closed by its builder's end: an index of a large folder must not hold up a shut-down. */
   close(): Promise<void>
 }
@@ -22,7 +23,7 @@ export interface EntryOptions {
 export function createToolEntry(config: ToolConfig, deps: ToolDependencies, { builders, retryDelayMs }: EntryOptions): ToolEntry {
   const spec = toSpec(config)
   const type = config.type ?? config.name
-  let built: ToolBuild | undefined
+  let built: ToolGroup | undefined
   let reason: string | undefined
   let failures = 0
   let retry: NodeJS.Timeout | undefined
@@ -34,7 +35,7 @@ export function createToolEntry(config: ToolConfig, deps: ToolDependencies, { bu
       if (!load) throw new Error(`There is no tool type ${type}; there are ${Object.keys(builders).join(', ')}.`)
       const made = await (await load())(spec, deps)
       if (closed) return await made.close?.()
-      built = made
+      built = toGroup(made)
       if (failures > 0) deps.log.info({ tool: spec.name }, 'A tool that had failed is ready')
     } catch (error) {
       fail(error)
@@ -53,7 +54,7 @@ export function createToolEntry(config: ToolConfig, deps: ToolDependencies, { bu
   return {
     config,
     first: build(),
-    listing: () => toListing(spec, type, { built, reason }),
+    listings: () => toListings(spec, type, { built, reason }),
     async close() {
       closed = true
       clearTimeout(retry)
@@ -62,26 +63,41 @@ export function createToolEntry(config: ToolConfig, deps: ToolDependencies, { bu
   }
 }
 
-function toSpec({ name, description, timeout, max_output_characters, config }: ToolConfig): ToolSpec {
+function toSpec({ name, description, timeout, max_output_characters, effect, config }: ToolConfig): ToolSpec {
   return {
     name,
     ...(description !== undefined && { description }),
     timeoutMs: timeout === undefined ? toolDefaults.timeoutMs : timeout * 1000,
     maxOutputCharacters: max_output_characters ?? toolDefaults.maxOutputCharacters,
+    ...(effect !== undefined && { effect }),
     config: config ?? {},
   }
 }
 
 interface State {
-  built: ToolBuild | undefined
+  built: ToolGroup | undefined
   reason: string | undefined
 }
 
-function toListing(spec: ToolSpec, type: string, { built, reason }: State): ToolListing {
-  if (built) {
-    const { tool } = built
-    return { name: spec.name, description: tool.description, status: 'ready', schema: tool.schema, tool }
-  }
+function toGroup(made: ToolBuild | ToolGroup): ToolGroup {
+  if (!('tool' in made)) return made
+  const { tool, close } = made
+  return { tools: () => [tool], ...(close && { close: () => close() }) }
+}
+
+function toListings(spec: ToolSpec, type: string, { built, reason }: State): ToolListing[] {
+  if (built) return listGroup(built)
   const unknown = { name: spec.name, description: spec.description ?? `A tool of type ${type}.`, schema: { type: 'object' } }
-  return reason === undefined ? { ...unknown, status: 'initializing' } : { ...unknown, status: 'error', reason }
+  return [reason === undefined ? { ...unknown, status: 'initializing' } : { ...unknown, status: 'error', reason }]
+}
+
+/** What was known once stays listed while it can't be used. */
+function listGroup({ tools, trouble }: ToolGroup): ToolListing[] {
+  const reason = trouble?.()
+  return tools().map((tool: Tool): ToolListing => {
+    const { name, description, schema } = tool
+    return reason === undefined
+      ? { name, description, status: 'ready', schema, tool }
+      : { name, description, status: 'error', reason, schema }
+  })
 }

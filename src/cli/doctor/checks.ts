@@ -6,8 +6,10 @@ import path from 'node:path'
 import { pino } from 'pino'
 import { formatProblems, loadAgentConfig } from '../../configuration/load.ts'
 import { ConfigError } from '../../configuration/problems.ts'
+import type { Environment } from '../../configuration/references.ts'
 import type { AgentConfig } from '../../configuration/schema.ts'
 import { openFilesRoot } from '../../files/root.ts'
+import { createGuardedFetch } from '../../outbound/guarded-fetch.ts'
 import type { Settings } from '../../settings.ts'
 import { isHeld, isOpenToOthers } from '../../store/data-dir.ts'
 import { openDatabase } from '../../store/open.ts'
@@ -86,11 +88,19 @@ export async function checkFilesRoot({ filesRoot }: Settings): Promise<Finding> 
   return { state: 'fail', text: `${what} is not a folder that this user can read`, advice: 'Set FILES_ROOT to one.' }
 }
 
+interface ToolTrial {
+  environment: Environment
+  timeoutMs: number
+}
+
 /** Builds each tool, in a folder of its own so that a running service is left alone. */
-export async function checkTools({ tools }: AgentConfig, { filesRoot }: Settings, timeoutMs: number): Promise<Finding[]> {
+export async function checkTools(config: AgentConfig, settings: Settings, { environment, timeoutMs }: ToolTrial): Promise<Finding[]> {
+  const { filesRoot, agentConfig, outboundAllow } = settings
   if (!(await exists(filesRoot))) return []
   const cacheDir = await mkdtemp(path.join(tmpdir(), 'agent-core-doctor-'))
-  const catalog = createToolCatalog(tools, { files: await openFilesRoot(filesRoot), cacheDir, log: pino({ level: 'silent' }) })
+  const outbound = createGuardedFetch({ allowed: outboundAllow })
+  const own = { cacheDir, configDir: path.dirname(path.resolve(agentConfig)), environment, outbound }
+  const catalog = createToolCatalog(config, { files: await openFilesRoot(filesRoot), ...own, log: pino({ level: 'silent' }) })
   const { promise: late, resolve } = Promise.withResolvers<void>()
   const timer = setTimeout(resolve, timeoutMs)
   try {
@@ -107,6 +117,7 @@ export async function checkTools({ tools }: AgentConfig, { filesRoot }: Settings
   } finally {
     clearTimeout(timer)
     await catalog.close()
+    await outbound.close()
     await rm(cacheDir, { recursive: true, force: true })
   }
 }

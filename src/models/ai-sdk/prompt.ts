@@ -23,7 +23,7 @@ export function toPrompt(provider: string, request: ModelRequest): LanguageModel
 }
 
 export function toFunctionTool({ name, description, schema }: ToolOffer): LanguageModelV4FunctionTool {
-  return { type: 'function', name, description, inputSchema: schema as LanguageModelV4FunctionTool['inputSchema'] }
+  return { type: 'function', name, description, inputSchema: schema }
 }
 
 function toMessage(provider: string, message: Message): LanguageModelV4Message {

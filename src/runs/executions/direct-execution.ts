@@ -139,7 +139,9 @@ export function createDirectExecution({
     }
 
     async function runOnce(): Promise<ExecutionResult> {
-      const context = { callId: newId(), headers: request.headers, ...scopeOf(tool, tools, request.filters) }
+      const session = `direct ${key.tenant} ${key.owner} ${one.sessionId}`
+      const nothing = { contextFiles: [], latestOutput: () => undefined }
+      const context = { callId: newId(), headers: request.headers, session, ...nothing, ...scopeOf(tool, tools, request.filters) }
       const { folder, keep } = files.open()
       const outcome = await runTool(tool, request.input, { context, keepArtifact: keep, signal: stopping.signal, now })
       const status = outcome.isError ? 'error' : 'success'

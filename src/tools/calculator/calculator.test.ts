@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import type { ToolContext } from '../../agent/tool.ts'
 import { createCalculator } from './calculator.ts'
 import { toExpression } from './syntax.ts'
-import { keepNothing } from '../../agent/artifact-fixture.ts'
+import { contextOf } from '../../agent/context-fixture.ts'
 
 const spec = { name: 'calculator', timeoutMs: 30_000, maxOutputCharacters: 20_000, config: {} }
 const endless = 'f(n) = n < 1 ? 0 : f(n - 1) + f(n - 1); f(60)'
@@ -11,7 +11,7 @@ const built = createCalculator(spec)
 after(() => built.close?.())
 
 function contextWith(signal = new AbortController().signal): ToolContext {
-  return { callId: 'c', signal, headers: {}, filters: [], isWithheld: () => false, log: () => {}, artifact: keepNothing }
+  return contextOf({ signal })
 }
 
 async function calculate(expression: string, { tool } = built, signal?: AbortSignal): Promise<string> {

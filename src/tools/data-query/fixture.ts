@@ -3,14 +3,14 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { crc32 } from 'node:zlib'
 import { DuckDBInstance } from '@duckdb/node-api'
-import { pino } from 'pino'
 import type { JsonValue } from '../../agent/messages.ts'
 import type { DataFilter } from '../../agent/tool.ts'
 import { openFilesRoot } from '../../files/root.ts'
 import type { DataScope } from './data-query.ts'
 import { createDataQuery } from './data-query.ts'
 import type { QueryRows } from './rows.ts'
-import { keepNothing } from '../../agent/artifact-fixture.ts'
+import { dependenciesOf } from '../dependencies-fixture.ts'
+import { contextOf } from '../../agent/context-fixture.ts'
 
 export const sales = `date,region,units,amount,price,secret
 2024-01-01,East,5,10.5,1.25,alpha
@@ -55,13 +55,10 @@ export type Built = Awaited<ReturnType<typeof buildIn>>
 export async function buildIn({ base, root }: Folder, tables: Tables, options: Options = {}) {
   const { maxOutputCharacters = 20_000, ...config } = options
   const spec = { name: 'sales', timeoutMs: 30_000, maxOutputCharacters, config: { tables, ...config } }
-  const deps = { files: await openFilesRoot(root), cacheDir: path.join(base, 'cache'), log: pino({ level: 'silent' }) }
+  const deps = dependenciesOf({ files: await openFilesRoot(root), cacheDir: path.join(base, 'cache') })
   const { tool, close } = await createDataQuery(spec, deps)
   const run = async (sql: string, scope: Partial<DataScope> & { signal?: AbortSignal } = {}): Promise<QueryRows> => {
-    const output: JsonValue = await tool.execute(
-      { sql },
-      { callId: '1', signal: new AbortController().signal, headers: {}, ...bare, log: () => {}, artifact: keepNothing, ...scope },
-    )
+    const output: JsonValue = await tool.execute({ sql }, contextOf({ ...bare, ...scope }))
     return output as unknown as QueryRows
   }
   return { tool, run, [Symbol.asyncDispose]: async () => close?.() }

@@ -3,14 +3,14 @@ import assert from 'node:assert/strict'
 import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import pino from 'pino'
 import type { JsonObject } from '../../agent/messages.ts'
 import type { ToolContext } from '../../agent/tool.ts'
 import { openFilesRoot } from '../../files/root.ts'
 import { makePdf } from '../../../test/fixtures/make-documents.ts'
 import { createListFiles } from './list-files.ts'
 import { createReadFile } from './read-file.ts'
-import { keepNothing } from '../../agent/artifact-fixture.ts'
+import { dependenciesOf } from '../dependencies-fixture.ts'
+import { contextOf } from '../../agent/context-fixture.ts'
 
 const place = await mkdtemp(path.join(tmpdir(), 'file-tools-'))
 after(() => rm(place, { recursive: true }))
@@ -27,17 +27,9 @@ await writeFile(path.join(place, 'outside.txt'), 'outside')
 await symlink(path.join(place, 'outside.txt'), path.join(folder, 'it', 'out.txt'))
 await symlink(path.join(folder, 'hr', 'leave.md'), path.join(folder, 'it', 'alias.md'))
 
-const deps = { files: await openFilesRoot(folder), cacheDir: path.join(place, 'cache'), log: pino({ enabled: false }) }
+const deps = dependenciesOf({ files: await openFilesRoot(folder), cacheDir: path.join(place, 'cache') })
 const spec = { name: 'files', timeoutMs: 30_000, maxOutputCharacters: 20_000, config: {} }
-const free: ToolContext = {
-  callId: 'c',
-  signal: new AbortController().signal,
-  headers: {},
-  filters: [],
-  isWithheld: () => false,
-  log: () => {},
-  artifact: keepNothing,
-}
+const free = contextOf()
 const withoutHr: ToolContext = { ...free, isWithheld: (file) => file.startsWith('hr/') }
 
 async function list(input: JsonObject, context = free, own = {}) {

@@ -3,12 +3,12 @@ import assert from 'node:assert/strict'
 import { mkdir, mkdtemp, readdir, readFile, rm, symlink, utimes, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import pino from 'pino'
 import type { DataFilter, ToolContext } from '../../agent/tool.ts'
 import { openFilesRoot } from '../../files/root.ts'
 import { makeDocx, makePdf } from '../../../test/fixtures/make-documents.ts'
 import { createKnowledgeSearch } from './knowledge-search.ts'
-import { keepNothing } from '../../agent/artifact-fixture.ts'
+import { dependenciesOf } from '../dependencies-fixture.ts'
+import { contextOf } from '../../agent/context-fixture.ts'
 
 let place: string
 let root: string
@@ -40,7 +40,7 @@ async function put(name: string, content: string | Uint8Array): Promise<string> 
 
 async function build(own: { description?: string; maxOutputCharacters?: number; config?: Record<string, unknown> } = {}) {
   const spec = { name: 'handbook', timeoutMs: 30_000, maxOutputCharacters: 20_000, config: { paths: ['docs/**'] }, ...own }
-  const deps = { files: await openFilesRoot(root), cacheDir, log: pino({ enabled: false }) }
+  const deps = dependenciesOf({ files: await openFilesRoot(root), cacheDir })
   return (await createKnowledgeSearch(spec, deps, () => clock)).tool
 }
 
@@ -55,17 +55,8 @@ interface Passage {
 type Searched = Awaited<ReturnType<typeof build>>
 
 async function search(tool: Searched, query: string, own: Partial<ToolContext> = {}, limit?: number): Promise<Passage[]> {
-  const free = {
-    callId: 'c',
-    signal: new AbortController().signal,
-    headers: {},
-    filters: [],
-    isWithheld: () => false,
-    log: () => {},
-    artifact: keepNothing,
-  }
   clock += 10_000
-  const output = await tool.execute({ query, ...(limit && { limit }) }, { ...free, ...own })
+  const output = await tool.execute({ query, ...(limit && { limit }) }, contextOf(own))
   return (output as unknown as { passages: Passage[] }).passages
 }
 

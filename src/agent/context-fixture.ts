@@ -1,0 +1,19 @@
+import type { ToolContext } from './tool.ts'
+import { keepNothing } from './artifact-fixture.ts'
+
+/** Of a call in no conversation, without filters; files that it makes are refused. */
+export function contextOf(traits: Partial<ToolContext> = {}): ToolContext {
+  return {
+    callId: 'c',
+    signal: new AbortController().signal,
+    headers: {},
+    session: 's',
+    contextFiles: [],
+    latestOutput: () => undefined,
+    filters: [],
+    isWithheld: () => false,
+    log: () => {},
+    artifact: keepNothing,
+    ...traits,
+  }
+}

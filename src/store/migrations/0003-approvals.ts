@@ -1,0 +1,38 @@
+import { sql, type Kysely } from 'kysely'
+
+/** Calls that wait for approval, and the time that runs have waited for it. */
+export async function up(db: Kysely<unknown>): Promise<void> {
+  const { schema } = db
+  // Since when a run waits for approval, and how long it has waited before: its clock stands meanwhile.
+  await schema.alterTable('runs').addColumn('interrupted_at', 'bigint').execute()
+  await schema
+    .alterTable('runs')
+    .addColumn('waited_ms', 'bigint', (column) => column.notNull().defaultTo(0))
+    .execute()
+  await schema
+    .createTable('approvals')
+    .addColumn('tenant', 'text', (column) => column.notNull())
+    .addColumn('owner', 'text', (column) => column.notNull())
+    .addColumn('request_id', 'text', (column) => column.notNull())
+    .addColumn('call_id', 'text', (column) => column.notNull())
+    .addColumn('session_id', 'text', (column) => column.notNull())
+    .addColumn('tool', 'text', (column) => column.notNull())
+    .addColumn('input', 'text', (column) => column.notNull())
+    .addColumn('by', 'text', (column) => column.notNull())
+    .addColumn('requested_at', 'bigint', (column) => column.notNull())
+    .addColumn('expires_at', 'bigint', (column) => column.notNull())
+    .addColumn('decision', 'text')
+    .addColumn('new_input', 'text')
+    .addColumn('reason', 'text')
+    .addColumn('decided_by', 'text')
+    .addColumn('decided_at', 'bigint')
+    .addColumn('started_at', 'bigint')
+    .addPrimaryKeyConstraint('approvals_pk', ['tenant', 'owner', 'request_id', 'call_id'])
+    .execute()
+  await schema
+    .createIndex('approvals_open')
+    .on('approvals')
+    .columns(['tenant', 'requested_at', 'call_id'])
+    .where(sql<boolean>`decision is null`)
+    .execute()
+}
