@@ -139,7 +139,7 @@ export function createDirectExecution({
     }
 
     async function runOnce(): Promise<ExecutionResult> {
-      const session = `direct ${key.tenant} ${key.owner} ${one.sessionId}`
+      const session = `direct ${key.tenant} ${key.owner} ${sessionId}`
       const nothing = { contextFiles: [], latestOutput: () => undefined }
       const context = { callId: newId(), headers: request.headers, session, ...nothing, ...scopeOf(tool, tools, request.filters) }
       const { folder, keep } = files.open()
