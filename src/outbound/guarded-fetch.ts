@@ -1,8 +1,9 @@
 import { lookup as dnsLookup, type LookupAddress, type LookupOptions } from 'node:dns'
 import { isIP, type LookupFunction } from 'node:net'
-import { Agent, buildConnector, fetch, type RequestInit, type Response } from 'undici'
+import { Agent, buildConnector, fetch, type Response } from 'undici'
 import { createAddressGuard, type AddressGuard } from './address-guard.ts'
 import { createConfiguredFetch } from './configured-fetch.ts'
+import { followRedirects, type OutboundInit, type Send } from './redirects.ts'
 
 /** The one way to addresses that callers or models name: nothing but the public Internet, and what the operator allows. */
 export interface GuardedFetch {
@@ -10,9 +11,9 @@ export interface GuardedFetch {
    * Like `fetch`. Each connection is checked when it is made, on the address that it goes to, redirects included. Rejects with
    * `AddressRefused` as the cause.
    */
-  fetch(url: string, init?: RequestInit): Promise<Response>
+  fetch(url: string, init?: OutboundInit): Promise<Response>
   /** For an address that an administrator has configured, wherever it is; where it redirects to is checked as above. */
-  fetchConfigured(url: string, init?: RequestInit): Promise<Response>
+  fetchConfigured(url: string, init?: OutboundInit): Promise<Response>
   /** Why an address would be refused now, for who names it; undefined where it would not. */
   refusalOf(url: string): Promise<string | undefined>
   close(): Promise<void>
@@ -68,10 +69,10 @@ export function createGuardedFetch({ allowed, lookup = dnsLookup }: GuardedFetch
     return isFit ? undefined : 'must name a host with a public address'
   }
 
-  const guarded: GuardedFetch['fetch'] = (url, init) => fetch(url, { ...init, dispatcher: agent })
+  const guarded: Send = (url, init) => fetch(url, { ...init, dispatcher: agent })
   const configured = createConfiguredFetch(guarded)
   return {
-    fetch: guarded,
+    fetch: (url, init = {}) => followRedirects(url, init, guarded),
     fetchConfigured: configured.fetch,
     refusalOf,
     async close() {

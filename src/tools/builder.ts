@@ -25,9 +25,17 @@ export interface Outbound {
    * For addresses that callers or models name: public ones, and those of OUTBOUND_ALLOW. Each connection is checked on the address that it
    * goes to, redirects included; one that is refused rejects.
    */
-  fetch(url: string, init?: RequestInit): Promise<Response>
+  fetch(url: string, init?: OutboundInit): Promise<Response>
   /** For addresses that an administrator has configured, wherever they are; where they redirect to is held to the rules of `fetch`. */
-  fetchConfigured(url: string, init?: RequestInit): Promise<Response>
+  fetchConfigured(url: string, init?: OutboundInit): Promise<Response>
+}
+
+export interface OutboundInit extends RequestInit {
+  /**
+   * Asked about each address before it is gone to, those of redirects included: what it answers with are headers for this address
+   * alone, in place of others of the same name; a throw ends the whole.
+   */
+  approach?(url: URL): Readonly<Record<string, string>>
 }
 
 /** An entry of `tools` in the configuration, defaults filled in. */
