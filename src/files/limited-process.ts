@@ -17,19 +17,21 @@ export interface ProcessOptions {
   env?: Record<string, string>
   /** `advanced` carries bytes. */
   serialization?: SerializationType
+  /** Of Node, beside its memory: what it may not do. */
+  nodeFlags?: readonly string[]
 }
 
 /**
  * Runs a module (its URL without the ending) in a process with an IPC channel and no environment but `env`. Memory that runs out
  * ends this process alone, where a thread would take the service with it. It rests (`setBusy`) when it starts.
  */
-export function startLimited(module: URL, { limits, env = {}, serialization = 'json' }: ProcessOptions): ChildProcess {
+export function startLimited(module: URL, { limits, env = {}, serialization = 'json', nodeFlags = [] }: ProcessOptions): ChildProcess {
   // The ending is this file's own: `.js` once the service is built.
   const entry = fileURLToPath(module) + path.extname(import.meta.filename)
   const { dataKb, heapMb, cpuSeconds } = limits
   const allowed = [`-d ${dataKb}`, '-c 0', ...(cpuSeconds === undefined ? [] : [`-t ${cpuSeconds}`])]
   const limited = `${allowed.map((limit) => `ulimit ${limit} 2>/dev/null; `).join('')}exec "$0" "$@"`
-  const child = spawn('/bin/sh', ['-c', limited, execPath, `--max-old-space-size=${heapMb}`, entry], {
+  const child = spawn('/bin/sh', ['-c', limited, execPath, `--max-old-space-size=${heapMb}`, ...nodeFlags, entry], {
     env,
     serialization,
     stdio: ['ignore', 'ignore', 'ignore', 'ipc'],

@@ -1,5 +1,16 @@
+import { createWorkerProcesses } from '../../files/worker-processes.ts'
 import { createTool, type ToolBuild, type ToolSpec } from '../builder.ts'
-import { createCalculatorProcesses, type CalculatorLimits } from './processes.ts'
+import type { Answer } from './worker.ts'
+
+export interface CalculatorLimits {
+  /** For one expression, from the moment when a process takes it. */
+  expressionMs: number
+  /** Without work for this long a process is ended: it holds about 100 MB. */
+  idleMs: number
+}
+
+/** An expression that takes longer is no sum; calls that wait behind a handful of those still have most of their 30 s. */
+const defaults: CalculatorLimits = { expressionMs: 2_000, idleMs: 300_000 }
 
 const description =
   'Calculates a mathematical expression exactly and returns the result. Knows + - * / ^ %, percentages (17% of 2,340; 100 + 3%), ' +
@@ -20,8 +31,22 @@ const schema = {
 }
 
 /** Gives `{expression, result}`, the result as text so that no digit is lost on its way through JSON. */
-export function createCalculator(spec: ToolSpec, _deps?: unknown, limits?: Partial<CalculatorLimits>): ToolBuild {
-  const processes = createCalculatorProcesses(limits)
+export function createCalculator(spec: ToolSpec, _deps?: unknown, limits: Partial<CalculatorLimits> = {}): ToolBuild {
+  const { expressionMs, idleMs } = { ...defaults, ...limits }
+  const processes = createWorkerProcesses<{ expression: string }, Answer>({
+    module: new URL('./worker', import.meta.url),
+    // Generous for sums (mathjs itself takes 40 MB), too small to hurt the machine.
+    limits: { dataKb: 700_000, heapMb: 192 },
+    questionMs: expressionMs,
+    idleMs,
+    maxProcesses: 2,
+    words: {
+      slow: `The expression took longer than ${expressionMs / 1000} s.`,
+      exhausted: 'The expression needs too much memory.',
+      lost: 'The calculator stopped unexpectedly.',
+      closed: 'The calculator is closed.',
+    },
+  })
   const tool = createTool(spec, {
     description,
     schema,
@@ -29,7 +54,9 @@ export function createCalculator(spec: ToolSpec, _deps?: unknown, limits?: Parti
     filters: false,
     async execute(input, context) {
       const expression = String(input['expression'])
-      return { expression, result: await processes.calculate(expression, context.signal) }
+      const answer = await processes.ask({ expression }, context.signal)
+      if ('result' in answer) return { expression, result: answer.result }
+      throw new Error(`The expression can not be calculated: ${answer.error.replace(/\.$/, '')}.`)
     },
   })
   return { tool, close: processes.close }

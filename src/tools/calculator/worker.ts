@@ -1,11 +1,12 @@
 import process from 'node:process'
 import vm from 'node:vm'
 import { all, create, type BigNumber } from 'mathjs'
+import type { WorkerMessage } from '../../files/worker-processes.ts'
 import { toExpression } from './syntax.ts'
 
 /** A process for expressions: told `{expression}`, it answers one after another; it ends when its channel closes. */
 
-export type Answer = { ready: true } | { result: string } | { error: string }
+export type Answer = { result: string } | { error: string }
 
 /** 64 digits are calculated and fewer shown, so that what rounding leaves behind (1/3*3, sqrt(2)^2) is not seen. */
 const calculated = 64
@@ -76,4 +77,4 @@ process.on('message', ({ expression }: { expression: string }) => process.send?.
 process.on('disconnect', () => process.exit(0))
 // mathjs makes most of itself at the first use, which is not the time of anybody's expression.
 answer('1 + 1')
-process.send?.({ ready: true } satisfies Answer)
+process.send?.({ ready: true } satisfies WorkerMessage<Answer>)
