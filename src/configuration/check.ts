@@ -1,6 +1,7 @@
 import { Ajv, type ValidateFunction } from 'ajv'
 import { checkCustomRoles } from '../access/permissions.ts'
 import { describeFault } from './describe-fault.ts'
+import { checkMcp } from './mcp-rules.ts'
 import { problemAt, type ConfigProblem, type Path } from './problems.ts'
 import { agentSchema, closeRecords, findToolSchema, isSchema, type Schema } from './schema-walk.ts'
 import { toolConfigs, type AgentConfig } from './schema.ts'
@@ -85,6 +86,7 @@ function checkToolConfig(tool: Record<string, unknown>, at: Path): ConfigProblem
   const config = tool['config'] ?? {}
   if (!isSchema(config)) return []
   const problems = checkSchema(schema, config, [...at, 'config'])
+  if (type === 'mcp') problems.push(...checkMcp(config, [...at, 'config']))
   if (tool['config'] === undefined && Object.keys(config).length > 0) tool['config'] = config
   return problems
 }

@@ -190,3 +190,24 @@ test('the version changes with the content alone', () => {
   const order = (first: string, second: string) => version(`tools: [{name: ${first}}, {name: ${second}}]`)
   assert.notEqual(order('calculator', 'list_files'), order('list_files', 'calculator'))
 })
+
+test('an MCP server has an address or a command, and nothing of the other', () => {
+  const faults = (config: string) => problemsOf(`tools: [{name: s, type: mcp, config: ${config}}]`).map((line) => line.slice(2))
+  assert.deepEqual(faults('{url: "http://localhost:1/mcp", headers: {authorization: x}}'), [])
+  assert.deepEqual(faults('{command: npx, args: [-y, server], env: {KEY: x}, cwd: .}'), [])
+  assert.deepEqual(faults('{pin: true}'), ['tools[0].config: has neither url nor command; a server needs one of them'])
+  assert.deepEqual(faults('{url: "http://a/", command: b}'), [
+    'tools[0].config.command: can not stand beside url; a server has one of them',
+  ])
+  assert.deepEqual(faults('{url: "http://a/", args: [b], cwd: c}'), [
+    'tools[0].config.args: needs command, and there is none here',
+    'tools[0].config.cwd: needs command, and there is none here',
+  ])
+  assert.deepEqual(faults('{command: a, headers: {}, oauth: {client_id: b, client_secret: c}}'), [
+    'tools[0].config.headers: needs url, and there is none here',
+    'tools[0].config.oauth: needs url, and there is none here',
+  ])
+  assert.deepEqual(faults('{url: "http://a/", headers: {Authorization: b}, oauth: {client_id: b, client_secret: c}}'), [
+    'tools[0].config.headers.Authorization: is what oauth sets; leave one of them out',
+  ])
+})

@@ -2,7 +2,7 @@ import { Ajv, type ErrorObject } from 'ajv'
 import type { Logger } from 'pino'
 import type { RequestInit, Response } from 'undici'
 import type { JsonSchema } from '../agent/messages.ts'
-import type { Tool } from '../agent/tool.ts'
+import type { Tool, ToolListing } from '../agent/tool.ts'
 import type { Environment } from '../configuration/references.ts'
 import type { FilesRoot } from '../files/root.ts'
 
@@ -17,6 +17,8 @@ export interface ToolDependencies {
   environment: Environment
   outbound: Outbound
   log: Logger
+  /** Aborted when nobody waits any more for what is being made. */
+  signal?: AbortSignal
 }
 
 /** Port: how tools reach other hosts. */
@@ -63,10 +65,14 @@ export interface ToolBuild {
 export interface ToolGroup {
   /** As they are now: a server may change them. */
   tools(): readonly Tool[]
+  /** Those that are there and can't be used, each for a reason of its own. */
+  refused?(): readonly RefusedTool[]
   /** Why they can't be used at the moment, in words for an operator; undefined while they can. It heals by itself. */
   trouble?(): string | undefined
   close?(): Promise<void>
 }
+
+export type RefusedTool = Required<Pick<ToolListing, 'name' | 'description' | 'schema' | 'reason'>>
 
 /** Makes the tools of an entry; a throw is why they can't be used, in words for an operator. It is tried again later. */
 export type ToolBuilder = (spec: ToolSpec, deps: ToolDependencies) => ToolBuild | ToolGroup | Promise<ToolBuild | ToolGroup>
@@ -92,7 +98,8 @@ export function createCheck(schema: JsonSchema): (input: unknown) => string | un
   return (input) => (validate(input) ? undefined : toSentence(validate.errors?.[0]))
 }
 
-function toSentence(error: ErrorObject | undefined): string {
+/** What does not fit, naming the parameter. */
+export function toSentence(error: ErrorObject | undefined): string {
   if (!error) return 'the input does not fit'
   const path = error.instancePath
     .split('/')

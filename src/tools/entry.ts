@@ -27,14 +27,14 @@ export function createToolEntry(config: ToolConfig, deps: ToolDependencies, { bu
   let reason: string | undefined
   let failures = 0
   let retry: NodeJS.Timeout | undefined
-  let closed = false
+  const closing = new AbortController()
 
   async function build(): Promise<void> {
     try {
       const load = Object.hasOwn(builders, type) ? builders[type] : undefined
       if (!load) throw new Error(`There is no tool type ${type}; there are ${Object.keys(builders).join(', ')}.`)
-      const made = await (await load())(spec, deps)
-      if (closed) return await made.close?.()
+      const made = await (await load())(spec, { ...deps, signal: closing.signal })
+      if (closing.signal.aborted) return await made.close?.()
       built = toGroup(made)
       if (failures > 0) deps.log.info({ tool: spec.name }, 'A tool that had failed is ready')
     } catch (error) {
@@ -43,10 +43,10 @@ export function createToolEntry(config: ToolConfig, deps: ToolDependencies, { bu
   }
 
   function fail(error: unknown): void {
+    if (closing.signal.aborted) return
     reason = error instanceof Error && error.message ? error.message : 'The tool can not be made.'
     failures++
     deps.log.warn({ tool: spec.name, reason, failures }, 'A tool can not be used')
-    if (closed) return
     // A process that has nothing else to do need not wait for a tool.
     retry = setTimeout(() => void build(), retryDelayMs(failures)).unref()
   }
@@ -56,7 +56,7 @@ export function createToolEntry(config: ToolConfig, deps: ToolDependencies, { bu
     first: build(),
     listings: () => toListings(spec, type, { built, reason }),
     async close() {
-      closed = true
+      closing.abort()
       clearTimeout(retry)
       await built?.close?.()
     },
@@ -92,12 +92,13 @@ function toListings(spec: ToolSpec, type: string, { built, reason }: State): Too
 }
 
 /** What was known once stays listed while it can't be used. */
-function listGroup({ tools, trouble }: ToolGroup): ToolListing[] {
+function listGroup({ tools, refused, trouble }: ToolGroup): ToolListing[] {
   const reason = trouble?.()
-  return tools().map((tool: Tool): ToolListing => {
+  const usable = tools().map((tool: Tool): ToolListing => {
     const { name, description, schema } = tool
     return reason === undefined
       ? { name, description, status: 'ready', schema, tool }
       : { name, description, status: 'error', reason, schema }
   })
+  return [...usable, ...(refused?.() ?? []).map((one): ToolListing => ({ ...one, status: 'error' }))]
 }

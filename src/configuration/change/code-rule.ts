@@ -4,7 +4,7 @@ import { entriesOf, type Entry } from './entries.ts'
 import { own } from './merge.ts'
 
 /** What of a tool's `config` is run, or decides on what is run. */
-const codeFields = ['command', 'args', 'env'] as const
+const codeFields = ['command', 'args', 'env', 'cwd'] as const
 
 /** Fields of a change that would run something else than what runs now. */
 export function findNewCode(before: unknown, after: unknown): string[] {
