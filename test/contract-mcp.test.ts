@@ -207,6 +207,19 @@ test('Beyond the interface: /mcp refuses what is unfit before anything is run', 
   assert.equal((await service.client.request('GET', '/mcp')).status, 405)
 })
 
+test('Tools: one that needs approval is not run through /mcp, and its description says so', async (t) => {
+  const made: unknown[] = []
+  const send = fakeTool('send', async (input) => made.push(input), { effect: 'write', approval: { by: 'role' } })
+  const service = await startService(t, { tools: [send] })
+  const client = await connect(t, service)
+  const { tools } = await client.listTools()
+  assert.match(tools.find(({ name }) => name === 'send')?.description ?? '', /^The tool send\. .*approv/)
+  const result = await client.callTool({ name: 'send', arguments: {} })
+  assert.equal(result.isError, true)
+  assert.match(textOf(result), /^ApprovalRequired: .*send needs the approval of a person/)
+  assert.deepEqual(made, [])
+})
+
 test('Headers: a call that comes again with its request-id through /mcp is run once', async (t) => {
   noted.length = 0
   const service = await startService(t, { script: { text: 'Hello.' }, tools: [note] })

@@ -100,6 +100,18 @@ test('Tools: an unknown tool is 404, a missing or wrong parameter 400 that names
   }
 })
 
+test('Tools: one that needs approval is not run directly, and nothing else of it is judged', async (t) => {
+  const made: unknown[] = []
+  const send = fakeTool('send', async (input) => made.push(input), { effect: 'write', approval: { by: 'caller' } })
+  const { client } = await startService(t, { tools: [send] })
+  for (const tool_input of [{ to: 'a' }, {}]) {
+    const reply = await client.request('POST', '/core/v1/tool/execute', { body: { tool_name: 'send', tool_input } })
+    assert.deepEqual([reply.status, reply.body.status_code, reply.body.details], [409, 409, { error_type: 'ApprovalRequired' }])
+    assert.match(reply.body.body, /send needs the approval of a person/)
+  }
+  assert.deepEqual(made, [])
+})
+
 test('Tools: one that ran and failed, or took too long, is 200 with status error', async (t) => {
   const fails = fakeTool('fails', async () => Promise.reject(new Error('out of paper')))
   const slow = fakeTool('slow', () => new Promise(() => {}), { timeoutMs: 50 })

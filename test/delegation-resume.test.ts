@@ -48,12 +48,14 @@ test('a process that is replaced: the sub-agent goes on where it was, what it wr
   const events = await (await service.client.follow('r')).rest()
   assert.deepEqual(written, [1, 2, 3])
   assert.equal(outputOf(events), `wrote 1 | ${outcomeUnknown} | wrote 3`)
+  // The start that was told before is not told again.
+  assert.equal(events.filter(({ chunk }) => chunk.agent_step === 'sub_agent:helper').length, 2)
   const { outcome } = (await service.client.run('r')).body
   assert.deepEqual(
     outcome.intermediate_steps.map((step: any) => [step.tool, step.status, step.sub_agent ?? 'agent']),
     [
-      ['note', 'success', 'helper'],
       ['sub_agent:helper', 'success', 'agent'],
+      ['note', 'success', 'helper'],
       ['note', 'error', 'helper'],
       ['note', 'success', 'helper'],
     ],

@@ -1,7 +1,7 @@
-import type { JsonObject } from './messages.ts'
+import type { JsonObject, ToolCall } from './messages.ts'
 
 /** Who may decide: the caller of the run, or somebody else whose role says so. */
-export type Decider = 'caller' | 'role'
+export type Decider = NonNullable<ToolCall['approval']>
 
 /** A call that waits until somebody has decided whether it is made. */
 export interface PendingCall {
@@ -39,3 +39,12 @@ export class Interrupted extends Error {
 export function rejected(reason: string | undefined): string {
   return `The call was rejected by a person${reason ? `: ${reason}` : '.'} Do not ask for it again; go on without it, or say what is missing.`
 }
+
+/** Stands before what the model is told of a call that was made otherwise than it asked. */
+export function changed(input: JsonObject): string {
+  const text = JSON.stringify(input)
+  const shown = text.length > maxShownInput ? `${text.slice(0, maxShownInput).toWellFormed()} [cut]` : text
+  return `A person changed the arguments of this call to ${shown}.\n`
+}
+
+const maxShownInput = 2000

@@ -36,6 +36,8 @@ export interface ToolCall {
   name: string
   /** JSON text just as the model wrote it; may be malformed. */
   arguments: string
+  /** Who must approve of it before it is made, as it was when the model asked: what the configuration says later changes nothing. Absent: nobody. */
+  approval?: 'caller' | 'role'
 }
 
 export interface ToolMessage {

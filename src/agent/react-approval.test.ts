@@ -1,8 +1,10 @@
 import { test } from 'node:test'
 import assert from 'node:assert/strict'
 import type { Decision } from './approval.ts'
-import type { JsonObject } from './messages.ts'
-import { eventsOf, fakeTool, optionsOf, story } from './react-fixture.ts'
+import { outcomeUnknown } from './history.ts'
+import type { JsonObject, Message } from './messages.ts'
+import type { RequestedCall } from './model.ts'
+import { eventsOf, fakeTool, optionsOf, story, type Traits } from './react-fixture.ts'
 import { call, say, ScriptedModel } from './scripted-model.ts'
 import type { Tool } from './tool.ts'
 
@@ -57,7 +59,7 @@ test('decided calls go on: an approved one is made as it was decided, a rejected
   assert.deepEqual(story(await eventsOf(next)), [
     'c1 is about to be made',
     'c1 starts: send {"to":"b"}',
-    'c1 result: done',
+    'c1 result: A person changed the arguments of this call to {"to":"b"}.\ndone',
     'c1 ends: success',
     'c2 starts: drop {}',
     'c2 result (error): The call was rejected by a person: Keep it. Do not ask for it again; go on without it, or say what is missing.',
@@ -81,6 +83,74 @@ test('an approved write that was started is never made again; one behind it that
     /error.*unknown/,
   )
   assert.deepEqual(made, ['send {"n":2}'])
+})
+
+/** Where the calls of a turn wait, and a loop that goes on from there. */
+async function interrupted(...calls: RequestedCall[]) {
+  const first = optionsOf(new ScriptedModel(say('', ...calls)), { tools: tools([]) })
+  await eventsOf(first)
+  return async (traits: Traits) =>
+    story(await eventsOf(optionsOf(new ScriptedModel(say('Well.')), { messages: first.messages, ...traits })))
+}
+
+test('what needs approval was settled when the model asked: a configuration that asks nobody any more changes nothing', async () => {
+  const made: string[] = []
+  const goOn = await interrupted(call('send', { n: 1 }), call('send', { n: 2 }))
+  const free = tools(made)
+  for (const tool of free) delete (tool as { approval?: unknown }).approval
+  const decisions: Record<string, Decision> = { c1: { decision: 'reject' }, c2: approve() }
+  const told = await goOn({ tools: free, decided: (id) => decisions[id] })
+  assert.ok(told.includes('c2 result: done'), told.join('\n'))
+  assert.deepEqual(made, ['send {"n":2}'])
+})
+
+test('a write that a dead process may have made is not asked for when a later configuration asks for such calls', async () => {
+  const made: string[] = []
+  const messages: Message[] = [
+    { role: 'user', text: 'Go.' },
+    { role: 'assistant', text: '', toolCalls: [{ id: 'o1', name: 'send', arguments: '{}' }] },
+  ]
+  const told = story(await eventsOf(optionsOf(new ScriptedModel(say('Well.')), { messages, tools: tools(made) })))
+  assert.deepEqual(told.slice(0, 2), ['o1 starts: send {}', `o1 result (error): ${outcomeUnknown}`])
+  assert.deepEqual(made, [])
+})
+
+test('a decided call whose tool is gone, or takes other arguments by now, is told to the model and waits for nobody', async () => {
+  const goOn = await interrupted(call('send', { n: 1 }))
+  const decided = () => approve({ input: { n: 2 } })
+  const gone = await goOn({ tools: [fakeTool('look')], decided })
+  assert.equal(
+    gone[1],
+    'c1 result (error): A person changed the arguments of this call to {"n":2}.\nThere is no tool send. The tools are: look.',
+  )
+  const strict = fakeTool('send', { effect: 'write', check: (input) => ((input as JsonObject)['n'] === 1 ? undefined : 'n must be 1') })
+  const refused = await (await interrupted(call('send', { n: 1 })))({ tools: [strict], decided })
+  assert.match(refused[1]!, /do not fit: n must be 1/)
+})
+
+test('an approved read has no start that is kept: after a crash it is made again', async () => {
+  const gatedRead = fakeTool('look', { approval: { by: 'caller' } })
+  const first = optionsOf(new ScriptedModel(say('', call('look', {}))), { tools: [gatedRead] })
+  assert.deepEqual(story(await eventsOf(first)), ['turn', 'interrupt: c1 look'])
+  const next = optionsOf(new ScriptedModel(say('Seen.')), { tools: [gatedRead], messages: first.messages, decided: () => approve() })
+  assert.deepEqual(story(await eventsOf(next)).slice(0, 3), ['c1 starts: look {}', 'c1 result: ok', 'c1 ends: success'])
+})
+
+test('what is cancelled before the calls have ended is cancelled, and waits for nobody', async () => {
+  const cancelling = new AbortController()
+  const model = new ScriptedModel(say('', call('send', {}), call('look', {})))
+  const look = fakeTool('look', { execute: async () => (cancelling.abort(), 'ok') })
+  const options = optionsOf(model, { tools: [...tools([]).slice(1), look], signal: cancelling.signal })
+  assert.equal(story(await eventsOf(options)).at(-1), 'end: cancelled')
+})
+
+test('what a run may ask counts on: the call behind an interruption is the last', async () => {
+  const first = optionsOf(new ScriptedModel(say('', call('send', {}))), { tools: tools([]), maxIterations: 2 })
+  await eventsOf(first)
+  const model = new ScriptedModel(say('Sent.', call('send', {})))
+  const rest = { tools: tools([]), messages: first.messages, decided: () => approve(), maxIterations: 2, iterations: 1 }
+  assert.equal(story(await eventsOf(optionsOf(model, rest))).at(-1), 'end: max_iterations')
+  assert.deepEqual(model.requests[0]?.tools, [])
 })
 
 test('a call that does not fit its tool is refused, and nobody is asked', async () => {

@@ -1,4 +1,4 @@
-import { Interrupted, rejected, type Decision, type PendingCall } from './approval.ts'
+import { changed, Interrupted, rejected, type Decision, type PendingCall } from './approval.ts'
 import type { KeepArtifact } from './artifact.ts'
 import type { AgentEvent, Step, StepStart } from './events.ts'
 import { outcomeUnknown } from './history.ts'
@@ -45,8 +45,7 @@ interface Prepared {
   input: JsonObject
   /** Told to the model in place of running it. */
   fault: string | undefined
-  /** Absent: nobody need be asked. */
-  approval?: { by: PendingCall['by']; decision: Decision | undefined }
+  decision: Decision | undefined
 }
 
 interface Ended {
@@ -72,25 +71,25 @@ export async function* runCalls(
   const prepared = all.filter((one) => !isUndecided(one))
   const reads = prepared.filter((one) => one.tool?.effect !== 'write')
   const writes = prepared.filter((one) => one.tool?.effect === 'write')
+  const maybeDone = resumed ? toMaybeDone(writes) : new Set()
   const results = new Map<string, Message>()
   const running = new Map<string, Promise<Ended>>()
   const inner = new InnerEvents()
   const leaving = new AbortController()
   const signal = AbortSignal.any([options.signal, leaving.signal])
-  // A write without a result may have been started by the process that died; those behind it were not.
-  const maybeDone = resumed && writes[0] && mayBeDone(writes[0]) ? writes.shift() : undefined
 
   function* start(one: Prepared): Generator<AgentEvent, void> {
+    const { id } = one.call
     const step = stepOf(one, options)
-    if (one.approval && !one.fault && one.tool?.effect === 'write') yield { type: 'approved_start', callId: one.call.id }
+    const isUnknown = maybeDone.has(one)
+    if (isApprovedWrite(one) && !isUnknown && !signal.aborted) yield { type: 'approved_start', callId: id }
     yield { type: 'step_start', step }
     const told = { earlier: (callId: string) => options.earlier?.(callId) ?? [], tell: inner.tell }
-    running.set(one.call.id, one === maybeDone ? Promise.resolve(unknownEnd(one, step)) : execute(one, step, { ...options, signal }, told))
+    running.set(id, isUnknown ? Promise.resolve(unknownEnd(one, step)) : execute(one, step, { ...options, signal }, told))
   }
 
   try {
-    if (maybeDone) yield* start(maybeDone)
-    else if (writes[0]) yield* start(writes.shift()!)
+    if (writes[0]) yield* start(writes.shift()!)
     while (reads[0] && running.size < maxTogether) yield* start(reads.shift()!)
     while (running.size > 0) {
       const ended = await Promise.race([...running.values(), inner.arrived])
@@ -135,35 +134,38 @@ export function callsWithoutResult(messages: readonly Message[]): ToolCall[] {
   return message.toolCalls.filter((call) => !done.has(call.id))
 }
 
-function isUndecided({ approval }: Prepared): boolean {
-  return approval !== undefined && approval.decision === undefined
+function isUndecided({ call, fault, decision }: Prepared): boolean {
+  return call.approval !== undefined && fault === undefined && decision === undefined
 }
 
-function toPending({ call, tool, input, approval }: Prepared): PendingCall {
-  return { callId: call.id, tool: tool?.name ?? call.name, input, by: approval?.by ?? 'caller' }
+function toPending({ call, tool, input }: Prepared): PendingCall {
+  return { callId: call.id, tool: tool?.name ?? call.name, input, by: call.approval ?? 'caller' }
 }
 
-/** The first write without a result may have been started by the process that died; of an approved one it is known. */
-function mayBeDone({ approval }: Prepared): boolean {
-  return approval?.decision?.decision === 'approve' ? approval.decision.isStarted : approval === undefined
+function isApprovedWrite({ tool, fault, decision }: Prepared): boolean {
+  return decision?.decision === 'approve' && fault === undefined && tool?.effect === 'write'
+}
+
+/**
+ * Of writes without a result, those that the process that died may have made: they run one after another, so it is the first, and
+ * those behind it were not started. Of those that were approved it is kept when they start.
+ */
+function toMaybeDone(writes: readonly Prepared[]): Set<Prepared> {
+  const first = writes.find(({ call }) => call.approval === undefined)
+  return new Set(writes.filter((one) => one === first || (one.decision?.decision === 'approve' && one.decision.isStarted)))
 }
 
 function prepare(call: ToolCall, named: ReadonlyMap<string, Tool>, options: CallOptions): Prepared {
+  const decision = call.approval && options.decided?.(call.id)
+  const approved = decision?.decision === 'approve' ? decision.input : undefined
   const tool = findTool(named, call.name)
-  if (!tool) return { call, tool, input: {}, fault: `There is no tool ${call.name}. The tools are: ${[...named.keys()].join(', ')}.` }
-  const input = parseArguments(call.arguments)
-  if (!input) return { call, tool, input: {}, fault: `The arguments of ${call.name} are not a JSON object.` }
+  const input = approved ?? parseArguments(call.arguments)
+  const one: Prepared = { call, tool, input: input ?? {}, fault: undefined, decision }
+  if (decision?.decision === 'reject') return { ...one, fault: rejected(decision.reason) }
+  if (!tool) return { ...one, fault: `There is no tool ${call.name}. The tools are: ${[...named.keys()].join(', ')}.` }
+  if (!input) return { ...one, fault: `The arguments of ${call.name} are not a JSON object.` }
   const fault = tool.check(input)
-  if (fault) return { call, tool, input, fault: `The arguments of ${call.name} do not fit: ${fault}.` }
-  return tool.approval
-    ? withDecision({ call, tool, input, fault }, tool.approval, options.decided?.(call.id))
-    : { call, tool, input, fault }
-}
-
-function withDecision(one: Prepared, { by }: NonNullable<Tool['approval']>, decision: Decision | undefined): Prepared {
-  const approval = { by, decision }
-  if (decision?.decision === 'reject') return { ...one, approval, fault: rejected(decision.reason) }
-  return { ...one, approval, input: decision?.input ?? one.input }
+  return fault ? { ...one, fault: `The arguments of ${call.name} do not fit: ${fault}.` } : one
 }
 
 function parseArguments(text: string): JsonObject | undefined {
@@ -246,7 +248,10 @@ function ended(prepared: Prepared, start: StepStart, outcome: ToolOutcome): Ende
   const { isError, output, text, log, durationMs, artifacts, waitsFor } = outcome
   const made = artifacts.length > 0 ? { artifacts } : {}
   const step = { ...start, log, output, status: isError ? ('error' as const) : ('success' as const), durationMs, ...made }
-  return { prepared, step, text, ...(waitsFor ? { waitsFor } : {}) }
+  const { decision } = prepared
+  // The call stands in the transcript as the model asked for it.
+  const note = decision?.decision === 'approve' && decision.input ? changed(decision.input) : ''
+  return { prepared, step, text: note + text, ...(waitsFor ? { waitsFor } : {}) }
 }
 
 function refused(fault: string): ToolOutcome {
@@ -255,5 +260,5 @@ function refused(fault: string): ToolOutcome {
 }
 
 function unknownEnd(prepared: Prepared, step: StepStart): Ended {
-  return ended(prepared, step, { ...refused(outcomeUnknown) })
+  return ended(prepared, step, refused(outcomeUnknown))
 }

@@ -2,11 +2,11 @@ import { Answer } from './answer.ts'
 import { Interrupted } from './approval.ts'
 import type { AgentEvent, EndReason, TextLabel } from './events.ts'
 import { fitOutputs, repair } from './history.ts'
-import type { AssistantMessage, Message } from './messages.ts'
-import type { Model, ModelReply, ToolOffer } from './model.ts'
+import type { AssistantMessage, Message, ToolCall } from './messages.ts'
+import type { Model, ModelReply, RequestedCall, ToolOffer } from './model.ts'
 import type { Tool } from './tool.ts'
 import { callsWithoutResult, runCalls, scopeIn, type CallOptions } from './tool-calls.ts'
-import { fitName, nameTools } from './tool-names.ts'
+import { findTool, fitName, nameTools } from './tool-names.ts'
 
 /** What a loop needs to run: an agent, where it stands, and the world as arguments. */
 export interface LoopOptions extends CallOptions {
@@ -51,8 +51,8 @@ export function startLoop(options: LoopOptions, earlier = ''): Loop {
 }
 
 /**
- * Drives `work` to exactly one `end` event, or to an `interrupt` where calls wait for approval. What is aborted, and what ran out of model calls, ends with the best answer so far; a model
- * that fails for good throws its `ModelError`.
+ * Drives `work` to exactly one `end` event, or to an `interrupt` where calls wait for approval. What is aborted, and what ran out of
+ * model calls, ends with the best answer so far; a model that fails for good throws its `ModelError`.
  */
 export async function* untilEnd({ options, answer }: Loop, work: AsyncGenerator<AgentEvent, EndReason>): AsyncGenerator<AgentEvent, void> {
   let reason: EndReason
@@ -97,7 +97,7 @@ async function* askModel(options: LoopOptions, answer: Answer, { label, mayCall 
   const offers = mayCall ? offersOf(options) : []
   const reply = yield* relay(options, answer, label, offers)
   options.signal.throwIfAborted()
-  const message = toMessage(reply, offers.length > 0, options.newId)
+  const message = toMessage(reply, offers.length > 0, options)
   for (const text of answer.heldReasoning()) yield answer.add('reasoning', text)
   options.messages.push(message)
   yield { type: 'turn', message, usage: reply.usage, finish: reply.finish, startedAt, endedAt: options.now() }
@@ -136,17 +136,23 @@ async function* relay(
 }
 
 /** A call is only taken when tools were offered: what a model asks for beyond that is dropped. */
-function toMessage(reply: ModelReply, mayCall: boolean, newId: () => string): AssistantMessage {
-  const toolCalls = mayCall
-    ? reply.toolCalls.map(({ name, arguments: input }) => ({ id: newId(), name: fitName(name), arguments: input }))
-    : []
+function toMessage(reply: ModelReply, mayCall: boolean, options: LoopOptions): AssistantMessage {
   return {
     role: 'assistant',
     text: reply.text,
-    toolCalls,
+    toolCalls: mayCall && reply.toolCalls.length > 0 ? toCalls(reply.toolCalls, options) : [],
     ...(reply.reasoning ? { reasoning: reply.reasoning } : {}),
     ...(reply.vendor ? { vendor: reply.vendor } : {}),
   }
+}
+
+function toCalls(requested: readonly RequestedCall[], { tools, newId }: LoopOptions): ToolCall[] {
+  const named = nameTools(tools())
+  return requested.map(({ name: said, arguments: input }) => {
+    const name = fitName(said)
+    const approval = findTool(named, name)?.approval
+    return { id: newId(), name, arguments: input, ...(approval && { approval: approval.by }) }
+  })
 }
 
 /** Names are made over all tools: which of them are told of may change from turn to turn. */

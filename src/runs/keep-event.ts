@@ -16,11 +16,13 @@ export function keepEvent(event: AgentEvent, run: LiveRun, progress: Progress, d
       return run.log.hasRoom(run.signal)
     case 'step_start':
       deps.observer?.saw(run, event)
+      // Readers pair starts with ends: one that was told before the run was taken over stands.
+      if (progress.startedBefore.has(event.step.id)) return undefined
       run.log.append(event)
       return run.log.hasRoom(run.signal)
     case 'step_end':
       deps.observer?.saw(run, event)
-      return endStep(event.step, run, progress)
+      return endStep(toldStep(event.step, progress), run, progress)
     case 'turn':
       deps.observer?.saw(run, event)
       progress.iterations++
@@ -37,7 +39,9 @@ export function keepEvent(event: AgentEvent, run: LiveRun, progress: Progress, d
         return undefined
       }
       // Before the next write starts, this one is on the disk: it is never made twice. A read may be.
-      return event.effect === 'write' ? checkpoint(run, progress, store, { type: 'step_end', step: event.step }) : undefined
+      return event.effect === 'write'
+        ? checkpoint(run, progress, store, { type: 'step_end', step: toldStep(event.step, progress) })
+        : undefined
     case 'nested':
       deps.observer?.saw(run, event)
       return keepNested(event, run, progress, deps)
@@ -49,6 +53,12 @@ export function keepEvent(event: AgentEvent, run: LiveRun, progress: Progress, d
       progress.reason = event.reason
       return undefined
   }
+}
+
+/** It began when readers were told that it did. */
+function toldStep(step: Step, { startedBefore }: Progress): Step {
+  const startedAt = startedBefore.get(step.id)
+  return startedAt === undefined ? step : { ...step, startedAt }
 }
 
 function endStep(step: Step, run: LiveRun, progress: Progress): Promise<void> | undefined {
@@ -74,7 +84,8 @@ async function keepNested(
     if (event.message.reasoning) progress.usage.thoughts.push({ ...toThought(event, event.message.reasoning, newId()), subAgent })
     if (event.message.toolCalls.length > 0) await checkpoint(run, progress, store)
   } else if (event.type === 'result') {
-    const { step, effect } = event
+    const { effect } = event
+    const step = toldStep(event.step, progress)
     if (effect === 'write' && !isCutOff) await checkpoint(run, progress, store, { type: 'step_end', step })
     await endStep(step, run, progress)
   } else if (event.message.instruction !== 'plan') await checkpoint(run, progress, store)

@@ -21,6 +21,8 @@ export interface Progress {
   iterations: number
   usage: UsageSoFar
   steps: Step[]
+  /** When steps began whose start is in the log, told before the run was taken over, and whose end is not: by their ids, epoch milliseconds. */
+  startedBefore: Map<string, number>
   /** Results of the turn that runs; they come into `messages` in the order asked when all are there. */
   results: ToolMessage[]
   /** Calls that were cut off with the run: how they would have ended is not known, so a continued run has no result of them. */
@@ -50,6 +52,7 @@ export function emptyProgress(turn: Turn): Progress {
     iterations: 0,
     usage: { models: [], thoughts: [] },
     steps: [],
+    startedBefore: new Map(),
     results: [],
     cutOff: new Set(),
     nested: [],
@@ -112,7 +115,12 @@ export function restore(run: LiveRun, progress: Progress, checkpoints: readonly 
   }
   const events = checkpoints.flatMap((one) => fromCompact(one.events))
   run.log.restore(events)
-  progress.steps = events.flatMap((event) => (event.type === 'step_end' ? [event.step] : []))
+  for (const event of events) {
+    if (event.type === 'step_start') progress.startedBefore.set(event.step.id, event.step.startedAt)
+    if (event.type !== 'step_end') continue
+    progress.startedBefore.delete(event.step.id)
+    progress.steps.push(event.step)
+  }
   for (const message of progress.messages) if (message.role === 'tool') progress.storedResults.add(message.callId)
   progress.checkpoints = checkpoints.length
   progress.storedMessages = progress.messages.length

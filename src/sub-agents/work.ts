@@ -1,4 +1,5 @@
 import type { Owner } from '../access/owner.ts'
+import { Interrupted } from '../agent/approval.ts'
 import { ServiceError } from '../errors.ts'
 import type { SubAgent, SubAgentStore } from './sub-agent-store.ts'
 
@@ -18,7 +19,7 @@ export interface Work {
   isBusy(id: string): boolean
   /**
    * Does something as a sub-agent, with a signal that is aborted when it is terminated. How it ends is its status from then on: what is
-   * thrown is a failure, unless `stopped` was aborted. Throws `not_found` when it is not there any more.
+   * thrown is a failure, unless `stopped` was aborted or calls of it wait for approval. Throws `not_found` when it is not there any more.
    */
   as<T>(who: Owner, one: SubAgent, stopped: AbortSignal, work: (terminated: AbortSignal) => Promise<T>): Promise<T>
   /** Cancels what it does here. */
@@ -62,7 +63,8 @@ export function createWork({ store, holder, beatMs, now, onFault }: WorkDependen
       hasFailed = false
       return result
     } catch (error) {
-      if (!stopped.aborted && !controller.signal.aborted) hasFailed = true
+      const isFailure = !(error instanceof Interrupted) && !stopped.aborted && !controller.signal.aborted
+      if (isFailure) hasFailed = true
       throw error
     } finally {
       clearInterval(beating)

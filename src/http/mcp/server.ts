@@ -83,8 +83,9 @@ function toolsOf(set: ToolSet): Map<string, Tool> {
   return named
 }
 
-function toMcpTool([name, { description, schema, effect }]: [string, Tool]): McpTool {
+function toMcpTool([name, { description: own, schema, effect, approval }]: [string, Tool]): McpTool {
   const inputSchema = { ...schema, type: 'object' as const } as McpTool['inputSchema']
+  const description = approval ? `${own} A person must approve of each call: ${askName} the agent for it, a direct call is refused.` : own
   return { name, description, inputSchema, annotations: { readOnlyHint: effect === 'read' } }
 }
 

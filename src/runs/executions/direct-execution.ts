@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import type { Owner } from '../../access/owner.ts'
 import type { Artifact, KeepArtifact } from '../../agent/artifact.ts'
 import type { JsonObject } from '../../agent/messages.ts'
@@ -9,6 +10,7 @@ import { toGeneratedArtifact, type GeneratedArtifact } from '../../sessions/sess
 import type { ExecutionResult, ExecutionStore, StoredExecution } from './execution-store.ts'
 import { checkHints } from '../hints.ts'
 import { textOf } from '../line.ts'
+import type { RunKey } from '../run.ts'
 
 export interface ToolRequest {
   requestId: string
@@ -141,7 +143,13 @@ export function createDirectExecution({
     async function runOnce(): Promise<ExecutionResult> {
       const session = `direct ${key.tenant} ${key.owner} ${sessionId}`
       const nothing = { contextFiles: [], latestOutput: () => undefined }
-      const context = { callId: newId(), headers: request.headers, session, ...nothing, ...scopeOf(tool, tools, request.filters) }
+      const context = {
+        callId: request.isRepeatable ? callIdOf(key) : newId(),
+        headers: request.headers,
+        session,
+        ...nothing,
+        ...scopeOf(tool, tools, request.filters),
+      }
       const { folder, keep } = files.open()
       const outcome = await runTool(tool, request.input, { context, keepArtifact: keep, signal: stopping.signal, now })
       const status = outcome.isError ? 'error' : 'success'
@@ -171,11 +179,24 @@ export function createDirectExecution({
   return { execute, drain }
 }
 
+/** Equal when the request comes again: what is done elsewhere under this id is done there once. A UUID (RFC 9562, version 8). */
+function callIdOf(key: RunKey): string {
+  const hash = createHash('sha256').update(textOf(key)).digest().subarray(0, 16)
+  hash[6] = (hash[6]! & 0x0f) | 0x80
+  hash[8] = (hash[8]! & 0x3f) | 0x80
+  return hash.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
+}
+
 function findTool(tools: ToolSet, { toolName, input, filters }: ToolRequest): Tool {
   const listing = tools.list().find((one) => one.name === toolName)
   if (!listing) throw new ServiceError('not_found', `There is no tool ${toolName}.`)
   checkHints(filters, tools)
   if (!listing.tool) throw new ServiceError('tool_not_ready', `The tool ${toolName} is not ready: ${listing.reason ?? listing.status}`)
+  if (listing.tool.approval)
+    throw new ServiceError(
+      'approval_required',
+      `A call of ${toolName} needs the approval of a person: only the agent can ask for it, in a chat.`,
+    )
   const fault = listing.tool.check(input)
   if (fault) throw new ServiceError('invalid_input', `tool_input: ${fault}.`)
   return listing.tool
