@@ -35,9 +35,9 @@ export interface Outbound {
 export interface OutboundInit extends RequestInit {
   /**
    * Asked about each address before it is gone to, those of redirects included: what it answers with are headers for this address
-   * alone, in place of others of the same name; a throw ends the whole.
+   * alone, in place of others of the same name; a throw ends the whole. `hasLeft`: another origin was on the way.
    */
-  approach?(url: URL): Readonly<Record<string, string>>
+  approach?(url: URL, hasLeft: boolean): Readonly<Record<string, string>>
 }
 
 /** An entry of `tools` in the configuration, defaults filled in. */

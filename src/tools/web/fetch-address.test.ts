@@ -90,13 +90,23 @@ test('a redirect is followed to public addresses alone, at most five times, and 
   assert.deepEqual([Buffer.from(answer.bytes).toString(), answer.url], ['the end', `http://site.example:${site.port}/end`])
 })
 
-test('headers for a host are told to it alone, and win over those of the model', async (t) => {
-  const other = await startSite(t, (_, response) => response.end('other'))
-  const site = await startSite(t, (_, response) => response.writeHead(307, { location: `http://other.example:${other.port}/` }).end())
+test('headers for a host are told to it alone, win over those of the model, and are not told again after another origin', async (t) => {
+  const other = await startSite(t, (_, response) => response.writeHead(302, { location: `http://site.example:${site.port}/back` }).end())
+  const site = await startSite(t, ({ url }, response) => {
+    if (url === '/back') response.end('back')
+    else response.writeHead(307, { location: url === '/' ? '/next' : `http://other.example:${other.port}/` }).end()
+  })
   const fetch = opened(t, ['127.0.0.0/8'])
   const headersFor = (url: URL): Record<string, string> => (url.hostname === 'site.example' ? { 'x-key': 'secret' } : {})
   await fetch(`http://site.example:${site.port}/`, { headers: { 'X-Key': 'mine', 'x-more': 'm' }, headersFor, method: 'POST', body: 'b' })
-  assert.deepEqual([site.asked[0]?.headers['x-key'], site.asked[0]?.headers['x-more']], ['secret', 'm'])
+  const told = site.asked.map(({ url, headers }) => [url, headers['x-key'], headers['x-more']])
+  assert.deepEqual(told, [
+    ...[
+      ['/', 'secret', 'm'],
+      ['/next', 'secret', 'm'],
+    ],
+    ['/back', undefined, undefined],
+  ])
   assert.deepEqual([other.asked[0]?.headers['x-key'], other.asked[0]?.headers['x-more']], [undefined, undefined])
   assert.deepEqual([other.asked[0]?.method, other.asked[0]?.body], ['POST', 'b'])
 })

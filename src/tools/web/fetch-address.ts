@@ -10,7 +10,10 @@ export interface AddressRequest {
   body?: string
   /** Absent: every public one. */
   allowedHosts?: readonly HostPattern[] | undefined
-  /** For one address alone, asked at each redirect: secrets, and what only some hosts may know. They win over `headers`. */
+  /**
+   * Secrets, and what only some hosts may know; they win over `headers`. Asked at each redirect until another origin is on the way: from
+   * then on nobody gets any, so that no page can lead a request that is signed to where it wants.
+   */
   headersFor?(url: URL): Readonly<Record<string, string>>
   /** Bytes of the body, decompressed; what is behind them is left out. */
   maxBytes: number
@@ -40,11 +43,11 @@ export class FetchRefused extends Error {
 export async function fetchAddress({ fetch }: Pick<Outbound, 'fetch'>, request: AddressRequest): Promise<Answer> {
   const { method = 'GET', body, headers, allowedHosts, headersFor, maxBytes, signal } = request
   const url = toAddress(request.url)
-  const approach = (next: URL) => {
+  const approach = (next: URL, hasLeft: boolean) => {
     if (allowedHosts && !isAmong(allowedHosts, next))
       throw new FetchRefused(`${next.host} is not one of the hosts that may be fetched from.`)
     if (next.username !== '' || next.password !== '') throw new FetchRefused('An address with a user or password in it is not fetched.')
-    return headersFor?.(next) ?? {}
+    return hasLeft ? {} : (headersFor?.(next) ?? {})
   }
   try {
     const init = { method, headers: { 'user-agent': 'agent-core', ...headers }, ...(body !== undefined && { body }), approach, signal }

@@ -1,5 +1,144 @@
-import type { ToolBuilder } from '../builder.ts'
+import type { Static } from 'typebox'
+import type { JsonObject } from '../../agent/messages.ts'
+import type { ToolContext } from '../../agent/tool.ts'
+import { resolveReferences, type Environment } from '../../configuration/references.ts'
+import type { toolConfigs } from '../../configuration/schema.ts'
+import { createTool, type ToolBuild, type ToolDependencies, type ToolSpec } from '../builder.ts'
+import { maxBodyBytes, toBodyOutput } from './body-output.ts'
+import { fetchAddress, FetchRefused, type Answer } from './fetch-address.ts'
+import { mayHaveSecrets, parseHost, type HostPattern } from './hosts.ts'
+import { headerFault, isFieldName, isFieldValue, toContextHeaders } from './request-headers.ts'
+import { createMask } from './secrets.ts'
 
-export const createHttpRequest: ToolBuilder = () => {
-  throw new Error('This type of tool is not there yet.')
+type Config = Static<(typeof toolConfigs)['http_request']>
+type Headers = Record<string, string>
+
+const allMethods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
+const safe: ReadonlySet<string> = new Set(['GET', 'HEAD'])
+
+/** What of an answer's headers a model can do something with. */
+const toldHeaders = ['location', 'link', 'etag', 'last-modified', 'retry-after', 'allow', 'content-language', 'www-authenticate']
+
+/** Of the JSON around a body. */
+const envelopeCharacters = 1000
+
+/** The built-in type `http_request`: one request to a host that the model names. */
+export function createHttpRequest(spec: ToolSpec, deps: ToolDependencies): ToolBuild {
+  const { allowed_hosts, context_hosts = [], methods = [...allMethods], headers = {} } = spec.config as Config
+  const allowedHosts = allowed_hosts?.map(parseHost)
+  const contextHosts = context_hosts.map(parseHost)
+  const secrets = toSecrets(headers)
+
+  async function execute(input: JsonObject, context: ToolContext) {
+    const request = toRequest(input, context)
+    const used: string[] = []
+    const headersFor = (url: URL) => {
+      const own = resolveFor(url, secrets, deps.environment)
+      used.push(...Object.values(own))
+      const isTold = contextHosts.some((pattern) => mayHaveSecrets(pattern, url))
+      return { ...(isTold && toContextHeaders(context.headers)), ...own }
+    }
+    const { signal } = context
+    const answer = await fetchAddress(deps.outbound, { ...request, allowedHosts, headersFor, maxBytes: maxBodyBytes, signal })
+    context.log(`${request.method} ${new URL(answer.url).host}: ${answer.status}`)
+    const mask = createMask(used)
+    const maxCharacters = Math.max(0, spec.maxOutputCharacters - envelopeCharacters)
+    return { ...toHead(answer, request.url, mask), ...(await toBodyOutput(answer, { context, maxCharacters, mask })) }
+  }
+
+  const tool = createTool(spec, {
+    description: 'Makes one HTTP request and tells the answer.',
+    schema: toSchema(methods),
+    effect: methods.every((method) => safe.has(method)) ? 'read' : 'write',
+    filters: false,
+    execute,
+  })
+  return { tool }
+}
+
+function toSchema(methods: readonly string[]) {
+  const properties = {
+    method: { type: 'string', enum: [...methods] },
+    url: { type: 'string', minLength: 1, maxLength: 8192, description: 'An http or https address, its query included.' },
+    headers: { type: 'object', additionalProperties: { type: 'string' } },
+    body: { type: 'string', description: 'Text, or JSON as text. Not with GET and HEAD.' },
+  }
+  const isSafe = methods.every((method) => safe.has(method))
+  const { body: _, ...withoutBody } = properties
+  return { type: 'object', properties: isSafe ? withoutBody : properties, required: ['method', 'url'], additionalProperties: false }
+}
+
+/** What the model asked for, checked. Throws with a sentence for it. */
+function toRequest(input: JsonObject, { callId }: ToolContext): { method: string; url: string; headers: Headers; body?: string } {
+  const { method, url, headers: given = {}, body } = input as { method: string; url: string; headers?: Headers; body?: string }
+  for (const [name, value] of Object.entries(given)) {
+    const fault = headerFault(name, value)
+    if (fault !== undefined) throw new Error(fault)
+  }
+  if (safe.has(method) && body !== undefined) throw new Error(`${method} takes no body.`)
+  const headers = Object.fromEntries(Object.entries(given).map(([name, value]) => [name.toLowerCase(), value]))
+  if (!safe.has(method)) headers['idempotency-key'] ??= callId
+  if (body !== undefined) headers['content-type'] ??= isJson(body) ? 'application/json' : 'text/plain;charset=utf-8'
+  return { method, url, headers, ...(body !== undefined && { body }) }
+}
+
+function isJson(text: string): boolean {
+  try {
+    return typeof JSON.parse(text) === 'object'
+  } catch {
+    return false
+  }
+}
+
+interface HostSecrets {
+  host: string
+  pattern: HostPattern
+  headers: Headers
+}
+
+/** Exact hosts behind patterns: what is said of one host wins. Throws with the header that is none. */
+function toSecrets(byHost: Readonly<Record<string, Headers>>): HostSecrets[] {
+  const all = Object.entries(byHost).map(([host, headers]) => ({ host, pattern: parseHost(host), headers }))
+  for (const { host, headers } of all) {
+    const wrong = Object.keys(headers).find((name) => !isFieldName(name))
+    if (wrong !== undefined) throw new Error(`headers of ${host}: ${JSON.stringify(wrong)} is not the name of a header.`)
+  }
+  return all.sort((one, other) => Number(other.pattern.isSuffix) - Number(one.pattern.isSuffix))
+}
+
+function resolveFor(url: URL, secrets: readonly HostSecrets[], environment: Environment): Headers {
+  const own: Headers = {}
+  for (const { host, pattern, headers } of secrets) {
+    if (!mayHaveSecrets(pattern, url)) continue
+    for (const [name, value] of Object.entries(headers)) {
+      own[name.toLowerCase()] = toFieldValue(value, environment, `The header ${name} that is configured for ${host} can not be sent`)
+    }
+  }
+  return own
+}
+
+function toFieldValue(value: string, environment: Environment, otherwise: string): string {
+  let resolved
+  try {
+    resolved = resolveReferences(value, environment)
+  } catch (error) {
+    throw new FetchRefused(`${otherwise}: ${error instanceof Error ? error.message : 'it has no value'}.`, { cause: error })
+  }
+  if (!isFieldValue(resolved)) throw new FetchRefused(`${otherwise}: its value holds characters that no header may have.`)
+  return resolved
+}
+
+function toHead({ status, url, headers }: Answer, asked: string, mask: (text: string) => string): JsonObject {
+  const told = toldHeaders.flatMap((name) => {
+    const value = headers.get(name)
+    return value === null ? [] : [[name, mask(value)] as const]
+  })
+  const moved: JsonObject = URL.canParse(asked) && new URL(url).href !== withoutHash(asked) ? { url: mask(url) } : {}
+  return { status, ...moved, ...(told.length > 0 && { headers: Object.fromEntries(told) }) }
+}
+
+function withoutHash(address: string): string {
+  const url = new URL(address)
+  url.hash = ''
+  return url.href
 }

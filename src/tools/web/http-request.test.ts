@@ -1,0 +1,164 @@
+import assert from 'node:assert/strict'
+import { test, type TestContext } from 'node:test'
+import { contextOf } from '../../agent/context-fixture.ts'
+import type { ToolContext } from '../../agent/tool.ts'
+import { openFilesRoot } from '../../files/root.ts'
+import { createGuardedFetch, type Lookup } from '../../outbound/guarded-fetch.ts'
+import type { ToolSpec } from '../builder.ts'
+import { dependenciesOf } from '../dependencies-fixture.ts'
+import { createHttpRequest } from './http-request.ts'
+import { startSite } from './web-fixture.ts'
+
+const here: Lookup = (_host, _options, done) => done(null, [{ address: '127.0.0.1', family: 4 }])
+
+interface Options {
+  environment?: Record<string, string>
+  allowed?: string[]
+  spec?: Partial<ToolSpec>
+}
+
+async function opened(t: TestContext, config: ToolSpec['config'], { environment = {}, allowed = ['127.0.0.0/8'], spec }: Options = {}) {
+  const outbound = createGuardedFetch({ allowed, lookup: here })
+  t.after(() => outbound.close())
+  const files = await openFilesRoot(import.meta.dirname)
+  const deps = dependenciesOf({ files, cacheDir: import.meta.dirname, environment, outbound })
+  const { tool } = createHttpRequest({ name: 'http_request', timeoutMs: 5000, maxOutputCharacters: 4000, config, ...spec }, deps)
+  const ask = async (input: Record<string, string | Record<string, string>>, context: Partial<ToolContext> = {}): Promise<any> => {
+    assert.equal(tool.check(input), undefined)
+    return tool.execute(input, contextOf({ callId: 'call-7', ...context }))
+  }
+  return { tool, ask }
+}
+
+test('a request is made as the model says, and its answer told as data', async (t) => {
+  const site = await startSite(t, (_, response) =>
+    response.writeHead(201, { 'content-type': 'application/json', location: '/things/1', 'x-other': 'o' }).end('{"id":1}'),
+  )
+  const { tool, ask } = await opened(t, {})
+  const body = '{"name":"x"}'
+  const output = await ask({ method: 'POST', url: `http://a.example:${site.port}/things?x=1`, headers: { 'X-Trace': 't' }, body })
+  assert.deepEqual(output, { status: 201, headers: { location: '/things/1' }, content_type: 'application/json', body: { id: 1 } })
+  const [asked] = site.asked
+  assert.deepEqual([asked?.method, asked?.url, asked?.body], ['POST', '/things?x=1', body])
+  assert.equal(asked?.headers['content-type'], 'application/json')
+  assert.equal(asked?.headers['x-trace'], 't')
+  assert.equal(asked?.headers['idempotency-key'], 'call-7')
+  assert.equal(tool.effect, 'write')
+})
+
+test('a configuration of GET and HEAD alone makes a tool that reads, and takes no other method and no body', async (t) => {
+  const site = await startSite(t, (_, response) => response.writeHead(404, { 'content-type': 'text/plain' }).end('nothing here'))
+  const { tool, ask } = await opened(t, { methods: ['GET', 'HEAD'] })
+  assert.equal(tool.effect, 'read')
+  assert.equal(tool.check({ method: 'DELETE', url: site.origin }), 'method must be one of GET, HEAD')
+  assert.equal(tool.check({ method: 'GET', url: site.origin, body: 'b' }), 'body is not a parameter')
+  assert.deepEqual(await ask({ method: 'GET', url: site.origin }), { status: 404, content_type: 'text/plain', body: 'nothing here' })
+  assert.deepEqual(await ask({ method: 'HEAD', url: site.origin }), { status: 404 })
+  assert.equal(site.asked[0]?.headers['idempotency-key'], undefined)
+})
+
+test('secrets of a host go to it alone, win over what the model sets, and are hidden where the server says them back', async (t) => {
+  const echo = await startSite(t, ({ headers }, response) =>
+    response.writeHead(200, { 'content-type': 'application/json', link: `<${String(headers['x-key'])}>` }).end(JSON.stringify(headers)),
+  )
+  const place = `a.example:${echo.port}`
+  const config = { headers: { [place]: { Authorization: 'Bearer ${TOKEN}', 'x-key': 'key-"1234' }, '*.example': { 'x-else': 'e' } } }
+  const { ask } = await opened(t, config, { environment: { TOKEN: 'token-1234567' } })
+  const headers = { AUTHORIZATION: 'mine', 'X-Key': 'mine' }
+  const output = await ask({ method: 'GET', url: `http://${place}/`, headers })
+  const [asked] = echo.asked
+  assert.deepEqual([asked?.headers['authorization'], asked?.headers['x-key']], ['Bearer token-1234567', 'key-"1234'])
+  // Without a port, a host stands for https alone: nothing goes out in the clear.
+  assert.equal(asked?.headers['x-else'], undefined)
+  assert.equal(output.body.authorization, '********')
+  assert.equal(output.headers.link, '<********>')
+  assert.doesNotMatch(JSON.stringify(output), /token-1234567|1234/)
+  await ask({ method: 'GET', url: `http://b.example:${echo.port}/`, headers })
+  assert.equal(echo.asked[1]?.headers['authorization'], 'mine')
+})
+
+test('a secret that has no value is told by its name, and nothing is asked', async (t) => {
+  const site = await startSite(t, (_, response) => response.end())
+  const place = `a.example:${site.port}`
+  const unset = await opened(t, { headers: { [place]: { 'x-key': '${TOKEN}' } } })
+  await assert.rejects(unset.ask({ method: 'GET', url: `http://${place}/` }), /x-key.*environment variable TOKEN is not set/)
+  const broken = await opened(t, { headers: { [place]: { 'x-key': '${TOKEN}' } } }, { environment: { TOKEN: 'se\r\ncret' } })
+  await assert.rejects(broken.ask({ method: 'GET', url: `http://${place}/` }), (error: Error) => !error.message.includes('cret'))
+  assert.deepEqual(site.asked, [])
+})
+
+test('the context of the caller goes to context hosts alone, and never past a redirect to another origin', async (t) => {
+  const other = await startSite(t, (_, response) => response.end('other'))
+  const site = await startSite(t, ({ url }, response) => {
+    if (url === '/away') response.writeHead(302, { location: `http://b.example:${other.port}/` }).end()
+    else response.end('site')
+  })
+  const { ask } = await opened(t, { context_hosts: [`a.example:${site.port}`, `b.example:${other.port}`] })
+  const headers = { 'stix-user': 'ann', 'stix-odd': 'a\u{1f600}' }
+  await ask({ method: 'GET', url: `http://a.example:${site.port}/` }, { headers })
+  await ask({ method: 'GET', url: `http://a.example:${site.port}/away` }, { headers })
+  await ask({ method: 'GET', url: `http://c.example:${site.port}/` }, { headers })
+  assert.deepEqual(
+    [...site.asked, ...other.asked].map((asked) => asked.headers['stix-user']),
+    ['ann', 'ann', undefined, undefined],
+  )
+  await assert.rejects(ask({ method: 'GET', url: site.origin, headers: { 'Stix-User': 'eve' } }), /stix-user is the caller's own/)
+})
+
+test("headers that are the connection's own, or break it, are refused", async (t) => {
+  const site = await startSite(t, (_, response) => response.end())
+  const { ask } = await opened(t, {})
+  for (const name of ['Host', 'content-length', 'Transfer-Encoding', 'connection', 'proxy-authorization', 'X-HTTP-Method-Override', 'te']) {
+    await assert.rejects(ask({ method: 'GET', url: site.origin, headers: { [name]: 'x' } }), /can not be set/, name)
+  }
+  const broken: Record<string, string>[] = [
+    { 'x-a': 'b\r\nx-evil: 1' },
+    { 'x-a': 'b\0' },
+    { 'x-a\r\nx-evil': '1' },
+    { '': 'x' },
+    { 'x-a': '\u{1f600}' },
+  ]
+  for (const headers of broken) {
+    await assert.rejects(ask({ method: 'GET', url: site.origin, headers }), /can not be sent|is not the name of a header/)
+  }
+  await assert.rejects(ask({ method: 'GET', url: site.origin, body: 'b' }), /GET takes no body/)
+  assert.deepEqual(site.asked, [])
+})
+
+test('only public hosts and allowed ones are asked', async (t) => {
+  const site = await startSite(t, (_, response) => response.end('inside'))
+  const { ask } = await opened(t, {}, { allowed: [] })
+  await assert.rejects(ask({ method: 'POST', url: `http://a.example:${site.port}/`, body: '1' }), /no public host of this name/)
+  const some = await opened(t, { allowed_hosts: ['b.example'] })
+  await assert.rejects(some.ask({ method: 'GET', url: `http://a.example:${site.port}/` }), /a.example:\d+ is not one of the hosts/)
+  assert.deepEqual(site.asked, [])
+})
+
+test('long data is shortened to data, long text is cut, and what is neither becomes a file', async (t) => {
+  const rows = Array.from({ length: 5000 }, (_, index) => ({ id: index, note: 'n'.repeat(20) }))
+  const site = await startSite(t, ({ url }, response) => {
+    if (url === '/json') return void response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ rows }))
+    if (url === '/text') return void response.writeHead(200, { 'content-type': 'text/plain' }).end('x'.repeat(9000))
+    response
+      .writeHead(200, { 'content-type': 'image/png', 'content-disposition': 'attachment; filename="a b.png"' })
+      .end(Buffer.from([1, 0]))
+  })
+  const { ask } = await opened(t, {})
+  const { body } = await ask({ method: 'GET', url: `${site.origin}/json` })
+  assert.match(body.rows.at(-1), /^\[\d+ more of 5000 left out\]$/)
+  assert.deepEqual(body.rows[0], rows[0])
+  assert.ok(JSON.stringify(body).length <= 3000)
+  assert.match((await ask({ method: 'GET', url: `${site.origin}/text` })).body, /\[cut: 6000 of 9000 characters left out\]$/)
+  const kept: unknown[] = []
+  const artifact: ToolContext['artifact'] = async (name, type, bytes) => {
+    kept.push([name, type, [...bytes]])
+    return { id: 'i', name, type, size: bytes.byteLength, sha256: '', tool: 'http_request', createdAt: 0 }
+  }
+  const file = await ask({ method: 'GET', url: `${site.origin}/file` }, { artifact })
+  assert.deepEqual(file.artifact, { file_name: 'a b.png', file_type: 'image/png', size: 2 })
+  assert.deepEqual(kept, [['a b.png', 'image/png', [1, 0]]])
+})
+
+test('a configured name that no header can have stops the tool from being made', async (t) => {
+  await assert.rejects(opened(t, { headers: { 'a.example': { 'x y': 'z' } } }), /headers of a.example: "x y" is not the name of a header/)
+})
