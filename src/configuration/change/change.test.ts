@@ -280,6 +280,7 @@ test('commands and code: nothing new and nothing changed, wherever the tool stan
   assert.equal(names(withConfig({ command: 'npx', env: { A: '********' } })), 'tools[0].config.args.')
   assert.equal(names(withConfig({ ...hidden, env: { A: '********', NODE_OPTIONS: '--import=x' } })), 'tools[0].config.env.')
   assert.equal(names(withConfig({ ...hidden, env: { A: 'new' } })), 'tools[0].config.env.')
+  assert.equal(names(withConfig({ ...hidden, cwd: '/elsewhere' })), 'tools[0].config.cwd.')
   assert.equal(names([{ ...module, config: { path: './other.ts' } }]), 'tools[0].config.path.')
   assert.equal(names([{ ...module, name: 'copy' }]), 'tools[0].config.path.')
   assert.equal(names([{ name: 'module', config: { path: './x.ts' } }]), 'tools[0].config.path.')
