@@ -1,4 +1,5 @@
 import { spawn, type ChildProcess, type SerializationType } from 'node:child_process'
+import { Socket } from 'node:net'
 import path from 'node:path'
 import { execPath } from 'node:process'
 import { fileURLToPath } from 'node:url'
@@ -19,26 +20,37 @@ export interface ProcessOptions {
   serialization?: SerializationType
   /** Of Node, beside its memory: what it may not do. */
   nodeFlags?: readonly string[]
+  cwd?: string
+  /** For code of others: what it writes can be read from `stdout` and `stderr`, and it dies with the service also while it hears nothing. */
+  isForeign?: boolean
 }
 
 /**
  * Runs a module (its URL without the ending) in a process with an IPC channel and no environment but `env`. Memory that runs out
  * ends this process alone, where a thread would take the service with it. It rests (`setBusy`) when it starts.
  */
-export function startLimited(module: URL, { limits, env = {}, serialization = 'json', nodeFlags = [] }: ProcessOptions): ChildProcess {
+export function startLimited(module: URL, options: ProcessOptions): ChildProcess {
+  const { limits, env = {}, serialization = 'json', nodeFlags = [], cwd, isForeign = false } = options
   // The ending is this file's own: `.js` once the service is built.
   const entry = fileURLToPath(module) + path.extname(import.meta.filename)
   const { dataKb, heapMb, cpuSeconds } = limits
   const allowed = [`-d ${dataKb}`, '-c 0', ...(cpuSeconds === undefined ? [] : [`-t ${cpuSeconds}`])]
-  const limited = `${allowed.map((limit) => `ulimit ${limit} 2>/dev/null; `).join('')}exec "$0" "$@"`
+  const limited = `${allowed.map((limit) => `ulimit ${limit} 2>/dev/null; `).join('')}${isForeign ? watched : ''}exec "$0" "$@"`
+  const output = isForeign ? 'pipe' : 'ignore'
   const child = spawn('/bin/sh', ['-c', limited, execPath, `--max-old-space-size=${heapMb}`, ...nodeFlags, entry], {
     env,
     serialization,
-    stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+    cwd,
+    stdio: ['ignore', output, output, 'ipc', output],
   })
   setBusy(child, false)
+  // What the process leaves behind when it ends by itself.
+  if (isForeign) child.once('exit', () => child.stdio[4]?.destroy())
   return child
 }
+
+/** A shell waits for the end of a pipe that the service alone holds, and kills what the process has become. It holds no other pipe open. */
+const watched = '{ read -r _; kill -9 $$; } <&4 >/dev/null 2>&1 3>&- & exec 4<&-; '
 
 /** While a process is busy its parent does not exit by itself; one that rests holds nobody. */
 export function setBusy(child: ChildProcess, isBusy: boolean): void {
@@ -46,6 +58,10 @@ export function setBusy(child: ChildProcess, isBusy: boolean): void {
   else child.unref()
   if (isBusy) child.channel?.ref()
   else child.channel?.unref()
+  for (const pipe of child.stdio.filter((one) => one instanceof Socket)) {
+    if (isBusy) pipe.ref()
+    else pipe.unref()
+  }
 }
 
 /** Kills it, whatever it does, and resolves when it is gone. */
