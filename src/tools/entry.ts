@@ -36,6 +36,7 @@ export function createToolEntry(config: ToolConfig, deps: ToolDependencies, { bu
       const made = await (await load())(spec, { ...deps, signal: closing.signal })
       if (closing.signal.aborted) return await made.close?.()
       built = toGroup(made)
+      reason = undefined
       if (failures > 0) deps.log.info({ tool: spec.name }, 'A tool that had failed is ready')
     } catch (error) {
       fail(error)
@@ -86,9 +87,12 @@ function toGroup(made: ToolBuild | ToolGroup): ToolGroup {
 }
 
 function toListings(spec: ToolSpec, type: string, { built, reason }: State): ToolListing[] {
-  if (built) return listGroup(built)
+  const listed = built ? listGroup(built) : []
+  const why = built?.trouble?.() ?? reason
+  // A group that has never been there has nothing to list but its name.
+  if (built && (listed.length > 0 || why === undefined)) return listed
   const unknown = { name: spec.name, description: spec.description ?? `A tool of type ${type}.`, schema: { type: 'object' } }
-  return [reason === undefined ? { ...unknown, status: 'initializing' } : { ...unknown, status: 'error', reason }]
+  return [why === undefined ? { ...unknown, status: 'initializing' } : { ...unknown, status: 'error', reason: why }]
 }
 
 /** What was known once stays listed while it can't be used. */
