@@ -1,5 +1,4 @@
-import type { Tool } from './tool.ts'
-import { nameTools } from './tool-names.ts'
+import type { ToolOffer } from './model.ts'
 
 /** What a model is told to plan with, and what it answers: pure text. */
 
@@ -8,8 +7,8 @@ const maxStepCharacters = 1000
 const maxToolCharacters = 200
 const maxPlanCharacters = 50_000
 
-export function askForPlan(tools: readonly Tool[], describe: (tool: Tool) => string): string {
-  const lines = [...nameTools(tools)].map(([name, tool]) => `- ${name}: ${firstLine(describe(tool))}`)
+export function askForPlan(tools: readonly Pick<ToolOffer, 'name' | 'description'>[]): string {
+  const lines = tools.map(({ name, description }) => `- ${name}: ${firstLine(description)}`)
   const known = lines.length > 0 ? `\nThe steps can use these tools:\n${lines.join('\n')}` : ''
   return `Before anything is done, make a plan. Answer with a JSON list of its steps and nothing else: ["first step", "second step"].
 Each step is one sentence that says what is to be done, and can be done alone. As few steps as will do, ${maxSteps} at most; one where no more are needed.${known}`

@@ -3,8 +3,7 @@ import type { Instruction, JsonObject } from './messages.ts'
 import { planFrom, positionIn, type Position } from './plan-position.ts'
 import { askForAnswer, askForChange, askForPlan, askForStep, askToDoIt, parsePlan, toList } from './plan-text.ts'
 import { answerTurns, isAnswered, lastText } from './react.ts'
-import { scopeIn } from './tool-calls.ts'
-import { resumeCalls, startLoop, turns, untilEnd, type Loop, type LoopOptions } from './turns.ts'
+import { offersOf, resumeCalls, startLoop, turns, untilEnd, type Loop, type LoopOptions } from './turns.ts'
 
 /** A plan that failed so often will not succeed. */
 const maxChanges = 3
@@ -66,9 +65,7 @@ async function* instruct({ options, answer }: Loop, instruction: Instruction, po
 
 function textOf(options: LoopOptions, instruction: Instruction, position: Position): string {
   const { plan = [], ended } = position
-  const describe: Parameters<typeof askForPlan>[1] = (tool) =>
-    options.filters.length > 0 && tool.describe ? tool.describe(scopeIn(options, tool)) : tool.description
-  if (instruction === 'plan') return askForPlan(options.tools(), describe)
+  if (instruction === 'plan') return askForPlan(offersOf(options))
   if (instruction === 'step') return askForStep(plan[ended]!, ended + 1, plan.length)
   if (instruction === 'change') return askForChange(plan.slice(ended))
   return ended === 0 ? askToDoIt : askForAnswer

@@ -162,10 +162,20 @@ function prepare(call: ToolCall, named: ReadonlyMap<string, Tool>, options: Call
   const input = approved ?? parseArguments(call.arguments)
   const one: Prepared = { call, tool, input: input ?? {}, fault: undefined, decision }
   if (decision?.decision === 'reject') return { ...one, fault: rejected(decision.reason) }
-  if (!tool) return { ...one, fault: `There is no tool ${call.name}. The tools are: ${[...named.keys()].join(', ')}.` }
+  if (!tool) return { ...one, fault: `There is no tool ${call.name}. The tools are: ${toList([...named.keys()])}.` }
+  // What was checked when the run began may have changed since, on a server for instance.
+  if (!tool.filters && options.filters.some((filter) => filter.tool === tool.name)) {
+    return { ...one, fault: `${call.name} can't be used here: its data is to be filtered, and it has no filters.` }
+  }
   if (!input) return { ...one, fault: `The arguments of ${call.name} are not a JSON object.` }
   const fault = tool.check(input)
   return fault ? { ...one, fault: `The arguments of ${call.name} do not fit: ${fault}.` } : one
+}
+
+const maxListed = 50
+
+function toList(names: readonly string[]): string {
+  return names.length <= maxListed ? names.join(', ') : `${names.slice(0, maxListed).join(', ')} and ${names.length - maxListed} others`
 }
 
 function parseArguments(text: string): JsonObject | undefined {

@@ -168,6 +168,16 @@ function cut(text: string, limit: number): string {
   return `${text.slice(0, limit).toWellFormed()}\n[cut: ${text.length - limit} of ${text.length} characters left out]`
 }
 
+/**
+ * Port: finds tools by their words, among those given; best first, none where nothing fits. Where data is filtered, the descriptions of
+ * tools that may tell of it are not looked into.
+ */
+export type ToolSearch = (
+  query: string,
+  among: readonly Tool[],
+  options: { limit: number; filters: readonly DataFilter[] },
+) => readonly Tool[]
+
 /** A tool as it is listed: also while it can't be used. */
 export interface ToolListing {
   name: string
@@ -184,6 +194,7 @@ export interface ToolListing {
 export interface ToolSet {
   /** In the order of the configuration. */
   list(): readonly ToolListing[]
+  search: ToolSearch
   /** While tools are made for the first time: resolves when each is ready or has failed, or took too long. Undefined from then on. */
   settling(): Promise<void> | undefined
   close(): Promise<void>

@@ -18,8 +18,8 @@ export interface LoopOptions extends CallOptions {
   maxIterations: number
   /** Model calls made before, when a run goes on. */
   iterations?: number
-  /** Of the tools, those that the model is told of; default: all. A call of another is made all the same. */
-  offered?(messages: readonly Message[]): readonly Tool[]
+  /** Of all tools, those that the model is told of, in this order; default: all. A call of another is made all the same. */
+  offered?(all: readonly Tool[], messages: readonly Message[]): readonly Tool[]
   /** Tokens that the transcript is shown in: over that, tool output is cut for the model, old output first. Default: no bound. */
   windowTokens?: number
   /** Why `signal` was aborted. */
@@ -155,15 +155,24 @@ function toCalls(requested: readonly RequestedCall[], { tools, newId }: LoopOpti
   })
 }
 
-/** Names are made over all tools: which of them are told of may change from turn to turn. */
-function offersOf(options: LoopOptions): ToolOffer[] {
-  const tools = options.tools()
-  const told = options.offered ? new Set(options.offered(options.messages)) : undefined
-  return [...nameTools(tools)].flatMap(([name, tool]) => (!told || told.has(tool) ? [toOffer(name, tool, options)] : []))
+/** What the model is told of its tools. */
+export function offersOf(options: LoopOptions): ToolOffer[] {
+  const named = [...toldOf(options)]
+  return named.map(([name, tool]) => ({ name, description: descriptionIn(options, tool), schema: tool.schema }))
 }
 
-function toOffer(name: string, tool: Tool, options: LoopOptions): ToolOffer {
-  const { description, schema } = tool
-  const isScoped = options.filters.length > 0 && tool.describe !== undefined
-  return { name, description: isScoped ? tool.describe!(scopeIn(options, tool)) : description, schema }
+/** Names are made over all tools: which of them are told of may change from turn to turn. */
+function toldOf(options: LoopOptions): Iterable<[string, Tool]> {
+  const tools = options.tools()
+  const named = nameTools(tools)
+  if (!options.offered) return named
+  const names = new Map([...named].map(([name, tool]) => [tool, name]))
+  return options.offered(tools, options.messages).flatMap((tool): [string, Tool][] => {
+    const name = names.get(tool)
+    return name === undefined ? [] : [[name, tool]]
+  })
+}
+
+function descriptionIn(options: LoopOptions, tool: Tool): string {
+  return options.filters.length > 0 && tool.describe ? tool.describe(scopeIn(options, tool)) : tool.description
 }

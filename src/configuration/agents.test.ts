@@ -15,7 +15,7 @@ const model: Model = {
 }
 
 function parts(version: string, closed: string[]): AgentParts {
-  const tools = { list: () => [], settling: () => undefined, close: async () => void closed.push(version) }
+  const tools = { list: () => [], search: () => [], settling: () => undefined, close: async () => void closed.push(version) }
   return { version, config: parseAgentConfig(''), model, small: undefined, embedder: undefined, tools }
 }
 
@@ -58,7 +58,7 @@ test('a tool that can not be closed is told, and stops nothing', async () => {
   const told: unknown[] = []
   const broken = {
     ...parts('a', []),
-    tools: { list: () => [], settling: () => undefined, close: () => Promise.reject(new Error('stuck')) },
+    tools: { list: () => [], search: () => [], settling: () => undefined, close: () => Promise.reject(new Error('stuck')) },
   }
   const agents = createAgents(broken, { onError: (error) => told.push(error) })
   agents.swap(parts('b', []))

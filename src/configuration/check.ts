@@ -8,7 +8,7 @@ import { toolConfigs, type AgentConfig } from './schema.ts'
 import { findDanger } from './yaml-source.ts'
 
 /** What the agent itself offers to the model beside its configured tools. */
-const reservedTools: ReadonlySet<string> = new Set(['create_sub_agent', 'end_sub_agent'])
+const reservedTools: ReadonlySet<string> = new Set(['create_sub_agent', 'end_sub_agent', 'find_tools'])
 const subAgentPrefix = 'sub_agent:'
 
 export interface CheckedConfig {

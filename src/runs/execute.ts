@@ -5,6 +5,7 @@ import { ModelError } from '../agent/model.ts'
 import { planExecute } from '../agent/plan.ts'
 import { react } from '../agent/react.ts'
 import type { Tool } from '../agent/tool.ts'
+import { offerTools } from '../agent/tool-offer.ts'
 import type { WorkflowType } from '../configuration/schema.ts'
 import { createDelegation } from '../sub-agents/delegation.ts'
 import type { SubAgent } from '../sub-agents/sub-agent-store.ts'
@@ -159,7 +160,8 @@ function agentEvents(
 ): AsyncGenerator<AgentEvent, void> {
   const { agent, key, request, signal } = run
   const { config, model } = agent
-  const tools = [...agent.tools.list().flatMap((listing): Tool[] => (listing.tool ? [listing.tool] : [])), ...progress.extraTools]
+  const configured = agent.tools.list().flatMap((listing): Tool[] => (listing.tool ? [listing.tool] : []))
+  const tools = [...configured, ...progress.extraTools]
   const common = {
     headers: request.headers,
     filters: request.filters,
@@ -179,7 +181,13 @@ function agentEvents(
     model,
     system: progress.system,
     messages: progress.messages,
-    tools: () => [...tools, ...delegation.tools()],
+    ...offerTools({
+      tools: () => [...tools, ...delegation.tools()],
+      findable: configured,
+      filters: request.filters,
+      question: run.input,
+      search: agent.tools.search,
+    }),
     maxIterations: config.max_iterations,
     iterations: progress.iterations,
     earlier: (callId) => earlierIn(progress, callId),

@@ -5,9 +5,11 @@ import { ModelError } from '../agent/model.ts'
 import { planExecute } from '../agent/plan.ts'
 import { react } from '../agent/react.ts'
 import type { InnerAgent, Tool, ToolContext } from '../agent/tool.ts'
+import { offerTools } from '../agent/tool-offer.ts'
 import type { Surroundings } from './delegation.ts'
 import type { SubAgent } from './sub-agent-store.ts'
 import { systemOf } from './system.ts'
+import { chooseTools } from './tool-choice.ts'
 
 /** Waits for a place; `below` are the sub-agents that this one may ask in its turn. */
 export type InPlace = <T>(signal: AbortSignal, work: (below: () => readonly Tool[]) => Promise<T>) => Promise<T>
@@ -103,13 +105,20 @@ function eventsOf({ one, around, below, context, inner, terminated }: Work, task
   const { agent, tools, common } = around
   const earlier = inner.earlier(context.callId)
   const messages: Message[] = [{ role: 'user', text: task }, ...earlier]
-  const chosen = tools.filter((tool) => one.tools.includes(tool.name))
+  const chosen = chooseTools(one.tools, tools, agent.config)
   const loop = one.workflowType === 'plan_execute' ? planExecute : react
   return loop({
     model: agent.model,
     system: systemOf(one, agent.config),
     messages,
-    tools: () => [...chosen, ...below()],
+    ...offerTools({
+      tools: () => [...chosen, ...below()],
+      findable: chosen,
+      allTools: tools,
+      filters: common.filters,
+      question: task,
+      search: agent.tools.search,
+    }),
     allTools: tools,
     maxIterations: agent.config.max_iterations,
     iterations: earlier.filter((message) => message.role === 'assistant').length,

@@ -28,7 +28,7 @@ export interface Surroundings {
   who: Owner
   /** What every loop of the run has in common. */
   common: CommonOptions
-  agent: Pick<AgentParts, 'config' | 'model'>
+  agent: Pick<AgentParts, 'config' | 'model' | 'tools'>
   /** The agent's own. */
   tools: readonly Tool[]
   subAgents: SubAgents

@@ -1,11 +1,13 @@
 import type { JsonObject, JsonSchema, JsonValue } from '../agent/messages.ts'
 import type { Tool } from '../agent/tool.ts'
 import { findTool, fitName, nameTools } from '../agent/tool-names.ts'
-import { workflowTypes, type WorkflowType } from '../configuration/schema.ts'
+import { groupsOf, maxTold } from '../agent/tool-offer.ts'
+import { workflowTypes, type AgentConfig, type WorkflowType } from '../configuration/schema.ts'
 import { ServiceError } from '../errors.ts'
 import type { Surroundings } from './delegation.ts'
 import { subAgentLimits } from './limits.ts'
 import type { NewSubAgent, SubAgent } from './sub-agent-store.ts'
+import { isEntry } from './tool-choice.ts'
 
 /**
  * `create_sub_agent` and `end_sub_agent`, with which the agent makes sub-agents and ends those that it made. `known` are those of the
@@ -34,7 +36,7 @@ function createTool(around: Surroundings, known: SubAgent[]): Tool {
         name: text('Its name.', subAgentLimits.name),
         description: text('What it is for, in a sentence.', subAgentLimits.description),
         objective: text('Its goal, as it is told itself.', subAgentLimits.objective),
-        tools: { type: 'array', items: { type: 'string' }, description: `Names of its tools, out of: ${[...named.keys()].join(', ')}.` },
+        tools: { type: 'array', items: { type: 'string' }, description: `Names of its tools, out of: ${choicesOf(named)}.` },
         workflow_type: { enum: [...workflowTypes], description: 'plan_execute: it makes a plan first. Default: react.' },
       },
       required: ['name', 'description', 'objective', 'tools'],
@@ -43,7 +45,7 @@ function createTool(around: Surroundings, known: SubAgent[]): Tool {
     check: checkNew,
     async execute(input) {
       const { who, subAgents } = around
-      const one = await toldFaults(around, () => subAgents.create(who, toNew(input, named), 'agent'))
+      const one = await toldFaults(around, () => subAgents.create(who, toNew(input, named, around.agent.config), 'agent'))
       known.push(one)
       return `Created. Give it tasks with ${fitName(`sub_agent:${one.name}`)}.`
     },
@@ -92,12 +94,18 @@ async function toldFaults<T>({ onFault }: Surroundings, work: () => Promise<T>):
   }
 }
 
-function toNew(input: JsonObject, named: ReadonlyMap<string, Tool>): NewSubAgent {
+/** Of many their entries, with how many each has. */
+function choicesOf(named: ReadonlyMap<string, Tool>): string {
+  if (named.size <= maxTold) return [...named.keys()].join(', ')
+  return `${groupsOf([...named.values()])}. A name before a number stands for all of them; find_tools finds the names of single ones`
+}
+
+function toNew(input: JsonObject, named: ReadonlyMap<string, Tool>, config: AgentConfig): NewSubAgent {
   const { name, description, objective, tools, workflow_type: workflowType = 'react' } = input
   const chosen = (tools as string[]).map((wanted) => {
-    const tool = findTool(named, wanted)
-    if (!tool) throw new ServiceError('validation', `There is no tool ${wanted}. The tools are: ${[...named.keys()].join(', ')}.`)
-    return tool.name
+    const name = findTool(named, wanted)?.name ?? (isEntry(wanted, config) ? wanted : undefined)
+    if (name === undefined) throw new ServiceError('validation', `There is no tool ${wanted}. The tools are: ${choicesOf(named)}.`)
+    return name
   })
   const texts = { name: String(name).trim(), description: String(description), objective: String(objective) }
   return { ...texts, tools: chosen, workflowType: workflowType as WorkflowType }

@@ -3,6 +3,7 @@ import type { CurrentAgent } from '../configuration/agent.ts'
 import { invalid, ServiceError } from '../errors.ts'
 import { createListCache } from './list-cache.ts'
 import type { NewSubAgent, SubAgent, SubAgentStore } from './sub-agent-store.ts'
+import { isChoice, isInitializing } from './tool-choice.ts'
 import { createWork, type WorkDependencies } from './work.ts'
 
 export interface SubAgentsDependencies extends Omit<WorkDependencies, 'beatMs'> {
@@ -47,8 +48,10 @@ export function createSubAgents(deps: SubAgentsDependencies): SubAgents {
 
   async function create(who: Owner, made: NewSubAgent, madeBy: SubAgent['madeBy']): Promise<SubAgent> {
     const { config, tools } = agent()
-    const known = new Set(tools.list().map((tool) => tool.name))
-    for (const [at, name] of made.tools.entries()) if (!known.has(name)) throw invalid(['body', 'tools', at], `there is no tool ${name}`)
+    const listings = tools.list()
+    for (const [at, name] of made.tools.entries()) {
+      if (!isChoice(name, listings, config)) throw invalid(['body', 'tools', at], `there is no tool ${name}`)
+    }
     const time = now()
     const own = { ...made, tools: [...new Set(made.tools)] }
     const one: SubAgent = { ...own, id: newId(), madeBy, hasFailed: false, busyUntil: 0, createdAt: time, lastActive: time }
@@ -66,8 +69,7 @@ export function createSubAgents(deps: SubAgentsDependencies): SubAgents {
 
   function statusOf({ id, tools, busyUntil, hasFailed }: SubAgent): SubAgentStatus {
     if (work.isBusy(id) || busyUntil > now()) return 'busy'
-    const listings = agent().tools.list()
-    if (listings.some((tool) => tool.status === 'initializing' && tools.includes(tool.name))) return 'initializing'
+    if (isInitializing(tools, agent().tools.list())) return 'initializing'
     return hasFailed ? 'error' : 'ready'
   }
 

@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Tool, ToolListing, ToolSet } from '../agent/tool.ts'
 import type { AgentConfig, ToolConfig, ToolType } from '../configuration/schema.ts'
 import type { ToolDependencies } from './builder.ts'
+import { createToolSearch } from './tool-index.ts'
 import { createToolEntry, type BuilderLoader, type EntryOptions, type ToolEntry } from './entry.ts'
 
 /** The tools of a configuration, each of its own fate: one that fails takes no other with it. */
@@ -77,12 +78,14 @@ export function createToolCatalogs(deps: ToolDependencies, options: CatalogOptio
 
   function open(configs: readonly ToolConfig[], approvals?: AgentConfig['approvals']): ToolCatalog {
     const gate = createGate(approvals)
+    const search = createToolSearch()
     const entries = configs.map(take)
     const first = Promise.all(entries.map((entry) => entry.first))
     let settling: Promise<void> | undefined = withinTime(first, settleMs).finally(() => (settling = undefined))
     let isOpen = true
     return {
       list: () => withoutDoubles(entries.flatMap((entry) => entry.listings().map((listing) => gate(listing, entry.config)))),
+      search,
       settling: () => settling,
       async ready() {
         await first

@@ -1,0 +1,67 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { fakeTool } from '../agent/react-fixture.ts'
+import type { DataFilter } from '../agent/tool.ts'
+import { createToolSearch } from './tool-index.ts'
+
+const options = { limit: 5, filters: [] as DataFilter[] }
+const names = (tools: readonly { name: string }[]) => tools.map(({ name }) => name)
+
+test('a tool is found by the words of its name, of its description and of its parameters', () => {
+  const search = createToolSearch()
+  const tools = [
+    fakeTool('github__listOpenIssues', { description: 'Gives what is to be done.' }),
+    fakeTool('mail__send-message', { description: 'Writes to somebody.' }),
+    fakeTool('x__HTTPFetch', { description: 'Gets a page.', schema: { type: 'object', properties: { maxBytes: {}, user_agent: {} } } }),
+  ]
+  for (const [query, name] of [
+    ['open issue', 'github__listOpenIssues'],
+    ['listOpenIssues', 'github__listOpenIssues'],
+    ['send a message to Ada', 'mail__send-message'],
+    ['http', 'x__HTTPFetch'],
+    ['bytes', 'x__HTTPFetch'],
+    ['agent', 'x__HTTPFetch'],
+    ['what is to be done', 'github__listOpenIssues'],
+  ] as const) {
+    assert.equal(names(search(query, tools, options))[0], name, query)
+  }
+  assert.deepEqual(search('weather', tools, options), [])
+  assert.deepEqual(names(search('send github page', tools.slice(0, 2), options)).toSorted(), [
+    'github__listOpenIssues',
+    'mail__send-message',
+  ])
+})
+
+test('where data is filtered nothing is found by a description that may tell of it', () => {
+  const search = createToolSearch()
+  const tools = [
+    fakeTool('sales', { description: 'Regions: Secretland.', filters: true, describe: () => 'SQL over sales.' }),
+    fakeTool('plain', { description: 'Says where Secretland is.' }),
+  ]
+  const filters: DataFilter[] = [{ tool: 'sales', key: 'region', type: 'equals', value: 'North' }]
+  assert.deepEqual(names(search('Secretland', tools, options)), ['sales', 'plain'])
+  assert.deepEqual(names(search('Secretland', tools, { ...options, filters })), ['plain'])
+  assert.deepEqual(names(search('sales', tools, { ...options, filters })), ['sales'])
+})
+
+test('tools that come and go, as those of a server do, are found as they are now', () => {
+  const search = createToolSearch()
+  for (let version = 0; version < 50; version++) {
+    const tools = Array.from({ length: 20 }, (_, n) => fakeTool(`s__t${n}`, { description: n === 7 ? `word${version}` : 'other' }))
+    assert.deepEqual(search(`word${version}`, tools, options), [tools[7]])
+    assert.deepEqual(search(`word${version}`, tools.slice(0, 7), options), [])
+  }
+})
+
+test('three hundred tools are indexed and searched in little time', () => {
+  const search = createToolSearch()
+  const tools = Array.from({ length: 300 }, (_, n) =>
+    fakeTool(`e${n % 6}__tool_${n}`, { description: `Does the thing number ${n}. `.repeat(20) }),
+  )
+  const started = performance.now()
+  search('thing 7', tools, options)
+  const built = performance.now()
+  for (let n = 0; n < 1000; n++) search(`thing number ${n}`, tools, options)
+  const each = (performance.now() - built) / 1000
+  assert.ok(built - started < 500 && each < 5, `${built - started} ms to index, ${each} ms each`)
+})
