@@ -113,7 +113,8 @@ const sales: DataFilter = { tool: 'sales', key: 'region', type: 'equals', value:
 test('a call has its id, the headers, its own filters, and is kept from files of other hinted tools', async () => {
   const contexts: ToolContext[] = []
   const execute = async (_: unknown, context: ToolContext) => contexts.push(context)
-  const tools = [fakeTool('sales', { execute, readsFile: (path) => path === 'sales.csv' }), fakeTool('read_file', { execute })]
+  const readsFile = (path: string) => path === 'sales.csv'
+  const tools = [fakeTool('sales', { execute, readsFile, filters: true }), fakeTool('read_file', { execute })]
   const model = new ScriptedModel(say('', call('sales', {}), call('read_file', {})), say('Done.'))
   await eventsOf(optionsOf(model, { tools, filters: [sales], headers: { 'stix-user': 'u1' } }))
   assert.deepEqual(
@@ -128,6 +129,13 @@ test('a call has its id, the headers, its own filters, and is kept from files of
       { callId: 'c2', headers: { 'stix-user': 'u1' }, filters: [], withheld: ['sales.csv'] },
     ],
   )
+})
+
+test('a tool that can no longer filter what is to be filtered is not run', async () => {
+  const tools = [fakeTool('sales', { execute: () => assert.fail('It was run.') })]
+  const model = new ScriptedModel(say('', call('sales', {})), say('Done.'))
+  const events = await eventsOf(optionsOf(model, { tools, filters: [sales] }))
+  assert.ok(story(events).includes("c1 result (error): sales can't be used here: its data is to be filtered, and it has no filters."))
 })
 
 test('without hints nothing is withheld', () => {
