@@ -14,6 +14,8 @@ import { createDelegation } from './delegation.ts'
 import type { SubAgent, SubAgentStore } from './sub-agent-store.ts'
 import { createSubAgents, type SubAgents } from './sub-agents.ts'
 
+const noTools = { list: () => [], search: () => [], settling: () => undefined, close: async () => {} }
+
 /** A model that says what a function makes of the request. */
 export class AnsweringModel implements Model {
   readonly name = 'answering-1'
@@ -123,7 +125,14 @@ export class KeptRun {
     const onFault = (error: unknown) => {
       throw error
     }
-    const around = { who: ann, common: commonOf(options), agent: { config, model }, tools, subAgents: this.subAgents, onFault }
+    const around = {
+      who: ann,
+      common: commonOf(options),
+      agent: { config, model, tools: noTools },
+      tools,
+      subAgents: this.subAgents,
+      onFault,
+    }
     const delegation = createDelegation(around, this.list)
     const nested = [...this.nested]
     const earlier = (callId: string) => structuredClone(nested.flatMap((one) => (one.callId === callId ? [one.message] : [])))
