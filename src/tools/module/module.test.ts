@@ -128,6 +128,12 @@ test('a call has its context: headers, filters, its id, its session, a log and f
   ])
 })
 
+test('a call with filters on a module without them is refused', async (t) => {
+  const { call } = await open(t, { 'mine.ts': moduleOf('() => 1') })
+  const filters = [{ tool: 'mine', key: 'region', type: 'equals', value: 'North' }] as const
+  await assert.rejects(call({}, { filters }), /can not be used where its data is filtered/)
+})
+
 test('a file that can not be kept is told to the module', async (t) => {
   const { call } = await open(t, { 'mine.ts': moduleOf(`async (_, { artifact }) => artifact('a', 'text/plain', 'x')`) })
   await assert.rejects(call(), /^Error: The file a can't be kept: .+$/)
@@ -283,7 +289,7 @@ test('a fault is told with file and line', { timeout: 60_000 }, async (t) => {
   const script = await open(t, { 'mine.mjs': 'const a = 1\nexport default { a: ( }' }, { at: 'mine.mjs' })
   assert.match(script.trouble() ?? '', /^mine\.mjs:2: /)
   const gone = await open(t, {})
-  assert.match(gone.trouble() ?? '', /^mine\.ts: Cannot find module/)
+  assert.match(gone.trouble() ?? '', /^mine\.ts: there is no file \//)
 })
 
 test('a change of the file, or of one that it imports, is used by the next call', { timeout: 20_000 }, async (t) => {
@@ -347,7 +353,7 @@ test(
 test('a link that leads to another file is a change', { timeout: 20_000 }, async (t) => {
   const files = { 'v1/mine.ts': moduleOf(`() => 'one'`), 'v2/mine.ts': moduleOf(`() => 'two'`) }
   const { call, folder, trouble } = await open(t, files, { at: 'now/mine.ts' })
-  assert.match(trouble() ?? '', /Cannot find module/)
+  assert.match(trouble() ?? '', /^mine\.ts: there is no file \/.+\/now\/mine\.ts$/)
   for (const [target, word] of [
     ['v1', 'one'],
     ['v2', 'two'],

@@ -47,7 +47,9 @@ export async function createModule(spec: ToolSpec, deps: Dependencies, limits: P
     void starting?.end('the file has changed')
     const watch = watchFiles(() => void load())
     watching = watch
-    watch.add([markFile(file)])
+    const found = markFile(file)
+    watch.add([found])
+    if (found.mark === 'missing') return fail(`there is no file ${file}`)
     try {
       const started = start(watch)
       starting = started
@@ -103,6 +105,8 @@ export async function createModule(spec: ToolSpec, deps: Dependencies, limits: P
     if (!isDeepStrictEqual(version.definition, asked)) {
       throw new Error('The tool was changed while this run was under way; what it is now can be used from the next one on.')
     }
+    // The run was let in when the tool still filtered.
+    if (context.filters.length > 0 && !version.definition.filters) throw new Error('The tool can not be used where its data is filtered.')
     return version.process.call(input, context)
   }
 
