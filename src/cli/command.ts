@@ -6,6 +6,7 @@ import { addDb } from './db.ts'
 import { addDoctor } from './doctor.ts'
 import { addKeys } from './keys.ts'
 import { addServe } from './serve.ts'
+import { addTool } from './tool.ts'
 import { CommandFailure, type Terminal } from './terminal.ts'
 
 /** Runs one command line; answers with the exit code: 0 done, 1 failed, 2 wrong usage or settings. */
@@ -16,7 +17,7 @@ export async function runCommand(args: readonly string[], terminal: Terminal): P
     .version(context.version)
     .exitOverride()
     .configureOutput({ writeOut: (text) => terminal.stdout.write(text), writeErr: (text) => terminal.stderr.write(text) })
-  for (const add of [addServe, addChat, addKeys, addConfig, addDb, addDoctor]) add(program, context)
+  for (const add of [addServe, addChat, addKeys, addConfig, addDb, addTool, addDoctor]) add(program, context)
   try {
     await program.parseAsync([...args], { from: 'user' })
     return 0

@@ -1,0 +1,89 @@
+import assert from 'node:assert/strict'
+import { readFile, writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import { test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
+import { createFolder, runIn } from './terminal-fixture.ts'
+
+const input = JSON.stringify({ from: '2026-01-01', to: '2026-01-31' })
+
+test('a new tool works as it is, and nothing is written over', async (t) => {
+  const folder = await createFolder(t)
+  const made = await runIn(folder, ['tool', 'new', 'working_days'])
+  assert.deepEqual([made.code, made.err], [0, ''])
+  assert.match(made.out, /^made tools\/working_days\.ts\nmade tools\/tsconfig\.json.+\n/)
+  assert.match(made.out, /- \{ name: working_days, type: module, config: \{ path: \.\/tools\/working_days\.ts \} \}/)
+  const checked = await runIn(folder, ['tool', 'check', 'tools/working_days.ts', '--input', input])
+  assert.equal(checked.code, 0)
+  assert.match(
+    checked.out,
+    /^ok: working_days \(read\): Counts .+\nlooked at 31 days\nDone\.\n\{\n {2}"days": 31,\n {2}"working_days": 22\n\}\n\d+ ms\n$/,
+  )
+  await writeFile(path.join(folder, 'tools/working_days.ts'), 'mine')
+  const again = await runIn(folder, ['tool', 'new', 'working_days'])
+  assert.deepEqual([again.code, again.err], [1, 'tools/working_days.ts is there already; nothing was changed.\n'])
+  assert.equal(await readFile(path.join(folder, 'tools/working_days.ts'), 'utf8'), 'mine')
+})
+
+test('editors find the types: a wrong use of the input is a fault', async (t) => {
+  const folder = await createFolder(t)
+  await runIn(folder, ['tool', 'new', 'days'])
+  const compiler = fileURLToPath(new URL('../../node_modules/typescript/bin/tsc', import.meta.url))
+  const compile = () => promisify(execFile)(process.execPath, [compiler, '-p', path.join(folder, 'tools')])
+  await compile()
+  const file = path.join(folder, 'tools/days.ts')
+  await writeFile(file, (await readFile(file, 'utf8')).replace('Date.parse(to)', 'to.getTime()'))
+  await assert.rejects(compile(), (error: Error & { stdout: string }) => /getTime/.test(error.stdout))
+})
+
+test('a tool is added to the configuration, whose comments stay', async (t) => {
+  const folder = await createFolder(t)
+  const file = path.join(folder, 'agent.yaml')
+  await writeFile(file, '# ours\nid: mine\ntools: # all of them\n  - name: calculator # sums\n\n# the end\n')
+  const { code, out } = await runIn(folder, ['tool', 'new', 'days', '--add', '--dir', 'src/own'])
+  assert.equal(code, 0)
+  assert.match(out, /added days to agent\.yaml/)
+  const text = await readFile(file, 'utf8')
+  for (const kept of ['# ours\n', 'tools: # all of them\n', '  - name: calculator # sums\n', '\n# the end\n'])
+    assert.ok(text.includes(kept), kept)
+  assert.match(text, /- name: days\n\s+type: module\n\s+config:\n\s+path: \.\/src\/own\/days\.ts\n/)
+  assert.equal((await runIn(folder, ['config', 'check'])).code, 0)
+  const doctor = await runIn(folder, ['tool', 'check', 'src/own/days.ts'])
+  assert.match(doctor.out, /^ok: days/)
+})
+
+test('what can not be added changes nothing', async (t) => {
+  const folder = await createFolder(t)
+  const missing = await runIn(folder, ['tool', 'new', 'days', '--add'])
+  assert.equal(missing.code, 1)
+  assert.match(missing.err, /agent\.yaml is not there; the first start makes it/)
+  await writeFile(path.join(folder, 'agent.yaml'), 'tools:\n  - { name: days, type: calculator }\n')
+  const doubled = await runIn(folder, ['tool', 'new', 'days', '--add'])
+  assert.deepEqual([doubled.code, doubled.out], [1, ''])
+  assert.match(doubled.err, /days/)
+  assert.match((await runIn(folder, ['tool', 'check', 'tools/days.ts'])).err, /^days\.ts: there is no file \//)
+  for (const name of ['', '../x', 'a b', 'ä', '-x', 'x'.repeat(65)]) {
+    assert.equal((await runIn(folder, ['tool', 'new', '--', name])).code, 2, name)
+  }
+})
+
+test('what is wrong with a file is told with its line; what it writes is shown', async (t) => {
+  const folder = await createFolder(t)
+  await writeFile(path.join(folder, 'a.ts'), `export default {\n  description: 'A',\n  schema: 7,\n  execute() {},\n}\n`)
+  assert.deepEqual(await runIn(folder, ['tool', 'check', 'a.ts']), {
+    code: 1,
+    out: '',
+    err: "a.ts:3: schema must be a JSON Schema of an object: {type: 'object', properties: {...}}\n",
+  })
+  const execute = `async execute({ n }, { artifact }) {\n console.log('here')\n if (n) throw new Error('no')\n await artifact('a.txt', 'text/plain', 'abc')\n return { n } }`
+  await writeFile(path.join(folder, 'b.ts'), `export default { description: 'B', schema: { type: 'object' }, ${execute} }`)
+  const { code, out, err } = await runIn(folder, ['tool', 'check', 'b.ts', '--input', '{"n":0}'])
+  assert.deepEqual([code, err], [0, 'here\n'])
+  assert.match(out, /\nfile: a\.txt \(text\/plain, 3 bytes\)\n/)
+  const failed = await runIn(folder, ['tool', 'check', 'b.ts', '--input', '{"n":1}'])
+  assert.equal(failed.code, 1)
+  assert.match(failed.err, /no \(b\.ts:3\)\n/)
+  assert.equal((await runIn(folder, ['tool', 'check', 'b.ts', '--input', '[1]'])).code, 2)
+})
