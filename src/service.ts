@@ -81,7 +81,7 @@ export async function createService({ settings, environment, version, log }: Ser
   const tracing = await openTracing(stack, { tracing: settings.tracing, version, log })
   const metrics = createMetrics({ runs: () => chats.counts(), jobs: () => countJobs(database), now })
   const observer = tracing ? together([metrics.observer, tracing.observer]) : metrics.observer
-  const { chats, directly, subAgents } = openChats(stack, {
+  const { chats, directly, subAgents, approvals, openCalls } = openChats(stack, {
     ...common,
     ...{ store: runs, executions, root, keeper, recall, observer, refusalOf: outbound.refusalOf },
     ...{ files: executionFiles, onExecuted: metrics.executed },
@@ -91,7 +91,20 @@ export async function createService({ settings, environment, version, log }: Ser
 
   let isStopping = false
   const doors = {
-    ...{ agent: agents.current, artifacts, callbacks, changes, chats, configuration, memories, metrics, runs, subAgents },
+    ...{
+      agent: agents.current,
+      approvals,
+      artifacts,
+      callbacks,
+      changes,
+      chats,
+      configuration,
+      memories,
+      metrics,
+      openCalls,
+      runs,
+      subAgents,
+    },
     ...{ sessions: createSessions(sessionStore), tools: directly, observability: createObservability(createRunReports(database)) },
     ...{ ping: () => database.ping(), isStopping: () => isStopping },
   }

@@ -18,7 +18,7 @@ export function registerReportContract(database: () => Database): void {
     /** A run that took so long and ended then. */
     const ended = async (endedAt: number, latencyMs: number, change: Partial<EndedRun> = {}) => {
       const { run, turn } = await of.start({ sessionId: `s${(sessions += 1)}` })
-      await of.store.finish(run, 1, endOf(turn, { startedAt: endedAt - latencyMs, endedAt, ...change }))
+      await of.store.finish(run, 1, endOf(turn, { latencyMs, endedAt, ...change }))
       return run
     }
     return { ...of, ended, reports: createRunReports(database()) }
@@ -66,7 +66,7 @@ export function registerReportContract(database: () => Database): void {
     const taken = await store.takeOver(run, { fence: 1, status: 'error' }, { holder: 'p', place: 1, now: hour, messages: [] })
     assert.equal((await reports.sums(tenant, always)).maxLatencyMs, 0)
     assert.ok(taken?.kind === 'running')
-    await store.finish(run, 2, endOf(taken.turn, { startedAt: hour, endedAt: hour + 7 }))
+    await store.finish(run, 2, endOf(taken.turn, { latencyMs: 7, endedAt: hour + 7 }))
     const { counts, minLatencyMs, maxLatencyMs } = await reports.sums(tenant, always)
     assert.deepEqual([counts.success, counts.error, minLatencyMs, maxLatencyMs], [1, 0, 7, 7])
   })
@@ -95,7 +95,7 @@ export function registerReportContract(database: () => Database): void {
     for (const [n, owner] of ['agent-core ann', 'agent-core bob'].entries()) {
       const { run, turn } = await start({ owner, requestId: 'r', agent: 'The agent' })
       const error = { body: 'It broke.', status_code: 500 }
-      await store.finish(run, 1, endOf(turn, { ...failed, error, endedAt: hour + n, startedAt: hour }))
+      await store.finish(run, 1, endOf(turn, { ...failed, error, endedAt: hour + n, latencyMs: n }))
     }
     const [newest, oldest, ...none] = await reports.named(tenant, 'r', always)
     assert.deepEqual(newest, {

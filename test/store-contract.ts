@@ -151,11 +151,11 @@ function registerFinish(database: () => Database): void {
   test('metrics are summed per hour, with the shortest and the longest run', async () => {
     const { store, start, metrics } = storeOf(database())
     const ends = [
-      { status: 'success', endedAt: hour + 300 },
-      { status: 'success', endedAt: hour + 20 },
-      { status: 'error', endedAt: hour + 5000 },
-      { status: 'cancelled', endedAt: hour + 100 },
-      { status: 'timeout', startedAt: hour + 3_600_000, endedAt: hour + 3_600_001 },
+      { status: 'success', latencyMs: 300, endedAt: hour + 300 },
+      { status: 'success', latencyMs: 20, endedAt: hour + 20 },
+      { status: 'error', latencyMs: 5000, endedAt: hour + 5000 },
+      { status: 'cancelled', latencyMs: 100, endedAt: hour + 100 },
+      { status: 'timeout', latencyMs: 1, endedAt: hour + 3_600_001 },
     ] as const
     for (const end of ends) {
       const { run, turn } = await start()

@@ -53,7 +53,7 @@ export function endOf(turn: Turn, change: Partial<EndedRun> = {}): EndedRun {
     model: 'm',
     promptTokens: 10,
     completionTokens: 5,
-    startedAt: hour,
+    latencyMs: 100,
     endedAt: hour + 100,
     error: undefined,
     log: { input: 'hello', events: [] },

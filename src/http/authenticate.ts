@@ -7,8 +7,8 @@ import { ServiceError } from '../errors.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** What a key must permit; `public` needs none. Every route states it. */
-    access?: Permission | 'public'
+    /** What a key must permit; of several, one of them; `public` needs none. Every route states it. */
+    access?: Permission | readonly Permission[] | 'public'
   }
   interface FastifyRequest {
     principal: Principal | undefined
@@ -37,7 +37,8 @@ export function authenticate(app: FastifyInstance, verifier: Verifier, limits: R
       request.principal = principal
       const refusal = limits.take(principal)
       if (refusal) return done(refusal)
-      done(access !== undefined && principal.permissions.has(access) ? undefined : forbidden(access))
+      const permitting = access === undefined ? [] : [access].flat()
+      done(permitting.some((one) => principal.permissions.has(one)) ? undefined : forbidden(permitting.join(' or ')))
     }
     const cached = verifier.verifyCached(token)
     if (cached) return admit(cached)

@@ -43,7 +43,7 @@ export async function openChat({ chats, agent }: ChatDoor, { request, reply, ope
   return { run, left }
 }
 
-/** Waits for the whole of a run. */
+/** Waits for the whole of a run, or until it waits for approval. */
 export async function outcomeOf({ run, left }: OpenChat): Promise<Outcome & { error: ErrorBody | undefined }> {
   const release = run.log.unpace()
   left.addEventListener('abort', release, { once: true })

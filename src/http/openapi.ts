@@ -2,7 +2,17 @@ import type { RouteOptions } from 'fastify'
 import type { TSchema } from 'typebox'
 import { isOpenAi } from './openai/errors.ts'
 import { OpenAiErrorReply } from './openai/replies.ts'
-import { ChatBody, DataFilterHint, ErrorReply, GeneratedArtifact, Step, StreamChunk, Usage, ValidationReply } from './schemas.ts'
+import {
+  ApprovalRequired,
+  ChatBody,
+  DataFilterHint,
+  ErrorReply,
+  GeneratedArtifact,
+  Step,
+  StreamChunk,
+  Usage,
+  ValidationReply,
+} from './schemas.ts'
 
 type Schema = Record<string, unknown>
 
@@ -23,6 +33,7 @@ export const named: Record<string, TSchema> = {
   IntermediateStep: Step,
   Usage,
   GeneratedArtifact,
+  ApprovalRequired,
   StreamChunk,
 }
 
@@ -102,6 +113,7 @@ const statusHeaders: Record<string, Record<string, Header>> = {
 
 const meanings: Record<string, string> = {
   200: 'Done.',
+  202: 'It waits for approval.',
   400: 'Something that the request names can not be used.',
   401: 'No key, or one that is not valid.',
   403: 'The key does not permit this.',

@@ -105,6 +105,18 @@ export const ChainAnswer = Type.Object({
   }),
 })
 
+/** What a run waits for: each call goes on when somebody has decided on it. */
+export const ApprovalRequired = Type.Object({
+  request_id: Type.String(),
+  calls: Type.Array(Type.Object({ tool_call_id: Type.String(), tool: Type.String(), tool_input: Type.Unknown() })),
+})
+
+/** Of a chat whose calls wait for approval. */
+export const ApprovalAnswer = Type.Object(
+  { ...ChainAnswer.properties, approval_required: ApprovalRequired },
+  { description: 'Calls wait for approval. The answer so far; the same request id again has the rest when they are decided.' },
+)
+
 const FaultReply = Type.Object({
   loc: Type.Array(Type.Union([Type.String(), Type.Integer()])),
   msg: Type.String(),
@@ -143,6 +155,7 @@ export const StreamChunk = Type.Object({
   finish_reason: Type.Enum(finishReasons, { description: 'The text "null" on every chunk but the last.' }),
   usage: Type.Array(Usage, { description: 'On the last chunk.' }),
   step: Type.Optional(Step),
+  approval_required: Type.Optional(ApprovalRequired),
   error: Type.Optional(ErrorReply),
 })
 

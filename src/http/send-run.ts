@@ -1,4 +1,5 @@
 import type { FastifyReply } from 'fastify'
+import { toErrorBody } from '../errors.ts'
 import type { OpenRun } from '../runs/live-runs.ts'
 import type { EventLog } from '../runs/event-log.ts'
 import { errorOf } from '../runs/outcome.ts'
@@ -23,7 +24,7 @@ export async function sendRun(
   run: OpenRun,
   { after, left, toChunk = chunksOf(run.requestId) }: Reader,
 ): Promise<FastifyReply> {
-  const { log } = run
+  const { log, goesOn } = run
   await firstEvent(log, left)
   const [first] = log.events
   const error = first?.type === 'end' ? errorOf(first) : undefined
@@ -32,8 +33,27 @@ export async function sendRun(
   reply.raw.writeHead(200, { ...(reply.getHeaders() as Record<string, string>), ...sseHeaders })
   // Who comes back to a run that is silent must see that it is there; else the first event takes the headers along.
   if (log.events.length <= after) reply.raw.flushHeaders()
-  await sendEvents(reply.raw, toTexts(log, toChunk, after, left))
+  const isStanding = goesOn !== undefined && after >= log.events.length
+  await sendEvents(reply.raw, isStanding ? waitingTexts(goesOn, toChunk, after, left) : toTexts(log, toChunk, after, left))
   return reply
+}
+
+/** For who has all of a run that waits for approval: what comes when it goes on. */
+async function* waitingTexts(
+  goesOn: NonNullable<OpenRun['goesOn']>,
+  toChunk: ToChunk,
+  after: number,
+  left: AbortSignal,
+): AsyncGenerator<string, void> {
+  let log: EventLog
+  try {
+    log = (await goesOn(left)).log
+  } catch (error) {
+    // Its session was deleted, or the service stops.
+    const end = { type: 'end' as const, reason: 'error' as const, usage: [], thoughts: [], error: toErrorBody(error) }
+    return yield toChunk(after + 1, end, true)
+  }
+  yield* toTexts(log, toChunk, after, left)
 }
 
 async function firstEvent(log: EventLog, left: AbortSignal): Promise<void> {

@@ -1,9 +1,10 @@
 import type { EventLog } from '../runs/event-log.ts'
 import { toAnswerStep } from '../runs/outcome.ts'
-import type { EndEvent, LoggedEvent } from '../runs/run.ts'
+import { toApprovalRequired } from '../runs/approvals/approval-view.ts'
+import type { EndEvent, InterruptEvent, LoggedEvent } from '../runs/run.ts'
 
-/** One event of a run's log as the text of one server-sent event. */
-export type ToChunk = (number: number, event: LoggedEvent) => string
+/** One event of a run's log as the text of one server-sent event. An `interrupt` that is not the last has passed: the run has gone on. */
+export type ToChunk = (number: number, event: LoggedEvent, isLast: boolean) => string
 
 /**
  * The chunks of one run: `{id, token, agent_step, finish_reason, usage}`, all five on each. This is the path of every token, so what
@@ -24,7 +25,7 @@ export function chunksOf(requestId: string): ToChunk {
     return tail
   }
 
-  return (number, event) => {
+  return (number, event, isLast) => {
     switch (event.type) {
       case 'text':
         return `${head}${number}${data}${JSON.stringify(event.text)}${tailOf(event.label)}}\n\n`
@@ -36,10 +37,17 @@ export function chunksOf(requestId: string): ToChunk {
         const step = JSON.stringify(toAnswerStep(event.step))
         return `${head}${number}${data}""${tailOf(labelOf(event.step.type, event.step.tool))},"step":${step}}\n\n`
       }
+      case 'interrupt':
+        return `${head}${number}${data}""${isLast ? standing(requestId, event) : tailOf('answer')}}\n\n`
       case 'end':
         return `${head}${number}${data}"","agent_step":"answer",${lastFields(event)}}\n\n`
     }
   }
+}
+
+function standing(requestId: string, { calls, usage }: InterruptEvent): string {
+  const required = JSON.stringify(toApprovalRequired(requestId, calls))
+  return `,"agent_step":"answer","finish_reason":"approval_required","usage":${JSON.stringify(usage)},"approval_required":${required}`
 }
 
 function labelOf(type: string, tool: string): string {
@@ -58,7 +66,8 @@ export async function* toTexts(log: EventLog, toChunk: ToChunk, after: number, s
     let text = ''
     let number = first
     for (const event of events) {
-      text += toChunk(number++, event)
+      const isLast = number === log.events.length && log.ended
+      text += toChunk(number++, event, isLast)
       // A late reader's log comes in pieces: no socket is given more than it is to take.
       if (text.length < maxTextLength) continue
       yield text

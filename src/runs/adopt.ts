@@ -1,10 +1,11 @@
 import type { CurrentAgent } from '../configuration/agent.ts'
 import { ServiceError } from '../errors.ts'
+import type { Ending } from './execute.ts'
 import { textOf } from './line.ts'
 import { LiveRun } from './live-run.ts'
 import type { LiveRuns } from './live-runs.ts'
-import type { RunKey } from './run.ts'
-import type { RunStore, StoredRun } from './run-store.ts'
+import type { ChatRequest, RunKey } from './run.ts'
+import type { RunStore, StoredRun, TakenOver, TakeOver } from './run-store.ts'
 import { toNewMessages } from './window/transcript.ts'
 
 interface AdoptionDependencies {
@@ -21,11 +22,22 @@ interface AdoptionDependencies {
 /** Runs that nobody has are taken up: those of processes that died, and those of this one that a fault made it forget. */
 export interface Adoption {
   /** Takes over one run and launches it; undefined when it changed meanwhile. */
-  takeOver(run: StoredRun, mayBeUnwanted?: boolean): Promise<LiveRun | undefined>
+  takeOver(run: StoredRun, how?: How): Promise<LiveRun | undefined>
+  /** This process, as one that takes over a run with this request. */
+  asTaker(run: StoredRun & { request: ChatRequest }): TakeOver
+  /** Launches a run that the store has just given to this process. */
+  goOn(run: StoredRun & { request: ChatRequest }, taken: TakenOver, how?: How): LiveRun
   /** One sweep, until nothing is left to take. */
   adopt(): Promise<void>
   /** No sweep begins any more. */
   stop(): void
+}
+
+interface How {
+  /** Its caller may be gone: it ends as lost unless somebody comes for it. */
+  mayBeUnwanted?: boolean
+  /** It does not go on. */
+  ending?: Ending
 }
 
 export function createAdoption({ store, live, agent, holder, isBusy, nextPlace, now }: AdoptionDependencies): Adoption {
@@ -34,19 +46,36 @@ export function createAdoption({ store, live, agent, holder, isBusy, nextPlace, 
   let sweeping: Promise<void> | undefined
   let isStopped = false
 
-  async function takeOver(run: StoredRun, mayBeUnwanted = false): Promise<LiveRun | undefined> {
-    if (!run.request) return undefined
-    const messages = toNewMessages(run.request, run.requestId, now())
-    const taken = await store.takeOver(run, run, { holder, place: nextPlace(), now: now(), messages })
-    if (!taken) return undefined
-    const { tenant, owner, requestId, request } = run
-    const next = new LiveRun({ ...run, key: { tenant, owner, requestId }, request, agent: agent(), fence: taken.fence })
+  function asTaker({ request, requestId }: StoredRun & { request: ChatRequest }): TakeOver {
+    return { holder, place: nextPlace(), now: now(), messages: toNewMessages(request, requestId, now()) }
+  }
+
+  async function takeOver(run: StoredRun, how: How = {}): Promise<LiveRun | undefined> {
+    const { request } = run
+    if (!request) return undefined
+    const by = { ...asTaker({ ...run, request }), isEnding: how.ending !== undefined }
+    const taken = await store.takeOver(run, run, by)
+    return taken && goOn({ ...run, request }, taken, how)
+  }
+
+  function goOn(run: StoredRun & { request: ChatRequest }, taken: TakenOver, { mayBeUnwanted = false, ending }: How = {}): LiveRun {
+    const { tenant, owner, requestId, status, log } = run
+    const next = new LiveRun({
+      ...run,
+      key: { tenant, owner, requestId },
+      agent: agent(),
+      fence: taken.fence,
+      // A repeat has its time anew.
+      ranMs: run.endedAt === undefined ? run.ranMs : 0,
+      ...(status === 'interrupted' ? { resumed: { restoredAt: log?.restoredAt } } : {}),
+    })
     // Who asked for a stream or an answer may be gone with the process; it gets the grace to come back, counted from now.
     const isWanted = mayBeUnwanted && run.onDisconnect === 'cancel' ? next.findsReader() : undefined
     const turn = taken.kind === 'running' ? taken.turn : undefined
     // One that still waits in line need not get its turn to end.
     if (!turn) void isWanted?.then((wanted) => wanted || next.stop('lost'))
-    return live.launch(next, turn, isWanted)
+    if (ending) next.stop('cancelled')
+    return live.launch(next, turn, isWanted ? isWanted.then((wanted) => (wanted ? undefined : 'lost')) : Promise.resolve(ending))
   }
 
   async function sweep(): Promise<void> {
@@ -57,7 +86,9 @@ export function createAdoption({ store, live, agent, holder, isBusy, nextPlace, 
       let taken = 0
       for (let at = 0; at < found.length; at += together) {
         if (isStopped) return
-        const tried = found.slice(at, at + together).map(async (run) => !live.find(run) && !isBusy(run) && (await takeOver(run, true)))
+        const tried = found
+          .slice(at, at + together)
+          .map(async (run) => !live.find(run) && !isBusy(run) && (await takeOver(run, { mayBeUnwanted: true })))
         taken += (await Promise.all(tried)).filter(Boolean).length
       }
       if (taken === 0) return
@@ -84,7 +115,7 @@ export function createAdoption({ store, live, agent, holder, isBusy, nextPlace, 
     return sweeping
   }
 
-  return { takeOver, adopt, stop: () => void (isStopped = true) }
+  return { takeOver, asTaker, goOn, adopt, stop: () => void (isStopped = true) }
 }
 
 /** So many are taken at once: their commits are one where the store groups them. */

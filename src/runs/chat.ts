@@ -5,16 +5,15 @@ import { ServiceError, type Fault } from '../errors.ts'
 import { createAcceptance, type ChatEvent } from './accept.ts'
 import type { Admission, Load } from './admission.ts'
 import { createAdoption, stopLost } from './adopt.ts'
+import { createStandingRuns, type StandingRuns } from './approvals/standing-runs.ts'
 import type { CheckedAttachments, GivenAttachments } from './attachments/attachments.ts'
-import { fromCompact } from './compact-log.ts'
-import { EventLog } from './event-log.ts'
 import { checkHints } from './hints.ts'
 import { textOf } from './line.ts'
 import { LiveRun } from './live-run.ts'
 import { createLiveRuns, type LiveRunsDependencies, type OpenRun } from './live-runs.ts'
 import type { ChatRequest, Operation, RunKey } from './run.ts'
 import type { Accepted, Begun, NewEvent, StoredRun } from './run-store.ts'
-import { gaveUpWaiting } from './outcome.ts'
+import { replay } from './replay.ts'
 import { shortName } from './short-name.ts'
 import { toNewMessages } from './window/transcript.ts'
 
@@ -42,7 +41,7 @@ export interface NewChat {
   at: Fault['loc']
 }
 
-export interface Chats {
+export interface Chats extends Pick<StandingRuns, 'decide' | 'expire'> {
   /**
    * Starts a chat, or joins, continues or replays the one that has its request id. Resolves when it has its session.
    * `left` is aborted when the caller has gone; a run that nobody waits for is stopped after a grace.
@@ -78,6 +77,7 @@ export function createChats(deps: ChatDependencies): Chats {
   const openings = new Map<string, Opening>()
   const accept = createAcceptance({ ...deps, live, alone, storeNew, isStopping: () => isStopping })
   const adoption = createAdoption({ ...deps, live, isBusy: (key) => openings.has(textOf(key)), nextPlace })
+  const standing = createStandingRuns({ ...deps, live, adoption, alone, follow, refuseStopping })
   let lastPlace = 0
   let isStopping = false
 
@@ -111,7 +111,7 @@ export function createChats(deps: ChatDependencies): Chats {
         await running.ended
         continue
       }
-      if (isStopping) throw new ServiceError('overloaded', 'The service is stopping.', { retryAfter: 5 })
+      refuseStopping()
       const opening = openings.get(textOf(key))
       if (opening) {
         await opening.working.catch(() => undefined)
@@ -122,6 +122,7 @@ export function createChats(deps: ChatDependencies): Chats {
       const known = await alone(key, () => begin(who, chat, { key, sessionId, agent }))
       if (known instanceof LiveRun) return live.join(known, left)
       refuseOther(known, chat)
+      if (known.status === 'interrupted') return standing.open(known)
       if (known.endedAt !== undefined && !known.continuable) return replay(known)
       if (known.endedAt === undefined) await elsewhere(left)
       else {
@@ -183,6 +184,7 @@ export function createChats(deps: ChatDependencies): Chats {
       const running = live.find(key)
       if (running) return live.join(running, left)
       const stored = await findStored(key)
+      if (stored.status === 'interrupted') return standing.open(stored)
       if (stored.endedAt !== undefined) return replay(stored)
       await elsewhere(left)
     }
@@ -196,10 +198,14 @@ export function createChats(deps: ChatDependencies): Chats {
 
   /** Another process has the run, or nobody yet: it is looked for again in a while. */
   function elsewhere(left: AbortSignal): Promise<void> {
-    if (isStopping) throw new ServiceError('overloaded', 'The service is stopping.', { retryAfter: 5 })
+    refuseStopping()
     return deps.sleep(lookAgainMs, left).catch(() => {
       throw new ServiceError('cancelled', 'The caller has gone.')
     })
+  }
+
+  function refuseStopping(): void {
+    if (isStopping) throw new ServiceError('overloaded', 'The service is stopping.', { retryAfter: 5 })
   }
 
   async function cancel(key: RunKey): Promise<void> {
@@ -208,10 +214,15 @@ export function createChats(deps: ChatDependencies): Chats {
       if (running) {
         running.stop('cancelled')
         await running.ended
-        if (running.stopCause === 'cancelled') return
-        throw hasEnded(key)
+        if (running.stopCause === 'cancelled' && !running.log.interrupted) return
+        if (!running.log.interrupted) throw hasEnded(key)
       }
-      if ((await findStored(key)).endedAt !== undefined) throw hasEnded(key)
+      const stored = await findStored(key)
+      if (stored.endedAt !== undefined) throw hasEnded(key)
+      if (stored.status === 'interrupted') {
+        if (await standing.end(stored)) return
+        continue
+      }
       // Left by a process that died: it is ours to end.
       await adoption.adopt()
       if (!live.find(key)) await deps.sleep(lookAgainMs)
@@ -257,7 +268,9 @@ export function createChats(deps: ChatDependencies): Chats {
 
   const stopGone = (who: Owner, sessionId: string) => stopLost(store, runsOf(who, sessionId))
 
-  return { open, accept, follow, cancel, cancelAll, stopGone, load, counts, adopt: adoption.adopt, drain }
+  const { decide, expire } = standing
+
+  return { open, accept, follow, decide, expire, cancel, cancelAll, stopGone, load, counts, adopt: adoption.adopt, drain }
 }
 
 interface Opening {
@@ -289,14 +302,6 @@ const maxEndMs = 5000
 
 function hasEnded(key: RunKey): ServiceError {
   return new ServiceError('run_ended', `Run ${key.requestId} has ended.`)
-}
-
-/** A run that left its line has no log; what its readers get is why it has none. */
-function replay(run: StoredRun): OpenRun {
-  const events = run.log ? fromCompact(run.log.events) : [gaveUpWaiting]
-  const log = new EventLog({ events, restoredAt: run.log?.restoredAt })
-  const { requestId, sessionId } = run
-  return { requestId, sessionId, input: run.log?.input ?? '', log, ended: Promise.resolve() }
 }
 
 /** A request id stands for one request: the same operation with the same body in the same session. */

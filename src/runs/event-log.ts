@@ -16,13 +16,16 @@ interface Reader {
 }
 
 /**
- * The numbered events of one run, from 1 without a gap; any number of readers, each at its own place. Ends with the one `end` event.
+ * The numbered events of one run, from 1 without a gap; any number of readers, each at its own place. Ends with the one `end` event, or with
+ * an `interrupt` behind which the run has not gone on.
  */
 export class EventLog {
   readonly events: LoggedEvent[] = []
   /** Where a run goes on that a process has left: numbers behind it may have been given twice. */
   restoredAt: number | undefined
   private readonly readers = new Set<Reader>()
+  /** Events that were there before the run went on here. */
+  private restored = 0
   /** Characters up to each event, to tell how far ahead of its readers the run is. */
   private readonly characters: number[] = [0]
   private unpaced = 0
@@ -34,14 +37,20 @@ export class EventLog {
     this.restoredAt = restored.restoredAt
   }
 
-  /** Takes up what an earlier process has stored of the run; the log must be empty. */
-  restore(events: readonly LoggedEvent[]): void {
-    this.restoredAt = events.length
+  /** Takes up what is stored of the run; the log must be empty. `restoredAt`: where that is not all that readers may have seen. */
+  restore(events: readonly LoggedEvent[], restoredAt: number | undefined): void {
+    this.restoredAt = restoredAt
+    this.restored = events.length
     for (const event of events) this.append(event)
   }
 
   get ended(): boolean {
-    return this.events.at(-1)?.type === 'end'
+    return this.events.at(-1)?.type === 'end' || this.interrupted
+  }
+
+  /** Whether calls wait for approval here. */
+  get interrupted(): boolean {
+    return this.events.at(-1)?.type === 'interrupt' && this.events.length > this.restored
   }
 
   append(event: LoggedEvent): void {
@@ -74,7 +83,7 @@ export class EventLog {
   }
 
   /**
-   * Batches of events behind number `after`, as they come; ends behind the `end` event, or when `signal` is aborted.
+   * Batches of events behind number `after`, as they come; ends behind the last event, or when `signal` is aborted.
    * A reader that was further than the place from which a lost run goes on is told that the answer begins anew.
    */
   async *follow(after: number, signal: AbortSignal): AsyncGenerator<Batch, void> {

@@ -4,6 +4,7 @@ import type { Image } from '../agent/messages.ts'
 import { ModelError } from '../agent/model.ts'
 import { planExecute } from '../agent/plan.ts'
 import { react } from '../agent/react.ts'
+import { callsWithoutResult } from '../agent/tool-calls.ts'
 import type { Tool } from '../agent/tool.ts'
 import { offerTools } from '../agent/tool-offer.ts'
 import type { WorkflowType } from '../configuration/schema.ts'
@@ -11,6 +12,7 @@ import { createDelegation } from '../sub-agents/delegation.ts'
 import type { SubAgent } from '../sub-agents/sub-agent-store.ts'
 import type { SubAgents } from '../sub-agents/sub-agents.ts'
 import { ServiceError, toErrorBody, type ErrorBody } from '../errors.ts'
+import { interrupt } from './approvals/interrupt.ts'
 import { keepEvent } from './keep-event.ts'
 import { artifactsOf, earlierIn, emptyProgress, restore, type Progress } from './progress.ts'
 import { finish } from './finish.ts'
@@ -48,11 +50,12 @@ export interface Execution {
 }
 
 /**
- * Runs the agent for a run that has its session, and stores the end. Answers with the next run in the session's line. Throws only when
- * the end could not be stored; its readers have not seen an end then.
+ * Runs the agent for a run that has its session, and stores the end, or where it waits for approval. Answers with the next run in the
+ * session's line. Throws only when the end could not be stored; its readers have not seen an end then.
  */
 export async function execute(run: LiveRun, turn: Turn, deps: Execution): Promise<RunKey | undefined> {
-  const deadline = setTimeout(() => run.stop('timeout'), run.agent.config.max_execution_time * 1000)
+  const leftMs = Math.max(0, run.agent.config.max_execution_time * 1000 - run.ranMs)
+  const deadline = setTimeout(() => run.stop('timeout'), leftMs)
   const progress = emptyProgress(turn)
   deps.observer?.started(run)
   let error: ErrorBody | undefined
@@ -67,6 +70,11 @@ export async function execute(run: LiveRun, turn: Turn, deps: Execution): Promis
       if (stored) await stored
     }
     if (run.stopCause === 'given_up') throw new Error('The run was given up.')
+    if (progress.waitsFor && !run.signal.aborted) {
+      await interrupt(run, progress, progress.waitsFor, deps)
+      return undefined
+    }
+    if (progress.waitsFor) progress.reason = reasonOfStop(run)
   } catch (thrown) {
     // What was given up has no end here: another process goes on with it.
     if (thrown instanceof FenceLost || run.stopCause === 'given_up') throw thrown
@@ -85,11 +93,25 @@ async function requireHints({ request, agent }: LiveRun): Promise<void> {
   checkHints(request.filters, agent.tools)
 }
 
-/** Ends a run whose process died and that nobody came back for; what it had done stays, and a repeat goes on from there. */
-export async function endAsLost(run: LiveRun, turn: Turn, deps: Execution): Promise<RunKey | undefined> {
+/** How a run ends that does not go on. `lost`: its process died, and nobody came back for it; `cancelled`: while it waited for approval. */
+export type Ending = 'lost' | 'cancelled'
+
+/** Ends a run that does not go on; what it had done stays, and a repeat of one that was lost goes on from there. */
+export async function endAs(ending: Ending, run: LiveRun, turn: Turn, deps: Execution): Promise<RunKey | undefined> {
   const progress = emptyProgress(turn)
   await load(run, progress, deps, { asksModel: false })
-  return finish(run, progress, toErrorBody(processLost()), deps)
+  if (ending === 'lost') return finish(run, progress, toErrorBody(processLost()), deps)
+  progress.reason = 'cancelled'
+  const unmade = callsWithoutResult(progress.messages)
+  for (const { id, name } of unmade) progress.messages.push({ role: 'tool', callId: id, name, text: cancelledWaiting, isError: true })
+  return finish(run, progress, undefined, deps)
+}
+
+/** What the model is told later, in the same session. */
+const cancelledWaiting = 'The request was cancelled while this waited for approval: what was not approved was not done.'
+
+function reasonOfStop({ stopCause }: LiveRun): 'timeout' | 'cancelled' {
+  return stopCause === 'timeout' ? 'timeout' : 'cancelled'
 }
 
 /** The session's window, and what an earlier process left of this run. */
@@ -115,7 +137,10 @@ async function load(run: LiveRun, progress: Progress, deps: Execution, { asksMod
   progress.messages = messages
   progress.ownFrom = messages.length
   progress.storedMessages = messages.length
-  if (run.fence > 1) restore(run, progress, await store.checkpoints(run.key))
+  if (run.fence === 1) return
+  const [checkpoints, decisions] = await Promise.all([store.checkpoints(run.key), store.decisions(run.key)])
+  restore(run, progress, checkpoints)
+  progress.decisions = decisions
 }
 
 /** However long the window has waited for its summary, not more is read than a few windows hold, or the request itself has brought. */
@@ -170,7 +195,8 @@ function agentEvents(
     latestOutput: (tool: string) => progress.steps.findLast((step) => step.tool === tool && step.status === 'success')?.output,
     windowTokens: config.memory.history_tokens,
     keepArtifact: keeper(run, progress.turn.session, artifactsOf(progress)),
-    stopReason: () => (run.stopCause === 'timeout' ? ('timeout' as const) : ('cancelled' as const)),
+    decided: (callId: string) => progress.decisions.get(callId),
+    stopReason: () => reasonOfStop(run),
     ...{ now, newId },
   }
   const around = { common, who: key, agent, tools, subAgents, onFault: (error: unknown) => onFault(run, error) }

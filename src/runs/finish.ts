@@ -66,7 +66,7 @@ function toEndedRun(run: LiveRun, progress: Progress, end: EndEvent, deps: Execu
     request: run.request,
     model: modelOf(run, progress),
     ...totalsOf(usage.models),
-    startedAt: run.startedAt ?? endedAt,
+    latencyMs: run.elapsedMs(endedAt),
     endedAt,
     error: end.error,
     log: {

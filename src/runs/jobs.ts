@@ -23,6 +23,8 @@ export interface JobData {
   feedback: { owner: string; requestId: string }
   /** Brings the turns of a session before message `upTo` into its running summary. */
   summary: { session: string; upTo: number }
+  /** Cancels a run that nobody has decided on; `fence` is that of its interruption. */
+  approval_expiry: { owner: string; requestId: string; fence: number }
   /** Deletes what is kept elsewhere under the key of a session that was deleted. */
   session_deleted: { session: string }
 }

@@ -49,6 +49,11 @@ export function keepEvent(event: AgentEvent, run: LiveRun, progress: Progress, d
       // All that was told belongs to what came before it.
       progress.completeEvents = run.log.events.length
       return event.message.instruction === 'plan' ? undefined : checkpoint(run, progress, store)
+    case 'approved_start':
+      return store.startApproved(run.key, run.fence, event.callId, deps.now())
+    case 'interrupt':
+      progress.waitsFor = event.calls
+      return undefined
     case 'end':
       progress.reason = event.reason
       return undefined

@@ -14,12 +14,17 @@ const retryMs = 2000
 
 /** Runs of a session go one at a time, in order of arrival. This is where those wait whose turn it is not. */
 export interface Line {
-  /** Resolves with the run's turn. Rejects with `session_busy` after `waitMs`, or when the run is stopped; it has left the line then. */
+  /**
+   * Resolves with the run's turn. Rejects with `session_busy` after `waitMs`, with `session_interrupted` when the run before it waits for
+   * approval, or when it is stopped; it has left the line then.
+   */
   wait(run: LiveRun, messages: () => readonly NewMessage[], waitMs: number): Promise<Turn>
   /** Resolves with the run's turn when there is a worker for it too, however long that takes; the session is held from its turn on. */
   waitForWorker(run: LiveRun, messages: () => readonly NewMessage[]): Promise<Turn>
   /** Tells a run of this process that the session is its own now. */
   wake(key: RunKey | undefined): void
+  /** Tells the runs of this process that wait for the session of one that waits for approval. */
+  tellInterrupted(run: LiveRun): void
 }
 
 export interface LineDependencies {
@@ -34,13 +39,19 @@ export interface LineDependencies {
 }
 
 export function createLine({ store, workers, jobs, holder, now, newId, onFault }: LineDependencies): Line {
-  const waiting = new Map<string, Bell>()
+  const waiting = new Map<string, { run: LiveRun; bell: Bell }>()
   /** How many wait for another run of their session without looking for themselves. */
   let patient = 0
   let lookout: NodeJS.Timeout | undefined
 
   function wake(key: RunKey | undefined): void {
-    if (key) waiting.get(textOf(key))?.ring()
+    if (key) waiting.get(textOf(key))?.bell.ring()
+  }
+
+  function tellInterrupted({ key, sessionId }: LiveRun): void {
+    for (const { run, bell } of waiting.values()) {
+      if (run.sessionId === sessionId && run.key.tenant === key.tenant && run.key.owner === key.owner) bell.ring()
+    }
   }
 
   function wait(run: LiveRun, messages: () => readonly NewMessage[], waitMs: number): Promise<Turn> {
@@ -76,8 +87,11 @@ export function createLine({ store, workers, jobs, holder, now, newId, onFault }
   /** The turn first: who waits for a session must not keep a worker from others. */
   async function takeBoth(run: LiveRun, messages: () => readonly NewMessage[]): Promise<Turn | undefined> {
     if (!(await store.isNext(heldOf(run)))) return undefined
-    const release = await workers.take(`${run.key.tenant}\n${run.key.owner}`, run.signal)
-    if (!release) return undefined
+    const taken = await workers.take(`${run.key.tenant}\n${run.key.owner}`, run.signal)
+    // One that was interrupted before ends in its session, with what there was.
+    const isEnding = run.resumed !== undefined && run.stopCause === 'cancelled'
+    if (!taken && !isEnding) return undefined
+    const release = taken ?? (() => undefined)
     try {
       const turn = await store.takeTurn(heldOf(run), messages(), now())
       if (turn) run.release = release
@@ -107,7 +121,7 @@ export function createLine({ store, workers, jobs, holder, now, newId, onFault }
 
   async function inLine(run: LiveRun, take: (bell: Bell) => Promise<Turn>): Promise<Turn> {
     const bell = new Bell()
-    waiting.set(textOf(run.key), bell)
+    waiting.set(textOf(run.key), { run, bell })
     run.signal.addEventListener('abort', bell.ring)
     try {
       return await take(bell)
@@ -130,7 +144,7 @@ export function createLine({ store, workers, jobs, holder, now, newId, onFault }
     if (end?.jobs.length) jobs.wake()
   }
 
-  return { wait, waitForWorker, wake }
+  return { wait, waitForWorker, wake, tellInterrupted }
 }
 
 function refuseStopped(run: LiveRun): void {

@@ -18,6 +18,10 @@ export interface LiveRunOptions {
   agent: Agent
   onDisconnect: 'cancel' | 'continue'
   fence: number
+  /** Default: 0. */
+  ranMs?: number
+  /** It goes on behind its interruption, in this place of readers' knowledge; absent: it begins, or a process lost it. */
+  resumed?: { restoredAt: number | undefined }
 }
 
 /** A run that this process has: in line, or running. */
@@ -30,10 +34,13 @@ export class LiveRun {
   readonly agent: Agent
   readonly onDisconnect: 'cancel' | 'continue'
   readonly fence: number
+  /** How long it ran before it was interrupted: while it waits for approval its clock stands. */
+  readonly ranMs: number
+  readonly resumed: LiveRunOptions['resumed']
   readonly log = new EventLog()
   /** Resolves when it has its session, rejects when it never got it. */
   started: Promise<Turn> = never
-  /** Resolves when its `end` is in the log. */
+  /** Resolves when its last event is in the log. */
   ended: Promise<void> = never
   /** Epoch milliseconds; set when it has its session. */
   startedAt: number | undefined
@@ -56,11 +63,18 @@ export class LiveRun {
     this.agent = options.agent
     this.onDisconnect = options.onDisconnect
     this.fence = options.fence
+    this.ranMs = options.ranMs ?? 0
+    this.resumed = options.resumed
   }
 
   /** Async runs wait as long as it takes, also for somebody to work on them, and nobody waits for them. */
   get isAsync(): boolean {
     return this.operation === 'chain_async'
+  }
+
+  /** Milliseconds that it has run, without those in which it waited for its session or for approval. */
+  elapsedMs(now: number): number {
+    return this.ranMs + now - (this.startedAt ?? now)
   }
 
   /** The text of the human message. */

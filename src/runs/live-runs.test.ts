@@ -42,7 +42,7 @@ test('a lost run that nobody came back for ends as lost also where its turn come
     },
     fence: 2,
   } as unknown as LiveRunOptions)
-  live.launch(run, undefined, Promise.resolve(false))
+  live.launch(run, undefined, Promise.resolve('lost'))
   await tick()
   run.stop('lost')
   turn.resolve({ session: 'k', messageIndex: 0, messageCount: 1, windowStart: 0 })

@@ -1,5 +1,5 @@
 import { ServiceError, toErrorBody } from '../errors.ts'
-import { endAsLost, execute, type Execution } from './execute.ts'
+import { endAs, execute, type Ending, type Execution } from './execute.ts'
 import type { EventLog } from './event-log.ts'
 import { EndNotStored } from './finish.ts'
 import { createLine, textOf } from './line.ts'
@@ -25,8 +25,10 @@ export interface OpenRun {
   sessionId: string
   input: string
   log: EventLog
-  /** Resolves when the log has its `end`. */
+  /** Resolves when the log has its last event. */
   ended: Promise<void>
+  /** Of a run that waits for approval: resolves with the same run when it has gone on, or has ended. */
+  goesOn?(left: AbortSignal): Promise<OpenRun>
 }
 
 /** The runs that this process has: each is driven from its session's line to its stored end. */
@@ -34,8 +36,10 @@ export interface LiveRuns {
   find(key: RunKey): LiveRun | undefined
   all(): LiveRun[]
   count(): number
-  /** Registers a run that has its turn, or waits for it when there is none. `isWanted` false: it ends as lost when its turn comes. */
-  launch(run: LiveRun, turn: Turn | undefined, isWanted?: Promise<boolean>): LiveRun
+  /** Registers a run that has its turn, or waits for it when there is none. `ending`: how it ends when its turn comes, in place of going on. */
+  launch(run: LiveRun, turn: Turn | undefined, ending?: Promise<Ending | undefined>): LiveRun
+  /** Resolves when a run with this key is launched here, or after `ms`. */
+  arrival(key: RunKey, ms: number, left: AbortSignal): Promise<void>
   /** Resolves when the run has its session. The caller counts as a reader from now on, also while it waits. */
   join(run: LiveRun, left: AbortSignal): Promise<OpenRun>
   /** Waits for what runs, `ms` at most; what runs longer is given up without an end, for another process to go on with. */
@@ -47,9 +51,12 @@ export function createLiveRuns(deps: LiveRunsDependencies): LiveRuns {
   const runs = new Map<string, LiveRun>()
   const line = createLine(deps)
   const givenUp = new AbortController()
+  /** Those who wait for a run that this process does not have. */
+  const expecting = new Map<string, Set<() => void>>()
 
-  function launch(run: LiveRun, turn: Turn | undefined, isWanted: Promise<boolean> = wanted): LiveRun {
+  function launch(run: LiveRun, turn: Turn | undefined, ending: Promise<Ending | undefined> = none): LiveRun {
     runs.set(textOf(run.key), run)
+    for (const tell of expecting.get(textOf(run.key)) ?? []) tell()
     // Accepted in the last moment: it has nobody here any more.
     if (givenUp.signal.aborted) run.stop('given_up')
     const release = run.agent.hold()
@@ -61,7 +68,7 @@ export function createLiveRuns(deps: LiveRunsDependencies): LiveRuns {
     })
     run.ended = run.started
       .then(
-        (turn) => drive(run, turn, isWanted),
+        (turn) => drive(run, turn, ending),
         () => undefined,
       )
       .finally(() => {
@@ -84,6 +91,16 @@ export function createLiveRuns(deps: LiveRunsDependencies): LiveRuns {
     if (runs.get(textOf(run.key)) === run) runs.delete(textOf(run.key))
   }
 
+  async function arrival(key: RunKey, ms: number, left: AbortSignal): Promise<void> {
+    const arrived = new AbortController()
+    const tell = () => arrived.abort()
+    const others = expecting.get(textOf(key)) ?? new Set()
+    expecting.set(textOf(key), others.add(tell))
+    await deps.sleep(ms, AbortSignal.any([left, arrived.signal])).catch(() => undefined)
+    others.delete(tell)
+    if (others.size === 0) expecting.delete(textOf(key))
+  }
+
   function waitForTurn(run: LiveRun): Promise<Turn> {
     const messages = (): NewMessage[] => toNewMessages(run.request, run.key.requestId, now())
     return run.isAsync ? line.waitForWorker(run, messages) : line.wait(run, messages, run.agent.config.limits.max_session_wait * 1000)
@@ -98,12 +115,12 @@ export function createLiveRuns(deps: LiveRunsDependencies): LiveRuns {
     return { requestId: run.key.requestId, sessionId: run.sessionId, input: run.input, log: run.log, ended: run.ended }
   }
 
-  async function drive(run: LiveRun, turn: Turn, isWanted: Promise<boolean>): Promise<void> {
+  async function drive(run: LiveRun, turn: Turn, ending: Promise<Ending | undefined>): Promise<void> {
     run.startedAt = now()
     try {
-      // A run that somebody stopped while it waited to be wanted ends as they asked; one that nobody wanted may get its turn all the same.
-      const goesOn = (await isWanted) || (run.signal.aborted && run.stopCause !== 'lost')
-      line.wake(await (goesOn ? execute(run, turn, deps) : endAsLost(run, turn, deps)))
+      const end = endingOf(run, await ending)
+      line.wake(await (end ? endAs(end, run, turn, deps) : execute(run, turn, deps)))
+      if (run.log.interrupted) line.tellInterrupted(run)
       forget(run)
     } catch (error) {
       await tellFailure(run, error)
@@ -160,10 +177,18 @@ export function createLiveRuns(deps: LiveRunsDependencies): LiveRuns {
     await Promise.race([all, deps.sleep(ms, done.signal).catch(() => undefined)])
   }
 
-  return { find: (key) => runs.get(textOf(key)), all: () => [...runs.values()], count: () => runs.size, launch, join, drain }
+  return { find: (key) => runs.get(textOf(key)), all: () => [...runs.values()], count: () => runs.size, launch, arrival, join, drain }
 }
 
-const wanted = Promise.resolve(true)
+const none = Promise.resolve(undefined)
+
+/** A run that somebody stopped while it waited to be wanted ends as they asked; one that nobody wanted may get its turn all the same. */
+function endingOf(run: LiveRun, ending: Ending | undefined): Ending | undefined {
+  const isStopped = run.signal.aborted && run.stopCause !== 'lost'
+  if (ending === 'lost' && isStopped) return undefined
+  return ending ?? (run.resumed && run.stopCause === 'cancelled' ? 'cancelled' : undefined)
+}
+
 const firstRetryMs = 250
 const maxRetryMs = 10_000
 /** What was given up hears it at once; a tool that does not is left behind. */

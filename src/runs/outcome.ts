@@ -1,7 +1,7 @@
 import type { Step } from '../agent/events.ts'
 import { ServiceError, toErrorBody, type ErrorBody } from '../errors.ts'
 import type { AnswerStep, UsageEntry } from '../sessions/message.ts'
-import type { EndEvent, LoggedEvent } from './run.ts'
+import { isLastEvent, type EndEvent, type LastEvent, type LoggedEvent } from './run.ts'
 
 /** The answer of a run, collected from its events: the `body` of a chain response. */
 export interface Answer {
@@ -12,8 +12,9 @@ export interface Answer {
 }
 
 export interface Outcome {
+  /** Of a run that waits for approval: so far. */
   answer: Answer
-  end: EndEvent
+  end: LastEvent
 }
 
 /** The end of a run that was to go on, but did not get its session: of its log nothing is left. */
@@ -25,16 +26,16 @@ export const gaveUpWaiting: EndEvent = {
   error: toErrorBody(new ServiceError('session_busy', 'The run failed, and did not get its session to go on. It can be repeated.')),
 }
 
-/** Collects a log that has ended. */
+/** Collects a log that has ended, or stands still. */
 export function collect(input: string, events: readonly LoggedEvent[]): Outcome {
   const end = events.at(-1)
-  if (end?.type !== 'end') throw new Error('A run is collected when it has ended.')
+  if (!isLastEvent(end)) throw new Error('A run is collected when it has ended.')
   return { answer: { input, output: outputOf(events), intermediate_steps: stepsOf(events, end).map(toAnswerStep), usage: end.usage }, end }
 }
 
-/** By definition: the `answer` text behind the last event with another label. The `end` counts as `answer`. */
+/** By definition: the `answer` text behind the last event with another label. The `end` counts as `answer`, and so does an `interrupt`. */
 export function outputOf(events: readonly LoggedEvent[]): string {
-  const isAnswer = (event: LoggedEvent) => event.type === 'end' || (event.type === 'text' && event.label === 'answer')
+  const isAnswer = (event: LoggedEvent) => isLastEvent(event) || (event.type === 'text' && event.label === 'answer')
   const from = events.findLastIndex((event) => !isAnswer(event)) + 1
   let output = ''
   for (let at = from; at < events.length; at++) {
@@ -44,7 +45,7 @@ export function outputOf(events: readonly LoggedEvent[]): string {
   return output
 }
 
-function stepsOf(events: readonly LoggedEvent[], end: EndEvent): Step[] {
+function stepsOf(events: readonly LoggedEvent[], end: LastEvent): Step[] {
   return inOrder([...end.thoughts, ...events.flatMap((event) => (event.type === 'step_end' ? [event.step] : []))])
 }
 
@@ -73,7 +74,8 @@ export function processLost(): ServiceError {
 }
 
 /** The Error shape of a run that did not answer; undefined when it did. */
-export function errorOf(end: EndEvent): ErrorBody | undefined {
+export function errorOf(end: LastEvent): ErrorBody | undefined {
+  if (end.type === 'interrupt') return undefined
   if (end.error) return end.error
   if (end.reason !== 'cancelled') return undefined
   return { body: 'The run was cancelled.', status_code: 409, details: { error_type: 'Cancelled' } }

@@ -1,3 +1,4 @@
+import type { Decision, PendingCall } from '../agent/approval.ts'
 import type { Artifact } from '../agent/artifact.ts'
 import type { EndReason, Step } from '../agent/events.ts'
 import type { Message, ToolMessage } from '../agent/messages.ts'
@@ -32,6 +33,10 @@ export interface Progress {
   /** Visible events that belong to ended turns and steps. */
   completeEvents: number
   reason: EndReason
+  /** Calls that need approval, and have none: the run stands still. */
+  waitsFor: readonly PendingCall[] | undefined
+  /** By the call's id. */
+  decisions: ReadonlyMap<string, Decision>
   // What the checkpoints hold.
   checkpoints: number
   storedMessages: number
@@ -58,6 +63,8 @@ export function emptyProgress(turn: Turn): Progress {
     nested: [],
     completeEvents: 0,
     reason: 'error',
+    waitsFor: undefined,
+    decisions: new Map(),
     checkpoints: 0,
     storedMessages: 0,
     storedEvents: 0,
@@ -69,6 +76,16 @@ export function emptyProgress(turn: Turn): Progress {
 
 /** Stores what came since the last checkpoint; `next` is an event that readers see once this is on the disk. */
 export async function checkpoint(run: LiveRun, progress: Progress, store: RunStore, next?: LoggedEvent): Promise<void> {
+  await storeNext(run, progress, next, (n, data) => store.checkpoint(run.key, run.fence, n, data))
+}
+
+/** Has what came since the last checkpoint stored, as the `n`th. */
+export async function storeNext(
+  run: LiveRun,
+  progress: Progress,
+  next: LoggedEvent | undefined,
+  store: (n: number, data: Checkpoint) => Promise<void>,
+): Promise<void> {
   // At the end of a step all that was told is complete; at the end of a run an answer may be half told.
   const events = run.log.events.slice(progress.storedEvents, next ? undefined : progress.completeEvents)
   if (next) events.push(next)
@@ -81,7 +98,7 @@ export async function checkpoint(run: LiveRun, progress: Progress, store: RunSto
     ...(progress.nested.length > progress.storedNested ? { nested: progress.nested.slice(progress.storedNested) } : {}),
   }
   const upTo = { nested: progress.nested.length, messages: messages.length, models: usage.models.length, thoughts: usage.thoughts.length }
-  await store.checkpoint(run.key, run.fence, progress.checkpoints + 1, data)
+  await store(progress.checkpoints + 1, data)
   progress.checkpoints++
   progress.storedMessages = upTo.messages
   progress.storedUsage = upTo
@@ -114,7 +131,7 @@ export function restore(run: LiveRun, progress: Progress, checkpoints: readonly 
     progress.nested.push(...(one.nested ?? []))
   }
   const events = checkpoints.flatMap((one) => fromCompact(one.events))
-  run.log.restore(events)
+  run.log.restore(events, run.resumed ? run.resumed.restoredAt : events.length)
   for (const event of events) {
     if (event.type === 'step_start') progress.startedBefore.set(event.step.id, event.step.startedAt)
     if (event.type !== 'step_end') continue

@@ -4,13 +4,15 @@ import type { LiveRun } from './live-run.ts'
 
 /** One line per run: ids and figures, never content. */
 export function logEnd(log: Logger, now: () => number): (run: LiveRun) => void {
-  return ({ key, sessionId, operation, startedAt, log: events }) => {
-    const end = events.events.at(-1)
-    if (end?.type !== 'end') return
+  return (run) => {
+    const { key, sessionId, operation } = run
+    const end = run.log.events.at(-1)
     const { tenant, requestId } = key
+    const ms = run.elapsedMs(now())
+    if (end?.type === 'interrupt') log.info({ requestId, tenant, sessionId, operation, ms, calls: end.calls.length }, 'run interrupted')
+    if (end?.type !== 'end') return
     const tokens = end.usage.reduce((sum, entry) => (entry.unit === 'tokens' ? sum + entry.usage : sum), 0)
     const error = end.error?.details?.error_type
-    const ms = startedAt === undefined ? 0 : now() - startedAt
     log.info({ requestId, tenant, sessionId, operation, reason: end.reason, ms, tokens, ...(error ? { error } : {}) }, 'run')
   }
 }

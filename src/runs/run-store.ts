@@ -1,3 +1,4 @@
+import type { Decision, PendingCall } from '../agent/approval.ts'
 import type { Step } from '../agent/events.ts'
 import type { Image, Message } from '../agent/messages.ts'
 import type { Owner } from '../access/owner.ts'
@@ -12,7 +13,8 @@ export interface RunStore {
   /**
    * Stores a run with its human message, and takes the session for it. A session that another run holds: the run is stored as
    * `pending` in its line, without a message; so is the run of an event, which has the session or its place in the line from now on, but
-   * starts later. A request id or an event that the caller has used: nothing is changed.
+   * starts later. A request id or an event that the caller has used: nothing is changed. Throws `session_interrupted` while the run that
+   * has the session waits for approval.
    */
   begin(run: NewRun): Promise<Begun>
   /** The run that an event was accepted as. */
@@ -22,8 +24,8 @@ export interface RunStore {
   /** The pending runs of a process that have been given their session. */
   nextOf(holder: string): Promise<RunKey[]>
   /**
-   * Takes the session for a pending run when it is its turn, and stores its human message; undefined when it is not. Throws `FenceLost`
-   * when the run belongs to another process by now.
+   * Takes the session for a pending run when it is its turn, and stores its human message; undefined when it is not. Throws
+   * `session_interrupted` while the run that has the session waits for approval, `FenceLost` when the run belongs to another process by now.
    */
   takeTurn(run: HeldRun, messages: readonly NewMessage[], now: number): Promise<Turn | undefined>
   /**
@@ -38,11 +40,23 @@ export interface RunStore {
   /** Keeps a step of a running run. Throws `FenceLost` when it belongs to another process by now. */
   checkpoint(key: RunKey, fence: number, step: number, data: Checkpoint): Promise<void>
   checkpoints(key: RunKey): Promise<Checkpoint[]>
+  /**
+   * Keeps a running run as interrupted, with its last checkpoint and the calls that wait for approval. It keeps its session, and belongs to
+   * nobody until it is taken over.
+   */
+  interrupt(key: RunKey, fence: number, one: Interruption): Promise<void>
+  /** What was decided of the run's calls, by their ids. */
+  decisions(key: RunKey): Promise<Map<string, Decision>>
+  /** Says that an approved call is about to be made. Throws `FenceLost` as `checkpoint` does. */
+  startApproved(key: RunKey, fence: number, callId: string, now: number): Promise<void>
   /** Ends a run: its row, the ai message, the session, the metrics. Answers with the next run in the session's line. */
   finish(key: RunKey, fence: number, ended: EndedRun): Promise<RunKey | undefined>
   /** Throws `gone` for one whose session was deleted. */
   find(key: RunKey): Promise<StoredRun | undefined>
-  /** Takes over a run that was left or that ended so that it may go on; undefined when it changed meanwhile. */
+  /**
+   * Takes over a run that was left, that ended so that it may go on, or that is interrupted and is to end: nothing of it can be decided any
+   * more. Undefined when it changed meanwhile.
+   */
   takeOver(key: RunKey, from: { fence: number; status: RunStatus }, by: TakeOver): Promise<TakenOver | undefined>
   /** Unended runs whose process is gone, in order of arrival; a portion of them when there are many. */
   orphans(holder: string, now: number): Promise<StoredRun[]>
@@ -68,6 +82,11 @@ export class FenceLost extends Error {
 /** Of a run whose session was deleted its ids are left, so that it is not run again. */
 export function gone({ requestId }: RunKey): ServiceError {
   return new ServiceError('gone', `The session of request ${requestId} was deleted.`)
+}
+
+/** A new run of a session whose run waits for approval. */
+export function sessionInterrupted(sessionId: string): ServiceError {
+  return new ServiceError('session_interrupted', `A request of session ${sessionId} waits for approval: decide on it, or cancel it, first.`)
 }
 
 export interface NewMessage {
@@ -156,6 +175,8 @@ export interface TakeOver {
   now: number
   /** Of the request; stored if the run had not come that far. */
   messages: readonly NewMessage[]
+  /** It ends at once: also an async one needs no worker for that. */
+  isEnding?: boolean
 }
 
 export type TakenOver = { kind: 'running'; turn: Turn; fence: number } | { kind: 'waiting'; fence: number }
@@ -190,6 +211,24 @@ export interface UsageSoFar {
   thoughts: Step[]
 }
 
+/** Where a run stands that waits for approval. */
+export interface Interruption {
+  session: string
+  sessionId: string
+  /** The checkpoint, and its number. */
+  step: number
+  data: Checkpoint
+  /** So far: its last event is the `interrupt`. */
+  log: CompactLog
+  calls: readonly PendingCall[]
+  /** At least 1: how long it ran. */
+  ranMs: number
+  now: number
+  expiresAt: number
+  /** Added with it: the end of its waiting. */
+  jobs: NewJob[]
+}
+
 export interface EndedRun {
   session: string
   status: EndedStatus
@@ -200,7 +239,8 @@ export interface EndedRun {
   model: string
   promptTokens: number
   completionTokens: number
-  startedAt: number
+  /** Without what it waited. */
+  latencyMs: number
   endedAt: number
   error: ErrorBody | undefined
   log: CompactLog
@@ -224,6 +264,8 @@ export interface StoredRun extends RunKey {
   holder: string
   fence: number
   messageIndex: number | undefined
+  /** Before it was interrupted. */
+  ranMs: number
   createdAt: number
   startedAt: number | undefined
   endedAt: number | undefined

@@ -1,4 +1,6 @@
+import type { PendingCall } from '../agent/approval.ts'
 import type { ErrorBody } from '../errors.ts'
+import { toApprovalRequired, type ApprovalRequired } from './approvals/approval-view.ts'
 import { toCallbackView, type CallbackView } from './callbacks/callback-view.ts'
 import type { StoredCallback } from './callbacks/callbacks.ts'
 import { fromCompact } from './compact-log.ts'
@@ -16,11 +18,30 @@ export interface RunView {
   ended_at: string | null
   outcome?: Answer
   error?: ErrorBody
+  /** While it is interrupted: what nobody has decided yet. */
+  approval_required?: ApprovalRequired
   callback?: CallbackView
 }
 
-export function toRunView(run: StoredRun, callback?: StoredCallback): RunView {
+/** What is told of a run beside its row. */
+interface Beside {
+  callback?: StoredCallback | undefined
+  /** Calls that wait for approval. */
+  open?: readonly PendingCall[] | undefined
+}
+
+export function toRunView(run: StoredRun, { callback, open }: Beside = {}): RunView {
   const { outcome, error } = run.endedAt === undefined ? {} : resultOf(run)
+  return {
+    ...toSharedView(run, open),
+    ...(outcome && !error ? { outcome: outcome.answer } : {}),
+    ...(error ? { error } : {}),
+    ...(callback ? { callback: toCallbackView(callback) } : {}),
+  }
+}
+
+/** Of another caller's run, for who decides on its calls: nothing that was said in it. */
+export function toSharedView(run: StoredRun, open?: readonly PendingCall[]): RunView {
   return {
     request_id: run.requestId,
     session_id: run.sessionId,
@@ -28,9 +49,7 @@ export function toRunView(run: StoredRun, callback?: StoredCallback): RunView {
     created_at: new Date(run.createdAt).toISOString(),
     started_at: toIso(run.status === 'pending' ? undefined : run.startedAt),
     ended_at: toIso(run.endedAt),
-    ...(outcome && !error ? { outcome: outcome.answer } : {}),
-    ...(error ? { error } : {}),
-    ...(callback ? { callback: toCallbackView(callback) } : {}),
+    ...(run.status === 'interrupted' && open ? { approval_required: toApprovalRequired(run.requestId, open) } : {}),
   }
 }
 

@@ -1,3 +1,4 @@
+import type { PendingCall } from '../agent/approval.ts'
 import type { EndReason, Step, TextLabel, StepStart } from '../agent/events.ts'
 import type { DataFilter } from '../agent/tool.ts'
 import type { ErrorBody } from '../errors.ts'
@@ -45,7 +46,20 @@ export type LoggedEvent =
   | { type: 'retrying' }
   | { type: 'step_start'; step: StepStart }
   | { type: 'step_end'; step: Step }
+  | InterruptEvent
   | EndEvent
+
+/** Calls wait for approval: the last event until they are decided; the run goes on behind it then. */
+export interface InterruptEvent {
+  type: 'interrupt'
+  calls: readonly PendingCall[]
+  /** So far. */
+  usage: UsageEntry[]
+  thoughts: Step[]
+}
+
+/** Behind it nothing comes, as long as it is the last. */
+export type LastEvent = EndEvent | InterruptEvent
 
 /** The last event: it has what can only be said at the end. */
 export interface EndEvent {
@@ -55,6 +69,10 @@ export interface EndEvent {
   /** The model's thinking, as steps. */
   thoughts: Step[]
   error?: ErrorBody
+}
+
+export function isLastEvent(event: LoggedEvent | undefined): event is LastEvent {
+  return event?.type === 'end' || event?.type === 'interrupt'
 }
 
 export function statusOfEnd(reason: EndReason): EndedStatus {

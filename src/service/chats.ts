@@ -5,6 +5,8 @@ import type { FilesRoot } from '../files/root.ts'
 import type { CurrentAgent } from '../configuration/agent.ts'
 import { watchStrain } from '../metrics/strain.ts'
 import { createAdmission } from '../runs/admission.ts'
+import { createApprovals, type Approvals } from '../runs/approvals/approvals.ts'
+import type { ApprovalStore } from '../runs/approvals/approval-store.ts'
 import { createAttachments } from '../runs/attachments/attachments.ts'
 import { createChats, type ChatDependencies, type Chats } from '../runs/chat.ts'
 import { createDirectExecution, type DirectExecution, type DirectExecutionDependencies } from '../runs/executions/direct-execution.ts'
@@ -13,6 +15,7 @@ import type { Jobs } from '../runs/jobs.ts'
 import { logEnd, logFault, logSummary } from '../runs/run-log.ts'
 import { createSummaries } from '../runs/window/summary.ts'
 import { createWorkers } from '../runs/workers.ts'
+import { createApprovalStore } from '../store/approvals.ts'
 import type { Database } from '../store/database.ts'
 import { createSubAgentStore } from '../store/sub-agents.ts'
 import { createSummaryStore } from '../store/summaries.ts'
@@ -32,6 +35,8 @@ interface ChatOptions extends Given, Pick<DirectExecutionDependencies, 'files' |
 }
 
 interface OpenChats {
+  approvals: Approvals
+  openCalls: ApprovalStore
   chats: Chats
   directly: DirectExecution
   subAgents: SubAgents
@@ -39,6 +44,9 @@ interface OpenChats {
 
 /** They ask a model; a chat should not have to wait for them. */
 const summaryConcurrency = 2
+
+/** Each ends a run. */
+const expiryConcurrency = 4
 
 /** Wires what runs: chats with all that they are given, tools that are run directly, summaries. */
 export function openChats(stack: AsyncDisposableStack, options: ChatOptions): OpenChats {
@@ -64,5 +72,11 @@ export function openChats(stack: AsyncDisposableStack, options: ChatOptions): Op
   const directly = createDirectExecution({ ...given, refuse, onExecuted, files, store: executions })
   const summaries = createSummaries({ ...given, store: createSummaryStore(database, store), onFailure: logSummary(log) })
   jobs.handle('summary', summaryConcurrency, summaries)
-  return { chats, directly, subAgents }
+  const openCalls = createApprovalStore(database)
+  const approvals = createApprovals({ store: openCalls, runs: store, chats, agent, now })
+  jobs.handle('approval_expiry', expiryConcurrency, async ({ tenant, data: { owner, requestId, fence } }) => {
+    await chats.expire({ tenant, owner, requestId }, fence)
+    return { kind: 'done' }
+  })
+  return { chats, directly, subAgents, approvals, openCalls }
 }

@@ -4,6 +4,7 @@ import type { CurrentAgent } from '../configuration/agent.ts'
 import type { Configuration } from '../configuration/configuration.ts'
 import { withOtherMethods } from '../http/other-methods.ts'
 import { a2aRoutes } from '../http/routes/a2a.ts'
+import { approvalRoutes } from '../http/routes/approvals.ts'
 import { artifactRoutes } from '../http/routes/artifacts.ts'
 import { asyncRoutes } from '../http/routes/async.ts'
 import { chatRoutes } from '../http/routes/chat.ts'
@@ -16,13 +17,15 @@ import { metadataRoutes } from '../http/routes/metadata.ts'
 import { observabilityRoutes } from '../http/routes/observability.ts'
 import { openAiRoutes } from '../http/routes/openai.ts'
 import { prometheusRoute } from '../http/routes/prometheus.ts'
-import { runRoutes } from '../http/routes/runs.ts'
+import { runRoutes, viewRuns } from '../http/routes/runs.ts'
 import { sessionRoutes } from '../http/routes/sessions.ts'
 import { subAgentRoutes } from '../http/routes/sub-agents.ts'
 import { toolRoutes } from '../http/routes/tools.ts'
 import { createServer, type ServerOptions } from '../http/server.ts'
 import type { Memories } from '../memory/memories.ts'
 import type { Metrics } from '../metrics/metrics.ts'
+import type { ApprovalStore } from '../runs/approvals/approval-store.ts'
+import type { Approvals } from '../runs/approvals/approvals.ts'
 import type { Callbacks } from '../runs/callbacks/callbacks.ts'
 import type { Chats } from '../runs/chat.ts'
 import type { DirectExecution } from '../runs/executions/direct-execution.ts'
@@ -36,6 +39,7 @@ import type { SubAgents } from '../sub-agents/sub-agents.ts'
 /** What the routes call. */
 interface Doors {
   agent: CurrentAgent
+  approvals: Approvals
   artifacts: Artifacts
   callbacks: Callbacks
   changes: SessionChanges
@@ -44,6 +48,7 @@ interface Doors {
   memories: Memories
   metrics: Metrics
   observability: Observability
+  openCalls: ApprovalStore
   runs: RunStore
   sessions: Sessions
   subAgents: SubAgents
@@ -73,6 +78,7 @@ export async function openHttp(stack: AsyncDisposableStack, options: HttpOptions
     openAiRoutes(app, doors)
     sessionRoutes(app, doors)
     runRoutes(app, doors)
+    approvalRoutes(app, { ...doors, view: viewRuns(doors) })
     memoryRoutes(app, doors)
     subAgentRoutes(app, doors)
     toolRoutes(app, doors)

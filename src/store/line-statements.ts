@@ -29,14 +29,25 @@ type TakenBack = Pick<RunRow, 'tenant' | 'prompt_tokens' | 'completion_tokens' |
 /** The statements that move a run through its session's line, compiled once. */
 export function lineStatements(database: Kysely<Tables>) {
   return {
-    /** A waiting run that has been given its session. */
+    /** A waiting run, and how the one is that has its session. */
     findTurn: statement(database, (db, param: Param<Key>) =>
       db
         .selectFrom('runs')
-        .innerJoin('sessions', (join) =>
-          join.onRef('sessions.key', '=', 'runs.session').onRef('sessions.active_run', '=', 'runs.request_id'),
+        .innerJoin('sessions', 'sessions.key', 'runs.session')
+        .innerJoin('runs as active', (join) =>
+          join
+            .onRef('active.tenant', '=', 'runs.tenant')
+            .onRef('active.owner', '=', 'runs.owner')
+            .onRef('active.request_id', '=', 'sessions.active_run'),
         )
-        .select(['runs.session', 'runs.fence', 'runs.status', 'runs.message_index'])
+        .select([
+          'runs.session',
+          'runs.fence',
+          'runs.message_index',
+          'runs.session_id',
+          'sessions.active_run',
+          'active.status as active_status',
+        ])
         .where('runs.tenant', '=', param('tenant'))
         .where('sessions.tenant', '=', param('tenant'))
         .where('runs.owner', '=', param('owner'))
@@ -87,7 +98,12 @@ export function lineStatements(database: Kysely<Tables>) {
     startRun: statement(database, (db, param: Param<Seen & { messageIndex: number; now: number }>) =>
       db
         .updateTable('runs')
-        .set({ status: 'running', message_index: param('messageIndex'), started_at: param('now') })
+        .set({
+          status: 'running',
+          message_index: param('messageIndex'),
+          // One that was interrupted goes on: it has begun.
+          started_at: sql`case when ran_ms > 0 then started_at else ${param('now')} end`,
+        })
         .where((is) => is.and(asSeen(param)))
         .returning('request_id'),
     ),
@@ -100,6 +116,8 @@ export function lineStatements(database: Kysely<Tables>) {
           holder: param('holder'),
           place: param('place'),
           status: 'pending',
+          // A repeat has its time anew.
+          ran_ms: sql`case when ended_at is null then ran_ms else 0 end`,
           ended_at: null,
           finish_reason: null,
           continuable: 0,

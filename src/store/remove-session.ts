@@ -36,7 +36,7 @@ async function markRuns(db: Kysely<Tables>, connection: Connection, { tenant, ow
     .set({
       ...{ status: 'gone', session: null, body_hash: '', request: null, holder: '', message_index: null, agent: '', model: '' },
       ...{ started_at: null, ended_at: null, finish_reason: null, continuable: 0, error: null, log: null },
-      ...{ prompt_tokens: 0, completion_tokens: 0, total_tokens: 0, latency_ms: 0 },
+      ...{ prompt_tokens: 0, completion_tokens: 0, total_tokens: 0, latency_ms: 0, ran_ms: 0 },
     })
     .where('tenant', '=', tenant)
     .returning('request_id')
@@ -51,7 +51,7 @@ async function markRuns(db: Kysely<Tables>, connection: Connection, { tenant, ow
   await run(connection, executed)
   for (let from = 0; from < rows.length; from += namesPerStatement) {
     const names = rows.slice(from, from + namesPerStatement).map((row) => row.request_id)
-    for (const table of ['run_steps', 'callbacks', 'feedback'] as const) {
+    for (const table of ['run_steps', 'callbacks', 'feedback', 'approvals'] as const) {
       await run(connection, db.deleteFrom(table).where('tenant', '=', tenant).where('owner', '=', owner).where('request_id', 'in', names))
     }
   }

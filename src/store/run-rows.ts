@@ -54,6 +54,7 @@ export function toStoredRun(row: RunRow): StoredRun {
     holder: row.holder,
     fence: row.fence,
     messageIndex: row.message_index ?? undefined,
+    ranMs: row.ran_ms,
     createdAt: row.created_at,
     startedAt: row.started_at ?? undefined,
     endedAt: row.ended_at ?? undefined,
@@ -76,7 +77,7 @@ export function toEndedRow(key: RunKey, fence: number, ended: EndedRun) {
     prompt_tokens: ended.promptTokens,
     completion_tokens: ended.completionTokens,
     total_tokens: ended.promptTokens + ended.completionTokens,
-    latency_ms: ended.endedAt - ended.startedAt,
+    latency_ms: ended.latencyMs,
     ended_at: ended.endedAt,
     error: json(ended.error),
     log: json(ended.log),
@@ -84,7 +85,7 @@ export function toEndedRow(key: RunKey, fence: number, ended: EndedRun) {
 }
 
 /** What one ended run adds to its hour. */
-export function toMetrics(tenant: string, ended: Pick<EndedRun, 'status' | 'promptTokens' | 'completionTokens' | 'startedAt' | 'endedAt'>) {
+export function toMetrics(tenant: string, ended: Pick<EndedRun, 'status' | 'promptTokens' | 'completionTokens' | 'latencyMs' | 'endedAt'>) {
   return {
     ...countOf(ended.status),
     tenant,
@@ -92,6 +93,6 @@ export function toMetrics(tenant: string, ended: Pick<EndedRun, 'status' | 'prom
     prompt_tokens: ended.promptTokens,
     completion_tokens: ended.completionTokens,
     total_tokens: ended.promptTokens + ended.completionTokens,
-    latency_ms: ended.endedAt - ended.startedAt,
+    latency_ms: ended.latencyMs,
   }
 }

@@ -137,7 +137,7 @@ export function runStatements(database: Kysely<Tables>) {
           completion_tokens: 0,
           total_tokens: 0,
           latency_ms: 0,
-          waited_ms: 0,
+          ran_ms: 0,
         })
         .onConflict((conflict) => conflict.columns(['tenant', 'owner', 'request_id']).doNothing())
         .returning('request_id'),
@@ -170,6 +170,13 @@ export function runStatements(database: Kysely<Tables>) {
       db
         .selectFrom('runs')
         .selectAll()
+        .where((is) => is.and(ofKey(param))),
+    ),
+
+    statusOf: statement(database, (db, param: Param<Key>) =>
+      db
+        .selectFrom('runs')
+        .select('status')
         .where((is) => is.and(ofKey(param))),
     ),
 

@@ -3,18 +3,20 @@ import type { RunKey } from '../runs/run.ts'
 import {
   FenceLost,
   gone,
+  sessionInterrupted,
   type Begun,
   type Checkpoint,
   type EndedRun,
-  type NewMessage,
   type NewRun,
   type RunStore,
 } from '../runs/run-store.ts'
+import { runApprovals } from './run-approvals.ts'
 import { asyncEvents } from './async-events.ts'
 import { run, type Database } from './database.ts'
 import { jobInserts } from './job-statements.ts'
 import { imagesOf, mediaStatements } from './media-statements.ts'
-import { json, parseJson, toEndedRow, toMetrics, toStoredRun, toText, toWindow } from './run-rows.ts'
+import { runMoves } from './run-moves.ts'
+import { parseJson, toEndedRow, toMetrics, toStoredRun, toText, toWindow } from './run-rows.ts'
 import { runStatements } from './run-statements.ts'
 import { createTakeOver } from './run-take-over.ts'
 import type { Connection } from './statement.ts'
@@ -28,6 +30,8 @@ export function createRunStore(database: Database): RunStore {
   const insertJobs = jobInserts(database.db)
   const media = mediaStatements(database.db)
   const events = asyncEvents(database.db)
+  const moves = runMoves(database, statements)
+  const { insertMessages } = moves
 
   async function begin(one: NewRun): Promise<Begun> {
     try {
@@ -61,6 +65,7 @@ export function createRunStore(database: Database): RunStore {
       message_index: messageIndex,
     })
     if (inserted.rows.length === 0) throw new RequestKnown()
+    if (session.active_run !== one.requestId) await refuseInterrupted(connection, one, session.active_run)
     for (const [n, image] of (one.images ?? []).entries()) await media.insert(connection, { ...one, ...image, session: session.key, n })
     if (one.event) await events.addCallback(connection, one, one.event)
     if (messageIndex === null) return { kind: 'waiting', fence: 1 }
@@ -70,19 +75,10 @@ export function createRunStore(database: Database): RunStore {
     return { kind: 'running', fence: 1, turn }
   }
 
-  /** The last of `messages` gets `lastIndex`. */
-  async function insertMessages(
-    connection: Connection,
-    tenant: string,
-    session: string,
-    lastIndex: number,
-    messages: readonly NewMessage[],
-  ) {
-    let idx = lastIndex - messages.length + 1
-    for (const { role, content, createdAt, data } of messages) {
-      const values = { role, content: toText(content), created_at: createdAt, data: json(data) }
-      await statements.insertMessage(connection, { tenant, session, idx: idx++, ...values })
-    }
+  /** A run that waits for approval holds its session for as long as somebody takes to decide. */
+  async function refuseInterrupted(connection: Connection, { tenant, owner, sessionId }: NewRun, active: string | null): Promise<void> {
+    const { rows } = await statements.statusOf(connection, { tenant, owner, requestId: active ?? '' })
+    if (rows[0]?.status === 'interrupted') throw sessionInterrupted(sessionId)
   }
 
   /** What the client brings along is stored in a session without messages only. Asked under the session's lock. */
@@ -121,7 +117,8 @@ export function createRunStore(database: Database): RunStore {
     find,
     finish,
     findEvent: ({ tenant, owner }, event) => events.find(database.read, { tenant, owner, event }),
-    ...createTakeOver(database, statements, { insertMessages, insertJobs }),
+    ...createTakeOver(database, statements, moves, insertJobs),
+    ...runApprovals(database, statements, { ...moves, insertJobs }),
     async history(tenant, session, from, limit = allMessages) {
       const { rows } = await statements.history(database.read, { tenant, session, from, limit })
       return rows.map((row) => ({ idx: row.idx, role: row.role, content: row.content, data: parseJson(row.data) }))

@@ -87,9 +87,8 @@ export interface RunRow {
   error: string | null
   /** JSON, compact: the numbered events. */
   log: string | null
-  /** Since when it waits for approval, and how long it has waited before. */
-  interrupted_at: number | null
-  waited_ms: number
+  /** How long it ran before it was interrupted; 0 where it never was. */
+  ran_ms: number
 }
 
 export interface RunStepRow {
@@ -248,7 +247,7 @@ export interface FeedbackRow {
   created_at: number
 }
 
-/** A call that waits for approval, or was decided; gone when its run has ended. */
+/** A call that waits for approval, or was decided; kept as long as its session. */
 export interface ApprovalRow {
   tenant: string
   owner: string
@@ -261,7 +260,8 @@ export interface ApprovalRow {
   by: 'caller' | 'role'
   requested_at: number
   expires_at: number
-  decision: 'approve' | 'reject' | null
+  /** `lapsed`: its run ended before anybody decided. */
+  decision: 'approve' | 'reject' | 'lapsed' | null
   /** JSON; in place of `input`. */
   new_input: string | null
   reason: string | null

@@ -1,7 +1,8 @@
 import type { FastifyInstance } from 'fastify'
 import { sendFailure } from '../error-reply.ts'
 import { openChat, outcomeOf, type ChatDoor } from '../open-chat.ts'
-import { ChainAnswer, ChatBody, ErrorReply, eventStream, IdHeaders, refusals } from '../schemas.ts'
+import { toApprovalRequired } from '../../runs/approvals/approval-view.ts'
+import { ApprovalAnswer, ChainAnswer, ChatBody, ErrorReply, eventStream, IdHeaders, refusals } from '../schemas.ts'
 import { sendRun } from '../send-run.ts'
 
 /** The three ways to chat. */
@@ -15,12 +16,23 @@ export function chatRoutes(app: FastifyInstance, door: ChatDoor): void {
         summary: 'One JSON answer',
         headers: IdHeaders,
         body: ChatBody,
-        response: { 200: ChainAnswer, 400: ErrorReply, 409: ErrorReply, 410: ErrorReply, 502: ErrorReply, ...refusals },
+        response: {
+          200: ChainAnswer,
+          202: ApprovalAnswer,
+          400: ErrorReply,
+          409: ErrorReply,
+          410: ErrorReply,
+          502: ErrorReply,
+          ...refusals,
+        },
       },
     },
     async (request, reply) => {
-      const { answer, error } = await outcomeOf(await openChat(door, { request, reply, operation: 'chain' }))
-      return error ? sendFailure(reply, error) : { body: answer }
+      const chat = await openChat(door, { request, reply, operation: 'chain' })
+      const { answer, end, error } = await outcomeOf(chat)
+      if (error) return sendFailure(reply, error)
+      if (end.type === 'end') return { body: answer }
+      return reply.code(202).send({ body: answer, approval_required: toApprovalRequired(chat.run.requestId, end.calls) })
     },
   )
 

@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { invalid, ServiceError } from '../../errors.ts'
+import type { ApprovalStore } from '../../runs/approvals/approval-store.ts'
 import type { Callbacks } from '../../runs/callbacks/callbacks.ts'
 import type { Chats } from '../../runs/chat.ts'
 import type { RunKey } from '../../runs/run.ts'
@@ -8,18 +9,19 @@ import type { RunStore } from '../../runs/run-store.ts'
 import { toRunView, type RunView } from '../../runs/run-view.ts'
 import { principalOf } from '../authenticate.ts'
 import { whenLeft } from '../leaving.ts'
-import { ChainAnswer, ErrorReply, eventStream, Id, refusals, ValidationReply } from '../schemas.ts'
+import { ApprovalRequired, ChainAnswer, ErrorReply, eventStream, Id, refusals, ValidationReply } from '../schemas.ts'
 import { sendRun } from '../send-run.ts'
 
 export interface RunRoutes {
   chats: Chats
   runs: Pick<RunStore, 'find'>
   callbacks: Pick<Callbacks, 'find' | 'resend'>
+  openCalls: Pick<ApprovalStore, 'openOf'>
 }
 
 const params = Type.Object({ request_id: Id })
 
-const Run = Type.Object({
+export const Run = Type.Object({
   request_id: Type.String(),
   session_id: Type.String(),
   status: Type.Enum(['pending', 'running', 'interrupted', 'success', 'error', 'timeout', 'cancelled']),
@@ -28,6 +30,7 @@ const Run = Type.Object({
   ended_at: Type.Union([Type.String(), Type.Null()]),
   outcome: Type.Optional(ChainAnswer.properties.body),
   error: Type.Optional(ErrorReply),
+  approval_required: Type.Optional(ApprovalRequired),
   callback: Type.Optional(
     Type.Object({
       url: Type.String(),
@@ -45,13 +48,22 @@ const Run = Type.Object({
 
 const missing = { 404: ErrorReply, 410: ErrorReply, 422: ValidationReply }
 
-/** Runs, by the request id that started them. */
-export function runRoutes(app: FastifyInstance, { chats, runs, callbacks }: RunRoutes): void {
-  async function view(key: RunKey): Promise<RunView> {
+/** A run as its caller reads it; `not_found` where it has none. */
+export type ViewRun = (key: RunKey) => Promise<RunView>
+
+export function viewRuns({ runs, callbacks, openCalls }: Omit<RunRoutes, 'chats'>): ViewRun {
+  return async (key) => {
     const run = await runs.find(key)
     if (!run || run.operation === 'tool_execute') throw new ServiceError('not_found', `There is no run ${key.requestId}.`)
-    return toRunView(run, run.operation === 'chain_async' ? await callbacks.find(key) : undefined)
+    const callback = run.operation === 'chain_async' ? await callbacks.find(key) : undefined
+    return toRunView(run, { callback, open: run.status === 'interrupted' ? await openCalls.openOf(key) : undefined })
   }
+}
+
+/** Runs, by the request id that started them. */
+export function runRoutes(app: FastifyInstance, doors: RunRoutes): void {
+  const { chats, callbacks } = doors
+  const view = viewRuns(doors)
 
   app.get(
     '/core/v1/runs/:request_id',

@@ -1,13 +1,12 @@
 import { sql, type Kysely } from 'kysely'
 
-/** Calls that wait for approval, and the time that runs have waited for it. */
+/** Calls that wait for approval, and how long runs ran before they waited for it. */
 export async function up(db: Kysely<unknown>): Promise<void> {
   const { schema } = db
-  // Since when a run waits for approval, and how long it has waited before: its clock stands meanwhile.
-  await schema.alterTable('runs').addColumn('interrupted_at', 'bigint').execute()
+  // While a run waits for approval its clock stands.
   await schema
     .alterTable('runs')
-    .addColumn('waited_ms', 'bigint', (column) => column.notNull().defaultTo(0))
+    .addColumn('ran_ms', 'bigint', (column) => column.notNull().defaultTo(0))
     .execute()
   await schema
     .createTable('approvals')
@@ -27,7 +26,8 @@ export async function up(db: Kysely<unknown>): Promise<void> {
     .addColumn('decided_by', 'text')
     .addColumn('decided_at', 'bigint')
     .addColumn('started_at', 'bigint')
-    .addPrimaryKeyConstraint('approvals_pk', ['tenant', 'owner', 'request_id', 'call_id'])
+    // The owner comes last: who may decide on others' calls looks for their ids alone.
+    .addPrimaryKeyConstraint('approvals_pk', ['tenant', 'request_id', 'call_id', 'owner'])
     .execute()
   await schema
     .createIndex('approvals_open')

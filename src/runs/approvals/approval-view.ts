@@ -1,0 +1,41 @@
+import type { JsonObject } from '../../agent/messages.ts'
+import type { PendingCall } from '../../agent/approval.ts'
+import type { StoredCall } from './approval-store.ts'
+
+/** What a run waits for, as its caller is told. */
+export interface ApprovalRequired {
+  request_id: string
+  calls: { tool_call_id: string; tool: string; tool_input: JsonObject }[]
+}
+
+export function toApprovalRequired(requestId: string, calls: readonly PendingCall[]): ApprovalRequired {
+  return {
+    request_id: requestId,
+    calls: calls.map(({ callId, tool, input }) => ({ tool_call_id: callId, tool, tool_input: input })),
+  }
+}
+
+/** A call that waits, for who may decide it. */
+export interface CallView {
+  request_id: string
+  session_id: string
+  tool_call_id: string
+  tool: string
+  tool_input: JsonObject
+  by: 'caller' | 'role'
+  requested_at: string
+  expires_at: string
+}
+
+export function toCallView({ requestId, sessionId, callId, tool, input, by, requestedAt, expiresAt }: StoredCall): CallView {
+  return {
+    request_id: requestId,
+    session_id: sessionId,
+    tool_call_id: callId,
+    tool,
+    tool_input: input,
+    by,
+    requested_at: new Date(requestedAt).toISOString(),
+    expires_at: new Date(expiresAt).toISOString(),
+  }
+}

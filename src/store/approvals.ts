@@ -1,0 +1,116 @@
+import type { ExpressionBuilder } from 'kysely'
+import type { PendingCall } from '../agent/approval.ts'
+import type { JsonObject } from '../agent/messages.ts'
+import type { ApprovalStore, Asker, CallKey, StoredCall } from '../runs/approvals/approval-store.ts'
+import { run, type Database } from './database.ts'
+import { runMoves } from './run-moves.ts'
+import { json, keyColumns, parseJson } from './run-rows.ts'
+import { runStatements } from './run-statements.ts'
+import type { ApprovalRow, Tables } from './tables.ts'
+
+/** `ApprovalStore` on either database. */
+export function createApprovalStore(database: Database): ApprovalStore {
+  const { db } = database
+  const { find: findRun, lock, take } = runMoves(database, runStatements(db))
+
+  function ofCall({ callId, ...key }: CallKey) {
+    return { ...keyColumns(key), call_id: callId }
+  }
+
+  const openOfRun = (key: Parameters<ApprovalStore['openOf']>[0]) =>
+    db
+      .selectFrom('approvals')
+      .selectAll()
+      .where((is) => is.and(keyColumns(key)))
+      .where('decision', 'is', null)
+      .orderBy('call_id')
+
+  return {
+    async find(who, requestId, callId) {
+      const query = db
+        .selectFrom('approvals')
+        .selectAll()
+        .where('tenant', '=', who.tenant)
+        .where('request_id', '=', requestId)
+        .where('call_id', '=', callId)
+        .where((is) => is.or([is('owner', '=', who.owner), ...(who.mayApprove ? [is('by', '=', 'role')] : [])]))
+      const rows = (await run(database.read, query)).rows
+      const row = rows.find(({ owner }) => owner === who.owner) ?? rows[0]
+      return row && toCall(row)
+    },
+
+    decide: (key, { decision, input, reason, decidedBy }, by) =>
+      database.unit(async (connection) => {
+        const seen = await findRun(connection, key)
+        const state = await lock(connection, key.tenant, seen?.session ?? null)
+        // Read again: whoever had the lock may have changed it.
+        const row = await findRun(connection, key)
+        if (row?.status !== 'interrupted') return undefined
+        const decided = db
+          .updateTable('approvals')
+          .set({ decision, new_input: json(input), reason: reason ?? null, decided_by: decidedBy, decided_at: by.now })
+          .where((is) => is.and(ofCall(key)))
+          .where('decision', 'is', null)
+          .where('expires_at', '>', by.now)
+          .returning('call_id')
+        if ((await run(connection, decided)).rows.length === 0) return undefined
+        if ((await run(connection, openOfRun(key).clearSelect().select('call_id').limit(1))).rows.length > 0) return {}
+        const taken = await take(connection, row, state, by)
+        if (!taken) throw new Error('A run whose session was locked has changed.')
+        return { taken }
+      }),
+
+    async list(who, { limit, before, now }) {
+      const start = before === undefined ? undefined : await requestedAt(who.tenant, before)
+      if (before !== undefined && start === undefined) return undefined
+      const query = db
+        .selectFrom('approvals')
+        .selectAll()
+        .where('tenant', '=', who.tenant)
+        .where('decision', 'is', null)
+        .where('expires_at', '>', now)
+        .where(decidedBy(who))
+        .where((is) =>
+          start === undefined || before === undefined
+            ? is.val(true)
+            : is.or([is('requested_at', '<', start), is.and([is('requested_at', '=', start), is('call_id', '<', before)])]),
+        )
+        .orderBy('requested_at', 'desc')
+        .orderBy('call_id', 'desc')
+        .limit(limit)
+      return (await run(database.read, query)).rows.map(toCall)
+    },
+
+    async openOf(key) {
+      return (await run(database.read, openOfRun(key))).rows.map(toPending)
+    },
+  }
+
+  async function requestedAt(tenant: string, callId: string): Promise<number | undefined> {
+    const query = db.selectFrom('approvals').select('requested_at').where('tenant', '=', tenant).where('call_id', '=', callId)
+    return (await run(database.read, query)).rows[0]?.requested_at
+  }
+}
+
+/** Its own calls that the caller decides, and others' that a role does. */
+function decidedBy({ owner, mayApprove }: Asker) {
+  return (is: ExpressionBuilder<Tables, 'approvals'>) => {
+    const own = is.and([is('owner', '=', owner), is('by', '=', 'caller')])
+    return mayApprove ? is.or([own, is.and([is('owner', '!=', owner), is('by', '=', 'role')])]) : own
+  }
+}
+
+function toPending({ call_id, tool, input, by }: ApprovalRow): PendingCall {
+  return { callId: call_id, tool, input: JSON.parse(input) as JsonObject, by }
+}
+
+function toCall(row: ApprovalRow): StoredCall {
+  const { tenant, owner, request_id: requestId, session_id: sessionId, requested_at: requestedAt, expires_at: expiresAt } = row
+  const newInput = parseJson<JsonObject>(row.new_input)
+  return {
+    ...toPending(row),
+    ...{ tenant, owner, requestId, sessionId, requestedAt, expiresAt },
+    ...(row.decision === null ? {} : { decision: row.decision }),
+    ...(newInput ? { newInput } : {}),
+  }
+}
