@@ -18,6 +18,8 @@ const routes = [
   ['DELETE', '/core/v1/runs/{request_id}', 'runs.write'],
   ['POST', '/core/v1/runs/{request_id}/callback', 'runs.write'],
   ['POST', '/core/v1/runs/{request_id}/feedback', 'runs.write'],
+  ['POST', '/core/v1/runs/{request_id}/approvals', 'runs.write'],
+  ['GET', '/core/v1/approvals', 'runs.write'],
   ['GET', '/core/v1/tools', 'tools.read'],
   ['POST', '/core/v1/tool/execute', 'tools.execute'],
   ['GET', '/core/v1/chain/sub_agents', 'sub_agents.read'],
