@@ -12,6 +12,7 @@ test('a lost run that nobody came back for ends as lost also where its turn come
   const store = {
     takeTurn: () => turn.promise,
     checkpoints: async () => [],
+    decisions: async () => new Map(),
     checkpoint: async () => undefined,
     finish: async (...[, , ended]: [unknown, unknown, EndedRun]) => void ends.push(ended),
   }
