@@ -20,28 +20,40 @@ export interface ProcessOptions {
   serialization?: SerializationType
   /** Of Node, beside its memory: what it may not do. */
   nodeFlags?: readonly string[]
+  args?: readonly string[]
   cwd?: string
   /** For code of others: what it writes can be read from `stdout` and `stderr`, and it dies with the service also while it hears nothing. */
   isForeign?: boolean
+  /** A file that is open: the process has it as descriptor 4. Not with `isForeign`. */
+  descriptor?: number
+  /** Where the system lets users make one, it gets a network of its own without a way out, and no new privileges. */
+  isIsolated?: boolean
 }
+
+/** Each of them where it is there and allowed; what this prepares for is held by others where none is. */
+const isolated =
+  'w=; if unshare -Un true 2>/dev/null; then w="unshare -Un --"; fi; ' +
+  'if $w setpriv --nnp true 2>/dev/null; then w="$w setpriv --nnp --"; fi; '
 
 /**
  * Runs a module (its URL without the ending) in a process with an IPC channel and no environment but `env`. Memory that runs out
  * ends this process alone, where a thread would take the service with it. It rests (`setBusy`) when it starts.
  */
 export function startLimited(module: URL, options: ProcessOptions): ChildProcess {
-  const { limits, env = {}, serialization = 'json', nodeFlags = [], cwd, isForeign = false } = options
+  const { limits, env = {}, serialization = 'json', nodeFlags = [], args = [], cwd } = options
+  const { isForeign = false, isIsolated = false, descriptor = 'ignore' } = options
   // The ending is this file's own: `.js` once the service is built.
   const entry = fileURLToPath(module) + path.extname(import.meta.filename)
   const { dataKb, heapMb, cpuSeconds } = limits
   const allowed = [`-d ${dataKb}`, '-c 0', ...(cpuSeconds === undefined ? [] : [`-t ${cpuSeconds}`])]
-  const limited = `${allowed.map((limit) => `ulimit ${limit} 2>/dev/null; `).join('')}${isForeign ? watched : ''}exec "$0" "$@"`
+  const limited = allowed.map((limit) => `ulimit ${limit} 2>/dev/null; `).join('')
+  const script = `${limited}${isIsolated ? isolated : 'w=; '}${isForeign ? watched : ''}exec $w "$0" "$@"`
   const output = isForeign ? 'pipe' : 'ignore'
-  const child = spawn('/bin/sh', ['-c', limited, execPath, `--max-old-space-size=${heapMb}`, ...nodeFlags, entry], {
+  const child = spawn('/bin/sh', ['-c', script, execPath, `--max-old-space-size=${heapMb}`, ...nodeFlags, entry, ...args], {
     env,
     serialization,
     cwd,
-    stdio: ['ignore', output, output, 'ipc', output],
+    stdio: ['ignore', output, output, 'ipc', isForeign ? 'pipe' : descriptor],
   })
   setBusy(child, false)
   // What the process leaves behind when it ends by itself.

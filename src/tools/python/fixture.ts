@@ -1,0 +1,70 @@
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import type { Artifact } from '../../agent/artifact.ts'
+import { contextOf } from '../../agent/context-fixture.ts'
+import type { ToolContext } from '../../agent/tool.ts'
+import { openFilesRoot } from '../../files/root.ts'
+import type { ToolBuild } from '../builder.ts'
+import { dependenciesOf } from '../dependencies-fixture.ts'
+import { createRunPython, type RunPythonOptions } from './run-python.ts'
+
+export interface Outcome {
+  result?: unknown
+  stdout?: string
+  stderr?: string
+  files?: string[]
+  note?: string
+}
+
+export interface PythonFixture {
+  folder: string
+  /** Runs code in a conversation; files that it wrote are in `made`. */
+  run(code: string, traits?: Partial<ToolContext>): Promise<Outcome>
+  made: Map<string, Buffer>
+  /** Another tool over the same folders. */
+  build(config?: Record<string, unknown>, options?: RunPythonOptions & { timeoutMs?: number; maxOutputCharacters?: number }): ToolBuild
+  close(): Promise<void>
+}
+
+/** One for all tests: a snapshot takes seconds to make. */
+const cacheDir = path.join(import.meta.dirname, '../../../node_modules/.cache/agent-core-test')
+
+/** `files` stand under the files root. The tool is made with `config`. */
+export async function preparePython(files: Record<string, string> = {}, config: Record<string, unknown> = {}): Promise<PythonFixture> {
+  const base = await mkdtemp(path.join(tmpdir(), 'python-'))
+  const root = path.join(base, 'files')
+  await mkdir(root)
+  for (const [name, text] of Object.entries(files)) {
+    await mkdir(path.dirname(path.join(root, name)), { recursive: true })
+    await writeFile(path.join(root, name), text)
+  }
+  const deps = dependenciesOf({ files: await openFilesRoot(root), cacheDir })
+  const builds: ToolBuild[] = []
+
+  const build: PythonFixture['build'] = (config = {}, { timeoutMs = 30_000, maxOutputCharacters = 20_000, ...options } = {}) => {
+    const made = createRunPython({ name: 'run_python', timeoutMs, maxOutputCharacters, config }, deps, { prepareMs: 3_600_000, ...options })
+    builds.push(made)
+    return made
+  }
+
+  const { tool } = build(config, { spareDelayMs: 3_600_000 })
+  const made = new Map<string, Buffer>()
+  return {
+    folder: root,
+    made,
+    build,
+    run: async (code, traits) => (await tool.execute({ code }, contextOf({ artifact: keepIn(made), ...traits }))) as Outcome,
+    async close() {
+      await Promise.all(builds.map(async ({ close }) => close?.()))
+      await rm(base, { recursive: true, force: true })
+    },
+  }
+}
+
+export function keepIn(made: Map<string, Buffer>) {
+  return async (name: string, type: string, bytes: Uint8Array): Promise<Artifact> => {
+    made.set(name, Buffer.from(bytes))
+    return { id: name, name, type, size: bytes.length, sha256: '', tool: 'run_python', createdAt: 0 }
+  }
+}
