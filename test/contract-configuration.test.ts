@@ -433,3 +433,19 @@ async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
     await new Promise((resolve) => setTimeout(resolve, 20))
   }
 }
+
+test('Agent configuration: validate_only starts no command and loads no code, also where a change might', async (t) => {
+  const { put, settings } = await start(t, { script: {}, environment: { CONFIG_CODE: 'allow' } })
+  const folder = path.dirname(settings.agentConfig)
+  const [mark, module] = ['mark', 'mine.mjs'].map((name) => path.join(folder, name)) as [string, string]
+  await writeFile(module, `import { writeFileSync } from 'node:fs'\nwriteFileSync(${JSON.stringify(mark)}, '')\nexport default {}\n`)
+  const tools = [
+    { name: 'command', type: 'mcp', config: { command: 'touch', args: [mark] } },
+    { name: 'code', type: 'module', config: { path: './mine.mjs' } },
+  ]
+  const tried = await put({ tools }, { validate_only: true })
+  assert.deepEqual([tried.status, tried.body.success, tried.body.warnings], [200, true, []])
+  await assert.rejects(stat(mark), { code: 'ENOENT' })
+  const refused = await put({ tools: [{ name: 'a', type: 'openapi', config: { spec: '../a.yaml' } }] }, { validate_only: true })
+  assert.deepEqual(faultsOf(refused), [422, 'body.configuration.tools.0.config.spec'])
+})

@@ -2,6 +2,7 @@ import { Ajv, type ValidateFunction } from 'ajv'
 import { checkCustomRoles } from '../access/permissions.ts'
 import { describeFault } from './describe-fault.ts'
 import { checkMcp } from './mcp-rules.ts'
+import { checkSpec } from './spec-rules.ts'
 import { problemAt, type ConfigProblem, type Path } from './problems.ts'
 import { agentSchema, closeRecords, findToolSchema, isSchema, type Schema } from './schema-walk.ts'
 import { toolConfigs, type AgentConfig } from './schema.ts'
@@ -58,7 +59,8 @@ function compile(schema: Schema): Compiled {
 /** Looks at each tool that can be looked at, so that its faults are told together with those of the schema. */
 function checkTools(config: unknown): ConfigProblem[] {
   const firstOf = new Map<string, number>()
-  return listIn(config, 'tools').flatMap((tool, index) => {
+  const tools = listIn(config, 'tools')
+  return tools.flatMap((tool, index) => {
     if (!isSchema(tool) || typeof tool['name'] !== 'string') return []
     const at = ['tools', index]
     const name = tool['name']
@@ -68,6 +70,7 @@ function checkTools(config: unknown): ConfigProblem[] {
       ...(first === undefined
         ? []
         : [problemAt([...at, 'name'], `"${name}" is the name of tools[${first}] already; each tool needs its own`)]),
+      ...checkPrefix(name, tools, at),
       ...(isReserved(name) ? [problemAt([...at, 'name'], `"${name}" is a name that the agent uses itself; choose another`)] : []),
       ...checkToolConfig(tool, at),
     ]
@@ -87,8 +90,23 @@ function checkToolConfig(tool: Record<string, unknown>, at: Path): ConfigProblem
   if (!isSchema(config)) return []
   const problems = checkSchema(schema, config, [...at, 'config'])
   if (type === 'mcp') problems.push(...checkMcp(config, [...at, 'config']))
+  if (type === 'openapi') problems.push(...checkSpec(config['spec'], [...at, 'config', 'spec']))
   if (tool['config'] === undefined && Object.keys(config).length > 0) tool['config'] = config
   return problems
+}
+
+/** Entries that stand for several tools; `<entry>__<tool>` is the name of each. */
+const groupTypes: readonly unknown[] = ['mcp', 'openapi']
+
+/** Names that belong to another entry would make it unclear whose a tool is. */
+function checkPrefix(name: string, tools: readonly unknown[], at: Path): ConfigProblem[] {
+  const index = tools.findIndex((tool) => isGroup(tool) && name.startsWith(`${String(tool['name'])}__`))
+  if (index === -1) return []
+  return [problemAt([...at, 'name'], `"${name}" begins like the names of the tools of tools[${index}]; choose another`)]
+}
+
+function isGroup(tool: unknown): tool is Schema {
+  return isSchema(tool) && groupTypes.includes(tool['type'] ?? tool['name'])
 }
 
 function isReserved(name: string): boolean {

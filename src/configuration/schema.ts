@@ -83,20 +83,25 @@ const OAuth = Type.Object(
   { ...strict, description: 'Client credentials (RFC 6749, 4.4); `token_url` where the server does not tell of its own.' },
 )
 
+/** A closed object, with a sentence on what it is for. */
+function about(description: string) {
+  return { ...strict, description }
+}
+
 /** What `config` of a tool may hold, by the tool's type. */
 export const toolConfigs = {
-  calculator: Type.Object({}, strict),
-  current_time: Type.Object({}, strict),
-  list_files: Type.Object({ paths: optional(Patterns) }, strict),
-  read_file: Type.Object({ paths: optional(Patterns) }, strict),
-  write_file: Type.Object({}, strict),
-  knowledge_search: Type.Object({ paths: Patterns }, strict),
+  calculator: Type.Object({}, about('Calculates exactly, with units and dates.')),
+  current_time: Type.Object({}, about('Tells the time in a time zone.')),
+  list_files: Type.Object({ paths: optional(Patterns) }, about('Lists files under FILES_ROOT, all or those of `paths`.')),
+  read_file: Type.Object({ paths: optional(Patterns) }, about('Reads files under FILES_ROOT, all or those of `paths`.')),
+  write_file: Type.Object({}, about('Makes files, which come with the answer.')),
+  knowledge_search: Type.Object({ paths: Patterns }, about('Finds passages in the files of `paths`.')),
   data_query: Type.Object(
     {
       tables: Type.Record(Type.String({ pattern: '^[A-Za-z_][A-Za-z0-9_]*$' }), Type.String({ minLength: 1 }), { minProperties: 1 }),
       max_rows: optional(Type.Integer({ minimum: 1, maximum: 10_000 })),
     },
-    strict,
+    about('SQL over files: each of `tables` is one under FILES_ROOT.'),
   ),
   mcp: Type.Object(
     {
@@ -112,7 +117,7 @@ export const toolConfigs = {
       effects: optional(Effects),
       pin: optional(Type.Boolean({ description: 'A tool whose description or schema changes is not used until somebody accepts it.' })),
     },
-    strict,
+    about('A server of the Model Context Protocol: at a `url`, or started by a `command`. Its tools are named `<name>__<tool>`.'),
   ),
   openapi: Type.Object(
     {
@@ -129,11 +134,11 @@ export const toolConfigs = {
       exclude: optional(Only),
       effects: optional(Effects),
     },
-    strict,
+    about('An HTTP API by its OpenAPI document. Its tools are named `<name>__<operationId>`.'),
   ),
   module: Type.Object(
     { path: Type.String({ minLength: 1, description: 'A TypeScript or JavaScript file, relative to agent.yaml.' }) },
-    strict,
+    about('A tool of your own: a file whose default export is one.'),
   ),
   run_python: Type.Object(
     {
@@ -143,10 +148,13 @@ export const toolConfigs = {
       ),
       max_processes: optional(Type.Integer({ minimum: 1, maximum: 64, description: 'Default 4.' })),
     },
-    strict,
+    about('Runs Python, shut off from the network and from this machine.'),
   ),
-  chart: Type.Object({}, strict),
-  web_page: Type.Object({ allowed_hosts: optional(Type.Array(Host, { description: 'Default: every public host.' })) }, strict),
+  chart: Type.Object({}, about('Draws charts as SVG or PNG, by Vega-Lite.')),
+  web_page: Type.Object(
+    { allowed_hosts: optional(Type.Array(Host, { description: 'Default: every public host.' })) },
+    about('Reads pages of the web as text.'),
+  ),
   http_request: Type.Object(
     {
       allowed_hosts: optional(Type.Array(Host, { description: 'Default: every public host.' })),
@@ -154,7 +162,7 @@ export const toolConfigs = {
       methods: optional(Type.Array(Type.Enum(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE']), { minItems: 1 })),
       headers: optional(Type.Record(Host, Secrets, { description: 'By host: sent along, and never shown to the model.' })),
     },
-    strict,
+    about('Sends HTTP requests, to public hosts or to those that are allowed.'),
   ),
 } as const satisfies Record<string, TSchema>
 

@@ -1,4 +1,4 @@
-import { formatPath } from '../problems.ts'
+import { formatPath, type Path } from '../problems.ts'
 import { leavesOf, rootPlace, placeUnder, type Place } from './leaves.ts'
 import { isData, own } from './merge.ts'
 import { nameOf } from './elements.ts'
@@ -37,11 +37,27 @@ export function entriesOf(data: unknown): Entry[] {
 /** Each field that says where an entry's secrets go, with its value. */
 export function addressOf(entry: Place): Record<string, unknown> {
   const { value, at } = entry
+  // Each of its secrets stands under the host that it is for, and which hosts it may reach besides says nothing of them.
+  if (isByHost(entry)) return { type: typeOf(value) }
   const depth = at.length
   const fields = [...leavesOf(entry)].flatMap((leaf) => {
     const path = leaf.at.slice(depth)
     return path.some((key) => typeof key === 'string' && addressField.test(key)) ? [[formatPath(path), leaf.value] as const] : []
   })
   if (at[0] !== 'tools') return Object.fromEntries(fields)
-  return { ...Object.fromEntries(fields), type: own(value, 'type') ?? own(value, 'name') }
+  return { ...Object.fromEntries(fields), type: typeOf(value) }
+}
+
+/** The host to which what stands at a path goes, where the entry has one for each of its secrets. */
+export function hostOf(entry: Place, at: Path): Path[number] | undefined {
+  const [field, part, host] = at.slice(entry.at.length)
+  return isByHost(entry) && field === 'config' && part === 'headers' ? host : undefined
+}
+
+function isByHost({ value, at }: Place): boolean {
+  return at[0] === 'tools' && typeOf(value) === 'http_request'
+}
+
+function typeOf(tool: unknown): unknown {
+  return own(tool, 'type') ?? own(tool, 'name')
 }

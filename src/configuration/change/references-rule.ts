@@ -1,6 +1,6 @@
-import { problemAt, type ConfigProblem } from '../problems.ts'
+import { problemAt, type ConfigProblem, type Path } from '../problems.ts'
 import { isOwnVariable, referencesIn } from '../references.ts'
-import { addressOf, entriesOf, type Entry } from './entries.ts'
+import { addressOf, entriesOf, hostOf, type Entry } from './entries.ts'
 import { leavesOf } from './leaves.ts'
 
 /** Where environment variables go: each name with the address of an entry that uses it. */
@@ -8,7 +8,9 @@ export type References = ReadonlySet<string>
 
 /** What the given configurations use. */
 export function referencesOf(...configurations: readonly unknown[]): References {
-  return new Set(configurations.flatMap((data) => entriesOf(data).flatMap((entry) => namesIn(entry).map(({ name }) => keyOf(name, entry)))))
+  return new Set(
+    configurations.flatMap((data) => entriesOf(data).flatMap((entry) => namesIn(entry).map(({ name, at }) => keyOf(name, entry, at)))),
+  )
 }
 
 /**
@@ -19,7 +21,7 @@ export function findForeignReferences(after: unknown, used: References, allowed:
   return entriesOf(after).flatMap((entry) =>
     namesIn(entry).flatMap(({ name, at }) => {
       if (isOwnVariable(name)) return [problemAt(at, `\${${name}} belongs to the service and can't be used in the configuration`)]
-      if (allowed.includes(name) || used.has(keyOf(name, entry))) return []
+      if (allowed.includes(name) || used.has(keyOf(name, entry, at))) return []
       return [
         problemAt(
           at,
@@ -36,6 +38,7 @@ function namesIn(entry: Entry) {
   )
 }
 
-function keyOf(name: string, entry: Entry): string {
-  return `${name} ${entry.at[0]} ${JSON.stringify(Object.entries(addressOf(entry)).sort(([a], [b]) => (a < b ? -1 : 1)))}`
+function keyOf(name: string, entry: Entry, at: Path): string {
+  const address = Object.entries({ ...addressOf(entry), host: hostOf(entry, at) })
+  return `${name} ${entry.at[0]} ${JSON.stringify(address.sort(([a], [b]) => (a < b ? -1 : 1)))}`
 }

@@ -1,0 +1,34 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import { toJsonSchema } from './json-schema.ts'
+import { toolConfigs } from './schema.ts'
+
+const schema = toJsonSchema() as { $defs: Record<string, any> }
+
+test('the published schema is valid, and says what each type of tool is and what its fields are', () => {
+  const ajv = new Ajv2020({ strict: false })
+  assert.equal(ajv.validateSchema(schema), true, JSON.stringify(ajv.errors))
+  assert.deepEqual(
+    Object.keys(schema.$defs),
+    Object.keys(toolConfigs).map((type) => `tool_${type}`),
+  )
+  for (const [name, { description, additionalProperties, properties }] of Object.entries(schema.$defs)) {
+    assert.ok(description?.length > 10, name)
+    assert.equal(additionalProperties, false, name)
+    assert.equal(typeof properties, 'object', name)
+  }
+})
+
+test('it takes and refuses what the service does', () => {
+  const validate = new Ajv2020({ strict: false }).compile(schema)
+  const takes = (tool: object) => validate({ tools: [tool] })
+  assert.ok(takes({ name: 'github', type: 'mcp', effect: 'read', approval: 'required', by: 'role', config: { url: 'https://a.example' } }))
+  assert.ok(takes({ name: 'request', type: 'http_request', config: { headers: { '*.a.example': { authorization: 'x' } } } }))
+  assert.ok(takes({ name: 'run_python', config: { memory_mb: 512 } }))
+  assert.ok(!takes({ name: 'github', type: 'mcp', config: { uri: 'https://a.example' } }))
+  assert.ok(!takes({ name: 'run_python', config: { memory_mb: 1 } }))
+  assert.ok(!takes({ name: 'request', type: 'http_request', config: { allowed_hosts: ['https://a.example/'] } }))
+  assert.ok(!takes({ name: 'a', approval: 'maybe' }))
+  assert.ok(validate({ approvals: { effects: ['write'] } }) && !validate({ approvals: { effects: ['delete'] } }))
+})
