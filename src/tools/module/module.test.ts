@@ -96,7 +96,7 @@ test('a call has its context: headers, filters, its id, its session, a log and f
     await artifact('b.txt', 'text/plain', 'grün')
     return { headers, filters, callId, session, id, size }
   }`
-  const { call } = await open(t, { 'mine.ts': moduleOf(execute) })
+  const { call } = await open(t, { 'mine.ts': moduleOf(execute).replace("effect: 'read'", 'filters: true') })
   const logged: string[] = []
   const kept: [string, string, number[]][] = []
   const result = await call(
