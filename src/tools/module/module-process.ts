@@ -160,7 +160,13 @@ export function startModule({ path, cwd, env, limits, onFiles, onOutput, onCrash
     return ended
   }
 
-  child.on('message', hear)
+  child.on('message', (message: FromModule) => {
+    try {
+      hear(message)
+    } catch {
+      // What the module itself sends over this channel, as some packages do, is nothing to us.
+    }
+  })
   child.on('error', (error) => lose(`it can't be started: ${error.message}`))
   child.on('exit', (code, signal) => lose(reason ?? (signal ? 'it needed too much memory' : `it ended itself with code ${code}`)))
   if (child.stdout) readLines(child.stdout, (line) => onOutput(line, false))

@@ -235,6 +235,18 @@ test('a module that ends itself, or runs out of memory, fails its calls alone', 
   )
 })
 
+test('what a module does to its channel harms nobody but itself', async (t) => {
+  const execute = `({ n }) => {
+    for (const sent of ['ready', null, 7, {}, { type: 'result' }, { type: 'files' }, { type: 'error', call: 99 }]) process.send(sent)
+    if (n === 1) process.disconnect()
+    return 'fine'
+  }`
+  const { call } = await open(t, { 'mine.ts': moduleOf(execute) })
+  assert.equal(await call(), 'fine')
+  await assert.rejects(call({ n: 1 }), /The process of the tool has ended: it ended itself with code 0/)
+  assert.equal(await call(), 'fine')
+})
+
 test('what a module writes is logged under its name', async (t) => {
   const { call, lines, until } = await open(t, {
     'mine.ts': moduleOf(`() => { console.log('hello', { a: 1 }); console.error('oh'); return 1 }`),
