@@ -7,24 +7,24 @@ import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { createFolder, runIn } from './terminal-fixture.ts'
 
-const input = JSON.stringify({ from: '2026-01-01', to: '2026-01-31' })
+const input = JSON.stringify({ date: '2026-12-24' })
 
 test('a new tool works as it is, and nothing is written over', async (t) => {
   const folder = await createFolder(t)
-  const made = await runIn(folder, ['tool', 'new', 'working_days'])
+  const made = await runIn(folder, ['tool', 'new', 'which_day'])
   assert.deepEqual([made.code, made.err], [0, ''])
-  assert.match(made.out, /^made tools\/working_days\.ts\nmade tools\/tsconfig\.json.+\n/)
-  assert.match(made.out, /- \{ name: working_days, type: module, config: \{ path: \.\/tools\/working_days\.ts \} \}/)
-  const checked = await runIn(folder, ['tool', 'check', 'tools/working_days.ts', '--input', input])
+  assert.match(made.out, /^made tools\/which_day\.ts\nmade tools\/tsconfig\.json.+\n/)
+  assert.match(made.out, /- \{ name: which_day, type: module, config: \{ path: \.\/tools\/which_day\.ts \} \}/)
+  const checked = await runIn(folder, ['tool', 'check', 'tools/which_day.ts', '--input', input])
   assert.equal(checked.code, 0)
   assert.match(
     checked.out,
-    /^ok: working_days \(read\): Counts .+\nlooked at 31 days\nDone\.\n\{\n {2}"days": 31,\n {2}"working_days": 22\n\}\n\d+ ms\n$/,
+    /^ok: which_day \(read\): Tells .+\ntoday is .+\nDone\.\n\{\n.+\n {2}"weekday": "Thursday",\n.+-?\d+\n\}\n\d+ ms\n$/,
   )
-  await writeFile(path.join(folder, 'tools/working_days.ts'), 'mine')
-  const again = await runIn(folder, ['tool', 'new', 'working_days'])
-  assert.deepEqual([again.code, again.err], [1, 'tools/working_days.ts is there already; nothing was changed.\n'])
-  assert.equal(await readFile(path.join(folder, 'tools/working_days.ts'), 'utf8'), 'mine')
+  await writeFile(path.join(folder, 'tools/which_day.ts'), 'mine')
+  const again = await runIn(folder, ['tool', 'new', 'which_day'])
+  assert.deepEqual([again.code, again.err], [1, 'tools/which_day.ts is there already; nothing was changed.\n'])
+  assert.equal(await readFile(path.join(folder, 'tools/which_day.ts'), 'utf8'), 'mine')
 })
 
 test('editors find the types: a wrong use of the input is a fault', async (t) => {
@@ -34,7 +34,7 @@ test('editors find the types: a wrong use of the input is a fault', async (t) =>
   const compile = () => promisify(execFile)(process.execPath, [compiler, '-p', path.join(folder, 'tools')])
   await compile()
   const file = path.join(folder, 'tools/days.ts')
-  await writeFile(file, (await readFile(file, 'utf8')).replace('Date.parse(to)', 'to.getTime()'))
+  await writeFile(file, (await readFile(file, 'utf8')).replace('Date.parse(date)', 'date.getTime()'))
   await assert.rejects(compile(), (error: Error & { stdout: string }) => /getTime/.test(error.stdout))
 })
 

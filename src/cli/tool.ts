@@ -1,4 +1,4 @@
-import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { access, mkdir, readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { InvalidArgumentError, type Command } from 'commander'
@@ -59,11 +59,10 @@ async function makeTool(terminal: Terminal, name: string, { dir, add }: NewOptio
   // Whatever is refused is refused before anything is written.
   const change = add ? await addEntry(settings.agentConfig, entry) : undefined
   await mkdir(folder, { recursive: true })
-  if (!(await writeNew(file, toolTemplate()))) throw new CommandFailure(1, [`${shown(file)} is there already; nothing was changed.`])
+  if (!(await writeNew(file, toolTemplate))) throw new CommandFailure(1, [`${shown(file)} is there already; nothing was changed.`])
   say(`made ${shown(file)}`)
-  const types = fileURLToPath(new URL(`../tool-module${path.extname(import.meta.filename)}`, import.meta.url))
   const forEditors = path.join(folder, 'tsconfig.json')
-  if (await writeNew(forEditors, editorSettings(types))) say(`made ${shown(forEditors)}, by which editors find the types`)
+  if (await writeNew(forEditors, await settingsForEditors())) say(`made ${shown(forEditors)}, by which editors find the types`)
   if (change) {
     await createConfigurationFile(settings.agentConfig, settings.dataDir).replace(change.text, change.next)
     say(`added ${name} to ${shown(settings.agentConfig)}`)
@@ -73,6 +72,17 @@ async function makeTool(terminal: Terminal, name: string, { dir, add }: NewOptio
   }
   say(`\nTry it: agent-core tool check ${shown(file)} --input '${JSON.stringify(templateInput)}'`)
   say('A running service uses it as soon as it is in its configuration, and then each change that you save.')
+}
+
+/** With the types of Node where this is a checkout. */
+async function settingsForEditors(): Promise<string> {
+  const here = (name: string) => fileURLToPath(new URL(name, import.meta.url))
+  const nodeTypes = here('../../node_modules/@types')
+  const hasTypes = await access(path.join(nodeTypes, 'node')).then(
+    () => true,
+    () => false,
+  )
+  return editorSettings(here(`../tool-module${path.extname(import.meta.filename)}`), hasTypes ? nodeTypes : undefined)
 }
 
 /** False where there is a file of this name. */
