@@ -1,5 +1,48 @@
-import type { ToolBuilder } from '../builder.ts'
+import type { ToolDependencies, ToolGroup, ToolSpec } from '../builder.ts'
+import { callServerTool } from './call.ts'
+import { defaultTiming, openConnection, type Connection, type Timing } from './connection.ts'
+import { openPins } from './pins.ts'
+import { reasonOf } from './reason.ts'
+import { toServer, type McpConfig } from './server.ts'
+import { openSession } from './session.ts'
+import { createToolList } from './tool-list.ts'
 
-export const createMcp: ToolBuilder = () => {
-  throw new Error('This type of tool is not there yet.')
+/** How soon it is seen that somebody accepted a changed tool. */
+const acceptedMs = 2000
+
+/** The type `mcp`: the tools of one MCP server, at an address or started here. Rejects in words for an operator where it can't be reached. */
+export async function createMcp(spec: ToolSpec, deps: ToolDependencies, timing: Timing = defaultTiming): Promise<ToolGroup> {
+  const config = spec.config as McpConfig
+  const server = toServer(config, deps)
+  const log = deps.log.child({ server: spec.name })
+  const pins = config.pin ? openPins(deps.cacheDir, spec.name, [config.url, config.command, config.args]) : undefined
+  let connection: Connection | undefined
+  const list = createToolList({
+    ...{ spec, config, log, ...(pins && { pins }) },
+    execute: (tool, traits, input, context) => callServerTool(tool, { connection: connection!, traits, input, context }),
+  })
+  connection = await openConnection({
+    open: (told, signal) => openSession(server, { outbound: deps.outbound, timeoutMs: spec.timeoutMs }, told, signal),
+    onTools: (listed) => list.update(listed),
+    reasonOf: (error) => reasonOf(error, server),
+    isPolled: server.kind === 'remote',
+    ...{ log, timing, ...(deps.signal && { signal: deps.signal }) },
+  })
+  const looking =
+    pins && setInterval(() => void lookAtPins().catch((err: unknown) => log.warn({ err }, 'Pins can not be read')), acceptedMs)
+  looking?.unref()
+
+  async function lookAtPins(): Promise<void> {
+    if (list.refused().length > 0 && (await pins?.isTouched())) await list.review()
+  }
+
+  return {
+    tools: list.tools,
+    refused: list.refused,
+    trouble: connection.trouble,
+    async close() {
+      clearInterval(looking)
+      await connection.close()
+    },
+  }
 }

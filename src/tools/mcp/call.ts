@@ -1,0 +1,42 @@
+import type { Progress } from '@modelcontextprotocol/client'
+import { outcomeUnknown } from '../../agent/history.ts'
+import type { JsonObject, JsonValue } from '../../agent/messages.ts'
+import type { Tool, ToolContext } from '../../agent/tool.ts'
+import { ConnectionLost, type Connection } from './connection.ts'
+import { limits } from './limits.ts'
+import { toLine } from './plain-text.ts'
+import { toOutput } from './result.ts'
+import type { ServerTool } from './server-tool.ts'
+
+/** What of a tool decides on how a call of it is made. */
+type CallTraits = Pick<Tool, 'effect' | 'timeoutMs' | 'maxOutputCharacters'>
+
+/** The name under which a server finds the id of a call: the same id, the same call. */
+export const idempotencyKey = 'idempotency-key'
+
+export async function callServerTool(
+  { listed }: ServerTool,
+  { connection, traits, input, context }: { connection: Connection; traits: CallTraits; input: JsonObject; context: ToolContext },
+): Promise<JsonValue> {
+  const { signal, artifact } = context
+  const meta = { ...context.headers, [idempotencyKey]: context.callId }
+  try {
+    const onProgress = createProgressLog(context.log)
+    const result = await connection.call({ tool: listed, input, meta, signal, timeoutMs: traits.timeoutMs, onProgress })
+    return await toOutput(result, artifact, traits.maxOutputCharacters)
+  } catch (error) {
+    if (error instanceof ConnectionLost && traits.effect === 'write')
+      throw new Error(`${error.message} ${outcomeUnknown}`, { cause: error })
+    throw error
+  }
+}
+
+/** The first lines of what may be a flood. */
+function createProgressLog(log: (text: string) => void): (progress: Progress) => void {
+  let lines = 0
+  return ({ progress, total, message }) => {
+    if (++lines > limits.progressLines) return
+    const part = total === undefined ? `${progress}` : `${progress} of ${total}`
+    log(lines === limits.progressLines ? 'Further progress is left out.' : `${part}${message ? `: ${toLine(message, 200)}` : ''}`)
+  }
+}

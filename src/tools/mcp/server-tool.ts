@@ -1,0 +1,81 @@
+import { hash } from 'node:crypto'
+import type { Tool as ListedTool } from '@modelcontextprotocol/client'
+import type { JsonSchema } from '../../agent/messages.ts'
+import type { CheckMaker } from './guarded-check.ts'
+import { limits } from './limits.ts'
+import { toLine, toPlain } from './plain-text.ts'
+
+/** A tool as a server tells of it, checked. */
+export interface ServerTool {
+  name: string
+  description: string
+  schema: JsonSchema
+  check(input: unknown): string | undefined
+  /** What the server says of itself: that it changes nothing. */
+  readsOnly: boolean
+  /** As it was listed: some of it goes back with a call. */
+  listed: ListedTool
+  /** Of all that the model is told of it, and of what it is held for: 16 hex digits. */
+  hash: string
+  /** Why it can't be used; it is listed all the same. */
+  fault?: string
+}
+
+/** Undefined for what has no name; of those that are `known`, the same one where nothing in it has changed. */
+export function toServerTool(listed: unknown, makeCheck: CheckMaker, known: ReadonlyMap<string, ServerTool>): ServerTool | undefined {
+  if (!isObject(listed) || typeof listed['name'] !== 'string') return undefined
+  const name = toLine(listed['name'], limits.nameCharacters)
+  if (name === '') return undefined
+  const { inputSchema, annotations, execution } = listed
+  const description = toPlain(typeof listed['description'] === 'string' ? listed['description'] : '', limits.descriptionCharacters)
+  const schema: JsonSchema = isObject(inputSchema) ? { ...inputSchema, type: 'object' } : { type: 'object' }
+  const digest = hash('sha256', JSON.stringify([listed['description'], inputSchema, annotations, execution], sortKeys)).slice(0, 16)
+  const same = known.get(name)
+  if (same?.hash === digest) return same
+  const traits = {
+    name,
+    description: description || `The tool ${name} of the server.`,
+    readsOnly: isObject(annotations) && annotations['readOnlyHint'] === true,
+    listed: listed as unknown as ListedTool,
+    hash: digest,
+  }
+  try {
+    if (name !== listed['name']) throw new Error('its name is too long, or has characters that no name has')
+    if (isObject(execution) && execution['taskSupport'] === 'required') throw new Error('it runs as a task only, which is not supported')
+    assertBounded(inputSchema)
+    return { ...traits, schema, check: makeCheck(schema) }
+  } catch (error) {
+    const fault = `The tool can't be used: ${toLine((error as Error).message, 300)}.`
+    return { ...traits, schema: { type: 'object' }, check: () => fault, fault }
+  }
+}
+
+function assertBounded(schema: unknown): void {
+  if (!isObject(schema)) throw new Error('it has no input schema')
+  if (schema['type'] !== undefined && schema['type'] !== 'object') throw new Error('its input schema is not of type object')
+  if (isDeeper(schema, limits.schemaDepth)) throw new Error('its input schema is nested too deeply')
+  if (JSON.stringify(schema).length > limits.schemaCharacters) throw new Error('its input schema is too large')
+  if (hasForeignReference(schema)) throw new Error('its input schema refers to another document')
+}
+
+/** Whether something is nested more than so many levels deep. */
+export function isDeeper(value: unknown, depth: number): boolean {
+  if (typeof value !== 'object' || value === null) return false
+  return depth === 0 || Object.values(value).some((inner) => isDeeper(inner, depth - 1))
+}
+
+function hasForeignReference(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return false
+  return Object.entries(value).some(
+    ([key, inner]) => (key === '$ref' && typeof inner === 'string' && !inner.startsWith('#')) || hasForeignReference(inner),
+  )
+}
+
+function sortKeys(_: string, value: unknown): unknown {
+  if (!isObject(value)) return value
+  return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)))
+}
+
+export function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
