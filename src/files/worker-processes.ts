@@ -12,6 +12,8 @@ export interface WorkerOptions {
   nodeFlags?: readonly string[]
   /** For one question, from the moment when a process takes it. */
   questionMs: number
+  /** Then it is replaced by another, before what it has used of its `cpuSeconds` could end it. Default: never. */
+  questionsPerProcess?: number
   /** Without work for this long a process is ended. */
   idleMs: number
   /** The second is for those who would wait behind somebody's endless question. */
@@ -35,6 +37,7 @@ interface Job<Q, A> {
 interface Lane<Q, A> {
   child: ChildProcess
   ready: boolean
+  answered: number
   job?: Job<Q, A>
   /** Of its job, or of its rest. */
   timer?: NodeJS.Timeout
@@ -48,7 +51,7 @@ const patienceMs = 100
  * call's work, and memory that runs out ends nothing else. They are made when they are first needed, and end after a rest.
  */
 export function createWorkerProcesses<Q extends object, A extends object>(options: WorkerOptions): WorkerProcesses<Q, A> {
-  const { module, limits, serialization, nodeFlags, questionMs, idleMs, maxProcesses, words } = options
+  const { module, limits, serialization, nodeFlags, questionMs, questionsPerProcess = Infinity, idleMs, maxProcesses, words } = options
   const start = { limits, ...(serialization && { serialization }), ...(nodeFlags && { nodeFlags }) }
   const waiting: Job<Q, A>[] = []
   const lanes = new Set<Lane<Q, A>>()
@@ -56,12 +59,13 @@ export function createWorkerProcesses<Q extends object, A extends object>(option
   let closed = false
 
   function open(): void {
-    const lane: Lane<Q, A> = { child: startLimited(module, start), ready: false }
+    const lane: Lane<Q, A> = { child: startLimited(module, start), ready: false, answered: 0 }
     lanes.add(lane)
     lane.child.on('message', (said: WorkerMessage<A>) => {
       if ('ready' in said) lane.ready = true
       else finish(lane, (job) => job.resolve(said))
-      advance()
+      if (!('ready' in said) && ++lane.answered >= questionsPerProcess) void drop(lane, undefined)
+      else advance()
     })
     lane.child.on('error', (cause) => lose(lane, new Error(words.lost, { cause })))
     lane.child.on('exit', (_code, signal) => lose(lane, new Error(signal ? words.exhausted : words.lost)))

@@ -1,0 +1,52 @@
+import type { JsonValue } from '../../agent/messages.ts'
+
+/** Rows for a chart, and what is to be told of them. */
+export interface ChartRows {
+  rows: readonly Record<string, JsonValue>[]
+  note?: string
+}
+
+/**
+ * Rows out of what a tool has given: objects, `{columns, rows}` as of `data_query`, rows of cells under a first row of names, JSON text
+ * of these, or an object that holds one such list. Undefined where it is nothing of the kind.
+ */
+export function toRows(value: JsonValue): ChartRows | undefined {
+  if (typeof value === 'string') return fromText(value)
+  if (Array.isArray(value)) return fromList(value)
+  if (value === null || typeof value !== 'object') return undefined
+  const { columns, rows, truncated } = value
+  if (Array.isArray(columns) && Array.isArray(rows) && rows.every(Array.isArray)) {
+    const named = toObjects(columns, rows)
+    return truncated === true
+      ? { rows: named, note: `Only the first ${rows.length} rows are shown: the result had more.` }
+      : { rows: named }
+  }
+  const lists = Object.values(value).flatMap((one) => (Array.isArray(one) ? [fromList(one)] : []))
+  const usable = lists.filter((list) => list !== undefined && list.rows.length > 0)
+  return usable.length === 1 ? usable[0] : undefined
+}
+
+function fromText(text: string): ChartRows | undefined {
+  if (!/^\s*[[{]/.test(text)) return undefined
+  try {
+    const value = JSON.parse(text) as JsonValue
+    return typeof value === 'string' ? undefined : toRows(value)
+  } catch {
+    return undefined
+  }
+}
+
+function fromList(list: readonly JsonValue[]): ChartRows | undefined {
+  if (list.every(isRow)) return { rows: list }
+  const [names, ...rows] = list
+  if (!Array.isArray(names) || !names.every((name) => typeof name === 'string') || !rows.every(Array.isArray)) return undefined
+  return { rows: toObjects(names, rows) }
+}
+
+function isRow(value: JsonValue): value is Record<string, JsonValue> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function toObjects(columns: readonly JsonValue[], rows: readonly JsonValue[][]): Record<string, JsonValue>[] {
+  return rows.map((cells) => Object.fromEntries(columns.map((name, at) => [String(name), cells[at] ?? null])))
+}
