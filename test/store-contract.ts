@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { FenceLost } from '../src/runs/run-store.ts'
 import type { Database } from '../src/store/database.ts'
+import { registerApprovalContract } from './store-contract-approvals.ts'
 import { registerAsyncContract } from './store-contract-async.ts'
 import { registerJobContract } from './store-contract-jobs.ts'
 import { registerImageContract } from './store-contract-images.ts'
@@ -33,6 +34,7 @@ export function registerStoreContract(name: string, open: () => Promise<Database
     describe('images', () => registerImageContract(() => database))
     describe('what runs came to', () => registerReportContract(() => database))
     describe('sub-agents', () => registerSubAgentContract(() => database))
+    describe('runs that wait for approval', () => registerApprovalContract(() => database))
     describe('windows', () => registerSummaryContract(() => database))
   })
 }

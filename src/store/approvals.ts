@@ -63,22 +63,18 @@ export function createApprovalStore(database: Database): ApprovalStore {
     async list(who, { limit, before, now }) {
       const start = before === undefined ? undefined : await requestedAt(who.tenant, before)
       if (before !== undefined && start === undefined) return undefined
-      const query = db
+      const open = db
         .selectFrom('approvals')
         .selectAll()
         .where('tenant', '=', who.tenant)
         .where('decision', 'is', null)
         .where('expires_at', '>', now)
         .where(decidedBy(who))
-        .where((is) =>
-          start === undefined || before === undefined
-            ? is.val(true)
-            : is.or([is('requested_at', '<', start), is.and([is('requested_at', '=', start), is('call_id', '<', before)])]),
-        )
         .orderBy('requested_at', 'desc')
         .orderBy('call_id', 'desc')
         .limit(limit)
-      return (await run(database.read, query)).rows.map(toCall)
+      const page = start === undefined || before === undefined ? open : open.where(isBehind({ start, before }))
+      return (await run(database.read, page)).rows.map(toCall)
     },
 
     async openOf(key) {
@@ -98,6 +94,12 @@ function decidedBy({ owner, mayApprove }: Asker) {
     const own = is.and([is('owner', '=', owner), is('by', '=', 'caller')])
     return mayApprove ? is.or([own, is.and([is('owner', '!=', owner), is('by', '=', 'role')])]) : own
   }
+}
+
+/** Newest first; calls of one turn were asked for together. */
+function isBehind({ start, before }: { start: number; before: string }) {
+  return (is: ExpressionBuilder<Tables, 'approvals'>) =>
+    is.or([is('requested_at', '<', start), is.and([is('requested_at', '=', start), is('call_id', '<', before)])])
 }
 
 function toPending({ call_id, tool, input, by }: ApprovalRow): PendingCall {
