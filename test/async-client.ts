@@ -11,11 +11,12 @@ export function sendEvent(client: Client, body: object, headers?: Record<string,
   return client.request('POST', '/core/v1/chain_async', { body, ...(headers ? { headers } : {}) })
 }
 
-/** Looks until it is so. */
-export async function until<T>(look: () => Promise<T>, isSo: (value: T) => boolean): Promise<T> {
-  for (;;) {
+/** Looks until it is so; fails when it takes far too long. */
+export async function until<T>(look: () => Promise<T>, isSo: (value: T) => boolean, limitMs = 60_000): Promise<T> {
+  for (const start = Date.now(); ;) {
     const value = await look()
     if (isSo(value)) return value
+    if (Date.now() - start > limitMs) throw new Error(`It is not so after ${limitMs} ms: ${JSON.stringify(value)}`)
     await sleep(10)
   }
 }

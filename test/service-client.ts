@@ -32,6 +32,7 @@ export interface Chunk {
   finish_reason: string
   usage: { costAttribute: string; usage: number; unit: string }[]
   step?: { tool: string; status: string; output: unknown }
+  approval_required?: { request_id: string; calls: { tool_call_id: string; tool: string; tool_input: unknown }[] }
   error?: ErrorBody
 }
 
