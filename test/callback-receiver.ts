@@ -22,6 +22,9 @@ export interface Receiver {
   reaches(count: number): Promise<Received>
 }
 
+/** More than any callback of a test needs to come. */
+const limitMs = 60_000
+
 /** A receiver of callbacks: answers with a status, or as the function does. */
 export async function startReceiver(
   t: Pick<TestContext, 'after'>,
@@ -50,7 +53,8 @@ export async function startReceiver(
     host,
     received,
     async reaches(count) {
-      while (received.length < count) await once(events, 'received')
+      const signal = AbortSignal.timeout(limitMs)
+      while (received.length < count) await once(events, 'received', { signal })
       return received[count - 1]!
     },
   }
