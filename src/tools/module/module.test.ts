@@ -235,6 +235,13 @@ test('a module that ends itself, or runs out of memory, fails its calls alone', 
   )
 })
 
+test('a step that logs without end keeps the beginning', async (t) => {
+  const { call } = await open(t, { 'mine.ts': moduleOf(`(_, { log }) => { for (let n = 0; n < 200_000; n++) log('0123456789') }`) })
+  let logged = 0
+  await call({}, { log: (text) => (logged += text.length) })
+  assert.ok(logged > 80_000 && logged <= 100_000, String(logged))
+})
+
 test('what a module does to its channel harms nobody but itself', async (t) => {
   const execute = `({ n }) => {
     for (const sent of ['ready', null, 7, {}, { type: 'result' }, { type: 'files' }, { type: 'error', call: 99 }]) process.send(sent)

@@ -68,7 +68,7 @@ function contextOf(call: number, open: OpenCall): Pick<ModuleContext, 'signal' |
   return {
     signal: open.aborting.signal,
     log(text: unknown) {
-      const line = String(text).slice(0, maxLogCharacters - open.logged)
+      const line = String(text).slice(0, Math.max(0, maxLogCharacters - open.logged))
       open.logged += line.length + 1
       if (line !== '' && calls.has(call)) send({ type: 'log', call, text: line })
     },
