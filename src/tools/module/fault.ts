@@ -8,13 +8,14 @@ import { fileURLToPath } from 'node:url'
 /** Of a load that failed: `mine.ts:12: Expression expected`. `main` is the module's path, `files` what was loaded for it. */
 export function describeLoadFault(error: unknown, main: string, files: readonly string[]): string {
   const place = placeOfMissing(error, files) ?? placeOf(error) ?? placeOfSyntax(error, files)
-  return `${place ? toText(place, main) : path.basename(main)}: ${messageOf(error)}`
+  return `${place ? toText(place, main) : path.basename(main)}: ${messageOf(error, main)}`
 }
 
 /** Of a call that failed, or of what nobody waited for: `The disk is full (mine.ts:12)`. */
 export function describeFault(error: unknown, main: string): string {
   const place = placeOf(error)
-  return place ? `${messageOf(error)} (${toText(place, main)})` : messageOf(error)
+  const message = messageOf(error, main)
+  return place ? `${message} (${toText(place, main)})` : message
 }
 
 /** The line of a file on which something first stands, from 1. */
@@ -83,9 +84,9 @@ function toText({ file, line }: Place, main: string): string {
   return `${path.relative(path.dirname(main), file)}:${line}`
 }
 
-/** With the cause's, which tells why a fetch has failed. */
-function messageOf(error: unknown): string {
+/** With the cause's, which tells why a fetch has failed; where the module's folder is on this machine is nobody else's business. */
+function messageOf(error: unknown, main: string): string {
   if (!(error instanceof Error)) return typeof error === 'string' ? error : 'something that is not an Error was thrown'
   const cause = error.cause instanceof Error && error.cause.message ? `: ${error.cause.message}` : ''
-  return `${error.message.split('\n', 1)[0] || error.name}${cause}`
+  return `${error.message.split('\n', 1)[0] || error.name}${cause}`.replaceAll(path.dirname(main) + path.sep, '')
 }

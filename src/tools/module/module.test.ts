@@ -278,7 +278,10 @@ test('a fault is told with file and line', { timeout: 60_000 }, async (t) => {
   const faults: [string, RegExp][] = [
     ['const a: number = 1\nexport default { a: ( }', /^mine\.ts:2: Expression expected$/],
     ['enum A { B }\nexport default 1', /^mine\.ts:1: TypeScript enum is not supported in strip-only mode$/],
-    [`import type { A } from './a.ts'\nimport { b } from './none.ts'\nexport default { b }`, /^mine\.ts:2: Cannot find module .+none\.ts/],
+    [
+      `import type { A } from './a.ts'\nimport { b } from './none.ts'\nexport default { b }`,
+      /^mine\.ts:2: Cannot find module 'none\.ts' imported from mine\.ts$/,
+    ],
     [`\nimport { b } from 'no-such-package'\nexport default { b }`, /^mine\.ts:2: Cannot find package 'no-such-package'/],
     [`import { b } from './mine.ts'\nexport default { b }`, /^mine\.ts:1: The requested module .+ does not provide an export named 'b'$/],
     [`export const tool = 1`, /^mine\.ts: it has no default export/],
@@ -308,7 +311,7 @@ test('a fault is told with file and line', { timeout: 60_000 }, async (t) => {
   const script = await open(t, { 'mine.mjs': 'const a = 1\nexport default { a: ( }' }, { at: 'mine.mjs' })
   assert.match(script.trouble() ?? '', /^mine\.mjs:2: /)
   const gone = await open(t, {})
-  assert.match(gone.trouble() ?? '', /^mine\.ts: there is no file \//)
+  assert.match(gone.trouble() ?? '', /^mine\.ts: there is no file mine\.ts$/)
 })
 
 test('a change of the file, or of one that it imports, is used by the next call', { timeout: 20_000 }, async (t) => {
@@ -372,7 +375,7 @@ test(
 test('a link that leads to another file is a change', { timeout: 20_000 }, async (t) => {
   const files = { 'v1/mine.ts': moduleOf(`() => 'one'`), 'v2/mine.ts': moduleOf(`() => 'two'`) }
   const { call, folder, trouble } = await open(t, files, { at: 'now/mine.ts' })
-  assert.match(trouble() ?? '', /^mine\.ts: there is no file \/.+\/now\/mine\.ts$/)
+  assert.match(trouble() ?? '', /^mine\.ts: there is no file now\/mine\.ts$/)
   for (const [target, word] of [
     ['v1', 'one'],
     ['v2', 'two'],

@@ -49,7 +49,7 @@ export async function createModule(spec: ToolSpec, deps: Dependencies, limits: P
     watching = watch
     const found = markFile(file)
     watch.add([found])
-    if (found.mark === 'missing') return fail(`there is no file ${file}`)
+    if (found.mark === 'missing') return fail(`there is no file ${String(spec.config['path'])}`)
     try {
       const started = start(watch)
       starting = started
