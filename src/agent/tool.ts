@@ -181,6 +181,8 @@ export type ToolSearch = (
 /** A tool as it is listed: also while it can't be used. */
 export interface ToolListing {
   name: string
+  /** Of the configuration, where it has another name: it stands for several tools. */
+  entry?: string
   description: string
   status: 'ready' | 'initializing' | 'error'
   /** Why it is not ready. */

@@ -24,10 +24,11 @@ export interface AgentParts {
 /** The agent that new requests get. What is done with it beyond the same turn of the event loop is done while it is held. */
 export type CurrentAgent = () => Agent
 
-/** A line for each tool that can't be used as it is. */
+/** A line for each tool that can't be used as it is; one for all of an entry for which the same is true. */
 export function findFaultyTools(tools: ToolSet): string[] {
-  return tools.list().flatMap(({ name, status, reason }) => {
+  const lines = tools.list().flatMap(({ name, entry = name, status, reason }) => {
     if (status === 'ready') return []
-    return [status === 'error' ? `tools[${name}]: ${reason}` : `tools[${name}] is not ready yet`]
+    return [status === 'error' ? `tools[${entry}]: ${reason}` : `tools[${entry}] is not ready yet`]
   })
+  return [...new Set(lines)]
 }

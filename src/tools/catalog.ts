@@ -63,7 +63,8 @@ export function createToolCatalogs(deps: ToolDependencies, options: CatalogOptio
   const users = new Map<ToolEntry, number>()
 
   function take(config: ToolConfig): ToolEntry {
-    const known = [...users.keys()].find((entry) => isDeepStrictEqual(entry.config, config))
+    const made = madeOf(config)
+    const known = [...users.keys()].find((entry) => isDeepStrictEqual(madeOf(entry.config), made))
     const entry = known ?? createToolEntry(config, own, { builders, retryDelayMs })
     users.set(entry, (users.get(entry) ?? 0) + 1)
     return entry
@@ -80,11 +81,13 @@ export function createToolCatalogs(deps: ToolDependencies, options: CatalogOptio
     const gate = createGate(approvals)
     const search = createToolSearch()
     const entries = configs.map(take)
+    // The entry may be carried over from a configuration that said otherwise of approvals.
+    const list = () => entries.flatMap((entry, index) => entry.listings().map((listing) => gate(listing, configs[index]!)))
     const first = Promise.all(entries.map((entry) => entry.first))
     let settling: Promise<void> | undefined = withinTime(first, settleMs).finally(() => (settling = undefined))
     let isOpen = true
     return {
-      list: () => withoutDoubles(entries.flatMap((entry) => entry.listings().map((listing) => gate(listing, entry.config)))),
+      list: () => withoutDoubles(list()),
       search,
       settling: () => settling,
       async ready() {
@@ -99,6 +102,11 @@ export function createToolCatalogs(deps: ToolDependencies, options: CatalogOptio
   }
 
   return { open }
+}
+
+/** What an entry is made of: who must approve of its calls is put onto its tools from outside. */
+function madeOf({ approval: _, by: __, ...rest }: ToolConfig): Omit<ToolConfig, 'approval' | 'by'> {
+  return rest
 }
 
 async function withinTime(work: Promise<unknown>, ms: number): Promise<void> {

@@ -1,4 +1,5 @@
 import type { Tool, ToolListing } from '../agent/tool.ts'
+import { hideUrlSecrets } from '../configuration/redact.ts'
 import type { ToolConfig } from '../configuration/schema.ts'
 import { toolDefaults, type ToolBuild, type ToolBuilder, type ToolGroup, type ToolDependencies, type ToolSpec } from './builder.ts'
 
@@ -45,7 +46,7 @@ export function createToolEntry(config: ToolConfig, deps: ToolDependencies, { bu
 
   function fail(error: unknown): void {
     if (closing.signal.aborted) return
-    reason = error instanceof Error && error.message ? error.message : 'The tool can not be made.'
+    reason = withoutSecrets(error instanceof Error && error.message ? error.message : 'The tool can not be made.')
     failures++
     deps.log.warn({ tool: spec.name, reason, failures }, 'A tool can not be used')
     // A process that has nothing else to do need not wait for a tool.
@@ -87,22 +88,29 @@ function toGroup(made: ToolBuild | ToolGroup): ToolGroup {
 }
 
 function toListings(spec: ToolSpec, type: string, { built, reason }: State): ToolListing[] {
-  const listed = built ? listGroup(built) : []
-  const why = built?.trouble?.() ?? reason
-  // A group that has never been there has nothing to list but its name.
-  if (built && (listed.length > 0 || why === undefined)) return listed
+  const trouble = built?.trouble?.()
+  const why = trouble === undefined ? reason : withoutSecrets(trouble)
+  const listed = built ? listGroup(spec.name, built, why) : []
+  if (listed.length > 0) return listed
+  // What has nothing to list but its name must not vanish: somebody waits for its tools.
   const unknown = { name: spec.name, description: spec.description ?? `A tool of type ${type}.`, schema: { type: 'object' } }
-  return [why === undefined ? { ...unknown, status: 'initializing' } : { ...unknown, status: 'error', reason: why }]
+  if (!built && why === undefined) return [{ ...unknown, status: 'initializing' }]
+  return [{ ...unknown, status: 'error', reason: why ?? 'It has no tools.' }]
 }
 
 /** What was known once stays listed while it can't be used. */
-function listGroup({ tools, refused, trouble }: ToolGroup): ToolListing[] {
-  const reason = trouble?.()
+function listGroup(entry: string, { tools, refused }: ToolGroup, reason: string | undefined): ToolListing[] {
+  const own = (name: string) => (name === entry ? {} : { entry })
   const usable = tools().map((tool: Tool): ToolListing => {
     const { name, description, schema } = tool
     return reason === undefined
-      ? { name, description, status: 'ready', schema, tool }
-      : { name, description, status: 'error', reason, schema }
+      ? { name, ...own(name), description, status: 'ready', schema, tool }
+      : { name, ...own(name), description, status: 'error', reason, schema }
   })
-  return [...usable, ...(refused?.() ?? []).map((one): ToolListing => ({ ...one, status: 'error' }))]
+  return [...usable, ...(refused?.() ?? []).map((one): ToolListing => ({ ...one, ...own(one.name), status: 'error' }))]
+}
+
+/** Word by word: in what a library says of an address the query stays, because it might be prose. */
+function withoutSecrets(reason: string): string {
+  return reason.replace(/\S+/g, hideUrlSecrets)
 }

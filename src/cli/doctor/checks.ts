@@ -4,6 +4,7 @@ import { isIP } from 'node:net'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { pino } from 'pino'
+import type { ToolListing } from '../../agent/tool.ts'
 import { formatProblems, loadAgentConfig } from '../../configuration/load.ts'
 import { ConfigError } from '../../configuration/problems.ts'
 import type { Environment } from '../../configuration/references.ts'
@@ -105,15 +106,9 @@ export async function checkTools(config: AgentConfig, settings: Settings, { envi
   const timer = setTimeout(resolve, timeoutMs)
   try {
     await Promise.race([catalog.ready(), late])
-    return catalog.list().map(({ name, status, reason }): Finding => {
-      if (status === 'ready') return { state: 'ok', text: `tool ${name} is ready` }
-      if (status === 'initializing') return { state: 'warn', text: `tool ${name} is not ready after ${timeoutMs / 1000} s` }
-      return {
-        state: 'fail',
-        text: `tool ${name}: ${reason}`,
-        advice: `Correct the entry ${name} of tools in agent.yaml, or what it names.`,
-      }
-    })
+    return [...Map.groupBy(catalog.list(), ({ name, entry = name }) => entry)].flatMap(([entry, listed]) =>
+      toFindings(entry, listed, timeoutMs),
+    )
   } finally {
     clearTimeout(timer)
     await catalog.close()
@@ -121,6 +116,32 @@ export async function checkTools(config: AgentConfig, settings: Settings, { envi
     await rm(cacheDir, { recursive: true, force: true })
   }
 }
+
+/** One line for an entry, whatever it stands for; one more for each reason why some of its tools can't be used. */
+function toFindings(entry: string, listed: readonly ToolListing[], timeoutMs: number): Finding[] {
+  const ready = listed.filter(({ status }) => status === 'ready')
+  const [first] = listed
+  if (first?.status === 'initializing') {
+    const advice = 'It goes on being made while the service runs; chats do without it until then.'
+    return [{ state: 'warn', text: `tool ${entry} is not ready after ${timeoutMs / 1000} s`, advice }]
+  }
+  const isOne = listed.length === 1 && first?.name === entry
+  const well = isOne ? `tool ${entry} is ready` : `tools of ${entry}: ${ready.length} ${ready.length === 1 ? 'is' : 'are'} ready`
+  const failed = Map.groupBy(
+    listed.filter(({ status }) => status === 'error'),
+    ({ reason = '' }) => reason,
+  )
+  const advice = `Correct the entry ${entry} of tools in agent.yaml, or what it names.`
+  const faults = [...failed].map(([reason, those]): Finding => {
+    const some = those.map(({ name }) => name).slice(0, maxNamed)
+    const whose =
+      those.length === listed.length ? `tool ${entry}` : `tools of ${entry} (${some.join(', ')}${those.length > maxNamed ? ', ...' : ''})`
+    return { state: those.length === listed.length ? 'fail' : 'warn', text: `${whose}: ${reason}`, advice }
+  })
+  return [...(ready.length > 0 ? [{ state: 'ok' as const, text: well }] : []), ...faults]
+}
+
+const maxNamed = 5
 
 export async function checkOutbound({ outboundAllow }: Settings): Promise<Finding> {
   if (outboundAllow.length === 0) return { state: 'ok', text: 'outbound: callbacks and web tools reach public addresses only' }

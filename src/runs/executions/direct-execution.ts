@@ -8,7 +8,7 @@ import type { Agent, CurrentAgent } from '../../configuration/agent.ts'
 import { ServiceError } from '../../errors.ts'
 import { toGeneratedArtifact, type GeneratedArtifact } from '../../sessions/sessions.ts'
 import type { ExecutionResult, ExecutionStore, StoredExecution } from './execution-store.ts'
-import { checkHints } from '../hints.ts'
+import { checkHints, notReady, whenUnknown } from '../hints.ts'
 import { textOf } from '../line.ts'
 import type { RunKey } from '../run.ts'
 
@@ -188,10 +188,11 @@ function callIdOf(key: RunKey): string {
 }
 
 function findTool(tools: ToolSet, { toolName, input, filters }: ToolRequest): Tool {
-  const listing = tools.list().find((one) => one.name === toolName)
-  if (!listing) throw new ServiceError('not_found', `There is no tool ${toolName}.`)
+  const listings = tools.list()
+  const listing = listings.find((one) => one.name === toolName)
+  if (!listing) throw whenUnknown(toolName, listings, new ServiceError('not_found', `There is no tool ${toolName}.`))
   checkHints(filters, tools)
-  if (!listing.tool) throw new ServiceError('tool_not_ready', `The tool ${toolName} is not ready: ${listing.reason ?? listing.status}`)
+  if (!listing.tool) throw notReady(toolName, listing)
   if (listing.tool.approval)
     throw new ServiceError(
       'approval_required',
