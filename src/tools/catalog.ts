@@ -105,8 +105,9 @@ export function createToolCatalogs(deps: ToolDependencies, options: CatalogOptio
 }
 
 /** What an entry is made of: who must approve of its calls is put onto its tools from outside. */
-function madeOf({ approval: _, by: __, ...rest }: ToolConfig): Omit<ToolConfig, 'approval' | 'by'> {
-  return rest
+function madeOf(config: ToolConfig): ToolConfig {
+  const { approval: _approval, by: _by, ...made } = config
+  return made
 }
 
 async function withinTime(work: Promise<unknown>, ms: number): Promise<void> {
