@@ -28,7 +28,7 @@ export interface PythonFixture {
 }
 
 /** One for all tests: a snapshot takes seconds to make. */
-const cacheDir = path.join(import.meta.dirname, '../../../node_modules/.cache/agent-core-test')
+export const testCacheDir = path.join(import.meta.dirname, '../../../node_modules/.cache/agent-core-test')
 
 /** `files` stand under the files root. The tool is made with `config`. */
 export async function preparePython(files: Record<string, string> = {}, config: Record<string, unknown> = {}): Promise<PythonFixture> {
@@ -39,7 +39,7 @@ export async function preparePython(files: Record<string, string> = {}, config: 
     await mkdir(path.dirname(path.join(root, name)), { recursive: true })
     await writeFile(path.join(root, name), text)
   }
-  const deps = dependenciesOf({ files: await openFilesRoot(root), cacheDir })
+  const deps = dependenciesOf({ files: await openFilesRoot(root), cacheDir: testCacheDir })
   const builds: ToolBuild[] = []
 
   const build: PythonFixture['build'] = (config = {}, { timeoutMs = 30_000, maxOutputCharacters = 20_000, ...options } = {}) => {

@@ -37,8 +37,11 @@ const graceMs = 700
 const startMs = 30_000
 /** Of Node itself, its threads and Pyodide's program. */
 const baseMb = 128
-/** V8 keeps room for compiled code, twice: it counts as memory that may be written to, and is never used. */
-const reservedMb = 1_300
+/**
+ * The limit that the process keeps itself is exact; the system's is for what gets around it. V8 keeps room for compiled code, 512 MB for each
+ * of two threads: it counts as memory that may be written to, and is never used. The rest is for files on their way in and out.
+ */
+const reservedMb = 1_700
 
 /** Makes a snapshot of Python as it is when it has started. */
 export async function makeSnapshot(options: InterpreterOptions): Promise<Uint8Array> {

@@ -130,8 +130,8 @@ export interface WrittenLimits {
 }
 
 export interface RunFolder {
-  /** Puts files there to be read, in place of what has their names. */
-  give(files: readonly RunFile[]): void
+  /** Puts files there to be read, in place of what has their names; answers with the paths of those that could not be put. */
+  give(files: readonly RunFile[]): string[]
   state(): FolderState
   /** Files that are new or were written to since; hidden ones and compiled modules are left out. */
   writtenSince(before: FolderState, limits: WrittenLimits): WrittenFiles
@@ -146,7 +146,7 @@ export function createRunFolder(fs: MemoryFileSystem): RunFolder {
     }
   }
 
-  function give({ path, bytes }: RunFile): void {
+  function put({ path, bytes }: RunFile): void {
     const target = `${folder}/${path}`
     fs.mkdirTree(target.slice(0, target.lastIndexOf('/')))
     if (nodeAt(target)) fs.unlink(target)
@@ -173,8 +173,17 @@ export function createRunFolder(fs: MemoryFileSystem): RunFolder {
 
   const stateOf = ({ id, mtime, usedBytes }: FileNode) => `${id} ${mtime} ${usedBytes}`
 
+  function isPut(file: RunFile): boolean {
+    try {
+      put(file)
+      return true
+    } catch {
+      return false
+    }
+  }
+
   return {
-    give: (files) => files.forEach(give),
+    give: (files) => files.filter((file) => !isPut(file)).map(({ path }) => path),
     state: () => new Map([...collect()].map(([path, node]) => [path, stateOf(node)])),
     writtenSince(before, { files: maxFiles, bytes: maxBytes }) {
       const written: WrittenFiles = { files: [], left: [] }

@@ -31,7 +31,10 @@ export interface Ran {
   told: string
   stdout: string
   stderr: string
+  /** Paths of given files for which there was no room. */
+  notGiven: string[]
   files: RunFile[]
+  /** Paths of files that were too many or too large. */
   left: string[]
 }
 

@@ -87,6 +87,10 @@ export function createRunPython(spec: ToolSpec, { files, cacheDir, log }: ToolDe
         throw toFailure(error, limitMs)
       })
       context.signal.throwIfAborted()
+      for (const path of ran.notGiven) {
+        room.given.delete(path)
+        notes.push(`${path} is not there: there was no room for it.`)
+      }
       if (found.hasForgotten) notes.unshift(forgotten)
       return tell(ran, { found, notes, limitMs, context })
     })

@@ -1,3 +1,10 @@
+/** What Python is started with: it is in its memory, and therefore in the snapshot. */
+export const startOptions = {
+  env: { HOME: '/work', TZ: 'UTC', LANG: 'C.UTF-8', USER: 'user', LOGNAME: 'user', PYTHONINSPECT: '' },
+  // Otherwise Python tells the path of the program around it.
+  _sysExecutable: 'python',
+}
+
 /**
  * What runs code inside of Python: `run(code, number, results)` answers with JSON, `{result?, repr?, error?}`; what is printed leaves through the
  * descriptors 1 and 2. It is part of the snapshot: nothing in it may depend on the moment, and `begin()` renews what would be equal in every
@@ -99,6 +106,8 @@ def begin():
     for name in list(sys.modules):
         if name.partition('.')[0] in _closed:
             del sys.modules[name]
+    for finder in sys.meta_path:
+        getattr(finder, 'jsproxies', {}).clear()
     sys.meta_path[:] = [finder for finder in sys.meta_path if not type(finder).__module__.startswith(('_pyodide', 'pyodide'))]
     sys.meta_path.insert(0, _Wall)
     sys.path_hooks[:] = [hook for hook in sys.path_hooks if not getattr(hook, '__module__', '').startswith(('_pyodide', 'pyodide'))]

@@ -3,7 +3,7 @@ import { createReadStream } from 'node:fs'
 import { mkdir, readFile, readdir, rename, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { runnerSource } from './runner-source.ts'
+import { runnerSource, startOptions } from './runner-source.ts'
 
 /** Python's memory as it is when it has started, in a file: with it a start takes a fifth of the time. */
 export interface SnapshotFile {
@@ -20,7 +20,7 @@ export function createSnapshotFile(folder: string, make: () => Promise<Uint8Arra
   let known: Promise<string> | undefined
 
   async function find(): Promise<string> {
-    const key = `${prefix}${await pyodideVersion()}-${hash('sha256', runnerSource).slice(0, 12)}-`
+    const key = `${prefix}${await pyodideVersion()}-${hash('sha256', runnerSource + JSON.stringify(startOptions)).slice(0, 12)}-`
     const nameOf = (sum: string) => `${key}${sum}.snapshot`
     await mkdir(folder, { recursive: true, mode: 0o700 })
     const names = (await readdir(folder)).filter((name) => name.startsWith(prefix))

@@ -4,10 +4,10 @@ import v8 from 'node:v8'
 import vm from 'node:vm'
 import { parentPort, workerData } from 'node:worker_threads'
 import type { PyodideAPI } from 'pyodide'
-import { createRunFolder, folder, limitFiles, type MemoryFileSystem, type MemoryStore } from './memory-files.ts'
+import { createRunFolder, limitFiles, type MemoryFileSystem, type MemoryStore } from './memory-files.ts'
 import type { Report, RunOrder, ThreadData } from './messages.ts'
 import { keepPrinted } from './printed.ts'
-import { runnerSource } from './runner-source.ts'
+import { runnerSource, startOptions } from './runner-source.ts'
 import { raiseWalls } from './walls.ts'
 
 /** Python, in a thread: its process stays able to hear that it shall be stopped. */
@@ -35,12 +35,7 @@ function tell(report: Report): void {
   port.postMessage(report)
 }
 
-/** Equal for the snapshot's maker and its users. */
-const loading = {
-  jsglobals: {},
-  env: { HOME: folder, TZ: 'UTC', LANG: 'C.UTF-8', PYTHONINSPECT: '' },
-  stdin: () => null,
-}
+const loading = { ...startOptions, jsglobals: {}, stdin: () => null }
 
 async function load(): Promise<PyodideAPI> {
   const { loadPyodide } = (await import(data.pyodide)) as typeof import('pyodide')
@@ -106,12 +101,22 @@ function serve(): void {
   collectGarbage()
   shut()
 
-  port.on('message', (order: RunOrder) => {
-    runFolder.give(order.given)
+  function work(order: RunOrder): Report {
+    const notGiven = runFolder.give(order.given)
     const before = runFolder.state()
     Atomics.store(interrupts, 0, 0)
     const told = run(order.code, order.number, order.results, order.maxCharacters)
-    tell({ type: 'ran', told, stdout: stdout.take(), stderr: stderr.take(), ...runFolder.writtenSince(before, order.written) })
+    const written = runFolder.writtenSince(before, order.written)
+    return { type: 'ran', told, stdout: stdout.take(), stderr: stderr.take(), notGiven, ...written }
+  }
+
+  port.on('message', (order: RunOrder) => {
+    try {
+      tell(work(order))
+    } catch {
+      // What Python does not catch itself ends it: a broken memory, a call out of it that failed.
+      tell({ type: 'lost', reason: 'crash' })
+    }
   })
   tell({ type: 'ready' })
 }

@@ -29,6 +29,7 @@ const keptOfProcess = new Set([
   'platform',
   'env',
   '_tickCallback',
+  '_fatalException',
   'exitCode',
   'execPath',
   'cwd',
