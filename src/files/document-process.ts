@@ -8,6 +8,8 @@ export type ParseAnswer = { document: Document } | { error: string }
 export interface ParseLimits {
   maxMs: number
   heapMb: number
+  /** Nobody waits for it any more. */
+  signal?: AbortSignal
 }
 
 /** Nobody waits longer for a page of text; a document of 50 MB may need twenty times as much while it is parsed. */
@@ -20,7 +22,7 @@ const cpuSeconds = 180
  * they hold up nobody, can be stopped, and end alone when memory does. Throws an `Error` with the reason.
  */
 export async function parseInProcess(kind: ParsedKind, bytes: Uint8Array, limits: Partial<ParseLimits> = {}): Promise<Document> {
-  const { maxMs, heapMb } = { ...defaults, ...limits }
+  const { maxMs, heapMb, signal } = { ...defaults, ...limits }
   const child = startLimited(new URL('./document-worker', import.meta.url), {
     limits: { dataKb: 2_000_000, heapMb, cpuSeconds },
     serialization: 'advanced',
@@ -28,6 +30,8 @@ export async function parseInProcess(kind: ParsedKind, bytes: Uint8Array, limits
   setBusy(child, true)
   const { promise, resolve, reject } = Promise.withResolvers<ParseAnswer>()
   const timer = setTimeout(() => reject(new Error(`it took longer than ${maxMs / 1000} s`)), maxMs)
+  const abort = () => reject(signal?.reason)
+  signal?.addEventListener('abort', abort, { once: true })
   child.once('message', (answer: ParseAnswer) => resolve(answer))
   child.once('error', (cause) => reject(new Error('its parser can not be started', { cause })))
   child.once('exit', (_code, signal) => reject(new Error(signal ? 'it needs too much memory' : 'its parser stopped')))
@@ -39,6 +43,7 @@ export async function parseInProcess(kind: ParsedKind, bytes: Uint8Array, limits
     return answer.document
   } finally {
     clearTimeout(timer)
+    signal?.removeEventListener('abort', abort)
     await endProcess(child)
   }
 }

@@ -1,15 +1,12 @@
-import type { ChildProcess, SerializationType } from 'node:child_process'
-import { endProcess, setBusy, startLimited, type ProcessLimits } from './limited-process.ts'
+import type { ChildProcess } from 'node:child_process'
+import { endProcess, setBusy, startLimited, type ProcessOptions } from './limited-process.ts'
 
 /** What a worker says: once that it is ready, then one answer to each question, in their order. */
 export type WorkerMessage<A> = { ready: true } | A
 
-export interface WorkerOptions {
+export interface WorkerOptions extends ProcessOptions {
   /** The worker's URL without the ending. */
   module: URL
-  limits: ProcessLimits
-  serialization?: SerializationType
-  nodeFlags?: readonly string[]
   /** For one question, from the moment when a process takes it. */
   questionMs: number
   /** Then it is replaced by another, before what it has used of its `cpuSeconds` could end it. Default: never. */
@@ -51,15 +48,14 @@ const patienceMs = 100
  * call's work, and memory that runs out ends nothing else. They are made when they are first needed, and end after a rest.
  */
 export function createWorkerProcesses<Q extends object, A extends object>(options: WorkerOptions): WorkerProcesses<Q, A> {
-  const { module, limits, serialization, nodeFlags, questionMs, questionsPerProcess = Infinity, idleMs, maxProcesses, words } = options
-  const start = { limits, ...(serialization && { serialization }), ...(nodeFlags && { nodeFlags }) }
+  const { module, questionMs, questionsPerProcess = Infinity, idleMs, maxProcesses, words } = options
   const waiting: Job<Q, A>[] = []
   const lanes = new Set<Lane<Q, A>>()
   let crowded: NodeJS.Timeout | undefined
   let closed = false
 
   function open(): void {
-    const lane: Lane<Q, A> = { child: startLimited(module, start), ready: false, answered: 0 }
+    const lane: Lane<Q, A> = { child: startLimited(module, options), ready: false, answered: 0 }
     lanes.add(lane)
     lane.child.on('message', (said: WorkerMessage<A>) => {
       if ('ready' in said) lane.ready = true

@@ -53,6 +53,7 @@ export function createChart(spec: ToolSpec, deps: ToolDependencies, limits: Part
     questionsPerProcess: 500,
     serialization: 'advanced',
     nodeFlags: restrictions(),
+    isIsolated: true,
     questionMs: chartMs,
     idleMs,
     maxProcesses: 2,

@@ -1,0 +1,31 @@
+import process from 'node:process'
+import type { WorkerMessage } from '../../files/worker-processes.ts'
+import { readPage, type Page } from './read-page.ts'
+
+/** A process for pages: told a `PageRequest`, it answers one after another; it ends when its channel closes. */
+
+export interface PageRequest {
+  html: string
+  /** Where it is from: links in it are relative to that. */
+  url: string
+}
+
+export type PageAnswer = { page: Page } | { error: string }
+
+async function answer({ html, url }: PageRequest): Promise<PageAnswer> {
+  try {
+    return { page: await readPage(html, url) }
+  } catch (error) {
+    const isDeep = error instanceof RangeError
+    return { error: isDeep ? 'its elements are nested too deep' : error instanceof Error ? error.message.slice(0, 500) : 'it is no page' }
+  }
+}
+
+process.on(
+  'message',
+  (request: PageRequest) => void answer(request).then((told) => process.send?.(told satisfies WorkerMessage<PageAnswer>)),
+)
+process.on('disconnect', () => process.exit(0))
+// Most of what reads pages is made at its first use.
+await answer({ html: '<html><body><article><h1>A</h1><p>B</p></article></body></html>', url: 'http://localhost/' })
+process.send?.({ ready: true } satisfies WorkerMessage<PageAnswer>)
