@@ -10,7 +10,7 @@ import { makeMissing, readConfig, readSettings } from './prepare.ts'
 import { findService, withdraw } from './running-service.ts'
 import { start } from './serve.ts'
 import { createServiceClient } from './chat/service-client.ts'
-import { answerLines, converse } from './chat/terminal-chat.ts'
+import { answerLines, askOnce, converse } from './chat/terminal-chat.ts'
 
 interface ChatOptions {
   url?: string
@@ -59,7 +59,7 @@ async function talk({ message }: ChatOptions, conversation: Conversation, termin
   terminal.stopping.addEventListener('abort', cancel, { once: true })
   try {
     if (message === undefined) return await answerLines(terminal, conversation)
-    return (await conversation.ask(message)) === 'done'
+    return (await askOnce(terminal, conversation, message)) === 'done'
   } finally {
     terminal.stopping.removeEventListener('abort', cancel)
   }

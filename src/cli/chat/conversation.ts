@@ -1,15 +1,16 @@
 import { createAnswerView } from './answer-view.ts'
 import { CommandFailure, type Terminal } from '../terminal.ts'
+import { decideCalls, howToDecide, type Person } from './approvals.ts'
 import { formatTable } from '../table.ts'
 import { withoutControls } from './markdown-stream.ts'
 import { newId, type ServiceClient } from './service-client.ts'
 
-/** A conversation in one session at a time. */
+/** A conversation in one session at a time. `person` is asked for approval where a call needs it; absent: nobody is there to be asked. */
 export interface Conversation {
   /** Puts a question, whatever it begins with. */
-  ask(text: string): Promise<'done' | 'failed'>
+  ask(text: string, person?: Person): Promise<'done' | 'failed'>
   /** Puts a question, or obeys a command that begins with `/`. `quit`: the conversation is over. */
-  say(line: string): Promise<'done' | 'failed' | 'quit'>
+  say(line: string, person?: Person): Promise<'done' | 'failed' | 'quit'>
   /** Cancels the answer that is under way: the first time at the service, the second by leaving. False where there is none. */
   cancel(): boolean
 }
@@ -25,12 +26,12 @@ const help = ['/new    begin another session', '/tools  list the tools', '/quit 
 export function createConversation({ client, terminal, sessionId = newId() }: ConversationOptions): Conversation {
   const { stdout, stderr } = terminal
   let session = sessionId
-  let running: { requestId: string; leaving: AbortController; isCancelled: boolean } | undefined
+  let running: { requestId: string; leaving: AbortController; cancelled: AbortController; cancelling?: Promise<void> } | undefined
 
-  async function ask(text: string): Promise<'done' | 'failed'> {
+  async function ask(text: string, person?: Person): Promise<'done' | 'failed'> {
     const requestId = newId()
     const leaving = new AbortController()
-    running = { requestId, leaving, isCancelled: false }
+    const own = (running = { requestId, leaving, cancelled: new AbortController() } as NonNullable<typeof running>)
     const view = createAnswerView(terminal)
     let note: string | undefined = 'Left; the service may still be at work.'
     let isDone = false
@@ -38,6 +39,14 @@ export function createConversation({ client, terminal, sessionId = newId() }: Co
       for await (const chunk of client.ask({ requestId, sessionId: session, text }, leaving.signal)) {
         view.show(chunk)
         if (chunk.finish_reason === 'null') continue
+        if (chunk.approval_required) {
+          view.end()
+          if (person && (await decideCalls(chunk.approval_required, { client, person, stdout, cancelled: own.cancelled.signal }))) continue
+          await own.cancelling
+          if (own.cancelling) continue
+          note = howToDecide(chunk.approval_required)
+          break
+        }
         isDone = !failures.has(chunk.finish_reason)
         note = noteOn(chunk.finish_reason, chunk.error?.body)
       }
@@ -64,10 +73,10 @@ export function createConversation({ client, terminal, sessionId = newId() }: Co
     }
   }
 
-  async function say(line: string): Promise<'done' | 'failed' | 'quit'> {
+  async function say(line: string, person?: Person): Promise<'done' | 'failed' | 'quit'> {
     const text = line.trim()
     if (text === '') return 'done'
-    if (!text.startsWith('/')) return ask(text)
+    if (!text.startsWith('/')) return ask(text, person)
     if (text === '/quit') return 'quit'
     if (text === '/tools') return listTools()
     if (text === '/new') {
@@ -81,10 +90,10 @@ export function createConversation({ client, terminal, sessionId = newId() }: Co
 
   function cancel(): boolean {
     if (!running) return false
-    if (running.isCancelled) running.leaving.abort()
+    if (running.cancelling) running.leaving.abort()
     else {
-      running.isCancelled = true
-      void client.cancel(running.requestId)
+      running.cancelling = client.cancel(running.requestId)
+      running.cancelled.abort()
     }
     return true
   }
@@ -92,7 +101,7 @@ export function createConversation({ client, terminal, sessionId = newId() }: Co
   return { ask, say, cancel }
 }
 
-const failures: ReadonlySet<string> = new Set(['error', 'cancelled', 'timeout', 'approval_required'])
+const failures: ReadonlySet<string> = new Set(['error', 'cancelled', 'timeout'])
 
 const notes: Readonly<Record<string, string | undefined>> = {
   stop: undefined,
@@ -101,7 +110,6 @@ const notes: Readonly<Record<string, string | undefined>> = {
   max_iterations: 'This is the best answer so far: the number of steps reached its limit.',
   timeout: 'This is as far as it came: the time for an answer is over.',
   cancelled: 'Cancelled.',
-  approval_required: 'A tool needs an approval, which can not be given here.',
 }
 
 function noteOn(reason: string, error: string | undefined): string | undefined {

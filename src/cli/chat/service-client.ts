@@ -14,6 +14,23 @@ export interface Chunk {
   step?: AnswerStep
   /** On the last chunk of a run that failed. */
   error?: { body: string }
+  /** Where calls wait for approval: the last chunk until they are decided. */
+  approval_required?: { request_id: string; calls: WaitingCall[] }
+}
+
+/** A call that is made when somebody approves of it. */
+export interface WaitingCall {
+  tool_call_id: string
+  tool: string
+  tool_input: unknown
+}
+
+export interface Decision {
+  tool_call_id: string
+  decision: 'approve' | 'reject'
+  /** Approved in place of what the model asked for. */
+  tool_input?: unknown
+  reason?: string
 }
 
 export interface ListedTool {
@@ -30,8 +47,13 @@ export interface Question {
 
 /** A service, reached over HTTP. Failures are `CommandFailure`s in words. */
 export interface ServiceClient {
-  /** The chunks of an answer, to its last one; a stream that breaks is taken up again where it broke. */
+  /**
+   * The chunks of an answer, to its last one; a stream that breaks is taken up again where it broke. One whose calls wait for approval goes
+   * on behind that chunk: whoever takes the next has had them decided, or cancelled the run.
+   */
   ask(question: Question, signal: AbortSignal): AsyncGenerator<Chunk, void>
+  /** Decides a call that waits. */
+  decide(requestId: string, decision: Decision): Promise<void>
   /** Ends a run; one that has ended, or never began, stays as it is. */
   cancel(requestId: string): Promise<void>
   tools(): Promise<ListedTool[]>
@@ -65,7 +87,7 @@ export function createServiceClient({ url, key, retryDelaysMs = defaultDelaysMs 
     const path = `/runs/${question.requestId}/stream`
     let last = ''
     let failures = 0
-    for (;;) {
+    attempts: for (;;) {
       try {
         // The same request id again is the same run: before its first event a question is simply put once more.
         const reply = await (last === '' ? start(question, signal) : send(path, { headers: { 'last-event-id': last }, signal }))
@@ -74,6 +96,7 @@ export function createServiceClient({ url, key, retryDelaysMs = defaultDelaysMs 
           last = id ?? last
           failures = 0
           yield chunk
+          if (chunk.finish_reason === 'approval_required') continue attempts
           if (chunk.finish_reason !== 'null') return
         }
       } catch (error) {
@@ -86,15 +109,24 @@ export function createServiceClient({ url, key, retryDelaysMs = defaultDelaysMs 
     }
   }
 
+  /** A failure that is no refusal is told in words too. */
+  async function sendOnce(path: string, init?: Parameters<typeof send>[1]): Promise<Response> {
+    return send(path, init).catch((error: unknown) => {
+      throw error instanceof CommandFailure ? error : unreachable(url, error)
+    })
+  }
+
   return {
     ask,
+    async decide(requestId, decision) {
+      const headers = { 'content-type': 'application/json' }
+      await sendOnce(`/runs/${requestId}/approvals`, { method: 'POST', headers, body: JSON.stringify(decision) })
+    },
     async cancel(requestId) {
       await send(`/runs/${requestId}`, { method: 'DELETE', signal: AbortSignal.timeout(5000) }).catch(() => undefined)
     },
     async tools() {
-      const reply = await send('/tools').catch((error: unknown) => {
-        throw error instanceof CommandFailure ? error : unreachable(url, error)
-      })
+      const reply = await sendOnce('/tools')
       return ((await reply.json()) as { tools: ListedTool[] }).tools
     },
   }

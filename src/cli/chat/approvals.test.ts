@@ -1,0 +1,91 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { CommandFailure } from '../terminal.ts'
+import { createTestTerminal } from '../terminal-fixture.ts'
+import { decideCalls, howToDecide } from './approvals.ts'
+import type { Decision } from './service-client.ts'
+
+const calls = [
+  { tool_call_id: 'c1', tool: 'send', tool_input: { to: 'a\u001B[2J' } },
+  { tool_call_id: 'c2', tool: 'drop', tool_input: {} },
+]
+
+/** A person who gives these answers, and a service that refuses the decisions that it is told to. */
+async function decide(answers: (string | undefined)[], refused: (decision: Decision) => string | undefined = () => undefined) {
+  const { terminal, out } = createTestTerminal('.', { isTTY: true })
+  const sent: Decision[] = []
+  const asked: string[] = []
+  const isDecided = await decideCalls(
+    { request_id: 'r', calls },
+    {
+      stdout: terminal.stdout,
+      cancelled: new AbortController().signal,
+      person: {
+        async answer(question, _signal, text = '') {
+          asked.push(question + text)
+          return answers.shift()
+        },
+      },
+      client: {
+        async decide(_requestId, decision) {
+          const refusal = refused(decision)
+          if (refusal) throw new CommandFailure(1, [refusal])
+          sent.push(decision)
+        },
+      },
+    },
+  )
+  return { isDecided, sent, asked, out: out() }
+}
+
+test('each call is shown whole and decided by a word or its first letter; a reason may stand behind a no', async () => {
+  const { isDecided, sent, out } = await decide(['Y', 'no, keep it'])
+  assert.ok(isDecided)
+  assert.deepEqual(sent, [
+    { tool_call_id: 'c1', decision: 'approve' },
+    { tool_call_id: 'c2', decision: 'reject', reason: 'keep it' },
+  ])
+  assert.equal(out, '? send {\n  "to": "a\\u001b[2J"\n}\n? drop {}\n')
+})
+
+test('marks that nobody sees are shown', async () => {
+  const { terminal, out } = createTestTerminal('.', { isTTY: true })
+  const person = { answer: async () => undefined }
+  const [call] = calls
+  const waiting = { request_id: 'r', calls: [{ ...call!, tool_input: { to: 'a\u202Eb' } }] }
+  const client = { decide: async () => undefined }
+  await decideCalls(waiting, { client, person, stdout: terminal.stdout, cancelled: new AbortController().signal })
+  assert.match(out(), /"to": "a\\u202eb"/)
+})
+
+test('what is no clear answer is asked again: nothing is approved by it', async () => {
+  const { sent, asked } = await decide(['', 'yesterday', 'y but', '1', ' yes ', 'n'])
+  assert.equal(asked.length, 6)
+  assert.deepEqual(
+    sent.map(({ decision }) => decision),
+    ['approve', 'reject'],
+  )
+})
+
+test('an edited input is sent in place of the first; what is no object, or is refused, is asked for again', async () => {
+  const answers = ['e', '{"to":', 'edit', '{"to":1}', 'e', '{"to":"b"}', 'y']
+  const { sent, asked, out } = await decide(answers, ({ tool_input: input }) =>
+    input && JSON.stringify(input).includes('1') ? 'tool_input: to must be a string' : undefined,
+  )
+  assert.deepEqual(sent[0], { tool_call_id: 'c1', decision: 'approve', tool_input: { to: 'b' } })
+  assert.equal(asked[1], 'input: {"to":"a\\u001b[2J"}')
+  assert.match(out, /That is no JSON object\.\n[\s\S]*tool_input: to must be a string\n/)
+})
+
+test('where nobody answers any more nothing further is decided', async () => {
+  assert.deepEqual(await decide(['y', undefined]).then(({ isDecided, sent }) => [isDecided, sent.length]), [false, 1])
+  assert.deepEqual(await decide(['e', undefined]).then(({ isDecided, sent }) => [isDecided, sent.length]), [false, 0])
+})
+
+test('who can not be asked is told what waits and how it is decided', () => {
+  assert.equal(
+    howToDecide({ request_id: 'r', calls: calls.slice(1) }),
+    'drop {} waits for approval: {"tool_call_id":"c2","decision":"approve"}\n' +
+      'Send such a decision, "approve" or "reject", to POST /core/v1/runs/r/approvals, or chat in a terminal.',
+  )
+})

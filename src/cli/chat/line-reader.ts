@@ -1,0 +1,83 @@
+import { createInterface } from 'node:readline'
+import { Writable } from 'node:stream'
+import type { Terminal } from '../terminal.ts'
+import type { Person } from './approvals.ts'
+
+/** Lines that are typed at a terminal. */
+export interface LineReader extends Person {
+  /** The next line, also one that was typed before; undefined when there will be none. */
+  line(prompt: string): Promise<string | undefined>
+  close(): void
+}
+
+/** `onInterrupt`: Ctrl-C; where that had nothing to cancel it ends the reading. */
+export function openLineReader({ stdin, stdout, stopping }: Terminal, onInterrupt: () => boolean): LineReader {
+  let isMuted = true
+  // What is typed while nothing is asked is kept for the next prompt, but would be shown in the middle of an answer.
+  const echo = Object.assign(
+    new Writable({
+      write(text: Buffer, _, done) {
+        if (!isMuted) stdout.write(text)
+        done()
+      },
+    }),
+    { columns: stdout.columns || 80, isTTY: true },
+  )
+  const reader = createInterface({ input: stdin, output: echo, terminal: true })
+  const typed: string[] = []
+  let isClosed = false
+  let take: ((line: string | undefined) => void) | undefined
+
+  reader.on('line', (line) => (take ? take(line) : typed.push(line)))
+  reader.on('close', () => {
+    isClosed = true
+    take?.(undefined)
+  })
+  const close = () => reader.close()
+  reader.on('SIGINT', () => onInterrupt() || close())
+  stopping.addEventListener('abort', close, { once: true })
+
+  async function ask(prompt: string, signal?: AbortSignal): Promise<string | undefined> {
+    if (isClosed || signal?.aborted) return undefined
+    const { promise, resolve } = Promise.withResolvers<string | undefined>()
+    const leave = () => resolve(undefined)
+    take = resolve
+    signal?.addEventListener('abort', leave, { once: true })
+    isMuted = false
+    reader.setPrompt(prompt)
+    reader.prompt(true)
+    const line = await promise
+    take = undefined
+    isMuted = true
+    signal?.removeEventListener('abort', leave)
+    return line
+  }
+
+  return {
+    async line(prompt) {
+      const before = typed.shift()
+      if (before === undefined) return ask(prompt)
+      stdout.write(`${prompt}${before}\n`)
+      return before
+    },
+    /** What was typed before the question was asked is no answer to it. */
+    async answer(question, signal, text = '') {
+      const begun = reader.line
+      reader.write(null, { ctrl: true, name: 'e' })
+      reader.write(null, { ctrl: true, name: 'u' })
+      if (text !== '') reader.write(text)
+      const line = await ask(question, signal)
+      if (line === undefined && !isClosed) stdout.write('\n')
+      if (!isClosed) {
+        reader.write(null, { ctrl: true, name: 'e' })
+        reader.write(null, { ctrl: true, name: 'u' })
+        reader.write(begun)
+      }
+      return line
+    },
+    close() {
+      stopping.removeEventListener('abort', close)
+      close()
+    },
+  }
+}
