@@ -32,10 +32,16 @@ export function sendError(thrown: unknown, request: FastifyRequest, reply: Fasti
   if (error instanceof ServiceError && error.retryAfter !== undefined) void reply.header('retry-after', String(error.retryAfter))
   // RFC 9110, 15.5.2: it says how to come in.
   if (code === 'unauthorized') void reply.header('www-authenticate', 'Bearer')
-  if (isOpenAi(request.url)) return reply.code(openAiStatus(statusOf(code))).send(toOpenAiError(toErrorBody(error)))
+  if (isOpenAi(request.url)) return sendOpenAiRefusal(reply, error, code)
   const asDetail = code === 'validation' && request.routeOptions.config?.validationShape !== 'error'
   const body = asDetail && error instanceof ServiceError ? { detail: error.faults } : toErrorBody(error)
   return reply.code(statusOf(code)).send(body)
+}
+
+/** These clients ask again after any 409; only one that says when is better later. */
+function sendOpenAiRefusal(reply: FastifyReply, error: unknown, code: ErrorCode): FastifyReply {
+  if (statusOf(code) === 409 && !reply.hasHeader('retry-after')) void reply.header('x-should-retry', 'false')
+  return reply.code(openAiStatus(statusOf(code))).send(toOpenAiError(toErrorBody(error)))
 }
 
 /** What a run ended with, where nothing of it was sent yet. */

@@ -1,10 +1,13 @@
-import { A2AError, RequestMalformedError, TaskNotCancelableError, TaskNotFoundError } from '@a2a-js/sdk/errors'
+import { A2AError, RequestMalformedError, TaskNotCancelableError, TaskNotFoundError, UnsupportedOperationError } from '@a2a-js/sdk/errors'
 import { ServiceError, type ErrorCode } from '../../errors.ts'
 
 const known: Partial<Record<ErrorCode, new (message: string) => A2AError>> = {
   not_found: TaskNotFoundError,
   gone: TaskNotFoundError,
   run_ended: TaskNotCancelableError,
+  not_interrupted: UnsupportedOperationError,
+  already_decided: UnsupportedOperationError,
+  session_interrupted: UnsupportedOperationError,
   validation: RequestMalformedError,
   invalid_input: RequestMalformedError,
   input_too_large: RequestMalformedError,

@@ -20,6 +20,10 @@ export function toQuestion({ parts }: Message): Pick<ChatBody, 'messages' | 'ima
   return { messages: [{ role: 'user', content }], ...(images.length > 0 ? { images } : {}) }
 }
 
+export function dataPart(value: object): Part {
+  return { content: { $case: 'data', value }, metadata: undefined, filename: '', mediaType: 'application/json' }
+}
+
 export function textPart(text: string): Part {
   return { content: { $case: 'text', value: text }, metadata: undefined, filename: '', mediaType: 'text/plain' }
 }

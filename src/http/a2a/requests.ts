@@ -1,10 +1,13 @@
 import { randomUUIDv7 } from 'node:crypto'
-import type { SendMessageRequest, Task } from '@a2a-js/sdk'
+import type { Message, SendMessageRequest, Task } from '@a2a-js/sdk'
 import { PushNotificationNotSupportedError, RequestMalformedError, TaskNotFoundError, UnsupportedOperationError } from '@a2a-js/sdk/errors'
 import type { A2ARequestHandler } from '@a2a-js/sdk/server'
 import type { Artifacts } from '../../artifacts/artifacts.ts'
 import type { CurrentAgent } from '../../configuration/agent.ts'
+import type { ApprovalStore } from '../../runs/approvals/approval-store.ts'
+import type { Approvals } from '../../runs/approvals/approvals.ts'
 import type { Chats } from '../../runs/chat.ts'
+import { fromCompact } from '../../runs/compact-log.ts'
 import type { OpenRun } from '../../runs/live-runs.ts'
 import type { Operation } from '../../runs/run.ts'
 import type { RunStore, StoredRun } from '../../runs/run-store.ts'
@@ -13,6 +16,7 @@ import { isId } from '../ids.ts'
 import { asObject, contextOf, type Caller } from '../protocol-caller.ts'
 import { toCard, type CardOptions } from './card.ts'
 import { toQuestion } from './parts.ts'
+import { decideBy } from './decisions.ts'
 import { follow } from './stream.ts'
 import { toFileArtifacts, toTask } from './tasks.ts'
 
@@ -21,13 +25,24 @@ export interface A2aDoors extends CardOptions {
   artifacts: Pick<Artifacts, 'linkTo'>
   chats: Chats
   runs: Pick<RunStore, 'find'>
+  approvals: Pick<Approvals, 'decide'>
+  openCalls: Pick<ApprovalStore, 'openOf'>
+}
+
+/** A run of which the caller knows the events up to a number. */
+interface Opened {
+  run: OpenRun
+  after?: number
 }
 
 /**
  * What the protocol asks for, answered for one caller. A task is a run and its id the request id, a context is a session: nothing is kept
  * beside them, so that a task is there after a restart, and on every replica. It goes on when its client has gone, and ends by `CancelTask`.
  */
-export function createRequestHandler({ agent, artifacts, chats, runs, ...card }: A2aDoors, caller: Caller): A2ARequestHandler {
+export function createRequestHandler(
+  { agent, artifacts, chats, runs, approvals, openCalls, ...card }: A2aDoors,
+  caller: Caller,
+): A2ARequestHandler {
   const { tenant, owner } = caller.principal
   const keyOf = (requestId: string) => ({ tenant, owner, requestId })
 
@@ -38,20 +53,19 @@ export function createRequestHandler({ agent, artifacts, chats, runs, ...card }:
   }
 
   async function task(id: string, historyLength: number | undefined): Promise<Task> {
-    const whole = await toTask(await find(id), artifacts)
+    const run = await find(id)
+    const open = run.status === 'interrupted' ? await openCalls.openOf(run) : []
+    const whole = await toTask(run, artifacts, open)
     return historyLength === 0 ? { ...whole, history: [] } : whole
   }
 
-  async function open(request: SendMessageRequest, operation: Operation): Promise<OpenRun> {
+  async function open(request: SendMessageRequest, operation: Operation): Promise<Opened> {
     const { message, configuration } = request
     if (!message || message.messageId === '') throw new RequestMalformedError('message.messageId is required.')
     if (configuration?.taskPushNotificationConfig) throw new PushNotificationNotSupportedError()
-    if (message.taskId !== '') {
-      await find(message.taskId)
-      throw new UnsupportedOperationError('A task takes no further message: send it without taskId, in the same contextId.')
-    }
-    const { contextId } = message
+    const { contextId, taskId } = message
     if (contextId !== '' && !isId(contextId)) throw new RequestMalformedError('message.contextId is not a valid id.')
+    if (taskId !== '') return decide(message)
     const body = { ...toQuestion(message), ...(contextId === '' ? {} : { session_id: contextId }), on_disconnect: 'continue' as const }
     const chat = toNewChat(caller.request, operation, agent().config.limits.max_input_characters, {
       body,
@@ -63,16 +77,32 @@ export function createRequestHandler({ agent, artifacts, chats, runs, ...card }:
     // They may hold megabytes of images, and the answer takes minutes.
     message.parts = []
     delete asObject(caller.request.body)['params']
-    return opening
+    return { run: await opening }
   }
 
-  const told = (run: OpenRun) =>
-    follow(run, async (files) => (files.length === 0 ? [] : toFileArtifacts(await find(run.requestId), files, artifacts)), caller.left)
+  /** A message in a task that waits for approval says what is decided; the task goes on with the last. */
+  async function decide(message: Message): Promise<Opened> {
+    const run = await find(message.taskId)
+    if (message.contextId !== '' && message.contextId !== run.sessionId)
+      throw new RequestMalformedError('message.contextId is not that of the task.')
+    if (run.status !== 'interrupted')
+      throw new UnsupportedOperationError('A task takes no further message: send it without taskId, in the same contextId.')
+    await decideBy(message, { principal: caller.principal, run, open: await openCalls.openOf(run), approvals })
+    return { run: await chats.follow(run, caller.left), after: run.log?.events ? fromCompact(run.log.events).length : 0 }
+  }
+
+  const told = ({ run, after = 0 }: Opened) =>
+    follow(run, {
+      toArtifacts: async (files) => (files.length === 0 ? [] : toFileArtifacts(await find(run.requestId), files, artifacts)),
+      stillOpen: () => openCalls.openOf(keyOf(run.requestId)),
+      left: caller.left,
+      after,
+    })
 
   return {
     getAgentCard: async () => toCard(agent(), card),
     async sendMessage(request) {
-      const run = await open(request, 'chain')
+      const { run } = await open(request, 'chain')
       if (request.configuration?.returnImmediately !== true) {
         caller.left.addEventListener('abort', run.log.unpace(), { once: true })
         await run.ended
@@ -91,7 +121,7 @@ export function createRequestHandler({ agent, artifacts, chats, runs, ...card }:
     async *resubscribe({ id }) {
       const { endedAt } = await find(id)
       if (endedAt !== undefined) throw new UnsupportedOperationError(`Task ${id} has ended.`)
-      yield* told(await chats.follow(keyOf(id), caller.left))
+      yield* told({ run: await chats.follow(keyOf(id), caller.left) })
     },
     listTasks: () => Promise.reject(new UnsupportedOperationError('Tasks are not listed.')),
     getAuthenticatedExtendedAgentCard: () => Promise.reject(new UnsupportedOperationError('There is no other agent card.')),

@@ -1,20 +1,34 @@
 import { TaskState, type StreamResponse, type TaskStatus } from '@a2a-js/sdk'
+import type { PendingCall } from '../../agent/approval.ts'
 import type { Artifact as MadeFile } from '../../agent/artifact.ts'
 import type { OpenRun } from '../../runs/live-runs.ts'
 import { errorOf } from '../../runs/outcome.ts'
-import { statusOfEnd, type EndEvent, type LoggedEvent } from '../../runs/run.ts'
-import { filesOf, newTask, states, toAnswer, toFileArtifacts, toStatus, type Place } from './tasks.ts'
+import { isLastEvent, statusOfEnd, type EndEvent, type LoggedEvent } from '../../runs/run.ts'
+import { filesOf, newTask, states, toAnswer, toFileArtifacts, toStatus, toWaitingStatus, type Place } from './tasks.ts'
 
 /** The artifacts of files, as they are told at the end. */
 export type ToArtifacts = (files: readonly MadeFile[]) => ReturnType<typeof toFileArtifacts>
 
+interface Following {
+  toArtifacts: ToArtifacts
+  /** Calls that wait, and that nobody has decided meanwhile. */
+  stillOpen(): Promise<readonly PendingCall[]>
+  left: AbortSignal
+  /** Number of the last event that the reader knows; default: none. */
+  after?: number
+}
+
 /** A run's events as updates of its task: steps as its status, the answer as an artifact that grows, its files when it has ended. */
-export async function* follow(run: OpenRun, toArtifacts: ToArtifacts, left: AbortSignal): AsyncGenerator<StreamResponse, void, undefined> {
+export async function* follow(
+  run: OpenRun,
+  { toArtifacts, stillOpen, left, after = 0 }: Following,
+): AsyncGenerator<StreamResponse, void, undefined> {
   const place = { taskId: run.requestId, contextId: run.sessionId }
   yield { payload: { $case: 'task', value: newTask(place, run.input) } }
   let isGrowing = false
-  let steps = 0
-  for await (const { events } of run.log.follow(0, left)) {
+  // Of messages that the reader has, none has a number so high.
+  let steps = after
+  for await (const { events } of run.log.follow(after, left)) {
     for (const piece of toPieces(events)) {
       if (piece.type === 'answer') {
         yield toArtifactUpdate(place, piece.text, isGrowing)
@@ -27,6 +41,9 @@ export async function* follow(run: OpenRun, toArtifacts: ToArtifacts, left: Abor
     }
   }
   const end = run.log.events.at(-1)
+  if (end?.type === 'interrupt' && run.log.ended) {
+    return yield toUpdate(place, toWaitingStatus(place, await stillOpen()), { finish_reason: 'approval_required' })
+  }
   if (end?.type !== 'end') return
   for (const artifact of await toArtifacts(filesOf(run.log.events))) {
     yield { payload: { $case: 'artifactUpdate', value: { ...place, artifact, append: false, lastChunk: true, metadata: undefined } } }
@@ -41,7 +58,7 @@ function toPieces(events: readonly LoggedEvent[]): Piece[] {
   const pieces: Piece[] = []
   for (const event of events) {
     const last = pieces.at(-1)
-    if (event.type === 'end') continue
+    if (isLastEvent(event)) continue
     if (event.type !== 'text' || event.label !== 'answer') pieces.push(toStep(event))
     else if (last?.type === 'answer') last.text += event.text
     else pieces.push({ type: 'answer', text: event.text })

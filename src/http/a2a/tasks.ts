@@ -1,10 +1,12 @@
-import { Role, TaskState, type Artifact, type Message, type Task, type TaskStatus } from '@a2a-js/sdk'
+import { Role, TaskState, type Artifact, type Message, type Part, type Task, type TaskStatus } from '@a2a-js/sdk'
+import type { PendingCall } from '../../agent/approval.ts'
 import type { Artifact as MadeFile } from '../../agent/artifact.ts'
 import type { Artifacts } from '../../artifacts/artifacts.ts'
 import { fromCompact } from '../../runs/compact-log.ts'
 import type { LoggedEvent, RunStatus } from '../../runs/run.ts'
 import type { StoredRun } from '../../runs/run-store.ts'
 import { toRunView } from '../../runs/run-view.ts'
+import { waitingParts } from './decisions.ts'
 import { textPart } from './parts.ts'
 
 export const states: Record<RunStatus, TaskState> = {
@@ -26,23 +28,31 @@ export interface Place {
 /** The artifact that is the answer's text. */
 export const answerId = 'answer'
 
-/** A run as a task: there is no other record of it. */
-export async function toTask(run: StoredRun, artifacts: Pick<Artifacts, 'linkTo'>): Promise<Task> {
+/** A run as a task: there is no other record of it. `open`: its calls that nobody has decided yet. */
+export async function toTask(run: StoredRun, artifacts: Pick<Artifacts, 'linkTo'>, open: readonly PendingCall[]): Promise<Task> {
   const { status, outcome, error, created_at, started_at, ended_at } = toRunView(run)
   const place = { taskId: run.requestId, contextId: run.sessionId }
   const question = outcome?.input ?? run.request?.messages.at(-1)?.content ?? run.log?.input
   const answer = outcome ? [toAnswer(outcome.output)] : []
   const files = run.endedAt === undefined || !run.log ? [] : filesOf(fromCompact(run.log.events))
+  const state = status === 'interrupted' ? toWaitingStatus(place, open) : toStatus(states[status], place, error?.body)
   return {
     ...newTask(place, question ?? ''),
-    status: { ...toStatus(states[status], place, error?.body), timestamp: ended_at ?? started_at ?? created_at },
+    status: { ...state, timestamp: ended_at ?? started_at ?? created_at },
     artifacts: [...answer, ...(await toFileArtifacts(run, files, artifacts))],
   }
 }
 
+/** The message has all that is needed to answer it. */
+export function toWaitingStatus(place: Place, calls: readonly PendingCall[]): TaskStatus {
+  const id = `${place.taskId}:approval:${calls.map(({ callId }) => callId).join(':')}`
+  const message = toMessage(place, { role: Role.ROLE_AGENT, id, parts: waitingParts(place.taskId, calls) })
+  return { state: TaskState.TASK_STATE_INPUT_REQUIRED, message, timestamp: undefined }
+}
+
 /** As a stream begins with it. */
 export function newTask({ taskId, contextId }: Place, question: string): Task {
-  const history = [toMessage({ taskId, contextId }, { role: Role.ROLE_USER, id: `${taskId}:question`, text: question })]
+  const history = [toMessage({ taskId, contextId }, { role: Role.ROLE_USER, id: `${taskId}:question`, parts: [textPart(question)] })]
   const status = { state: TaskState.TASK_STATE_WORKING, message: undefined, timestamp: undefined }
   return { id: taskId, contextId, status, artifacts: [], history, metadata: undefined }
 }
@@ -50,7 +60,11 @@ export function newTask({ taskId, contextId }: Place, question: string): Task {
 /** `text`: what is to be said beside the state, as a message of the agent; `number`: of that message, where there may be several. */
 export function toStatus(state: TaskState, place: Place, text: string | undefined, number = 0): TaskStatus {
   const id = `${place.taskId}:status:${number}`
-  return { state, message: text === undefined ? undefined : toMessage(place, { role: Role.ROLE_AGENT, id, text }), timestamp: undefined }
+  return {
+    state,
+    message: text === undefined ? undefined : toMessage(place, { role: Role.ROLE_AGENT, id, parts: [textPart(text)] }),
+    timestamp: undefined,
+  }
 }
 
 export function toAnswer(text: string): Artifact {
@@ -77,7 +91,7 @@ export function filesOf(events: readonly LoggedEvent[]): MadeFile[] {
   return events.flatMap((event) => (event.type === 'step_end' ? (event.step.artifacts ?? []) : []))
 }
 
-function toMessage({ taskId, contextId }: Place, { role, id, text }: { role: Role; id: string; text: string }): Message {
+function toMessage({ taskId, contextId }: Place, { role, id, parts }: { role: Role; id: string; parts: Part[] }): Message {
   const rest = { metadata: undefined, extensions: [], referenceTaskIds: [] }
-  return { messageId: id, contextId, taskId, role, parts: [textPart(text)], ...rest }
+  return { messageId: id, contextId, taskId, role, parts, ...rest }
 }

@@ -2,6 +2,8 @@ import { randomUUIDv7 } from 'node:crypto'
 import type { CallToolResult, ServerContext, Tool } from '@modelcontextprotocol/server'
 import type { CurrentAgent } from '../../configuration/agent.ts'
 import { invalid } from '../../errors.ts'
+import type { PendingCall } from '../../agent/approval.ts'
+import { toApprovalRequired, toWaitingText } from '../../runs/approvals/approval-view.ts'
 import type { Chats } from '../../runs/chat.ts'
 import type { OpenRun } from '../../runs/live-runs.ts'
 import { collect, errorOf } from '../../runs/outcome.ts'
@@ -34,7 +36,27 @@ export function askTool({ name, description }: { name: string; description: stri
     },
     outputSchema: {
       type: 'object',
-      properties: { output: { type: 'string' }, session_id: { type: 'string' }, request_id: { type: 'string' } },
+      properties: {
+        output: { type: 'string' },
+        session_id: { type: 'string' },
+        request_id: { type: 'string' },
+        approval_required: {
+          type: 'object',
+          description: 'Calls that wait for the approval of a person; the output is what was said before.',
+          properties: {
+            request_id: { type: 'string' },
+            calls: {
+              type: 'array',
+              items: {
+                type: 'object',
+                properties: { tool_call_id: { type: 'string' }, tool: { type: 'string' }, tool_input: { type: 'object' } },
+                required: ['tool_call_id', 'tool', 'tool_input'],
+              },
+            },
+          },
+          required: ['request_id', 'calls'],
+        },
+      },
       required: ['output', 'session_id', 'request_id'],
     },
   }
@@ -67,7 +89,19 @@ export async function ask(
   const error = errorOf(end)
   if (error) return toFailure(error)
   const structuredContent = { output: answer.output, session_id: run.sessionId, request_id: run.requestId }
-  return { content: [{ type: 'text', text: answer.output }], structuredContent }
+  if (end.type === 'end') return { content: [{ type: 'text', text: answer.output }], structuredContent }
+  return {
+    content: [{ type: 'text', text: toWaiting(run.requestId, answer.output, end.calls) }],
+    structuredContent: { ...structuredContent, approval_required: toApprovalRequired(run.requestId, end.calls) },
+  }
+}
+
+/** For a model that reads nothing else. */
+function toWaiting(requestId: string, output: string, calls: readonly PendingCall[]): string {
+  const each = toApprovalRequired(requestId, calls).calls.map((call) => JSON.stringify(call))
+  const said = output === '' ? [] : [output, '']
+  const how = `For each: {"tool_call_id": ..., "decision": "approve" or "reject"}. The answer is at GET /core/v1/runs/${requestId} then.`
+  return [...said, toWaitingText(requestId, calls), ...each, how].join('\n')
 }
 
 const place = ['body', 'params', 'arguments']

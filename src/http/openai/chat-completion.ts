@@ -1,12 +1,15 @@
 import { errorOf, type Answer } from '../../runs/outcome.ts'
-import type { EndEvent, LoggedEvent } from '../../runs/run.ts'
+import { isLastEvent, type LastEvent, type LoggedEvent } from '../../runs/run.ts'
 import type { ToChunk } from '../stream-chunks.ts'
 import { toOpenAiError } from './errors.ts'
 import { Segments, thoughtOf } from './segments.ts'
 import { finishOf, tokensOf } from './tokens.ts'
+import { waitingFields, withWaitingText } from './waiting.ts'
 
 /** What all chunks of a completion have in common. */
 export interface CompletionHead {
+  /** Of the run. */
+  requestId: string
   id: string
   /** Epoch seconds. */
   created: number
@@ -14,25 +17,27 @@ export interface CompletionHead {
 }
 
 export function completionHead(requestId: string, model: string): CompletionHead {
-  return { id: `chatcmpl-${requestId}`, created: Math.floor(Date.now() / 1000), model }
+  return { requestId, id: `chatcmpl-${requestId}`, created: Math.floor(Date.now() / 1000), model }
 }
 
-/** A run that has answered as one `chat.completion`. */
-export function toCompletion({ id, ...head }: CompletionHead, { output }: Answer, events: readonly LoggedEvent[]): object {
-  const end = events.at(-1) as EndEvent
+/** A run that has answered, or waits for approval, as one `chat.completion`. */
+export function toCompletion({ requestId, id, ...head }: CompletionHead, { output }: Answer, events: readonly LoggedEvent[]): object {
+  const last = events.at(-1) as LastEvent
+  const content = withWaitingText(requestId, output, last)
   const thoughts = events.map(thoughtOf).join('')
-  const message = { role: 'assistant', content: output, refusal: null, ...(thoughts === '' ? {} : { reasoning_content: thoughts }) }
+  const message = { role: 'assistant', content, refusal: null, ...(thoughts === '' ? {} : { reasoning_content: thoughts }) }
   return {
     id,
     object: 'chat.completion',
     ...head,
-    choices: [{ index: 0, message, logprobs: null, finish_reason: finishOf(end.reason) }],
-    usage: toUsage(end),
+    choices: [{ index: 0, message, logprobs: null, finish_reason: finishOf(last) }],
+    usage: toUsage(last),
+    ...waitingFields(requestId, last),
   }
 }
 
 /** The same as it comes. Segments of the answer are parted by a blank line; thoughts are `reasoning_content`; steps are not told. */
-export function completionChunksOf({ id, ...rest }: CompletionHead, withUsage: boolean): ToChunk {
+export function completionChunksOf({ requestId, id, ...rest }: CompletionHead, withUsage: boolean): ToChunk {
   const head = `data: ${JSON.stringify({ id, object: 'chat.completion.chunk', ...rest }).slice(0, -1)},"choices":[`
   const usage = withUsage ? ',"usage":null' : ''
   const open = `${head}{"index":0,"delta":`
@@ -51,21 +56,24 @@ export function completionChunksOf({ id, ...rest }: CompletionHead, withUsage: b
     return `${open}{"content":${JSON.stringify(text)}}${close}`
   }
 
-  function toEnd(end: EndEvent): string {
-    const error = errorOf(end)
+  function toEnd(event: LastEvent): string {
+    const error = errorOf(event)
     if (error) return `data: ${JSON.stringify(toOpenAiError(error))}\n\n`
-    const last = `${open}{},"logprobs":null,"finish_reason":"${finishOf(end.reason)}"}]${usage}}\n\n`
-    return `${last}${withUsage ? `${head}],"usage":${JSON.stringify(toUsage(end))}}\n\n` : ''}data: [DONE]\n\n`
+    const waits = withWaitingText(requestId, '', event)
+    const text = waits === '' ? '' : `${open}{"content":${JSON.stringify(hasText ? `\n\n${waits}` : waits)}}${close}`
+    const waiting = waits === '' ? '' : `,${JSON.stringify(waitingFields(requestId, event)).slice(1, -1)}`
+    const last = `${open}{},"logprobs":null,"finish_reason":"${finishOf(event)}"}]${usage}${waiting}}\n\n`
+    return `${text}${last}${withUsage ? `${head}],"usage":${JSON.stringify(toUsage(event))}}\n\n` : ''}data: [DONE]\n\n`
   }
 
-  return (_number, event) => {
+  return (_number, event, isLast) => {
     const begin = isFirst ? `${open}{"role":"assistant","content":""}${close}` : ''
     isFirst = false
-    return begin + (event.type === 'end' ? toEnd(event) : toDelta(event))
+    return begin + (isLast && isLastEvent(event) ? toEnd(event) : toDelta(event))
   }
 }
 
-function toUsage({ usage }: EndEvent): object {
+function toUsage({ usage }: LastEvent): object {
   const { input, output, total, cached, reasoning } = tokensOf(usage)
   return {
     prompt_tokens: input,

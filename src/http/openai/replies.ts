@@ -1,4 +1,5 @@
 import { Type, type TSchema } from 'typebox'
+import { ApprovalRequired } from '../schemas.ts'
 
 /** Replies of the door for OpenAI clients, for the OpenAPI document. */
 
@@ -55,6 +56,7 @@ export const ChatCompletion = Type.Object({
     prompt_tokens_details: Type.Object({ cached_tokens: tokens }),
     completion_tokens_details: Type.Object({ reasoning_tokens: tokens }),
   }),
+  approval_required: Type.Optional(ApprovalRequired),
 })
 
 const OutputMessage = Type.Object({
@@ -79,7 +81,7 @@ export const ResponseReply = Type.Object({
   created_at: Type.Integer(),
   status: Type.Enum(['completed', 'incomplete']),
   error: Type.Null(),
-  incomplete_details: orNull(Type.Object({ reason: Type.Enum(['max_output_tokens', 'content_filter']) })),
+  incomplete_details: orNull(Type.Object({ reason: Type.Enum(['max_output_tokens', 'content_filter', 'approval_required']) })),
   model: Type.String(),
   instructions: orNull(Type.String()),
   metadata: Type.Record(Type.String(), Type.String()),
@@ -102,6 +104,7 @@ export const ResponseReply = Type.Object({
   tools: Type.Array(Type.Unknown()),
   top_p: Type.Null(),
   truncation: Type.Enum(['auto']),
+  approval_required: Type.Optional(ApprovalRequired),
 })
 
 /** JSON, or a stream where the request asks for it. */

@@ -1,8 +1,9 @@
 import { errorOf } from '../../runs/outcome.ts'
-import type { EndEvent, LoggedEvent } from '../../runs/run.ts'
+import { isLastEvent, type LastEvent, type LoggedEvent } from '../../runs/run.ts'
 import type { ToChunk } from '../stream-chunks.ts'
 import { endedResponse, openResponse, statusOf, toMessage, toPart, type OutputMessage, type ResponseHead } from './response.ts'
-import { Segments } from './segments.ts'
+import { Segments, type Piece } from './segments.ts'
+import { withWaitingText } from './waiting.ts'
 
 /** A message that is being told. */
 interface OpenMessage {
@@ -65,23 +66,28 @@ export function responseEventsOf(head: ResponseHead): ToChunk {
 
   function toDelta(event: LoggedEvent): string {
     const piece = segments.take(event)
-    if (!piece) return ''
+    return piece ? toPiece(piece) : ''
+  }
+
+  function toPiece(piece: Piece): string {
     const opening = piece.begins ? closeMessage({ status: 'completed', phase: 'commentary' }) + openMessage() : ''
     const open = message!
     open.text += piece.text
-    const head = `event: response.output_text.delta\ndata: {"type":"response.output_text.delta","sequence_number":${number++}`
-    return `${opening}${head}${open.delta}${JSON.stringify(piece.text)}}\n\n`
+    const begin = `event: response.output_text.delta\ndata: {"type":"response.output_text.delta","sequence_number":${number++}`
+    return `${opening}${begin}${open.delta}${JSON.stringify(piece.text)}}\n\n`
   }
 
-  function toEnd(end: EndEvent): string {
-    const closing = closeMessage({ status: statusOf(end), phase: 'final_answer' })
+  function toEnd(end: LastEvent): string {
+    const waits = withWaitingText(head.requestId, '', end)
+    const telling = waits === '' ? '' : toPiece({ text: waits, begins: true })
+    const closing = telling + closeMessage({ status: statusOf(end), phase: 'final_answer' })
     return closing + tell(`response.${errorOf(end) ? 'failed' : statusOf(end)}`, { response: endedResponse(head, output, end) })
   }
 
   let isFirst = true
-  return (_number, event) => {
+  return (_number, event, isLast) => {
     const beginning = isFirst ? begin() : ''
     isFirst = false
-    return beginning + (event.type === 'end' ? toEnd(event) : toDelta(event))
+    return beginning + (isLast && isLastEvent(event) ? toEnd(event) : toDelta(event))
   }
 }

@@ -1,9 +1,10 @@
 import { errorOf, type Answer } from '../../runs/outcome.ts'
-import type { EndEvent } from '../../runs/run.ts'
+import type { LastEvent } from '../../runs/run.ts'
 import type { ChatBody } from '../schemas.ts'
 import { toChatBody } from './messages.ts'
 import type { GivenMessage, ResponseBody } from './schemas.ts'
-import { finishOf, tokensOf } from './tokens.ts'
+import { tokensOf } from './tokens.ts'
+import { waitingFields, withWaitingText } from './waiting.ts'
 
 /** What a response says of its request, at each of its states. */
 export interface ResponseHead {
@@ -38,29 +39,34 @@ export function responseHead(requestId: string, { model, instructions = null, me
   return { requestId, created: Math.floor(Date.now() / 1000), model, instructions, metadata: metadata ?? {} }
 }
 
-/** A run that has answered as one `response`. */
-export function toResponse(head: ResponseHead, { output }: Answer, end: EndEvent): object {
-  const message = toMessage(`msg_${head.requestId}_0`, output, { status: statusOf(end), phase: 'final_answer' })
-  return endedResponse(head, output === '' ? [] : [message], end)
+/** A run that has answered, or waits for approval, as one `response`. */
+export function toResponse(head: ResponseHead, { output }: Answer, end: LastEvent): object {
+  const text = withWaitingText(head.requestId, output, end)
+  const message = toMessage(`msg_${head.requestId}_0`, text, { status: statusOf(end), phase: 'final_answer' })
+  return endedResponse(head, text === '' ? [] : [message], end)
 }
 
-export function endedResponse(head: ResponseHead, output: readonly OutputMessage[], end: EndEvent): object {
+export function endedResponse(head: ResponseHead, output: readonly OutputMessage[], end: LastEvent): object {
   const error = errorOf(end)
-  const finish = finishOf(end.reason)
-  const reason = finish === 'length' ? 'max_output_tokens' : finish
   return {
     ...openResponse(head),
     status: error ? 'failed' : statusOf(end),
     error: error ? { code: 'server_error', message: error.body } : null,
-    incomplete_details: error || finish === 'stop' ? null : { reason },
+    incomplete_details: error || statusOf(end) === 'completed' ? null : { reason: whyIncomplete(end) },
     output,
     usage: toUsage(end),
+    ...waitingFields(head.requestId, end),
   }
 }
 
+function whyIncomplete(end: LastEvent): string {
+  if (end.type === 'interrupt') return 'approval_required'
+  return end.reason === 'content_filter' ? end.reason : 'max_output_tokens'
+}
+
 /** Whether an answer is whole. */
-export function statusOf({ reason }: EndEvent): 'completed' | 'incomplete' {
-  return reason === 'stop' ? 'completed' : 'incomplete'
+export function statusOf(end: LastEvent): 'completed' | 'incomplete' {
+  return end.type === 'end' && end.reason === 'stop' ? 'completed' : 'incomplete'
 }
 
 /** A response that has begun. */
@@ -97,7 +103,7 @@ export function toPart(text: string): object {
   return { type: 'output_text', text, annotations: [], logprobs: [] }
 }
 
-function toUsage({ usage }: EndEvent): object {
+function toUsage({ usage }: LastEvent): object {
   const { input, output, total, cached, reasoning } = tokensOf(usage)
   return {
     input_tokens: input,

@@ -1,7 +1,7 @@
-import type { LoggedEvent } from '../../runs/run.ts'
+import { isLastEvent, type LoggedEvent } from '../../runs/run.ts'
 
 /** A piece of text; `begins` where something else came between it and what was told before. */
-interface Piece {
+export interface Piece {
   text: string
   begins: boolean
 }
@@ -16,7 +16,7 @@ export class Segments {
 
   /** Undefined where there is nothing to tell. */
   take(event: LoggedEvent): Piece | undefined {
-    if (event.type === 'end') return undefined
+    if (isLastEvent(event)) return undefined
     if (event.type !== 'text' || event.label !== 'answer') {
       this.isBroken = true
       return undefined

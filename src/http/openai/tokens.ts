@@ -1,4 +1,4 @@
-import type { EndReason } from '../../agent/events.ts'
+import type { LastEvent } from '../../runs/run.ts'
 import type { UsageEntry } from '../../sessions/message.ts'
 
 interface Tokens {
@@ -23,7 +23,9 @@ export function tokensOf(usage: readonly UsageEntry[]): Tokens {
 }
 
 /** Why an answer ends: a run that had no more turns or time has the best answer so far, cut like one of too many tokens. */
-export function finishOf(reason: EndReason): 'stop' | 'length' | 'content_filter' {
-  if (reason === 'content_filter') return reason
-  return reason === 'stop' ? 'stop' : 'length'
+export function finishOf(last: LastEvent): 'stop' | 'length' | 'content_filter' {
+  // There is no word for an approval; clients that do not know one end their turn.
+  if (last.type === 'interrupt') return 'stop'
+  if (last.reason === 'content_filter') return last.reason
+  return last.reason === 'stop' ? 'stop' : 'length'
 }

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { ServiceError, toErrorBody } from '../../errors.ts'
+import { ServiceError } from '../../errors.ts'
 import type { AgentConfig } from '../../configuration/schema.ts'
 import type { Operation } from '../../runs/run.ts'
 import { sendFailure } from '../error-reply.ts'
@@ -16,8 +16,6 @@ import { sendRun } from '../send-run.ts'
 
 const tags = ['OpenAI']
 const chatRefusals = openAiRefusals(400, 401, 403, 404, 409, 410, 413, 415, 429, 500, 502, 503)
-
-const waits = toErrorBody(new ServiceError('approval_required', 'A call waits for approval.'))
 
 /** The agent for any OpenAI client: other words for the same chats. Failures are in that interface's shape, by their path. */
 export function openAiRoutes(app: FastifyInstance, door: ChatDoor): void {
@@ -38,8 +36,8 @@ export function openAiRoutes(app: FastifyInstance, door: ChatDoor): void {
     async (request, reply) => {
       const { chat, head, stream, withUsage } = await openCompletion(door, request, reply)
       if (stream) return sendRun(reply, chat.run, { after: 0, left: chat.left, toChunk: completionChunksOf(head, withUsage) })
-      const { answer, end, error } = await outcomeOf(chat)
-      return error || end.type === 'interrupt' ? sendFailure(reply, error ?? waits) : toCompletion(head, answer, chat.run.log.events)
+      const { answer, error } = await outcomeOf(chat)
+      return error ? sendFailure(reply, error) : toCompletion(head, answer, chat.run.log.events)
     },
   )
 
@@ -59,7 +57,7 @@ export function openAiRoutes(app: FastifyInstance, door: ChatDoor): void {
       const { chat, head, stream } = await openResponse(door, request, reply)
       if (stream) return sendRun(reply, chat.run, { after: 0, left: chat.left, toChunk: responseEventsOf(head) })
       const { answer, end, error } = await outcomeOf(chat)
-      return error || end.type === 'interrupt' ? sendFailure(reply, error ?? waits) : toResponse(head, answer, end)
+      return error ? sendFailure(reply, error) : toResponse(head, answer, end)
     },
   )
 }

@@ -15,6 +15,13 @@ export function toApprovalRequired(requestId: string, calls: readonly PendingCal
   }
 }
 
+/** One sentence, for who reads text. */
+export function toWaitingText(requestId: string, calls: readonly PendingCall[]): string {
+  const tools = [...new Set(calls.map(({ tool }) => tool))].join(', ')
+  const what = calls.length === 1 ? `A call of ${tools} waits` : `${calls.length} calls wait (${tools})`
+  return `${what} for the approval of a person, who decides with POST /core/v1/runs/${requestId}/approvals.`
+}
+
 /** A call that waits, for who may decide it. */
 export interface CallView {
   request_id: string
