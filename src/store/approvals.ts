@@ -23,7 +23,8 @@ export function createApprovalStore(database: Database): ApprovalStore {
       .selectAll()
       .where((is) => is.and(keyColumns(key)))
       .where('decision', 'is', null)
-      .orderBy('call_id')
+      .orderBy('requested_at')
+      .orderBy('place')
 
   return {
     async find(who, requestId, callId) {

@@ -23,9 +23,9 @@ export function runApprovals(
       await lock(connection, key.tenant, one.session)
       await standStill(connection, key, fence, one)
       await statements.insertStep(connection, { ...key, n: one.step, data: JSON.stringify(one.data) })
-      const rows = one.calls.map(({ callId: call_id, tool, input, by }) => ({
+      const rows = one.calls.map(({ callId: call_id, tool, input, by }, place) => ({
         ...keyColumns(key),
-        ...{ call_id, tool, by, input: JSON.stringify(input), session_id: one.sessionId },
+        ...{ call_id, place, tool, by, input: JSON.stringify(input), session_id: one.sessionId },
         ...{ requested_at: one.now, expires_at: one.expiresAt },
       }))
       for (const row of rows) await run(connection, db.insertInto('approvals').values(row))

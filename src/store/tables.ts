@@ -253,6 +253,8 @@ export interface ApprovalRow {
   owner: string
   request_id: string
   call_id: string
+  /** Among the calls that were asked for with it, from 0. */
+  place: number
   session_id: string
   tool: string
   /** JSON. */

@@ -14,6 +14,7 @@ export async function up(db: Kysely<unknown>): Promise<void> {
     .addColumn('owner', 'text', (column) => column.notNull())
     .addColumn('request_id', 'text', (column) => column.notNull())
     .addColumn('call_id', 'text', (column) => column.notNull())
+    .addColumn('place', 'integer', (column) => column.notNull())
     .addColumn('session_id', 'text', (column) => column.notNull())
     .addColumn('tool', 'text', (column) => column.notNull())
     .addColumn('input', 'text', (column) => column.notNull())
