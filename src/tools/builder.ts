@@ -61,7 +61,7 @@ export interface ToolBuild {
   close?(): Promise<void>
 }
 
-/** What one entry became that stands for several tools. Their names begin with `<name of the entry>__`. */
+/** What one entry became whose tools change: several, whose names begin with `<name of the entry>__`, or one of its own name. */
 export interface ToolGroup {
   /** As they are now: a server may change them. */
   tools(): readonly Tool[]

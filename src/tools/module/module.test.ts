@@ -16,12 +16,17 @@ interface Options {
   spec?: Partial<ToolSpec>
   limits?: Partial<ModuleLimits>
   environment?: Record<string, string>
+  signal?: AbortSignal
   /** Where the entry's path leads. */
   at?: string
 }
 
 /** A module in a folder of its own. */
-async function open(t: TestContext, files: Record<string, string>, { spec, limits, environment = {}, at = 'mine.ts' }: Options = {}) {
+async function open(
+  t: TestContext,
+  files: Record<string, string>,
+  { spec, limits, environment = {}, signal, at = 'mine.ts' }: Options = {},
+) {
   const folder = await mkdtemp(path.join(tmpdir(), 'module-'))
   t.after(() => rm(folder, { recursive: true, force: true }))
   const write = async (name: string, text: string) => {
@@ -33,7 +38,7 @@ async function open(t: TestContext, files: Record<string, string>, { spec, limit
   const log = pino({ level: 'info' }, { write: (line: string) => void lines.push(JSON.parse(line) as Record<string, unknown>) })
   const group = await createModule(
     { name: 'mine', timeoutMs: 30_000, maxOutputCharacters: 20_000, config: { path: at }, ...spec },
-    { configDir: folder, environment, log },
+    { configDir: folder, environment, log, ...(signal && { signal }) },
     limits,
   )
   t.after(() => group.close?.())
@@ -312,6 +317,13 @@ test('a fault is told with file and line', { timeout: 60_000 }, async (t) => {
   assert.match(script.trouble() ?? '', /^mine\.mjs:2: /)
   const gone = await open(t, {})
   assert.match(gone.trouble() ?? '', /^mine\.ts: there is no file mine\.ts$/)
+})
+
+test('one that nobody waits for any more is not waited for', { timeout: 5_000 }, async (t) => {
+  const leaving = new AbortController()
+  setTimeout(() => leaving.abort(), 200)
+  const { trouble } = await open(t, { 'mine.ts': 'while (true);' }, { signal: leaving.signal })
+  assert.equal(trouble(), undefined)
 })
 
 test('a change of the file, or of one that it imports, is used by the next call', { timeout: 20_000 }, async (t) => {

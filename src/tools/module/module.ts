@@ -10,7 +10,7 @@ import type { Definition } from './messages.ts'
 import { defaultLimits, startModule, type ModuleLimits, type ModuleProcess } from './module-process.ts'
 import { watchFiles, type FileWatch } from './watch-files.ts'
 
-type Dependencies = Pick<ToolDependencies, 'configDir' | 'environment' | 'log'>
+type Dependencies = Pick<ToolDependencies, 'configDir' | 'environment' | 'log' | 'signal'>
 
 /** What a file was when it was loaded. */
 interface Version {
@@ -110,17 +110,16 @@ export async function createModule(spec: ToolSpec, deps: Dependencies, limits: P
     return version.process.call(input, context)
   }
 
-  await load()
-  return {
-    tools: () => (version ? [version.tool] : []),
-    trouble: () => trouble,
-    async close() {
-      isClosed = true
-      clearTimeout(retry)
-      watching?.close()
-      await Promise.all([starting?.end('the service stops'), version?.process.end('the service stops')])
-    },
+  async function close(): Promise<void> {
+    isClosed = true
+    clearTimeout(retry)
+    watching?.close()
+    await Promise.all([starting?.end('the service stops'), version?.process.end('the service stops')])
   }
+
+  deps.signal?.addEventListener('abort', () => void close(), { once: true })
+  await load()
+  return { tools: () => (version ? [version.tool] : []), trouble: () => trouble, close }
 }
 
 /** The module is the operator's own code, and gets the operator's variables; the service's secrets are no business of a tool. */
