@@ -164,3 +164,36 @@ test('Traces: what a sub-agent does stands under the call in which it runs', asy
   assert.deepEqual([add?.parentSpanId, add?.took, add?.attributes['gen_ai.agent.name']], [call?.spanId, 7, 'helper'])
   assert.equal(collector.spans.length, 6)
 })
+
+test('Traces: a call of an MCP server’s tool says so, and where the server is', async (t) => {
+  const collector = await startCollector(t)
+  const tools = ['remote__a', 'hidden__a', 'local__a', 'api__a'].map((name) => fakeTool(name, async () => 'x'))
+  const entries = [
+    { name: 'remote', type: 'mcp', config: { url: 'http://me:secret@127.0.0.1:1/mcp?token=secret' } },
+    { name: 'hidden', type: 'mcp', config: { url: 'http://${HOST_OF_MINE}/mcp' } },
+    { name: 'local', type: 'mcp', config: { command: 'no-such-command' } },
+    { name: 'api', type: 'openapi', config: { spec: 'missing.yaml' } },
+  ]
+  const service = await startService(t, {
+    tools,
+    script: [{ calls: tools.flatMap(({ name }) => callOf(name).calls) }, { text: 'ok' }],
+    config: { tools: entries },
+    environment: { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url },
+  })
+  assert.equal((await service.client.chat('Go.')).status, 200)
+  await service.close(1000)
+  const of = (name: string) => {
+    const { attributes } = collector.named(`execute_tool ${name}`)[0]!
+    assert.doesNotMatch(JSON.stringify(attributes), /secret/)
+    return ['agent_core.tool.entry', 'mcp.method.name', 'network.transport', 'server.address'].map((key) => attributes[key])
+  }
+  assert.deepEqual(
+    tools.map(({ name }) => of(name)),
+    [
+      ['remote', 'tools/call', 'tcp', '127.0.0.1'],
+      ['hidden', 'tools/call', 'tcp', undefined],
+      ['local', 'tools/call', 'pipe', undefined],
+      ['api', undefined, undefined, undefined],
+    ],
+  )
+})

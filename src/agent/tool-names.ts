@@ -4,6 +4,9 @@ import type { Tool } from './tool.ts'
 const longest = 64
 const fits = /^[A-Za-z0-9_-]{1,64}$/
 
+/** What the agent itself offers to the model beside its configured tools: no entry may have these names. */
+export const ownToolNames: ReadonlySet<string> = new Set(['create_sub_agent', 'end_sub_agent', 'find_tools'])
+
 /** The name, made fit; the same name always becomes the same. */
 export function fitName(name: string): string {
   if (fits.test(name)) return name

@@ -1,5 +1,6 @@
 import { Ajv, type ValidateFunction } from 'ajv'
 import { checkCustomRoles } from '../access/permissions.ts'
+import { ownToolNames } from '../agent/tool-names.ts'
 import { describeFault } from './describe-fault.ts'
 import { checkMcp } from './mcp-rules.ts'
 import { checkSpec } from './spec-rules.ts'
@@ -8,8 +9,6 @@ import { agentSchema, closeRecords, findToolSchema, isSchema, type Schema } from
 import { toolConfigs, type AgentConfig } from './schema.ts'
 import { findDanger } from './yaml-source.ts'
 
-/** What the agent itself offers to the model beside its configured tools. */
-const reservedTools: ReadonlySet<string> = new Set(['create_sub_agent', 'end_sub_agent', 'find_tools'])
 const subAgentPrefix = 'sub_agent:'
 
 export interface CheckedConfig {
@@ -110,7 +109,7 @@ function isGroup(tool: unknown): tool is Schema {
 }
 
 function isReserved(name: string): boolean {
-  return reservedTools.has(name) || name.startsWith(subAgentPrefix)
+  return ownToolNames.has(name) || name.startsWith(subAgentPrefix)
 }
 
 /** Any server that speaks the protocol: nobody but the configuration knows where it is. */

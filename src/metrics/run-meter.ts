@@ -1,5 +1,6 @@
 import { Counter, Histogram, type Registry } from '@prometheus-io/client'
 import type { Step } from '../agent/events.ts'
+import { ownToolNames } from '../agent/tool-names.ts'
 import type { ModelUsage } from '../agent/model.ts'
 import type { LiveRun } from '../runs/live-run.ts'
 import { statusOfEnd } from '../runs/run.ts'
@@ -49,8 +50,16 @@ export function createRunMeter(registers: Registry[], now: () => number): RunMet
     tokens.inc({ model, direction: 'output' }, output)
   }
 
+  const labelled = new Set<string>()
+
+  /** Servers may name their tools anew for ever: what comes after so many names has none of its own. */
+  function observeCall(tool: string, status: 'success' | 'error', seconds: number): void {
+    if (labelled.size < maxToolNames) labelled.add(tool)
+    tools.observe({ tool: labelled.has(tool) ? tool : 'other', status }, seconds)
+  }
+
   function countCall(run: LiveRun, { tool, type, status, durationMs }: Step): void {
-    tools.observe({ tool: type === 'sub_agent_call' ? 'sub_agent' : knownName(run, tool), status }, durationMs / 1000)
+    observeCall(type === 'sub_agent_call' ? 'sub_agent' : knownName(run, tool), status, durationMs / 1000)
   }
 
   const observer: RunObserver = {
@@ -70,10 +79,12 @@ export function createRunMeter(registers: Registry[], now: () => number): RunMet
       if (firstTextAt !== undefined) firstTokens.observe({ operation }, (firstTextAt - startedAt) / 1000)
     },
   }
-  return { observer, executed: (tool, status, took) => tools.observe({ tool, status }, took) }
+  return { observer, executed: observeCall }
 }
+
+const maxToolNames = 500
 
 /** Models invent names, callers name their sub-agents: neither may make a series. */
 function knownName(run: LiveRun, tool: string): string {
-  return run.agent.tools.list().some(({ name }) => name === tool) ? tool : 'unknown'
+  return ownToolNames.has(tool) || run.agent.tools.list().some(({ name }) => name === tool) ? tool : 'unknown'
 }

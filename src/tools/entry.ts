@@ -46,9 +46,12 @@ export function createToolEntry(config: ToolConfig, deps: ToolDependencies, { bu
 
   function fail(error: unknown): void {
     if (closing.signal.aborted) return
+    const earlier = reason
     reason = withoutSecrets(error instanceof Error && error.message ? error.message : 'The tool can not be made.')
     failures++
-    deps.log.warn({ tool: spec.name, reason, failures }, 'A tool can not be used')
+    // A server that stays away is tried again every minute: told once is enough.
+    const level = reason === earlier ? 'debug' : 'warn'
+    deps.log[level]({ tool: spec.name, reason, failures }, 'A tool can not be used')
     // A process that has nothing else to do need not wait for a tool.
     retry = setTimeout(() => void build(), retryDelayMs(failures)).unref()
   }

@@ -68,14 +68,31 @@ export function chatAttributes(run: LiveRun, { message, usage, finish }: TurnEve
   }
 }
 
-export function toolAttributes(step: StepStart, withContent: boolean): Attributes {
+export function toolAttributes(run: LiveRun, step: StepStart, withContent: boolean): Attributes {
   return {
+    ...entryAttributes(run, step),
     'gen_ai.operation.name': 'execute_tool',
     'gen_ai.tool.name': step.tool,
     'gen_ai.tool.call.id': step.id,
     'gen_ai.tool.type': step.type === 'sub_agent_call' ? 'agent' : 'function',
     ...(step.subAgent !== undefined && { 'gen_ai.agent.name': step.subAgent }),
     ...(withContent && { 'gen_ai.tool.call.arguments': JSON.stringify(step.input) }),
+  }
+}
+
+/** A call of an MCP server's tool has no span of its own: the conventions want its attributes on the span of the tool. */
+function entryAttributes({ agent }: LiveRun, { tool }: StepStart): Attributes {
+  const entry = agent.config.tools.find(({ name }) => tool.startsWith(`${name}__`))
+  if (!entry) return {}
+  if ((entry.type ?? entry.name) !== 'mcp') return { 'agent_core.tool.entry': entry.name }
+  const { url } = entry.config ?? {}
+  const isRemote = typeof url === 'string'
+  return {
+    'agent_core.tool.entry': entry.name,
+    'mcp.method.name': 'tools/call',
+    'network.transport': isRemote ? 'tcp' : 'pipe',
+    // What variables hold is told to nobody.
+    ...(isRemote && !url.includes('${') && URL.canParse(url) && { 'server.address': new URL(url).hostname }),
   }
 }
 

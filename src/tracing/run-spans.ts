@@ -65,7 +65,7 @@ export class RunSpans {
 
   private startStep(step: StepStart): void {
     const caller = this.steps.get(this.callers.get(step.id) ?? '') ?? this.root
-    const options = { kind: SpanKind.INTERNAL, startTime: step.startedAt, attributes: toolAttributes(step, this.withContent) }
+    const options = { kind: SpanKind.INTERNAL, startTime: step.startedAt, attributes: toolAttributes(this.run, step, this.withContent) }
     this.steps.set(step.id, this.tracer.startSpan(`execute_tool ${step.tool}`, options, within(caller)))
   }
 

@@ -131,12 +131,15 @@ function toFindings(entry: string, listed: readonly ToolListing[], timeoutMs: nu
     listed.filter(({ status }) => status === 'error'),
     ({ reason = '' }) => reason,
   )
-  const advice = `Correct the entry ${entry} of tools in agent.yaml, or what it names.`
   const faults = [...failed].map(([reason, those]): Finding => {
-    const some = those.map(({ name }) => name).slice(0, maxNamed)
-    const whose =
-      those.length === listed.length ? `tool ${entry}` : `tools of ${entry} (${some.join(', ')}${those.length > maxNamed ? ', ...' : ''})`
-    return { state: those.length === listed.length ? 'fail' : 'warn', text: `${whose}: ${reason}`, advice }
+    if (those.length === listed.length) {
+      const advice = `Correct the entry ${entry} of tools in agent.yaml, or what it names.`
+      return { state: 'fail', text: `tool ${entry}: ${reason}`, advice }
+    }
+    const names = those.map(({ name }) => name)
+    const some = names.length > maxNamed ? [...names.slice(0, maxNamed), `${names.length - maxNamed} others`] : names
+    const advice = `The others of ${entry} work; "exclude" in its config leaves these out.`
+    return { state: 'warn', text: `${some.join(', ')}: ${reason}`, advice }
   })
   return [...(ready.length > 0 ? [{ state: 'ok' as const, text: well }] : []), ...faults]
 }
