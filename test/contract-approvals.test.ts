@@ -166,6 +166,7 @@ test('Approval: the same decision again is 200, another 409; what is not there 4
     [{ decision: 'reject', tool_input: { to: 'Bob' } }, 'tool_input'],
     [{ decision: 'reject', reason: 'x'.repeat(4001) }, 'reason'],
     [{ decision: 'approve', note: 'x' }, 'note'],
+    [{ decision: 'approve', tool_call_id: 'a\0' }, 'tool_call_id'],
   ] as const
   for (const [body, field] of faults) {
     const { status, body: refused } = await decide(client, 'r1', call!, body)

@@ -72,11 +72,13 @@ export function createRunMeter(registers: Registry[], now: () => number): RunMet
       }
     },
     ended(run) {
-      const end = run.log.events.at(-1)
-      if (end?.type !== 'end' || run.startedAt === undefined) return
-      const { operation, startedAt, firstTextAt } = run
-      runs.observe({ operation, status: statusOfEnd(end.reason) }, (now() - startedAt) / 1000)
-      if (firstTextAt !== undefined) firstTokens.observe({ operation }, (firstTextAt - startedAt) / 1000)
+      const { operation, startedAt, firstTextAt, log } = run
+      if (startedAt === undefined || !log.ended) return
+      // Told once: one that goes on behind an interruption has had its first.
+      const isFirst = run.ranMs === 0
+      if (isFirst && firstTextAt !== undefined) firstTokens.observe({ operation }, (firstTextAt - startedAt) / 1000)
+      const end = log.events.at(-1)
+      if (end?.type === 'end') runs.observe({ operation, status: statusOfEnd(end.reason) }, run.elapsedMs(now()) / 1000)
     },
   }
   return { observer, executed: observeCall }

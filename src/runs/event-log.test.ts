@@ -180,3 +180,35 @@ test('a run that is stopped does not wait for its readers', async () => {
   stopping.abort()
   await room
 })
+
+const interrupt: LoggedEvent = { type: 'interrupt', calls: [], usage: [], thoughts: [] }
+
+test('readers end where the run waits for approval; where it goes on they wait for what comes behind', async () => {
+  const standing = logOf(text('a'), interrupt)
+  assert.deepEqual([standing.ended, standing.interrupted], [true, true])
+  assert.deepEqual(await read(standing), ['1: a interrupt'])
+  assert.deepEqual(await read(standing, 2), [])
+  const log = new EventLog()
+  const early = read(log, 2)
+  log.restore(standing.events, undefined)
+  assert.deepEqual([log.ended, log.interrupted, log.restoredAt], [false, false, undefined])
+  const late = read(log)
+  await settled()
+  log.append(text('b'))
+  await settled()
+  log.append(interrupt)
+  assert.deepEqual(await early, ['3: b', '4: interrupt'])
+  assert.deepEqual(await late, ['1: a interrupt', '3: b', '4: interrupt'])
+  assert.equal(log.interrupted, true)
+})
+
+test('a run that was lost behind an interruption goes on from there: who had more is told', async () => {
+  const log = new EventLog()
+  log.restore([text('a'), interrupt], 2)
+  const beyond = read(log, 5)
+  await settled()
+  log.append(text('b'))
+  await settled()
+  log.append(end)
+  assert.deepEqual(await beyond, ['2: retrying', '3: b', '4: end'])
+})

@@ -4,7 +4,7 @@ import type { JsonObject } from '../agent/messages.ts'
 import type { ApprovalStore, Asker, CallKey, StoredCall } from '../runs/approvals/approval-store.ts'
 import { run, type Database } from './database.ts'
 import { runMoves } from './run-moves.ts'
-import { json, keyColumns, parseJson } from './run-rows.ts'
+import { json, keyColumns, parseJson, toText } from './run-rows.ts'
 import { runStatements } from './run-statements.ts'
 import type { ApprovalRow, Tables } from './tables.ts'
 
@@ -49,7 +49,13 @@ export function createApprovalStore(database: Database): ApprovalStore {
         if (row?.status !== 'interrupted') return undefined
         const decided = db
           .updateTable('approvals')
-          .set({ decision, new_input: json(input), reason: reason ?? null, decided_by: decidedBy, decided_at: by.now })
+          .set({
+            decision,
+            new_input: json(input),
+            reason: reason === undefined ? null : toText(reason),
+            decided_by: decidedBy,
+            decided_at: by.now,
+          })
           .where((is) => is.and(ofCall(key)))
           .where('decision', 'is', null)
           .where('expires_at', '>', by.now)

@@ -44,16 +44,18 @@ export class RunSpans {
     }
   }
 
-  /** What has no end by now was left, and so was the run where its log has none. */
+  /** What has no end by now was left, and so was the run where its log has none. What waits for approval goes on as another span. */
   end(): void {
-    for (const span of this.steps.values()) fail(span, 'cancelled').end()
+    const isWaiting = this.run.log.interrupted
+    for (const span of this.steps.values()) (isWaiting ? span : fail(span, 'cancelled')).end()
     const end = this.run.log.events.at(-1)
     if (end?.type === 'end') {
       this.root.setAttributes(endAttributes(this.run, end, this.withContent))
       const error = errorOf(end)
       if (end.reason === 'timeout') fail(this.root, 'timeout')
       else if (error && end.reason === 'error') fail(this.root, error.details?.error_type ?? 'error', error.body)
-    } else fail(this.root, 'given_up')
+    } else if (isWaiting) this.root.setAttribute('agent_core.waits_for_approval', true)
+    else fail(this.root, 'given_up')
     this.root.end()
   }
 

@@ -19,7 +19,7 @@ export interface ApprovalRoutes {
 
 const Decision = Type.Object(
   {
-    tool_call_id: Type.String({ minLength: 1, maxLength: 128 }),
+    tool_call_id: Id,
     decision: Type.Enum(['approve', 'reject']),
     tool_input: Type.Optional(
       Type.Union([Type.Object({}, { description: 'Approved in place of what the model asked for; it must fit the tool.' }), Type.Null()]),

@@ -26,7 +26,7 @@ export async function interrupt(
     thoughts: usage.thoughts,
   }
   const now = clock()
-  const expiresAt = now + agent.config.approvals.expire_after * 1000
+  const expiresAt = Math.ceil(now + agent.config.approvals.expire_after * 1000)
   const data = { owner: key.owner, requestId: key.requestId, fence }
   const expiry: NewJob<'approval_expiry'> = { id: newId(), kind: 'approval_expiry', tenant: key.tenant, data, dueAt: expiresAt }
   await storeNext(run, progress, event, (step, checkpoint) =>
