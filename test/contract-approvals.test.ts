@@ -235,7 +235,7 @@ test('Approval: a user decides its own calls, which nobody else is shown; pages 
   const second = callsIn(await client.chat('Two.', { 'request-id': 'r2' }))
   const list = async (of: Client, query = '') => (await of.request('GET', `/core/v1/approvals${query}`)).body
   const all = (await list(client)).approvals.map((one: { tool_call_id: string }) => one.tool_call_id)
-  assert.deepEqual(all, [...second.toReversed(), ...first.toReversed()])
+  assert.deepEqual(all, [...second, ...first])
   const page = await list(client, `?limit=2&before=${all[0]}`)
   assert.deepEqual([page.count, page.approvals.map((one: { tool_call_id: string }) => one.tool_call_id)], [2, all.slice(1, 3)])
   assert.equal((await list(await as({ sub: 'bob', roles: ['admin'] }))).count, 0)

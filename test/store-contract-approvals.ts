@@ -60,14 +60,14 @@ export function registerApprovalContract(database: () => Database): void {
   test('a run that is interrupted is kept with its checkpoint, its calls and its jobs, and holds its session', async () => {
     const { store, tenant, interrupted, session, approvals, metrics } = setUp()
     const job = jobOf({ kind: 'approval_expiry', tenant, data: { owner: 'agent-core ann', requestId: 'r', fence: 1 }, dueAt: hour + 1000 })
-    const { run, turn } = await interrupted([callOf('a'), callOf('b', 'role')], {}, { jobs: [job] })
+    const { run, turn } = await interrupted([callOf('z'), callOf('b', 'role')], {}, { jobs: [job] })
     const stored = (await store.find(run))!
     assert.deepEqual([stored.status, stored.onDisconnect, stored.ranMs, stored.endedAt], ['interrupted', 'continue', 40, undefined])
     assert.equal(stored.log?.events[0]?.type, 'interrupt')
     assert.deepEqual(stored.request, run.request)
     assert.deepEqual((await store.checkpoints(run)).length, 1)
     assert.equal((await session())?.active_run, run.requestId)
-    assert.deepEqual(await approvals.openOf(run), [callOf('a'), callOf('b', 'role')])
+    assert.deepEqual(await approvals.openOf(run), [callOf('z'), callOf('b', 'role')])
     assert.deepEqual(await idsOf(database(), tenant), [job.id])
     assert.deepEqual(await metrics(), [])
     assert.equal((await store.ownUnended('process-1')).filter((key) => key.tenant === tenant).length, 0)
@@ -224,6 +224,20 @@ export function registerApprovalContract(database: () => Database): void {
     assert.equal(await found(approver, second, 'd'), theirs.owner)
     assert.equal(await found(mine, first, 'b'), mine.owner)
     assert.equal(await found({ ...approver, tenant: 'other' }, second, 'd'), undefined)
+  })
+
+  test('calls that were asked for together are listed in the order asked, page by page', async () => {
+    const { interrupted, approvals, mine } = setUp()
+    await interrupted([callOf('y'), callOf('z'), callOf('x')])
+    await interrupted([callOf('n'), callOf('m')], { sessionId: 't' }, { now: hour + 11 })
+    const seen: string[] = []
+    for (let before: string | undefined; ;) {
+      const [call] = (await approvals.list(mine, { limit: 1, before, now: hour }))!
+      if (!call) break
+      seen.push(call.callId)
+      before = call.callId
+    }
+    assert.deepEqual(seen, ['n', 'm', 'y', 'z', 'x'])
   })
 
   test('a session that is deleted takes its calls along', async () => {

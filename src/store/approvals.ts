@@ -68,7 +68,7 @@ export function createApprovalStore(database: Database): ApprovalStore {
       }),
 
     async list(who, { limit, before, now }) {
-      const start = before === undefined ? undefined : await requestedAt(who.tenant, before)
+      const start = before === undefined ? undefined : await placeOf(who.tenant, before)
       if (before !== undefined && start === undefined) return undefined
       const open = db
         .selectFrom('approvals')
@@ -78,9 +78,10 @@ export function createApprovalStore(database: Database): ApprovalStore {
         .where('expires_at', '>', now)
         .where(decidedBy(who))
         .orderBy('requested_at', 'desc')
-        .orderBy('call_id', 'desc')
+        .orderBy('place')
+        .orderBy('call_id')
         .limit(limit)
-      const page = start === undefined || before === undefined ? open : open.where(isBehind({ start, before }))
+      const page = start === undefined ? open : open.where(isBehind(start))
       return (await run(database.read, page)).rows.map(toCall)
     },
 
@@ -89,9 +90,13 @@ export function createApprovalStore(database: Database): ApprovalStore {
     },
   }
 
-  async function requestedAt(tenant: string, callId: string): Promise<number | undefined> {
-    const query = db.selectFrom('approvals').select('requested_at').where('tenant', '=', tenant).where('call_id', '=', callId)
-    return (await run(database.read, query)).rows[0]?.requested_at
+  async function placeOf(tenant: string, callId: string): Promise<Place | undefined> {
+    const query = db
+      .selectFrom('approvals')
+      .select(['requested_at', 'place', 'call_id'])
+      .where('tenant', '=', tenant)
+      .where('call_id', '=', callId)
+    return (await run(database.read, query)).rows[0]
   }
 }
 
@@ -103,10 +108,16 @@ function decidedBy({ owner, mayApprove }: Asker) {
   }
 }
 
-/** Newest first; calls of one turn were asked for together. */
-function isBehind({ start, before }: { start: number; before: string }) {
+type Place = Pick<ApprovalRow, 'requested_at' | 'place' | 'call_id'>
+
+/** Newest first; those that were asked for together in the order asked. */
+function isBehind({ requested_at, place, call_id }: Place) {
   return (is: ExpressionBuilder<Tables, 'approvals'>) =>
-    is.or([is('requested_at', '<', start), is.and([is('requested_at', '=', start), is('call_id', '<', before)])])
+    is.or([
+      is('requested_at', '<', requested_at),
+      is.and([is('requested_at', '=', requested_at), is('place', '>', place)]),
+      is.and({ requested_at, place }).and('call_id', '>', call_id),
+    ])
 }
 
 function toPending({ call_id, tool, input, by }: ApprovalRow): PendingCall {

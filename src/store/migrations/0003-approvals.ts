@@ -33,7 +33,7 @@ export async function up(db: Kysely<unknown>): Promise<void> {
   await schema
     .createIndex('approvals_open')
     .on('approvals')
-    .columns(['tenant', 'requested_at', 'call_id'])
+    .columns(['tenant', 'requested_at', 'place'])
     .where(sql<boolean>`decision is null`)
     .execute()
 }
