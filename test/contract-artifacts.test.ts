@@ -7,6 +7,7 @@ import { test, type TestContext } from 'node:test'
 import { openSigningKey } from '../src/access/keys.ts'
 import { createSignedLinks } from '../src/artifacts/signed-links.ts'
 import { createSigningKeyFile } from '../src/store/signing-key-file.ts'
+import { until } from './async-client.ts'
 import { startModelServer } from './model-server.ts'
 import { makeFolder, serve } from './process-fixture.ts'
 import { startService, type ServiceOptions } from './service-fixture.ts'
@@ -318,7 +319,7 @@ test('Artifacts: a start removes the files of sessions that are gone, and of dir
   await utimes(path.join(root, session!), daysAgo(30), daysAgo(30))
   await service.restart()
   const left = [session, '01999999-0000-7000-8000-000000000001', 'direct-01999999-0000-7000-8000-000000000003']
-  while ((await foldersIn(root)).length > left.length) await new Promise(setImmediate)
+  await until(async () => (await foldersIn(root)).length <= left.length, Boolean)
   assert.deepEqual(new Set(await foldersIn(root)), new Set(left))
   assert.equal((await download(service.client, 's', 1, 0)).status, 200)
 })
@@ -331,7 +332,7 @@ test('Sessions: a fork has the files of its messages, and keeps them when the fi
   const { body: fork } = await client.request('POST', '/core/v1/sessions/s/fork', { body: { message_index: 2 } })
   assert.equal((await client.request('DELETE', '/core/v1/sessions/s')).status, 200)
   const root = path.join(settings.dataDir, 'artifacts')
-  while ((await foldersIn(root)).length > 1) await new Promise(setImmediate)
+  await until(async () => (await foldersIn(root)).length <= 1, Boolean)
   assert.equal((await download(client, 's', 1, 0)).status, 404)
   assert.equal((await fetch(link)).status, 404)
   const own = await download(client, fork.session_id, 1, 0)

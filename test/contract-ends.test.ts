@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import { openDatabase } from '../src/store/open.ts'
 import { createSessionStore } from '../src/store/sessions.ts'
+import { until } from './async-client.ts'
 import type { ModelAnswer } from './model-server.ts'
 import type { Client, StreamEvent } from './service-client.ts'
 import { startService, type ServiceOptions, type TestService } from './service-fixture.ts'
@@ -141,7 +142,7 @@ test('Streaming: a run that is cancelled while it waits for its session has one 
   const first = client.chat('first', { 'session-id': 's', 'request-id': 'first' })
   await gate.entered
   const waiting = client.chat('go', ids)
-  while ((await client.run('r')).body.status !== 'pending') await new Promise(setImmediate)
+  await until(async () => (await client.run('r')).body.status === 'pending', Boolean)
   assert.equal((await client.request('DELETE', '/core/v1/runs/r')).body.status, 'cancelled')
   const { status, body } = await waiting
   assert.deepEqual([status, body.details.error_type], [409, 'Cancelled'])
@@ -162,7 +163,7 @@ test('Streaming: a run whose client left has one end, and what it had', async (t
   await gate.entered
   stream.leave()
   await gate.cancelled
-  while ((await client.run('r')).body.ended_at === null) await new Promise(setImmediate)
+  await until(async () => (await client.run('r')).body.ended_at !== null, Boolean)
   await assertRecorded(client, operator, { reason: 'cancelled', status: 'cancelled' })
 })
 
@@ -185,7 +186,7 @@ test('Streaming: a run that loses its session unawares ends as gone for its read
   const stream = await client.stream('go', ids)
   await gate.entered
   const waiting = client.chat('next', { 'session-id': 's', 'request-id': 'next' })
-  while ((await client.run('next')).body.status !== 'pending') await new Promise(setImmediate)
+  await until(async () => (await client.run('next')).body.status === 'pending', Boolean)
   await deleteBeside(settings)
   gate.open()
   const events = await stream.rest()

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { until } from './async-client.ts'
 import { startService } from './service-fixture.ts'
 import { callOf, fakeTool, gatedTool } from './service-tools.ts'
 
@@ -38,7 +39,7 @@ test('Access: more chats at a time than allowed are 429; joining or repeating on
     return reply
   })
   await gate.entered
-  while (gate.inputs.length < 2 || refused.length < 2) await new Promise(setImmediate)
+  await until(async () => gate.inputs.length >= 2 && refused.length >= 2, Boolean)
   // Which of them come first nobody knows.
   for (const id of refused) {
     const { status, body, headers } = await chats[ids.indexOf(id)]!

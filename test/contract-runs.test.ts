@@ -23,7 +23,7 @@ test('Runs: a run is read while it waits, while it runs, and when it has ended',
   assert.deepEqual(Object.keys(running), ['request_id', 'session_id', 'status', 'created_at', 'started_at', 'ended_at'])
   assert.deepEqual([running.request_id, running.session_id, running.status, running.ended_at], ['r1', 's', 'running', null])
   for (const time of [running.created_at, running.started_at]) assert.match(time, iso)
-  while ((await client.run('r2')).status === 404);
+  await until(async () => (await client.run('r2')).status !== 404, Boolean)
   const waiting = (await client.run('r2')).body
   assert.deepEqual([waiting.status, waiting.started_at, waiting.ended_at], ['pending', null, null])
   gate.open()

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { until } from './async-client.ts'
 import { startService } from './service-fixture.ts'
 import { callOf, fakeTool, gatedTool } from './service-tools.ts'
 
@@ -42,7 +43,7 @@ test('Sessions: deleting one cancels what runs in it and what waits in its line'
   const running = client.chat('one', { ...session, 'request-id': 'running' })
   await gate.entered
   const stream = client.stream('two', { ...session, 'request-id': 'waiting' })
-  while ((await client.run('waiting')).status !== 200) await new Promise(setImmediate)
+  await until(async () => (await client.run('waiting')).status === 200, Boolean)
   assert.equal((await client.request('DELETE', '/core/v1/sessions/s')).status, 200)
   await gate.cancelled
   const [one, two] = await Promise.all([running, stream])

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { until } from './async-client.ts'
 import { startService } from './service-fixture.ts'
 import { callOf, gatedTool } from './service-tools.ts'
 
@@ -59,7 +60,7 @@ test('Sessions: one request at a time, in order of arrival', async (t) => {
   for (const name of ['2', '3', '4', '5']) {
     others.push(client.chat(name, ids(`r${name}`)))
     // The next one arrives when this one stands in the line.
-    while ((await client.run(`r${name}`)).body.status !== 'pending') await new Promise(setImmediate)
+    await until(async () => (await client.run(`r${name}`)).body.status === 'pending', Boolean)
   }
   assert.equal(model.requests.length, 1)
   assert.equal((await client.run('r2')).body.started_at, null)
@@ -107,10 +108,10 @@ test('Sessions: a waiting client that goes leaves the line', async (t) => {
   await gate.entered
   const leaving = new AbortController()
   const second = client.chat('2', { 'session-id': 's', 'request-id': 'r2' }, leaving.signal).catch(() => undefined)
-  while ((await client.run('r2')).status !== 200) await new Promise(setImmediate)
+  await until(async () => (await client.run('r2')).status === 200, Boolean)
   leaving.abort()
   await second
-  while ((await client.run('r2')).status !== 404) await new Promise(setImmediate)
+  await until(async () => (await client.run('r2')).status === 404, Boolean)
   const third = client.chat('3', { 'session-id': 's' })
   gate.open()
   await Promise.all([first, third])
@@ -127,7 +128,7 @@ test('Sessions: a waiting run can be cancelled, and is kept as cancelled', async
   const first = client.chat('1', { 'session-id': 's' })
   await gate.entered
   const second = client.chat('2', { 'session-id': 's', 'request-id': 'r2' })
-  while ((await client.run('r2')).body.status !== 'pending') await new Promise(setImmediate)
+  await until(async () => (await client.run('r2')).body.status === 'pending', Boolean)
   assert.equal((await client.request('DELETE', '/core/v1/runs/r2')).body.status, 'cancelled')
   const { status, body } = await second
   assert.deepEqual([status, body.details], [409, { error_type: 'Cancelled' }])

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { until } from './async-client.ts'
 import { startService } from './service-fixture.ts'
 import { callOf, gatedTool } from './service-tools.ts'
 
@@ -38,7 +39,7 @@ test('Headers: a failed run that is repeated while its session is busy waits, an
   const other = client.chat('two', { 'session-id': 's' })
   await gate.entered
   const repeat = client.chat('one', ids)
-  while ((await client.run('r')).body.status !== 'pending') await new Promise(setImmediate)
+  await until(async () => (await client.run('r')).body.status === 'pending', Boolean)
   gate.open()
   assert.equal((await other).body.body.output, 'second')
   assert.equal((await repeat).body.body.output, 'first')

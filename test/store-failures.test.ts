@@ -3,6 +3,7 @@ import path from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { test, type TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { until } from './async-client.ts'
 import { startService, type TestService } from './service-fixture.ts'
 import { callOf, gatedTool } from './service-tools.ts'
 
@@ -22,7 +23,7 @@ test('an answer is told only when it is stored: not while the database is locked
   const { client } = service
   const chat = client.chat('go', { 'session-id': 's1' })
   const stream = await client.stream('go', { 'session-id': 's2', 'request-id': 'r2' })
-  while (gate.inputs.length < 2) await new Promise(setImmediate)
+  await until(async () => gate.inputs.length >= 2, Boolean)
   const beside = openBeside(t, service)
   beside.exec('begin immediate')
   gate.open()
@@ -32,7 +33,7 @@ test('an answer is told only when it is stored: not while the database is locked
     told.push('stream')
     return events
   })
-  while (service.model.requests.length < 4) await new Promise(setImmediate)
+  await until(async () => service.model.requests.length >= 4, Boolean)
   // Time enough to answer, if it did not wait for its commit.
   await sleep(200)
   assert.deepEqual(told, [])
@@ -55,7 +56,7 @@ test('an end that can not be stored is told as an error, and stored as one as so
   assert.deepEqual([last?.finish_reason, last?.error?.status_code], ['error', 500])
   assert.ok(log.some((line) => line.includes('"requestId":"r"') && line.includes('metrics')))
   beside.exec('alter table away rename to metrics')
-  while ((await client.run('r')).body.status === 'running') await sleep(20)
+  await until(async () => (await client.run('r')).body.status !== 'running', Boolean)
   assert.equal((await client.run('r')).body.status, 'error')
   assert.deepEqual(
     (await client.session('s')).body.messages.map((message: { content: string }) => message.content),
