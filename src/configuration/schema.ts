@@ -70,6 +70,9 @@ const Effects = Type.Record(Type.String(), Effect, {
     'By tool, without the name of the entry: `read` may be made again after a crash, `write` never is. Default: what it says itself.',
 })
 const Only = Type.Array(Type.String({ minLength: 1 }), { description: 'Names, or patterns with "*".' })
+const OnlyOperations = Type.Array(Type.String({ minLength: 1 }), {
+  description: 'Operations by name, patterns with "*", or by tag: `tag:pets`.',
+})
 const Decider = Type.Enum(['caller', 'role'])
 const Host = Type.String({ pattern: '^(\\*\\.)?[A-Za-z0-9.-]+(:[0-9]+)?$|^\\[[0-9a-fA-F:.]+\\](:[0-9]+)?$' })
 
@@ -130,8 +133,11 @@ export const toolConfigs = {
           description: 'By security scheme: the key or token; for basic `user:password`, for client credentials `id:secret`.',
         }),
       ),
-      include: optional(Only),
-      exclude: optional(Only),
+      token_url: optional(
+        Type.String({ ...Address, description: 'For client credentials, in place of the address that the document names.' }),
+      ),
+      include: optional(OnlyOperations),
+      exclude: optional(OnlyOperations),
       effects: optional(Effects),
     },
     about('An HTTP API by its OpenAPI document. Its tools are named `<name>__<operationId>`.'),

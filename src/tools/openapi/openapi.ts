@@ -1,5 +1,110 @@
-import type { ToolBuilder } from '../builder.ts'
+import type { Static } from 'typebox'
+import type { Tool } from '../../agent/tool.ts'
+import { resolveReferences } from '../../configuration/references.ts'
+import type { toolConfigs } from '../../configuration/schema.ts'
+import { createCheck, type ToolDependencies, type ToolGroup, type ToolSpec } from '../builder.ts'
+import type { Api, Operation } from './api.ts'
+import { call } from './call.ts'
+import { checkCredentials, type CredentialOptions } from './credentials.ts'
+import { readDocument } from './read-document.ts'
+import { openSource, withoutUser, type Source } from './source.ts'
+import { createTokens } from './tokens.ts'
+import { checkTokenUrls, createBases, type Bases } from './trust.ts'
 
-export const createOpenApi: ToolBuilder = () => {
-  throw new Error('This type of tool is not there yet.')
+type Config = Static<(typeof toolConfigs)['openapi']>
+
+const safe: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'])
+
+/** The built-in type `openapi`: a tool for each operation of a document, which is looked at again from time to time. */
+export async function createOpenApi(spec: ToolSpec, deps: ToolDependencies): Promise<ToolGroup> {
+  const { spec: place, base_url, token_url, headers = {}, credentials = {}, include, exclude, effects = {} } = spec.config as Config
+  const { environment, outbound, log } = deps
+  const base = base_url === undefined ? undefined : withoutUser(toBase(resolveReferences(base_url, environment)))
+  const ownHeaders = { ...base?.authorization, ...headers }
+  const source = openSource({ spec: place, folder: deps.configDir, environment, outbound, headers: toHeadersFor })
+  const bases: Bases = createBases({
+    base: base?.url,
+    document: source.url,
+    hasSecrets: Object.keys({ ...ownHeaders, ...credentials }).length > 0,
+  })
+  const own: CredentialOptions = { credentials, headers: ownHeaders, environment, tokens: createTokens(outbound) }
+  const options = { ...(include && { include }), ...(exclude && { exclude }), ownHeaders: Object.keys(ownHeaders) }
+  let tools: readonly Tool[] = []
+
+  /** The configured headers are the API's: a document that is elsewhere is asked for without them. */
+  function toHeadersFor({ origin }: URL): Record<string, string> {
+    if (base !== undefined && base.url.origin !== origin) return {}
+    return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, resolveReferences(value, environment)]))
+  }
+
+  async function load(signal?: AbortSignal): Promise<void> {
+    const found = await source.read(signal)
+    if (!found) return
+    const api = await readDocument(found.bytes, options, signal).catch((error: unknown) => {
+      throw new Error(`The OpenAPI document can not be used: ${error instanceof Error ? error.message : 'it can not be read'}.`, {
+        cause: error,
+      })
+    })
+    checkCredentials(api, own)
+    checkTokenUrls(api, { credentials, bases, tokenUrl: token_url && resolveReferences(token_url, environment) })
+    const unknown = Object.keys(effects).filter((id) => !api.operations.some((one) => one.id === id))
+    if (unknown.length > 0) log.warn({ tool: spec.name, operations: unknown }, 'effects names operations that are not there')
+    if (api.skipped.length > 0) log.warn({ tool: spec.name, skipped: api.skipped.slice(0, 20) }, 'Operations are left out')
+    tools = api.operations.map((operation) => toTool(operation, api))
+    found.keep()
+  }
+
+  function toTool(operation: Operation, { schemes }: Api): Tool {
+    const { maxOutputCharacters, timeoutMs } = spec
+    const { id, method, schema } = operation
+    const at = { ...bases.of(operation), operation, schemes, outbound, ...own, maxCharacters: maxOutputCharacters }
+    let check: Tool['check'] | undefined
+    return {
+      name: `${spec.name}__${id}`,
+      description: spec.description === undefined ? operation.description : `${spec.description}\n${operation.description}`,
+      ...{ schema, timeoutMs, maxOutputCharacters, filters: false },
+      effect: (Object.hasOwn(effects, id) ? effects[id] : undefined) ?? spec.effect ?? (safe.has(method) ? 'read' : 'write'),
+      // To compile a thousand of them at once would hold up everybody.
+      check: (input) => (check ??= createCheck(schema))(input),
+      execute: (input, context) => call(at, input, context),
+    }
+  }
+
+  await load(deps.signal)
+  return {
+    tools: () => tools,
+    close: keepUp(source, load, (error) =>
+      log.warn({ tool: spec.name, reason: messageOf(error) }, 'An OpenAPI document could not be read again; the tools stay as they are'),
+    ),
+  }
+}
+
+/** Looks again from time to time, one look at a time; returns what ends it. */
+function keepUp({ everyMs }: Source, load: (signal: AbortSignal) => Promise<void>, onFailure: (error: unknown) => void) {
+  const closing = new AbortController()
+  let looking = Promise.resolve()
+  let timer = setTimeout(look, everyMs).unref()
+
+  function look(): void {
+    looking = load(closing.signal)
+      .catch((error: unknown) => (closing.signal.aborted ? undefined : onFailure(error)))
+      .then(() => {
+        if (!closing.signal.aborted) timer = setTimeout(look, everyMs).unref()
+      })
+  }
+
+  return async () => {
+    closing.abort()
+    clearTimeout(timer)
+    await looking
+  }
+}
+
+function toBase(address: string): URL {
+  if (!/^https?:\/\//i.test(address) || !URL.canParse(address)) throw new Error('base_url is no http or https address.')
+  return new URL(address)
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : 'it can not be read'
 }

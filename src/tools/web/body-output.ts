@@ -9,13 +9,29 @@ export const maxBodyBytes = 10 * 1024 * 1024
 
 export interface OutputOptions {
   context: Pick<ToolContext, 'artifact'>
-  /** Of the JSON that is told to the model. */
+  /** Of the JSON that the model is told. */
   maxCharacters: number
   mask(text: string): string
 }
 
-/** What a model is told of a body: data as JSON, text as text, anything else is kept as a file. */
-export async function toBodyOutput(answer: Answer, { context, maxCharacters, mask }: OutputOptions): Promise<JsonObject> {
+/** What of an answer's headers a model can do something with. */
+const toldHeaders = ['location', 'link', 'etag', 'last-modified', 'retry-after', 'allow', 'content-language', 'www-authenticate']
+
+/** Of the JSON around a body. */
+const envelopeCharacters = 1000
+
+/** What a model is told of an answer: its status, some headers, and data as JSON, text as text; anything else is kept as a file. */
+export async function toAnswerOutput(answer: Answer, options: OutputOptions): Promise<JsonObject> {
+  const told = toldHeaders.flatMap((name) => {
+    const value = answer.headers.get(name)
+    return value === null ? [] : [[name, options.mask(value)] as const]
+  })
+  const maxCharacters = Math.max(0, options.maxCharacters - envelopeCharacters)
+  const body = await toBodyOutput(answer, { ...options, maxCharacters })
+  return { status: answer.status, ...(told.length > 0 && { headers: Object.fromEntries(told) }), ...body }
+}
+
+async function toBodyOutput(answer: Answer, { context, maxCharacters, mask }: OutputOptions): Promise<JsonObject> {
   const type = answer.headers.get('content-type')
   if (answer.bytes.byteLength === 0) return {}
   const contentType: JsonObject = type === null ? {} : { content_type: mask(type) }

@@ -4,8 +4,8 @@ import type { ToolContext } from '../../agent/tool.ts'
 import { resolveReferences, type Environment } from '../../configuration/references.ts'
 import type { toolConfigs } from '../../configuration/schema.ts'
 import { createTool, type ToolBuild, type ToolDependencies, type ToolSpec } from '../builder.ts'
-import { maxBodyBytes, toBodyOutput } from './body-output.ts'
-import { fetchAddress, FetchRefused, type Answer } from './fetch-address.ts'
+import { maxBodyBytes, toAnswerOutput } from './body-output.ts'
+import { fetchAddress, FetchRefused } from './fetch-address.ts'
 import { mayHaveSecrets, parseHost, type HostPattern } from './hosts.ts'
 import { headerFault, isFieldName, isFieldValue, toContextHeaders } from './request-headers.ts'
 import { createMask } from './secrets.ts'
@@ -15,12 +15,6 @@ type Headers = Record<string, string>
 
 const allMethods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
 const safe: ReadonlySet<string> = new Set(['GET', 'HEAD'])
-
-/** What of an answer's headers a model can do something with. */
-const toldHeaders = ['location', 'link', 'etag', 'last-modified', 'retry-after', 'allow', 'content-language', 'www-authenticate']
-
-/** Of the JSON around a body. */
-const envelopeCharacters = 1000
 
 /** The built-in type `http_request`: one request to a host that the model names. */
 export function createHttpRequest(spec: ToolSpec, deps: ToolDependencies): ToolBuild {
@@ -42,8 +36,8 @@ export function createHttpRequest(spec: ToolSpec, deps: ToolDependencies): ToolB
     const answer = await fetchAddress(deps.outbound, { ...request, allowedHosts, headersFor, maxBytes: maxBodyBytes, signal })
     context.log(`${request.method} ${new URL(answer.url).host}: ${answer.status}`)
     const mask = createMask(used)
-    const maxCharacters = Math.max(0, spec.maxOutputCharacters - envelopeCharacters)
-    return { ...toHead(answer, request.url, mask), ...(await toBodyOutput(answer, { context, maxCharacters, mask })) }
+    const moved: JsonObject = answer.url === withoutHash(request.url) ? {} : { url: mask(answer.url) }
+    return { ...moved, ...(await toAnswerOutput(answer, { context, maxCharacters: spec.maxOutputCharacters, mask })) }
   }
 
   const tool = createTool(spec, {
@@ -126,15 +120,6 @@ function toFieldValue(value: string, environment: Environment, otherwise: string
   }
   if (!isFieldValue(resolved)) throw new FetchRefused(`${otherwise}: its value holds characters that no header may have.`)
   return resolved
-}
-
-function toHead({ status, url, headers }: Answer, asked: string, mask: (text: string) => string): JsonObject {
-  const told = toldHeaders.flatMap((name) => {
-    const value = headers.get(name)
-    return value === null ? [] : [[name, mask(value)] as const]
-  })
-  const moved: JsonObject = URL.canParse(asked) && new URL(url).href !== withoutHash(asked) ? { url: mask(url) } : {}
-  return { status, ...moved, ...(told.length > 0 && { headers: Object.fromEntries(told) }) }
 }
 
 function withoutHash(address: string): string {

@@ -1,0 +1,77 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import type { TestContext } from 'node:test'
+import { contextOf } from '../../agent/context-fixture.ts'
+import type { JsonObject } from '../../agent/messages.ts'
+import type { Tool, ToolContext } from '../../agent/tool.ts'
+import { openFilesRoot } from '../../files/root.ts'
+import { createGuardedFetch } from '../../outbound/guarded-fetch.ts'
+import type { ToolSpec } from '../builder.ts'
+import { dependenciesOf } from '../dependencies-fixture.ts'
+import { createOpenApi } from './openapi.ts'
+
+interface Options {
+  /** Written beside agent.yaml as `spec.yaml`. */
+  document?: object | string
+  config?: ToolSpec['config']
+  spec?: Partial<ToolSpec>
+  environment?: Record<string, string>
+  /** OUTBOUND_ALLOW. */
+  allowed?: string[]
+}
+
+export interface Opened {
+  folder: string
+  tools(): readonly Tool[]
+  tool(id: string): Tool
+  /** Checked as the agent checks it, then run. */
+  run(id: string, input: JsonObject, context?: Partial<ToolContext>): Promise<any>
+}
+
+/** The tools of an entry `api` over a real document and real connections; closed when the test ends. */
+export async function openApi(t: TestContext, options: Options): Promise<Opened> {
+  const folder = await mkdtemp(path.join(tmpdir(), 'openapi-'))
+  t.after(() => rm(folder, { recursive: true, force: true }))
+  const { document, config = {}, environment = {}, allowed = [], spec } = options
+  if (document !== undefined)
+    await writeFile(path.join(folder, 'spec.yaml'), typeof document === 'string' ? document : JSON.stringify(document))
+  const outbound = createGuardedFetch({ allowed })
+  t.after(() => outbound.close())
+  const deps = dependenciesOf({ files: await openFilesRoot(folder), cacheDir: folder, configDir: folder, environment, outbound })
+  const own = { name: 'api', timeoutMs: 5000, maxOutputCharacters: 4000, ...spec, config: { spec: 'spec.yaml', ...config } }
+  const group = await createOpenApi(own, deps)
+  t.after(() => group.close?.())
+
+  function tool(id: string): Tool {
+    const found = group.tools().find(({ name }) => name === `api__${id}`)
+    if (!found)
+      throw new Error(
+        `There is no api__${id}, only ${group
+          .tools()
+          .map(({ name }) => name)
+          .join(', ')}.`,
+      )
+    return found
+  }
+
+  async function run(id: string, input: JsonObject, context: Partial<ToolContext> = {}) {
+    const one = tool(id)
+    const fault = one.check(input)
+    if (fault !== undefined) throw new Error(fault)
+    return one.execute(input, contextOf({ callId: 'call-7', ...context }))
+  }
+
+  return { folder, tools: group.tools, tool, run }
+}
+
+/** A document of one server and these paths. */
+export function documentOf(server: string | undefined, paths: object, more: object = {}): object {
+  const servers = server === undefined ? {} : { servers: [{ url: server }] }
+  return { openapi: '3.0.3', info: { title: 'Orders', version: '1' }, ...servers, paths, ...more }
+}
+
+/** An operation with these parameters. */
+export function operationOf(operationId: string, parameters: object[] = [], more: object = {}): object {
+  return { operationId, parameters, responses: { 200: { description: 'ok' } }, ...more }
+}

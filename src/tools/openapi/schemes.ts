@@ -1,0 +1,37 @@
+import { isRecord, type SecurityScheme } from './api.ts'
+import type { References } from './references.ts'
+
+export function toSchemes(document: Record<string, unknown>, references: References): Record<string, SecurityScheme> {
+  const components = isRecord(document['components']) ? document['components'] : {}
+  const all = isRecord(components['securitySchemes']) ? Object.entries(components['securitySchemes']) : []
+  return Object.fromEntries(
+    all.flatMap(([name, given]) => {
+      const found = references.follow(given)
+      return isRecord(found) && name !== '__proto__' ? [[name, toScheme(found)]] : []
+    }),
+  )
+}
+
+function toScheme({ type, in: place, name, scheme, flows }: Record<string, unknown>): SecurityScheme {
+  if (type === 'apiKey' && typeof name === 'string' && (place === 'header' || place === 'query' || place === 'cookie')) {
+    return { type: 'apiKey', in: place, name }
+  }
+  if (type === 'http') {
+    const called = String(scheme).toLowerCase()
+    return called === 'basic' || called === 'bearer' ? { type: called } : { type: 'other', called: `http ${called}` }
+  }
+  if (type === 'openIdConnect') return { type: 'bearer' }
+  if (type !== 'oauth2') return { type: 'other', called: String(type) }
+  const flow = isRecord(flows) ? flows['clientCredentials'] : undefined
+  const tokenUrl = isRecord(flow) ? flow['tokenUrl'] : undefined
+  // A token that a person got somewhere else is sent as it is.
+  return typeof tokenUrl === 'string' ? { type: 'clientCredentials', tokenUrl } : { type: 'bearer' }
+}
+
+/** Alternatives; an empty one means that nothing is needed. */
+export function toRequirements(given: unknown): Record<string, string[]>[] | undefined {
+  if (!Array.isArray(given)) return undefined
+  return given
+    .filter(isRecord)
+    .map((one) => Object.fromEntries(Object.entries(one).map(([name, scopes]) => [name, Array.isArray(scopes) ? scopes.map(String) : []])))
+}
