@@ -14,13 +14,16 @@ import { readYaml } from '../configuration/yaml-source.ts'
 import { createConfigurationFile } from '../store/configuration-file.ts'
 import { toolDefaults } from '../tools/builder.ts'
 import { createModule } from '../tools/module/module.ts'
+import { addChangedTools } from './changed-tools.ts'
 import { readSettings } from './prepare.ts'
 import { CommandFailure, type CommandContext, type Terminal } from './terminal.ts'
 import { editorSettings, templateInput, toolTemplate } from './tool-template.ts'
 
 /** Makes and tries tools that are files of the operator's. */
-export function addTool(program: Command, { terminal }: CommandContext): void {
-  const tool = program.command('tool').description('Make a tool of your own, and try it.')
+export function addTool(program: Command, context: CommandContext): void {
+  const { terminal } = context
+  const tool = program.command('tool').description('Make a tool of your own, and try it; accept tools of MCP servers that have changed.')
+  addChangedTools(tool, context)
 
   tool
     .command('new')

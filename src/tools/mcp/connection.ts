@@ -1,5 +1,6 @@
 import { ProtocolError, type CallToolResult } from '@modelcontextprotocol/client'
 import type { Logger } from 'pino'
+import { toLine } from './plain-text.ts'
 import type { Session, SessionCall, SessionEvents } from './session.ts'
 
 /** A server that is connected to again whenever it was lost. */
@@ -47,6 +48,8 @@ export class ConnectionLost extends Error {
   }
 }
 
+/** Characters of what a server says is wrong with a call. */
+const maxSaid = 2000
 /** Calls in a row that failed on the way to the server or back: then none is made until the connection was made anew. */
 const maxBroken = 3
 /** A connection that lasted so long was a good one. */
@@ -196,7 +199,7 @@ function createConnection({ open, onTools, reasonOf, isPolled, log, signal, timi
       return aborted ? error : new ConnectionLost(`The connection to the server was lost: ${trouble ?? 'it was made anew.'}`)
     if (error instanceof ProtocolError) {
       broken = 0
-      return error
+      return new Error(`The server refused the call: ${toLine(error.message, maxSaid)}`, { cause: error })
     }
     // One that is busy with other calls need not answer at once.
     if (aborted) {

@@ -100,7 +100,7 @@ export function createToolList({ spec, config, pins, execute, log }: ToolListOpt
   function whyNot(tool: ServerTool): string | undefined {
     if (tool.fault !== undefined) return tool.fault
     if (!changed.has(tool.name)) return undefined
-    return `What the server says of the tool has changed. Accept it by: agent-core tools accept ${nameOf(tool)}`
+    return `What the server says of the tool has changed. Accept it by: agent-core tool accept ${nameOf(tool)}`
   }
 
   function makeTool(tool: ServerTool): Tool {

@@ -1,0 +1,39 @@
+import assert from 'node:assert/strict'
+import path from 'node:path'
+import { test } from 'node:test'
+import { openPins } from '../tools/mcp/pins.ts'
+import { createFolder, runIn } from './terminal-fixture.ts'
+
+const tool = {
+  name: 'moody',
+  description: 'One.\nIt has two lines.',
+  schema: { type: 'object' },
+  check: () => undefined,
+  readsOnly: true,
+  listed: {} as never,
+  hash: 'a1',
+}
+
+test('a tool of an MCP server that has changed is shown, and accepted by its name or its entry’s', async (t) => {
+  const folder = await createFolder(t)
+  assert.deepEqual(await runIn(folder, ['tool', 'changed']), { code: 0, out: 'No tool has changed.\n', err: '' })
+  const pins = openPins(path.join(folder, '.agent-core', 'cache'), 'weather', 'http://localhost/')
+  const changed = { ...tool, description: 'Two.', hash: 'b2' }
+  await pins.review([tool])
+  assert.equal((await pins.review([changed])).size, 1)
+  const { code, out } = await runIn(folder, ['tool', 'changed'])
+  assert.equal(code, 0)
+  assert.match(
+    out,
+    /^weather__moody\n {2}accepted \(a1, seen .+Z\):\n {4}One\.\n {4}It has two lines\.\n {4}\{.+\n {2}now \(b2, seen .+\):\n {4}Two\.\n/,
+  )
+  const unknown = await runIn(folder, ['tool', 'accept', 'weather__other'])
+  assert.deepEqual([unknown.code, unknown.out], [1, ''])
+  assert.match(unknown.err, /Nothing has changed of "weather__other"; "agent-core tool changed" shows what has\./)
+  assert.equal((await pins.review([changed])).size, 1)
+  assert.deepEqual(await runIn(folder, ['tool', 'accept', 'weather__moody']), { code: 0, out: 'Accepted weather__moody.\n', err: '' })
+  assert.equal(await pins.isTouched(), true)
+  assert.equal((await pins.review([changed])).size, 0)
+  assert.equal((await pins.review([tool])).size, 1)
+  assert.equal((await runIn(folder, ['tool', 'accept', 'weather'])).out, 'Accepted weather__moody.\n')
+})

@@ -1,0 +1,98 @@
+import assert from 'node:assert/strict'
+import { memoryUsage } from 'node:process'
+import { test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { connectServer, rawConfig, until } from './mcp-fixture.ts'
+
+/** The longest that the event loop was not free while something was done. */
+async function longestPause(work: () => Promise<unknown>): Promise<number> {
+  let longest = 0
+  let at = performance.now()
+  const timer = setInterval(() => {
+    longest = Math.max(longest, performance.now() - at)
+    at = performance.now()
+  }, 5)
+  await work()
+  clearInterval(timer)
+  return longest
+}
+
+for (const fault of ['huge result', 'line without end']) {
+  test(`a ${fault} ends the connection at its bound, and the server is tried again`, async (t) => {
+    const { call, group } = await connectServer(t, { config: rawConfig(fault), timing: { retryMs: () => 200 } })
+    const before = memoryUsage().rss
+    const { isError, text } = await call('look')
+    assert.equal(isError, true)
+    assert.match(text, /It sent a message of more than 32 MB\./)
+    assert.match(group.trouble?.() ?? '', /more than 32 MB/)
+    assert.ok(memoryUsage().rss - before < 300 * 2 ** 20)
+    await until(() => group.trouble?.() === undefined)
+  })
+}
+
+test('a flood of notifications is listened to slowly, and the service goes on', async (t) => {
+  const { call, group } = await connectServer(t, { config: rawConfig('notifications'), timeoutMs: 1500, timing: { listMs: 500 } })
+  const before = memoryUsage().rss
+  const pause = await longestPause(() => call('look'))
+  assert.ok(pause < 500, `${pause} ms`)
+  assert.ok(memoryUsage().rss - before < 150 * 2 ** 20)
+  // It does not come to answer anything else either.
+  await until(() => group.trouble?.() !== undefined)
+  assert.equal(group.trouble?.(), 'The server did not answer in time.')
+})
+
+test('a server that drips instead of answering is left at the end of the call’s time', async (t) => {
+  const { call } = await connectServer(t, { config: rawConfig('drips'), timeoutMs: 300 })
+  const startedAt = performance.now()
+  assert.match((await call('look')).text, /did not finish within 0\.3 s/)
+  assert.ok(performance.now() - startedAt < 1000)
+})
+
+test('a list of tools without end, or too long, is a reason not to use the server', async (t) => {
+  await assert.rejects(connectServer(t, { config: rawConfig('endless pages') }), /The list of tools has more than 64 pages\./)
+  await assert.rejects(connectServer(t, { config: rawConfig('huge list') }), /The list of tools is longer than 8 MB\./)
+})
+
+test('of many tools some are used where an administrator names them', async (t) => {
+  const config = rawConfig('many tools')
+  await assert.rejects(
+    connectServer(t, { config }),
+    /The server has 2000 tools, and 500 are the most; name those that are to be used under include\./,
+  )
+  const { group } = await connectServer(t, { config: { ...config, include: ['t1*9', 't77'], exclude: ['t1?9', 't11*'] } })
+  const names = group.tools().map(({ name }) => name)
+  assert.ok(names.includes('s__t19') && names.includes('s__t77') && names.includes('s__t1009') && !names.includes('s__t119'))
+})
+
+test('a schema that can’t be used takes its own tool away, with the reason, and no other', async (t) => {
+  const { group, tool } = await connectServer(t, { config: rawConfig('bad schemas') })
+  assert.deepEqual(
+    group.tools().map(({ name }) => name),
+    ['s__good', 's__slow', 's__chain'],
+  )
+  assert.equal(tool('good').description, 'The tool good.')
+  const reasons = Object.fromEntries((group.refused?.() ?? []).map(({ name, reason }) => [name, reason]))
+  const expected: Record<string, RegExp> = {
+    s__draft: /unknown dialect/,
+    s__elsewhere: /refers to another document/,
+    s__huge: /too large/,
+    s__deep: /./,
+    s__wrong: /can't be used: schema is invalid/,
+    s__list: /not of type object/,
+    s__none: /has no input schema/,
+    's__bad name': /characters that no name has/,
+    's__as a task': /runs as a task only/,
+  }
+  assert.deepEqual(Object.keys(reasons), Object.keys(expected))
+  for (const [name, reason] of Object.entries(expected)) assert.match(reasons[name] ?? '', reason)
+})
+
+test('an input that a hostile schema would be checked against for ever is refused in time', async (t) => {
+  const { tool } = await connectServer(t, { config: rawConfig('bad schemas') })
+  const startedAt = performance.now()
+  assert.match(tool('slow').check({ a: `${'a'.repeat(60)}!` }) ?? '', /could not be checked within 100 ms/)
+  assert.match(tool('chain').check({ a: 1 }) ?? '', /could not be checked within 100 ms/)
+  assert.equal(tool('slow').check({ a: 'aaa' }), undefined)
+  assert.ok(performance.now() - startedAt < 1000)
+  await sleep(0)
+})
