@@ -22,7 +22,8 @@ const workerData: ThreadData = {
 const thread = new Worker(new URL(`./thread${path.extname(import.meta.filename)}`, import.meta.url), {
   workerData,
   env: {},
-  resourceLimits: { stackSizeMb: 4 },
+  // Python counts how deep its calls are by its own stack, which must end before the thread's.
+  resourceLimits: { stackSizeMb: 32 },
 })
 
 // Ended like this it ends at once, whatever the thread is in the middle of.

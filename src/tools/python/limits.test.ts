@@ -103,6 +103,7 @@ test('of endless printing the beginning and the end are kept', async () => {
 
 test('there are no threads, no processes and no depth without end', async () => {
   await fails('def deeper(n): return deeper(n + 1)\ndeeper(0)', /RecursionError: maximum recursion depth exceeded$/)
+  assert.equal((await run('nest = []\nfor n in range(50_000): nest = [nest]\nlen(repr(nest))')).result, '100002')
   await fails('import threading\nthreading.Thread(target=print).start()', /can't start new thread/)
   await fails('import subprocess\nsubprocess.run(["id"])', /does not support processes/)
   await fails('import os\nos.system("id")', /no other processes/)

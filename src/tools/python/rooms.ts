@@ -197,8 +197,7 @@ export function createRooms({ start, max, keepMs, spareMs = hourMs, spareDelayMs
         reject(error)
       }
       const abort = () => stop(visit.signal.reason)
-      const isOwn = () => places.get(visit.session)?.isBusy === true
-      const impatient = () => stop(new Error(isOwn() ? 'Python is still busy with an earlier call of this conversation.' : allBusy(max)))
+      const impatient = () => stop(new Error(toReason(places.get(visit.session), max)))
       const timer = setTimeout(impatient, visit.patienceMs)
       const settle = () => {
         clearTimeout(timer)
@@ -253,6 +252,9 @@ export function createRooms({ start, max, keepMs, spareMs = hourMs, spareDelayMs
   }
 }
 
-function allBusy(max: number): string {
+/** Why a conversation has waited in vain. */
+function toReason(own: Place | undefined, max: number): string {
+  if (own?.room) return 'Python is still busy with an earlier call of this conversation.'
+  if (own) return 'Python did not start in time. Try again.'
   return `All ${max} places for Python are taken by calls of other conversations. Try again later.`
 }

@@ -107,7 +107,7 @@ export function createRunPython(spec: ToolSpec, { files, cacheDir, log }: ToolDe
     const limit = spec.maxOutputCharacters - frame
     if (told.error === undefined) return fitAnswer(answer, limit) as JsonObject
     if (told.stopped) notes.push(`The code was stopped after ${seconds(limitMs)} s; its variables are still there.`)
-    if (found.isFresh && /^(NameError|FileNotFoundError)/m.test(told.error)) notes.push(firstCall)
+    if (found.isFresh && !found.hasForgotten && /^(NameError|FileNotFoundError)/m.test(told.error)) notes.push(firstCall)
     throw new Error(toFailureText(told.error, fitAnswer({ ...answer, note: notes.join(' ') }, limit - told.error.length)))
   }
 
@@ -162,7 +162,7 @@ function toFailure(error: unknown, limitMs: number): unknown {
   if (!(error instanceof InterpreterLost)) return error
   const reasons = {
     memory: 'Python ran out of memory',
-    crash: 'Python ended unexpectedly, most likely for want of memory',
+    crash: 'Python ended unexpectedly, most likely for want of memory or by calls that are nested too deeply',
     stopped: `The code did not stop when its ${seconds(limitMs)} s were over`,
   }
   return new Error(`${reasons[error.reason]}; its variables and files are gone. Do less at a time.`, { cause: error })
