@@ -1,0 +1,53 @@
+import { test, type TestContext } from 'node:test'
+import assert from 'node:assert/strict'
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { createSnapshotFile } from './snapshot.ts'
+
+async function prepare(t: TestContext) {
+  const folder = await mkdtemp(path.join(tmpdir(), 'snapshot-'))
+  t.after(() => rm(folder, { recursive: true, force: true }))
+  let made = 0
+  const make = async () => Buffer.from(`memory ${++made}`)
+  return { folder, open: () => createSnapshotFile(path.join(folder, 'cache'), make), made: () => made }
+}
+
+test('a snapshot is made once, for this start and for later ones', async (t) => {
+  const { folder, open, made } = await prepare(t)
+  const file = open()
+  const [first, second] = await Promise.all([file.path(), file.path()])
+  assert.equal(first, second)
+  assert.equal(await open().path(), first)
+  assert.equal(made(), 1)
+  assert.equal(await readFile(first, 'utf8'), 'memory 1')
+  assert.equal((await stat(first)).mode & 0o777, 0o600)
+  assert.equal(path.dirname(first), path.join(folder, 'cache'))
+})
+
+test('one that is not as it was written is made anew, and those of other versions go', async (t) => {
+  const { open, made } = await prepare(t)
+  const first = await open().path()
+  await writeFile(first, 'memory', { flag: 'w' })
+  await writeFile(path.join(path.dirname(first), 'python-0.1-abc-def.snapshot'), 'old')
+  await writeFile(path.join(path.dirname(first), 'other.ndjson'), 'of another tool')
+  const second = await open().path()
+  assert.equal(made(), 2)
+  assert.equal(await readFile(second, 'utf8'), 'memory 2')
+  assert.deepEqual((await readdir(path.dirname(first))).sort(), ['other.ndjson', path.basename(second)])
+})
+
+test('one that nobody can start from is thrown away; a failure to make one is not kept', async (t) => {
+  const { folder, open } = await prepare(t)
+  const file = open()
+  const first = await file.path()
+  await file.discard()
+  assert.notEqual(await file.path(), first)
+  let fails = true
+  const failing = createSnapshotFile(path.join(folder, 'other'), () =>
+    fails ? Promise.reject(new Error('no')) : Promise.resolve(Buffer.from('x')),
+  )
+  await assert.rejects(failing.path(), /no/)
+  fails = false
+  assert.equal(await readFile(await failing.path(), 'utf8'), 'x')
+})
