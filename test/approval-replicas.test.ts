@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, test, type TestContext } from 'node:test'
-import { callsIn, decide, sendTo, sendTool } from './approval-client.ts'
+import { callsIn, decide, sendTo, sending } from './approval-fixture.ts'
 import { until } from './async-client.ts'
 import type { ModelServerRequest } from './model-server.ts'
 import { startPostgres, type PostgresServer } from './postgres-server.ts'
@@ -18,7 +18,7 @@ const ids = { 'request-id': 'r1', 'session-id': 's1' }
 /** Two services on one database, and all that their tools were called with. */
 async function startTwo(t: TestContext) {
   const environment = { DATABASE_URL: await server.createDatabase(), SECRET_KEY: 'x'.repeat(32) }
-  const { sent, tool } = sendTool()
+  const { sent, tool } = sending()
   const script = ({ body }: ModelServerRequest) => (body.messages.at(-1).role === 'tool' ? { text: 'done' } : sendTo('A', 'B'))
   const start = async () => (await startService(t, { script, tools: [tool], environment })).client
   return { here: await start(), there: await start(), sent }

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import type { Tool } from '../src/agent/tool.ts'
-import { callsIn, cancel, decide, sendTo, sendTool } from './approval-client.ts'
+import { callsIn, cancel, decide, sendTo, sending } from './approval-fixture.ts'
 import { event, sendEvent, until } from './async-client.ts'
+import { startReceiver } from './callback-receiver.ts'
 import { outputOf, type Client, type Reply } from './service-client.ts'
 import { startService, type ServiceOptions } from './service-fixture.ts'
 import { callOf, fakeTool, gatedTool } from './service-tools.ts'
@@ -11,7 +12,7 @@ const asks = [sendTo('Bob'), { text: 'It is done.' }]
 const ids = { 'request-id': 'r1', 'session-id': 's1' }
 
 async function start(t: TestContext, { traits, ...options }: ServiceOptions & { traits?: Partial<Tool> } = {}) {
-  const { sent, tool } = sendTool(traits)
+  const { sent, tool } = sending(traits)
   const service = await startService(t, { script: asks, ...options, tools: [tool, ...(options.tools ?? [])] })
   return { ...service, sent, test: service }
 }
@@ -314,7 +315,9 @@ test('Approval: a run that has gone on may wait again, and cancelled there it ke
 })
 
 test('Approval: an async run waits for approval, gives its worker to others, and its callback comes with its end', async (t) => {
+  const receiver = await startReceiver(t)
   const { client, sent } = await start(t, {
+    environment: { OUTBOUND_ALLOW: receiver.host },
     config: { limits: { async_concurrency: 1 } },
     script: ({ body }) => {
       const { role, content } = body.messages.at(-1)
@@ -322,7 +325,7 @@ test('Approval: an async run waits for approval, gives its worker to others, and
     },
   })
   const send = (id: string, content: string) =>
-    sendEvent(client, event(id, { messages: [{ role: 'user', content }] }), { 'request-id': id })
+    sendEvent(client, event(id, { messages: [{ role: 'user', content }], callback_url: receiver.url }), { 'request-id': id })
   await send('e1', 'Go.')
   const waiting = await until(
     () => client.run('e1'),
@@ -331,8 +334,51 @@ test('Approval: an async run waits for approval, gives its worker to others, and
   await send('e2', 'Other.')
   assert.equal((await ended(client, 'e2')).body.outcome.output, 'other')
   assert.deepEqual((await send('e1', 'Go.')).body.request_id, 'e1')
+  assert.equal((await receiver.reaches(1)).body.id, 'e2')
   await decide(client, 'e1', callsIn(waiting)[0]!)
   assert.equal((await ended(client, 'e1')).body.outcome.output, 'done')
+  assert.deepEqual(sent, [{ to: 'A' }])
+  const { id, type, data } = (await receiver.reaches(2)).body
+  assert.deepEqual([id, type, data.body.output], ['e1', 'ai.service.agent.chain.completed', 'done'])
+})
+
+test('Approval: an async run that is cancelled between its decision and a worker keeps what there was', async (t) => {
+  const gate = gatedTool('wait')
+  const { client, sent } = await start(t, {
+    tools: [gate.tool],
+    config: { limits: { async_concurrency: 1 } },
+    script: ({ body }) => (body.messages.at(-1).content === 'Go.' ? { text: 'I write.', ...sendTo('A') } : callOf('wait')),
+  })
+  const send = (id: string, content: string) =>
+    sendEvent(client, event(id, { messages: [{ role: 'user', content }] }), { 'request-id': id, 'session-id': id })
+  await send('e1', 'Go.')
+  const waiting = await until(
+    () => client.run('e1'),
+    ({ body }) => body.status === 'interrupted',
+  )
+  await send('e2', 'Wait.')
+  await gate.entered
+  assert.equal((await decide(client, 'e1', callsIn(waiting)[0]!)).body.status, 'pending')
+  const cancelled = await cancel(client, 'e1')
+  assert.equal(cancelled.body.status, 'cancelled', cancelled.text)
+  const [, ai] = (await client.session('e1')).body.messages
+  assert.deepEqual([ai.content, ai.response_metadata.finish_reason, sent], ['I write.', 'cancelled', []])
+  gate.open()
+})
+
+test('Approval: what was decided in time is not cancelled by the time of an earlier interruption', async (t) => {
+  const { client, sent } = await start(t, { config: { approvals: { expire_after: 1.5 } }, script: [sendTo('A'), sendTo('B')] })
+  const [call] = callsIn(await client.chat('Go.', ids))
+  const first = Date.now()
+  await new Promise((resolve) => setTimeout(resolve, 900))
+  await decide(client, 'r1', call!)
+  await until(
+    () => client.run('r1'),
+    ({ body }) => body.status === 'interrupted',
+  )
+  await new Promise((resolve) => setTimeout(resolve, first + 1900 - Date.now()))
+  assert.equal((await client.run('r1')).body.status, 'interrupted')
+  assert.equal((await ended(client)).body.status, 'cancelled')
   assert.deepEqual(sent, [{ to: 'A' }])
 })
 
