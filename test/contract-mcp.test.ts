@@ -247,3 +247,66 @@ test('Limits: what /mcp opens counts as the runs of its caller', async (t) => {
   leaving.abort()
   await assert.rejects(first)
 })
+
+/** As servers and API documents have them, drafts and oddities included. */
+const foreign: Record<string, Record<string, unknown>> = {
+  booleans: { type: 'object', properties: { anything: true, nothing: false } },
+  draft7: {
+    $schema: 'http://json-schema.org/draft-07/schema#',
+    type: 'object',
+    definitions: { a: { type: 'string' } },
+    properties: { a: { $ref: '#/definitions/a' } },
+  },
+  draft2020: {
+    $schema: 'https://json-schema.org/draft/2020-12/schema',
+    type: 'object',
+    $defs: { a: { type: 'string' } },
+    properties: { a: { $ref: '#/$defs/a' } },
+  },
+  untyped: { properties: { a: { type: ['string', 'null'] } } },
+  combined: {
+    type: 'object',
+    anyOf: [{ required: ['a'] }, { required: ['b'] }],
+    properties: { a: { enum: [1, 'x', null] }, b: { const: 2 } },
+  },
+  empty: {},
+}
+
+for (const mode of modes) {
+  test(`Beyond the interface: a client of revision ${revisions[mode]} gets tools of other servers with their schemas, as they are now`, async (t) => {
+    const tools = Object.entries(foreign).map(([name, schema]) => ({ ...fakeTool(`other__${name}`, async () => name), schema }))
+    const service = await startService(t, { script: {}, tools })
+    const client = await connect(t, service, { mode })
+    const listed = (await client.listTools()).tools
+    assert.deepEqual(
+      listed.map(({ name }) => name),
+      ['ask', ...tools.map(({ name }) => name)],
+    )
+    for (const { name, inputSchema } of listed.slice(1)) {
+      const { properties, $schema: _, ...rest } = foreign[name.slice('other__'.length)]!
+      assert.equal(inputSchema.type, 'object')
+      for (const [key, value] of Object.entries(rest))
+        assert.deepEqual((inputSchema as Record<string, unknown>)[key], value, `${name} ${key}`)
+      assert.deepEqual(Object.keys(inputSchema.properties ?? {}), Object.keys(properties ?? {}))
+    }
+    assert.equal(textOf(await client.callTool({ name: 'other__booleans', arguments: { anything: 1 } })), 'booleans')
+
+    // The server has others by now.
+    const { agent } = service.service
+    const listing = (name: string) => ({
+      name,
+      entry: 'other',
+      description: '',
+      status: 'ready' as const,
+      schema: {},
+      tool: fakeTool(name, async () => 'new'),
+    })
+    agent.tools.list = () => [listing('other__new'), { name: 'gone', description: '', status: 'error', reason: 'x', schema: {} }]
+    assert.deepEqual(
+      (await client.listTools()).tools.map(({ name }) => name),
+      ['ask', 'other__new'],
+    )
+    assert.equal(textOf(await client.callTool({ name: 'other__new', arguments: {} })), 'new')
+    await assert.rejects(client.callTool({ name: 'other__booleans', arguments: {} }), /There is no tool other__booleans/)
+  })
+}
