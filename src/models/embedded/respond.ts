@@ -1,5 +1,6 @@
 import type { JsonObject, Message, ToolMessage } from '../../agent/messages.ts'
 import type { ModelRequest, RequestedCall } from '../../agent/model.ts'
+import { findToolsName } from '../../agent/tool-offer.ts'
 import { splitKnown } from '../../memory/render.ts'
 import { answerFromTexts, answerFromStatements, asksForAll } from './answers/given.ts'
 import { tellResult } from './answers/answer.ts'
@@ -7,6 +8,7 @@ import { remembered, tellRemembered, toSecondPerson } from './answers/remembered
 import { tellAbilities, tellGreeting, tellInability } from './answers/about.ts'
 import { takeAttached, toRead } from './attached.ts'
 import { toPlan, type Planned } from './plan.ts'
+import { readNamedCall } from './named-call.ts'
 import { isFollowUp, readMessage, smallTalk, splitParts, toSections, type Section } from './question.ts'
 
 /** What the model does next: calls tools, or answers. */
@@ -45,23 +47,30 @@ export function respond(name: string, request: ModelRequest): Response {
   const messages = told === 'step' ? all : all.filter((message) => !(message.role === 'user' && message.instruction) && !isPlan(message))
   const lastUser = messages.findLastIndex((message) => message.role === 'user')
   const { text: question, known: earlier } = splitKnown(messages[lastUser]?.text ?? '')
-  const done = doneCalls(messages, lastUser)
+  const named = readNamedCall(question, tools)
+  const isFound = (one: Done) => one.result.name === findToolsName && named?.tool.name !== findToolsName
+  const done = doneCalls(messages, lastUser).filter((one) => !isFound(one))
   const talk = done.length === 0 ? smallTalk(question) : undefined
   if (talk) return say(talk === 'capabilities' ? tellAbilities(name, tools) : tellGreeting(talk, tools))
   const allKnown = done.length === 0 ? tellRemembered(question, earlier) : undefined
   if (allKnown !== undefined) return say(allKnown)
-  const { parts, sections } = readMessage(question)
+  const { parts, sections } = named ? { parts: [question], sections: [] } : readMessage(question)
   const given = [...sections, ...sectionsBefore(messages, lastUser), ...attached.sections]
   const memories = earlier.map((text) => ({ heading: remembered, text: toSecondPerson(text) }))
   const known = { given, statements: [...statementsBefore(system, messages, lastUser), ...memories] }
-  const plan = toPlan({
-    parts,
-    tools,
-    earlier: earlierQuestions(messages, lastUser),
-    figureOf: (planned) => figureIn(resultOf(planned, done)?.result),
-  })
+  // It is shown those that its question asks for; it looks for one that is named, and for no other.
+  const ordinary = tools.filter((tool) => tool.name !== findToolsName)
+  const plan = named
+    ? [{ part: question, request: question, choice: named, waits: false }]
+    : toPlan({
+        parts,
+        tools: ordinary,
+        earlier: earlierQuestions(messages, lastUser),
+        figureOf: (planned) => figureIn(resultOf(planned, done)?.result),
+      })
   const reading = toRead(attached, tools)
   for (const planned of plan) {
+    if (named) continue
     if (answerGiven(planned, known) !== undefined) delete planned.choice
     else if (reading && ((planned.choice?.score ?? 0) < 8 || asksForAll(planned.request))) planned.choice = reading
   }

@@ -248,6 +248,7 @@ test('rows are found in what tools give', () => {
     JSON.stringify(found),
     { columns: ['a', 'b'], rows: [[1, 'x']] },
     { results: found, count: 1 },
+    { structured_content: { results: found }, text: 'a 1' },
     [
       ['a', 'b'],
       [1, 'x'],

@@ -23,7 +23,10 @@ export function toRows(value: JsonValue): ChartRows | undefined {
   }
   const lists = Object.values(value).flatMap((one) => (Array.isArray(one) ? [fromList(one)] : []))
   const usable = lists.filter((list) => list !== undefined && list.rows.length > 0)
-  return usable.length === 1 ? usable[0] : undefined
+  if (usable.length > 0) return usable.length === 1 ? usable[0] : undefined
+  // The structured part of what a server has given stands beside its text.
+  const inner = value['structured_content']
+  return inner === undefined ? undefined : toRows(inner)
 }
 
 function fromText(text: string): ChartRows | undefined {

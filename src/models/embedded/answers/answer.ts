@@ -4,6 +4,7 @@ import { toSections } from '../question.ts'
 import { stemsOf } from '../words.ts'
 import { answerFromTexts } from './given.ts'
 import { tellJson } from './json.ts'
+import { tellMade } from './made.ts'
 import { formatResult } from './numbers.ts'
 import { cut, tellPassages, type Passage } from './passages.ts'
 import { scopeOf, tellRows, type Rows } from './rows.ts'
@@ -19,6 +20,8 @@ export function tellResult(request: string, input: JsonObject, result: ToolMessa
   if (!isObject(output)) return tellJson(output)
   if (isRows(output)) return tellRows(output, typeof input['sql'] === 'string' ? scopeOf(input['sql']) : '')
   if (isPassages(output)) return tellFound(request, input, result.name, output.passages)
+  const made = tellMade(request, output)
+  if (made !== undefined) return made
   if (Array.isArray(output['files'])) return tellFiles(output['files'], input)
   if (typeof output['time'] === 'string') return tellTime(output['time'], output)
   if (typeof output['path'] === 'string' && typeof output['text'] === 'string')

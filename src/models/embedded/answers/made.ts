@@ -1,0 +1,52 @@
+import type { JsonObject, JsonValue } from '../../../agent/messages.ts'
+import { tellJson } from './json.ts'
+import { cut, tellPassages } from './passages.ts'
+
+/** Results of charts, web pages and code in words; undefined for others. */
+
+const maxPage = 3_000
+const maxOutput = 4_000
+
+export function tellMade(request: string, output: JsonObject): string | undefined {
+  if (isChart(output)) return tellChart(output)
+  if (typeof output['url'] === 'string' && typeof output['text'] === 'string')
+    return tellPage(request, output['url'], output['text'], output)
+  const keys = Object.keys(output)
+  const isRun = keys.includes('stdout') || keys.includes('stderr')
+  return isRun && keys.every((key) => ['result', 'stdout', 'stderr', 'files', 'note'].includes(key)) ? tellRun(output) : undefined
+}
+
+function isChart({ files, width, height }: JsonObject): boolean {
+  return Array.isArray(files) && typeof width === 'number' && typeof height === 'number'
+}
+
+function tellChart({ files, width, height, rows, warnings }: JsonObject): string {
+  const names = (files as JsonObject[]).map((file) => `\`${String(file['file_name'])}\``)
+  const told = typeof rows === 'number' && rows > 0 ? ` of ${rows} ${rows === 1 ? 'row' : 'rows'}` : ''
+  const notes = Array.isArray(warnings) ? warnings.map((warning) => `\n\n${String(warning)}`).join('') : ''
+  return `I drew a chart${told}: ${names.join(' and ')} (${String(width)} × ${String(height)} pixels).${notes}`
+}
+
+function tellPage(request: string, url: string, text: string, { title, author, published }: JsonObject): string {
+  const about = [author, published].filter((one) => typeof one === 'string').join(', ')
+  const head = `**${typeof title === 'string' ? title : url}**${about && ` (${about})`}\n${url}`
+  const topic = request
+    .replace(/https?:\/\/\S+/g, ' ')
+    .replace(/\b(read|open|fetch|show|me|page|site|web|summari[sz]e|what|does|say|the|use|with|url)\b/gi, ' ')
+  const passages = /\p{L}{3}/u.test(topic) && text.length > 400 ? tellPassages(topic, [{ file: '', heading: '', text }]) : undefined
+  return `${head}\n\n${passages ?? cut(text.trim(), maxPage)}`
+}
+
+function tellRun({ result, stdout, stderr, files, note }: JsonObject): string {
+  const told: string[] = []
+  for (const text of [stdout, stderr])
+    if (typeof text === 'string' && text.trim() !== '') told.push(`\`\`\`\n${cut(text.trimEnd(), maxOutput)}\n\`\`\``)
+  if (result !== undefined) told.push(isPlain(result) ? `The result is **${String(result)}**.` : tellJson(result))
+  if (Array.isArray(files) && files.length > 0) told.push(`I made ${files.map((file) => `\`${String(file)}\``).join(', ')}.`)
+  if (typeof note === 'string') told.push(note)
+  return told.join('\n\n') || 'It ran, and gave nothing.'
+}
+
+function isPlain(value: JsonValue): boolean {
+  return value === null || typeof value !== 'object'
+}

@@ -1,0 +1,161 @@
+import { fitName } from '../../agent/tool-names.ts'
+import { findToolsName } from '../../agent/tool-offer.ts'
+import type { JsonObject, JsonSchema, JsonValue } from '../../agent/messages.ts'
+import type { ToolOffer } from '../../agent/model.ts'
+import { fillArguments } from './arguments.ts'
+import type { Choice } from './choose-tool.ts'
+import { codeIn, jsonIn, quotedIn, urlIn } from './literals.ts'
+import { wordsOf } from './words.ts'
+
+/** Orders that name their tool, or hold what only one tool takes: code, an address, a specification. */
+
+/** Such an order is not weighed against words that are shared. */
+const orderScore = 20
+
+/** The call that a message orders; undefined where it orders none, or leaves open with what. */
+export function readNamedCall(message: string, tools: readonly ToolOffer[]): Choice | undefined {
+  const named = findNamed(message, tools)
+  if (named) {
+    const input = readArguments(named.rest, named.tool.schema)
+    return input && { tool: named.tool, input, evidence: [named.said], score: orderScore }
+  }
+  return readOrder(message, tools) ?? lookFor(message, tools)
+}
+
+interface Named {
+  tool: ToolOffer
+  said: string
+  /** The message without the name. */
+  rest: string
+}
+
+/** Of one message; it may be long, and each is looked at with what stands before it. */
+const maxMentions = 20
+
+/** A name such as `everything__echo` says what is meant; one that is a word like others does behind `use`, or in backticks. */
+function findNamed(message: string, tools: readonly ToolOffer[]): Named | undefined {
+  const names = new Map(tools.map((tool) => [tool.name, tool]))
+  let mentions = 0
+  for (const { 0: token, index } of message.matchAll(/[\p{L}\d][\p{L}\d_.:-]*/gu)) {
+    const said = token.replace(/[.:-]+$/, '')
+    const tool = names.get(said) ?? names.get(fitName(said))
+    if (!tool) continue
+    if (++mentions > maxMentions) return undefined
+    const isTicked = message[index - 1] === '`' && message[index + said.length] === '`'
+    const isOrdered =
+      isTicked || /\b(?:use|call|run|invoke|execute)\s+(?:the\s+)?(?:tool\s+)?$/i.test(message.slice(Math.max(0, index - 40), index))
+    const before = message.slice(0, isTicked ? index - 1 : index)
+    // What stands inside of a value is no name.
+    if (isInside(before) || !(isOrdered || /[_\d]/.test(said))) continue
+    return { tool, said, rest: `${before} ${message.slice(index + said.length + (isTicked ? 1 : 0))}` }
+  }
+  return undefined
+}
+
+function isInside(before: string): boolean {
+  return before.includes('```') || before.includes('{') || (before.match(/"/g)?.length ?? 0) % 2 === 1
+}
+
+interface Property extends JsonSchema {
+  type?: unknown
+}
+
+/** JSON, `name: value` and `name "value"`, or one text for the one text that is needed. Undefined where something needed is missing. */
+function readArguments(text: string, schema: JsonSchema): JsonObject | undefined {
+  const properties = (schema['properties'] ?? {}) as Record<string, Property>
+  const required = Array.isArray(schema['required']) ? (schema['required'] as string[]) : []
+  const isComplete = (input: JsonObject) => required.every((name) => name in input)
+  const json = jsonIn(text)
+  if (json) {
+    const isInput = Object.keys(json).every((key) => key in properties)
+    const only = required.filter((name) => typeOf(properties[name]) === 'object')
+    const input = isInput ? json : only.length === 1 ? { [only[0]!]: json } : undefined
+    if (input && isComplete(input)) return input
+  }
+  const pairs = readPairs(text, properties)
+  const open = required.filter((name) => !(name in pairs))
+  if (open.length === 0) return Object.keys(pairs).length > 0 || !/["`{]/.test(text) ? pairs : undefined
+  const [name = ''] = open
+  const isText = open.length === 1 && typeOf(properties[name]) === 'string'
+  const value = isText && Object.keys(pairs).length === 0 ? oneText(text, name, properties[name]!) : undefined
+  if (value !== undefined) return { [name]: value }
+  // What words say: a number, a place, a date. No text is made of the words themselves.
+  const filled = fillArguments({ ...schema, properties: pick(properties, open), required: open }, text)
+  return filled && open.every((one) => filled.found.includes(one)) ? { ...filled.input, ...pairs } : undefined
+}
+
+function pick(properties: Record<string, Property>, names: readonly string[]): Record<string, Property> {
+  return Object.fromEntries(names.flatMap((name) => (properties[name] ? [[name, properties[name]]] : [])))
+}
+
+function typeOf(property: Property | undefined): unknown {
+  const type = property?.type
+  return Array.isArray(type) ? type[0] : type
+}
+
+function oneText(text: string, name: string, property: Property): string | undefined {
+  const url = /ur[il]|link/i.test(name) || property['format'] === 'uri' ? urlIn(text) : undefined
+  return url ?? codeIn(text)?.code ?? quotedIn(text) ?? /:\s+(\S[^]*)$/.exec(text)?.[1]?.trim()
+}
+
+function readPairs(text: string, properties: Record<string, Property>): JsonObject {
+  const input: JsonObject = {}
+  for (const [name, property] of Object.entries(properties)) {
+    const spoken = [name, wordsOf(name).join(' ')].map((one) => one.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')).join('|')
+    const pair = new RegExp(
+      `(?<![\\w-])["'\`]?(?:${spoken})["'\`]?(?:\\s*[:=]\\s*|\\s+(?=["“\`[]))("(?:[^"\\\\]|\\\\.)*"|“[^”]*”|\`[^\`]*\`|'[^']*'|\\[[^\\]]*\\]|[^\\s,;]+)`,
+      'i',
+    ).exec(text)
+    const value = pair?.[1] === undefined ? undefined : toValue(pair[1], typeOf(property))
+    if (value !== undefined) input[name] = value
+  }
+  return input
+}
+
+function toValue(said: string, type: unknown): JsonValue | undefined {
+  const plain = /^["“`'].*["”`']$/s.test(said) ? said.slice(1, -1).replace(/\\(["\\])/g, '$1') : said
+  if (type === 'integer' || type === 'number') return plain !== '' && Number.isFinite(Number(plain)) ? Number(plain) : undefined
+  if (type === 'boolean') return /^(true|yes|on)$/i.test(plain) ? true : /^(false|no|off)$/i.test(plain) ? false : undefined
+  if (type !== 'array' && type !== 'object') return said === plain ? plain.replace(/[.!?]$/, '') : plain
+  try {
+    return JSON.parse(said) as JsonValue
+  } catch {
+    return undefined
+  }
+}
+
+/** Orders without a name: what they hold says which tool is meant. */
+function readOrder(message: string, tools: readonly ToolOffer[]): Choice | undefined {
+  const code = codeIn(message)
+  if (code && (/^py(thon)?3?$/i.test(code.language) || /\bpython\b/i.test(message.slice(0, code.at)))) {
+    const tool = tools.find((one) => takesOnly(one, 'code') && /python/i.test(`${one.name} ${one.description}`))
+    if (tool) return { tool, input: { code: code.code }, evidence: ['Python'], score: orderScore }
+  }
+  const spec = /^\W*(?:please\s+)?(?:chart|plot|draw|graph|visuali[sz]e)\b/i.test(message) ? jsonIn(message) : undefined
+  if (spec && ['mark', 'layer', 'facet', 'concat', 'hconcat', 'vconcat', 'repeat'].some((key) => key in spec)) {
+    const tool = tools.find((one) => takesOnly(one, 'spec'))
+    if (tool) return { tool, input: { spec }, evidence: ['chart'], score: orderScore }
+  }
+  const url = readsPage.test(message.trim()) ? urlIn(message) : undefined
+  const tool =
+    url === undefined
+      ? undefined
+      : tools.find((one) => takesOnly(one, 'url') && /\b(page|web|site|fetch)/i.test(`${one.name.replaceAll('_', ' ')} ${one.description}`))
+  return tool && { tool, input: { url: url! }, evidence: [url!], score: orderScore }
+}
+
+/** The address stands for what is to be read, not beside something else that is asked. */
+const readsPage =
+  /^(?:please\s+|can you\s+|could you\s+)?(?:(?:read|open|fetch|load|get|visit|browse|show(?: me)?|summari[sz]e|look at|check)\s+(?:the\s+|this\s+)?(?:web\s*)?(?:page|site|article|link|url)?\s*(?:at\s+|of\s+|from\s+)?|what (?:does|is on|stands on|is at)\s+(?:the\s+page\s+)?)?<?https?:\/\//i
+
+function takesOnly({ schema }: ToolOffer, name: string): boolean {
+  const required = Array.isArray(schema['required']) ? (schema['required'] as string[]) : []
+  return required.length === 1 && required[0] === name
+}
+
+/** The name of a tool among many, of which only some are shown: it is looked for, once. */
+function lookFor(message: string, tools: readonly ToolOffer[]): Choice | undefined {
+  const tool = tools.find(({ name }) => name === findToolsName)
+  const query = /(?<![\w/.-])[A-Za-z0-9][\w-]*__[A-Za-z0-9][\w.-]*[A-Za-z0-9]/.exec(message)?.[0]
+  return tool && query !== undefined ? { tool, input: { query }, evidence: [query], score: orderScore } : undefined
+}
