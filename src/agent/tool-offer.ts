@@ -7,7 +7,7 @@ import type { LoopOptions } from './turns.ts'
 /** An agent with more tools than this is told of the most fitting ones, and finds the others. */
 export const maxTold = 40
 
-const findToolsName = 'find_tools'
+export const findToolsName = 'find_tools'
 
 /** Told of from the beginning of a run: what its question asks for, and what was used in the conversation before. */
 const toldAtFirst = 15
