@@ -35,7 +35,8 @@ process.on('message', (request: Request) => {
   if (request.type === 'cancel') running.get(request.id)?.abort(new Error('cancelled'))
   else void answer(request).then((reply) => process.send?.(reply))
 })
-process.on('disconnect', () => process.exit(0))
+// An exit would wait for the threads of queries that run, and those of one without end never come back.
+process.on('disconnect', () => process.kill(process.pid, 'SIGKILL'))
 
 async function answer(request: Work): Promise<Reply> {
   const { id } = request
