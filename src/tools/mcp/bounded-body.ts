@@ -63,7 +63,7 @@ async function* eventsOf(body: AsyncIterable<Uint8Array>, maxBytes: number): Asy
       const next = piece.indexOf(newline, at)
       const end = next === -1 ? piece.length : next
       lineBytes += end - at - (end > at && piece[end - 1] === carriageReturn ? 1 : 0)
-      eventBytes += end + 1 - at
+      eventBytes += (next === -1 ? end : end + 1) - at
       if (eventBytes > maxBytes) throw new TooLong(maxBytes)
       at = end
       if (next === -1) break

@@ -1,0 +1,279 @@
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import http from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { env } from 'node:process'
+import { test, type TestContext } from 'node:test'
+import { startMcpServer, type McpHttpServer } from '../../../test/mcp-http-server.ts'
+import { createGuardedFetch } from '../../outbound/guarded-fetch.ts'
+import { callTool, connectServer, referenceServer, until, type ServerOptions } from './mcp-fixture.ts'
+
+function connect(t: TestContext, config: object, more: Partial<ServerOptions> = {}) {
+  const outbound = createGuardedFetch({ allowed: [] })
+  t.after(() => outbound.close())
+  return connectServer(t, { ...more, config: { ...config }, outbound })
+}
+
+async function modern(t: TestContext): Promise<McpHttpServer> {
+  const server = await startMcpServer()
+  t.after(() => server.close())
+  return server
+}
+
+async function listen(t: TestContext, answer: http.RequestListener): Promise<string> {
+  const server = http.createServer(answer)
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  t.after(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
+/** The reference server of the 2025 protocol, with sessions, on a free port. */
+async function everything(t: TestContext) {
+  const url = new URL(await listen(t, (_, response) => response.end()))
+  const { port } = url
+  // Its port is free as soon as nobody listens there.
+  const start = async (on: string) => {
+    const { command, args } = referenceServer('everything', 'streamableHttp')
+    const child = spawn(command, args, { env: { PATH: env['PATH'], PORT: on }, stdio: ['ignore', 'ignore', 'pipe'] })
+    t.after(() => child.kill('SIGKILL'))
+    const { promise, resolve } = Promise.withResolvers<void>()
+    child.stderr.on('data', (text) => String(text).includes('listening') && resolve())
+    await promise
+    return child
+  }
+  const own = String(Number(port) + 1 > 65_535 ? 42_117 : Number(port) + 1)
+  const child = await start(own)
+  return { url: `http://127.0.0.1:${own}/mcp`, child, again: () => start(own) }
+}
+
+test('a server of the 2026 protocol: calls with their context, and a change of its list', async (t) => {
+  const server = await modern(t)
+  const { call, group, tool } = await connect(
+    t,
+    { url: server.url, headers: { authorization: 'Bearer ${KEY}' } },
+    { environment: { KEY: 'sesame' } },
+  )
+  assert.deepEqual([tool('moody').effect, tool('tell').effect], ['read', 'write'])
+  const told = await call('tell', {}, { context: { callId: 'c9', headers: { 'stix-user': 'ann' } } })
+  assert.partialDeepStrictEqual(JSON.parse(String(told.output)), { 'stix-user': 'ann', 'idempotency-key': 'c9' })
+  assert.ok(server.requests.every(({ headers }) => headers.authorization === 'Bearer sesame'))
+  assert.ok(server.requests.some(({ headers }) => headers['mcp-protocol-version'] === '2026-07-28'))
+  server.describe('Tells tomorrow’s weather.')
+  await until(() => group.tools().some(({ description }) => description.includes('tomorrow')))
+})
+
+test('a change that nobody announces is found by looking', async (t) => {
+  const server = await modern(t)
+  server.intercept = (_, response, body) => body?.method === 'subscriptions/listen' && (response.writeHead(404).end(), true)
+  const { group } = await connect(t, { url: server.url })
+  server.describe('Tells nothing.')
+  await until(() => group.tools().some(({ description }) => description === 'Tells nothing.'))
+})
+
+test('a cancelled call of the 2026 protocol ends its request', async (t) => {
+  const server = await modern(t)
+  const { call } = await connect(t, { url: server.url })
+  const closed = Promise.withResolvers<void>()
+  server.intercept = (_, response, body) => {
+    if (body?.method === 'tools/call') response.once('close', () => closed.resolve())
+    return false
+  }
+  const leaving = new AbortController()
+  const waiting = call('wait', {}, { signal: leaving.signal })
+  await until(() => server.requests.some(({ body }) => body?.method === 'tools/call'))
+  leaving.abort()
+  assert.match((await waiting).text, /The call was cancelled/)
+  await closed.promise
+})
+
+test('a server of the 2025 protocol with sessions: killed in a call, it is known at once, and used again when it is back', async (t) => {
+  const { url, child, again } = await everything(t)
+  const { call, group, tool } = await connect(t, { url }, { timeoutMs: 20_000 })
+  assert.equal((await call('echo', { message: 'hi' })).output, 'Echo: hi')
+  const { log } = await call('trigger-long-running-operation', { duration: 0.4, steps: 2 })
+  assert.match(log, /^1 of 2\n2 of 2\n/)
+  const startedAt = performance.now()
+  const waiting = call('trigger-long-running-operation', { duration: 60, steps: 2 })
+  setTimeout(() => child.kill('SIGKILL'), 300)
+  assert.match((await waiting).text, /The connection to the server was lost/)
+  assert.ok(performance.now() - startedAt < 5000)
+  assert.match(group.trouble?.() ?? '', /can't be reached/)
+  assert.match((await callTool(tool('echo'), { message: 'x' })).text, /can't be used at the moment/)
+  await again()
+  await until(() => group.trouble?.() === undefined)
+  assert.equal((await call('echo', { message: 'back' })).output, 'Echo: back')
+})
+
+test('a session that the server has forgotten is made anew, and the call with it', async (t) => {
+  const { url } = await everything(t)
+  let session = ''
+  const proxy = await listen(t, (request, response) => {
+    const passed = http.request(url, { method: request.method, headers: request.headers }, (answer) => {
+      session = String(answer.headers['mcp-session-id'] ?? session)
+      response.writeHead(answer.statusCode ?? 500, answer.headers)
+      answer.pipe(response)
+    })
+    passed.on('error', () => response.destroy())
+    request.pipe(passed)
+  })
+  const { call, log } = await connect(t, { url: `${proxy}/mcp` }, { timing: { pollMs: 60_000 } })
+  const first = session
+  const deleted = await fetch(url, { method: 'DELETE', headers: { 'mcp-session-id': first, 'mcp-protocol-version': '2025-11-25' } })
+  assert.ok(deleted.ok)
+  assert.equal((await call('echo', { message: 'still here' })).output, 'Echo: still here')
+  assert.notEqual(session, first)
+  assert.doesNotMatch(log.join(''), new RegExp(first))
+})
+
+test('credentials that are missing or refused are the reason, and are not told', async (t) => {
+  const server = await modern(t)
+  server.intercept = (_, response) => (response.writeHead(401, { 'www-authenticate': 'Bearer' }).end('no: Bearer sesame-open'), true)
+  await assert.rejects(connect(t, { url: server.url }), /The server wants credentials \(401\): set headers or oauth\./)
+  const headers = { authorization: 'Bearer sesame-open' }
+  await assert.rejects(connect(t, { url: server.url, headers }), { message: 'The server refused the credentials (401).' })
+  server.intercept = (_, response) => (response.writeHead(500).end('the key sesame-open is not known'), true)
+  await assert.rejects(connect(t, { url: server.url, headers }), /status 500: the key \*{8} is not known/)
+  server.intercept = (_, response) => (response.writeHead(404).end(), true)
+  await assert.rejects(connect(t, { url: server.url, headers }), /There is no MCP server at this address \(404\)\./)
+})
+
+/** An authorization server: what it was asked, and tokens that end after a second. */
+async function tokens(t: TestContext, seconds?: number) {
+  const asked: { path: string; body: URLSearchParams; authorization?: string }[] = []
+  let given = 0
+  const url = await listen(t, (request, response) => {
+    let text = ''
+    request
+      .on('data', (piece) => (text += piece))
+      .on('end', () => {
+        const path = request.url ?? ''
+        asked.push({
+          path,
+          body: new URLSearchParams(text),
+          ...(request.headers.authorization && { authorization: request.headers.authorization }),
+        })
+        const json = (status: number, body: object) =>
+          response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
+        if (path === '/token')
+          return json(200, { access_token: `token-${++given}`, token_type: 'Bearer', ...(seconds && { expires_in: seconds }) })
+        if (path.includes('oauth-authorization-server')) {
+          return json(200, {
+            issuer: url,
+            token_endpoint: `${url}/token`,
+            authorization_endpoint: `${url}/authorize`,
+            response_types_supported: ['code'],
+          })
+        }
+        json(404, {})
+      })
+  })
+  return { url, asked }
+}
+
+test('a token is had from a configured address, and again when it is refused', async (t) => {
+  const server = await modern(t)
+  const { url, asked } = await tokens(t)
+  let good = 'Bearer token-1'
+  server.intercept = (request, response) => request.headers.authorization !== good && (response.writeHead(401).end(), true)
+  const oauth = { client_id: 'me', client_secret: '${SECRET}', scope: 'tools', token_url: `${url}/token` }
+  const { call, log } = await connect(t, { url: server.url, oauth }, { environment: { SECRET: 's3cret&more' } })
+  good = 'Bearer token-2'
+  assert.equal((await call('moody')).output, 'sunny')
+  assert.ok(asked.every(({ path }) => path === '/token') && asked.length === 2)
+  assert.deepEqual(Object.fromEntries(asked[0]!.body), { grant_type: 'client_credentials', scope: 'tools' })
+  assert.equal(asked[0]!.authorization, `Basic ${btoa('me:s3cret%26more')}`)
+  assert.doesNotMatch(log.join(''), /s3cret|token-\d/)
+})
+
+test('a token that ends is renewed before it does', async (t) => {
+  const server = await modern(t)
+  const { url, asked } = await tokens(t, 20)
+  const oauth = { client_id: 'me', client_secret: 'secret', token_url: `${url}/token` }
+  const { call } = await connect(t, { url: server.url, oauth })
+  const before = asked.length
+  await call('moody')
+  assert.ok(asked.length > before)
+  assert.equal(server.requests.at(-1)?.headers.authorization?.startsWith('Bearer token-'), true)
+})
+
+test('where tokens are had a server may tell: on its own origin, and elsewhere at public addresses alone', async (t) => {
+  const server = await modern(t)
+  const { url, asked } = await tokens(t)
+  const challenge = () => ({
+    'www-authenticate': `Bearer resource_metadata="${new URL('/.well-known/oauth-protected-resource/mcp', server.url).href}"`,
+  })
+  let issuer = url
+  server.intercept = (request, response) => {
+    const path = request.url ?? ''
+    const json = (body: object) => (response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(body)), true)
+    if (path.includes('oauth-protected-resource')) return json({ resource: server.url, authorization_servers: [issuer] })
+    if (path.includes('oauth-authorization-server')) {
+      return json({
+        issuer,
+        token_endpoint: `${issuer}token`,
+        authorization_endpoint: `${issuer}authorize`,
+        response_types_supported: ['code'],
+      })
+    }
+    if (path === '/token') return json({ access_token: 'own', token_type: 'Bearer' })
+    return request.headers.authorization !== 'Bearer own' && (response.writeHead(401, challenge()).end(), true)
+  }
+  const oauth = { client_id: 'me', client_secret: 'secret' }
+  // Another server of this machine: nobody configured it.
+  await assert.rejects(connect(t, { url: server.url, oauth }))
+  assert.deepEqual(asked, [])
+  issuer = new URL('/', server.url).href
+  const { call } = await connect(t, { url: server.url, oauth })
+  assert.equal((await call('moody')).output, 'sunny')
+})
+
+test('no redirect to another origin is followed: neither credentials nor calls get there', async (t) => {
+  const server = await modern(t)
+  let seen = 0
+  const other = await listen(t, (_, response) => (seen++, response.end()))
+  server.intercept = (_, response) => (response.writeHead(307, { location: `${other}/mcp` }).end(), true)
+  await assert.rejects(connect(t, { url: server.url, headers: { authorization: 'Bearer x' } }), /redirects|Redirect/)
+  assert.equal(seen, 0)
+})
+
+for (const type of ['application/json', 'text/event-stream']) {
+  test(`an answer without end in ${type} ends at its bound`, async (t) => {
+    const server = await modern(t)
+    const { call, group } = await connect(t, { url: server.url })
+    server.intercept = async (_, response, body) => {
+      if (body?.method !== 'tools/call') return false
+      response.writeHead(200, { 'content-type': type }).write('data: {"jsonrpc":"2.0","id":')
+      const piece = 'x'.repeat(1024 * 1024)
+      const write = () => new Promise((resolve) => response.write(piece, resolve))
+      for (let megabyte = 0; megabyte < 200 && !response.destroyed; megabyte++) await write()
+      return true
+    }
+    assert.match((await call('moody')).text, /more than 32 MB/)
+    server.intercept = () => false
+    await until(() => group.trouble?.() === undefined)
+    assert.equal((await call('moody')).output, 'sunny')
+  })
+}
+
+test('calls that break on the way open the circuit, and the server is tried again', async (t) => {
+  const server = await modern(t)
+  const { call, group } = await connect(t, { url: server.url }, { timing: { retryMs: () => 500, pollMs: 60_000 } })
+  server.intercept = (_, response, body) => body?.method === 'tools/call' && (response.writeHead(502).end('bad gateway'), true)
+  for (let time = 0; time < 3; time++) assert.match((await call('moody')).text, /status 502: bad gateway/)
+  assert.match(group.trouble?.() ?? '', /3 calls in a row failed, the last one so: The server answered with status 502/)
+  assert.equal(group.tools().length, 3)
+  server.intercept = () => false
+  await until(() => group.trouble?.() === undefined)
+  assert.equal((await call('moody')).output, 'sunny')
+})
+
+test('an answer that never begins ends with the time of the call', async (t) => {
+  const server = await modern(t)
+  const { call } = await connect(t, { url: server.url }, { timeoutMs: 300 })
+  server.intercept = (_, _response, body) => body?.method === 'tools/call'
+  assert.match((await call('moody')).text, /did not finish within 0\.3 s/)
+})

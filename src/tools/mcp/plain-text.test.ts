@@ -1,0 +1,28 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { toLine, toPlain } from './plain-text.ts'
+import { createSecretHider } from './secrets.ts'
+
+test('what nobody sees is left out, line ends and tabs stay', () => {
+  assert.equal(toPlain('a\u0000b\u001b[31mc\n\td\u007f', 100), 'ab[31mc\n\td')
+  assert.equal(toPlain('safe\u202egnp.exe \u200bhidden \u{e0041}\u{e0042}tags \ufeff\ue000', 100), 'safegnp.exe hidden tags ')
+  assert.equal(toPlain('Grüße 売上 😀 نتيجة', 100), 'Grüße 売上 😀 نتيجة')
+  assert.equal(toLine(' a\n\n b\t c ', 100), 'a b c')
+})
+
+test('a long text is cut, not inside of a character', () => {
+  assert.equal(toPlain('abcdef', 4), 'abc…')
+  assert.equal(toPlain('abcd', 4), 'abcd')
+  assert.ok(toPlain('😀'.repeat(10), 4).isWellFormed())
+  const startedAt = performance.now()
+  assert.equal(toPlain('\u200b'.repeat(50_000_000), 10), '')
+  assert.ok(performance.now() - startedAt < 500)
+})
+
+test('secrets are taken out of texts, whole, by line and without their scheme', () => {
+  const hide = createSecretHider(['Bearer sesame-open', '-----BEGIN\nMIIEvQ\n-----END', 'abc', ''])
+  assert.equal(hide('sent Bearer sesame-open'), 'sent ********')
+  assert.equal(hide('key sesame-open of MIIEvQ'), 'key ******** of ********')
+  assert.equal(hide('abc stays: it would be found in every second word'), 'abc stays: it would be found in every second word')
+  assert.equal(createSecretHider(['sesame', 'sesame-open'])('sesame-open'), '********')
+})

@@ -1,0 +1,76 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { boundResponse } from './bounded-body.ts'
+import { createPace } from './pace.ts'
+import { readLines } from './read-lines.ts'
+
+const free = { spend: () => 0 }
+
+async function* chunksOf(...texts: string[]): AsyncGenerator<Buffer> {
+  for (const text of texts) yield Buffer.from(text)
+}
+
+async function all<T>(source: AsyncIterable<T>): Promise<T[]> {
+  const found: T[] = []
+  for await (const one of source) found.push(one)
+  return found
+}
+
+test('lines are read wherever they are cut, and what is behind the last is none', async () => {
+  const bytes = Buffer.from('{"a":"ü"}\r\n\nlong line\nrest')
+  for (const size of [1, 2, 3, 7, 100]) {
+    const chunks = Array.from({ length: Math.ceil(bytes.length / size) }, (_, index) => bytes.subarray(index * size, (index + 1) * size))
+    const lines = await all(readLines(ReadableStream.from(chunks) as AsyncIterable<Buffer>, { maxBytes: 100, pace: free }))
+    assert.deepEqual(lines, ['{"a":"ü"}', '', 'long line'])
+  }
+})
+
+test('a line that is too long rejects, also where its end never comes', async () => {
+  const limits = { maxBytes: 1024 * 1024, pace: free }
+  const piece = 'x'.repeat(400_000)
+  await assert.rejects(all(readLines(chunksOf(piece, piece, piece), limits)), /more than 1 MB/)
+  await assert.rejects(all(readLines(chunksOf(`${piece}${piece}${piece}\n`), limits)), /more than 1 MB/)
+  assert.equal((await all(readLines(chunksOf(`${piece}\n${piece}\n${piece}\n`), limits))).length, 3)
+})
+
+test('a flood is slowed down to what is allowed in a second', () => {
+  let now = 0
+  const pace = createPace(() => now)
+  let taken = 0
+  for (; now < 10_000; taken++) now += pace.spend(100)
+  assert.ok(taken > 9000 && taken < 11_500, `${taken}`)
+  const one = createPace(() => now)
+  assert.equal(one.spend(32 * 1024 * 1024), 0)
+  assert.ok(one.spend(48 * 1024 * 1024) > 500)
+})
+
+function respond(type: string, ...chunks: string[]): Response {
+  return new Response(ReadableStream.from(chunks.map((text) => Buffer.from(text))), { headers: { 'content-type': type } })
+}
+
+test('an answer is bounded as a whole, a stream of events by each of them', async () => {
+  const told: string[] = []
+  const bound = (response: Response) => boundResponse(response, 1024 * 1024, (why) => told.push(why)).text()
+  const event = `data: ${'x'.repeat(300_000)}\n\n`
+  assert.equal(await bound(respond('application/json', '{"a":', '1}')), '{"a":1}')
+  assert.equal((await bound(respond('text/event-stream; charset=utf-8', event, event, event, event))).length, 4 * event.length)
+  assert.deepEqual(told, [])
+  await assert.rejects(bound(respond('application/json', event, event, event, event)))
+  await assert.rejects(bound(respond('text/event-stream', ...Array(10).fill(`data: ${'x'.repeat(300_000)}\r\n`))))
+  await assert.rejects(bound(respond('text/event-stream', ...Array(10).fill('x'.repeat(300_000)))))
+  assert.deepEqual(told, Array(3).fill('It sent a message of more than 1 MB.'))
+})
+
+test('events end at an empty line, however the lines end and wherever they are cut', async () => {
+  const wire = 'id: 1\r\ndata: a\r\n\r\n: note\n\ndata: b\n\n'
+  for (const size of [1, 2, 3, 5, 100]) {
+    const chunks = Array.from({ length: Math.ceil(wire.length / size) }, (_, index) => wire.slice(index * size, (index + 1) * size))
+    // Two events of at most 19 bytes: bounds of one are none of the whole.
+    assert.equal(await boundResponse(respond('text/event-stream', ...chunks), 20, () => {}).text(), wire)
+  }
+})
+
+test('an answer without a body has none', async () => {
+  const response = boundResponse(new Response(null, { status: 204 }), 10, () => {})
+  assert.deepEqual([response.status, await response.text()], [204, ''])
+})

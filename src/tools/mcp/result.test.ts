@@ -1,0 +1,76 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { CallToolResult } from '@modelcontextprotocol/client'
+import { toOutput } from './result.ts'
+
+async function outputOf(result: Partial<CallToolResult>, fails = false) {
+  const files: [string, string, string][] = []
+  const output = await toOutput(
+    { content: [], ...result },
+    async (name, type, bytes) => {
+      if (fails) throw new Error('The disk is full.')
+      files.push([name, type, Buffer.from(bytes).toString()])
+      return { id: '1', name, type, size: bytes.length, sha256: '', tool: 't', createdAt: 0 }
+    },
+    100,
+  )
+  return { output, files }
+}
+
+const text = (said: string) => ({ type: 'text' as const, text: said })
+const base64 = (said: string) => Buffer.from(said).toString('base64')
+
+test('texts are joined; structured content stands for itself, and beside a text that says something else', async () => {
+  assert.equal((await outputOf({ content: [text('a'), text('b')] })).output, 'a\nb')
+  assert.equal((await outputOf({})).output, '')
+  const structuredContent = { sum: 3, of: [1, 2] }
+  assert.deepEqual((await outputOf({ structuredContent })).output, structuredContent)
+  assert.deepEqual((await outputOf({ structuredContent, content: [text('{ "of": [1, 2], "sum": 3 }')] })).output, structuredContent)
+  assert.deepEqual((await outputOf({ structuredContent, content: [text('Three.')] })).output, {
+    structured_content: structuredContent,
+    text: 'Three.',
+  })
+})
+
+test('images, audio and resources become files, whose names come from their addresses and types', async () => {
+  const { output, files } = await outputOf({
+    content: [
+      text('Look:'),
+      { type: 'image', data: base64('png'), mimeType: 'image/png' },
+      { type: 'audio', data: base64('mp3'), mimeType: 'audio/mpeg; codecs=x' },
+      { type: 'resource', resource: { uri: 'file:///a/b/report%20one.csv?x=1', mimeType: 'text/csv', text: 'a,b' } },
+      { type: 'resource', resource: { uri: 'db://rows/7', blob: base64('bytes') } },
+      { type: 'resource', resource: { uri: 'x', mimeType: 'a\r\nb', text: 'plain' } },
+      { type: 'resource_link', uri: 'https://example.com/y', name: 'y', title: 'Why', mimeType: 'text/html' },
+    ],
+  })
+  assert.deepEqual(files, [
+    ['image-2.png', 'image/png', 'png'],
+    ['audio-3.mp3', 'audio/mpeg', 'mp3'],
+    ['report one.csv', 'text/csv', 'a,b'],
+    ['7.bin', 'application/octet-stream', 'bytes'],
+    ['x.txt', 'text/plain', 'plain'],
+  ])
+  assert.deepEqual(String(output).split('\n'), [
+    'Look:',
+    '[image (image/png, 3 bytes) is kept as the file image-2.png]',
+    '[audio (audio/mpeg, 3 bytes) is kept as the file audio-3.mp3]',
+    '[resource file:///a/b/report%20one.csv?x=1 (text/csv, 3 bytes) is kept as the file report one.csv]',
+    'a,b',
+    '[resource db://rows/7 (application/octet-stream, 5 bytes) is kept as the file 7.bin]',
+    '[resource x (text/plain, 5 bytes) is kept as the file x.txt]',
+    'plain',
+    '[resource https://example.com/y: Why, text/html]',
+  ])
+})
+
+test('a file that can not be kept is told of, and the call is no failure for it', async () => {
+  const { output } = await outputOf({ content: [text('Done.'), { type: 'image', data: base64('x'), mimeType: 'image/png' }] }, true)
+  assert.equal(output, 'Done.\n[image (image/png, 1 bytes) could not be kept: The disk is full.]')
+})
+
+test('an error throws what it says, so much of it', async () => {
+  await assert.rejects(outputOf({ isError: true, content: [text('no such row')] }), { message: 'no such row' })
+  await assert.rejects(outputOf({ isError: true }), { message: 'The tool failed, and did not say why.' })
+  await assert.rejects(outputOf({ isError: true, content: [text('x'.repeat(1000))] }), ({ message }: Error) => message.length === 100)
+})

@@ -1,0 +1,35 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { matchesAny } from './name-patterns.ts'
+
+test('a name is itself, or fits a pattern whose parts stand in it in this order', () => {
+  const fits: [string, string][] = [
+    ['get_user', 'get_user'],
+    ['get_user', '*'],
+    ['get_user', 'get_*'],
+    ['get_user', '*_user'],
+    ['get_user', 'g*_*r'],
+    ['aba', 'a*b*a'],
+    ['', '*'],
+    ['', ''],
+  ]
+  for (const [name, pattern] of fits) assert.ok(matchesAny(name, ['other', pattern]), `${name} ${pattern}`)
+  const misses: [string, string][] = [
+    ['get_user', 'get'],
+    ['get_user', 'user*'],
+    ['get_user', 'Get_*'],
+    ['ab', 'ab*b'],
+    ['aba', 'ab*ba'],
+    ['a', 'a*a'],
+    ['a.b', 'a?b'],
+    ['acb', 'a.b'],
+  ]
+  for (const [name, pattern] of misses) assert.equal(matchesAny(name, [pattern]), false, `${name} ${pattern}`)
+  assert.equal(matchesAny('a', []), false)
+})
+
+test('no pattern takes long', () => {
+  const startedAt = performance.now()
+  assert.equal(matchesAny('a'.repeat(10_000), [`${'*a'.repeat(1000)}*b`]), false)
+  assert.ok(performance.now() - startedAt < 500)
+})
