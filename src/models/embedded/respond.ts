@@ -1,11 +1,12 @@
 import type { JsonObject, Message, ToolMessage } from '../../agent/messages.ts'
-import type { ModelRequest, RequestedCall } from '../../agent/model.ts'
+import type { ModelRequest, RequestedCall, ToolOffer } from '../../agent/model.ts'
 import { findToolsName } from '../../agent/tool-offer.ts'
 import { splitKnown } from '../../memory/render.ts'
 import { answerFromTexts, answerFromStatements, asksForAll } from './answers/given.ts'
 import { tellResult } from './answers/answer.ts'
 import { remembered, tellRemembered, toSecondPerson } from './answers/remembered.ts'
 import { tellAbilities, tellGreeting, tellInability } from './answers/about.ts'
+import { chooseChart } from './chart.ts'
 import { takeAttached, toRead } from './attached.ts'
 import { toPlan, type Planned } from './plan.ts'
 import { readNamedCall } from './named-call.ts'
@@ -74,9 +75,19 @@ export function respond(name: string, request: ModelRequest): Response {
     if (answerGiven(planned, known) !== undefined) delete planned.choice
     else if (reading && ((planned.choice?.score ?? 0) < 8 || asksForAll(planned.request))) planned.choice = reading
   }
+  plan.push(...chartsOf(plan, tools, done))
   const open = plan.filter((planned) => planned.choice && !resultOf(planned, done))
   if (open.length > 0 && done.length < maxCalls) return { text: '', reasoning: reasonFor(open), calls: uniqueCalls(open) }
   return say(answer(plan, done, (planned) => answerGiven(planned, known)) ?? tellInability(name, question, tools))
+}
+
+/** What is to be drawn is asked for when its figures are there. */
+function chartsOf(plan: readonly Planned[], tools: readonly ToolOffer[], done: readonly Done[]): Planned[] {
+  return plan.flatMap((planned) => {
+    const figures = planned.choice && 'sql' in planned.choice.input ? resultOf(planned, done) : undefined
+    const choice = figures && chooseChart(planned.part, tools, figures.result)
+    return choice ? [{ part: planned.part, request: planned.request, choice, waits: false }] : []
+  })
 }
 
 function isPlan(message: Message): boolean {
