@@ -95,7 +95,7 @@ test('an embedder that fails or hangs is left behind: words find them', async ()
   const started = performance.now()
   const hanging = embedder({ embed: () => new Promise(() => {}) })
   assert.equal((await recalled([cat, ...many], 'tomcat', { limit: 2, embedder: hanging }))[0], '- The user keeps a tomcat.')
-  assert.ok(performance.now() - started < 3500)
+  assert.ok(performance.now() - started < 10_000)
 })
 
 test('an embedder that failed is left alone for a while', async () => {

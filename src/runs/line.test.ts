@@ -79,7 +79,7 @@ test('a wake that comes while the store is asked is not lost', async () => {
   const line = lineOf(slow)
   const startedAt = performance.now()
   assert.equal(await line.wait(run, messages, 30_000), turn)
-  assert.ok(performance.now() - startedAt < 500)
+  assert.ok(performance.now() - startedAt < 900)
 })
 
 test('who waited long enough is told that the session is busy, and leaves the line as if never there', async () => {

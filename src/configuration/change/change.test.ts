@@ -8,6 +8,7 @@ import { readYaml } from '../yaml-source.ts'
 import { applyPatch, mergeEdit, toContent, type ChangeRules, type Content } from './change.ts'
 import type { Data } from './merge.ts'
 import { referencesOf } from './references-rule.ts'
+import { workSince } from '../../../test/work-meter.ts'
 
 const text = `
 instructions: See https://me:prose-secret@docs.example/?page=2 for more.
@@ -173,7 +174,7 @@ test('a model that is edited in the file is as the file has it, whatever was put
 })
 
 test('a change of endless size is refused at once, also one of many parts', () => {
-  const started = performance.now()
+  const work = workSince()
   const roles = (from: number, count: number) => ({
     access: { roles: Object.fromEntries(Array.from({ length: count }, (_, n) => [`r${from + n}`, ['chat']])) },
   })
@@ -181,13 +182,13 @@ test('a change of endless size is refused at once, also one of many parts', () =
   assert.deepEqual(refusalOf({ instructions: 'x'.repeat(2_000_000) }), [''])
   const grown = applyPatch(before, roles(0, 2000), rules)
   assert.deepEqual(refusalOf(roles(2000, 2000), grown), [''])
-  assert.ok(performance.now() - started < 2000)
+  assert.ok(work() < 2000)
 })
 
 test('a long value takes no long time', () => {
-  const started = performance.now()
+  const work = workSince()
   refusalOf({ llms: { primary: { provider: 'azure', model: '/'.repeat(300_000) } } })
-  assert.ok(performance.now() - started < 1000)
+  assert.ok(work() < 1000)
 })
 
 test('with all its secrets sent anew, or removed, an entry may get another address', () => {
