@@ -82,3 +82,25 @@ test('a data directory that can not be made is a failure', async (t) => {
   assert.equal(code, 1)
   assert.match(out, /^fail {2}data directory: \/dev\/null\/data can't be made\n {6}Set DATA_DIR/m)
 })
+
+test('an entry that stands for several tools has one line, with how many there are', async (t) => {
+  const folder = await createFolder(t)
+  await mkdir(path.join(folder, 'files'))
+  const paths = Object.fromEntries(
+    ['a', 'b', 'c'].map((name) => [`/${name}`, { get: { operationId: name, responses: { 200: { description: 'ok' } } } }]),
+  )
+  const document = { openapi: '3.1.0', info: { title: 't', version: '1' }, servers: [{ url: 'http://127.0.0.1:9' }], paths }
+  await writeFile(path.join(folder, 'api.json'), JSON.stringify(document))
+  await writeFile(
+    path.join(folder, 'agent.yaml'),
+    `tools:
+  - { name: api, type: openapi, config: { spec: api.json } }
+  - { name: down, type: mcp, config: { url: "http://me:hunter2@127.0.0.1:1/mcp?key=hunter2" } }
+`,
+  )
+  const { code, out } = await runIn(folder, ['doctor'])
+  assert.equal(code, 1)
+  assert.match(out, /^ok {4}tools of api: 3 are ready$/m)
+  assert.match(out, /^fail {2}tool down: .+\n {6}Correct the entry down of tools/m)
+  assert.doesNotMatch(out, /hunter2/)
+})
