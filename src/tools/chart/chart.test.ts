@@ -259,6 +259,10 @@ test('rows are found in what tools give', () => {
   for (const value of ['words', 7, null, { a: 1 }, [1, 2], { a: found, b: found }] as JsonValue[]) assert.equal(toRows(value), undefined)
 })
 
+test('columns of one name are told apart', () => {
+  assert.deepEqual(toRows({ columns: ['a', 'a', 'a_1'], rows: [[1, 2, 3]] })?.rows, [{ a: 1, a_1: 2, a_1_1: 3 }])
+})
+
 test('a file is named by the title, as far as a name should go', () => {
   assert.equal(nameOf({ title: 'Sales: North/South (2024)' }), 'sales-north-south-2024')
   assert.equal(nameOf({ title: { text: ['Über', 'alles'], subtitle: 'x' } }), 'über-alles')

@@ -50,6 +50,13 @@ function isRow(value: JsonValue): value is Record<string, JsonValue> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
+/** A query may give two columns of one name: the first keeps it. */
 function toObjects(columns: readonly JsonValue[], rows: readonly JsonValue[][]): Record<string, JsonValue>[] {
-  return rows.map((cells) => Object.fromEntries(columns.map((name, at) => [String(name), cells[at] ?? null])))
+  const names: string[] = []
+  for (const column of columns) {
+    let name = String(column)
+    for (let n = 1; names.includes(name); n++) name = `${String(column)}_${n}`
+    names.push(name)
+  }
+  return rows.map((cells) => Object.fromEntries(names.map((name, at) => [name, cells[at] ?? null])))
 }
