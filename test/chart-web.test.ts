@@ -101,4 +101,14 @@ test('Chat: without a model key, brought tools are used by naming them', async (
   assert.match(charted.output, /^I drew a chart of 1 row: `sales-by-region\.png` and `sales-by-region\.svg`/)
   assert.match((await say(`Read ${url}`)).output, /\*\*On foxes\*\*[^]*woods near the town/)
   assert.match((await say('What were the sales by region?')).output, /North[^]*30/)
+  const asked = await say('Draw a chart of the sales by region')
+  const calls = asked.intermediate_steps.filter((step: { type: string }) => step.type === 'tool_call')
+  assert.deepEqual(
+    calls.map((step: { tool: string; status: string }) => [step.tool, step.status]),
+    [
+      ['sales', 'success'],
+      ['chart', 'success'],
+    ],
+  )
+  assert.match(asked.output, /North[^]*I drew a chart of 2 rows: `[\w-]+\.png`/)
 })

@@ -7,6 +7,7 @@ import { react } from '../agent/react.ts'
 import { callsWithoutResult } from '../agent/tool-calls.ts'
 import type { Tool } from '../agent/tool.ts'
 import { offerTools } from '../agent/tool-offer.ts'
+import { fitName } from '../agent/tool-names.ts'
 import type { WorkflowType } from '../configuration/schema.ts'
 import { createDelegation } from '../sub-agents/delegation.ts'
 import type { SubAgent } from '../sub-agents/sub-agent-store.ts'
@@ -192,7 +193,9 @@ function agentEvents(
     filters: request.filters,
     session: progress.turn.session,
     contextFiles: request.contextFiles ?? [],
-    latestOutput: (tool: string) => progress.steps.findLast((step) => step.tool === tool && step.status === 'success')?.output,
+    // A model knows it by the name that was made fit for it.
+    latestOutput: (tool: string) =>
+      progress.steps.findLast((step) => (step.tool === tool || fitName(step.tool) === tool) && step.status === 'success')?.output,
     windowTokens: config.memory.history_tokens,
     keepArtifact: keeper(run, progress.turn.session, artifactsOf(progress)),
     decided: (callId: string) => progress.decisions.get(callId),
