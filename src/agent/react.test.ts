@@ -6,6 +6,14 @@ import { repair, totalTokens } from './history.ts'
 import type { Message } from './messages.ts'
 import { ModelError } from './model.ts'
 
+test('a tool that is down is told so, and no list of others', async () => {
+  const model = new ScriptedModel(say('', call('far__away', {})), say('Later.'))
+  const told = story(await eventsOf(optionsOf(model, { tools: [fakeTool('look')], isDown: (name) => name === 'far__away' })))
+  assert.ok(
+    told.some((line) => line.endsWith("far__away can't be used at the moment: what it needs is not there. Go on without it, or say so.")),
+  )
+})
+
 test('a plain answer is told as it arrives, and ends the run', async () => {
   const model = new ScriptedModel(say(['Hel', 'lo.']))
   const options = optionsOf(model)

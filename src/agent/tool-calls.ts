@@ -9,6 +9,8 @@ import { findTool, nameTools } from './tool-names.ts'
 export interface CallOptions {
   /** As they are now: they may change from turn to turn. */
   tools(): readonly Tool[]
+  /** Whether a tool of this name is there, but can't be used now. */
+  isDown?(name: string): boolean
   /** All tools of the run, where that is more: a filter binds also those that read what is behind a tool which is not offered. */
   allTools?: readonly Tool[]
   /** The transcript; each result is appended in the order asked. */
@@ -162,7 +164,7 @@ function prepare(call: ToolCall, named: ReadonlyMap<string, Tool>, options: Call
   const input = approved ?? parseArguments(call.arguments)
   const one: Prepared = { call, tool, input: input ?? {}, fault: undefined, decision }
   if (decision?.decision === 'reject') return { ...one, fault: rejected(decision.reason) }
-  if (!tool) return { ...one, fault: `There is no tool ${call.name}. The tools are: ${toList([...named.keys()])}.` }
+  if (!tool) return { ...one, fault: toUnknown(call.name, named, options) }
   // What was checked when the run began may have changed since, on a server for instance.
   if (!tool.filters && options.filters.some((filter) => filter.tool === tool.name)) {
     return { ...one, fault: `${call.name} can't be used here: its data is to be filtered, and it has no filters.` }
@@ -170,6 +172,11 @@ function prepare(call: ToolCall, named: ReadonlyMap<string, Tool>, options: Call
   if (!input) return { ...one, fault: `The arguments of ${call.name} are not a JSON object.` }
   const fault = tool.check(input)
   return fault ? { ...one, fault: `The arguments of ${call.name} do not fit: ${fault}.` } : one
+}
+
+function toUnknown(name: string, named: ReadonlyMap<string, Tool>, { isDown }: CallOptions): string {
+  if (isDown?.(name)) return `${name} can't be used at the moment: what it needs is not there. Go on without it, or say so.`
+  return `There is no tool ${name}. The tools are: ${toList([...named.keys()])}.`
 }
 
 const maxListed = 50

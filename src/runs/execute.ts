@@ -186,13 +186,15 @@ function agentEvents(
 ): AsyncGenerator<AgentEvent, void> {
   const { agent, key, request, signal } = run
   const { config, model } = agent
-  const configured = agent.tools.list().flatMap((listing): Tool[] => (listing.tool ? [listing.tool] : []))
+  const listings = agent.tools.list()
+  const configured = listings.flatMap((listing): Tool[] => (listing.tool ? [listing.tool] : []))
   const tools = [...configured, ...progress.extraTools]
   const common = {
     headers: request.headers,
     filters: request.filters,
     session: progress.turn.session,
     contextFiles: request.contextFiles ?? [],
+    isDown: (tool: string) => listings.some(({ name, status }) => status !== 'ready' && (name === tool || fitName(name) === tool)),
     // A model knows it by the name that was made fit for it.
     latestOutput: (tool: string) =>
       progress.steps.findLast((step) => (step.tool === tool || fitName(step.tool) === tool) && step.status === 'success')?.output,

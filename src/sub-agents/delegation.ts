@@ -11,6 +11,7 @@ import type { SubAgents } from './sub-agents.ts'
 export type CommonOptions = Pick<
   LoopOptions,
   | 'headers'
+  | 'isDown'
   | 'session'
   | 'contextFiles'
   | 'latestOutput'
