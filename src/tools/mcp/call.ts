@@ -12,7 +12,7 @@ import type { ServerTool } from './server-tool.ts'
 type CallTraits = Pick<Tool, 'effect' | 'timeoutMs' | 'maxOutputCharacters'>
 
 /** The name under which a server finds the id of a call: the same id, the same call. */
-export const idempotencyKey = 'idempotency-key'
+const idempotencyKey = 'idempotency-key'
 
 export async function callServerTool(
   { listed }: ServerTool,

@@ -24,6 +24,12 @@ interface TokenPlace {
   takesBasic: boolean
 }
 
+interface TokenOptions {
+  serverUrl: URL
+  fetchFn: FetchLike
+  onToken(token: string): void
+}
+
 /** A token is renewed before it ends: it has to last as long as the request takes. */
 const leewayMs = 30_000
 
@@ -31,7 +37,7 @@ const leewayMs = 30_000
  * Access tokens by the client's own credentials (RFC 6749, 4.4): from the configured address, or from where the server says by its
  * metadata (RFC 9728, RFC 8414). Had when they are wanted, and again when they end or are refused.
  */
-export function createClientCredentials(client: ClientCredentials, serverUrl: URL, fetchFn: FetchLike): AuthProvider {
+export function createClientCredentials(client: ClientCredentials, { serverUrl, fetchFn, onToken }: TokenOptions): AuthProvider {
   let place: TokenPlace | undefined = client.tokenUrl === undefined ? undefined : configuredPlace(client.tokenUrl)
   let token: string | undefined
   let endsAt = Infinity
@@ -40,6 +46,7 @@ export function createClientCredentials(client: ClientCredentials, serverUrl: UR
   async function renew(known: TokenPlace): Promise<void> {
     const answer = await requestToken(client, known, fetchFn)
     token = answer.token
+    onToken(token)
     endsAt = answer.seconds === undefined ? Infinity : Date.now() + answer.seconds * 1000
   }
 

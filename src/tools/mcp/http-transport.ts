@@ -16,6 +16,8 @@ export interface HttpOptions {
   /** Of a request and its answer. */
   timeoutMs: number
   onTooLong(why: string): void
+  /** Tokens are secrets too. */
+  onToken(token: string): void
 }
 
 /** Of what an authorization server says. */
@@ -26,7 +28,10 @@ const oauthMs = 15_000
 const reconnection = { initialReconnectionDelay: 1000, maxReconnectionDelay: 30_000, reconnectionDelayGrowFactor: 2, maxRetries: 4 }
 
 /** Streamable HTTP, with nothing unbounded. Redirects stay within the origin: elsewhere, nobody is to get the calls or their context. */
-export function createHttpTransport(server: RemoteServer, { outbound, timeoutMs, onTooLong }: HttpOptions): StreamableHTTPClientTransport {
+export function createHttpTransport(
+  server: RemoteServer,
+  { outbound, timeoutMs, onTooLong, onToken }: HttpOptions,
+): StreamableHTTPClientTransport {
   const { url, headers, oauth } = server
   const configured = new Set([url.origin, ...(oauth?.tokenUrl === undefined ? [] : [new URL(oauth.tokenUrl).origin])])
 
@@ -51,7 +56,7 @@ export function createHttpTransport(server: RemoteServer, { outbound, timeoutMs,
       const timer = setTimeout(reconnect, Math.max(delay, reconnection.initialReconnectionDelay)).unref()
       return () => clearTimeout(timer)
     },
-    ...(oauth && { authProvider: createClientCredentials(oauth, url, oauthFetch) }),
+    ...(oauth && { authProvider: createClientCredentials(oauth, { serverUrl: url, fetchFn: oauthFetch, onToken }) }),
   })
 }
 

@@ -14,7 +14,7 @@ export const limits = {
   schemaCharacters: 65_536,
   schemaDepth: 64,
   /** To check an input, and to make what checks it: a pattern can take for ever. */
-  checkMs: 100,
+  checkMs: 250,
   compileMs: 1000,
   /** Of what it writes to its standard error. */
   logLinesPerMinute: 100,

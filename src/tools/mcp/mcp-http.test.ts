@@ -129,6 +129,13 @@ test('a session that the server has forgotten is made anew, and the call with it
   assert.doesNotMatch(log.join(''), new RegExp(first))
 })
 
+test('a server that is not there is a reason', async (t) => {
+  const server = await modern(t)
+  await server.close()
+  await assert.rejects(connect(t, { url: server.url }), /^Error: The server can't be reached: connect ECONNREFUSED 127\.0\.0\.1:\d+\.$/)
+  await assert.rejects(connect(t, { url: 'http://nowhere.invalid/mcp' }), /The server can't be reached: getaddrinfo .* nowhere\.invalid\./)
+})
+
 test('credentials that are missing or refused are the reason, and are not told', async (t) => {
   const server = await modern(t)
   server.intercept = (_, response) => (response.writeHead(401, { 'www-authenticate': 'Bearer' }).end('no: Bearer sesame-open'), true)

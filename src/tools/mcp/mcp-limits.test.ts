@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { memoryUsage } from 'node:process'
 import { test } from 'node:test'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { connectServer, rawConfig, until } from './mcp-fixture.ts'
 
 /** The longest that the event loop was not free while something was done. */
@@ -90,9 +89,8 @@ test('a schema that can’t be used takes its own tool away, with the reason, an
 test('an input that a hostile schema would be checked against for ever is refused in time', async (t) => {
   const { tool } = await connectServer(t, { config: rawConfig('bad schemas') })
   const startedAt = performance.now()
-  assert.match(tool('slow').check({ a: `${'a'.repeat(60)}!` }) ?? '', /could not be checked within 100 ms/)
-  assert.match(tool('chain').check({ a: 1 }) ?? '', /could not be checked within 100 ms/)
+  assert.match(tool('slow').check({ a: `${'a'.repeat(60)}!` }) ?? '', /could not be checked within 250 ms/)
+  assert.match(tool('chain').check({ a: 1 }) ?? '', /could not be checked within 250 ms/)
   assert.equal(tool('slow').check({ a: 'aaa' }), undefined)
-  assert.ok(performance.now() - startedAt < 1000)
-  await sleep(0)
+  assert.ok(performance.now() - startedAt < 5000)
 })

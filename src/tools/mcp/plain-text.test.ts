@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { toLine, toPlain } from './plain-text.ts'
-import { createSecretHider } from './secrets.ts'
+import { createSecrets } from './secrets.ts'
 import { workSince } from '../../../test/work-meter.ts'
 
 test('what nobody sees is left out, line ends and tabs stay', () => {
@@ -21,9 +21,11 @@ test('a long text is cut, not inside of a character', () => {
 })
 
 test('secrets are taken out of texts, whole, by line and without their scheme', () => {
-  const hide = createSecretHider(['Bearer sesame-open', '-----BEGIN\nMIIEvQ\n-----END', 'abc', ''])
+  const { hide, add } = createSecrets(['Bearer sesame-open', '-----BEGIN\nMIIEvQ\n-----END', 'abc', ''])
   assert.equal(hide('sent Bearer sesame-open'), 'sent ********')
   assert.equal(hide('key sesame-open of MIIEvQ'), 'key ******** of ********')
   assert.equal(hide('abc stays: it would be found in every second word'), 'abc stays: it would be found in every second word')
-  assert.equal(createSecretHider(['sesame', 'sesame-open'])('sesame-open'), '********')
+  assert.equal(createSecrets(['sesame', 'sesame-open']).hide('sesame-open'), '********')
+  add('token-1')
+  assert.equal(hide('token-1 and sesame-open'), '******** and ********')
 })

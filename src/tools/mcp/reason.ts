@@ -6,7 +6,7 @@ const maxCharacters = 300
 
 /** Why a server can't be used, in a sentence for an operator: no secret, and not much of what the server said itself. */
 export function reasonOf(error: unknown, server: Server): string {
-  return server.hide(toLine(toWords(error, server), maxCharacters))
+  return server.secrets.hide(toLine(toWords(error, server), maxCharacters))
 }
 
 function toWords(error: unknown, server: Server): string {

@@ -26,6 +26,8 @@ test('texts are joined; structured content stands for itself, and beside a text 
   const structuredContent = { sum: 3, of: [1, 2] }
   assert.deepEqual((await outputOf({ structuredContent })).output, structuredContent)
   assert.deepEqual((await outputOf({ structuredContent, content: [text('{ "of": [1, 2], "sum": 3 }')] })).output, structuredContent)
+  assert.equal((await outputOf({ structuredContent: { result: '3' }, content: [text('3')] })).output, '3')
+  assert.deepEqual((await outputOf({ structuredContent: { result: [1, 2] }, content: [text('[1,2]')] })).output, [1, 2])
   assert.deepEqual((await outputOf({ structuredContent, content: [text('Three.')] })).output, {
     structured_content: structuredContent,
     text: 'Three.',

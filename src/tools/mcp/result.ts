@@ -3,6 +3,7 @@ import type { CallToolResult, ContentBlock } from '@modelcontextprotocol/client'
 import type { JsonValue } from '../../agent/messages.ts'
 import type { ToolContext } from '../../agent/tool.ts'
 import { toLine } from './plain-text.ts'
+import { isObject } from './server-tool.ts'
 
 /**
  * What a call has given, for the model and the caller: its structured content, its text, or both where they differ. Bytes become files of
@@ -16,7 +17,11 @@ export async function toOutput(result: CallToolResult, keep: ToolContext['artifa
   // A log keeps it whole: an error is no place for a document.
   if (isError) throw new Error(text.slice(0, maxCharacters).toWellFormed() || 'The tool failed, and did not say why.')
   if (structured === undefined) return text
-  if (text === '' || isDeepStrictEqual(parse(text), structured)) return structured as JsonValue
+  const parsed = parse(text)
+  if (text === '' || isDeepStrictEqual(parsed, structured)) return structured as JsonValue
+  // Servers put what is no object into one, under a name of their own.
+  const [only, ...others] = isObject(structured) ? Object.values(structured) : []
+  if (only !== undefined && others.length === 0 && (only === text || isDeepStrictEqual(parsed, only))) return only as JsonValue
   return { structured_content: structured as JsonValue, text }
 }
 

@@ -28,7 +28,6 @@ export function toServerTool(listed: unknown, makeCheck: CheckMaker, known: Read
   if (name === '') return undefined
   const { inputSchema, annotations, execution } = listed
   const description = toPlain(typeof listed['description'] === 'string' ? listed['description'] : '', limits.descriptionCharacters)
-  const schema: JsonSchema = isObject(inputSchema) ? { ...inputSchema, type: 'object' } : { type: 'object' }
   const digest = hash('sha256', JSON.stringify([listed['description'], inputSchema, annotations, execution], sortKeys)).slice(0, 16)
   const same = known.get(name)
   if (same?.hash === digest) return same
@@ -43,11 +42,32 @@ export function toServerTool(listed: unknown, makeCheck: CheckMaker, known: Read
     if (name !== listed['name']) throw new Error('its name is too long, or has characters that no name has')
     if (isObject(execution) && execution['taskSupport'] === 'required') throw new Error('it runs as a task only, which is not supported')
     assertBounded(inputSchema)
+    const schema = toSchema(inputSchema as Record<string, unknown>)
     return { ...traits, schema, check: makeCheck(schema) }
   } catch (error) {
     const fault = `The tool can't be used: ${toLine((error as Error).message, 300)}.`
     return { ...traits, schema: { type: 'object' }, check: () => fault, fault }
   }
+}
+
+/** Values are left as they are; what stands in these is none of the schema's own text. */
+const valueKeywords: ReadonlySet<string> = new Set(['enum', 'const', 'default', 'examples'])
+
+/** Its descriptions are text for the model like that of the tool. */
+function toSchema(schema: Readonly<Record<string, unknown>>): JsonSchema {
+  return { ...(withPlainText(schema) as JsonSchema), type: 'object' }
+}
+
+function withPlainText(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withPlainText)
+  if (!isObject(value)) return value
+  return Object.fromEntries(
+    Object.entries(value).map(([key, inner]) => {
+      if (valueKeywords.has(key)) return [key, inner]
+      const isText = typeof inner === 'string' && (key === 'description' || key === 'title')
+      return [key, isText ? toPlain(inner, limits.descriptionCharacters) : withPlainText(inner)]
+    }),
+  )
 }
 
 function assertBounded(schema: unknown): void {

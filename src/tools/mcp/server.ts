@@ -4,7 +4,7 @@ import { resolveReferences, type Environment } from '../../configuration/referen
 import type { toolConfigs } from '../../configuration/schema.ts'
 import type { Launch } from './child-process.ts'
 import type { RemoteServer } from './http-transport.ts'
-import { createSecretHider, type HideSecrets } from './secrets.ts'
+import { createSecrets, type Secrets } from './secrets.ts'
 
 export type McpConfig = Static<(typeof toolConfigs)['mcp']>
 
@@ -12,7 +12,7 @@ export type McpConfig = Static<(typeof toolConfigs)['mcp']>
 export type Server = ({ kind: 'remote' } & RemoteServer & Hidden) | ({ kind: 'local' } & Launch & Hidden)
 
 interface Hidden {
-  hide: HideSecrets
+  secrets: Secrets
 }
 
 /** All of the service's environment that a command gets: what programs need to run at all. */
@@ -37,7 +37,7 @@ export function toServer(config: McpConfig, { environment, configDir }: Place): 
     args: config.args ?? [],
     cwd: path.resolve(configDir, config.cwd ?? '.'),
     env: { ...Object.fromEntries(own), ...env },
-    hide: createSecretHider(Object.values(env)),
+    secrets: createSecrets(Object.values(env)),
   }
 }
 
@@ -61,5 +61,5 @@ function toRemote(config: McpConfig, resolve: (text: string) => string, headers:
     ...(oauth ? [oauth.clientSecret] : []),
     ...url.searchParams.values(),
   ]
-  return { kind: 'remote', url, headers, ...(oauth && { oauth }), hide: createSecretHider(secrets) }
+  return { kind: 'remote', url, headers, ...(oauth && { oauth }), secrets: createSecrets(secrets) }
 }

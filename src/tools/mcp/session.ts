@@ -109,7 +109,7 @@ async function connect(...[server, options, told, signal, mode]: Connect): Promi
   )
   let faults = 0
   const onerror = (error: Error) => {
-    if (++faults <= maxFaults) told.noted(server.hide(toLine(error.message, limits.logLineCharacters)))
+    if (++faults <= maxFaults) told.noted(server.secrets.hide(toLine(error.message, limits.logLineCharacters)))
     // A stream that broke may have been the one with the answer: it would be waited for until the call's time is up.
     if (/stream|reconnect/i.test(error.message)) told.doubted()
   }
@@ -147,9 +147,10 @@ async function connect(...[server, options, told, signal, mode]: Connect): Promi
 }
 
 function createTransport(server: Server, { outbound, timeoutMs }: SessionOptions, told: SessionEvents) {
-  if (server.kind === 'remote') return createHttpTransport(server, { outbound, timeoutMs: timeoutMs + behindMs, onTooLong: told.lost })
-  const { hide, ...launch } = server
-  return createStdioTransport(launch, { hide, onStderr: told.noted, onEnd: told.lost })
+  if (server.kind === 'remote')
+    return createHttpTransport(server, { outbound, timeoutMs: timeoutMs + behindMs, onTooLong: told.lost, onToken: server.secrets.add })
+  const { secrets, ...launch } = server
+  return createStdioTransport(launch, { hide: secrets.hide, onStderr: told.noted, onEnd: told.lost })
 }
 
 /** 404 by the protocol; some servers say 400, and what is wrong in their text. */

@@ -30,6 +30,7 @@ const maxUnreadBytes = 16 * 1024 * 1024
 export function createStdioTransport(launch: Launch, { hide, onStderr, onEnd }: StdioEvents): StdioTransport {
   let running: CommandProcess | undefined
   let isClosing = false
+  const finished = Promise.withResolvers<void>()
 
   const transport: StdioTransport = {
     pid: null,
@@ -49,7 +50,11 @@ export function createStdioTransport(launch: Launch, { hide, onStderr, onEnd }: 
       if (!running || running.stdin.writableEnded) throw new Error('The server is not running.')
       const { stdin } = running
       if (stdin.writableLength > maxUnreadBytes) throw new Error('The server does not read what it is sent.')
-      await new Promise<void>((resolve, reject) => stdin.write(serializeMessage(message), (error) => (error ? reject(error) : resolve())))
+      const fault = await new Promise((resolve) => stdin.write(serializeMessage(message), resolve))
+      if (!fault) return
+      // A pipe breaks a moment before its process is known to have ended, and that says why.
+      await Promise.race([finished.promise, sleep(lastLinesMs, undefined, { ref: false })])
+      throw new Error('The server does not listen any more.')
     },
     async close() {
       isClosing = true
@@ -82,6 +87,7 @@ export function createStdioTransport(launch: Launch, { hide, onStderr, onEnd }: 
   function finish(why: string): void {
     if (isFinished) return
     isFinished = true
+    finished.resolve()
     if (!isClosing) onEnd(why)
     transport.onclose?.()
   }

@@ -75,11 +75,13 @@ export function createToolList({ spec, config, pins, execute, log }: ToolListOpt
   }
 
   async function review(): Promise<void> {
+    const before = changed
     changed = (await pins?.review([...known.values()])) ?? new Map()
+    for (const name of changed.keys())
+      if (!before.has(name)) log.warn({ tool: `${spec.name}__${name}` }, 'A changed tool waits to be accepted')
     const tools = [...known.values()]
     // A tool that did not change stays the same object: what is kept of it elsewhere goes on.
     made = new Map(tools.map((tool) => [tool.name, (isSame(tool) ? made.get(tool.name) : undefined) ?? makeTool(tool)]))
-    for (const { name } of tools) if (changed.has(name)) log.warn({ tool: `${spec.name}__${name}` }, 'A changed tool waits to be accepted')
     usable = tools.filter((tool) => whyNot(tool) === undefined).map(({ name }) => made.get(name)!)
     refused = tools.flatMap((tool) => {
       const reason = whyNot(tool)
