@@ -34,8 +34,8 @@ export function createPageReader(limits: Partial<PageLimits> = {}): PageReader {
   const { pageMs, idleMs } = { ...defaults, ...limits }
   const processes = createWorkerProcesses<PageRequest, PageAnswer>({
     module: new URL('./page-worker', import.meta.url),
-    limits: { dataKb: 1_500_000, heapMb: 512, cpuSeconds: 900 },
-    questionsPerProcess: 500,
+    limits: { dataKb: 1_500_000, heapMb: 512, cpuSeconds: 300 },
+    questionsPerProcess: 100,
     isIsolated: true,
     questionMs: pageMs,
     idleMs,
