@@ -203,7 +203,15 @@ test('Approval: by role decides another sub whose key permits runs.approve, neve
   const list = (client: Client) => client.request('GET', '/core/v1/approvals')
   const listed = await list(eve)
   const { requested_at: requestedAt, expires_at: expiresAt, ...listedCall } = listed.body.approvals[0]
-  const described = { request_id: 'r1', session_id: 's1', tool_call_id: call, tool: 'send', tool_input: { to: 'Bob' }, by: 'role' }
+  const described = {
+    request_id: 'r1',
+    session_id: 's1',
+    tool_call_id: call,
+    tool: 'send',
+    tool_input: { to: 'Bob' },
+    by: 'role',
+    requested_by: 'ann',
+  }
   assert.deepEqual([listedCall, listed.body.count], [described, 1])
   assert.equal(Date.parse(expiresAt) - Date.parse(requestedAt), 86_400_000)
   assert.equal((await list(ann)).body.count, 0)

@@ -3,3 +3,8 @@ export interface Owner {
   tenant: string
   owner: string
 }
+
+/** The `sub` of an owner: an issuer has no space in it. */
+export function subOf({ owner }: Owner): string {
+  return owner.slice(owner.indexOf(' ') + 1)
+}

@@ -43,6 +43,7 @@ const List = Type.Object({
       tool: Type.String(),
       tool_input: Type.Unknown(),
       by: Type.Enum(['caller', 'role'], { description: 'Who decides: who asked, or somebody else whose key permits runs.approve.' }),
+      requested_by: Type.String({ description: 'The `sub` of who asked the agent.' }),
       requested_at: Type.String({ format: 'date-time' }),
       expires_at: Type.String({ format: 'date-time' }),
     }),

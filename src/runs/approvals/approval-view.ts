@@ -1,3 +1,4 @@
+import { subOf } from '../../access/owner.ts'
 import type { JsonObject } from '../../agent/messages.ts'
 import type { PendingCall } from '../../agent/approval.ts'
 import type { StoredCall } from './approval-store.ts'
@@ -30,11 +31,14 @@ export interface CallView {
   tool: string
   tool_input: JsonObject
   by: 'caller' | 'role'
+  /** Who asked the agent: its `sub`. */
+  requested_by: string
   requested_at: string
   expires_at: string
 }
 
-export function toCallView({ requestId, sessionId, callId, tool, input, by, requestedAt, expiresAt }: StoredCall): CallView {
+export function toCallView(call: StoredCall): CallView {
+  const { requestId, sessionId, callId, tool, input, by, requestedAt, expiresAt } = call
   return {
     request_id: requestId,
     session_id: sessionId,
@@ -42,6 +46,7 @@ export function toCallView({ requestId, sessionId, callId, tool, input, by, requ
     tool,
     tool_input: input,
     by,
+    requested_by: subOf(call),
     requested_at: new Date(requestedAt).toISOString(),
     expires_at: new Date(expiresAt).toISOString(),
   }

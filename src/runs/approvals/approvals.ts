@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
+import { subOf } from '../../access/owner.ts'
 import type { Principal } from '../../access/principal.ts'
 import type { JsonObject } from '../../agent/messages.ts'
 import type { CurrentAgent } from '../../configuration/agent.ts'
@@ -91,8 +92,8 @@ function ownerOf({ tenant, owner }: Principal) {
 }
 
 /** Whoever bears the same name is the same person, whichever issuer says so. */
-function isOwn({ sub }: Principal, { owner }: RunKey): boolean {
-  return owner.slice(owner.indexOf(' ') + 1) === sub
+function isOwn({ sub }: Principal, call: RunKey): boolean {
+  return subOf(call) === sub
 }
 
 function refuseOwn(who: Principal, call: StoredCall): void {
