@@ -1,4 +1,4 @@
-import { ProtocolError, type CallToolResult } from '@modelcontextprotocol/client'
+import { ProtocolError, SdkError, SdkErrorCode, SdkHttpError, type CallToolResult } from '@modelcontextprotocol/client'
 import type { Logger } from 'pino'
 import { toLine } from './plain-text.ts'
 import type { Session, SessionCall, SessionEvents } from './session.ts'
@@ -56,6 +56,19 @@ const maxBroken = 3
 const stableMs = 60_000
 /** Between two lists that were asked for because the server says that it has changed. */
 const changesMs = 1000
+
+const unanswered: ReadonlySet<SdkErrorCode> = new Set([
+  SdkErrorCode.ConnectionClosed,
+  SdkErrorCode.NotConnected,
+  SdkErrorCode.SendFailed,
+  SdkErrorCode.RequestTimeout,
+])
+
+/** The server said something: that it will not, or what is no result. It is as well as before. */
+function isAnswer(error: unknown): error is Error {
+  if (error instanceof ProtocolError) return true
+  return error instanceof SdkError && !(error instanceof SdkHttpError) && !unanswered.has(error.code)
+}
 
 /** Connects, and rejects where that fails: from then on it heals by itself. */
 export async function openConnection(options: ConnectionOptions): Promise<Connection> {
@@ -197,7 +210,7 @@ function createConnection({ open, onTools, reasonOf, isPolled, log, signal, timi
   function settle(error: unknown, own: Session, { aborted }: AbortSignal): unknown {
     if (own !== session)
       return aborted ? error : new ConnectionLost(`The connection to the server was lost: ${trouble ?? 'it was made anew.'}`)
-    if (error instanceof ProtocolError) {
+    if (isAnswer(error)) {
       broken = 0
       return new Error(`The server refused the call: ${toLine(error.message, maxSaid)}`, { cause: error })
     }

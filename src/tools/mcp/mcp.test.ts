@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
-import { kill } from 'node:process'
+import { execPath, kill } from 'node:process'
 import { test } from 'node:test'
+import { fileURLToPath } from 'node:url'
 import { callTool, connectServer, makeFolder, rawConfig, referenceServer, until } from './mcp-fixture.ts'
 
 test('a server that is started here: its tools, their effects, and all kinds of results', async (t) => {
@@ -98,6 +99,12 @@ test('a server that asks for a sample, an input or folders is told that there is
   assert.equal((await call('act')).output, 'act done')
   const answers = (await readFile(notes, 'utf8')).split('\n').filter((line) => line.startsWith('answer'))
   assert.deepEqual(answers, ['answer ask-1 -32601', 'answer ask-2 -32601', 'answer ask-3 -32601', 'answer ask-4 {}'])
+})
+
+test('results that are none are failures of their tool, and of no other', async (t) => {
+  const { call, group } = await connectServer(t, { config: rawConfig('strange results') })
+  for (let time = 0; time < 4; time++) assert.match((await call('act')).text, /The server refused the call: .*Invalid/)
+  assert.equal(group.trouble?.(), undefined)
 })
 
 test('an error of the protocol is a failure that the model is told of', async (t) => {
@@ -208,3 +215,17 @@ function isAlive(pid: number): boolean {
     return false
   }
 }
+
+test('a server of the 2026 protocol that is started here: context, a change of its list, and no input but that of the call', async (t) => {
+  const file = fileURLToPath(new URL('../../../test/fixtures/modern-mcp-server.ts', import.meta.url))
+  const { call, group } = await connectServer(t, { config: { command: execPath, args: [file] } })
+  const { output } = await call('tell', {}, { context: { callId: 'call-7', headers: { 'stix-user': 'ann' } } })
+  const meta = JSON.parse(String(output))
+  assert.partialDeepStrictEqual(meta, { 'stix-user': 'ann', 'idempotency-key': 'call-7' })
+  const asked = await call('ask')
+  assert.equal(asked.isError, true)
+  assert.match(asked.text, /The server refused the call: Cannot request input/)
+  await call('grow')
+  await until(() => group.tools().some(({ name }) => name === 's__grown'))
+  assert.equal(group.trouble?.(), undefined)
+})
