@@ -19,6 +19,7 @@ interface Options {
   environment?: Record<string, string>
   /** OUTBOUND_ALLOW. */
   allowed?: string[]
+  everyMs?: number
 }
 
 export interface Opened {
@@ -33,14 +34,14 @@ export interface Opened {
 export async function openApi(t: TestContext, options: Options): Promise<Opened> {
   const folder = await mkdtemp(path.join(tmpdir(), 'openapi-'))
   t.after(() => rm(folder, { recursive: true, force: true }))
-  const { document, config = {}, environment = {}, allowed = [], spec } = options
+  const { document, config = {}, environment = {}, allowed = [], spec, everyMs } = options
   if (document !== undefined)
     await writeFile(path.join(folder, 'spec.yaml'), typeof document === 'string' ? document : JSON.stringify(document))
   const outbound = createGuardedFetch({ allowed })
   t.after(() => outbound.close())
   const deps = dependenciesOf({ files: await openFilesRoot(folder), cacheDir: folder, configDir: folder, environment, outbound })
   const own = { name: 'api', timeoutMs: 5000, maxOutputCharacters: 4000, ...spec, config: { spec: 'spec.yaml', ...config } }
-  const group = await createOpenApi(own, deps)
+  const group = await createOpenApi(own, deps, everyMs)
   t.after(() => group.close?.())
 
   function tool(id: string): Tool {

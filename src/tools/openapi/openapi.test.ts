@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { mkdir, symlink, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { test } from 'node:test'
+import { setTimeout as wait } from 'node:timers/promises'
 import { startSite } from '../web/web-fixture.ts'
 import { documentOf, openApi, operationOf } from './openapi-fixture.ts'
 
@@ -233,16 +234,37 @@ test('an answer that is a file is kept, long data stays data', async (t) => {
   assert.deepEqual((await api.run('file', {}, { artifact })).artifact, { file_name: 'x.pdf', file_type: 'application/pdf', size: 4 })
 })
 
-test('a file that has changed is read again, and a broken one leaves the tools as they are', async (t) => {
-  const { openSource } = await import('./source.ts')
-  const document = documentOf('http://127.0.0.1:1', { '/a': { get: operationOf('getA') } })
-  const { folder } = await openApi(t, { document })
-  const outbound = { fetch: () => Promise.reject(new Error()), fetchConfigured: () => Promise.reject(new Error()) }
-  const source = openSource({ spec: 'spec.yaml', folder, environment: {}, outbound, headers: () => ({}) })
-  const found = await source.read(undefined)
-  assert.ok((await source.read(undefined))?.bytes, 'what was not kept is read again')
-  found?.keep()
-  assert.equal(await source.read(undefined), undefined)
-  await writeFile(path.join(folder, 'spec.yaml'), 'openapi: 3.0.0')
-  assert.equal(Buffer.from((await source.read(undefined))!.bytes).toString(), 'openapi: 3.0.0')
+async function until(isSo: () => boolean): Promise<void> {
+  for (const end = Date.now() + 10_000; !isSo(); await wait(20)) assert.ok(Date.now() < end, 'it does not come about')
+}
+
+test('a file that has changed brings other tools, and a broken one leaves them as they are', async (t) => {
+  const documentWith = (id: string) => JSON.stringify(documentOf('http://127.0.0.1:1', { '/a': { get: operationOf(id) } }))
+  const api = await openApi(t, { document: documentWith('getA'), everyMs: 30 })
+  const file = path.join(api.folder, 'spec.yaml')
+  const names = () => api.tools().map(({ name }) => name)
+  await writeFile(file, 'openapi: 3.0.0')
+  await wait(500)
+  assert.deepEqual(names(), ['api__getA'])
+  await writeFile(file, documentWith('getOther'))
+  await until(() => names()[0] === 'api__getOther')
+})
+
+test('an address is asked whether its document has changed, with the configured headers', async (t) => {
+  let id = 'getA'
+  const site = await startSite(t, ({ headers }, response) => {
+    if (headers['if-none-match'] === `"${id}"`) return void response.writeHead(304).end()
+    const document = documentOf('/', { '/a': { get: operationOf(id) } })
+    response.writeHead(200, { etag: `"${id}"`, 'content-type': 'application/json' }).end(JSON.stringify(document))
+  })
+  const config = { spec: `${site.origin}/openapi.json`, headers: { 'x-key': '${KEY}' } }
+  const api = await openApi(t, { config, environment: { KEY: 'secret-value' }, everyMs: 30 })
+  await until(() => site.asked.length > 2)
+  assert.ok(site.asked.every(({ headers }) => headers['x-key'] === 'secret-value'))
+  assert.deepEqual(
+    api.tools().map(({ name }) => name),
+    ['api__getA'],
+  )
+  id = 'getB'
+  await until(() => api.tools()[0]?.name === 'api__getB')
 })

@@ -7,7 +7,7 @@ import type { Api, Operation } from './api.ts'
 import { call } from './call.ts'
 import { checkCredentials, type CredentialOptions } from './credentials.ts'
 import { readDocument } from './read-document.ts'
-import { openSource, withoutUser, type Source } from './source.ts'
+import { openSource, withoutUser } from './source.ts'
 import { createTokens } from './tokens.ts'
 import { checkTokenUrls, createBases, type Bases } from './trust.ts'
 
@@ -15,8 +15,8 @@ type Config = Static<(typeof toolConfigs)['openapi']>
 
 const safe: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'])
 
-/** The built-in type `openapi`: a tool for each operation of a document, which is looked at again from time to time. */
-export async function createOpenApi(spec: ToolSpec, deps: ToolDependencies): Promise<ToolGroup> {
+/** The built-in type `openapi`: a tool for each operation of a document, which is looked at again from time to time (milliseconds). */
+export async function createOpenApi(spec: ToolSpec, deps: ToolDependencies, everyMs?: number): Promise<ToolGroup> {
   const { spec: place, base_url, token_url, headers = {}, credentials = {}, include, exclude, effects = {} } = spec.config as Config
   const { environment, outbound, log } = deps
   const base = base_url === undefined ? undefined : withoutUser(toBase(resolveReferences(base_url, environment)))
@@ -73,14 +73,14 @@ export async function createOpenApi(spec: ToolSpec, deps: ToolDependencies): Pro
   await load(deps.signal)
   return {
     tools: () => tools,
-    close: keepUp(source, load, (error) =>
+    close: keepUp(everyMs ?? source.everyMs, load, (error) =>
       log.warn({ tool: spec.name, reason: messageOf(error) }, 'An OpenAPI document could not be read again; the tools stay as they are'),
     ),
   }
 }
 
 /** Looks again from time to time, one look at a time; returns what ends it. */
-function keepUp({ everyMs }: Source, load: (signal: AbortSignal) => Promise<void>, onFailure: (error: unknown) => void) {
+function keepUp(everyMs: number, load: (signal: AbortSignal) => Promise<void>, onFailure: (error: unknown) => void) {
   const closing = new AbortController()
   let looking = Promise.resolve()
   let timer = setTimeout(look, everyMs).unref()

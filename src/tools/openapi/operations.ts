@@ -27,7 +27,7 @@ export function readApi(document: unknown, options: ReadOptions): Api {
   const found = findOperations(document, references)
   if (found.length === 0) throw new Error('it has no operations')
   const wanted = found.filter((one) => isWanted(one, options))
-  if (wanted.length === 0) throw new Error(`include and exclude leave none of its ${found.length} operations`)
+  if (wanted.length === 0) throw new Error(`include and exclude leave none of its ${found.length} operations (${toNames(found)})`)
   if (wanted.length > maxOperations) {
     throw new Error(`it has ${wanted.length} operations, more than the ${maxOperations} that an entry may have: name some in include`)
   }
@@ -45,6 +45,11 @@ export function readApi(document: unknown, options: ReadOptions): Api {
   })
   if (operations.length === 0) throw new Error(`none of its operations can be called (${skipped[0]})`)
   return { operations, schemes, skipped }
+}
+
+function toNames(found: readonly FoundOperation[]): string {
+  const names = found.slice(0, 20).map(({ id }) => id)
+  return [...names, ...(found.length > names.length ? ['...'] : [])].join(', ')
 }
 
 export interface FoundOperation {
