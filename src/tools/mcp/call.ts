@@ -4,7 +4,7 @@ import type { JsonObject, JsonValue } from '../../agent/messages.ts'
 import type { Tool, ToolContext } from '../../agent/tool.ts'
 import { ConnectionLost, type Connection } from './connection.ts'
 import { limits } from './limits.ts'
-import { toLine } from './plain-text.ts'
+import { toLine } from '../plain-text.ts'
 import { toOutput } from './result.ts'
 import type { ServerTool } from './server-tool.ts'
 

@@ -1,6 +1,6 @@
 import { ProtocolError, SdkError, SdkErrorCode, SdkHttpError, type CallToolResult } from '@modelcontextprotocol/client'
 import type { Logger } from 'pino'
-import { toLine } from './plain-text.ts'
+import { toLine } from '../plain-text.ts'
 import type { Session, SessionCall, SessionEvents } from './session.ts'
 
 /** A server that is connected to again whenever it was lost. */

@@ -1,5 +1,5 @@
 import { ProtocolError, SdkError, SdkErrorCode, SdkHttpError, UnauthorizedError } from '@modelcontextprotocol/client'
-import { toLine } from './plain-text.ts'
+import { toLine } from '../plain-text.ts'
 import type { Server } from './server.ts'
 
 const maxCharacters = 300

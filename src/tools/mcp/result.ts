@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { CallToolResult, ContentBlock } from '@modelcontextprotocol/client'
 import type { JsonValue } from '../../agent/messages.ts'
 import type { ToolContext } from '../../agent/tool.ts'
-import { toLine } from './plain-text.ts'
+import { toLine } from '../plain-text.ts'
 import { isObject } from './server-tool.ts'
 
 /**

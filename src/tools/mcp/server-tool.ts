@@ -3,7 +3,7 @@ import type { Tool as ListedTool } from '@modelcontextprotocol/client'
 import type { JsonSchema } from '../../agent/messages.ts'
 import type { CheckMaker } from './guarded-check.ts'
 import { limits } from './limits.ts'
-import { toLine, toPlain } from './plain-text.ts'
+import { toLine, toPlain } from '../plain-text.ts'
 
 /** A tool as a server tells of it, checked. */
 export interface ServerTool {

@@ -12,7 +12,7 @@ import type { Outbound } from '../builder.ts'
 import { createHttpTransport } from './http-transport.ts'
 import { limits } from './limits.ts'
 import { listTools } from './list-tools.ts'
-import { toLine } from './plain-text.ts'
+import { toLine } from '../plain-text.ts'
 import type { Server } from './server.ts'
 import { createStdioTransport } from './stdio-transport.ts'
 

@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { limits } from './limits.ts'
-import { toLine } from './plain-text.ts'
+import { toLine } from '../plain-text.ts'
 import type { HideSecrets } from './secrets.ts'
 
 /** What a line may grow to before it is cut, so that a secret in it is found whole. */

@@ -2,7 +2,7 @@ import type { JsonSchema } from '../../agent/messages.ts'
 import { isRecord, type Body, type Encoding } from './api.ts'
 import type { Keys } from './keys.ts'
 import type { Reading } from './operations.ts'
-import { toInputSchema } from './schemas.ts'
+import { shortText, toInputSchema } from './schemas.ts'
 
 export interface FoundBody {
   body: Body
@@ -87,7 +87,7 @@ function spread(schema: JsonSchema, own: Omit<Body, 'from'>, keys: Keys): FoundB
 }
 
 function describe(found: Record<string, unknown>, schema: JsonSchema, mediaType: string): JsonSchema {
-  const said = typeof found['description'] === 'string' ? found['description'].slice(0, 600) : schema['description']
+  const said = typeof found['description'] === 'string' ? shortText(found['description'], 600) : schema['description']
   const type = isJson(mediaType) ? undefined : `As ${mediaType}.`
   const text = [said, type].filter(Boolean).join(' ')
   return text === '' ? schema : { ...schema, description: text }

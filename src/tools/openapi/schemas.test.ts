@@ -108,3 +108,10 @@ test('words that are no schema, or no good ones, do no harm', () => {
   const polluting = JSON.parse('{"type":"object","properties":{"__proto__":{"type":"string"},"constructor":{"type":"string"}}}') as unknown
   assert.deepEqual(Object.keys(convert(polluting)['properties'] as object), ['constructor'])
 })
+
+test('descriptions are freed of what nobody sees', () => {
+  assert.deepEqual(convert({ type: 'string', description: 'A\u200b name\u{e0041}.  Twice  spaced. ' }), {
+    type: 'string',
+    description: 'A name. Twice spaced.',
+  })
+})

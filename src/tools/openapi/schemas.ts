@@ -1,4 +1,5 @@
 import type { JsonSchema } from '../../agent/messages.ts'
+import { toPlain } from '../plain-text.ts'
 import { isRecord } from './api.ts'
 import type { References } from './references.ts'
 
@@ -85,7 +86,7 @@ class Conversion {
     const own = found === schema || !isRecord(schema) ? found : { ...found, ...schema }
     const inner = (each: unknown) => this.convert(each, depth - 1, [...around, found])
     const made = mergeAll(
-      [toPlain(own, this.description), this.toObject(own, inner), toArray(own, inner), toChoices(own, inner)],
+      [toOwnWords(own, this.description), this.toObject(own, inner), toArray(own, inner), toChoices(own, inner)],
       own['allOf'],
       inner,
     )
@@ -114,7 +115,7 @@ class Conversion {
   }
 }
 
-function toPlain(schema: Record<string, unknown>, description: number): JsonSchema {
+function toOwnWords(schema: Record<string, unknown>, description: number): JsonSchema {
   const choices = Array.isArray(schema['enum']) ? [...new Set<unknown>(schema['enum'])] : []
   const isListed = choices.length > 0 && choices.length <= maxChoices
   return {
@@ -158,9 +159,9 @@ function describe({ description, title, pattern, deprecated }: Record<string, un
   return text === '' ? {} : { description: text }
 }
 
+/** What a document says, as a model is told it. */
 export function shortText(text: string, most: number): string {
-  const plain = /[^\S\n]{2}|\t|^\s|\s$/.test(text) ? text.trim().replace(/[^\S\n]+/g, ' ') : text
-  return plain.length <= most ? plain : `${plain.slice(0, most).toWellFormed().trimEnd()}...`
+  return toPlain(/[^\S\n]{2}|\t|^\s|\s$/.test(text) ? text.trim().replace(/[^\S\n]+/g, ' ') : text, most)
 }
 
 function toArray(schema: Record<string, unknown>, inner: (schema: unknown) => JsonSchema): JsonSchema {
