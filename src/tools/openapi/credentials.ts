@@ -1,5 +1,6 @@
 import { resolveReferences, type Environment } from '../../configuration/references.ts'
 import { isFieldName, isFieldValue } from '../web/request-headers.ts'
+import { isSecretHeader } from '../web/secrets.ts'
 import type { Api, Operation, SecurityScheme } from './api.ts'
 import type { Request } from './request.ts'
 import type { Tokens } from './tokens.ts'
@@ -40,16 +41,17 @@ export async function sign(
 ): Promise<Signed> {
   const secrets: string[] = []
   const renewals: (() => void)[] = []
-  const resolve = (value: string, name: string) => {
+  const resolve = (value: string, name: string, isSecret: boolean) => {
     const resolved = resolveReferences(value, environment)
-    secrets.push(resolved)
+    if (isSecret) secrets.push(resolved)
     if (!isFieldValue(resolved)) throw new Error(`The value that is configured for ${name} holds characters that can not be sent.`)
     return resolved
   }
-  for (const [name, value] of Object.entries(headers)) request.headers[name.toLowerCase()] = resolve(value, name)
+  for (const [name, value] of Object.entries(headers))
+    request.headers[name.toLowerCase()] = resolve(value, name, isSecretHeader(name, value))
   for (const [name, scopes] of Object.entries(chosen(operation, credentials))) {
     const scheme = schemes[name]!
-    const value = resolve(credentials[name]!, name)
+    const value = resolve(credentials[name]!, name, true)
     const token =
       scheme.type === 'clientCredentials' && value.includes(':') ? await tokens.get(scheme.tokenUrl, value, scopes, signal) : undefined
     if (token !== undefined) {

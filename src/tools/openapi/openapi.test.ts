@@ -184,7 +184,8 @@ test('an answer that is no success fails with its status and what it says, witho
     response.writeHead(422, { 'content-type': 'application/json' }).end(JSON.stringify({ error: 'no', key: headers['x-key'] }))
   })
   const document = documentOf(site.origin, { '/a': { post: operationOf('makeA') }, '/long': { post: operationOf('long') } })
-  const api = await openApi(t, { document, config: { headers: { 'x-key': 'secret-value' } } })
+  // A version is no secret: its words stay where they are.
+  const api = await openApi(t, { document, config: { headers: { 'x-key': 'secret-value', 'x-version': 'no\",\"key' } } })
   await assert.rejects(api.run('makeA', {}), { message: 'POST /a answered 422.\n{"error":"no","key":"********"}' })
   await assert.rejects(api.run('long', {}), (error: Error) => error.message.length < 2100 && error.message.endsWith('[cut]'))
 })

@@ -8,7 +8,7 @@ import { maxBodyBytes, toAnswerOutput } from './body-output.ts'
 import { fetchAddress, FetchRefused } from './fetch-address.ts'
 import { mayHaveSecrets, parseHost, type HostPattern } from './hosts.ts'
 import { headerFault, isFieldName, isFieldValue, toContextHeaders } from './request-headers.ts'
-import { createMask } from './secrets.ts'
+import { createMask, isSecretHeader } from './secrets.ts'
 
 type Config = Static<(typeof toolConfigs)['http_request']>
 type Headers = Record<string, string>
@@ -27,8 +27,7 @@ export function createHttpRequest(spec: ToolSpec, deps: ToolDependencies): ToolB
     const request = toRequest(input, context)
     const used: string[] = []
     const headersFor = (url: URL) => {
-      const own = resolveFor(url, secrets, deps.environment)
-      used.push(...Object.values(own))
+      const own = resolveFor(url, secrets, deps.environment, (secret) => used.push(secret))
       const isTold = contextHosts.some((pattern) => mayHaveSecrets(pattern, url))
       return { ...(isTold && toContextHeaders(context.headers)), ...own }
     }
@@ -100,12 +99,14 @@ function toSecrets(byHost: Readonly<Record<string, Headers>>): HostSecrets[] {
   return all.sort((one, other) => Number(other.pattern.isSuffix) - Number(one.pattern.isSuffix))
 }
 
-function resolveFor(url: URL, secrets: readonly HostSecrets[], environment: Environment): Headers {
+function resolveFor(url: URL, secrets: readonly HostSecrets[], environment: Environment, onSecret: (value: string) => void): Headers {
   const own: Headers = {}
   for (const { host, pattern, headers } of secrets) {
     if (!mayHaveSecrets(pattern, url)) continue
     for (const [name, value] of Object.entries(headers)) {
-      own[name.toLowerCase()] = toFieldValue(value, environment, `The header ${name} that is configured for ${host} can not be sent`)
+      const resolved = toFieldValue(value, environment, `The header ${name} that is configured for ${host} can not be sent`)
+      own[name.toLowerCase()] = resolved
+      if (isSecretHeader(name, value)) onSecret(resolved)
     }
   }
   return own

@@ -1,3 +1,5 @@
+import { referencesIn } from '../../configuration/references.ts'
+
 /** Shorter ones may stand in any text by chance. */
 const shortest = 8
 
@@ -9,4 +11,9 @@ export function createMask(secrets: readonly string[]): (text: string) => string
     .filter((secret) => secret.length >= shortest)
   const longestFirst = [...new Set(hidden)].sort((one, other) => other.length - one.length)
   return (text) => longestFirst.reduce((rest, secret) => rest.replaceAll(secret, '********'), text)
+}
+
+/** Whether a configured header is one: `api-version: 2024-01-01` is not, and its value stands in many an answer. */
+export function isSecretHeader(name: string, configured: string): boolean {
+  return referencesIn(configured).length > 0 || /auth|key|token|secret|cookie|pass|credential|signature/i.test(name)
 }
