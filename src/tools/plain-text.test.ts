@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { workSince } from '../../test/work-meter.ts'
 import { toLine, toPlain } from './plain-text.ts'
-import { createSecrets } from './secrets.ts'
-import { workSince } from '../../../test/work-meter.ts'
 
 test('what nobody sees is left out, line ends and tabs stay', () => {
   assert.equal(toPlain('a\u0000b\u001b[31mc\n\td\u007f', 100), 'ab[31mc\n\td')
@@ -18,14 +17,4 @@ test('a long text is cut, not inside of a character', () => {
   const work = workSince()
   assert.equal(toPlain('\u200b'.repeat(50_000_000), 10), '')
   assert.ok(work() < 500)
-})
-
-test('secrets are taken out of texts, whole, by line and without their scheme', () => {
-  const { hide, add } = createSecrets(['Bearer sesame-open', '-----BEGIN\nMIIEvQ\n-----END', 'abc', ''])
-  assert.equal(hide('sent Bearer sesame-open'), 'sent ********')
-  assert.equal(hide('key sesame-open of MIIEvQ'), 'key ******** of ********')
-  assert.equal(hide('abc stays: it would be found in every second word'), 'abc stays: it would be found in every second word')
-  assert.equal(createSecrets(['sesame', 'sesame-open']).hide('sesame-open'), '********')
-  add('token-1')
-  assert.equal(hide('token-1 and sesame-open'), '******** and ********')
 })

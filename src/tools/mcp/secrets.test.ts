@@ -1,0 +1,13 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { createSecrets } from './secrets.ts'
+
+test('secrets are taken out of texts, whole, by line and without their scheme', () => {
+  const { hide, add } = createSecrets(['Bearer sesame-open', '-----BEGIN\nMIIEvQ\n-----END', 'abc', ''])
+  assert.equal(hide('sent Bearer sesame-open'), 'sent ********')
+  assert.equal(hide('key sesame-open of MIIEvQ'), 'key ******** of ********')
+  assert.equal(hide('abc stays: it would be found in every second word'), 'abc stays: it would be found in every second word')
+  assert.equal(createSecrets(['sesame', 'sesame-open']).hide('sesame-open'), '********')
+  add('token-1')
+  assert.equal(hide('token-1 and sesame-open'), '******** and ********')
+})
