@@ -57,3 +57,31 @@ test('Tools: Python analyses a file of the question, what it writes can be downl
   const faulty = await client.request('POST', '/core/v1/tool/execute', { body: { tool_name: 'run_python', tool_input: { code: 7 } } })
   assert.equal(faulty.status, 400)
 })
+
+test('Tools: what Python kept of all data is not found in a run whose data is filtered, nor what it kept under another filter', async (t) => {
+  const { client } = await startService(t, {
+    files: { 'sales.csv': 'region,amount\nnorth,10\nsouth,30\n' },
+    config: { tools: [{ name: 'run_python' }, { name: 'sales', type: 'data_query', config: { tables: { sales: 'sales.csv' } } }] },
+    script: ({ body }) => {
+      const last = body.messages.at(-1)
+      if (last.role === 'tool' && !String(last.content).includes('columns')) return { text: 'done' }
+      if (last.role === 'tool')
+        return callOf('run_python', { code: 'known = globals().get("known", []) + results["sales"]["rows"]\nknown' })
+      return callOf('sales', { sql: 'SELECT * FROM sales ORDER BY amount' })
+    },
+  })
+  const ask = async (region?: string) => {
+    const hint = { tool_name: 'sales', filter_key: 'region', filter_type: 'equals', filter_value: region }
+    const hints = region === undefined ? {} : { data_filter_hints: [hint] }
+    return (await lastStep(client, { messages: [{ role: 'user', content: 'go' }], ...hints }, 'one')).output.result
+  }
+  const [north, south] = [
+    ['north', 10],
+    ['south', 30],
+  ]
+  assert.deepEqual(await ask(), [north, south])
+  assert.deepEqual(await ask('north'), [north])
+  assert.deepEqual(await ask('south'), [south])
+  assert.deepEqual(await ask('north'), [north, north])
+  assert.deepEqual(await ask(), [north, south, north, south])
+})

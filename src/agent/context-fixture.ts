@@ -12,6 +12,7 @@ export function contextOf(traits: Partial<ToolContext> = {}): ToolContext {
     latestOutput: () => undefined,
     filters: [],
     isWithheld: () => false,
+    restriction: '',
     log: () => {},
     artifact: keepNothing,
     ...traits,

@@ -256,7 +256,14 @@ export function scopeOf(tool: Tool, tools: readonly Tool[], filters: readonly Da
   return {
     filters: filters.filter((filter) => filter.tool === tool.name),
     isWithheld: (path) => isUnknown || hinted.some((one) => one.readsFile?.(path) ?? false),
+    restriction: nameFilters(filters),
   }
+}
+
+/** The same for the same hints in another order. */
+function nameFilters(filters: readonly DataFilter[]): string {
+  if (filters.length === 0) return ''
+  return [...new Set(filters.map(({ tool, key, type, value }) => JSON.stringify([tool, key, type, value])))].sort().join()
 }
 
 const nothingYet = () => undefined

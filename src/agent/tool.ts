@@ -50,6 +50,8 @@ export interface ToolContext {
   filters: readonly DataFilter[]
   /** Whether a file (relative to the files root) belongs to data that a hint restricts and this tool may therefore not read. */
   isWithheld(path: string): boolean
+  /** Names all hints of the run, on whatever tool: what was kept of a run with others is nothing for this one. Empty where there are none. */
+  restriction: string
   /** Appends a line to the step's human-readable log. */
   log(text: string): void
   /** Keeps a file that the tool made; it becomes part of the answer. Throws where it can't be kept. */
@@ -67,7 +69,7 @@ export interface InnerAgent {
 }
 
 /** What a run may see of the data behind a tool. */
-export type DataScope = Pick<ToolContext, 'filters' | 'isWithheld'>
+export type DataScope = Pick<ToolContext, 'filters' | 'isWithheld' | 'restriction'>
 
 export interface DataFilter {
   tool: string

@@ -160,7 +160,7 @@ async function callOnce(tool: Tool, input: JsonObject, signal: AbortSignal, say:
   if (fault !== undefined) throw new CommandFailure(1, [`The input does not fit: ${fault}`])
   const context = { callId: 'check', session: 'check', headers: {}, filters: [], contextFiles: [] }
   const { isError, output, log, durationMs } = await runTool(tool, input, {
-    context: { ...context, latestOutput: () => undefined, isWithheld: () => false },
+    context: { ...context, latestOutput: () => undefined, isWithheld: () => false, restriction: '' },
     async keepArtifact({ name, type, bytes, tool }) {
       say(`file: ${name} (${type}, ${bytes.byteLength} bytes)`)
       return { id: 'check', name, type, size: bytes.byteLength, sha256: '', tool, createdAt: Date.now() }

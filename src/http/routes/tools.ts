@@ -96,7 +96,7 @@ export function toolRoutes(app: FastifyInstance, { agent, tools: execution }: To
   )
 }
 
-const nothing: DataScope = { filters: [], isWithheld: () => true }
+const nothing: DataScope = { filters: [], isWithheld: () => true, restriction: '' }
 
 /** Descriptions, and what went wrong in reading data, tell some of the data: that is for those who may ask the tool for it. */
 function toListed({ name, description, status, reason, schema, tool }: ToolListing, mayExecute: boolean) {

@@ -97,6 +97,15 @@ test('nothing in a path leads out of it', async (t) => {
   }
 })
 
+test('a server of a document with slashes without number holds nobody up', async (t) => {
+  const site = await startSite(t, (_, response) => response.end())
+  const api = await openApi(t, { document: documentOf(`${site.origin}/${'/'.repeat(50_000)}x`, { '/a': { get: operationOf('getA') } }) })
+  const startedAt = performance.now()
+  // The server refuses an address of this length.
+  await api.run('getA', {}).catch(() => undefined)
+  assert.ok(performance.now() - startedAt < 500)
+})
+
 test('one name in two places is two parameters, and a body that would be taken for one keeps to itself', async (t) => {
   const site = await startSite(t, (_, response) => response.end())
   const body = (schema: object, required = true) => ({ requestBody: { required, content: { 'application/json': { schema } } } })

@@ -53,10 +53,17 @@ function toUrl(base: URL, path: string, places: ReadonlyMap<string, string>, que
   // Two values beside each other may make what neither of them is.
   if (filled.split('/').some((part) => /^(\.|%2e){1,2}$/i.test(part))) throw new Error('The parameters of the path lead out of it.')
   const url = new URL(base)
-  url.pathname = base.pathname.replace(/\/+$/, '') + filled
+  url.pathname = withoutSlashes(base.pathname) + filled
   url.search = [base.search.slice(1), ...queries].filter((part) => part !== '').join('&')
   url.hash = ''
   return url
+}
+
+/** A document may have as many as it likes, where an expression would look from each of them to the last. */
+function withoutSlashes(path: string): string {
+  let end = path.length
+  while (end > 0 && path[end - 1] === '/') end--
+  return path.slice(0, end)
 }
 
 function toBody(body: Body, input: JsonObject): string | FormData | undefined {

@@ -75,6 +75,32 @@ tables = [o.jsproxies for o in gc.get_objects() if type(o).__name__ == 'JsFinder
   assert.deepEqual((await python.run(found, { session: 'inside' })).result, [0, []])
 })
 
+test('code that takes over what tells its answer can not make the service read more than an answer', async () => {
+  const takeOver = `
+import sys
+frame = sys._getframe()
+while '_show' not in frame.f_globals: frame = frame.f_back
+frame.f_globals['_show'] = lambda value, limit: {'result': '[' + '1,' * 5_000_000 + '1]'}
+frame.f_globals['_tell'] = lambda error, limit: 'x' * 10_000_000`
+  await python.run(takeOver, { session: 'taken' })
+  await assert.rejects(python.run('1', { session: 'taken' }), /^Error: Python ended unexpectedly/)
+  await python.run(takeOver, { session: 'taken' })
+  await assert.rejects(python.run('1 / 0', { session: 'taken' }), /^Error: Python ended unexpectedly/)
+})
+
+test('a working directory that code has taken away is there again for the next call', async () => {
+  const session = 'moved'
+  for (const code of [
+    "import os\nos.chdir('/')\nos.rename('/work', '/elsewhere')",
+    "import shutil\nos.chdir('/')\nshutil.rmtree('/work')",
+    "os.chdir('/')\nos.rename('/work', '/away')\nos.symlink('/', '/work')",
+    "os.chdir('/')\nos.unlink('/work') if os.path.islink('/work') else os.rename('/work', '/gone')\nopen('/work', 'w').close()",
+  ]) {
+    await python.run(code, { session })
+    assert.deepEqual((await python.run("open('a.txt', 'w').write('here')", { session })).files, ['a.txt'], code)
+  }
+})
+
 test('what the processes may do is taken from them by the system where it can be', async (t) => {
   await python.run('1')
   const pid = ownPython()

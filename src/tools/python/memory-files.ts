@@ -146,6 +146,14 @@ export function createRunFolder(fs: MemoryFileSystem): RunFolder {
     }
   }
 
+  /** Code may have moved it away, or put something else in its place: every run begins there. */
+  function restore(): void {
+    const node = nodeAt(folder)
+    if (node && fs.isDir(node.mode)) return
+    if (node) fs.unlink(folder)
+    fs.mkdirTree(folder)
+  }
+
   function put({ path, bytes }: RunFile): void {
     const target = `${folder}/${path}`
     fs.mkdirTree(target.slice(0, target.lastIndexOf('/')))
@@ -183,7 +191,10 @@ export function createRunFolder(fs: MemoryFileSystem): RunFolder {
   }
 
   return {
-    give: (files) => files.filter((file) => !isPut(file)).map(({ path }) => path),
+    give(files) {
+      restore()
+      return files.filter((file) => !isPut(file)).map(({ path }) => path)
+    },
     state: () => new Map([...collect()].map(([path, node]) => [path, stateOf(node)])),
     writtenSince(before, { files: maxFiles, bytes: maxBytes }) {
       const written: WrittenFiles = { files: [], left: [] }

@@ -72,7 +72,8 @@ export function createRunPython(spec: ToolSpec, { files, cacheDir, log }: ToolDe
     const endsAt = performance.now() + spec.timeoutMs - Math.min(marginMs, spec.timeoutMs / 5)
     const code = String(input['code'])
     const visit = {
-      session: context.session,
+      // What was computed of all data must not be found where some of it is filtered.
+      session: `${context.session} ${context.restriction}`,
       signal: context.signal,
       patienceMs: endsAt - performance.now(),
       accepts: (room: Room) => given.mayKeep(room, context),
