@@ -9,7 +9,7 @@ export interface ProcessLimits {
   dataKb: number
   /** Of JavaScript's own memory. */
   heapMb: number
-  /** For a process that is busy when the service dies: it does not hear its channel close. */
+  /** Of all its threads, in its whole life. */
   cpuSeconds?: number
 }
 
@@ -22,9 +22,9 @@ export interface ProcessOptions {
   nodeFlags?: readonly string[]
   args?: readonly string[]
   cwd?: string
-  /** For code of others: what it writes can be read from `stdout` and `stderr`, and it dies with the service also while it hears nothing. */
+  /** For code of others: what it writes can be read from `stdout` and `stderr`. */
   isForeign?: boolean
-  /** A file that is open: the process has it as descriptor 4. Not with `isForeign`. */
+  /** A file that is open: the process has it as descriptor 4. */
   descriptor?: number
   /** Where the system lets users make one, it gets a network of its own without a way out, and no new privileges. */
   isIsolated?: boolean
@@ -37,7 +37,8 @@ const isolated =
 
 /**
  * Runs a module (its URL without the ending) in a process with an IPC channel and no environment but `env`. Memory that runs out
- * ends this process alone, where a thread would take the service with it. It rests (`setBusy`) when it starts.
+ * ends this process alone, where a thread would take the service with it. It rests (`setBusy`) when it starts. It leads a group of its own:
+ * what it has started ends with it, and all of them with the service, also while they are busy and hear nothing.
  */
 export function startLimited(module: URL, options: ProcessOptions): ChildProcess {
   const { limits, env = {}, serialization = 'json', nodeFlags = [], args = [], cwd } = options
@@ -47,22 +48,26 @@ export function startLimited(module: URL, options: ProcessOptions): ChildProcess
   const { dataKb, heapMb, cpuSeconds } = limits
   const allowed = [`-d ${dataKb}`, '-c 0', ...(cpuSeconds === undefined ? [] : [`-t ${cpuSeconds}`])]
   const limited = allowed.map((limit) => `ulimit ${limit} 2>/dev/null; `).join('')
-  const script = `${limited}${isIsolated ? isolated : 'w=; '}${isForeign ? watched : ''}exec $w "$0" "$@"`
+  const script = `${limited}${isIsolated ? isolated : 'w=; '}${watched}exec $w "$0" "$@"`
   const output = isForeign ? 'pipe' : 'ignore'
   const child = spawn('/bin/sh', ['-c', script, execPath, `--max-old-space-size=${heapMb}`, ...nodeFlags, entry, ...args], {
     env,
     serialization,
     cwd,
-    stdio: ['ignore', output, output, 'ipc', isForeign ? 'pipe' : descriptor],
+    detached: true,
+    stdio: ['ignore', output, output, 'ipc', descriptor, 'pipe'],
   })
   setBusy(child, false)
-  // What the process leaves behind when it ends by itself.
-  if (isForeign) child.once('exit', () => child.stdio[4]?.destroy())
+  // By this what it leaves behind is ended.
+  child.once('exit', () => child.stdio.at(5)?.destroy())
   return child
 }
 
-/** A shell waits for the end of a pipe that the service alone holds, and kills what the process has become. It holds no other pipe open. */
-const watched = '{ read -r _; kill -9 $$; } <&4 >/dev/null 2>&1 3>&- & exec 4<&-; '
+/**
+ * In the group of the process a shell waits for the end of a pipe that the service alone holds, and ends the group: its number stays theirs as
+ * long as the shell is in it. It holds no other pipe open.
+ */
+const watched = '{ read -r _; kill -s KILL -- -$$; } <&5 >/dev/null 2>&1 3>&- 4>&- & exec 5<&-; '
 
 /** While a process is busy its parent does not exit by itself; one that rests holds nobody. */
 export function setBusy(child: ChildProcess, isBusy: boolean): void {

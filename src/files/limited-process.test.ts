@@ -1,0 +1,80 @@
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { execPath, kill } from 'node:process'
+import { test, type TestContext } from 'node:test'
+import { setTimeout as wait } from 'node:timers/promises'
+import { pathToFileURL } from 'node:url'
+import { endProcess, startLimited, type ProcessOptions } from './limited-process.ts'
+
+const limits = { dataKb: 2_000_000, heapMb: 64 }
+
+/** A module that starts a command, writes down its own process and that one, and is busy from then on. */
+async function writeModule(t: TestContext) {
+  const folder = await mkdtemp(path.join(tmpdir(), 'limited-'))
+  t.after(() => rm(folder, { recursive: true, force: true }))
+  const notes = path.join(folder, 'notes')
+  const text = `import { spawn } from 'node:child_process'
+import { renameSync, writeFileSync } from 'node:fs'
+const { pid } = spawn('sleep', ['600'], { stdio: 'ignore' })
+writeFileSync('${notes}.new', process.pid + ' ' + pid)
+renameSync('${notes}.new', '${notes}')
+for (;;);
+`
+  await writeFile(path.join(folder, 'busy.ts'), text)
+  const read = () => readFile(notes, 'utf8').catch(() => undefined)
+  return {
+    module: pathToFileURL(path.join(folder, 'busy')),
+    async pids(): Promise<number[]> {
+      await until(async () => (await read()) !== undefined)
+      const pids = String(await read())
+        .split(' ')
+        .map(Number)
+      t.after(() => pids.filter(isThere).forEach((pid) => kill(pid, 'SIGKILL')))
+      return pids
+    },
+  }
+}
+
+function isThere(pid: number): boolean {
+  try {
+    kill(pid, 0)
+    return true
+  } catch {
+    return false
+  }
+}
+
+async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
+  for (const end = Date.now() + 20_000; !(await isSo()); await wait(20)) if (Date.now() > end) throw new Error('It never became so.')
+}
+
+const kinds: Record<string, Partial<ProcessOptions>> = { own: {}, foreign: { isForeign: true }, isolated: { isIsolated: true } }
+
+for (const [kind, options] of Object.entries(kinds)) {
+  test(`kill -9 of who started it ends a process that is busy, and what that has started (${kind})`, async (t) => {
+    const { module, pids } = await writeModule(t)
+    const own = JSON.stringify(new URL('./limited-process.ts', import.meta.url).href)
+    const start = `startLimited(new URL(${JSON.stringify(module.href)}), ${JSON.stringify({ limits, ...options })})`
+    const code = `import { startLimited } from ${own}; ${start}.ref()`
+    const service = spawn(execPath, ['--input-type=module', '-e', code], { stdio: 'ignore' })
+    t.after(() => service.kill('SIGKILL'))
+    const started = await pids()
+    assert.deepEqual(started.map(isThere), [true, true])
+    service.kill('SIGKILL')
+    await once(service, 'exit')
+    await until(() => !started.some(isThere))
+  })
+}
+
+test('what a process has started ends with it', async (t) => {
+  const { module, pids } = await writeModule(t)
+  const child = startLimited(module, { limits })
+  child.ref()
+  const started = await pids()
+  await endProcess(child)
+  await until(() => !started.some(isThere))
+})
