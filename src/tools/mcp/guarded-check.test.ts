@@ -1,0 +1,35 @@
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { execPath } from 'node:process'
+import { test } from 'node:test'
+import { setTimeout as wait } from 'node:timers/promises'
+import { createCheckMaker } from './guarded-check.ts'
+
+test('an input that takes for ever to check is refused in time', () => {
+  const check = createCheckMaker()({ type: 'object', properties: { a: { type: 'string', pattern: '^(a+)+$' } } })
+  assert.equal(check({ a: 'aaa' }), undefined)
+  assert.match(check({ a: `${'a'.repeat(40)}b` }) ?? '', /could not be checked within 100 ms/)
+})
+
+test('a machine that has no time for the service does not make inputs wrong', async () => {
+  const code = `import { createCheckMaker } from ${JSON.stringify(new URL('./guarded-check.ts', import.meta.url).href)}
+const check = createCheckMaker()({ type: 'object', properties: { a: { type: 'string' } } })
+process.stdout.write('ready')
+const faults = []
+for (const end = Date.now() + 2500; Date.now() < end; ) faults.push(check({ a: 'x' }))
+process.stdout.write(JSON.stringify(faults.filter(Boolean)))`
+  const child = spawn(execPath, ['--input-type=module', '-e', code], { stdio: ['ignore', 'pipe', 'inherit'] })
+  let said = ''
+  child.stdout.setEncoding('utf8').on('data', (text: string) => (said += text))
+  const ended = once(child, 'close')
+  while (said === '') await wait(10)
+  for (let stops = 0; stops < 10; stops++) {
+    await wait(20)
+    child.kill('SIGSTOP')
+    await wait(150)
+    child.kill('SIGCONT')
+  }
+  await ended
+  assert.equal(said, 'ready[]')
+})
