@@ -17,7 +17,7 @@ import { interrupt } from './approvals/interrupt.ts'
 import { keepEvent } from './keep-event.ts'
 import { artifactsOf, earlierIn, emptyProgress, restore, type Progress } from './progress.ts'
 import { finish } from './finish.ts'
-import { checkHints } from './hints.ts'
+import { checkHints, isDown } from './hints.ts'
 import { processLost } from './outcome.ts'
 import type { Jobs } from './jobs.ts'
 import type { LiveRun } from './live-run.ts'
@@ -194,7 +194,7 @@ function agentEvents(
     filters: request.filters,
     session: progress.turn.session,
     contextFiles: request.contextFiles ?? [],
-    isDown: (tool: string) => listings.some(({ name, status }) => status !== 'ready' && (name === tool || fitName(name) === tool)),
+    isDown: (tool: string) => isDown(tool, listings),
     // A model knows it by the name that was made fit for it.
     latestOutput: (tool: string) =>
       progress.steps.findLast((step) => (step.tool === tool || fitName(step.tool) === tool) && step.status === 'success')?.output,

@@ -1,3 +1,4 @@
+import { fitName } from '../agent/tool-names.ts'
 import type { DataFilter, ToolListing, ToolSet } from '../agent/tool.ts'
 import { invalid, ServiceError, type Fault } from '../errors.ts'
 
@@ -17,8 +18,17 @@ export function checkHints(filters: readonly DataFilter[], tools: ToolSet, at: F
 
 /** Which tools an entry has whose server was never reached nobody knows: it may have this one. */
 export function whenUnknown(tool: string, listings: readonly ToolListing[], otherwise: ServiceError): ServiceError {
-  const owner = listings.find(({ name, status }) => status !== 'ready' && tool.startsWith(`${name}__`))
+  const owner = listings.find((listing) => isOwner(listing, tool))
   return owner ? notReady(tool, owner) : otherwise
+}
+
+/** Whether a tool is known by this name, to people or to models, and can't be used now; so is all that an entry which is down may have. */
+export function isDown(tool: string, listings: readonly ToolListing[]): boolean {
+  return listings.some((one) => isOwner(one, tool) || (one.status !== 'ready' && (one.name === tool || fitName(one.name) === tool)))
+}
+
+function isOwner({ name, status }: ToolListing, tool: string): boolean {
+  return status !== 'ready' && tool.startsWith(`${name}__`)
 }
 
 export function notReady(tool: string, { status, reason }: ToolListing): ServiceError {
