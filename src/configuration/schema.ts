@@ -83,7 +83,7 @@ const OAuth = Type.Object(
     scope: optional(Type.String()),
     token_url: optional(Address),
   },
-  { ...strict, description: 'Client credentials (RFC 6749, 4.4); `token_url` where the server does not tell of its own.' },
+  { ...strict, description: 'Client credentials (RFC 6749, 4.4); `token_url` where another server than this gives the tokens.' },
 )
 
 /** A closed object, with a sentence on what it is for. */

@@ -6,6 +6,7 @@ import { ConnectionLost, type Connection } from './connection.ts'
 import { limits } from './limits.ts'
 import { toLine } from '../plain-text.ts'
 import { toOutput } from './result.ts'
+import type { Secrets } from './secrets.ts'
 import type { ServerTool } from './server-tool.ts'
 
 /** What of a tool decides on how a call of it is made. */
@@ -14,20 +15,29 @@ type CallTraits = Pick<Tool, 'effect' | 'timeoutMs' | 'maxOutputCharacters'>
 /** The name under which a server finds the id of a call: the same id, the same call. */
 const idempotencyKey = 'idempotency-key'
 
+interface ServerCall {
+  connection: Connection
+  secrets: Pick<Secrets, 'mask'>
+  traits: CallTraits
+  input: JsonObject
+  context: ToolContext
+}
+
+/** What a server says back of the secrets that it was given is hidden. */
 export async function callServerTool(
   { listed }: ServerTool,
-  { connection, traits, input, context }: { connection: Connection; traits: CallTraits; input: JsonObject; context: ToolContext },
+  { connection, secrets, traits, input, context }: ServerCall,
 ): Promise<JsonValue> {
   const { signal, artifact } = context
   const meta = { ...context.headers, [idempotencyKey]: context.callId }
   try {
-    const onProgress = createProgressLog(context.log)
+    const onProgress = createProgressLog((line) => context.log(secrets.mask(line)))
     const result = await connection.call({ tool: listed, input, meta, signal, timeoutMs: traits.timeoutMs, onProgress })
-    return await toOutput(result, artifact, traits.maxOutputCharacters)
+    return await toOutput(secrets.mask(result), artifact, traits.maxOutputCharacters)
   } catch (error) {
     if (error instanceof ConnectionLost && traits.effect === 'write')
-      throw new Error(`${error.message} ${outcomeUnknown}`, { cause: error })
-    throw error
+      throw new Error(`${secrets.mask(error.message)} ${outcomeUnknown}`, { cause: error })
+    throw error instanceof Error ? new Error(secrets.mask(error.message), { cause: error }) : error
   }
 }
 

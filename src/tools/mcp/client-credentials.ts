@@ -34,8 +34,8 @@ interface TokenOptions {
 const leewayMs = 30_000
 
 /**
- * Access tokens by the client's own credentials (RFC 6749, 4.4): from the configured address, or from where the server says by its
- * metadata (RFC 9728, RFC 8414). Had when they are wanted, and again when they end or are refused.
+ * Access tokens by the client's own credentials (RFC 6749, 4.4): from the configured address, or where the server says by its
+ * metadata (RFC 9728, RFC 8414) that it gives them itself. Had when they are wanted, and again when they end or are refused.
  */
 export function createClientCredentials(client: ClientCredentials, { serverUrl, fetchFn, onToken }: TokenOptions): AuthProvider {
   let place: TokenPlace | undefined = client.tokenUrl === undefined ? undefined : configuredPlace(client.tokenUrl)
@@ -83,8 +83,14 @@ async function discover(serverUrl: URL, fetchFn: FetchLike, told: { resourceMeta
   }
   if (!metadata) throw new Error('The server does not tell where its tokens are had; set oauth.token_url.')
   const methods = metadata.token_endpoint_auth_methods_supported
+  const endpoint = assertSecureTokenEndpoint(metadata.token_endpoint)
+  // Whoever has the secret is its client everywhere: where it goes is not for the server to say.
+  if (endpoint.origin !== serverUrl.origin)
+    throw new Error(
+      `The server tells of tokens at another place than its own: where that is right, set oauth.token_url to ${endpoint.href}`,
+    )
   return {
-    endpoint: assertSecureTokenEndpoint(metadata.token_endpoint),
+    endpoint,
     ...(resourceMetadata && { resource: resourceMetadata.resource }),
     scope: told.scope ?? resourceMetadata?.scopes_supported?.join(' '),
     // RFC 8414: the default.

@@ -207,9 +207,11 @@ test('a token that ends is renewed before it does', async (t) => {
   assert.equal(server.requests.at(-1)?.headers.authorization?.startsWith('Bearer token-'), true)
 })
 
-test('where tokens are had a server may tell: on its own origin, and elsewhere at public addresses alone', async (t) => {
+test('where tokens are had a server may tell on its own origin; elsewhere its word is not enough for the secret', async (t) => {
   const server = await modern(t)
   const { url, asked } = await tokens(t)
+  const outbound = createGuardedFetch({ allowed: ['127.0.0.1'] })
+  t.after(() => outbound.close())
   const challenge = () => ({
     'www-authenticate': `Bearer resource_metadata="${new URL('/.well-known/oauth-protected-resource/mcp', server.url).href}"`,
   })
@@ -233,6 +235,12 @@ test('where tokens are had a server may tell: on its own origin, and elsewhere a
   // Another server of this machine: nobody configured it.
   await assert.rejects(connect(t, { url: server.url, oauth }))
   assert.deepEqual(asked, [])
+  const elsewhere = connectServer(t, { config: { url: server.url, oauth }, outbound })
+  await assert.rejects(elsewhere, { message: new RegExp(`at another place than its own.*set oauth\\.token_url to ${url}/token`) })
+  assert.deepEqual(
+    asked.map(({ path }) => path),
+    ['/.well-known/oauth-authorization-server'],
+  )
   issuer = new URL('/', server.url).href
   const { call } = await connect(t, { url: server.url, oauth })
   assert.equal((await call('moody')).output, 'sunny')
@@ -245,6 +253,35 @@ test('no redirect to another origin is followed: neither credentials nor calls g
   server.intercept = (_, response) => (response.writeHead(307, { location: `${other}/mcp` }).end(), true)
   await assert.rejects(connect(t, { url: server.url, headers: { authorization: 'Bearer x' } }), /redirects|Redirect/)
   assert.equal(seen, 0)
+})
+
+test('secrets that a server says back are hidden in its tools, its results and its errors; settings are not', async (t) => {
+  const server = await modern(t)
+  const { url } = await tokens(t)
+  const oauth = { client_id: 'me', client_secret: 'open-sesame', token_url: `${url}/token` }
+  const headers = { 'x-api-key': '${KEY}', 'x-tenant': 'production' }
+  server.describe('It knows sesame-1234 of production.')
+  server.intercept = (request, response, body) => {
+    if (body?.method !== 'tools/call') return false
+    const said = `${JSON.stringify(request.headers['x-api-key'])} open-sesame ${request.headers['x-tenant'] as string}`
+    const answer = {
+      moody: { result: { content: [{ type: 'text', text: said }], structuredContent: { said } } },
+      tell: { result: { isError: true, content: [{ type: 'text', text: said }] } },
+      wait: { error: { code: -32000, message: said } },
+    }[body.params.name as 'moody']
+    const meta = { resultType: 'complete' }
+    const { result } = answer
+    const whole = { jsonrpc: '2.0', id: body.id, ...answer, ...(result && { result: { ...meta, ...result } }) }
+    response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(whole))
+    return true
+  }
+  const { call, tool } = await connect(t, { url: server.url, headers, oauth }, { environment: { KEY: 'sesame-1234' } })
+  assert.equal(tool('moody').description, 'It knows ******** of production.')
+  for (const name of ['moody', 'tell', 'wait']) {
+    const outcome = await call(name)
+    assert.doesNotMatch(JSON.stringify(outcome), /sesame/, name)
+    assert.match(JSON.stringify(outcome), /\*{8}.* production/, name)
+  }
 })
 
 for (const type of ['application/json', 'text/event-stream']) {

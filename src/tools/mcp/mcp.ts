@@ -14,12 +14,13 @@ const acceptedMs = 2000
 export async function createMcp(spec: ToolSpec, deps: ToolDependencies, timing: Timing = defaultTiming): Promise<ToolGroup> {
   const config = spec.config as McpConfig
   const server = toServer(config, deps)
+  const { secrets } = server
   const log = deps.log.child({ server: spec.name })
   const pins = config.pin ? openPins(deps.cacheDir, spec.name, [config.url, config.command, config.args]) : undefined
   let connection: Connection | undefined
   const list = createToolList({
-    ...{ spec, config, log, ...(pins && { pins }) },
-    execute: (tool, traits, input, context) => callServerTool(tool, { connection: connection!, traits, input, context }),
+    ...{ spec, config, secrets, log, ...(pins && { pins }) },
+    execute: (tool, traits, input, context) => callServerTool(tool, { connection: connection!, secrets, traits, input, context }),
   })
   connection = await openConnection({
     open: (told, signal) => openSession(server, { outbound: deps.outbound, timeoutMs: spec.timeoutMs }, told, signal),

@@ -11,3 +11,14 @@ test('secrets are taken out of texts, whole, by line and without their scheme', 
   add('token-1')
   assert.equal(hide('token-1 and sesame-open'), '******** and ********')
 })
+
+test('what is shown as data is freed of what is surely secret, however it is written there', () => {
+  const { mask, add } = createSecrets(['Bearer sesame-"open"', 'production'], ['Bearer sesame-"open"'])
+  const told = { text: 'in production', deep: [{ key: 'it is sesame-"open"!' }] }
+  assert.deepEqual(mask(told), { text: 'in production', deep: [{ key: 'it is ********!' }] })
+  assert.equal(mask('token-12'), 'token-12')
+  add('token-12')
+  assert.equal(mask('{"a":"token-12"}'), '{"a":"********"}')
+  const nothing = { a: 1 }
+  assert.equal(createSecrets(['production'], []).mask(nothing), nothing)
+})

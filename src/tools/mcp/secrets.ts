@@ -1,3 +1,5 @@
+import { createMask } from '../web/secrets.ts'
+
 /** Takes secrets out of texts that a server wrote: it may tell the key that it was given. */
 export type HideSecrets = (text: string) => string
 
@@ -5,21 +7,33 @@ export type HideSecrets = (text: string) => string
 const minCharacters = 5
 
 export interface Secrets {
+  /** For logs and reasons: whatever was configured. */
   hide: HideSecrets
+  /** For data and errors that models and callers are shown: what is surely secret, as `true` or a folder's name is not. */
+  mask<T>(told: T): T
   /** One that came later: a token. */
   add(value: string): void
 }
 
-export function createSecrets(values: readonly string[]): Secrets {
+/** `certain`: those of the values that are no mere settings. */
+export function createSecrets(values: readonly string[], certain: readonly string[] = values): Secrets {
   let hide = createSecretHider(values)
+  let maskText = createMask(certain)
   const later: string[] = []
   return {
     hide: (text) => hide(text),
+    mask(told) {
+      if (certain.length === 0 && later.length === 0) return told
+      const text = JSON.stringify(told)
+      const masked = maskText(text)
+      return masked === text ? told : (JSON.parse(masked) as typeof told)
+    },
     add(value) {
       later.unshift(value)
       // One is in use, and the one before it may still be answered.
       later.splice(2)
       hide = createSecretHider([...values, ...later])
+      maskText = createMask([...certain, ...later])
     },
   }
 }

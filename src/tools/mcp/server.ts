@@ -4,6 +4,7 @@ import { resolveReferences, type Environment } from '../../configuration/referen
 import type { toolConfigs } from '../../configuration/schema.ts'
 import type { Launch } from './child-process.ts'
 import type { RemoteServer } from './http-transport.ts'
+import { isSecretName } from '../web/secrets.ts'
 import { createSecrets, type Secrets } from './secrets.ts'
 
 export type McpConfig = Static<(typeof toolConfigs)['mcp']>
@@ -37,7 +38,7 @@ export function toServer(config: McpConfig, { environment, configDir }: Place): 
     args: config.args ?? [],
     cwd: path.resolve(configDir, config.cwd ?? '.'),
     env: { ...Object.fromEntries(own), ...env },
-    secrets: createSecrets(Object.values(env)),
+    secrets: createSecrets(Object.values(env), certainIn(Object.entries(env))),
   }
 }
 
@@ -55,11 +56,16 @@ function toRemote(config: McpConfig, resolve: (text: string) => string, headers:
     ...(config.oauth.scope !== undefined && { scope: config.oauth.scope }),
     ...(config.oauth.token_url !== undefined && { tokenUrl: resolve(config.oauth.token_url) }),
   }
-  const secrets = [
-    ...Object.values(headers),
-    decodeURIComponent(password),
-    ...(oauth ? [oauth.clientSecret] : []),
-    ...url.searchParams.values(),
-  ]
-  return { kind: 'remote', url, headers, ...(oauth && { oauth }), secrets: createSecrets(secrets) }
+  const own = [decodeURIComponent(password), ...(oauth ? [oauth.clientSecret] : [])]
+  const named = [...Object.entries(headers), ...url.searchParams]
+  const secrets = createSecrets([...named.map(([, value]) => value), ...own], [...certainIn(named), ...own])
+  return { kind: 'remote', url, headers, ...(oauth && { oauth }), secrets }
+}
+
+/** By their names: most variables and some headers are settings, which stand in many an answer. */
+function certainIn(named: readonly (readonly [name: string, value: string])[]): string[] {
+  return named.flatMap(([name, value]) => {
+    const password = URL.canParse(value) ? decodeURIComponent(new URL(value).password) : ''
+    return [...(isSecretName(name) ? [value] : []), ...(password === '' ? [] : [password])]
+  })
 }

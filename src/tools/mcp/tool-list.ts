@@ -8,6 +8,7 @@ import { createCheckMaker } from './guarded-check.ts'
 import { limits } from './limits.ts'
 import type { Definition, Pins } from './pins.ts'
 import type { McpConfig } from './server.ts'
+import type { Secrets } from './secrets.ts'
 import { toServerTool, type ServerTool } from './server-tool.ts'
 
 /** The tools of one server as the agent has them. */
@@ -23,6 +24,7 @@ export interface ToolList {
 export interface ToolListOptions {
   spec: ToolSpec
   config: McpConfig
+  secrets: Pick<Secrets, 'mask'>
   /** Where tools are held to what was accepted of them. */
   pins?: Pins
   execute(tool: ServerTool, made: Tool, input: JsonObject, context: ToolContext): Promise<JsonValue>
@@ -32,7 +34,7 @@ export interface ToolListOptions {
 /** A list is looked at so many tools at a time: each may take milliseconds. */
 const slice = 8
 
-export function createToolList({ spec, config, pins, execute, log }: ToolListOptions): ToolList {
+export function createToolList({ spec, config, secrets, pins, execute, log }: ToolListOptions): ToolList {
   const makeCheck = createCheckMaker()
   let known = new Map<string, ServerTool>()
   let made = new Map<string, Tool>()
@@ -53,7 +55,7 @@ export function createToolList({ spec, config, pins, execute, log }: ToolListOpt
     const next = new Map<string, ServerTool>()
     for (const [index, one] of wanted.entries()) {
       if (index % slice === slice - 1) await tick()
-      const tool = toServerTool(one, makeCheck, known)
+      const tool = toServerTool(secrets.mask(one), makeCheck, known)
       if (tool && !next.has(tool.name)) next.set(tool.name, tool)
     }
     tellChanges(known, next)

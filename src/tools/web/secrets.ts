@@ -15,5 +15,10 @@ export function createMask(secrets: readonly string[]): (text: string) => string
 
 /** Whether a configured header is one: `api-version: 2024-01-01` is not, and its value stands in many an answer. */
 export function isSecretHeader(name: string, configured: string): boolean {
-  return referencesIn(configured).length > 0 || /auth|key|token|secret|cookie|pass|credential|signature/i.test(name)
+  return referencesIn(configured).length > 0 || isSecretName(name)
+}
+
+/** Whether what bears this name is most likely a secret. */
+export function isSecretName(name: string): boolean {
+  return /auth|key|token|secret|cookie|pass|credential|signature/i.test(name)
 }
