@@ -9,7 +9,7 @@ import { createCheckMaker } from './guarded-check.ts'
 test('an input that takes for ever to check is refused in time', () => {
   const check = createCheckMaker()({ type: 'object', properties: { a: { type: 'string', pattern: '^(a+)+$' } } })
   assert.equal(check({ a: 'aaa' }), undefined)
-  assert.match(check({ a: `${'a'.repeat(40)}b` }) ?? '', /could not be checked within 100 ms/)
+  assert.match(check({ a: `${'a'.repeat(40)}b` }) ?? '', /could not be checked within 250 ms/)
 })
 
 test('a machine that has no time for the service does not make inputs wrong', async () => {
