@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { CommandFailure } from '../terminal.ts'
 import { createTestTerminal } from '../terminal-fixture.ts'
 import { decideCalls, howToDecide } from './approvals.ts'
-import type { Decision } from './service-client.ts'
+import { ServiceRefusal, type Decision } from './service-client.ts'
 
 const calls = [
   { tool_call_id: 'c1', tool: 'send', tool_input: { to: 'a\u001B[2J' } },
@@ -11,7 +11,10 @@ const calls = [
 ]
 
 /** A person who gives these answers, and a service that refuses the decisions that it is told to. */
-async function decide(answers: (string | undefined)[], refused: (decision: Decision) => string | undefined = () => undefined) {
+async function decide(
+  answers: (string | undefined)[],
+  refused: (decision: Decision) => string | ServiceRefusal | undefined = () => undefined,
+) {
   const { terminal, out } = createTestTerminal('.', { isTTY: true })
   const sent: Decision[] = []
   const asked: string[] = []
@@ -29,7 +32,7 @@ async function decide(answers: (string | undefined)[], refused: (decision: Decis
       client: {
         async decide(_requestId, decision) {
           const refusal = refused(decision)
-          if (refusal) throw new CommandFailure(1, [refusal])
+          if (refusal) throw typeof refusal === 'string' ? new CommandFailure(1, [refusal]) : refusal
           sent.push(decision)
         },
       },
@@ -75,6 +78,16 @@ test('an edited input is sent in place of the first; what is no object, or is re
   assert.deepEqual(sent[0], { tool_call_id: 'c1', decision: 'approve', tool_input: { to: 'b' } })
   assert.equal(asked[1], 'input: {"to":"a\\u001b[2J"}')
   assert.match(out, /That is no JSON object\.\n[\s\S]*tool_input: to must be a string\n/)
+})
+
+test('a call that somebody else decides, or has decided, is not asked for again', async () => {
+  const statuses = { c1: 403, c2: 409 }
+  const { isDecided, asked, sent, out } = await decide(
+    ['y', 'y'],
+    ({ tool_call_id: id }) => new ServiceRefusal(statuses[id as keyof typeof statuses], `not ${id}`),
+  )
+  assert.deepEqual([isDecided, asked.length, sent], [true, 2, []])
+  assert.match(out, /not c1\nThe answer goes on when that is decided; Ctrl-C cancels it\.\n[\s\S]*not c2\n$/)
 })
 
 test('where nobody answers any more nothing further is decided', async () => {

@@ -1,7 +1,7 @@
 import type { Terminal } from '../terminal.ts'
 import { CommandFailure } from '../terminal.ts'
 import { withoutControls } from './markdown-stream.ts'
-import type { Decision, ServiceClient, WaitingCall } from './service-client.ts'
+import { ServiceRefusal, type Decision, type ServiceClient, type WaitingCall } from './service-client.ts'
 
 /** Somebody at a terminal. */
 export interface Person {
@@ -23,7 +23,10 @@ export interface Deciding {
 
 const question = 'approve? [y]es / [n]o [why] / [e]dit '
 
-/** Has a person decide each call that waits; false where they did not. A decision that the service refuses is asked for again. */
+/**
+ * Has a person decide each call that waits; false where they did not. What the service does not take is asked for again, unless the call is
+ * not for this person to decide, or is decided: then the run goes on without them.
+ */
 export async function decideCalls({ request_id: requestId, calls }: Waiting, deciding: Deciding): Promise<boolean> {
   const { client, stdout } = deciding
   for (const call of calls) {
@@ -37,6 +40,9 @@ export async function decideCalls({ request_id: requestId, calls }: Waiting, dec
       })
       if (!refusal) break
       stdout.write(`${withoutControls(refusal.message)}\n`)
+      if (!(refusal instanceof ServiceRefusal) || !isFinal(refusal.status)) continue
+      if (refusal.status === 403) stdout.write('The answer goes on when that is decided; Ctrl-C cancels it.\n')
+      break
     }
   }
   return true
@@ -62,6 +68,11 @@ async function decide(
     if (edited !== undefined) return { tool_call_id, decision: 'approve', tool_input: edited }
     stdout.write('That is no JSON object.\n')
   }
+}
+
+/** Of a refusal: whoever asks again hears the same. */
+function isFinal(status: number): boolean {
+  return status === 403 || status === 404 || status === 409 || status === 410
 }
 
 /** `y`, `ye`, `yes`. */

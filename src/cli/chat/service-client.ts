@@ -52,11 +52,21 @@ export interface ServiceClient {
    * on behind that chunk: whoever takes the next has had them decided, or cancelled the run.
    */
   ask(question: Question, signal: AbortSignal): AsyncGenerator<Chunk, void>
-  /** Decides a call that waits. */
+  /** Decides a call that waits; what the service does not want is a `ServiceRefusal`. */
   decide(requestId: string, decision: Decision): Promise<void>
   /** Ends a run; one that has ended, or never began, stays as it is. */
   cancel(requestId: string): Promise<void>
   tools(): Promise<ListedTool[]>
+}
+
+/** What the service answered to a request that it refused. */
+export class ServiceRefusal extends CommandFailure {
+  readonly status: number
+
+  constructor(status: number, words: string) {
+    super(1, [words])
+    this.status = status
+  }
 }
 
 export interface ClientOptions {
@@ -143,11 +153,11 @@ function toEvents({ body }: Response): AsyncIterable<{ id?: string | undefined; 
 }
 
 /** What a service says, or what its status means where it says nothing. */
-async function toRefusal(reply: Response): Promise<CommandFailure> {
+async function toRefusal(reply: Response): Promise<ServiceRefusal> {
   const said = (await reply.json().catch(() => undefined)) as { body?: unknown; detail?: { msg?: unknown }[] } | undefined
   const faults = Array.isArray(said?.detail) ? said.detail.map(({ msg }) => String(msg)).join('; ') : undefined
   const words = typeof said?.body === 'string' ? said.body : (faults ?? `The service answered ${reply.status}.`)
-  return new CommandFailure(1, [reply.status === 401 ? `${words} Give a key that is valid here with --key.` : words])
+  return new ServiceRefusal(reply.status, reply.status === 401 ? `${words} Give a key that is valid here with --key.` : words)
 }
 
 function unreachable(url: string, error: unknown): CommandFailure {
