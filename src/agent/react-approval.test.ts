@@ -160,3 +160,24 @@ test('a call that does not fit its tool is refused, and nobody is asked', async 
   assert.deepEqual(told.at(-1), 'end: stop')
   assert.ok(told.some((line) => line.includes('to is required')))
 })
+
+test('a call that was asked for when its tool was in no need of approval is not made without it by who goes on', async () => {
+  const made: string[] = []
+  const gated = fakeTool('look', {
+    approval: { by: 'caller' },
+    execute: async () => {
+      made.push('look')
+      return 'done'
+    },
+  })
+  const messages: Message[] = [
+    { role: 'user', text: 'go' },
+    { role: 'assistant', text: '', toolCalls: [{ id: 'c1', name: 'look', arguments: '{}' }] },
+  ]
+  const model = new ScriptedModel(say('', call('look', {})))
+  const events = await eventsOf(optionsOf(model, { tools: [gated], messages }))
+  assert.deepEqual(made, [])
+  const told = model.requests[0]?.messages.at(-1)
+  assert.match(told?.role === 'tool' ? told.text : '', /look needs the approval of a person\. Ask for the call again\./)
+  assert.equal(events.at(-1)?.type, 'interrupt')
+})

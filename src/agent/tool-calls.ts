@@ -169,6 +169,8 @@ function prepare(call: ToolCall, named: ReadonlyMap<string, Tool>, options: Call
   if (!tool.filters && options.filters.some((filter) => filter.tool === tool.name)) {
     return { ...one, fault: `${call.name} can't be used here: its data is to be filtered, and it has no filters.` }
   }
+  // It was asked for when the tool was not there, or not in need of approval, and another process goes on with it.
+  if (tool.approval && !call.approval) return { ...one, fault: `${call.name} needs the approval of a person. Ask for the call again.` }
   if (!input) return { ...one, fault: `The arguments of ${call.name} are not a JSON object.` }
   const fault = tool.check(input)
   return fault ? { ...one, fault: `The arguments of ${call.name} do not fit: ${fault}.` } : one

@@ -52,24 +52,27 @@ async function* piecesOf(body: AsyncIterable<Uint8Array>, maxBytes: number): Asy
   }
 }
 
-/** An empty line ends an event. */
+/** An empty line ends an event; a line ends with LF, CR LF, or CR alone. */
 async function* eventsOf(body: AsyncIterable<Uint8Array>, maxBytes: number): AsyncGenerator<Uint8Array, void> {
   const pace = createPace()
   let eventBytes = 0
   let lineBytes = 0
+  let isBehindReturn = false
   for await (const piece of body) {
+    const nextEnd = lineEndsIn(piece)
     let from = 0
-    for (let at = 0; at < piece.length; at++) {
-      const next = piece.indexOf(newline, at)
-      const end = next === -1 ? piece.length : next
-      lineBytes += end - at - (end > at && piece[end - 1] === carriageReturn ? 1 : 0)
-      eventBytes += (next === -1 ? end : end + 1) - at
+    let at = isBehindReturn && piece[0] === newline ? 1 : 0
+    while (at < piece.length) {
+      const end = nextEnd(at)
+      const next = end === -1 ? piece.length : piece[end] === carriageReturn && piece[end + 1] === newline ? end + 2 : end + 1
+      lineBytes += (end === -1 ? piece.length : end) - at
+      eventBytes += next - at
       if (eventBytes > maxBytes) throw new TooLong(maxBytes)
-      at = end
-      if (next === -1) break
+      at = next
+      if (end === -1) break
       if (lineBytes === 0) {
-        yield piece.subarray(from, at + 1)
-        from = at + 1
+        yield piece.subarray(from, at)
+        from = at
         const waitMs = pace.spend(eventBytes)
         if (waitMs > 0) await sleep(waitMs, undefined, { ref: false })
         eventBytes = 0
@@ -77,5 +80,17 @@ async function* eventsOf(body: AsyncIterable<Uint8Array>, maxBytes: number): Asy
       lineBytes = 0
     }
     if (from < piece.length) yield piece.subarray(from)
+    if (piece.length > 0) isBehindReturn = piece[piece.length - 1] === carriageReturn
+  }
+}
+
+/** Where a line ends at or behind a place; -1: not in this piece. Each byte is looked at twice, however many lines there are. */
+function lineEndsIn(piece: Uint8Array): (at: number) => number {
+  let feed = piece.indexOf(newline)
+  let back = piece.indexOf(carriageReturn)
+  return (at) => {
+    if (feed !== -1 && feed < at) feed = piece.indexOf(newline, at)
+    if (back !== -1 && back < at) back = piece.indexOf(carriageReturn, at)
+    return feed === -1 || back === -1 ? Math.max(feed, back) : Math.min(feed, back)
   }
 }

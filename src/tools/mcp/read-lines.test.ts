@@ -68,6 +68,22 @@ test('events end at an empty line, however the lines end and wherever they are c
     // Two events of at most 19 bytes: bounds of one are none of the whole.
     assert.equal(await boundResponse(respond('text/event-stream', ...chunks), 20, () => {}).text(), wire)
   }
+  const single = wire.replaceAll('\r\n', '\n').replaceAll('\n', '\r')
+  for (const cut of [1, 7, 13, single.length])
+    assert.equal(await boundResponse(respond('text/event-stream', single.slice(0, cut), single.slice(cut)), 20, () => {}).text(), single)
+})
+
+test('a flood of events is slowed down, also one whose lines end with CR alone', async () => {
+  for (const end of ['\n', '\r', '\r\n']) {
+    const flood = boundResponse(respond('text/event-stream', `data: a${end}${end}`.repeat(50_000)), 2 ** 20, () => {})
+    let taken = 0
+    const endsAt = performance.now() + 300
+    for await (const piece of flood.body!) {
+      taken += piece.length
+      if (performance.now() > endsAt) break
+    }
+    assert.ok(taken < 50_000, `${taken} bytes`)
+  }
 })
 
 test('an answer without a body has none', async () => {
