@@ -21,11 +21,11 @@ export default defineTool({
   // Of the context there are signal, headers, filters, log, artifact, callId and session.
   async execute({ date }, { log }) {
     const day = Date.parse(date)
-    if (Number.isNaN(day)) throw new Error('There is no such date.')
-    const today = Date.parse(new Date().toISOString().slice(0, 10))
-    log('today is ' + new Date(today).toDateString())
+    if (new Date(day).getUTCDate() !== Number(date.slice(8))) throw new Error('There is no such date.')
+    const today = new Date().toISOString().slice(0, 10)
+    log('today is ' + today)
     const weekday = new Intl.DateTimeFormat('en', { weekday: 'long', timeZone: 'UTC' }).format(day)
-    return { date, weekday, days_from_today: (day - today) / 86_400_000 }
+    return { date, weekday, days_from_today: (day - Date.parse(today)) / 86_400_000 }
   },
 })
 `

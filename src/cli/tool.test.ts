@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { readFile, writeFile } from 'node:fs/promises'
+import { readdir, readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
@@ -52,6 +52,23 @@ test('a tool is added to the configuration, whose comments stay', async (t) => {
   assert.equal((await runIn(folder, ['config', 'check'])).code, 0)
   const doctor = await runIn(folder, ['tool', 'check', 'src/own/days.ts'])
   assert.match(doctor.out, /^ok: days/)
+})
+
+test('a name that no tool can have makes no file', async (t) => {
+  const folder = await createFolder(t)
+  for (const name of ['find_tools', 'two words', '../days']) {
+    const { code, out } = await runIn(folder, ['tool', 'new', name])
+    assert.deepEqual([code, out], [2, ''], name)
+  }
+  await assert.rejects(readdir(path.join(folder, 'tools')), { code: 'ENOENT' })
+})
+
+test('a day that its month does not have is no date', async (t) => {
+  const folder = await createFolder(t)
+  await runIn(folder, ['tool', 'new', 'days'])
+  const { code, err } = await runIn(folder, ['tool', 'check', 'tools/days.ts', '--input', '{"date":"2026-02-31"}'])
+  assert.equal(code, 1)
+  assert.match(err, /There is no such date\./)
 })
 
 test('what can not be added changes nothing', async (t) => {

@@ -7,6 +7,7 @@ import { runTool, type Tool } from '../agent/tool.ts'
 import type { JsonObject } from '../agent/messages.ts'
 import { editYaml } from '../configuration/change/edit-yaml.ts'
 import { isData } from '../configuration/change/merge.ts'
+import { isReserved } from '../configuration/check.ts'
 import { formatProblems } from '../configuration/load.ts'
 import { toAgentConfig } from '../configuration/parse.ts'
 import { ConfigError } from '../configuration/problems.ts'
@@ -47,8 +48,10 @@ interface NewOptions {
 }
 
 function toToolName(name: string): string {
-  if (/^[A-Za-z][A-Za-z0-9_-]{0,63}$/.test(name)) return name
-  throw new InvalidArgumentError('A name begins with a letter and has 1 to 64 letters, digits, "_" and "-".')
+  if (!/^[A-Za-z][A-Za-z0-9_-]{0,63}$/.test(name))
+    throw new InvalidArgumentError('A name begins with a letter and has 1 to 64 letters, digits, "_" and "-".')
+  if (isReserved(name)) throw new InvalidArgumentError('The agent uses this name itself; choose another.')
+  return name
 }
 
 async function makeTool(terminal: Terminal, name: string, { dir, add }: NewOptions): Promise<void> {

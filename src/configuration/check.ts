@@ -108,7 +108,7 @@ function isGroup(tool: unknown): tool is Schema {
   return isSchema(tool) && groupTypes.includes(tool['type'] ?? tool['name'])
 }
 
-function isReserved(name: string): boolean {
+export function isReserved(name: string): boolean {
   return ownToolNames.has(name) || name.startsWith(subAgentPrefix)
 }
 
