@@ -37,7 +37,8 @@ export class Interrupted extends Error {
 
 /** What the model is told of a call that somebody rejected. */
 export function rejected(reason: string | undefined): string {
-  return `The call was rejected by a person${reason ? `: ${reason}` : '.'} Do not ask for it again; go on without it, or say what is missing.`
+  // A person writes few full stops: what is ours stands on a line of its own.
+  return `The call was rejected by a person${reason ? `: ${reason}\n` : '. '}Do not ask for it again; go on without it, or say what is missing.`
 }
 
 /** Stands before what the model is told of a call that was made otherwise than it asked. */

@@ -62,7 +62,7 @@ test('decided calls go on: an approved one is made as it was decided, a rejected
     'c1 result: A person changed the arguments of this call to {"to":"b"}.\ndone',
     'c1 ends: success',
     'c2 starts: drop {}',
-    'c2 result (error): The call was rejected by a person: Keep it. Do not ask for it again; go on without it, or say what is missing.',
+    'c2 result (error): The call was rejected by a person: Keep it.\nDo not ask for it again; go on without it, or say what is missing.',
     'c2 ends: error',
     'answer: Sent.',
     'turn',

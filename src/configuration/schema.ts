@@ -13,7 +13,10 @@ function optional<T extends TSchema>(schema: T) {
   return Type.Optional(schema)
 }
 
-const Name = Type.String({ pattern: '^[A-Za-z0-9][A-Za-z0-9_.:-]{0,63}$' })
+const Name = Type.String({
+  pattern: '^[A-Za-z0-9][A-Za-z0-9_.:-]{0,63}$',
+  description: '1 to 64 letters of A-Z and a-z, digits, "_", ".", ":" and "-".',
+})
 const Secret = Type.String({ minLength: 1, writeOnly: true, description: 'A value, or "${NAME}" for an environment variable.' })
 const Secrets = Type.Record(Type.String(), Type.String(), { writeOnly: true })
 const Address = Type.String({ pattern: '^(https?://|\\$\\{)', description: 'An http(s) address; may hold "${NAME}".' })
@@ -74,7 +77,10 @@ const OnlyOperations = Type.Array(Type.String({ minLength: 1 }), {
   description: 'Operations by name, patterns with "*", or by tag: `tag:pets`.',
 })
 const Decider = Type.Enum(['caller', 'role'])
-const Host = Type.String({ pattern: '^(\\*\\.)?[A-Za-z0-9.-]+(:[0-9]+)?$|^\\[[0-9a-fA-F:.]+\\](:[0-9]+)?$' })
+const Host = Type.String({
+  pattern: '^(\\*\\.)?[A-Za-z0-9.-]+(:[0-9]+)?$|^\\[[0-9a-fA-F:.]+\\](:[0-9]+)?$',
+  description: 'A host without scheme and path: "example.com", "*.example.com" for all under it, "example.com:8443".',
+})
 
 const OAuth = Type.Object(
   {
