@@ -1,6 +1,7 @@
 import { test } from 'node:test'
 import assert from 'node:assert/strict'
 import { createCheck } from './builder.ts'
+import { createCheckMaker } from './mcp/guarded-check.ts'
 
 const check = createCheck({
   type: 'object',
@@ -30,4 +31,13 @@ test('what is wrong is said in one sentence that names the parameter', () => {
 
 test('a value is not converted to make it fit', () => {
   assert.equal(check({ expression: 1 }), 'expression must be string')
+})
+
+test('a parameter may be called like what every object has', () => {
+  const schema = { type: 'object', properties: { constructor: { type: 'string' } }, required: ['toString'] }
+  for (const own of [createCheck(schema), createCheckMaker()(schema)]) {
+    assert.equal(own({}), 'toString is required')
+    assert.equal(own({ toString: 'a' }), undefined)
+    assert.equal(own({ toString: 'a', constructor: 1 }), 'constructor must be string')
+  }
 })

@@ -94,7 +94,8 @@ export function createTool(spec: ToolSpec, traits: ToolTraits): Tool {
 
 /** A `Tool.check` for a schema: one sentence that names the parameter (`limit must be integer`), or undefined. */
 export function createCheck(schema: JsonSchema): (input: unknown) => string | undefined {
-  const validate = new Ajv({ strict: false, logger: false }).compile(schema)
+  // A parameter may be called `constructor`: what every object has is none that was sent.
+  const validate = new Ajv({ strict: false, logger: false, ownProperties: true }).compile(schema)
   return (input) => (validate(input) ? undefined : toSentence(validate.errors?.[0]))
 }
 

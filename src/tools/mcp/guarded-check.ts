@@ -49,6 +49,8 @@ export function createCheckMaker(): CheckMaker {
 const options: Options = {
   strict: false,
   logger: false,
+  // As in `createCheck`.
+  ownProperties: true,
   // Two tools may have schemas of the same id.
   addUsedSchema: false,
   // Patterns are written for engines with and without the flag; those that fit neither are faults.
