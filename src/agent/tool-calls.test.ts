@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { react } from './react.ts'
 import { eventsOf, fakeTool, gate, optionsOf, story } from './react-fixture.ts'
 import { call, say, ScriptedModel } from './scripted-model.ts'
-import { scopeOf } from './tool-calls.ts'
+import { scopeOf } from './data-scope.ts'
 import type { DataFilter, ToolContext } from './tool.ts'
 
 /** A tool whose calls end when they are let go, each by its `n`. */

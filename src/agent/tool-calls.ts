@@ -1,7 +1,9 @@
 import { changed, Interrupted, rejected, type Decision, type PendingCall } from './approval.ts'
 import type { KeepArtifact } from './artifact.ts'
+import { scopeOf } from './data-scope.ts'
 import type { AgentEvent, Step, StepStart } from './events.ts'
 import { outcomeUnknown } from './history.ts'
+import { InnerEvents } from './inner-events.ts'
 import type { JsonObject, JsonValue, Message, ToolCall } from './messages.ts'
 import { runTool, type DataFilter, type DataScope, type InnerAgent, type Tool, type ToolOutcome } from './tool.ts'
 import { findTool, nameTools } from './tool-names.ts'
@@ -196,43 +198,6 @@ function parseArguments(text: string): JsonObject | undefined {
   }
 }
 
-/** Events of agents inside of the calls, on their way into the run's. */
-class InnerEvents {
-  private waiting: { event: AgentEvent; taken: () => void }[] = []
-  private isClosed = false
-  private arrival = Promise.withResolvers<undefined>()
-
-  /** Resolves when there is something to take. */
-  get arrived(): Promise<undefined> {
-    return this.arrival.promise
-  }
-
-  *take(): Generator<AgentEvent, void> {
-    this.arrival = Promise.withResolvers()
-    // One by one: what is behind an event that makes its taker leave is let go by `close`.
-    for (let next = this.waiting.shift(); next; next = this.waiting.shift()) {
-      try {
-        yield next.event
-      } finally {
-        next.taken()
-      }
-    }
-  }
-
-  /** Resolves when the event has been taken, and whoever took it has come back for the next. */
-  readonly tell = (event: AgentEvent): Promise<void> =>
-    new Promise((taken) => {
-      if (this.isClosed) return taken()
-      this.waiting.push({ event, taken })
-      this.arrival.resolve(undefined)
-    })
-
-  close(): void {
-    this.isClosed = true
-    for (const { taken } of this.waiting.splice(0)) taken()
-  }
-}
-
 function stepOf({ call, tool, input }: Prepared, { now, subAgent }: CallOptions): StepStart {
   const shownAs = tool?.shownAs ?? { type: 'tool_call', tool: tool?.name ?? call.name }
   return { id: call.id, ...shownAs, input, startedAt: now(), ...(subAgent === undefined ? {} : { subAgent }) }
@@ -248,24 +213,6 @@ async function execute(one: Prepared, step: StepStart, options: CallOptions, inn
 /** What a tool may see in a run. */
 export function scopeIn({ tools, allTools, filters }: CallOptions, tool: Tool): DataScope {
   return scopeOf(tool, allTools ?? tools(), filters)
-}
-
-/** What a tool may see: its own filters bind it, and the files behind another hinted tool can be read through that tool alone. */
-export function scopeOf(tool: Tool, tools: readonly Tool[], filters: readonly DataFilter[]): DataScope {
-  const hinted = tools.filter((one) => one.name !== tool.name && filters.some((filter) => filter.tool === one.name))
-  // Which files are behind a hinted tool that is not there nobody knows: then none may be read.
-  const isUnknown = filters.some((filter) => !tools.some((one) => one.name === filter.tool))
-  return {
-    filters: filters.filter((filter) => filter.tool === tool.name),
-    isWithheld: (path) => isUnknown || hinted.some((one) => one.readsFile?.(path) ?? false),
-    restriction: nameFilters(filters),
-  }
-}
-
-/** The same for the same hints in another order. */
-function nameFilters(filters: readonly DataFilter[]): string {
-  if (filters.length === 0) return ''
-  return [...new Set(filters.map(({ tool, key, type, value }) => JSON.stringify([tool, key, type, value])))].sort().join()
 }
 
 const nothingYet = () => undefined

@@ -1,6 +1,6 @@
 import type { JsonObject, JsonValue, Message } from './messages.ts'
 import type { DataFilter, Tool, ToolSearch } from './tool.ts'
-import { scopeOf } from './tool-calls.ts'
+import { scopeOf } from './data-scope.ts'
 import { findTool, nameTools } from './tool-names.ts'
 import type { LoopOptions } from './turns.ts'
 
