@@ -59,8 +59,14 @@ const namedResults = /\bresults\s*(?:\[|\.get\(|\.pop\()\s*(["'])((?:(?!\1)[^\n\
 export function createRunPython(spec: ToolSpec, { files, cacheDir, log }: ToolDependencies, options: RunPythonOptions = {}): ToolBuild {
   const { prepareMs = 5_000, ...roomsOptions } = options
   const memoryMb = Number(spec.config['memory_mb'] ?? 512)
+  const startPython = createStarter(memoryMb, cacheDir)
+  const start = () =>
+    startPython().catch((err: unknown) => {
+      log.warn({ tool: spec.name, err }, 'Python can not be started')
+      throw err
+    })
   const rooms = createRooms({
-    start: createStarter(memoryMb, cacheDir),
+    start,
     max: Number(spec.config['max_processes'] ?? 4),
     keepMs: Number(spec.config['keep_minutes'] ?? 10) * 60_000,
     ...roomsOptions,

@@ -4,26 +4,28 @@ import { createSnapshotFile } from './snapshot.ts'
 /** Starts Python processes from a snapshot in `cacheDir`, which the first of them makes. */
 export function createStarter(memoryMb: number, cacheDir: string): () => Promise<Interpreter> {
   let isIsolated = true
-  const snapshot = createSnapshotFile(cacheDir, () => attempt(() => makeSnapshot({ memoryMb, isIsolated })))
+  const snapshot = createSnapshotFile(cacheDir, () => attempt((isIsolated) => makeSnapshot({ memoryMb, isIsolated })))
 
-  /** Where a system allows a network of one's own and then no program in it, the other walls must do. */
-  async function attempt<T>(work: () => Promise<T>): Promise<T> {
+  /** Where a system allows a network of one's own and then no program in it, the other walls must do; not where all fails. */
+  async function attempt<T>(work: (isIsolated: boolean) => Promise<T>): Promise<T> {
     try {
-      return await work()
-    } catch {
+      return await work(isIsolated)
+    } catch (error) {
+      if (!isIsolated) throw error
+      const made = await work(false)
       isIsolated = false
-      return work()
+      return made
     }
   }
 
-  const start = async () => startInterpreter({ memoryMb, isIsolated }, await snapshot.path())
-
   return async () => {
+    const file = await snapshot.path()
     try {
-      return await start()
+      return await startInterpreter({ memoryMb, isIsolated }, file)
     } catch {
       await snapshot.discard()
-      return attempt(start)
+      const another = await snapshot.path()
+      return attempt((isIsolated) => startInterpreter({ memoryMb, isIsolated }, another))
     }
   }
 }
