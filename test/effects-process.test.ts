@@ -141,7 +141,7 @@ test('kill -9 while calls wait, and inside of an approved write: each is made at
   await kill(second)
 
   const output = await endOf(await start())
-  assert.match(output, /^unknown \| two is done \| .*rejected by a person: Not three\..* \| now is done$/)
+  assert.match(output, /^unknown \| two is done \| .*rejected by a person: Not three\..* \| now is done$/s)
   assert.deepEqual(
     till.asked.map(({ what }) => what),
     ['now', 'one', 'two'],
