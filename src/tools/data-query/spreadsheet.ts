@@ -1,8 +1,9 @@
-import { createHash, randomUUID } from 'node:crypto'
-import { access, mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises'
+import { createHash } from 'node:crypto'
+import { access, mkdir, readdir, rm } from 'node:fs/promises'
 import path from 'node:path'
 import type { CellValue, Row } from 'read-excel-file/node'
 import { readSheet } from 'read-excel-file/node'
+import { writeWhole } from '../../files/write-whole.ts'
 import type { SourceFile } from './database.ts'
 
 /**
@@ -15,9 +16,7 @@ export async function convertSpreadsheet(file: SourceFile, cacheDir: string): Pr
   if (await isThere(target)) return target
   const rows = await readSheet(file.path)
   await mkdir(cacheDir, { recursive: true, mode: 0o700 })
-  const draft = `${target}.${randomUUID()}`
-  await writeFile(draft, toLines(rows), { mode: 0o600 })
-  await rename(draft, target)
+  await writeWhole(target, toLines(rows))
   await removeOthers(cacheDir, prefix, path.basename(target))
   return target
 }

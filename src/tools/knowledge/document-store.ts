@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
-import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, rm, stat } from 'node:fs/promises'
 import path from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import type { Metadata, Section } from '../../files/document.ts'
 import { maxDocumentBytes, readDocument } from '../../files/document-text.ts'
+import { writeWhole } from '../../files/write-whole.ts'
 import { toPassages } from './passages.ts'
 
 /** What a search needs of a document. */
@@ -51,9 +52,7 @@ export function createDocumentStore(folder: string, read = readDocument): Docume
   async function keep(kept: Kept): Promise<void> {
     await mkdir(folder, { recursive: true, mode: 0o700 })
     const target = path.join(folder, nameOf(kept.relative))
-    const draft = `${target}.${crypto.randomUUID()}`
-    await writeFile(draft, JSON.stringify(kept), { mode: 0o600 })
-    await rename(draft, target)
+    await writeWhole(target, JSON.stringify(kept))
   }
 
   return {

@@ -1,7 +1,8 @@
 import { hash } from 'node:crypto'
-import { mkdir, readdir, readFile, rename, stat, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, stat } from 'node:fs/promises'
 import path from 'node:path'
 import type { JsonSchema } from '../../agent/messages.ts'
+import { writeWhole } from '../../files/write-whole.ts'
 import type { ServerTool } from './server-tool.ts'
 
 /** What somebody has accepted of a tool, or has yet to. */
@@ -116,7 +117,5 @@ async function readPins(file: string): Promise<PinFile | undefined> {
 
 async function writePins(file: string, pins: PinFile): Promise<void> {
   await mkdir(path.dirname(file), { recursive: true, mode: 0o700 })
-  const draft = `${file}.${crypto.randomUUID()}`
-  await writeFile(draft, JSON.stringify(pins), { mode: 0o600, flush: true })
-  await rename(draft, file)
+  await writeWhole(file, JSON.stringify(pins), { flush: true })
 }

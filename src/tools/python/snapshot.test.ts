@@ -1,6 +1,6 @@
 import { test, type TestContext } from 'node:test'
 import assert from 'node:assert/strict'
-import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { mkdtemp, readdir, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { createSnapshotFile } from './snapshot.ts'
@@ -50,4 +50,15 @@ test('one that nobody can start from is thrown away; a failure to make one is no
   await assert.rejects(failing.path(), /no/)
   fails = false
   assert.equal(await readFile(await failing.path(), 'utf8'), 'x')
+})
+
+test('what a killed process had begun to write goes; what another may be writing just now stays', async (t) => {
+  const { open } = await prepare(t)
+  const first = await open().path()
+  const [old, young] = [`${first}.old`, `${first}.young`]
+  await writeFile(old, 'half')
+  await writeFile(young, 'half')
+  await utimes(old, new Date(0), new Date(0))
+  assert.equal(await open().path(), first)
+  assert.deepEqual((await readdir(path.dirname(first))).sort(), [path.basename(first), path.basename(young)])
 })

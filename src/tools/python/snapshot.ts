@@ -1,8 +1,9 @@
-import { createHash, hash, randomUUID } from 'node:crypto'
+import { createHash, hash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
-import { mkdir, readFile, readdir, rename, rm, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, readdir, rm, stat } from 'node:fs/promises'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { writeWhole } from '../../files/write-whole.ts'
 import { runnerSource, startOptions } from './runner-source.ts'
 
 /** Python's memory as it is when it has started, in a file: with it a start takes a fifth of the time. */
@@ -14,6 +15,8 @@ export interface SnapshotFile {
 }
 
 const prefix = 'python-'
+/** Nobody writes one for so long. */
+const abandonedMs = 600_000
 
 /** The name holds what it was made from and a checksum of what is in it. */
 export function createSnapshotFile(folder: string, make: () => Promise<Uint8Array>): SnapshotFile {
@@ -24,14 +27,13 @@ export function createSnapshotFile(folder: string, make: () => Promise<Uint8Arra
     const nameOf = (sum: string) => `${key}${sum}.snapshot`
     await mkdir(folder, { recursive: true, mode: 0o700 })
     const names = (await readdir(folder)).filter((name) => name.startsWith(prefix))
-    const found = names.find((name) => name.startsWith(key) && name.endsWith('.snapshot'))
+    await removeAbandoned(folder, names)
+    const found = names.find((name) => name.startsWith(key) && isWhole(name))
     if (found && found === nameOf(await digest(path.join(folder, found)))) return path.join(folder, found)
     const bytes = await make()
     const target = path.join(folder, nameOf(hash('sha256', bytes)))
-    const unfinished = `${target}.${randomUUID()}`
-    await writeFile(unfinished, bytes, { mode: 0o600 })
-    await rename(unfinished, target)
-    for (const name of names) if (path.join(folder, name) !== target) await rm(path.join(folder, name), { force: true })
+    await writeWhole(target, bytes)
+    for (const name of names.filter(isWhole)) if (path.join(folder, name) !== target) await rm(path.join(folder, name), { force: true })
     return target
   }
 
@@ -46,6 +48,19 @@ export function createSnapshotFile(folder: string, make: () => Promise<Uint8Arra
       known = undefined
       if (file !== undefined) await rm(file, { force: true })
     },
+  }
+}
+
+function isWhole(name: string): boolean {
+  return name.endsWith('.snapshot')
+}
+
+/** What a process that was killed had begun to write. */
+async function removeAbandoned(folder: string, names: readonly string[]): Promise<void> {
+  for (const name of names.filter((one) => !isWhole(one))) {
+    const file = path.join(folder, name)
+    const found = await stat(file).catch(() => undefined)
+    if (found && found.mtimeMs < Date.now() - abandonedMs) await rm(file, { force: true })
   }
 }
 
