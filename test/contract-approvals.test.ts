@@ -173,6 +173,10 @@ test('Approval: the same decision again is 200, another 409; what is not there 4
     const { status, body: refused } = await decide(client, 'r1', call!, body)
     assert.deepEqual([status, refused.detail?.[0].loc.slice(0, 2)], [422, ['body', field]], JSON.stringify([body, refused]))
   }
+  const deep = await client.request('POST', '/core/v1/runs/r1/approvals', {
+    body: `{"tool_call_id": "${call!}", "decision": "approve", "tool_input": {"to": ${'['.repeat(5000)}${']'.repeat(5000)}}}`,
+  })
+  assert.deepEqual([deep.status, deep.body.detail[0].msg], [422, 'is nested too deeply'])
   const unfit = await decide(client, 'r1', call!, { decision: 'approve', tool_input: { to: 1 } })
   assert.match(unfit.body.detail[0].msg, /to must be string/)
   assert.equal((await client.run('r1')).body.status, 'interrupted')

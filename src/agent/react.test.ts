@@ -76,6 +76,7 @@ test('each fault of a call is told to the model, not thrown', async () => {
     call('none', {}),
     { name: 'broken', arguments: '{"a":' },
     { name: 'broken', arguments: '[1]' },
+    { name: 'broken', arguments: `{"a":${'['.repeat(5000)}${']'.repeat(5000)}}` },
     call('picky', {}),
     call('broken', {}),
   ]
@@ -85,6 +86,7 @@ test('each fault of a call is told to the model, not thrown', async () => {
     'There is no tool none. The tools are: picky, broken.',
     'The arguments of broken are not a JSON object.',
     'The arguments of broken are not a JSON object.',
+    'The arguments of broken are nested too deeply.',
     'The arguments of picky do not fit: a is missing.',
     '{"error":"The disk is on fire."}',
   ]
@@ -93,7 +95,7 @@ test('each fault of a call is told to the model, not thrown', async () => {
     asked.map(({ name }, at) => ({ role: 'tool', callId: `c${at + 1}`, name, text: expected[at], isError: true })),
   )
   assert.deepEqual(story(events).slice(-3), ['answer: Sorry.', 'turn', 'end: stop'])
-  assert.equal(events.filter((event) => event.type === 'step_end' && event.step.status === 'error').length, 5)
+  assert.equal(events.filter((event) => event.type === 'step_end' && event.step.status === 'error').length, 6)
 })
 
 test('arguments that are empty text are an empty object', async () => {

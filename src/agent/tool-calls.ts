@@ -4,6 +4,7 @@ import { scopeOf } from './data-scope.ts'
 import type { AgentEvent, Step, StepStart } from './events.ts'
 import { outcomeUnknown } from './history.ts'
 import { InnerEvents } from './inner-events.ts'
+import { isDeeper, maxJsonDepth } from './json-depth.ts'
 import type { JsonObject, JsonValue, Message, ToolCall } from './messages.ts'
 import { runTool, type DataFilter, type DataScope, type InnerAgent, type Tool, type ToolOutcome } from './tool.ts'
 import { findTool, nameTools } from './tool-names.ts'
@@ -164,7 +165,7 @@ function prepare(call: ToolCall, named: ReadonlyMap<string, Tool>, options: Call
   const approved = decision?.decision === 'approve' ? decision.input : undefined
   const tool = findTool(named, call.name)
   const input = approved ?? parseArguments(call.arguments)
-  const one: Prepared = { call, tool, input: input ?? {}, fault: undefined, decision }
+  const one: Prepared = { call, tool, input: typeof input === 'string' ? {} : input, fault: undefined, decision }
   if (decision?.decision === 'reject') return { ...one, fault: rejected(decision.reason) }
   if (!tool) return { ...one, fault: toUnknown(call.name, named, options) }
   // What was checked when the run began may have changed since, on a server for instance.
@@ -173,7 +174,7 @@ function prepare(call: ToolCall, named: ReadonlyMap<string, Tool>, options: Call
   }
   // It was asked for when the tool was not there, or not in need of approval, and another process goes on with it.
   if (tool.approval && !call.approval) return { ...one, fault: `${call.name} needs the approval of a person. Ask for the call again.` }
-  if (!input) return { ...one, fault: `The arguments of ${call.name} are not a JSON object.` }
+  if (typeof input === 'string') return { ...one, fault: `The arguments of ${call.name} are ${input}.` }
   const fault = tool.check(input)
   return fault ? { ...one, fault: `The arguments of ${call.name} do not fit: ${fault}.` } : one
 }
@@ -189,12 +190,14 @@ function toList(names: readonly string[]): string {
   return names.length <= maxListed ? names.join(', ') : `${names.slice(0, maxListed).join(', ')} and ${names.length - maxListed} others`
 }
 
-function parseArguments(text: string): JsonObject | undefined {
+/** What a model wrote as arguments, or what is wrong with them. */
+function parseArguments(text: string): JsonObject | 'not a JSON object' | 'nested too deeply' {
   try {
     const value: unknown = JSON.parse(text.trim() === '' ? '{}' : text)
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as JsonObject) : undefined
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) return 'not a JSON object'
+    return isDeeper(value, maxJsonDepth) ? 'nested too deeply' : (value as JsonObject)
   } catch {
-    return undefined
+    return 'not a JSON object'
   }
 }
 

@@ -67,6 +67,13 @@ test('output that is no JSON is a failure, and the log does not say that it was 
   assert.doesNotMatch(log, /^Done\./)
 })
 
+test('output that is nested too deeply to be kept is a failure', async () => {
+  let deep: JsonValue = []
+  for (let level = 0; level < 1000; level++) deep = [deep]
+  const { isError, text } = await outcomeOf({ execute: async () => deep })
+  assert.deepEqual([isError, text], [true, '{"error":"The output is nested too deeply."}'])
+})
+
 test('a tool that exceeds its time is told so, and its signal is aborted', async () => {
   let aborted = false
   const execute = (_: JsonObject, { signal }: ToolContext) =>

@@ -2,6 +2,7 @@ import { Interrupted, type Decider, type PendingCall } from './approval.ts'
 import type { Artifact, KeepArtifact } from './artifact.ts'
 import type { AgentEvent, StepStart } from './events.ts'
 import { outcomeUnknown } from './history.ts'
+import { isDeeper, maxJsonDepth } from './json-depth.ts'
 import type { JsonObject, JsonSchema, JsonValue, Message } from './messages.ts'
 
 /** Port: something that the agent can do. Adapters live in tools/. */
@@ -133,6 +134,7 @@ export async function runTool(tool: Tool, input: JsonObject, options: RunToolOpt
     // A tool that does not listen to its signal must not hold the run: the race leaves it behind.
     const work = tool.execute(input, context)
     const output = await (tool.isAgent ? work : orAborted(work, signal))
+    if (isDeeper(output, maxJsonDepth)) throw new Error('The output is nested too deeply.')
     return ended(false, output ?? null, 'Done.')
   } catch (error) {
     const waitsFor = tool.isAgent && error instanceof Interrupted && !signal.aborted ? { waitsFor: error.calls } : {}

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
 import type { FastifyRequest } from 'fastify'
+import { isDeeper, maxJsonDepth } from '../agent/json-depth.ts'
 import { invalid, ServiceError, type Fault } from '../errors.ts'
 import type { GivenAttachments } from '../runs/attachments/attachments.ts'
 import type { NewChat } from '../runs/chat.ts'
@@ -51,15 +52,8 @@ export function toNewChat(
 
 /** What tells a repeated request from another: of what is read alone, since ignored fields may be anything. */
 export function hashOf(read: object, at: Fault['loc']): string {
-  let text: string
-  try {
-    text = JSON.stringify(read)
-  } catch (error) {
-    // It was JSON a moment ago; only its depth can be too much for the stack.
-    if (error instanceof RangeError) throw invalid(at, 'is nested too deeply')
-    throw error
-  }
-  return hash('sha256', text)
+  if (isDeeper(read, maxJsonDepth)) throw invalid(at, 'is nested too deeply')
+  return hash('sha256', JSON.stringify(read))
 }
 
 /** Megabytes of an image count by their hash. */

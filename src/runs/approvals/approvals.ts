@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { subOf } from '../../access/owner.ts'
 import type { Principal } from '../../access/principal.ts'
+import { isDeeper, maxJsonDepth } from '../../agent/json-depth.ts'
 import type { JsonObject } from '../../agent/messages.ts'
 import type { CurrentAgent } from '../../configuration/agent.ts'
 import { invalid, ServiceError } from '../../errors.ts'
@@ -63,6 +64,7 @@ export function createApprovals({ store, runs, chats, agent, now }: ApprovalsDep
   /** As the tool itself checks what it is called with. */
   function checkInput({ tool: name }: StoredCall, { input }: GivenDecision): void {
     if (!input) return
+    if (isDeeper(input, maxJsonDepth)) throw invalid(['body', 'tool_input'], 'is nested too deeply')
     const listing = agent()
       .tools.list()
       .find((one) => one.name === name)

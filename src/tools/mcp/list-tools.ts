@@ -1,6 +1,6 @@
 import type { Client, StandardSchemaV1 } from '@modelcontextprotocol/client'
 import { limits } from './limits.ts'
-import { isDeeper } from './server-tool.ts'
+import { isDeeper } from '../../agent/json-depth.ts'
 
 /** The SDK's own check would take the whole list away for one tool that is wrong. */
 const anything: StandardSchemaV1<unknown, unknown> = {

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
 import type { Tool as ListedTool } from '@modelcontextprotocol/client'
+import { isDeeper } from '../../agent/json-depth.ts'
 import type { JsonSchema } from '../../agent/messages.ts'
 import type { CheckMaker } from './guarded-check.ts'
 import { limits } from './limits.ts'
@@ -76,12 +77,6 @@ function assertBounded(schema: unknown): void {
   if (isDeeper(schema, limits.schemaDepth)) throw new Error('its input schema is nested too deeply')
   if (JSON.stringify(schema).length > limits.schemaCharacters) throw new Error('its input schema is too large')
   if (hasForeignReference(schema)) throw new Error('its input schema refers to another document')
-}
-
-/** Whether something is nested more than so many levels deep. */
-export function isDeeper(value: unknown, depth: number): boolean {
-  if (typeof value !== 'object' || value === null) return false
-  return depth === 0 || Object.values(value).some((inner) => isDeeper(inner, depth - 1))
 }
 
 function hasForeignReference(value: unknown): boolean {
