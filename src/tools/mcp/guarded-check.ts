@@ -82,22 +82,23 @@ function isTimeout(error: unknown): boolean {
 
 const context = vm.createContext({ work: undefined }) as { work: (() => unknown) | undefined }
 const script = new vm.Script('work()')
-const maxAttempts = 10
+/** Each may take twice as long as the one before. */
+const maxAttempts = 4
 
 /**
  * Runs work of this thread that may be without end (a pattern that backtracks, references that multiply), for so long. Only a script of
  * `vm` can be stopped; what it calls may be anything.
  */
 function within<T>(ms: number, work: () => T): T {
-  for (let attempts = 1; ; attempts++) {
+  for (let attempt = 1; ; attempt++) {
     const before = threadCpuUsage()
     context.work = work
     try {
-      return script.runInContext(context, { timeout: ms }) as T
+      return script.runInContext(context, { timeout: ms * 2 ** (attempt - 1) }) as T
     } catch (error) {
       const { user, system } = threadCpuUsage(before)
       // The clock went on while others had the processor: nothing is known of the work then.
-      if (!isTimeout(error) || (user + system) / 1000 > ms / 2 || attempts === maxAttempts) throw error
+      if (!isTimeout(error) || (user + system) / 1000 > ms / 2 || attempt === maxAttempts) throw error
     } finally {
       context.work = undefined
     }
