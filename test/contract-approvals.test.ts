@@ -136,7 +136,7 @@ test('Approval: a session whose run waits takes no new chat; those in its line l
   assert.deepEqual(errorOf(await inLine), [409, 'SessionInterrupted'])
   const refused = await streamed
   assert.deepEqual([refused.status, refused.body.details.error_type], [409, 'SessionInterrupted'])
-  assert.ok(Date.now() - since < 5000)
+  assert.ok(Date.now() - since < 20_000)
   const late = { 'session-id': 's1' }
   assert.deepEqual(errorOf(await client.chat('four', { ...late, 'request-id': 'r4' })), [409, 'SessionInterrupted'])
   assert.deepEqual((await client.stream('five', late)).body.details.error_type, 'SessionInterrupted')
@@ -398,17 +398,17 @@ test('Approval: the clock stands while a run waits, and goes on with what was le
   const gate = gatedTool('wait')
   const { client, as } = await start(t, {
     tools: [gate.tool],
-    config: { max_execution_time: 1 },
-    script: [{ ...sendTo('A'), delayMs: 600 }, callOf('wait'), { text: 'never' }],
+    config: { max_execution_time: 3 },
+    script: [{ ...sendTo('A'), delayMs: 2000 }, callOf('wait'), { text: 'never' }],
   })
   const [call] = callsIn(await client.chat('Go.', ids))
-  await new Promise((resolve) => setTimeout(resolve, 1200))
+  await new Promise((resolve) => setTimeout(resolve, 3200))
   const since = Date.now()
   await decide(client, 'r1', call!)
   assert.equal((await ended(client)).body.status, 'timeout')
-  assert.ok(Date.now() - since < 950, 'not a whole new time')
+  assert.ok(Date.now() - since < 2900, 'not a whole new time')
   const { max_latency: latency } = (await (await as({ roles: ['operator'] })).request('GET', '/core/v1/metrics')).body
-  assert.ok(latency > 0.9 && latency < 1.6, `${latency}`)
+  assert.ok(latency > 2.9 && latency < 5, `${latency}`)
 })
 
 test('Approval: runs that wait count neither against the caller’s concurrent runs nor against those of the process', async (t) => {

@@ -100,14 +100,14 @@ test(
 )
 
 test('an endless loop in a module ends with its time, and holds up nobody else', { timeout: 30_000 }, async (t) => {
-  const { client } = await start(t, `while (city === 'Rome');\n    return 'sun'`, { entry: { timeout: 1 } })
+  const { client } = await start(t, `while (city === 'Rome');\n    return 'sun'`, { entry: { timeout: 4 } })
   const stuck = client.chat('Rome')
   await wait(200)
   const started = performance.now()
   for (let n = 0; n < 10; n++) assert.equal((await client.chat('Calculate 2 + 2')).body.body.output, 'Four.')
-  assert.ok(performance.now() - started < 700, 'ten chats are answered while the module loops')
+  assert.ok(performance.now() - started < 3500, 'ten chats are answered while the module loops')
   const { output } = (await stuck).body.body
-  assert.match(output, /weather did not finish within 1 s/)
+  assert.match(output, /weather did not finish within 4 s/)
   // What waits behind the loop is told why; then there is a new process.
   let again = ''
   while (again !== 'It says sun') again = (await client.chat('Paris')).body.body.output

@@ -238,7 +238,7 @@ test('a call that is given up ends at once', async () => {
     encoding: { x: { field: 'i', type: 'quantitative' } },
   }
   await assert.rejects(built.tool.execute({ spec: endless }, context), { name: 'TimeoutError' })
-  assert.ok(performance.now() - started < 2_000)
+  assert.ok(performance.now() - started < 10_000)
 })
 
 test('rows are found in what tools give', () => {

@@ -100,7 +100,7 @@ test('a server of the 2025 protocol with sessions: killed in a call, it is known
   const waiting = call('trigger-long-running-operation', { duration: 60, steps: 2 })
   setTimeout(() => child.kill('SIGKILL'), 300)
   assert.match((await waiting).text, /The connection to the server was lost/)
-  assert.ok(performance.now() - startedAt < 5000)
+  assert.ok(performance.now() - startedAt < 15_000)
   assert.match(group.trouble?.() ?? '', /can't be reached/)
   assert.match((await callTool(tool('echo'), { message: 'x' })).text, /can't be used at the moment/)
   await again()

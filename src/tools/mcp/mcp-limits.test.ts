@@ -1,15 +1,16 @@
 import assert from 'node:assert/strict'
-import { memoryUsage } from 'node:process'
+import { memoryUsage, threadCpuUsage } from 'node:process'
 import { test } from 'node:test'
+import { workSince } from '../../../test/work-meter.ts'
 import { connectServer, rawConfig, until } from './mcp-fixture.ts'
 
-/** The longest that the event loop was not free while something was done. */
-async function longestPause(work: () => Promise<unknown>): Promise<number> {
+/** The most work, in milliseconds, that was done without a pause for others. */
+async function longestWork(work: () => Promise<unknown>): Promise<number> {
   let longest = 0
-  let at = performance.now()
+  let since = threadCpuUsage()
   const timer = setInterval(() => {
-    longest = Math.max(longest, performance.now() - at)
-    at = performance.now()
+    longest = Math.max(longest, threadCpuUsage(since).user / 1000)
+    since = threadCpuUsage()
   }, 5)
   await work()
   clearInterval(timer)
@@ -32,8 +33,8 @@ for (const fault of ['huge result', 'line without end']) {
 test('a flood of notifications is listened to slowly, and the service goes on', async (t) => {
   const { call, group } = await connectServer(t, { config: rawConfig('notifications'), timeoutMs: 1500, timing: { listMs: 500 } })
   const before = memoryUsage().rss
-  const pause = await longestPause(() => call('look'))
-  assert.ok(pause < 500, `${pause} ms`)
+  const longest = await longestWork(() => call('look'))
+  assert.ok(longest < 500, `${longest} ms`)
   assert.ok(memoryUsage().rss - before < 150 * 2 ** 20)
   // It does not come to answer anything else either.
   await until(() => group.trouble?.() !== undefined)
@@ -44,7 +45,7 @@ test('a server that drips instead of answering is left at the end of the call’
   const { call } = await connectServer(t, { config: rawConfig('drips'), timeoutMs: 300 })
   const startedAt = performance.now()
   assert.match((await call('look')).text, /did not finish within 0\.3 s/)
-  assert.ok(performance.now() - startedAt < 1000)
+  assert.ok(performance.now() - startedAt < 5000)
 })
 
 test('a list of tools without end, or too long, is a reason not to use the server', async (t) => {
@@ -88,9 +89,9 @@ test('a schema that can’t be used takes its own tool away, with the reason, an
 
 test('an input that a hostile schema would be checked against for ever is refused in time', async (t) => {
   const { tool } = await connectServer(t, { config: rawConfig('bad schemas') })
-  const startedAt = performance.now()
+  const work = workSince()
   assert.match(tool('slow').check({ a: `${'a'.repeat(60)}!` }) ?? '', /could not be checked within 250 ms/)
   assert.match(tool('chain').check({ a: 1 }) ?? '', /could not be checked within 250 ms/)
   assert.equal(tool('slow').check({ a: 'aaa' }), undefined)
-  assert.ok(performance.now() - startedAt < 5000)
+  assert.ok(work() < 5000)
 })

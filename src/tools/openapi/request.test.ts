@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { JsonValue } from '../../agent/messages.ts'
 import { startSite } from '../web/web-fixture.ts'
+import { workSince } from '../../../test/work-meter.ts'
 import { documentOf, openApi, operationOf } from './openapi-fixture.ts'
 
 const text = { type: 'string' }
@@ -100,10 +101,10 @@ test('nothing in a path leads out of it', async (t) => {
 test('a server of a document with slashes without number holds nobody up', async (t) => {
   const site = await startSite(t, (_, response) => response.end())
   const api = await openApi(t, { document: documentOf(`${site.origin}/${'/'.repeat(50_000)}x`, { '/a': { get: operationOf('getA') } }) })
-  const startedAt = performance.now()
+  const work = workSince()
   // The server refuses an address of this length.
   await api.run('getA', {}).catch(() => undefined)
-  assert.ok(performance.now() - startedAt < 500)
+  assert.ok(work() < 500)
 })
 
 test('one name in two places is two parameters, and a body that would be taken for one keeps to itself', async (t) => {

@@ -58,7 +58,7 @@ test('code that does not listen is killed with its process', async () => {
     const deaf = 'while True:\n    try:\n        while True: pass\n    except BaseException: pass'
     const startedAt = performance.now()
     await assert.rejects(run(deaf, { on: own, limitMs: 100 }), (error) => error instanceof InterpreterLost && error.reason === 'stopped')
-    assert.ok(performance.now() - startedAt < 3_000)
+    assert.ok(performance.now() - startedAt < 15_000)
     await own.gone
     assert.equal(own.isAlive, false)
   })
