@@ -3,6 +3,7 @@ import path from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { isBusy } from './sqlite-busy.ts'
 
+/** Holds the folder as long as somebody refers to it. */
 export interface HeldDataDir {
   release(): void
 }
