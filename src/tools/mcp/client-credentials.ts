@@ -6,6 +6,7 @@ import {
   type AuthProvider,
   type FetchLike,
 } from '@modelcontextprotocol/client'
+import { toTokenRequest } from '../token-request.ts'
 
 export interface ClientCredentials {
   clientId: string
@@ -104,19 +105,9 @@ async function requestToken(
   fetchFn: FetchLike,
 ): Promise<{ token: string; seconds?: number }> {
   const { clientId, clientSecret } = client
-  const form = new URLSearchParams({ grant_type: 'client_credentials' })
-  const scope = client.scope ?? place.scope
-  if (scope) form.set('scope', scope)
-  if (place.resource !== undefined) form.set('resource', place.resource)
-  const headers: Record<string, string> = { accept: 'application/json', 'content-type': 'application/x-www-form-urlencoded' }
-  if (place.takesBasic) headers['authorization'] = `Basic ${btoa(`${encode(clientId)}:${encode(clientSecret)}`)}`
-  else
-    for (const [name, value] of [
-      ['client_id', clientId],
-      ['client_secret', clientSecret],
-    ] as const)
-      form.set(name, value)
-  const response = await fetchFn(place.endpoint, { method: 'POST', headers, body: form.toString(), redirect: 'error' })
+  const fields = { scope: client.scope ?? place.scope, resource: place.resource }
+  const request = toTokenRequest({ id: clientId, secret: clientSecret }, fields, { isInBody: !place.takesBasic })
+  const response = await fetchFn(place.endpoint, { ...request, redirect: 'error' })
   const answer: unknown = await response.json().catch(() => undefined)
   const { access_token: token, expires_in: seconds, error } = Object(answer) as Record<string, unknown>
   if (response.ok && typeof token === 'string' && token !== '') {
@@ -124,11 +115,4 @@ async function requestToken(
   }
   const code = typeof error === 'string' ? `${error}, ` : ''
   throw new Error(`No token was given for the credentials of oauth (${code}status ${response.status}).`)
-}
-
-/** RFC 6749, appendix B. */
-function encode(text: string): string {
-  return encodeURIComponent(text)
-    .replaceAll('%20', '+')
-    .replace(/[!'()*]/g, (one) => `%${one.charCodeAt(0).toString(16).toUpperCase()}`)
 }

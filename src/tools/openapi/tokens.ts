@@ -1,5 +1,6 @@
 import type { Outbound } from '../builder.ts'
 import { readAtMost } from '../web/fetch-address.ts'
+import { toTokenRequest, type TokenClient } from '../token-request.ts'
 import { isRecord } from './api.ts'
 
 /** Access tokens of the client credentials grant (RFC 6749, 4.4), kept until shortly before they expire. */
@@ -34,7 +35,7 @@ export function createTokens({ fetchConfigured }: Pick<Outbound, 'fetchConfigure
     const failures: string[] = []
     // Both ways are in use; a server that knows the other alone refuses this one.
     for (const isInBody of [false, true]) {
-      const request = toTokenRequest(client, scopes, isInBody)
+      const request = toTokenRequest(toClient(client), { scope: scopes.join(' ') }, { isInBody })
       const response = await fetchConfigured(url, { ...request, redirect: 'manual', signal: AbortSignal.timeout(answerMs) })
       const { bytes } = await readAtMost(response, maxBytes)
       const answer = response.ok ? parse(bytes) : undefined
@@ -72,27 +73,10 @@ export function createTokens({ fetchConfigured }: Pick<Outbound, 'fetchConfigure
   return { get }
 }
 
-function toTokenRequest(client: string, scopes: readonly string[], isInBody: boolean) {
-  const colon = client.indexOf(':')
-  const [id, secret] = [client.slice(0, colon), client.slice(colon + 1)]
-  const body = new URLSearchParams({ grant_type: 'client_credentials' })
-  if (scopes.length > 0) body.set('scope', scopes.join(' '))
-  if (isInBody) body.set('client_id', id)
-  if (isInBody) body.set('client_secret', secret)
-  // Both parts are form-encoded before they are joined (RFC 6749, 2.3.1).
-  const user = Buffer.from(`${formEncode(id)}:${formEncode(secret)}`).toString('base64')
-  return {
-    method: 'POST',
-    headers: {
-      ...{ accept: 'application/json', 'content-type': 'application/x-www-form-urlencoded', 'user-agent': 'agent-core' },
-      ...(!isInBody && { authorization: `Basic ${user}` }),
-    },
-    body: body.toString(),
-  }
-}
-
-function formEncode(text: string): string {
-  return new URLSearchParams([['', text]]).toString().slice(1)
+/** `id:secret`; an id has no colon. */
+function toClient(text: string): TokenClient {
+  const colon = text.indexOf(':')
+  return { id: text.slice(0, colon), secret: text.slice(colon + 1) }
 }
 
 function parse(bytes: Uint8Array): Record<string, unknown> | undefined {
