@@ -26,6 +26,7 @@ import type { Settings } from './settings.ts'
 import { createExecutionStore } from './store/executions.ts'
 import { keepHolder } from './store/holder.ts'
 import { countJobs, createJobs } from './store/jobs.ts'
+import { openNews } from './store/news.ts'
 import { openDatabase } from './store/open.ts'
 import { createRunReports } from './store/run-reports.ts'
 import { createRunStore } from './store/runs.ts'
@@ -58,7 +59,9 @@ export async function createService({ settings, environment, version, log }: Ser
   const now = Date.now
   const newId = randomUUIDv7
   const database = stack.adopt(await openDatabase(settings), (one) => one.close())
-  const holder = stack.adopt(await keepHolder(database, { id: newId(), now, log }), (one) => one.close())
+  const id = newId()
+  const news = stack.adopt(await openNews(database, { id, log }), (one) => one.close())
+  const holder = stack.adopt(await keepHolder(database, { id, now, log }), (one) => one.close())
   const jobs = stack.adopt(createJobs(database, { now, log }), (one) => one.drain(0))
   const runs = createRunStore(database)
   const executions = createExecutionStore(database)
@@ -74,7 +77,7 @@ export async function createService({ settings, environment, version, log }: Ser
 
   const publicUrl = () => settings.publicUrl ?? boundAddress(app, settings.host)
   const pause = (ms: number, signal?: AbortSignal) => sleep(ms, undefined, { signal })
-  const common = { agent: agents.current, holder: holder.id, database, settings, jobs, now, newId, sleep: pause, log }
+  const common = { agent: agents.current, holder: holder.id, database, settings, jobs, news, now, newId, sleep: pause, log }
   const { signing } = access
   const { artifacts, keeper, executionFiles } = openArtifacts(stack, { ...common, sessions: sessionStore, signing, publicUrl })
   const { memories, recall } = openMemory(database, common)

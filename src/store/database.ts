@@ -1,15 +1,30 @@
 import type { Compilable, Kysely } from 'kysely'
+import type pg from 'pg'
 import type { Connection, Result } from './statement.ts'
 import type { Tables } from './tables.ts'
 
 /** A place that keeps things: SQLite in this process, or Postgres. */
-export interface Database {
-  /** Builds queries; also runs those outside of the hot path, reads only. */
+export interface Database extends Scope {
+  /** Builds queries. */
   readonly db: Kysely<Tables>
   /** Whether other processes may use it too. */
   readonly isShared: boolean
   /** Names of the migrations that opening it took. */
   readonly migrated: readonly string[]
+  /**
+   * Reads and writes one tenant's rows alone: on Postgres its row-level security shows and takes no others, whatever a query asks for. The
+   * database itself, as a scope, is that of all tenants: for what serves all of them (sweeps, jobs, keys).
+   */
+  of(tenant: string): Scope
+  /** Present where it is a Postgres server. */
+  readonly postgres?: PostgresServer
+  /** Throws when the database can't be reached. */
+  ping(): Promise<void>
+  close(): Promise<void>
+}
+
+/** What a tenant may read and write, or everybody. */
+export interface Scope {
   /** For reads; sees what is committed. */
   readonly read: Connection
   /**
@@ -17,9 +32,12 @@ export interface Database {
    * A throw rolls back this unit alone.
    */
   unit<T>(work: (connection: Connection) => Promise<T>): Promise<T>
-  /** Throws when the database can't be reached. */
-  ping(): Promise<void>
-  close(): Promise<void>
+}
+
+/** What only Postgres has. */
+export interface PostgresServer {
+  /** A connection beside the pool, as the user of the address: to listen, to change the schema. Whoever asked for it ends it. */
+  connect(): Promise<pg.Client>
 }
 
 /** Runs a query that is built anew each time; for what is asked seldom. */

@@ -19,12 +19,14 @@ export async function openSqlite(dataDir: string): Promise<Database> {
   const db = new Kysely<Tables>({ dialect: new SqliteDialect({ database: toKysely(reader) }) })
   const read = connect(reader)
   const units = createUnits(writer, connect(writer))
+  const scope = { read, unit: units.unit }
   return {
+    ...scope,
     db,
     isShared: false,
     migrated,
-    read,
-    unit: units.unit,
+    // Every query names its tenant; there is no second wall.
+    of: () => scope,
     ping: async () => void (await read.execute('select 1', [])),
     async close() {
       await units.drained()

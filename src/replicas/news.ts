@@ -1,0 +1,48 @@
+/** Names a run to every process that shares the store. */
+export interface NamedRun {
+  tenant: string
+  owner: string
+  requestId: string
+}
+
+/** What there is to tell, and what goes with it: names, never content. */
+export interface Topics {
+  /** Another configuration is in use, stored or in memory. */
+  configuration: { version: string }
+  /** An access key was revoked. */
+  revoked: { jti: string }
+  /** A waiting run has its session now. */
+  turn: NamedRun
+  /** Whoever has this run is to cancel it. */
+  cancel: NamedRun
+  /** The run has ended, was interrupted, or has another holder. */
+  moved: NamedRun
+  /** A process wants to read this run's events behind number `after`, and says so again as long as it does. */
+  read: NamedRun & { reader: string; after: number }
+  /** The reader has gone. */
+  unread: NamedRun & { reader: string }
+  /** The run's stored tail has events up to this number. */
+  readable: NamedRun & { upTo: number }
+}
+
+export type Topic = keyof Topics
+
+/**
+ * Port: what processes that share a store tell each other at once. News may get lost: whoever depends on them looks for itself from time to
+ * time too. Nothing is told to the process itself.
+ */
+export interface News {
+  /** Never throws and waits for nothing; called after what it tells of is committed. */
+  tell<T extends Topic>(topic: T, data: Topics[T]): void
+  /** The returned function ends it. */
+  on<T extends Topic>(topic: T, listener: (data: Topics[T]) => void): () => void
+  /** Called when some may have been missed: the connection was lost and is back. The returned function ends it. */
+  onGap(listener: () => void): () => void
+}
+
+/** Of a process that shares its store with nobody. */
+export const noNews: News = {
+  tell: () => undefined,
+  on: () => () => undefined,
+  onGap: () => () => undefined,
+}
