@@ -22,7 +22,7 @@ export async function openPostgres(url: string, { connections = 20 } = {}): Prom
     onConnect: (client) => client.query(`set idle_in_transaction_session_timeout = ${maxIdleMs}`) as unknown as void,
     connectionTimeoutMillis: 5000,
     types: { getTypeParser },
-  } as pg.PoolConfig)
+  })
   // A connection that breaks is replaced, and a query on it rejects. Without listeners on the pool (idle ones) and on each client (those in
   // use) the process would end.
   pool.on('error', () => undefined)
