@@ -66,7 +66,7 @@ export function registerMemoryContract(database: () => Database): void {
     const [gone, stays] = [fact('only here'), fact('said twice')]
     await learn(0, [add(gone), add(stays)])
     await learn(1, [{ kind: 'confirm', id: stays.id }], await second())
-    await database().unit((connection) => forgetSession(connection, database().db, who, source.session))
+    await database().all.unit((connection) => forgetSession(connection, database().db, who, source.session))
     assert.deepEqual(
       (await store.page(who, { limit: 9, before: undefined })).map(({ content, sources }) => [content, sources.length]),
       [['said twice', 1]],

@@ -32,7 +32,7 @@ export function registerSessionChanges(database: () => Database): void {
         .db.insertInto(table)
         .values(row as never)
         .compile()
-      await database().unit((connection) => connection.execute(sql, parameters))
+      await database().all.unit((connection) => connection.execute(sql, parameters))
     }
     return { ...of, sessions, remove, rows, add }
   }
@@ -245,7 +245,7 @@ function registerFork(
       .set({ window_start: 2, summary: '{"text":"x"}' })
       .where('tenant', '=', tenant)
       .compile()
-    await database().unit((connection) => connection.execute(sql, parameters))
+    await database().all.unit((connection) => connection.execute(sql, parameters))
     const from = (await sessions.find({ tenant, owner }, 's', { anyOwner: false }))!
     const kept: unknown[] = []
     for (const messageIndex of [0, 1, 2, 4]) {

@@ -124,6 +124,6 @@ export async function deleteSession(database: Database, key: string): Promise<vo
     database.db.deleteFrom('sessions').where('key', '=', key),
   ]) {
     const { sql, parameters } = query.compile()
-    await database.unit((connection) => connection.execute(sql, parameters))
+    await database.all.unit((connection) => connection.execute(sql, parameters))
   }
 }

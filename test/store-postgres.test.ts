@@ -26,12 +26,12 @@ async function withDatabase(use: (database: Database, url: string) => Promise<vo
 
 test('a connection that breaks in a unit rejects it, and the next one gets another', () =>
   withDatabase(async (database) => {
-    const killed = database.unit(async (connection) => {
+    const killed = database.all.unit(async (connection) => {
       await connection.execute('select pg_terminate_backend(pg_backend_pid())', [])
     })
     await assert.rejects(killed)
     await database.ping()
-    const { rows } = await database.unit((connection) => connection.execute<{ one: number }>('select 1 as one', []))
+    const { rows } = await database.all.unit((connection) => connection.execute<{ one: number }>('select 1 as one', []))
     assert.deepEqual(rows, [{ one: 1 }])
   }))
 
@@ -39,7 +39,7 @@ test('a connection that breaks while a unit is busy with nothing does not end th
   withDatabase(async (database, url) => {
     const other = new pg.Client(url)
     await other.connect()
-    const killed = database.unit(async (connection) => {
+    const killed = database.all.unit(async (connection) => {
       const { rows } = await connection.execute<{ pid: number }>('select pg_backend_pid() as pid', [])
       await other.query('select pg_terminate_backend($1, 5000)', [rows[0]!.pid])
       await connection.execute('select 1', [])
@@ -53,19 +53,19 @@ test('a unit that throws leaves nothing', () =>
   withDatabase(async (database) => {
     const insert = "insert into processes (id, alive_until) values ('p', 1)"
     await assert.rejects(
-      database.unit(async (connection) => {
+      database.all.unit(async (connection) => {
         await connection.execute(insert, [])
         throw new Error('no')
       }),
       /no/,
     )
-    assert.deepEqual((await database.read.execute('select * from processes', [])).rows, [])
+    assert.deepEqual((await database.all.read.execute('select * from processes', [])).rows, [])
   }))
 
 test('a process that hangs in a unit does not hold its locks for ever', () =>
   withDatabase(async (database) => {
     const show = 'show idle_in_transaction_session_timeout'
-    const { rows } = await database.unit((connection) => connection.execute<Record<string, string>>(show, []))
+    const { rows } = await database.all.unit((connection) => connection.execute<Record<string, string>>(show, []))
     assert.deepEqual(Object.values(rows[0]!), ['10s'])
   }))
 

@@ -40,7 +40,7 @@ test('whatever was answered is there after the process was killed', async () => 
   for (const wanted of [1, 40, 333]) {
     printed.push(...(await linesUntilKilled(folder, wanted)))
     const database = await openSqlite(folder)
-    const { rows } = await database.read.execute<{ id: string }>('select id from processes', [])
+    const { rows } = await database.all.read.execute<{ id: string }>('select id from processes', [])
     const kept = new Set(rows.map(({ id }) => id))
     assert.deepEqual(
       printed.filter((id) => !kept.has(id)),
@@ -58,11 +58,11 @@ test('another process writes beside this one', async () => {
   const exit = once(child, 'exit')
   let units = 0
   for (let isDone = false; !isDone; units += 1) {
-    await database.unit((connection) => connection.execute('insert into processes (id, alive_until) values (?, 1)', [`unit-${units}`]))
+    await database.all.unit((connection) => connection.execute('insert into processes (id, alive_until) values (?, 1)', [`unit-${units}`]))
     isDone = child.exitCode !== null
   }
   assert.deepEqual(await exit, [0, null])
-  const { rows } = await database.read.execute<{ n: number }>('select count(*) as n from processes', [])
+  const { rows } = await database.all.read.execute<{ n: number }>('select count(*) as n from processes', [])
   assert.equal(rows[0]!.n, 100 + units)
   await database.close()
 })
@@ -109,7 +109,7 @@ test('a database of a later version is refused', async () => {
 
 test('close waits for units, and later ones are refused', async () => {
   const database = await openSqlite(newFolder())
-  const insert = (id: string) => database.unit((connection) => connection.execute('insert into processes values (?, 1)', [id]))
+  const insert = (id: string) => database.all.unit((connection) => connection.execute('insert into processes values (?, 1)', [id]))
   const running = ['a', 'b'].map(insert)
   const closed = database.close()
   await Promise.all(running)

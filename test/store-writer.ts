@@ -13,7 +13,7 @@ async function writeUnits(): Promise<void> {
   const write = async (lane: number) => {
     for (let n = 0; ; n += 1) {
       const id = `${process.pid}-${lane}-${n}`
-      await database.unit((connection) => connection.execute('insert into processes (id, alive_until) values (?, ?)', [id, n]))
+      await database.all.unit((connection) => connection.execute('insert into processes (id, alive_until) values (?, ?)', [id, n]))
       process.stdout.write(`${id}\n`)
     }
   }
@@ -24,7 +24,7 @@ async function writeUnits(): Promise<void> {
 async function writeBeside(): Promise<void> {
   const database = await openSqlite(folder)
   for (let n = 0; n < 100; n += 1) {
-    await database.unit((connection) => connection.execute('insert into processes (id, alive_until) values (?, 0)', [`beside-${n}`]))
+    await database.all.unit((connection) => connection.execute('insert into processes (id, alive_until) values (?, 0)', [`beside-${n}`]))
   }
   await database.close()
 }

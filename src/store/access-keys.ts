@@ -4,23 +4,23 @@ import type { AccessKeyRow } from './tables.ts'
 
 /** `AccessKeyStore` on either database. */
 export function createAccessKeyStore(database: Database): AccessKeyStore {
-  const { db, read, unit } = database
+  const { db, all } = database
   return {
     async insert({ jti, tenant, sub, roles, createdAt, expiresAt, revokedAt }) {
       const times = { created_at: createdAt, expires_at: expiresAt, revoked_at: revokedAt ?? null }
       const insert = db.insertInto('access_keys').values({ jti, tenant, sub, roles: JSON.stringify(roles), ...times })
-      await unit((connection) => run(connection, insert))
+      await database.of(tenant).unit((connection) => run(connection, insert))
     },
 
     async list(tenant) {
-      const all = db.selectFrom('access_keys').selectAll().orderBy('created_at', 'desc').orderBy('jti', 'desc')
-      const { rows } = await run(read, tenant === undefined ? all : all.where('tenant', '=', tenant))
+      const keys = db.selectFrom('access_keys').selectAll().orderBy('created_at', 'desc').orderBy('jti', 'desc')
+      const { rows } = await (tenant === undefined ? run(all.read, keys) : run(database.of(tenant).read, keys.where('tenant', '=', tenant)))
       return rows.map(toRecord)
     },
 
     async revoke(jti, at) {
       const revoked = db.updateTable('access_keys').set({ revoked_at: at }).where('jti', '=', jti).where('revoked_at', 'is', null)
-      return (await unit((connection) => run(connection, revoked))).changes > 0
+      return (await all.unit((connection) => run(connection, revoked))).changes > 0
     },
 
     async revokedSince(ms) {
@@ -30,7 +30,7 @@ export function createAccessKeyStore(database: Database): AccessKeyStore {
         .select(['jti', 'revoked_at'])
         .where('revoked_at', 'is not', null)
         .where('revoked_at', '>=', ms)
-      const { rows } = await run(read, since)
+      const { rows } = await run(all.read, since)
       return rows.map(({ jti, revoked_at }) => ({ jti, revokedAt: revoked_at ?? 0 }))
     },
   }

@@ -35,13 +35,13 @@ export function createApprovalStore(database: Database): ApprovalStore {
         .where('request_id', '=', requestId)
         .where('call_id', '=', callId)
         .where((is) => is.or([is('owner', '=', who.owner), ...(who.mayApprove ? [is('by', '=', 'role')] : [])]))
-      const rows = (await run(database.read, query)).rows
+      const rows = (await run(database.of(who.tenant).read, query)).rows
       const row = rows.find(({ owner }) => owner === who.owner) ?? rows[0]
       return row && toCall(row)
     },
 
     decide: (key, { decision, input, reason, decidedBy }, by) =>
-      database.unit(async (connection) => {
+      database.of(key.tenant).unit(async (connection) => {
         const seen = await findRun(connection, key)
         const state = await lock(connection, key.tenant, seen?.session ?? null)
         // Read again: whoever had the lock may have changed it.
@@ -82,11 +82,11 @@ export function createApprovalStore(database: Database): ApprovalStore {
         .orderBy('call_id')
         .limit(limit)
       const page = start === undefined ? open : open.where(isBehind(start))
-      return (await run(database.read, page)).rows.map(toCall)
+      return (await run(database.of(who.tenant).read, page)).rows.map(toCall)
     },
 
     async openOf(key) {
-      return (await run(database.read, openOfRun(key))).rows.map(toPending)
+      return (await run(database.of(key.tenant).read, openOfRun(key))).rows.map(toPending)
     },
   }
 
@@ -96,7 +96,7 @@ export function createApprovalStore(database: Database): ApprovalStore {
       .select(['requested_at', 'place', 'call_id'])
       .where('tenant', '=', tenant)
       .where('call_id', '=', callId)
-    return (await run(database.read, query)).rows[0]
+    return (await run(database.of(tenant).read, query)).rows[0]
   }
 }
 

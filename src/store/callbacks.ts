@@ -11,12 +11,12 @@ const maxAttempts = 100
 
 /** `CallbackStore` on either database. */
 export function createCallbackStore(database: Database): CallbackStore {
-  const { db, read, unit } = database
+  const { db } = database
   const insertJobs = jobInserts(db)
 
   return {
     async find(key) {
-      const { rows } = await run(read, ofKey(db.selectFrom('callbacks').selectAll(), keyColumns(key)))
+      const { rows } = await run(database.of(key.tenant).read, ofKey(db.selectFrom('callbacks').selectAll(), keyColumns(key)))
       const row = rows[0]
       if (!row) return undefined
       const { event_id, url, status, attempts, round, tries } = row
@@ -24,7 +24,7 @@ export function createCallbackStore(database: Database): CallbackStore {
     },
 
     record: (key, round, attempt, status) =>
-      unit(async (connection) => {
+      database.of(key.tenant).unit(async (connection) => {
         const columns = keyColumns(key)
         const row = await lock(connection, db, columns)
         if (!row) return
@@ -40,7 +40,7 @@ export function createCallbackStore(database: Database): CallbackStore {
       }),
 
     restart: (key, toJob) =>
-      unit(async (connection) => {
+      database.of(key.tenant).unit(async (connection) => {
         const columns = keyColumns(key)
         const row = await lock(connection, db, columns)
         if (!row || row.status === 'delivered') return false

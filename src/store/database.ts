@@ -4,18 +4,17 @@ import type { Connection, Result } from './statement.ts'
 import type { Tables } from './tables.ts'
 
 /** A place that keeps things: SQLite in this process, or Postgres. */
-export interface Database extends Scope {
+export interface Database {
   /** Builds queries. */
   readonly db: Kysely<Tables>
   /** Whether other processes may use it too. */
   readonly isShared: boolean
   /** Names of the migrations that opening it took. */
   readonly migrated: readonly string[]
-  /**
-   * Reads and writes one tenant's rows alone: on Postgres its row-level security shows and takes no others, whatever a query asks for. The
-   * database itself, as a scope, is that of all tenants: for what serves all of them (sweeps, jobs, keys).
-   */
+  /** Reads and writes one tenant's rows alone: on Postgres its row-level security shows and takes no others, whatever a query asks for. */
   of(tenant: string): Scope
+  /** Those of all tenants: for what serves all of them (sweeps, jobs, keys). */
+  readonly all: Scope
   /** Present where it is a Postgres server. */
   readonly postgres?: PostgresServer
   /** Throws when the database can't be reached. */

@@ -11,7 +11,7 @@ export function createExecutionStore(database: Database): ExecutionStore {
   const statements = runStatements(db)
   return {
     begin: (one) =>
-      database.unit(async (connection) => {
+      database.of(one.tenant).unit(async (connection) => {
         const inserted = await statements.insertRun(connection, {
           ...one,
           session: null,
@@ -41,7 +41,7 @@ export function createExecutionStore(database: Database): ExecutionStore {
         .where((is) => is.and({ ...keyColumns(key), operation: 'tool_execute' }))
         .where('log', 'is', null)
         .where('status', '!=', 'gone')
-      await database.unit((connection) => run(connection, ended))
+      await database.of(key.tenant).unit((connection) => run(connection, ended))
     },
     async endLost(holder, now) {
       const alive = db.selectFrom('processes').select('id').where('alive_until', '>', now)
@@ -52,7 +52,7 @@ export function createExecutionStore(database: Database): ExecutionStore {
         .where('operation', '=', 'tool_execute')
         .where('holder', '!=', holder)
         .where('holder', 'not in', alive)
-      await database.unit((connection) => run(connection, lost))
+      await database.all.unit((connection) => run(connection, lost))
     },
   }
 }

@@ -5,11 +5,11 @@ import { toText } from './run-rows.ts'
 
 /** `FeedbackStore` on either database. */
 export function createFeedbackStore(database: Database): FeedbackStore {
-  const { db, read } = database
+  const { db } = database
   const insertJobs = jobInserts(db)
   return {
     save: ({ tenant, owner }, { requestId, score, comment, createdAt }, jobId) =>
-      database.unit(async (connection) => {
+      database.of(tenant).unit(async (connection) => {
         const chat = db.selectFrom('runs').select(['status', 'ended_at']).where('tenant', '=', tenant).where('owner', '=', owner)
         const { rows } = await run(connection, chat.where('request_id', '=', requestId).where('operation', '<>', 'tool_execute'))
         if (!rows[0]) return 'unknown'
@@ -29,7 +29,7 @@ export function createFeedbackStore(database: Database): FeedbackStore {
 
     async find({ tenant, owner }, requestId) {
       const one = db.selectFrom('feedback').selectAll().where('tenant', '=', tenant).where('owner', '=', owner)
-      const { rows } = await run(read, one.where('request_id', '=', requestId))
+      const { rows } = await run(database.of(tenant).read, one.where('request_id', '=', requestId))
       if (!rows[0]) return undefined
       const { score, comment, created_at: createdAt } = rows[0]
       return { requestId, score, comment: comment ?? undefined, createdAt }

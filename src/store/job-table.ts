@@ -28,7 +28,7 @@ interface Options {
 }
 
 export function createJobTable(database: Database, { leaseMs, now }: Options): JobTable {
-  const { read, unit } = database
+  const { read, unit } = database.all
   const statements = jobStatements(database.db, database.isShared)
   return {
     async nextDue(kind) {

@@ -14,13 +14,13 @@ interface Options {
 }
 
 /** Jobs that are to be done, by kind; of all processes. */
-export async function countJobs({ db, read }: Database): Promise<{ kind: string; count: number }[]> {
+export async function countJobs({ db, all }: Database): Promise<{ kind: string; count: number }[]> {
   const counts = db
     .selectFrom('jobs')
     .select(({ fn }) => ['kind', fn.countAll<number>().as('count')])
     .groupBy('kind')
     .orderBy('kind')
-  return (await run(read, counts)).rows
+  return (await run(all.read, counts)).rows
 }
 
 /** `Jobs` in the table `jobs`, for any number of processes. */
@@ -37,7 +37,7 @@ export function createJobs(database: Database, { now, log, leaseMs = 15_000 }: O
   return {
     wake,
     async add(jobs) {
-      await database.unit((connection) => insert(connection, jobs))
+      await database.all.unit((connection) => insert(connection, jobs))
       wake()
     },
     handle(kind, concurrency, work) {

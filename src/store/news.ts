@@ -41,7 +41,7 @@ function createTelling(database: Database, { id, log }: Options): News['tell'] {
     const texts = waiting
     waiting = []
     const each = 'select pg_notify($1, text) from unnest($2::text[]) as text'
-    database.read.execute(each, [channel, texts]).catch((err: unknown) => log.warn({ err }, 'Other processes could not be told'))
+    database.all.read.execute(each, [channel, texts]).catch((err: unknown) => log.warn({ err }, 'Other processes could not be told'))
   }
 
   return (topic, data) => {

@@ -5,7 +5,7 @@ import path from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { after, before, test } from 'node:test'
 import { createAccessKeyStore } from './access-keys.ts'
-import type { Database } from './database.ts'
+import type { Database, Scope } from './database.ts'
 import { createJobTable } from './job-table.ts'
 import { lineStatements } from './line-statements.ts'
 import type { RunReports } from '../runs/reports/run-reports.ts'
@@ -43,7 +43,8 @@ async function plansOf(ask: (database: Database) => Promise<unknown>): Promise<s
       return { rows: [], changes: 0 }
     },
   }
-  await ask({ ...database, read: connection, unit: (work) => work(connection) })
+  const scope: Scope = { read: connection, unit: (work) => work(connection) }
+  await ask({ ...database, all: scope, of: () => scope })
   return plans.join('; ')
 }
 
@@ -52,14 +53,14 @@ const who = { tenant: 't', owner: 'o' }
 test('no statement of a chat scans a table or sorts', async () => {
   for (const statements of [runStatements(database.db), lineStatements(database.db)]) {
     for (const [name, ask] of Object.entries(statements)) {
-      const plans = await plansOf(({ read }) => (ask as (connection: Connection, values: object) => Promise<unknown>)(read, {}))
+      const plans = await plansOf(({ all: { read } }) => (ask as (connection: Connection, values: object) => Promise<unknown>)(read, {}))
       assert.doesNotMatch(plans, /SCAN|TEMP/, name)
     }
   }
 })
 
 test('the next in line and the unended runs are found by the small indexes made for them', async () => {
-  const next = await plansOf(({ read, db }) => runStatements(db).handOver(read, { tenant: 't', session: 's', requestId: 'r' }))
+  const next = await plansOf(({ all: { read }, db }) => runStatements(db).handOver(read, { tenant: 't', session: 's', requestId: 'r' }))
   assert.match(next, /SEARCH runs USING INDEX runs_waiting \(session=\?\)/)
   const orphans = await plansOf((on) => createRunStore(on).orphans('p', 0))
   assert.match(orphans, /SCAN runs USING INDEX runs_active/)

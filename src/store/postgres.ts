@@ -37,7 +37,7 @@ export async function openPostgres(url: string, { connections = 20 } = {}): Prom
   }
   const scope = scopes(pool)
   return {
-    ...scope(everyTenant),
+    all: scope(everyTenant),
     db,
     isShared: true,
     migrated,

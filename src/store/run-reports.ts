@@ -5,7 +5,7 @@ import { hourOf, parseJson } from './run-rows.ts'
 import type { MetricsRow, RunRow, Tables } from './tables.ts'
 
 /** `RunReports` on either database. */
-export function createRunReports({ db, read }: Database): RunReports {
+export function createRunReports({ db, of }: Database): RunReports {
   const entries = () =>
     db
       .selectFrom('runs')
@@ -28,7 +28,7 @@ export function createRunReports({ db, read }: Database): RunReports {
           sql<number>`coalesce(max(case when ${runsInHour} > 0 then max_latency_ms end), 0)`.as('max_latency_ms'),
         ])
         .where(inSpan)
-      const row = (await run(read, query)).rows[0]!
+      const row = (await run(of(tenant).read, query)).rows[0]!
       const { success, error, cancelled, timeout } = row
       return {
         counts: { success, error, cancelled, timeout },
@@ -48,7 +48,7 @@ export function createRunReports({ db, read }: Database): RunReports {
         .orderBy('request_id', 'desc')
         .limit(limit)
         .offset(offset)
-      return (await run(read, query)).rows.map(toRecord)
+      return (await run(of(tenant).read, query)).rows.map(toRecord)
     },
 
     async count(tenant, span) {
@@ -56,12 +56,12 @@ export function createRunReports({ db, read }: Database): RunReports {
         .selectFrom('runs')
         .select(({ fn }) => fn.countAll<number>().as('count'))
         .where(endedIn(tenant, span))
-      return (await run(read, query)).rows[0]!.count
+      return (await run(of(tenant).read, query)).rows[0]!.count
     },
 
     async named(tenant, requestId, span) {
       const query = entries().where(endedIn(tenant, span)).where('request_id', '=', requestId).orderBy('ended_at', 'desc').orderBy('owner')
-      return (await run(read, query)).rows.map(toRecord)
+      return (await run(of(tenant).read, query)).rows.map(toRecord)
     },
   }
 }

@@ -31,7 +31,7 @@ export function createTakeOver(
   const media = mediaStatements(database.db)
 
   async function findTurn(key: HeldRun) {
-    const found = (await inLine.findTurn(database.read, key)).rows[0]
+    const found = (await inLine.findTurn(database.of(key.tenant).read, key)).rows[0]
     if (found && found.fence !== key.fence) throw new FenceLost(key)
     return found
   }
@@ -41,14 +41,14 @@ export function createTakeOver(
     const found = await findTurn(key)
     if (found?.active_status === 'interrupted') throw sessionInterrupted(found.session_id)
     if (found?.active_run !== key.requestId) return undefined
-    return database.unit(async (connection) => {
+    return database.of(key.tenant).unit(async (connection) => {
       const state = await lock(connection, key.tenant, found.session)
       return state?.active_run === key.requestId ? enter(connection, { ...key, ...found }, state, messages, now) : undefined
     })
   }
 
   function leaveLine(key: HeldRun, now: number, end?: LineEnd): Promise<RunKey | undefined> {
-    return database.unit(async (connection) => {
+    return database.of(key.tenant).unit(async (connection) => {
       const row = await find(connection, key)
       if (row?.status !== 'pending' || row.fence !== key.fence) return undefined
       const { tenant, owner, session } = row
@@ -88,7 +88,7 @@ export function createTakeOver(
   }
 
   function takeOver(...[key, from, by]: Parameters<RunStore['takeOver']>): Promise<TakenOver | undefined> {
-    return database.unit(async (connection) => {
+    return database.of(key.tenant).unit(async (connection) => {
       const row = await find(connection, key)
       if (!row || row.fence !== from.fence || row.status !== from.status) return undefined
       const state = await lock(connection, row.tenant, row.session)
@@ -109,7 +109,7 @@ export function createTakeOver(
       .where('holder', 'not in', alive)
       .orderBy('place')
       .limit(maxOrphans)
-    const { rows } = await run(database.read, query)
+    const { rows } = await run(database.all.read, query)
     return rows.map(toStoredRun)
   }
 
@@ -120,11 +120,11 @@ export function createTakeOver(
       .where(sql<boolean>`status in ('pending', 'running')`)
       .where('operation', '!=', 'tool_execute')
       .where('holder', '=', holder)
-    return (await run(database.read, query)).rows
+    return (await run(database.all.read, query)).rows
   }
 
   async function nextOf(holder: string): Promise<RunKey[]> {
-    return (await inLine.nextOf(database.read, { holder })).rows
+    return (await inLine.nextOf(database.all.read, { holder })).rows
   }
 
   const isNext = async (key: HeldRun) => (await findTurn(key))?.active_run === key.requestId

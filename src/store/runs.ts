@@ -35,7 +35,7 @@ export function createRunStore(database: Database): RunStore {
 
   async function begin(one: NewRun): Promise<Begun> {
     try {
-      return await database.unit((connection) => insert(connection, one))
+      return await database.of(one.tenant).unit((connection) => insert(connection, one))
     } catch (error) {
       if (!(error instanceof RequestKnown)) throw error
       const known = await find(one)
@@ -88,7 +88,7 @@ export function createRunStore(database: Database): RunStore {
   }
 
   async function find(key: RunKey) {
-    const { rows } = await statements.findRun(database.read, key)
+    const { rows } = await statements.findRun(database.of(key.tenant).read, key)
     if (rows[0]?.status === 'gone') throw gone(key)
     return rows[0] && toStoredRun(rows[0])
   }
@@ -96,7 +96,7 @@ export function createRunStore(database: Database): RunStore {
   async function finish(key: RunKey, fence: number, ended: EndedRun): Promise<RunKey | undefined> {
     const { tenant, requestId } = key
     const { session, message, messageCount } = ended
-    return database.unit(async (connection) => {
+    return database.of(tenant).unit(async (connection) => {
       const turn = await statements.endSessionTurn(connection, { ...ended, tenant, requestId, now: ended.endedAt })
       const { rows } = await statements.endRun(connection, toEndedRow(key, fence, ended))
       if (rows.length === 0) throw new FenceLost(key)
@@ -116,15 +116,15 @@ export function createRunStore(database: Database): RunStore {
     begin,
     find,
     finish,
-    findEvent: ({ tenant, owner }, event) => events.find(database.read, { tenant, owner, event }),
+    findEvent: ({ tenant, owner }, event) => events.find(database.of(tenant).read, { tenant, owner, event }),
     ...createTakeOver(database, statements, moves, insertJobs),
     ...runApprovals(database, statements, { ...moves, insertJobs }),
     async history(tenant, session, from, limit = allMessages) {
-      const { rows } = await statements.history(database.read, { tenant, session, from, limit })
+      const { rows } = await statements.history(database.of(tenant).read, { tenant, session, from, limit })
       return rows.map((row) => ({ idx: row.idx, role: row.role, content: row.content, data: parseJson(row.data) }))
     },
     async images(tenant, session, requestIds) {
-      const { rows } = await run(database.read, imagesOf(database.db, tenant, session, requestIds))
+      const { rows } = await run(database.of(tenant).read, imagesOf(database.db, tenant, session, requestIds))
       const found = new Map<string, Image[]>()
       for (const { request_id, media_type: mediaType, data } of rows) {
         found.set(request_id, [...(found.get(request_id) ?? []), { mediaType, data }])
@@ -132,12 +132,12 @@ export function createRunStore(database: Database): RunStore {
       return found
     },
     checkpoint: (key, fence, n, data) =>
-      database.unit(async (connection) => {
+      database.of(key.tenant).unit(async (connection) => {
         if ((await statements.holdRun(connection, { ...key, fence })).rows.length === 0) throw new FenceLost(key)
         await statements.insertStep(connection, { ...key, n, data: JSON.stringify(data) })
       }),
     async checkpoints(key) {
-      const { rows } = await statements.stepsOf(database.read, key)
+      const { rows } = await statements.stepsOf(database.of(key.tenant).read, key)
       return rows.map((row) => JSON.parse(row.data) as Checkpoint)
     },
     async heartbeat(id, alive_until) {
@@ -147,7 +147,7 @@ export function createRunStore(database: Database): RunStore {
         .values(row)
         .onConflict((conflict) => conflict.column('id').doUpdateSet({ alive_until }))
       const longGone = database.db.deleteFrom('processes').where('alive_until', '<', alive_until - forgetMs)
-      await database.unit(async (connection) => {
+      await database.all.unit(async (connection) => {
         await run(connection, beat)
         await run(connection, longGone)
       })

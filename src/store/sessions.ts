@@ -10,7 +10,7 @@ import type { MessageRow, SessionRow, Tables } from './tables.ts'
 
 /** `SessionStore` on either database. */
 export function createSessionStore(database: Database): SessionStore {
-  const { db, read, unit } = database
+  const { db } = database
   const messagesOf = statement(db, (of, param: Param<{ tenant: string; session: string }>) =>
     of
       .selectFrom('messages')
@@ -29,28 +29,28 @@ export function createSessionStore(database: Database): SessionStore {
   )
   return {
     async find(who, sessionId, { anyOwner }) {
-      const { rows } = await run(read, sessionOf(db, who, sessionId, anyOwner))
+      const { rows } = await run(database.of(who.tenant).read, sessionOf(db, who, sessionId, anyOwner))
       return rows[0] && toRecord(rows[0])
     },
 
     async messages(tenant, session) {
-      const { rows } = await messagesOf(read, { tenant, session })
+      const { rows } = await messagesOf(database.of(tenant).read, { tenant, session })
       return rows.map(toMessage)
     },
 
     async message(tenant, session, index) {
       if (index > maxIndex) return undefined
-      const row = (await messageOf(read, { tenant, session, index })).rows[0]
+      const row = (await messageOf(database.of(tenant).read, { tenant, session, index })).rows[0]
       return row && toMessage(row)
     },
 
     async list(who, page) {
-      const { rows } = await run(read, pageOf(db, who, page))
+      const { rows } = await run(database.of(who.tenant).read, pageOf(db, who, page))
       return rows.map(toRecord)
     },
 
-    remove: (who, sessionId, by) => unit((connection) => removeSession(db, connection, { who, sessionId, ...by })),
-    fork: (from, fork) => unit((connection) => forkSession(db, connection, from, fork)),
+    remove: (who, sessionId, by) => database.of(who.tenant).unit((connection) => removeSession(db, connection, { who, sessionId, ...by })),
+    fork: (from, fork) => database.of(from.tenant).unit((connection) => forkSession(db, connection, from, fork)),
   }
 }
 
@@ -62,9 +62,9 @@ function toMessage({ role, content, created_at, data }: Pick<MessageRow, 'role' 
 }
 
 /** Which of these keys are keys of sessions, whosever: for those who tidy up what belonged to one. */
-export async function existingSessions({ db, read }: Database, keys: readonly string[]): Promise<Set<string>> {
+export async function existingSessions({ db, all }: Database, keys: readonly string[]): Promise<Set<string>> {
   const { rows } = await run(
-    read,
+    all.read,
     db
       .selectFrom('sessions')
       .select('key')

@@ -21,7 +21,7 @@ export async function openSqlite(dataDir: string): Promise<Database> {
   const units = createUnits(writer, connect(writer))
   const scope = { read, unit: units.unit }
   return {
-    ...scope,
+    all: scope,
     db,
     isShared: false,
     migrated,

@@ -6,7 +6,7 @@ import { statement, type Connection, type Param } from './statement.ts'
 import type { SubAgentRow } from './tables.ts'
 
 /** `SubAgentStore` on either database. */
-export function createSubAgentStore({ db, read, unit, isShared }: Database): SubAgentStore {
+export function createSubAgentStore({ db, of: scopeOf, isShared }: Database): SubAgentStore {
   const listOf = statement(db, (of, param: Param<Owner>) =>
     of
       .selectFrom('sub_agents')
@@ -25,12 +25,12 @@ export function createSubAgentStore({ db, read, unit, isShared }: Database): Sub
 
   return {
     async list({ tenant, owner }) {
-      const { rows } = await listOf(read, { tenant, owner })
+      const { rows } = await listOf(scopeOf(tenant).read, { tenant, owner })
       return rows.map(toSubAgent)
     },
 
     insert: (who, subAgent, max) =>
-      unit(async (connection) => {
+      scopeOf(who.tenant).unit(async (connection) => {
         await lock(connection, who)
         const row = toRow(who, subAgent)
         const { rows } = await listOf(connection, who)
@@ -42,7 +42,7 @@ export function createSubAgentStore({ db, read, unit, isShared }: Database): Sub
 
     async remove(who, id) {
       const removal = db.deleteFrom('sub_agents').where((is) => is.and(one(who, id)))
-      return (await unit((connection) => run(connection, removal))).changes > 0
+      return (await scopeOf(who.tenant).unit((connection) => run(connection, removal))).changes > 0
     },
 
     async atWork(who, id, by) {
@@ -50,14 +50,14 @@ export function createSubAgentStore({ db, read, unit, isShared }: Database): Sub
         .updateTable('sub_agents')
         .set(toWork(by))
         .where((is) => is.and(one(who, id)))
-      return (await unit((connection) => run(connection, update))).changes > 0
+      return (await scopeOf(who.tenant).unit((connection) => run(connection, update))).changes > 0
     },
 
     async ended(who, id, by) {
       const failed = by.hasFailed === undefined ? {} : { has_failed: by.hasFailed ? 1 : 0 }
       const at = { last_active: by.now, ...failed }
       const same = one(who, id)
-      await unit(async (connection) => {
+      await scopeOf(who.tenant).unit(async (connection) => {
         await run(
           connection,
           db

@@ -11,7 +11,7 @@ export function createSummaryStore(database: Database, { history }: Pick<RunStor
 
     async window(tenant, session) {
       const query = db.selectFrom('sessions').select(['window_start', 'summary']).where('tenant', '=', tenant).where('key', '=', session)
-      const [row] = (await run(database.read, query)).rows
+      const [row] = (await run(database.of(tenant).read, query)).rows
       if (!row) return undefined
       const { windowStart, summary } = toWindow(row)
       return { start: windowStart, summary }
@@ -24,7 +24,7 @@ export function createSummaryStore(database: Database, { history }: Pick<RunStor
         .where('tenant', '=', tenant)
         .where('key', '=', session)
         .where('window_start', '=', from)
-      const { changes } = await database.unit((connection) => run(connection, moved))
+      const { changes } = await database.of(tenant).unit((connection) => run(connection, moved))
       return changes === 1
     },
   }
