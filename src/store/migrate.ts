@@ -3,12 +3,14 @@ import { Migrator, type Migration } from 'kysely/migration'
 import * as initial from './migrations/0001-initial.ts'
 import * as wholeInterface from './migrations/0002-interface.ts'
 import * as approvals from './migrations/0003-approvals.ts'
+import * as sharedState from './migrations/0004-shared-state.ts'
 
 /** In order; a migration that was released is never changed. */
 const migrations: Record<string, Migration> = {
   '0001-initial': initial,
   '0002-interface': wholeInterface,
   '0003-approvals': approvals,
+  '0004-shared-state': sharedState,
 }
 
 /**

@@ -19,6 +19,8 @@ export interface Tables {
   memory_owners: MemoryOwnerRow
   feedback: FeedbackRow
   approvals: ApprovalRow
+  configurations: ConfigurationRow
+  configuration_texts: ConfigurationTextRow
 }
 
 /** `owner` everywhere is `<issuer> <sub>`: whose things they are inside of the tenant. */
@@ -272,4 +274,24 @@ export interface ApprovalRow {
   decided_at: number | null
   /** A process has begun the call. */
   started_at: number | null
+}
+
+/** One configuration after the other; the one with the highest number is in use. On SQLite there are none: the file is what counts. */
+export interface ConfigurationRow {
+  n: number
+  version: string
+  kind: 'seed' | 'put' | 'memory' | 'edit' | 'restore' | 'start'
+  /** Wrapped by SECRET_KEY: the text, and what of it is in memory only. */
+  content: string
+  /** JSON array: paths of what changed. */
+  diff: string
+  /** JSON; who asked for it. */
+  made_by: string | null
+  made_at: number
+}
+
+/** Texts of files that were seen, by a keyed hash, each with the last configuration that it was a text of. */
+export interface ConfigurationTextRow {
+  id: string
+  n: number
 }

@@ -1,0 +1,22 @@
+import type { Kysely } from 'kysely'
+
+/** What all replicas have in common: the configurations that were in use. What may be secret in them is wrapped by SECRET_KEY. */
+export async function up(db: Kysely<unknown>): Promise<void> {
+  const { schema } = db
+  await schema
+    .createTable('configurations')
+    // Whoever makes the next one has seen the one before: the number can be taken once.
+    .addColumn('n', 'integer', (column) => column.primaryKey())
+    .addColumn('version', 'text', (column) => column.notNull().unique())
+    .addColumn('kind', 'text', (column) => column.notNull())
+    .addColumn('content', 'text', (column) => column.notNull())
+    .addColumn('diff', 'text', (column) => column.notNull())
+    .addColumn('made_by', 'text')
+    .addColumn('made_at', 'bigint', (column) => column.notNull())
+    .execute()
+  await schema
+    .createTable('configuration_texts')
+    .addColumn('id', 'text', (column) => column.primaryKey())
+    .addColumn('n', 'integer', (column) => column.notNull())
+    .execute()
+}
