@@ -1,0 +1,87 @@
+import { spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { createWriteStream, type WriteStream } from 'node:fs'
+import path from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+
+const main = fileURLToPath(new URL('../bin/agent-core.mjs', import.meta.url))
+
+export interface ReplicaOptions {
+  name: string
+  port: number
+  /** Where agent.yaml is; each replica has a data directory of its own in it. */
+  folder: string
+  environment: Record<string, string>
+}
+
+/** One process of the service, started again as often as somebody ends it. */
+export class Replica {
+  readonly name: string
+  readonly port: number
+  /** Times that it ended though nobody had asked for it. */
+  crashes = 0
+  private readonly options: ReplicaOptions
+  private readonly log: WriteStream
+  private child: ChildProcess | undefined
+  private isAskedToEnd = false
+
+  constructor(options: ReplicaOptions) {
+    this.options = options
+    this.name = options.name
+    this.port = options.port
+    this.log = createWriteStream(path.join(options.folder, `${options.name}.log`), { flags: 'a' })
+  }
+
+  /** Resolves when it is ready. Throws when it ends before that, or takes longer than a minute. */
+  async start(): Promise<void> {
+    const { folder, name, port, environment } = this.options
+    const env = { PATH: process.env['PATH'], HOME: folder, PORT: String(port), DATA_DIR: path.join(folder, name), ...environment }
+    const child = spawn(process.execPath, [main, 'serve'], { cwd: folder, env, stdio: ['ignore', 'pipe', 'pipe'] })
+    this.child = child
+    this.isAskedToEnd = false
+    for (const output of [child.stdout, child.stderr]) output.pipe(this.log, { end: false })
+    child.once('exit', () => {
+      if (!this.isAskedToEnd) this.crashes++
+    })
+    const until = Date.now() + startMs
+    while (!(await this.isReady())) {
+      if (child.exitCode !== null || child.signalCode !== null) throw new Error(`${name} ended at its start; its log is in ${folder}.`)
+      if (Date.now() > until) throw new Error(`${name} is not ready after a minute; its log is in ${folder}.`)
+      await sleep(pollMs)
+    }
+  }
+
+  get isRunning(): boolean {
+    return this.child !== undefined && this.child.exitCode === null && this.child.signalCode === null
+  }
+
+  async isReady(): Promise<boolean> {
+    const answer = await fetch(`http://127.0.0.1:${this.port}/health/ready`, { signal: AbortSignal.timeout(2000) }).catch(() => undefined)
+    await answer?.arrayBuffer().catch(() => undefined)
+    return answer?.ok ?? false
+  }
+
+  /** Resolves with the exit code, or the signal, when it is gone. */
+  async end(signal: 'SIGKILL' | 'SIGTERM'): Promise<number | string> {
+    const { child } = this
+    if (!child || !this.isRunning) return 'not running'
+    this.isAskedToEnd = true
+    const gone = once(child, 'exit')
+    child.kill(signal)
+    const [code, by] = (await gone) as [number | null, string | null]
+    return code ?? by ?? 'gone'
+  }
+
+  /** Stops it where it stands, as a machine that swaps or is moved does; `goOn` lets it run again. */
+  freeze(): void {
+    this.child?.kill('SIGSTOP')
+  }
+
+  goOn(): void {
+    this.child?.kill('SIGCONT')
+  }
+}
+
+const startMs = 60_000
+const pollMs = 50
