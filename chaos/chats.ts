@@ -121,7 +121,8 @@ async function json(chat: Chat, client: Client, load: Load): Promise<void> {
 async function stream(chat: Chat, client: Client, load: Load): Promise<void> {
   const body = bodyOf(chat, load)
   const seen: StreamEvent[] = []
-  const second = load.random() < 0.3 ? readBeside(chat, client, load) : undefined
+  const tellFault = (error: Error) => void load.faults.push(`${describe(chat)}: ${error.message}`)
+  const second = load.random() < 0.3 ? readBeside(chat, client, load).catch(tellFault) : undefined
   await repeat(chat, load, async () => {
     const last = seen.at(-1)?.id
     const opened = await (last === undefined ? client.stream(body, headersOf(chat)) : client.follow(chat.requestId, last)).catch(
