@@ -61,7 +61,7 @@ export async function createService({ settings, environment, version, log }: Ser
   const database = stack.adopt(await openDatabase(settings), (one) => one.close())
   const id = newId()
   const news = stack.adopt(await openNews(database, { id, log }), (one) => one.close())
-  const holder = stack.adopt(await keepHolder(database, { id, now, log }), (one) => one.close())
+  const holder = stack.adopt(await keepHolder(database, { id, news, log }), (one) => one.release())
   const jobs = stack.adopt(createJobs(database, { now, log }), (one) => one.drain(0))
   const runs = createRunStore(database)
   const executions = createExecutionStore(database)
@@ -116,9 +116,9 @@ export async function createService({ settings, environment, version, log }: Ser
   // Callbacks name the address that the service has when it listens.
   const onListen = () => jobs.handle('callback', callbackConcurrency, callbacks.deliver)
   const app = await openHttp(stack, { settings, version, log, verifier, limits, meter: metrics.requests, doors, onListen })
-  holder.onLost(async () => {
-    await executions.endLost(holder.id, now())
-    await chats.adopt()
+  holder.onLost(async (graceMs) => {
+    await executions.endLost(holder.id, graceMs, now())
+    await chats.adopt(graceMs)
   })
   follow()
 
@@ -126,6 +126,7 @@ export async function createService({ settings, environment, version, log }: Ser
   async function close(drainMs: number): Promise<void> {
     isStopping = true
     await Promise.all([chats.drain(drainMs), directly.drain(drainMs)])
+    await holder.release()
     await jobs.drain(jobDrainMs)
     await resources.disposeAsync()
   }

@@ -71,7 +71,7 @@ export function registerApprovalContract(database: () => Database): void {
     assert.deepEqual(await idsOf(database(), tenant), [job.id])
     assert.deepEqual(await metrics(), [])
     assert.equal((await store.ownUnended('process-1')).filter((key) => key.tenant === tenant).length, 0)
-    assert.equal((await store.orphans('process-2', hour)).filter((key) => key.tenant === tenant).length, 0)
+    assert.equal((await store.orphans('process-2', 0)).runs.filter((key) => key.tenant === tenant).length, 0)
     await assert.rejects(store.interrupt(run, 1, standsAt(turn, [callOf('c')], { step: 2 })), FenceLost)
     await assert.rejects(store.checkpoint(run, 1, 2, standsAt(turn, []).data), FenceLost)
     await assert.rejects(store.finish(run, 1, endOf(turn)), FenceLost)

@@ -4,6 +4,7 @@ import { test } from 'node:test'
 import type { RunStatus } from '../src/runs/run.ts'
 import type { NewRun, RunStore } from '../src/runs/run-store.ts'
 import type { Database } from '../src/store/database.ts'
+import { createProcessStore } from '../src/store/processes.ts'
 import { idsOf, jobOf, ai, endOf, failed, hour, human, storeOf } from './store-fixture.ts'
 
 /** How the runs of a session follow each other, and how one moves to another process. */
@@ -12,6 +13,8 @@ export function registerLineContract(database: () => Database): void {
   registerTakeOver(database)
   registerRaces(database)
 }
+
+const minute = 60_000
 
 function take(store: RunStore, run: NewRun, fence: number, status: RunStatus, change: { holder?: string; place?: number } = {}) {
   return store.takeOver(run, { fence, status }, { holder: 'process-2', place: run.place, now: hour + 7, messages: run.messages, ...change })
@@ -200,8 +203,9 @@ function registerTakeOver(database: () => Database): void {
   test('orphans are the unended runs of processes that are not alive, oldest first', async () => {
     const { store, tenant, newRun, start } = storeOf(database())
     const process = (name: string) => `${tenant} ${name}`
-    const orphansAt = async (now: number) =>
-      (await store.orphans(process('me'), now)).filter((run) => run.tenant === tenant).map((run) => run.requestId)
+    const processes = createProcessStore(database())
+    const orphansAfter = async (graceMs: number) =>
+      (await store.orphans(process('me'), graceMs)).runs.filter((run) => run.tenant === tenant).map((run) => run.requestId)
     await start({ requestId: 'mine', sessionId: 'a', holder: process('me') })
     await start({ requestId: 'alive', sessionId: 'b', holder: process('alive') })
     await start({ requestId: 'dead', sessionId: 'c', holder: process('dead'), place: 50_000 })
@@ -209,20 +213,37 @@ function registerTakeOver(database: () => Database): void {
     const ended = await start({ sessionId: 'd', holder: process('dead') })
     await store.finish(ended.run, 1, endOf(ended.turn))
     await start({ requestId: 'tool', sessionId: 'e', holder: process('dead'), operation: 'tool_execute' })
-    await store.heartbeat(process('alive'), hour + 10)
-    await store.heartbeat(process('dead'), hour - 1)
-    assert.deepEqual(await orphansAt(hour), ['waiting', 'dead'])
-    await store.heartbeat(process('dead'), hour + 5)
-    assert.deepEqual(await orphansAt(hour), ['waiting'])
-    assert.deepEqual(await orphansAt(hour + 7), ['waiting', 'dead'])
+    assert.equal(await processes.renew(process('alive'), minute), false)
+    assert.equal(await processes.renew(process('alive'), minute), true)
+    await processes.renew(process('dead'), -minute)
+    assert.deepEqual(await orphansAfter(0), ['waiting', 'dead'])
+    assert.deepEqual(await orphansAfter(2 * minute), ['waiting'])
+    assert.equal(await processes.renew(process('dead'), minute), false)
+    assert.deepEqual(await orphansAfter(0), ['waiting'])
+    await processes.release(process('dead'))
+    assert.deepEqual(await orphansAfter(2 * minute), ['waiting', 'dead'])
+  })
+
+  test('a run is not taken from a process that has its lease again', async () => {
+    const { store, tenant, start } = storeOf(database())
+    const processes = createProcessStore(database())
+    const holder = `${tenant} slow`
+    const { run } = await start({ holder })
+    const by = { holder: 'process-2', place: run.place, now: hour, messages: run.messages }
+    const takeLost = () => store.takeOver(run, { fence: 1, status: 'running', graceMs: 0 }, by)
+    await processes.renew(holder, minute)
+    assert.equal(await takeLost(), undefined)
+    await processes.renew(holder, -1)
+    assert.equal((await takeLost())?.fence, 2)
   })
 
   test('a process that has been silent for a day is forgotten', async () => {
-    const { store, tenant } = storeOf(database())
-    const day = 24 * 3_600_000
-    await store.heartbeat(`${tenant} old`, hour - day - 1)
-    await store.heartbeat(`${tenant} silent`, hour - day + 1)
-    await store.heartbeat(`${tenant} new`, hour)
+    const { tenant } = storeOf(database())
+    const processes = createProcessStore(database())
+    const day = 24 * 60 * minute
+    await processes.renew(`${tenant} old`, -day - minute)
+    await processes.renew(`${tenant} silent`, -day + minute)
+    await processes.renew(`${tenant} new`, minute)
     const rows = await database().db.selectFrom('processes').select('id').where('id', 'like', `${tenant}%`).orderBy('id').execute()
     assert.deepEqual(
       rows.map(({ id }) => id.slice(tenant.length + 1)),

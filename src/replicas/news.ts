@@ -11,6 +11,8 @@ export interface Topics {
   configuration: { version: string }
   /** An access key was revoked. */
   revoked: { jti: string }
+  /** A process leaves: nothing belongs to it any more. */
+  left: { holder: string }
   /** A waiting run has its session now. */
   turn: NamedRun
   /** Whoever has this run is to cancel it. */

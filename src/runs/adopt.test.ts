@@ -28,7 +28,7 @@ test('a run is taken up when the tools are there, also where the process has jus
   const done: string[] = []
   const run = { tenant: 't', owner: 'o', requestId: 'r', request: { messages: [], filters: [], headers: {} } } as unknown as StoredRun
   const store = {
-    orphans: async () => [run],
+    orphans: async () => ({ runs: [run], takers: 1 }),
     ownUnended: async () => [],
     takeOver: async () => void done.push('taken'),
   } as unknown as RunStore
@@ -36,7 +36,7 @@ test('a run is taken up when the tools are there, also where the process has jus
   const agent = { tools: { settling: () => settled.promise } } as unknown as Agent
   const live = { find: () => undefined, all: () => [] } as unknown as LiveRuns
   const own = { holder: 'h', isBusy: () => false, nextPlace: () => 1, now: () => 1 }
-  const adopting = createAdoption({ ...own, store, live, agent: () => agent }).adopt()
+  const adopting = createAdoption({ ...own, store, live, agent: () => agent }).adopt(0)
   setImmediate(() => {
     done.push('settled')
     settled.resolve()

@@ -5,7 +5,7 @@ import { textOf } from './line.ts'
 import { LiveRun } from './live-run.ts'
 import type { LiveRuns } from './live-runs.ts'
 import type { ChatRequest, RunKey } from './run.ts'
-import type { RunStore, StoredRun, TakenOver, TakeOver } from './run-store.ts'
+import type { RunStore, Seen, StoredRun, TakenOver, TakeOver } from './run-store.ts'
 import { toNewMessages } from './window/transcript.ts'
 
 interface AdoptionDependencies {
@@ -27,13 +27,15 @@ export interface Adoption {
   asTaker(run: StoredRun & { request: ChatRequest }): TakeOver
   /** Launches a run that the store has just given to this process. */
   goOn(run: StoredRun & { request: ChatRequest }, taken: TakenOver, how?: How): LiveRun
-  /** One sweep, until nothing is left to take. */
-  adopt(): Promise<void>
+  /** One sweep, until nothing is left to take of processes that are lost for more than `graceMs`. */
+  adopt(graceMs: number): Promise<void>
   /** No sweep begins any more. */
   stop(): void
 }
 
 interface How {
+  /** As it must still be; default: as it was read. */
+  from?: Seen
   /** Its caller may be gone: it ends as lost unless somebody comes for it. */
   mayBeUnwanted?: boolean
   /** It does not go on. */
@@ -54,7 +56,7 @@ export function createAdoption({ store, live, agent, holder, isBusy, nextPlace, 
     const { request } = run
     if (!request) return undefined
     const by = { ...asTaker({ ...run, request }), isEnding: how.ending !== undefined }
-    const taken = await store.takeOver(run, run, by)
+    const taken = await store.takeOver(run, how.from ?? run, by)
     return taken && goOn({ ...run, request }, taken, how)
   }
 
@@ -78,9 +80,11 @@ export function createAdoption({ store, live, agent, holder, isBusy, nextPlace, 
     return live.launch(next, turn, isWanted ? isWanted.then((wanted) => (wanted ? undefined : 'lost')) : Promise.resolve(ending))
   }
 
-  async function sweep(): Promise<void> {
+  async function sweep(graceMs: number): Promise<void> {
     for (;;) {
-      const found = [...(await store.orphans(holder, now())), ...(await findStrays())]
+      const { runs, takers } = await store.orphans(holder, graceMs)
+      const lost = shareOf(runs, takers).map((run) => ({ run, from: { ...run, graceMs } }))
+      const found = [...lost, ...(await findStrays()).map((run) => ({ run, from: run }))]
       // The first sweep comes with the start: what goes on must find the tools that it had.
       if (found.length > 0) await agent().tools.settling()
       let taken = 0
@@ -88,7 +92,7 @@ export function createAdoption({ store, live, agent, holder, isBusy, nextPlace, 
         if (isStopped) return
         const tried = found
           .slice(at, at + together)
-          .map(async (run) => !live.find(run) && !isBusy(run) && (await takeOver(run, { mayBeUnwanted: true })))
+          .map(async ({ run, from }) => !live.find(run) && !isBusy(run) && (await takeOver(run, { from, mayBeUnwanted: true })))
         taken += (await Promise.all(tried)).filter(Boolean).length
       }
       if (taken === 0) return
@@ -109,13 +113,23 @@ export function createAdoption({ store, live, agent, holder, isBusy, nextPlace, 
     return found.filter((run): run is StoredRun => run !== undefined && run.endedAt === undefined)
   }
 
-  async function adopt(): Promise<void> {
+  async function adopt(graceMs: number): Promise<void> {
     if (isStopped) return
-    sweeping ??= sweep().finally(() => (sweeping = undefined))
+    sweeping ??= sweep(graceMs).finally(() => (sweeping = undefined))
     return sweeping
   }
 
   return { takeOver, asTaker, goOn, adopt, stop: () => void (isStopped = true) }
+}
+
+/**
+ * What one process takes before it looks again: processes that find the same runs share them, and begin with others each, so that they
+ * seldom meet.
+ */
+function shareOf(runs: readonly StoredRun[], takers: number): StoredRun[] {
+  if (takers === 1) return [...runs]
+  const mixed = runs.map((run) => ({ run, at: Math.random() })).sort((a, b) => a.at - b.at)
+  return mixed.slice(0, Math.max(together, Math.ceil(runs.length / takers))).map(({ run }) => run)
 }
 
 /** So many are taken at once: their commits are one where the store groups them. */

@@ -64,8 +64,8 @@ export interface Chats extends Pick<StandingRuns, 'decide' | 'expire'> {
   load(): Pick<Load, 'known' | 'begun'>
   /** Those that run, and those that wait for their session or for a worker. */
   counts(): { pending: number; running: number }
-  /** Takes up what dead processes left. */
-  adopt(): Promise<void>
+  /** Takes up what processes left that are lost for more than `graceMs`. */
+  adopt(graceMs: number): Promise<void>
   /** Takes nothing new, waits for what runs, `ms` at most, and gives up the rest for another process. */
   drain(ms: number): Promise<void>
 }
@@ -224,7 +224,7 @@ export function createChats(deps: ChatDependencies): Chats {
         continue
       }
       // Left by a process that died: it is ours to end.
-      await adoption.adopt()
+      await adoption.adopt(0)
       if (!live.find(key)) await deps.sleep(lookAgainMs)
     }
     throw new ServiceError('overloaded', `Run ${key.requestId} belongs to another process.`, { retryAfter: 5 })

@@ -57,13 +57,25 @@ export interface RunStore {
    * Takes over a run that was left, that ended so that it may go on, or that is interrupted and is to end: nothing of it can be decided any
    * more. Undefined when it changed meanwhile.
    */
-  takeOver(key: RunKey, from: { fence: number; status: RunStatus }, by: TakeOver): Promise<TakenOver | undefined>
-  /** Unended runs whose process is gone, in order of arrival; a portion of them when there are many. */
-  orphans(holder: string, now: number): Promise<StoredRun[]>
+  takeOver(key: RunKey, from: Seen, by: TakeOver): Promise<TakenOver | undefined>
+  /** Unended runs whose process is lost, in order of arrival; a portion of them when there are many. */
+  orphans(holder: string, graceMs: number): Promise<Orphans>
   /** Unended runs of this process. */
   ownUnended(holder: string): Promise<RunKey[]>
-  /** Says that this process is alive until then. */
-  heartbeat(holder: string, aliveUntil: number): Promise<void>
+}
+
+/** A run as it was read. */
+export interface Seen {
+  fence: number
+  status: RunStatus
+  /** Present: it is taken only where its process is lost, for more than this. */
+  graceMs?: number
+}
+
+export interface Orphans {
+  runs: StoredRun[]
+  /** Processes that may take them up, the one that asks included; at least 1. */
+  takers: number
 }
 
 /** A run as the process has it that was given this fence. */

@@ -2,6 +2,7 @@ import { sql } from 'kysely'
 import type { ExecutionResult, ExecutionStore } from '../runs/executions/execution-store.ts'
 import { gone } from '../runs/run-store.ts'
 import { run, type Database } from './database.ts'
+import { aliveProcesses } from './processes.ts'
 import { keyColumns, parseJson } from './run-rows.ts'
 import { runStatements } from './run-statements.ts'
 
@@ -43,15 +44,14 @@ export function createExecutionStore(database: Database): ExecutionStore {
         .where('status', '!=', 'gone')
       await database.of(key.tenant).unit((connection) => run(connection, ended))
     },
-    async endLost(holder, now) {
-      const alive = db.selectFrom('processes').select('id').where('alive_until', '>', now)
+    async endLost(holder, graceMs, now) {
       const lost = db
         .updateTable('runs')
         .set({ status: 'error', ended_at: now })
         .where(sql<boolean>`status in ('pending', 'running')`)
         .where('operation', '=', 'tool_execute')
         .where('holder', '!=', holder)
-        .where('holder', 'not in', alive)
+        .where('holder', 'not in', aliveProcesses(database, graceMs))
       await database.all.unit((connection) => run(connection, lost))
     },
   }

@@ -1,51 +1,122 @@
 import type { Logger } from 'pino'
+import type { News } from '../replicas/news.ts'
 import type { Database } from './database.ts'
-import { createRunStore } from './runs.ts'
+import { createProcessStore, untilForgottenMs } from './processes.ts'
 
-/** How often a process says that it is alive, and how long that is believed. */
-const beatMs = 3000
-const aliveMs = 10_000
+/**
+ * How long a lease lasts, and how often it is renewed. A process whose event loop or database stands still for 8 s loses nothing; what a
+ * killed one had is taken up within 12 s and what one sweep takes.
+ */
+const lifeMs = 10_000
+const beatMs = 2000
+/** A renewal that failed, or hangs for so long, is tried again. */
+const retryMs = 500
+const attemptMs = 3000
+/**
+ * Nobody could renew a lease while the database was away, and all have run out when it is back: so long a process must have kept its own
+ * before it believes that of others.
+ */
+const watchMs = 2 * beatMs + retryMs
 /** How often a process that is alone looks for runs that a fault made it forget. */
 const lookEveryMs = 15_000
+
+/** Takes up what lost processes left; one is lost when its lease has run out for more than `graceMs`. */
+export type Adopt = (graceMs: number) => Promise<void>
 
 /** This process, as the one that runs belong to. */
 export interface Holder {
   readonly id: string
-  /** Calls `adopt` now, and again while other processes may die. */
-  onLost(adopt: () => Promise<void>): void
-  close(): Promise<void>
+  /** Calls `adopt` now, whenever another process says that it leaves, and again and again while others may die. */
+  onLost(adopt: Adopt): void
+  /** Nothing belongs to this process any more: others take it up at once. */
+  release(): Promise<void>
 }
 
 interface Options {
   id: string
-  /** Epoch milliseconds. */
-  now(): number
+  news: News
   log: Logger
 }
 
-/** On Postgres a heartbeat tells the others that this process is there; an embedded database has no others. */
-export async function keepHolder(database: Database, { id, now, log }: Options): Promise<Holder> {
-  const { heartbeat } = createRunStore(database)
-  const timers: NodeJS.Timeout[] = []
-  const every = (ms: number, what: () => Promise<void>) => {
-    const timer = setInterval(() => void what().catch((err: unknown) => log.error({ err }, 'holder')), ms)
-    timers.push(timer.unref())
-  }
-  if (database.isShared) {
-    const beat = () => heartbeat(id, now() + aliveMs)
-    await beat()
-    every(beatMs, beat)
-  }
+/** Of an embedded database nobody else has anything. */
+export async function keepHolder(database: Database, options: Options): Promise<Holder> {
+  return database.isShared ? keepLease(database, options) : keepAlone(options)
+}
+
+function keepAlone({ id, log }: Options): Holder {
+  let timer: NodeJS.Timeout | undefined
   return {
     id,
     onLost(adopt) {
-      void adopt().catch((err: unknown) => log.error({ err }, 'adopt'))
-      every(database.isShared ? beatMs : lookEveryMs, adopt)
+      const look = () => void adopt(0).catch((err: unknown) => log.error({ err }, 'adopt'))
+      look()
+      timer = setInterval(look, lookEveryMs).unref()
     },
-    async close() {
-      for (const timer of timers) clearInterval(timer)
-      // What this process leaves can be adopted at once.
-      if (database.isShared) await heartbeat(id, 0)
+    release: async () => clearInterval(timer),
+  }
+}
+
+async function keepLease(database: Database, { id, news, log }: Options): Promise<Holder> {
+  const processes = createProcessStore(database)
+  let adopt: Adopt | undefined
+  /** When it was renewed last, and since when that has gone on without a break. */
+  let renewedAt = performance.now()
+  let keptSince = renewedAt
+  let timer: NodeJS.Timeout | undefined
+  let beating = Promise.resolve()
+  let isReleased = false
+
+  async function beat(): Promise<void> {
+    const startedAt = performance.now()
+    try {
+      const isKept = await within(attemptMs, processes.renew(id, lifeMs))
+      if (!isKept) log.warn('The lease of this process had run out: what it had may be taken over by now')
+      if (!isKept || performance.now() - renewedAt > watchMs) keptSince = performance.now()
+      renewedAt = performance.now()
+      beatAgain(Math.max(0, beatMs - (renewedAt - startedAt)))
+      sweep()
+    } catch (err) {
+      log.warn({ err }, 'The lease of this process could not be renewed')
+      beatAgain(retryMs)
+    }
+  }
+
+  function beatAgain(ms: number): void {
+    if (!isReleased) timer = setTimeout(() => void (beating = beat()), ms).unref()
+  }
+
+  function sweep(): void {
+    const graceMs = performance.now() - keptSince >= watchMs ? 0 : untilForgottenMs
+    adopt?.(graceMs).catch((err: unknown) => log.error({ err }, 'adopt'))
+  }
+
+  await processes.renew(id, lifeMs)
+  beatAgain(beatMs)
+  const stop = [news.on('left', sweep), news.onGap(sweep)]
+  return {
+    id,
+    onLost(one) {
+      adopt = one
+      sweep()
     },
+    async release() {
+      if (isReleased) return
+      isReleased = true
+      for (const each of stop) each()
+      clearTimeout(timer)
+      await beating
+      await processes.release(id)
+      news.tell('left', { holder: id })
+    },
+  }
+}
+
+async function within<T>(ms: number, work: Promise<T>): Promise<T> {
+  const { promise, reject } = Promise.withResolvers<never>()
+  const timer = setTimeout(() => reject(new Error(`No answer within ${ms} ms.`)), ms)
+  try {
+    return await Promise.race([work, promise])
+  } finally {
+    clearTimeout(timer)
   }
 }

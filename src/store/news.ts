@@ -19,8 +19,9 @@ export async function openNews(database: Database, options: Options): Promise<Op
   if (!postgres) return { ...noNews, close: async () => undefined }
   const heard = createHeard()
   const listening = await listen(postgres, { ...options, heard })
-  const tell = createTelling(database, options)
-  return { tell, on: heard.on, onGap: heard.onGap, close: listening.close }
+  const { tell, flush } = createTelling(database, options)
+  const close = async () => void (await Promise.all([flush(), listening.close()]))
+  return { tell, on: heard.on, onGap: heard.onGap, close }
 }
 
 const channel = 'agent_core'
@@ -33,22 +34,32 @@ interface Message {
   data: Topics[Topic]
 }
 
-/** What is told in one turn of the event loop goes out together. */
-function createTelling(database: Database, { id, log }: Options): News['tell'] {
+/** What is told in one turn of the event loop goes out together, behind what was told before. */
+function createTelling(database: Database, { id, log }: Options) {
   let waiting: string[] = []
+  let sending: Promise<void> | undefined
 
-  function send(): void {
-    const texts = waiting
-    waiting = []
-    const each = 'select pg_notify($1, text) from unnest($2::text[]) as text'
-    database.all.read.execute(each, [channel, texts]).catch((err: unknown) => log.warn({ err }, 'Other processes could not be told'))
+  async function send(): Promise<void> {
+    await new Promise(setImmediate)
+    while (waiting.length > 0) {
+      const texts = waiting
+      waiting = []
+      const each = 'select pg_notify($1, text) from unnest($2::text[]) as text'
+      const failed = (err: unknown) => log.warn({ err }, 'Other processes could not be told')
+      await database.all.read.execute(each, [channel, texts]).catch(failed)
+    }
+    sending = undefined
   }
 
-  return (topic, data) => {
-    if (waiting.length === 0) setImmediate(send)
-    waiting.push(JSON.stringify({ from: id, topic, data } satisfies Message))
+  const tell: News['tell'] = (topic, data) => {
+    // While the database is away nobody would hear it later than they look for themselves.
+    if (waiting.length < maxWaiting) waiting.push(JSON.stringify({ from: id, topic, data } satisfies Message))
+    sending ??= send()
   }
+  return { tell, flush: async () => sending }
 }
+
+const maxWaiting = 10_000
 
 type Heard = ReturnType<typeof createHeard>
 

@@ -14,6 +14,7 @@ import { run, type Database } from './database.ts'
 import type { InsertJobs } from './job-statements.ts'
 import { lineStatements } from './line-statements.ts'
 import { mediaStatements } from './media-statements.ts'
+import { aliveProcesses } from './processes.ts'
 import type { RunMoves } from './run-moves.ts'
 import { countOf, hourOf, json, parseJson, toStoredRun } from './run-rows.ts'
 import type { RunStatements } from './run-statements.ts'
@@ -91,26 +92,31 @@ export function createTakeOver(
     return database.of(key.tenant).unit(async (connection) => {
       const row = await find(connection, key)
       if (!row || row.fence !== from.fence || row.status !== from.status) return undefined
+      if (from.graceMs !== undefined && (await isAlive(connection, row.holder, from.graceMs))) return undefined
       const state = await lock(connection, row.tenant, row.session)
       return take(connection, row, state, by)
     })
   }
 
-  async function orphans(holder: string, now: number) {
-    const { db } = database
-    const alive = db.selectFrom('processes').select('id').where('alive_until', '>', now)
-    const query = db
+  /** Its lease may have been renewed since the run was read. */
+  async function isAlive(connection: Connection, holder: string, graceMs: number): Promise<boolean> {
+    return (await run(connection, aliveProcesses(database, graceMs).where('id', '=', holder))).rows.length > 0
+  }
+
+  async function orphans(holder: string, graceMs: number) {
+    const query = database.db
       .selectFrom('runs')
       .selectAll()
       // Values that stand in the text: only so is the index of unended runs used.
       .where(sql<boolean>`status in ('pending', 'running')`)
       .where('operation', '!=', 'tool_execute')
       .where('holder', '!=', holder)
-      .where('holder', 'not in', alive)
+      .where('holder', 'not in', aliveProcesses(database, graceMs))
       .orderBy('place')
       .limit(maxOrphans)
     const { rows } = await run(database.all.read, query)
-    return rows.map(toStoredRun)
+    const alive = rows.length > 0 ? await run(database.all.read, aliveProcesses(database)) : { rows: [] }
+    return { runs: rows.map(toStoredRun), takers: Math.max(1, alive.rows.length) }
   }
 
   async function ownUnended(holder: string): Promise<RunKey[]> {

@@ -140,23 +140,8 @@ export function createRunStore(database: Database): RunStore {
       const { rows } = await statements.stepsOf(database.of(key.tenant).read, key)
       return rows.map((row) => JSON.parse(row.data) as Checkpoint)
     },
-    async heartbeat(id, alive_until) {
-      const row = { id, alive_until }
-      const beat = database.db
-        .insertInto('processes')
-        .values(row)
-        .onConflict((conflict) => conflict.column('id').doUpdateSet({ alive_until }))
-      const longGone = database.db.deleteFrom('processes').where('alive_until', '<', alive_until - forgetMs)
-      await database.all.unit(async (connection) => {
-        await run(connection, beat)
-        await run(connection, longGone)
-      })
-    },
   }
 }
 
 /** More than any session has, and what both databases take as a number of rows. */
 const allMessages = 2_147_483_647
-
-/** A process that has not been seen for so long is gone, whatever the clocks say. */
-const forgetMs = 24 * 3_600_000

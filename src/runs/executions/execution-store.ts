@@ -8,8 +8,8 @@ export interface ExecutionStore {
   begin(execution: NewExecution): Promise<StoredExecution | undefined>
   /** Keeps the first result; none where the session was deleted meanwhile. */
   finish(key: RunKey, result: ExecutionResult, now: number): Promise<void>
-  /** Ends those whose process is gone; they have no result. */
-  endLost(holder: string, now: number): Promise<void>
+  /** Ends those whose process is lost for more than `graceMs`; they have no result. */
+  endLost(holder: string, graceMs: number, now: number): Promise<void>
 }
 
 export interface NewExecution extends RunKey {
