@@ -13,6 +13,14 @@ before(async () => {
 after(() => server.stop())
 
 registerStoreContract('the store on Postgres', async () => openPostgres(await server.createDatabase()))
+registerStoreContract('the store on Postgres, chats step by step', async () =>
+  stepByStep(await openPostgres(await server.createDatabase())),
+)
+
+/** Without the statements that do at once what a plain chat needs. */
+function stepByStep({ postgres: _, ...database }: Database): Database {
+  return database
+}
 
 async function withDatabase(use: (database: Database, url: string) => Promise<void>): Promise<void> {
   const url = await server.createDatabase()

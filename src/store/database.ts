@@ -26,6 +26,8 @@ export interface Database {
 export interface Scope {
   /** For reads; sees what is committed. */
   readonly read: Connection
+  /** For a single statement that is a unit of work: durable when it answers. */
+  readonly write: Connection
   /**
    * Runs a unit of work in a transaction and answers once it is durable. The unit awaits nothing but its queries.
    * A throw rolls back this unit alone.

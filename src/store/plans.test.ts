@@ -43,7 +43,7 @@ async function plansOf(ask: (database: Database) => Promise<unknown>): Promise<s
       return { rows: [], changes: 0 }
     },
   }
-  const scope: Scope = { read: connection, unit: (work) => work(connection) }
+  const scope: Scope = { read: connection, write: connection, unit: (work) => work(connection) }
   await ask({ ...database, all: scope, of: () => scope })
   return plans.join('; ')
 }

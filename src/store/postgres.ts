@@ -103,10 +103,10 @@ function scopes(pool: pg.Pool): (tenant: string) => Scope {
     }
   }
 
-  return (tenant) => ({
-    read: { execute: (sql, values) => withClient(tenant, (client) => connect(client).execute(sql, values)) },
-    unit: (work) => withClient(tenant, (client) => transact(client, work)),
-  })
+  return (tenant) => {
+    const single: Connection = { execute: (sql, values) => withClient(tenant, (client) => connect(client).execute(sql, values)) }
+    return { read: single, write: single, unit: (work) => withClient(tenant, (client) => transact(client, work)) }
+  }
 }
 
 /** Each text has a short name under which a connection keeps it prepared; for so many. */

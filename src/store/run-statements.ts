@@ -1,4 +1,4 @@
-import { sql, type Kysely } from 'kysely'
+import { sql, type Kysely, type QueryCreator } from 'kysely'
 import { statement, type Param } from './statement.ts'
 import type { MetricsRow, RunRow, Tables } from './tables.ts'
 
@@ -14,7 +14,7 @@ export function ofKey(param: Param<Key>) {
   return { tenant: param('tenant'), owner: param('owner'), request_id: param('requestId') }
 }
 
-interface Claim extends Key {
+export interface Claim extends Key {
   sessionId: string
   sessionKey: string
   shortName: string
@@ -23,7 +23,7 @@ interface Claim extends Key {
   now: number
 }
 
-type NewRunRow = Pick<
+export type NewRunRow = Pick<
   RunRow,
   | 'session'
   | 'session_id'
@@ -39,7 +39,7 @@ type NewRunRow = Pick<
 > &
   Key & { now: number }
 
-type EndedRunRow = Pick<
+export type EndedRunRow = Pick<
   RunRow,
   | 'status'
   | 'finish_reason'
@@ -56,7 +56,7 @@ type EndedRunRow = Pick<
 > &
   Key & { fence: number }
 
-interface EndedSession {
+export interface EndedSession {
   tenant: string
   session: string
   requestId: string
@@ -66,7 +66,7 @@ interface EndedSession {
 }
 
 type NewMessageRow = Tables['messages']
-type NewMetrics = Omit<MetricsRow, 'success' | 'error' | 'cancelled' | 'timeout' | 'min_latency_ms' | 'max_latency_ms'> & {
+export type NewMetrics = Omit<MetricsRow, 'success' | 'error' | 'cancelled' | 'timeout' | 'min_latency_ms' | 'max_latency_ms'> & {
   success: number
   error: number
   cancelled: number
@@ -77,34 +77,7 @@ type NewMetrics = Omit<MetricsRow, 'success' | 'error' | 'cancelled' | 'timeout'
 export function runStatements(database: Kysely<Tables>) {
   return {
     /** Makes the session, or takes it when no run has it; answers with who has it now. */
-    claimSession: statement(database, (db, param: Param<Claim>) =>
-      db
-        .insertInto('sessions')
-        .values({
-          tenant: param('tenant'),
-          owner: param('owner'),
-          session_id: param('sessionId'),
-          key: param('sessionKey'),
-          short_name: param('shortName'),
-          checkpoint_id: param('sessionKey'),
-          active_run: param('requestId'),
-          message_count: param('messages'),
-          window_start: 0,
-          created_at: param('now'),
-          updated_at: param('now'),
-        })
-        .onConflict((conflict) =>
-          conflict.columns(['tenant', 'owner', 'session_id']).doUpdateSet({
-            active_run: sql`coalesce(sessions.active_run, excluded.active_run)`,
-            message_count: sql`case when sessions.active_run is not null or excluded.message_count = 0 then sessions.message_count
-              when sessions.message_count = 0 then excluded.message_count else sessions.message_count + 1 end`,
-            short_name: sql`case when sessions.active_run is null and sessions.message_count = 0 then excluded.short_name
-              else sessions.short_name end`,
-            updated_at: sql`case when sessions.active_run is null then excluded.updated_at else sessions.updated_at end`,
-          }),
-        )
-        .returning(['key', 'active_run', 'message_count', 'window_start', 'summary']),
-    ),
+    claimSession: statement(database, (db, param: Param<Claim>) => claimSession(db, param)),
 
     hasMessages: statement(database, (db, param: Param<{ tenant: string; session: string }>) =>
       db.selectFrom('messages').select('idx').where('tenant', '=', param('tenant')).where('session', '=', param('session')).limit(1),
@@ -113,32 +86,7 @@ export function runStatements(database: Kysely<Tables>) {
     insertRun: statement(database, (db, param: Param<NewRunRow>) =>
       db
         .insertInto('runs')
-        .values({
-          tenant: param('tenant'),
-          owner: param('owner'),
-          request_id: param('requestId'),
-          session: param('session'),
-          session_id: param('session_id'),
-          operation: param('operation'),
-          body_hash: param('body_hash'),
-          request: param('request'),
-          status: param('status'),
-          on_disconnect: param('on_disconnect'),
-          holder: param('holder'),
-          fence: 1,
-          place: param('place'),
-          message_index: param('message_index'),
-          agent: param('agent'),
-          model: '',
-          created_at: param('now'),
-          started_at: param('now'),
-          continuable: 0,
-          prompt_tokens: 0,
-          completion_tokens: 0,
-          total_tokens: 0,
-          latency_ms: 0,
-          ran_ms: 0,
-        })
+        .values({ ...newRun(param), session: param('session'), status: param('status'), message_index: param('message_index') })
         .onConflict((conflict) => conflict.columns(['tenant', 'owner', 'request_id']).doNothing())
         .returning('request_id'),
     ),
@@ -215,20 +163,7 @@ export function runStatements(database: Kysely<Tables>) {
     endRun: statement(database, (db, param: Param<EndedRunRow>) =>
       db
         .updateTable('runs')
-        .set({
-          status: param('status'),
-          finish_reason: param('finish_reason'),
-          continuable: param('continuable'),
-          request: param('request'),
-          model: param('model'),
-          prompt_tokens: param('prompt_tokens'),
-          completion_tokens: param('completion_tokens'),
-          total_tokens: param('total_tokens'),
-          latency_ms: param('latency_ms'),
-          ended_at: param('ended_at'),
-          error: param('error'),
-          log: param('log'),
-        })
+        .set({ ...endedRun(param), error: param('error') })
         .where((is) => is.and(ofKey(param)))
         .where('fence', '=', param('fence'))
         .where('status', '=', 'running')
@@ -267,42 +202,121 @@ export function runStatements(database: Kysely<Tables>) {
     addMetrics: statement(database, (db, param: Param<NewMetrics>) =>
       db
         .insertInto('metrics')
-        .values({
-          tenant: param('tenant'),
-          hour: param('hour'),
-          success: param('success'),
-          error: param('error'),
-          cancelled: param('cancelled'),
-          timeout: param('timeout'),
-          prompt_tokens: param('prompt_tokens'),
-          completion_tokens: param('completion_tokens'),
-          total_tokens: param('total_tokens'),
-          latency_ms: param('latency_ms'),
-          min_latency_ms: param('latency_ms'),
-          max_latency_ms: param('latency_ms'),
-        })
-        .onConflict((conflict) =>
-          conflict.columns(['tenant', 'hour']).doUpdateSet({
-            success: sql`metrics.success + excluded.success`,
-            error: sql`metrics.error + excluded.error`,
-            cancelled: sql`metrics.cancelled + excluded.cancelled`,
-            timeout: sql`metrics.timeout + excluded.timeout`,
-            prompt_tokens: sql`metrics.prompt_tokens + excluded.prompt_tokens`,
-            completion_tokens: sql`metrics.completion_tokens + excluded.completion_tokens`,
-            total_tokens: sql`metrics.total_tokens + excluded.total_tokens`,
-            latency_ms: sql`metrics.latency_ms + excluded.latency_ms`,
-            // An hour whose runs all went on has no extremes until it has a run again.
-            min_latency_ms: sql`case when excluded.latency_ms < metrics.min_latency_ms or ${noRuns} then excluded.latency_ms else metrics.min_latency_ms end`,
-            max_latency_ms: sql`case when excluded.latency_ms > metrics.max_latency_ms or ${noRuns} then excluded.latency_ms else metrics.max_latency_ms end`,
-          }),
-        ),
+        .values(newMetrics(param))
+        .onConflict((conflict) => conflict.columns(['tenant', 'hour']).doUpdateSet(summedMetrics)),
     ),
   }
 }
 
 const noRuns = sql`metrics.success + metrics.error + metrics.cancelled + metrics.timeout = 0`
 
+/** What an hour comes to that has runs already. */
+export const summedMetrics = {
+  success: sql<number>`metrics.success + excluded.success`,
+  error: sql<number>`metrics.error + excluded.error`,
+  cancelled: sql<number>`metrics.cancelled + excluded.cancelled`,
+  timeout: sql<number>`metrics.timeout + excluded.timeout`,
+  prompt_tokens: sql<number>`metrics.prompt_tokens + excluded.prompt_tokens`,
+  completion_tokens: sql<number>`metrics.completion_tokens + excluded.completion_tokens`,
+  total_tokens: sql<number>`metrics.total_tokens + excluded.total_tokens`,
+  latency_ms: sql<number>`metrics.latency_ms + excluded.latency_ms`,
+  // An hour whose runs all went on has no extremes until it has a run again.
+  min_latency_ms: sql<number>`case when excluded.latency_ms < metrics.min_latency_ms or ${noRuns} then excluded.latency_ms else metrics.min_latency_ms end`,
+  max_latency_ms: sql<number>`case when excluded.latency_ms > metrics.max_latency_ms or ${noRuns} then excluded.latency_ms else metrics.max_latency_ms end`,
+}
+
 export type RunStatements = ReturnType<typeof runStatements>
+
+/** See `runStatements`. */
+export function claimSession(db: QueryCreator<Tables>, param: Param<Claim>) {
+  return db
+    .insertInto('sessions')
+    .values({
+      tenant: param('tenant'),
+      owner: param('owner'),
+      session_id: param('sessionId'),
+      key: param('sessionKey'),
+      short_name: param('shortName'),
+      checkpoint_id: param('sessionKey'),
+      active_run: param('requestId'),
+      message_count: param('messages'),
+      window_start: 0,
+      created_at: param('now'),
+      updated_at: param('now'),
+    })
+    .onConflict((conflict) =>
+      conflict.columns(['tenant', 'owner', 'session_id']).doUpdateSet({
+        active_run: sql`coalesce(sessions.active_run, excluded.active_run)`,
+        message_count: sql`case when sessions.active_run is not null or excluded.message_count = 0 then sessions.message_count
+          when sessions.message_count = 0 then excluded.message_count else sessions.message_count + 1 end`,
+        short_name: sql`case when sessions.active_run is null and sessions.message_count = 0 then excluded.short_name
+          else sessions.short_name end`,
+        updated_at: sql`case when sessions.active_run is null then excluded.updated_at else sessions.updated_at end`,
+      }),
+    )
+    .returning(['key', 'active_run', 'message_count', 'window_start', 'summary'])
+}
+
+/** All but where it stands in its session. */
+export function newRun(param: Param<Omit<NewRunRow, 'session' | 'status' | 'message_index'>>) {
+  return {
+    tenant: param('tenant'),
+    owner: param('owner'),
+    request_id: param('requestId'),
+    session_id: param('session_id'),
+    operation: param('operation'),
+    body_hash: param('body_hash'),
+    request: param('request'),
+    on_disconnect: param('on_disconnect'),
+    holder: param('holder'),
+    fence: 1,
+    place: param('place'),
+    agent: param('agent'),
+    model: '',
+    created_at: param('now'),
+    started_at: param('now'),
+    continuable: 0,
+    prompt_tokens: 0,
+    completion_tokens: 0,
+    total_tokens: 0,
+    latency_ms: 0,
+    ran_ms: 0,
+  }
+}
+
+/** All but how it failed. */
+export function endedRun(param: Param<Omit<EndedRunRow, 'error'>>) {
+  return {
+    status: param('status'),
+    finish_reason: param('finish_reason'),
+    continuable: param('continuable'),
+    request: param('request'),
+    model: param('model'),
+    prompt_tokens: param('prompt_tokens'),
+    completion_tokens: param('completion_tokens'),
+    total_tokens: param('total_tokens'),
+    latency_ms: param('latency_ms'),
+    ended_at: param('ended_at'),
+    log: param('log'),
+  }
+}
+
+export function newMetrics(param: Param<NewMetrics>) {
+  return {
+    tenant: param('tenant'),
+    hour: param('hour'),
+    success: param('success'),
+    error: param('error'),
+    cancelled: param('cancelled'),
+    timeout: param('timeout'),
+    prompt_tokens: param('prompt_tokens'),
+    completion_tokens: param('completion_tokens'),
+    total_tokens: param('total_tokens'),
+    latency_ms: param('latency_ms'),
+    min_latency_ms: param('latency_ms'),
+    max_latency_ms: param('latency_ms'),
+  }
+}
 
 /** The run whose turn is next in a session. The status stands in the text: only so is the partial index used. */
 function firstInLine(tenant: string, session: string) {

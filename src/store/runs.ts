@@ -16,6 +16,7 @@ import { run, type Database } from './database.ts'
 import { jobInserts } from './job-statements.ts'
 import { imagesOf, mediaStatements } from './media-statements.ts'
 import { runMoves } from './run-moves.ts'
+import { createPlainChat } from './plain-chat.ts'
 import { parseJson, toEndedRow, toMetrics, toStoredRun, toText, toWindow } from './run-rows.ts'
 import { runStatements } from './run-statements.ts'
 import { createTakeOver } from './run-take-over.ts'
@@ -32,8 +33,11 @@ export function createRunStore(database: Database): RunStore {
   const events = asyncEvents(database.db)
   const moves = runMoves(database, statements)
   const { insertMessages } = moves
+  const plain = database.postgres && createPlainChat(database)
 
   async function begin(one: NewRun): Promise<Begun> {
+    const begun = await plain?.begin(one)
+    if (begun) return begun
     try {
       return await database.of(one.tenant).unit((connection) => insert(connection, one))
     } catch (error) {
@@ -94,6 +98,7 @@ export function createRunStore(database: Database): RunStore {
   }
 
   async function finish(key: RunKey, fence: number, ended: EndedRun): Promise<RunKey | undefined> {
+    if (await plain?.finish(key, fence, ended)) return undefined
     const { tenant, requestId } = key
     const { session, message, messageCount } = ended
     return database.of(tenant).unit(async (connection) => {

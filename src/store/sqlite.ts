@@ -19,7 +19,8 @@ export async function openSqlite(dataDir: string): Promise<Database> {
   const db = new Kysely<Tables>({ dialect: new SqliteDialect({ database: toKysely(reader) }) })
   const read = connect(reader)
   const units = createUnits(writer, connect(writer))
-  const scope = { read, unit: units.unit }
+  const write: Connection = { execute: (sql, values) => units.unit((connection) => connection.execute(sql, values)) }
+  const scope = { read, write, unit: units.unit }
   return {
     all: scope,
     db,
