@@ -18,8 +18,10 @@ registerStoreContract('the store on Postgres, chats step by step', async () =>
 )
 
 /** Without the statements that do at once what a plain chat needs. */
-function stepByStep({ postgres: _, ...database }: Database): Database {
-  return database
+function stepByStep(database: Database): Database {
+  const { postgres, ...rest } = database
+  assert.ok(postgres)
+  return rest
 }
 
 async function withDatabase(use: (database: Database, url: string) => Promise<void>): Promise<void> {
