@@ -30,6 +30,7 @@ const failures = {
   tool_not_ready: { status: 503, errorType: 'ToolNotReady' },
   process_lost: { status: 503, errorType: 'ProcessLost' },
   configuration_not_stored: { status: 503, errorType: 'ConfigurationNotStored' },
+  artifacts_unavailable: { status: 503, errorType: 'ArtifactsUnavailable' },
   overloaded: { status: 503, errorType: 'Overloaded' },
 } as const satisfies Record<string, { status: number; errorType: string }>
 

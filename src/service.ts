@@ -79,7 +79,7 @@ export async function createService({ settings, environment, version, log }: Ser
   const pause = (ms: number, signal?: AbortSignal) => sleep(ms, undefined, { signal })
   const common = { agent: agents.current, holder: holder.id, database, settings, jobs, news, now, newId, sleep: pause, log }
   const { signing } = access
-  const { artifacts, keeper, executionFiles } = openArtifacts(stack, { ...common, sessions: sessionStore, signing, publicUrl })
+  const { artifacts, keeper, executionFiles } = await openArtifacts(stack, { ...common, sessions: sessionStore, signing, publicUrl })
   const { memories, recall } = openMemory(database, common)
   const tracing = await openTracing(stack, { tracing: settings.tracing, version, log })
   const metrics = createMetrics({ runs: () => chats.counts(), jobs: () => countJobs(database), now })

@@ -20,6 +20,14 @@ export function readers(environment: Environment, problems: string[]) {
     return undefined
   }
 
+  /** Like `checked`, for addresses that are not of the web: a user and a query are not told. */
+  function place(name: string, fits: (value: string) => boolean, rule: string): string | undefined {
+    const value = text(name)
+    if (value === undefined || fits(value)) return value
+    refuse(name, hideSecrets(value), rule)
+    return undefined
+  }
+
   /** Like `checked`, but the value is never told. */
   function secret(name: string, fits: (value: string) => boolean, rule: string): string | undefined {
     const value = text(name)
@@ -63,7 +71,7 @@ export function readers(environment: Environment, problems: string[]) {
     return found.filter(fits)
   }
 
-  return { text, checked, secret, oneOf, integer, size, address, list: items }
+  return { text, checked, place, secret, oneOf, integer, size, address, list: items }
 }
 
 /** `a, b and c` */

@@ -24,6 +24,7 @@ test('an empty environment gives the documented defaults, frozen, with absolute 
     agentConfig: '/srv/agent.yaml',
     filesRoot: '/srv/files',
     artifactShareDir: '/tmp/share',
+    artifactStore: undefined,
     databaseUrl: undefined,
     secretKey: undefined,
     accessProvider: undefined,
@@ -85,6 +86,7 @@ test('every variable is read', () => {
     agentConfig: '/srv/app/conf/a.yaml',
     filesRoot: '/srv/shared',
     artifactShareDir: '/srv/app/out',
+    artifactStore: undefined,
     databaseUrl: 'postgres://u:p@db:5432/agent',
     secretKey: key,
     accessProvider: {
@@ -156,10 +158,57 @@ test('an empty variable counts as unset', () => {
   assert.deepEqual(loadSettings({ PORT: '', DATABASE_URL: '', ACCESS_ISSUER: '', WORKERS: '' }, '/srv'), loadSettings({}, '/srv'))
 })
 
-test('a store of artifacts elsewhere is refused, not ignored', () => {
-  assert.deepEqual(problemsOf({ ARTIFACT_STORE: 's3://bucket' }), [
-    'ARTIFACT_STORE is set; this version keeps artifacts in DATA_DIR, and it must be unset.',
+test('a store of artifacts is a bucket, of Amazon or where an endpoint says', () => {
+  const of = (environment: Record<string, string>) => loadSettings(environment, '/srv').artifactStore
+  assert.equal(of({ S3_ENDPOINT: 'http://s3:9000' }), undefined)
+  assert.deepEqual(of({ ARTIFACT_STORE: 's3://bucket', AWS_REGION: 'eu-west-1' }), {
+    ...{ bucket: 'bucket', prefix: 'artifacts/', region: 'eu-west-1', endpoint: undefined, publicEndpoint: undefined, pathStyle: false },
+    credentials: undefined,
+  })
+  const own = { S3_ENDPOINT: 'http://s3:9000/', S3_PUBLIC_ENDPOINT: 'https://files.test', S3_REGION: 'garage', AWS_REGION: 'eu-west-1' }
+  const keys = { AWS_ACCESS_KEY_ID: 'test:tester', AWS_SECRET_ACCESS_KEY: 'a/b+c' }
+  assert.deepEqual(of({ ARTIFACT_STORE: 's3://my.bucket/agents/one/', ...own, ...keys }), {
+    ...{ bucket: 'my.bucket', prefix: 'agents/one/', region: 'garage', endpoint: 'http://s3:9000', publicEndpoint: 'https://files.test' },
+    ...{ pathStyle: true, credentials: { accessKeyId: 'test:tester', secretAccessKey: 'a/b+c' } },
+  })
+  assert.equal(of({ ARTIFACT_STORE: 's3://bucket', S3_ENDPOINT: 'http://s3:9000', S3_PATH_STYLE: 'false' })?.pathStyle, false)
+})
+
+test('a store of artifacts that is none is refused by a line that names the variable, and no secret', () => {
+  for (const store of [
+    'bucket',
+    's3://',
+    's3://Bucket',
+    's3://b',
+    's3://bucket//x',
+    's3://bucket/../x',
+    's3://bucket/a b',
+    'S3://bucket/x?y=1',
+  ]) {
+    const [problem, ...others] = problemsOf({ ARTIFACT_STORE: store })
+    assert.match(problem!, /^ARTIFACT_STORE is ".*"; it may be s3:\/\/bucket or/, store)
+    assert.deepEqual(others, [])
+  }
+  const problems = problemsOf({
+    ARTIFACT_STORE: 's3://key:hunter2@bucket/x',
+    S3_ENDPOINT: 'http://key:hunter2@s3:9000',
+    S3_PUBLIC_ENDPOINT: 's3:9000',
+    S3_REGION: 'a region',
+    S3_PATH_STYLE: 'yes',
+  })
+  assert.deepEqual(
+    problems.map((line) => line.split(' ')[0]),
+    ['ARTIFACT_STORE', 'S3_ENDPOINT', 'S3_PUBLIC_ENDPOINT', 'S3_REGION', 'S3_PATH_STYLE'],
+  )
+  const keys = [
+    ...problemsOf({ ARTIFACT_STORE: 's3://bucket', AWS_SECRET_ACCESS_KEY: 'hunter2' }),
+    ...problemsOf({ ARTIFACT_STORE: 's3://bucket', AWS_ACCESS_KEY_ID: 'id', AWS_SECRET_ACCESS_KEY: 'hunter2 hunter2' }),
+  ]
+  assert.deepEqual(keys, [
+    'AWS_ACCESS_KEY_ID is not set; AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY come together.',
+    'AWS_SECRET_ACCESS_KEY is set to something else than what it may be: a text without spaces and line ends.',
   ])
+  assert.doesNotMatch([...problems, ...keys].join(), /hunter2/)
 })
 
 test('Postgres needs a secret key of at least 32 characters, and more than one worker needs Postgres', () => {

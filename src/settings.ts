@@ -1,5 +1,6 @@
 import path from 'node:path'
 import type { Environment } from './configuration/references.ts'
+import { readArtifactStore, type S3Settings } from './settings-artifacts.ts'
 import { isHost, isOutboundTarget, list, readers, type Reader } from './settings-values.ts'
 
 /** How the process is set up. Paths are absolute, sizes in bytes. */
@@ -13,6 +14,8 @@ export interface Settings {
   agentConfig: string
   filesRoot: string
   artifactShareDir: string
+  /** Undefined: artifacts are kept in the data directory. */
+  artifactStore: S3Settings | undefined
   /** Undefined: SQLite in the data directory. */
   databaseUrl: string | undefined
   secretKey: string | undefined
@@ -85,6 +88,7 @@ export function loadSettings(environment: Environment, cwd = '.'): Readonly<Sett
     agentConfig: folder('AGENT_CONFIG', 'agent.yaml'),
     filesRoot: folder('FILES_ROOT', 'files'),
     artifactShareDir: folder('ARTIFACT_SHARE_DIR', '/tmp/share'),
+    artifactStore: readArtifactStore(read, problems),
     databaseUrl: read.secret('DATABASE_URL', isPostgres, 'an address like postgres://user:password@host:5432/database'),
     secretKey: read.secret('SECRET_KEY', (key) => key.length >= minSecretLength, `a text of at least ${minSecretLength} characters`),
     accessProvider: readProvider(read, problems),
@@ -114,9 +118,6 @@ function conflicts(settings: Settings, environment: Environment): string[] {
   }
   if (settings.workers > 1 && !environment['DATABASE_URL']) {
     problems.push(`WORKERS is ${settings.workers}; without DATABASE_URL it must be 1.`)
-  }
-  if (environment['ARTIFACT_STORE']) {
-    problems.push('ARTIFACT_STORE is set; this version keeps artifacts in DATA_DIR, and it must be unset.')
   }
   return [...problems, ...findExposed(settings)]
 }

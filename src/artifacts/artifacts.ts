@@ -31,7 +31,10 @@ export interface SharedArtifact {
   file_type: string
 }
 
-/** Files that tools made. Every `not_found` holds for what is another caller's too. */
+/**
+ * Files that tools made. Every `not_found` holds for what is another caller's too; where the bytes can't be reached it is
+ * `artifacts_unavailable`.
+ */
 export interface Artifacts {
   /** Takes the files of one run or direct execution. */
   keeper(options: KeeperOptions): KeepArtifact
@@ -61,6 +64,8 @@ export interface ArtifactsDependencies {
 }
 
 const linkSeconds = 15 * 60
+/** Seconds; a store that is away may be back then. */
+const retryAfter = 10
 
 export function createArtifacts(deps: ArtifactsDependencies): Artifacts {
   const { bytes, sessions, shareFolder, now } = deps
@@ -77,8 +82,16 @@ export function createArtifacts(deps: ArtifactsDependencies): Artifacts {
     return { artifact, folder: session.key }
   }
 
+  /** Our fault, and one that ends by itself. */
+  async function reach<T>(asked: Promise<T>): Promise<T> {
+    return asked.catch((cause: unknown) => {
+      deps.onFault(cause)
+      throw new ServiceError('artifacts_unavailable', 'Files can not be reached at the moment.', { cause, retryAfter })
+    })
+  }
+
   async function linkTo(folder: string, { id, name, type }: Artifact): Promise<string> {
-    const own = await bytes.link?.({ folder, id }, { name, type }, linkSeconds)
+    const own = bytes.link && (await reach(bytes.link({ folder, id }, { name, type }, linkSeconds)))
     return own ?? deps.publicUrl() + links.sign({ folder, id, name, type }, linkSeconds)
   }
 
@@ -88,13 +101,13 @@ export function createArtifacts(deps: ArtifactsDependencies): Artifacts {
 
     async find(who, index) {
       const { artifact, folder } = await locate(who, index)
-      if (!(await bytes.has({ folder, id: artifact.id }))) throw lost(artifact.name)
+      if (!(await reach(bytes.has({ folder, id: artifact.id })))) throw lost(artifact.name)
       return { download_url: await linkTo(folder, artifact), file_name: artifact.name, file_type: artifact.type }
     },
 
     async share(who, requestId, index) {
       const { artifact, folder } = await locate(who, index)
-      const content = await bytes.open({ folder, id: artifact.id })
+      const content = await reach(bytes.open({ folder, id: artifact.id }))
       if (!content) throw lost(artifact.name)
       try {
         const path = await shareFolder.copy(requestId, artifact.name, () => content.read())
@@ -109,12 +122,12 @@ export function createArtifacts(deps: ArtifactsDependencies): Artifacts {
 
     async open(place, query) {
       const { name, type } = links.check(place, query)
-      const content = await bytes.open(place)
+      const content = await reach(bytes.open(place))
       if (!content) throw lost(name)
       return { name, type, content }
     },
 
-    copyAll: (from, to) => bytes.copyAll(from, to),
+    copyAll: (from, to) => reach(bytes.copyAll(from, to)),
     deleteAll: (session) => bytes.deleteAll(session),
   }
 }

@@ -60,3 +60,8 @@ export function toMediaType(type: string, fileName: string): string {
   const essence = type.split(';')[0]!.trim().toLowerCase()
   return registered.test(essence) && essence !== unknown ? essence : mediaTypeOf(fileName)
 }
+
+/** Whether a browser would run it, as a page or as a script, where it is opened by itself. */
+export function isActive(type: string): boolean {
+  return /[/+](xhtml|xml|html|mhtml|(x-)?(java|ecma|j|live)script)\b|^multipart\//.test(type)
+}

@@ -1,18 +1,21 @@
 import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
 import { Readable } from 'node:stream'
 import { test } from 'node:test'
 import type { ArtifactBytes } from './artifact-bytes.ts'
 import { directFolderOf, sweepArtifacts } from './sweep.ts'
 
-test('folders of sessions that are gone and old ones of direct executions are removed, young ones stay', async () => {
+test('folders of sessions that are gone and old ones of direct executions are removed, young ones and those of others stay', async () => {
   const hour = 3_600_000
   const now = 100 * hour
-  const many = Array.from({ length: 450 }, (_, at) => ({ name: `gone-${at}`, changedAt: 0 }))
+  const many = Array.from({ length: 450 }, () => ({ name: randomUUID(), changedAt: 0 }))
+  const [there, old] = [randomUUID(), directFolderOf(randomUUID())]
   const folders = [
-    { name: 'there', changedAt: 0 },
-    { name: 'young', changedAt: now - hour / 2 },
-    { name: directFolderOf('old'), changedAt: now - 25 * hour },
-    { name: directFolderOf('new'), changedAt: now - 23 * hour },
+    { name: there, changedAt: 0 },
+    { name: 'backups', changedAt: 0 },
+    { name: randomUUID(), changedAt: now - hour / 2 },
+    { name: old, changedAt: now - 25 * hour },
+    { name: directFolderOf(randomUUID()), changedAt: now - 23 * hour },
     ...many,
   ]
   const deleted: string[] = []
@@ -23,9 +26,9 @@ test('folders of sessions that are gone and old ones of direct executions are re
   } as Partial<ArtifactBytes> as ArtifactBytes
   const existing = async (keys: readonly string[]) => {
     asked.push(keys.length)
-    return new Set(keys.filter((key) => key === 'there'))
+    return new Set(keys.filter((key) => key === there))
   }
   assert.equal(await sweepArtifacts({ bytes, existing, now: () => now }), 451)
-  assert.deepEqual(deleted.sort(), ['direct-old', ...many.map(({ name }) => name)].sort())
+  assert.deepEqual(deleted.sort(), [old, ...many.map(({ name }) => name)].sort())
   assert.ok(asked.every((count) => count <= 200))
 })

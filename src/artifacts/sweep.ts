@@ -6,6 +6,8 @@ const directMs = 24 * 3_600_000
 /** The session of a folder is stored before or shortly after the folder is made. */
 const youngMs = 3_600_000
 const batchSize = 200
+/** Keys of sessions and ids of executions are UUIDs; what else lies in a place that is shared is not ours to remove. */
+const ours = /^(direct-)?[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
 export function directFolderOf(id: string): string {
   return directFolder + id
@@ -35,6 +37,7 @@ export async function sweepArtifacts({ bytes, existing, now }: SweepOptions): Pr
   }
 
   for await (const { name, changedAt } of bytes.folders()) {
+    if (!ours.test(name)) continue
     const isDirect = name.startsWith(directFolder)
     if (changedAt >= now() - (isDirect ? directMs : youngMs)) continue
     if (isDirect) await remove([name])

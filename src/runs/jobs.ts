@@ -27,6 +27,8 @@ export interface JobData {
   approval_expiry: { owner: string; requestId: string; fence: number }
   /** Deletes what is kept elsewhere under the key of a session that was deleted. */
   session_deleted: { session: string }
+  /** Removes the files of what is gone from the place that all processes share, again and again. */
+  artifact_sweep: Record<string, never>
 }
 
 export type JobKind = keyof JobData

@@ -3,10 +3,12 @@ import type { Logger } from 'pino'
 import type { SigningKey } from '../access/keys.ts'
 import { createArtifacts, type Artifacts, type ArtifactsDependencies } from '../artifacts/artifacts.ts'
 import type { ArtifactLimits } from '../artifacts/keep.ts'
+import type { ArtifactBytes } from '../artifacts/artifact-bytes.ts'
 import { directFolderOf, sweepArtifacts } from '../artifacts/sweep.ts'
 import type { Agent, CurrentAgent } from '../configuration/agent.ts'
 import type { ExecutionFiles } from '../runs/executions/direct-execution.ts'
 import type { Execution } from '../runs/execute.ts'
+import type { Jobs } from '../runs/jobs.ts'
 import type { Settings } from '../settings.ts'
 import { createArtifactFiles } from '../store/artifact-files.ts'
 import type { Database } from '../store/database.ts'
@@ -16,6 +18,7 @@ import { createShareFolder } from '../store/share-folder.ts'
 interface ArtifactOptions extends Omit<ArtifactsDependencies, 'bytes' | 'shareFolder' | 'secret' | 'onFault'> {
   agent: CurrentAgent
   database: Database
+  jobs: Jobs
   settings: Settings
   signing: SigningKey
   log: Logger
@@ -29,15 +32,13 @@ interface OpenArtifacts extends Pick<Execution, 'keeper'> {
 const sweepEveryMs = 3_600_000
 
 /** Wires the files that tools make: kept, handed out, and removed when what they belong to is gone. */
-export function openArtifacts(stack: AsyncDisposableStack, options: ArtifactOptions): OpenArtifacts {
-  const { agent, database, settings, signing, log, now, newId } = options
-  const bytes = createArtifactFiles(path.join(settings.dataDir, 'artifacts'))
+export async function openArtifacts(stack: AsyncDisposableStack, options: ArtifactOptions): Promise<OpenArtifacts> {
+  const { agent, settings, signing, log, newId } = options
+  const bytes = await openBytes(stack, settings)
   const onFault = (err: unknown) => log.error({ err }, 'artifacts')
   const shareFolder = createShareFolder(settings.artifactShareDir)
   const artifacts = createArtifacts({ ...options, bytes, shareFolder, secret: signing.derive('artifact links'), onFault })
-  const sweep = () => void sweepArtifacts({ bytes, existing: (keys) => existingSessions(database, keys), now }).catch(onFault)
-  stack.adopt(setInterval(sweep, sweepEveryMs).unref(), clearInterval)
-  sweep()
+  await keepSwept(stack, bytes, { ...options, onFault })
   return {
     artifacts,
     keeper: (run, folder, earlier) => artifacts.keeper({ folder, limits: limitsOf(run.agent), earlier }),
@@ -49,6 +50,37 @@ export function openArtifacts(stack: AsyncDisposableStack, options: ArtifactOpti
       link: artifacts.linkTo,
     },
   }
+}
+
+async function openBytes(stack: AsyncDisposableStack, { artifactStore, dataDir }: Settings): Promise<ArtifactBytes> {
+  if (!artifactStore) return createArtifactFiles(path.join(dataDir, 'artifacts'))
+  const [{ createArtifactBucket }, { checkBucket }] = await Promise.all([
+    import('../store/s3/artifacts.ts'),
+    import('../store/s3/check.ts'),
+  ])
+  await checkBucket(artifactStore)
+  return stack.adopt(createArtifactBucket(artifactStore), (one) => one.close())
+}
+
+interface SweepOptions extends Pick<ArtifactOptions, 'database' | 'jobs' | 'settings' | 'now'> {
+  onFault(error: unknown): void
+}
+
+/** Of a place of its own each process looks after itself; of one that they share, one at a time. */
+async function keepSwept(stack: AsyncDisposableStack, bytes: ArtifactBytes, options: SweepOptions): Promise<void> {
+  const { database, jobs, settings, now, onFault } = options
+  const sweep = async () => {
+    await sweepArtifacts({ bytes, existing: (keys) => existingSessions(database, keys), now }).catch(onFault)
+  }
+  if (!settings.artifactStore) {
+    stack.adopt(setInterval(() => void sweep(), sweepEveryMs).unref(), clearInterval)
+    return void sweep()
+  }
+  jobs.handle('artifact_sweep', 1, async () => {
+    await sweep()
+    return { kind: 'again', at: now() + sweepEveryMs }
+  })
+  await jobs.add([{ id: 'artifact_sweep', kind: 'artifact_sweep', tenant: settings.adminTenant, data: {}, dueAt: now() }])
 }
 
 function limitsOf({ config: { limits } }: Agent): ArtifactLimits {

@@ -3,11 +3,12 @@ import { constants } from 'node:fs'
 import { copyFile, link, lstat, mkdir, open, opendir, readdir, rename, rm, stat, type FileHandle } from 'node:fs/promises'
 import path from 'node:path'
 import type { ArtifactBytes, ArtifactPlace, OpenArtifact } from '../artifacts/artifact-bytes.ts'
+import { isPlaceName, placeName } from './artifact-place.ts'
 
 /** `ArtifactBytes` as `<root>/<folder>/<id>`, files with mode 0600 in folders with mode 0700; drafts are in a folder of their own. */
 export function createArtifactFiles(root: string): ArtifactBytes {
-  const folderOf = (name: string) => path.join(root, checked(name))
-  const fileOf = ({ folder, id }: ArtifactPlace) => path.join(folderOf(folder), checked(id))
+  const folderOf = (name: string) => path.join(root, placeName(name))
+  const fileOf = ({ folder, id }: ArtifactPlace) => path.join(folderOf(folder), placeName(id))
   const drafts = path.join(root, draftFolder)
 
   async function makeFolder(folder: string): Promise<void> {
@@ -59,7 +60,7 @@ export function createArtifactFiles(root: string): ArtifactBytes {
     async *folders() {
       const listing = await orMissing(opendir(root))
       for await (const { name } of listing ?? []) {
-        const changedAt = safe.test(name) ? (await orMissing(stat(folderOf(name))))?.mtimeMs : undefined
+        const changedAt = isPlaceName(name) ? (await orMissing(stat(folderOf(name))))?.mtimeMs : undefined
         if (changedAt !== undefined) yield { name, changedAt }
       }
     },
@@ -68,14 +69,6 @@ export function createArtifactFiles(root: string): ArtifactBytes {
 
 /** No name of a session's folder begins with a dot. */
 const draftFolder = '.drafts'
-
-/** Folders and ids are made by this service; what comes back in an address is looked at all the same before it becomes a path. */
-const safe = /^[A-Za-z0-9][A-Za-z0-9-]{0,127}$/
-
-function checked(name: string): string {
-  if (!safe.test(name)) throw new Error(`"${name}" is no name of an artifact's place.`)
-  return name
-}
 
 async function toOpen(handle: FileHandle): Promise<OpenArtifact> {
   const { size } = await handle.stat()

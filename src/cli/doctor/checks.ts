@@ -65,6 +65,20 @@ export async function checkStore(settings: Settings): Promise<Finding> {
   }
 }
 
+/** Where artifacts are kept elsewhere: whether that can be used. */
+export async function checkArtifacts({ artifactStore }: Settings): Promise<Finding[]> {
+  if (!artifactStore) return []
+  const { checkBucket } = await import('../../store/s3/check.ts')
+  const { bucket, prefix } = artifactStore
+  try {
+    await checkBucket(artifactStore, 0)
+    return [{ state: 'ok', text: `artifacts: s3://${bucket}/${prefix.slice(0, -1)} takes files` }]
+  } catch (error) {
+    const advice = 'Correct the variable, or what the server allows: to read, write, list and delete under the prefix.'
+    return [{ state: 'fail', text: `artifacts: ${messageOf(error)}`, advice }]
+  }
+}
+
 /** With the configuration where it can be used. */
 export async function checkConfigFile({ agentConfig }: Settings): Promise<{ finding: Finding[]; config?: AgentConfig }> {
   if (!(await exists(agentConfig))) return { finding: [{ state: 'ok', text: `configuration: ${agentConfig} is made by the first start` }] }

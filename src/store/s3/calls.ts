@@ -1,0 +1,86 @@
+import type { S3Client } from '@aws-sdk/client-s3'
+import type { S3Settings } from '../../settings-artifacts.ts'
+
+/** A bucket, and how it is asked. */
+export interface Bucket extends Pick<S3Settings, 'bucket' | 'prefix'> {
+  client: S3Client
+}
+
+/** Time for one answer, tries and waits between them included. */
+const callMs = 10_000
+/** Time for up to `partBytes`: at least 300 KB/s. */
+export const uploadMs = 60_000
+
+/** What the server or the way to it said, in one line. The SDK's own errors hold what was signed, and go nowhere. */
+export class S3Error extends Error {
+  /** As S3 calls it (`NoSuchKey`), or the system (`ECONNREFUSED`); `ENOSPC` where there is no room. */
+  readonly code: string
+  readonly status: number | undefined
+
+  constructor(code: string, status: number | undefined, message: string) {
+    super(message)
+    this.name = 'S3Error'
+    this.code = code
+    this.status = status
+  }
+}
+
+/** Asks once, with a limit of time. Every failure is an `S3Error`. */
+export async function call<T>(ask: (options: { abortSignal: AbortSignal }) => Promise<T>, ms = callMs): Promise<T> {
+  const abortSignal = AbortSignal.timeout(ms)
+  try {
+    return await ask({ abortSignal })
+  } catch (error) {
+    if (abortSignal.aborted) throw new S3Error('ETIMEDOUT', undefined, `There was no answer in ${ms / 1000} s.`)
+    throw toS3Error(error)
+  }
+}
+
+/** Of a bucket that is there: there is no such file in it. */
+export function isMissing(error: unknown): boolean {
+  return error instanceof S3Error && error.status === 404 && error.code !== 'NoSuchBucket'
+}
+
+export async function orMissing<T>(asked: Promise<T>): Promise<T | undefined> {
+  return asked.catch((error: unknown) => {
+    if (isMissing(error)) return undefined
+    throw error
+  })
+}
+
+/** As many at a time as are no burden; the first failure ends it, when those that were begun have ended. */
+export async function inParallel<T>(items: Iterable<T>, work: (item: T) => Promise<unknown>, most = 4): Promise<void> {
+  const rest = items[Symbol.iterator]()
+  let hasFailed = false
+  async function lane(): Promise<void> {
+    for (let next = rest.next(); !next.done && !hasFailed; next = rest.next()) {
+      await work(next.value).catch((error: unknown) => {
+        hasFailed = true
+        throw error
+      })
+    }
+  }
+  const lanes = await Promise.allSettled(Array.from({ length: most }, lane))
+  for (const one of lanes) if (one.status === 'rejected') throw one.reason
+}
+
+interface SdkError {
+  name?: string
+  code?: string
+  message?: string
+  $metadata?: { httpStatusCode?: number; requestId?: string }
+  errors?: unknown
+}
+
+const fullCodes = new Set(['QuotaExceeded', 'XMinioStorageFull', 'InsufficientStorage', 'ServiceQuotaExceeded'])
+
+export function toS3Error(error: unknown): S3Error {
+  if (error instanceof S3Error) return error
+  const { name, code, message, $metadata, errors } = error as SdkError
+  // A host of several addresses: one failure for each.
+  const [first] = Array.isArray(errors) ? (errors as SdkError[]) : []
+  const known = code ?? first?.code ?? name ?? 'Unknown'
+  const status = $metadata?.httpStatusCode
+  const about = [known, status, $metadata?.requestId && `request ${$metadata.requestId}`].filter(Boolean).join(', ')
+  return new S3Error(fullCodes.has(known) || status === 507 ? 'ENOSPC' : known, status, `${message || first?.message || known} (${about})`)
+}

@@ -1,0 +1,19 @@
+/** It brings no types. */
+declare module '@20minutes/s3rver' {
+  import type { Server } from 'node:http'
+
+  export default class S3rver {
+    constructor(options: {
+      address: string
+      port: number
+      silent: boolean
+      directory: string
+      allowMismatchedSignatures: boolean
+      configureBuckets: { name: string }[]
+    })
+    httpServer: Server
+    allowMismatchedSignatures: boolean
+    run(): Promise<{ port: number }>
+    close(): Promise<void>
+  }
+}
