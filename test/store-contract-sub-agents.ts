@@ -9,7 +9,7 @@ import { hour } from './store-fixture.ts'
 function made(change: Partial<SubAgent> = {}): SubAgent {
   return {
     ...{ id: randomUUID(), name: 'researcher', description: 'Finds.', objective: 'Find.', tools: ['a', 'b:c'], workflowType: 'react' },
-    ...{ madeBy: 'caller', hasFailed: false, busyUntil: 0, createdAt: hour, lastActive: hour },
+    ...{ madeBy: 'caller', hasFailed: false, isBusy: false, createdAt: hour, lastActive: hour },
     ...change,
   }
 }
@@ -27,7 +27,7 @@ export function registerSubAgentContract(database: () => Database): void {
     assert.deepEqual(await store.list(who), [{ ...early, description: '\uFFFD' }, late])
     assert.deepEqual(await store.list({ ...who, tenant: 'other' }), [])
     assert.equal(await store.remove(owner(), late.id), false)
-    assert.equal(await store.atWork(owner(), late.id, { holder: 'p', now: 1, busyUntil: 2 }), false)
+    assert.equal(await store.atWork(owner(), late.id, { holder: 'p', now: 1, busyForMs: 2 }), false)
     assert.equal(await store.remove(who, late.id), true)
     assert.equal(await store.remove(who, late.id), false)
     assert.deepEqual(
@@ -60,16 +60,16 @@ export function registerSubAgentContract(database: () => Database): void {
     const one = made()
     await store.insert(who, one, 9)
     const state = async () => {
-      const [{ hasFailed, busyUntil, lastActive }] = (await store.list(who)) as [SubAgent]
-      return [hasFailed, busyUntil, lastActive]
+      const [{ hasFailed, isBusy, lastActive }] = (await store.list(who)) as [SubAgent]
+      return [hasFailed, isBusy, lastActive]
     }
-    await store.atWork(who, one.id, { holder: 'p1', now: hour + 1, busyUntil: hour + 9 })
-    assert.deepEqual(await state(), [false, hour + 9, hour + 1])
-    await store.ended(who, one.id, { holder: 'p2', now: hour + 2, busyUntil: 0, hasFailed: true })
-    assert.deepEqual(await state(), [true, hour + 9, hour + 2])
-    await store.ended(who, one.id, { holder: 'p1', now: hour + 3, busyUntil: 0, hasFailed: undefined })
-    assert.deepEqual(await state(), [true, 0, hour + 3])
-    await store.ended(who, one.id, { holder: 'p1', now: hour + 4, busyUntil: 0, hasFailed: false })
-    assert.deepEqual(await state(), [false, 0, hour + 4])
+    await store.atWork(who, one.id, { holder: 'p1', now: hour + 1, busyForMs: 60_000 })
+    assert.deepEqual(await state(), [false, true, hour + 1])
+    await store.ended(who, one.id, { holder: 'p2', now: hour + 2, busyForMs: 0, hasFailed: true })
+    assert.deepEqual(await state(), [true, true, hour + 2])
+    await store.ended(who, one.id, { holder: 'p1', now: hour + 3, busyForMs: 0, hasFailed: undefined })
+    assert.deepEqual(await state(), [true, false, hour + 3])
+    await store.ended(who, one.id, { holder: 'p1', now: hour + 4, busyForMs: 0, hasFailed: false })
+    assert.deepEqual(await state(), [false, false, hour + 4])
   })
 }

@@ -5,6 +5,13 @@ export interface NamedRun {
   requestId: string
 }
 
+/** Names a session as its caller does. */
+export interface NamedSession {
+  tenant: string
+  owner: string
+  sessionId: string
+}
+
 /** What there is to tell, and what goes with it: names, never content. */
 export interface Topics {
   /** Another configuration is in use, stored or in memory. */
@@ -17,8 +24,14 @@ export interface Topics {
   turn: NamedRun
   /** Whoever has this run is to cancel it. */
   cancel: NamedRun
-  /** The run has ended, was interrupted, or has another holder. */
+  /** The run has ended, was interrupted, or has another holder. Told of those runs alone that another process may wait for. */
   moved: NamedRun
+  /** A run waits for approval: others of its session are not to wait for it. */
+  interrupted: NamedSession
+  /** A session was deleted: what still goes on in it is to stop. */
+  deleted: NamedSession
+  /** A sub-agent was terminated: what it does is to stop. */
+  terminated: { id: string }
   /** A process wants to read this run's events behind number `after`, and says so again as long as it does. */
   read: NamedRun & { reader: string; after: number }
   /** The reader has gone. */

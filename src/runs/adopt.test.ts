@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Agent } from '../configuration/agent.ts'
-import { createAdoption, stopLost } from './adopt.ts'
+import { createAdoption } from './adopt.ts'
 import type { LiveRuns } from './live-runs.ts'
 import type { LiveRun } from './live-run.ts'
 import type { RunKey } from './run.ts'
 import { gone, type RunStore, type StoredRun } from './run-store.ts'
+import { stopLost } from './stop-lost.ts'
 
 test("runs that are not this process's any more are stopped: taken over, or their session deleted; others go on", async () => {
   const stored: Record<string, () => Promise<StoredRun | undefined>> = {

@@ -1,11 +1,11 @@
 import type { CurrentAgent } from '../configuration/agent.ts'
-import { ServiceError } from '../errors.ts'
 import type { Ending } from './execute.ts'
 import { textOf } from './line.ts'
 import { LiveRun } from './live-run.ts'
 import type { LiveRuns } from './live-runs.ts'
 import type { ChatRequest, RunKey } from './run.ts'
 import type { RunStore, Seen, StoredRun, TakenOver, TakeOver } from './run-store.ts'
+import { stopLost } from './stop-lost.ts'
 import { toNewMessages } from './window/transcript.ts'
 
 interface AdoptionDependencies {
@@ -134,14 +134,3 @@ function shareOf(runs: readonly StoredRun[], takers: number): StoredRun[] {
 
 /** So many are taken at once: their commits are one where the store groups them. */
 const together = 8
-
-/** Stops those of a process's runs that are another's by now, or whose session was deleted: nothing that they do counts any more. */
-export async function stopLost(store: Pick<RunStore, 'find'>, runs: readonly LiveRun[]): Promise<void> {
-  for (const run of runs) {
-    const isOurs = await store.find(run.key).then(
-      (stored) => stored === undefined || stored.fence === run.fence,
-      (error: unknown) => !(error instanceof ServiceError && error.code === 'gone'),
-    )
-    if (!isOurs) run.stop('cancelled')
-  }
-}

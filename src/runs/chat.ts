@@ -4,7 +4,7 @@ import type { Agent, CurrentAgent } from '../configuration/agent.ts'
 import { ServiceError, type Fault } from '../errors.ts'
 import { createAcceptance, type ChatEvent } from './accept.ts'
 import type { Admission, Load } from './admission.ts'
-import { createAdoption, stopLost } from './adopt.ts'
+import { createAdoption } from './adopt.ts'
 import { createStandingRuns, type StandingRuns } from './approvals/standing-runs.ts'
 import type { CheckedAttachments, GivenAttachments } from './attachments/attachments.ts'
 import { checkHints } from './hints.ts'
@@ -15,6 +15,7 @@ import type { ChatRequest, Operation, RunKey } from './run.ts'
 import type { Accepted, Begun, NewEvent, StoredRun } from './run-store.ts'
 import { replay } from './replay.ts'
 import { shortName } from './short-name.ts'
+import { stopLost } from './stop-lost.ts'
 import { toNewMessages } from './window/transcript.ts'
 
 export interface ChatDependencies extends LiveRunsDependencies {
@@ -71,7 +72,7 @@ export interface Chats extends Pick<StandingRuns, 'decide' | 'expire'> {
 }
 
 export function createChats(deps: ChatDependencies): Chats {
-  const { store, now, newId } = deps
+  const { store, news, now, newId } = deps
   const live = createLiveRuns(deps)
   /** Request ids that the store is asked about: of two that come together one waits for the other. */
   const openings = new Map<string, Opening>()
@@ -124,7 +125,7 @@ export function createChats(deps: ChatDependencies): Chats {
       refuseOther(known, chat)
       if (known.status === 'interrupted') return standing.open(known)
       if (known.endedAt !== undefined && !known.continuable) return replay(known)
-      if (known.endedAt === undefined) await elsewhere(left)
+      if (known.endedAt === undefined) await elsewhere(key, left)
       else {
         const taken = await alone(key, () => adoption.takeOver(known))
         if (taken) return live.join(taken, left)
@@ -186,7 +187,7 @@ export function createChats(deps: ChatDependencies): Chats {
       const stored = await findStored(key)
       if (stored.status === 'interrupted') return standing.open(stored)
       if (stored.endedAt !== undefined) return replay(stored)
-      await elsewhere(left)
+      await elsewhere(key, left)
     }
   }
 
@@ -197,11 +198,10 @@ export function createChats(deps: ChatDependencies): Chats {
   }
 
   /** Another process has the run, or nobody yet: it is looked for again in a while. */
-  function elsewhere(left: AbortSignal): Promise<void> {
+  async function elsewhere(key: RunKey, left: AbortSignal): Promise<void> {
     refuseStopping()
-    return deps.sleep(lookAgainMs, left).catch(() => {
-      throw new ServiceError('cancelled', 'The caller has gone.')
-    })
+    await live.arrival(key, lookAgainMs, left)
+    if (left.aborted) throw new ServiceError('cancelled', 'The caller has gone.')
   }
 
   function refuseStopping(): void {
@@ -209,7 +209,8 @@ export function createChats(deps: ChatDependencies): Chats {
   }
 
   async function cancel(key: RunKey): Promise<void> {
-    for (let look = 0; look < maxLooks; look++) {
+    let isAsked = false
+    for (const until = now() + maxCancelMs; now() < until;) {
       const running = live.find(key)
       if (running) {
         running.stop('cancelled')
@@ -218,16 +219,26 @@ export function createChats(deps: ChatDependencies): Chats {
         if (!running.log.interrupted) throw hasEnded(key)
       }
       const stored = await findStored(key)
+      if (isAsked && stored.status === 'cancelled') return
       if (stored.endedAt !== undefined) throw hasEnded(key)
       if (stored.status === 'interrupted') {
         if (await standing.end(stored)) return
         continue
       }
-      // Left by a process that died: it is ours to end.
-      await adoption.adopt(0)
-      if (!live.find(key)) await deps.sleep(lookAgainMs)
+      isAsked = true
+      if (await takeLost(stored)) continue
+      const heard = live.arrival(key, lookAgainMs, new AbortController().signal)
+      news.tell('cancel', key)
+      await heard
     }
     throw new ServiceError('overloaded', `Run ${key.requestId} belongs to another process.`, { retryAfter: 5 })
+  }
+
+  /** Left by a process that died: it is ours to end. */
+  function takeLost(run: StoredRun): Promise<LiveRun | undefined> {
+    // One of this process that it does not have is one that a fault made it forget.
+    const from = run.holder === deps.holder ? run : { ...run, graceMs: 0 }
+    return alone(run, async () => live.find(run) ?? adoption.takeOver(run, { from }))
   }
 
   function load(): Pick<Load, 'known' | 'begun'> {
@@ -256,8 +267,20 @@ export function createChats(deps: ChatDependencies): Chats {
     const runs = runsOf(who, sessionId)
     for (const run of runs) run.stop('cancelled')
     const done = new AbortController()
-    const all = Promise.all(runs.map((run) => run.ended)).finally(() => done.abort())
+    const all = Promise.all([...runs.map((run) => run.ended), cancelElsewhere(who, sessionId, done.signal)]).finally(() => done.abort())
     await Promise.race([all, deps.sleep(maxEndMs, done.signal).catch(() => undefined)])
+    done.abort()
+  }
+
+  /** Has other processes cancel what they run of a session. */
+  async function cancelElsewhere(who: Owner, sessionId: string, enough: AbortSignal): Promise<void> {
+    while (!enough.aborted) {
+      const others = (await store.unendedIn(who, sessionId)).filter((key) => !live.find(key))
+      if (others.length === 0) return
+      const heard = others.map((key) => live.arrival(key, lookAgainMs, enough))
+      for (const key of others) news.tell('cancel', key)
+      await Promise.all(heard)
+    }
   }
 
   function drain(ms: number): Promise<void> {
@@ -266,7 +289,13 @@ export function createChats(deps: ChatDependencies): Chats {
     return live.drain(ms)
   }
 
-  const stopGone = (who: Owner, sessionId: string) => stopLost(store, runsOf(who, sessionId))
+  const stopHere = (who: Owner, sessionId: string) => stopLost(store, runsOf(who, sessionId))
+  news.on('deleted', (gone) => void stopHere(gone, gone.sessionId))
+
+  async function stopGone({ tenant, owner }: Owner, sessionId: string): Promise<void> {
+    news.tell('deleted', { tenant, owner, sessionId })
+    await stopHere({ tenant, owner }, sessionId)
+  }
 
   const { decide, expire } = standing
 
@@ -294,9 +323,10 @@ function isBegun({ log, isAsync, startedAt }: LiveRun): boolean {
   return !log.ended && (!isAsync || startedAt !== undefined)
 }
 
-/** How often a run that this process does not have is looked for, and how often before a cancellation is given up. */
+/** How often a run that this process does not have is looked for: news of it may get lost. */
 const lookAgainMs = 500
-const maxLooks = 20
+/** Longer than it takes until a process that was killed is known to be lost. */
+const maxCancelMs = 20_000
 /** What was cancelled hears it at once; a tool that does not is not waited for. */
 const maxEndMs = 5000
 

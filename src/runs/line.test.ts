@@ -1,6 +1,7 @@
 import { test } from 'node:test'
 import assert from 'node:assert/strict'
 import { ServiceError } from '../errors.ts'
+import { noNews } from '../replicas/news.ts'
 import { createLine, textOf, type LineDependencies } from './line.ts'
 import { LiveRun, type LiveRunOptions } from './live-run.ts'
 import type { RunKey } from './run.ts'
@@ -41,7 +42,7 @@ function fakeStore(...queue: string[]) {
 
 function lineOf(store: LineDependencies['store'], now = () => 0, workers: Workers = createWorkers(() => 1)) {
   const jobs = { wake: () => undefined }
-  return createLine({ store, now, workers, jobs, holder: 'h', newId: () => 'id', onFault: () => undefined })
+  return createLine({ store, now, workers, jobs, news: noNews, holder: 'h', newId: () => 'id', onFault: () => undefined })
 }
 
 const settled = () => new Promise<void>((resolve) => setImmediate(resolve))

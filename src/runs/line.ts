@@ -1,4 +1,5 @@
 import { ServiceError, toErrorBody } from '../errors.ts'
+import type { NamedSession, News } from '../replicas/news.ts'
 import { callbackJob } from './callbacks/callbacks.ts'
 import type { Jobs } from './jobs.ts'
 import { processLost } from './outcome.ts'
@@ -7,8 +8,8 @@ import type { EndEvent, RunKey } from './run.ts'
 import { FenceLost, type HeldRun, type LineEnd, type NewMessage, type RunStore, type Turn } from './run-store.ts'
 import type { Workers } from './workers.ts'
 
-/** Another process may free a session: a waiting run looks for itself now and then. */
-const lookEveryMs = 1000
+/** Another process that frees a session says so, but news may get lost: a waiting run looks for itself now and then. */
+const lookEveryMs = 3000
 /** A store that fails is asked again by those who wait as long as it takes. */
 const retryMs = 2000
 
@@ -21,9 +22,9 @@ export interface Line {
   wait(run: LiveRun, messages: () => readonly NewMessage[], waitMs: number): Promise<Turn>
   /** Resolves with the run's turn when there is a worker for it too, however long that takes; the session is held from its turn on. */
   waitForWorker(run: LiveRun, messages: () => readonly NewMessage[]): Promise<Turn>
-  /** Tells a run of this process that the session is its own now. */
+  /** Tells a run, here or in another process, that the session is its own now. */
   wake(key: RunKey | undefined): void
-  /** Tells the runs of this process that wait for the session of one that waits for approval. */
+  /** Tells the runs that wait for the session of one that waits for approval. */
   tellInterrupted(run: LiveRun): void
 }
 
@@ -31,6 +32,7 @@ export interface LineDependencies {
   store: Pick<RunStore, 'takeTurn' | 'leaveLine' | 'isNext' | 'nextOf'>
   workers: Workers
   jobs: Pick<Jobs, 'wake'>
+  news: News
   /** Of this process. */
   holder: string
   now(): number
@@ -38,19 +40,31 @@ export interface LineDependencies {
   onFault(run: LiveRun, error: unknown): void
 }
 
-export function createLine({ store, workers, jobs, holder, now, newId, onFault }: LineDependencies): Line {
+export function createLine({ store, workers, jobs, news, holder, now, newId, onFault }: LineDependencies): Line {
   const waiting = new Map<string, { run: LiveRun; bell: Bell }>()
   /** How many wait for another run of their session without looking for themselves. */
   let patient = 0
   let lookout: NodeJS.Timeout | undefined
 
+  news.on('turn', (key) => waiting.get(textOf(key))?.bell.ring())
+  news.on('interrupted', ringAll)
+  news.onGap(() => waiting.forEach(({ bell }) => bell.ring()))
+
   function wake(key: RunKey | undefined): void {
-    if (key) waiting.get(textOf(key))?.bell.ring()
+    if (!key) return
+    const here = waiting.get(textOf(key))
+    if (here) here.bell.ring()
+    else news.tell('turn', key)
   }
 
-  function tellInterrupted({ key, sessionId }: LiveRun): void {
+  function tellInterrupted({ key: { tenant, owner }, sessionId }: LiveRun): void {
+    ringAll({ tenant, owner, sessionId })
+    news.tell('interrupted', { tenant, owner, sessionId })
+  }
+
+  function ringAll({ tenant, owner, sessionId }: NamedSession): void {
     for (const { run, bell } of waiting.values()) {
-      if (run.sessionId === sessionId && run.key.tenant === key.tenant && run.key.owner === key.owner) bell.ring()
+      if (run.sessionId === sessionId && run.key.tenant === tenant && run.key.owner === owner) bell.ring()
     }
   }
 

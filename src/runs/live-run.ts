@@ -47,6 +47,8 @@ export class LiveRun {
   /** Epoch milliseconds of its first text, in this process. */
   firstTextAt: number | undefined
   stopCause: StopCause | undefined
+  /** Whether another process waits for its end. */
+  isWatched = false
   /** Gives back what it took to run, when it has ended. */
   release: () => void = () => undefined
   private readonly controller = new AbortController()

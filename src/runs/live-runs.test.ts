@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setImmediate as tick } from 'node:timers/promises'
+import { noNews } from '../replicas/news.ts'
 import { createLiveRuns, type LiveRunsDependencies } from './live-runs.ts'
 import { LiveRun, type LiveRunOptions } from './live-run.ts'
 import type { EndedRun, Turn } from './run-store.ts'
@@ -20,6 +21,7 @@ test('a lost run that nobody came back for ends as lost also where its turn come
     store,
     workers: createWorkers(() => 1),
     jobs: { wake: () => undefined },
+    news: noNews,
     now: () => 0,
     newId: () => 'id',
     onEnd: () => undefined,

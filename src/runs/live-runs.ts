@@ -1,4 +1,5 @@
 import { ServiceError, toErrorBody } from '../errors.ts'
+import type { News } from '../replicas/news.ts'
 import { endAs, execute, type Ending, type Execution } from './execute.ts'
 import type { EventLog } from './event-log.ts'
 import { EndNotStored } from './finish.ts'
@@ -6,6 +7,7 @@ import { createLine, textOf } from './line.ts'
 import type { LiveRun } from './live-run.ts'
 import type { RunKey } from './run.ts'
 import { FenceLost, type NewMessage, type Turn } from './run-store.ts'
+import { stopLost } from './stop-lost.ts'
 import { toNewMessages } from './window/transcript.ts'
 import type { Workers } from './workers.ts'
 
@@ -17,6 +19,7 @@ export interface LiveRunsDependencies extends Execution {
   holder: string
   /** For async runs. */
   workers: Workers
+  news: News
 }
 
 /** A run that somebody follows, live or from the store, until the signal that they gave is aborted. */
@@ -38,7 +41,7 @@ export interface LiveRuns {
   count(): number
   /** Registers a run that has its turn, or waits for it when there is none. `ending`: how it ends when its turn comes, in place of going on. */
   launch(run: LiveRun, turn: Turn | undefined, ending?: Promise<Ending | undefined>): LiveRun
-  /** Resolves when a run with this key is launched here, or after `ms`. */
+  /** Resolves when a run with this key is launched here, or something was heard of it, or after `ms`. */
   arrival(key: RunKey, ms: number, left: AbortSignal): Promise<void>
   /** Resolves when the run has its session. The caller counts as a reader from now on, also while it waits. */
   join(run: LiveRun, left: AbortSignal): Promise<OpenRun>
@@ -47,16 +50,32 @@ export interface LiveRuns {
 }
 
 export function createLiveRuns(deps: LiveRunsDependencies): LiveRuns {
-  const { store, now } = deps
+  const { store, news, now } = deps
   const runs = new Map<string, LiveRun>()
   const line = createLine(deps)
   const givenUp = new AbortController()
   /** Those who wait for a run that this process does not have. */
   const expecting = new Map<string, Set<() => void>>()
 
+  const tellAll = (those: Iterable<() => void> = []) => [...those].forEach((tell) => tell())
+  news.on('moved', (key) => {
+    tellAll(expecting.get(textOf(key)))
+    // It may be this process that it does not belong to any more.
+    const run = runs.get(textOf(key))
+    if (run) void stopLost(store, [run])
+  })
+  news.on('cancel', (key) => {
+    const run = runs.get(textOf(key))
+    if (!run) return
+    run.isWatched = true
+    run.stop('cancelled')
+  })
+  news.onGap(() => expecting.forEach((those) => tellAll(those)))
+
   function launch(run: LiveRun, turn: Turn | undefined, ending: Promise<Ending | undefined> = none): LiveRun {
     runs.set(textOf(run.key), run)
-    for (const tell of expecting.get(textOf(run.key)) ?? []) tell()
+    tellAll(expecting.get(textOf(run.key)))
+    if (run.fence > 1) news.tell('moved', run.key)
     // Accepted in the last moment: it has nobody here any more.
     if (givenUp.signal.aborted) run.stop('given_up')
     const release = run.agent.hold()
@@ -74,6 +93,8 @@ export function createLiveRuns(deps: LiveRunsDependencies): LiveRuns {
       .finally(() => {
         run.release()
         release()
+        // One that was begun once, and ended where it was, concerns no other process unless that has asked for it.
+        if (run.fence > 1 || run.isWatched) news.tell('moved', run.key)
       })
     return run
   }

@@ -60,6 +60,8 @@ export interface RunStore {
   takeOver(key: RunKey, from: Seen, by: TakeOver): Promise<TakenOver | undefined>
   /** Unended runs whose process is lost, in order of arrival; a portion of them when there are many. */
   orphans(holder: string, graceMs: number): Promise<Orphans>
+  /** Pending and running runs of a session that living processes have. */
+  unendedIn(who: Owner, sessionId: string): Promise<RunKey[]>
   /** Unended runs of this process. */
   ownUnended(holder: string): Promise<RunKey[]>
 }

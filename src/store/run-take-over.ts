@@ -1,4 +1,5 @@
 import { sql } from 'kysely'
+import type { Owner } from '../access/owner.ts'
 import type { ChatRequest, RunKey } from '../runs/run.ts'
 import {
   FenceLost,
@@ -27,7 +28,7 @@ export function createTakeOver(
   statements: RunStatements,
   { find, lock, enter, take }: RunMoves,
   insertJobs: InsertJobs,
-): Pick<RunStore, 'isNext' | 'nextOf' | 'takeTurn' | 'leaveLine' | 'takeOver' | 'orphans' | 'ownUnended'> {
+): Pick<RunStore, 'isNext' | 'nextOf' | 'takeTurn' | 'leaveLine' | 'takeOver' | 'orphans' | 'unendedIn' | 'ownUnended'> {
   const inLine = lineStatements(database.db)
   const media = mediaStatements(database.db)
 
@@ -129,13 +130,28 @@ export function createTakeOver(
     return (await run(database.all.read, query)).rows
   }
 
+  async function unendedIn({ tenant, owner }: Owner, sessionId: string): Promise<RunKey[]> {
+    const session = database.db
+      .selectFrom('sessions')
+      .select('key')
+      .where((is) => is.and({ tenant, owner, session_id: sessionId }))
+    const query = database.db
+      .selectFrom('runs')
+      .select(['tenant', 'owner', 'request_id as requestId'])
+      .where('tenant', '=', tenant)
+      .where('session', '=', session)
+      .where('status', 'in', ['pending', 'running'])
+      .where('holder', 'in', aliveProcesses(database))
+    return (await run(database.of(tenant).read, query)).rows
+  }
+
   async function nextOf(holder: string): Promise<RunKey[]> {
     return (await inLine.nextOf(database.all.read, { holder })).rows
   }
 
   const isNext = async (key: HeldRun) => (await findTurn(key))?.active_run === key.requestId
 
-  return { isNext, nextOf, takeTurn, leaveLine, takeOver, orphans, ownUnended }
+  return { isNext, nextOf, takeTurn, leaveLine, takeOver, orphans, unendedIn, ownUnended }
 }
 
 function hasImages({ request }: RunRow): boolean {

@@ -1,22 +1,28 @@
+import { sql } from 'kysely'
 import type { Owner } from '../access/owner.ts'
 import type { AtWork, SubAgent, SubAgentStore } from '../sub-agents/sub-agent-store.ts'
 import { run, type Database } from './database.ts'
+import { clockOf } from './processes.ts'
 import { toText } from './run-rows.ts'
 import { statement, type Connection, type Param } from './statement.ts'
 import type { SubAgentRow } from './tables.ts'
 
 /** `SubAgentStore` on either database. */
 export function createSubAgentStore({ db, of: scopeOf, isShared }: Database): SubAgentStore {
+  const clock = clockOf({ isShared })
   const listOf = statement(db, (of, param: Param<Owner>) =>
     of
       .selectFrom('sub_agents')
       .selectAll()
+      .select(sql<number>`case when busy_until > ${clock} then 1 else 0 end`.as('is_busy'))
       .where('tenant', '=', param('tenant'))
       .where('owner', '=', param('owner'))
       .orderBy('created_at')
       .orderBy('id'),
   )
   const one = ({ tenant, owner }: Owner, id: string) => ({ tenant, owner, id })
+
+  const until = ({ busyForMs }: AtWork) => (busyForMs === 0 ? 0 : sql<number>`${clock} + ${busyForMs}`)
 
   /** Others that count at the same time would not see what is not committed yet: they wait. SQLite has one writer anyway. */
   async function lock(connection: Connection, { tenant, owner }: Owner): Promise<void> {
@@ -48,7 +54,7 @@ export function createSubAgentStore({ db, of: scopeOf, isShared }: Database): Su
     async atWork(who, id, by) {
       const update = db
         .updateTable('sub_agents')
-        .set(toWork(by))
+        .set({ last_active: by.now, busy_by: by.holder, busy_until: until(by) })
         .where((is) => is.and(one(who, id)))
       return (await scopeOf(who.tenant).unit((connection) => run(connection, update))).changes > 0
     },
@@ -68,16 +74,12 @@ export function createSubAgentStore({ db, of: scopeOf, isShared }: Database): Su
         // What another process has said of its own work stays.
         const own = db
           .updateTable('sub_agents')
-          .set({ busy_until: by.busyUntil })
+          .set({ busy_until: until(by) })
           .where((is) => is.and({ ...same, busy_by: by.holder }))
         await run(connection, own)
       })
     },
   }
-}
-
-function toWork({ holder, now, busyUntil }: AtWork) {
-  return { last_active: now, busy_by: holder, busy_until: busyUntil }
 }
 
 function toRow({ tenant, owner }: Owner, one: SubAgent): SubAgentRow {
@@ -89,10 +91,10 @@ function toRow({ tenant, owner }: Owner, one: SubAgent): SubAgentRow {
   }
 }
 
-function toSubAgent(row: SubAgentRow): SubAgent {
-  const { id, name, description, objective, tools, workflow_type, made_by, has_failed, busy_until, created_at, last_active } = row
+function toSubAgent(row: SubAgentRow & { is_busy: number }): SubAgent {
+  const { id, name, description, objective, tools, workflow_type, made_by, has_failed, is_busy, created_at, last_active } = row
   return {
     ...{ id, name, description, objective, tools: JSON.parse(tools) as string[], workflowType: workflow_type, madeBy: made_by },
-    ...{ hasFailed: has_failed === 1, busyUntil: busy_until, createdAt: created_at, lastActive: last_active },
+    ...{ hasFailed: has_failed === 1, isBusy: is_busy === 1, createdAt: created_at, lastActive: last_active },
   }
 }

@@ -12,6 +12,7 @@ import { toAgentConfig } from '../configuration/parse.ts'
 import type { WorkflowType } from '../configuration/schema.ts'
 import { createDelegation } from './delegation.ts'
 import type { SubAgent, SubAgentStore } from './sub-agent-store.ts'
+import { noNews } from '../replicas/news.ts'
 import { createSubAgents, type SubAgents } from './sub-agents.ts'
 
 const noTools = { list: () => [], search: () => [], settling: () => undefined, close: async () => {} }
@@ -77,6 +78,7 @@ export class KeptRun {
       store: storeOf(this.list),
       agent: () => ({ tools: { list: () => [] } }) as unknown as Agent,
       isShared: false,
+      news: noNews,
       holder: 'p',
       now: () => ++this.time,
       newId: () => `i${++this.ids}`,
@@ -180,7 +182,7 @@ function commonOf({
 
 function toSubAgent(name: string, { tools, innerWorkflow = 'react' }: KeptRunOptions): SubAgent {
   const texts = { name, description: `Does ${name}.`, objective: '', tools: tools.map((tool) => tool.name) }
-  return { ...texts, id: name, workflowType: innerWorkflow, madeBy: 'caller', hasFailed: false, busyUntil: 0, createdAt: 0, lastActive: 0 }
+  return { ...texts, id: name, workflowType: innerWorkflow, madeBy: 'caller', hasFailed: false, isBusy: false, createdAt: 0, lastActive: 0 }
 }
 
 function storeOf(list: SubAgent[]): SubAgentStore {

@@ -9,8 +9,9 @@ export interface SubAgent extends NewSubAgent {
   madeBy: 'caller' | 'agent'
   /** Its last run failed. */
   hasFailed: boolean
-  /** Until then another process has it at work, as far as that one has said; 0 for nobody. Epoch milliseconds, as all times here. */
-  busyUntil: number
+  /** A process had it at work when this was read, as far as that one has said. */
+  isBusy: boolean
+  /** Epoch milliseconds, as all times here. */
   createdAt: number
   lastActive: number
 }
@@ -30,7 +31,8 @@ export interface NewSubAgent {
 export interface AtWork {
   holder: string
   now: number
-  busyUntil: number
+  /** So long from now on, unless it says so again. */
+  busyForMs: number
 }
 
 /** Port: where sub-agents are kept. Every function answers for one owner; each is one transaction. */
@@ -43,6 +45,6 @@ export interface SubAgentStore {
   remove(who: Owner, id: string): Promise<boolean>
   /** False when it is not there any more. */
   atWork(who: Owner, id: string, by: AtWork): Promise<boolean>
-  /** It has ended one piece of work; with `busyUntil` of what it has beside it. `hasFailed` undefined: it was stopped. */
+  /** It has ended one piece of work; with `busyForMs` of what it has beside it. `hasFailed` undefined: it was stopped. */
   ended(who: Owner, id: string, by: AtWork & { hasFailed: boolean | undefined }): Promise<void>
 }

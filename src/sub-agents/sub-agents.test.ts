@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import type { Agent } from '../configuration/agent.ts'
 import { toAgentConfig } from '../configuration/parse.ts'
 import type { SubAgent, SubAgentStore } from './sub-agent-store.ts'
+import { noNews } from '../replicas/news.ts'
 import { createSubAgents } from './sub-agents.ts'
 import { createWork } from './work.ts'
 
@@ -21,7 +22,7 @@ function fakeStore() {
     insert: async ({ owner }, one) => (rows.push({ owner, one }), 'added'),
     remove: async ({ owner }, id) => ofId(owner, id) >= 0 && rows.splice(ofId(owner, id), 1).length > 0,
     atWork: async ({ owner }, id) => ofId(owner, id) >= 0,
-    ended: async (_who, _id, { hasFailed, busyUntil }) => void told.push({ hasFailed, busyUntil }),
+    ended: async (_who, _id, { hasFailed, busyForMs }) => void told.push({ hasFailed, busyForMs }),
   }
   return { store, told, reads: () => reads, rows }
 }
@@ -33,7 +34,16 @@ const agent = () =>
 function subAgentsOn(isShared: boolean) {
   const fake = fakeStore()
   let ids = 0
-  const deps = { store: fake.store, agent, isShared, holder: 'p', now: () => 1000, newId: () => `id${++ids}`, onFault: assert.ifError }
+  const deps = {
+    store: fake.store,
+    agent,
+    isShared,
+    news: noNews,
+    holder: 'p',
+    now: () => 1000,
+    newId: () => `id${++ids}`,
+    onFault: assert.ifError,
+  }
   return { ...fake, subAgents: createSubAgents(deps) }
 }
 
@@ -63,10 +73,10 @@ test('status: initializing with its tools, busy while it works, error when that 
   await assert.rejects(subAgents.workAs(ann, one, AbortSignal.abort(), () => Promise.reject(new Error('stopped'))))
   assert.deepEqual(
     told,
-    [false, true, undefined].map((hasFailed) => ({ hasFailed, busyUntil: 0 })),
+    [false, true, undefined].map((hasFailed) => ({ hasFailed, busyForMs: 0 })),
   )
   assert.deepEqual(
-    [subAgents.statusOf(one), subAgents.statusOf({ ...one, hasFailed: true }), subAgents.statusOf({ ...one, busyUntil: 1001 })],
+    [subAgents.statusOf(one), subAgents.statusOf({ ...one, hasFailed: true }), subAgents.statusOf({ ...one, isBusy: true })],
     ['ready', 'error', 'busy'],
   )
 })
@@ -74,7 +84,7 @@ test('status: initializing with its tools, busy while it works, error when that 
 test('one that is gone does nothing, and one that is terminated elsewhere is stopped here', async () => {
   const { store, rows } = fakeStore()
   const work = createWork({ store, holder: 'p', beatMs: 5, now: () => 1000, onFault: assert.ifError })
-  const one: SubAgent = { ...plain, id: 'i', madeBy: 'caller', hasFailed: false, busyUntil: 0, createdAt: 0, lastActive: 0 }
+  const one: SubAgent = { ...plain, id: 'i', madeBy: 'caller', hasFailed: false, isBusy: false, createdAt: 0, lastActive: 0 }
   await assert.rejects(
     work.as(ann, one, never, async () => 'done'),
     /x is not there any more/,

@@ -1,6 +1,7 @@
 import type { Owner } from '../access/owner.ts'
 import type { CurrentAgent } from '../configuration/agent.ts'
 import { invalid, ServiceError } from '../errors.ts'
+import type { News } from '../replicas/news.ts'
 import { createListCache } from './list-cache.ts'
 import type { NewSubAgent, SubAgent, SubAgentStore } from './sub-agent-store.ts'
 import { isChoice, isInitializing } from './tool-choice.ts'
@@ -10,6 +11,7 @@ export interface SubAgentsDependencies extends Omit<WorkDependencies, 'beatMs'> 
   agent: CurrentAgent
   /** Whether other processes change what the store has. */
   isShared: boolean
+  news: News
   newId(): string
 }
 
@@ -30,15 +32,16 @@ export interface SubAgents {
   workAs<T>(who: Owner, one: SubAgent, stopped: AbortSignal, work: (terminated: AbortSignal) => Promise<T>): Promise<T>
 }
 
-/** How often a process looks for the sub-agents that it has at work, where another may terminate them. */
+/** How often a process looks for the sub-agents that it has at work, where another may terminate them: news of it may get lost. */
 const beatMs = 2000
 
 export function createSubAgents(deps: SubAgentsDependencies): SubAgents {
-  const { agent, isShared, now, newId } = deps
+  const { agent, isShared, news, now, newId } = deps
   const cache = createListCache((who) => deps.store.list(who))
   const list = isShared ? deps.store.list : cache.of
   const store = forgetting(deps.store, cache.forget)
   const work = createWork({ ...deps, store, beatMs: isShared ? beatMs : undefined })
+  news.on('terminated', ({ id }) => work.cancel(id))
 
   async function find(who: Owner, id: string): Promise<SubAgent> {
     const found = (await list(who)).find((one) => one.id === id)
@@ -54,7 +57,7 @@ export function createSubAgents(deps: SubAgentsDependencies): SubAgents {
     }
     const time = now()
     const own = { ...made, tools: [...new Set(made.tools)] }
-    const one: SubAgent = { ...own, id: newId(), madeBy, hasFailed: false, busyUntil: 0, createdAt: time, lastActive: time }
+    const one: SubAgent = { ...own, id: newId(), madeBy, hasFailed: false, isBusy: false, createdAt: time, lastActive: time }
     const { max } = config.sub_agents
     const added = await store.insert(who, one, max)
     if (added === 'exists') throw new ServiceError('sub_agent_exists', `There is a sub-agent ${made.name} already.`)
@@ -65,10 +68,11 @@ export function createSubAgents(deps: SubAgentsDependencies): SubAgents {
   async function terminate(who: Owner, id: string): Promise<void> {
     if (!(await store.remove(who, id))) throw notFound(id)
     work.cancel(id)
+    news.tell('terminated', { id })
   }
 
-  function statusOf({ id, tools, busyUntil, hasFailed }: SubAgent): SubAgentStatus {
-    if (work.isBusy(id) || busyUntil > now()) return 'busy'
+  function statusOf({ id, tools, isBusy, hasFailed }: SubAgent): SubAgentStatus {
+    if (work.isBusy(id) || isBusy) return 'busy'
     if (isInitializing(tools, agent().tools.list())) return 'initializing'
     return hasFailed ? 'error' : 'ready'
   }

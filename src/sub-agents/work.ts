@@ -29,7 +29,7 @@ export interface Work {
 export function createWork({ store, holder, beatMs, now, onFault }: WorkDependencies): Work {
   const running = new Map<string, Set<AbortController>>()
   const isBusy = (id: string) => running.has(id)
-  const by = (isAtWork: boolean) => ({ holder, now: now(), busyUntil: isAtWork && beatMs ? now() + 3 * beatMs : 0 })
+  const by = (isAtWork: boolean) => ({ holder, now: now(), busyForMs: isAtWork && beatMs ? 3 * beatMs : 0 })
 
   function enter(id: string, controller: AbortController): void {
     running.set(id, (running.get(id) ?? new Set()).add(controller))

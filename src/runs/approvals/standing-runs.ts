@@ -77,5 +77,5 @@ function ignoreGone(error: unknown): undefined {
   if (!(error instanceof ServiceError && error.code === 'gone')) throw error
 }
 
-/** Who waits for a run is told at once where it goes on here; another process may go on with it too. */
+/** Who waits for a run is told at once where it goes on, here or elsewhere; news from elsewhere may get lost. */
 const lookAgainMs = 2000

@@ -1,0 +1,102 @@
+import assert from 'node:assert/strict'
+import { after, before, test, type TestContext } from 'node:test'
+import { gate, until } from './async-client.ts'
+import type { ModelServerRequest } from './model-server.ts'
+import { startPostgres, type PostgresServer } from './postgres-server.ts'
+import { startService, type ServiceOptions } from './service-fixture.ts'
+import { callOf } from './service-tools.ts'
+
+let server: PostgresServer
+before(async () => {
+  server = await startPostgres()
+})
+after(() => server.stop())
+
+/** Two services on one database. */
+async function startTwo(t: TestContext, options: ServiceOptions) {
+  const environment = { DATABASE_URL: await server.createDatabase(), SECRET_KEY: 'x'.repeat(32) }
+  const here = await startService(t, { ...options, environment })
+  const there = await startService(t, { ...options, environment })
+  return { here: here.client, there: there.client }
+}
+
+const inSession = (requestId: string) => ({ 'request-id': requestId, 'session-id': 's1' })
+const question = ({ body }: ModelServerRequest): string => body.messages.at(-1).content
+
+test('Chat: requests of one session run one at a time, in order of arrival, across replicas', async (t) => {
+  const { script, open, entered } = gate((request) => ({ text: `to ${question(request)}` }))
+  const { here, there } = await startTwo(t, { script })
+  const first = here.chat('1', inSession('r1'))
+  await entered
+  const rest = []
+  for (const n of [2, 3, 4, 5]) {
+    rest.push((n % 2 ? here : there).chat(String(n), inSession(`r${n}`)))
+    await until(
+      () => here.run(`r${n}`),
+      (run) => run.body.status === 'pending',
+    )
+  }
+  open()
+  for (const { status } of await Promise.all([first, ...rest])) assert.equal(status, 200)
+  const { messages } = (await there.session('s1')).body
+  assert.deepEqual(
+    messages.map((message: { content: string }) => message.content),
+    ['1', 'to 1', '2', 'to 2', '3', 'to 3', '4', 'to 4', '5', 'to 5'],
+  )
+})
+
+test('Runs: one that another replica runs, or has in its line, is cancelled at once', async (t) => {
+  const { script, entered } = gate(() => ({ text: 'never' }))
+  const { here, there } = await startTwo(t, { script })
+  const running = here.chat('Hi', inSession('r1'))
+  await entered
+  const waiting = here.chat('Hi', inSession('r2'))
+  await until(
+    () => there.run('r2'),
+    (run) => run.body.status === 'pending',
+  )
+  for (const [id, chat] of [
+    ['r2', waiting],
+    ['r1', running],
+  ] as const) {
+    const cancelled = await there.request('DELETE', `/core/v1/runs/${id}`)
+    assert.deepEqual([cancelled.status, cancelled.body.status], [200, 'cancelled'])
+    const { status, body } = await chat
+    assert.deepEqual([status, body.details.error_type], [409, 'Cancelled'])
+    const again = await there.request('DELETE', `/core/v1/runs/${id}`)
+    assert.deepEqual([again.status, again.body.details.error_type], [409, 'RunEnded'])
+  }
+})
+
+test('Sessions: to delete one ends what another replica runs in it, and has in its line', async (t) => {
+  const { script, entered } = gate(() => ({ text: 'never' }))
+  const { here, there } = await startTwo(t, { script })
+  const running = here.chat('Hi', inSession('r1'))
+  await entered
+  const waiting = here.chat('Hi', inSession('r2'))
+  await until(
+    () => there.run('r2'),
+    (run) => run.body.status === 'pending',
+  )
+  assert.equal((await there.request('DELETE', '/core/v1/sessions/s1')).status, 200)
+  for (const chat of [running, waiting]) assert.ok([409, 410].includes((await chat).status))
+  for (const id of ['r1', 'r2']) assert.equal((await here.run(id)).status, 410)
+})
+
+test('Sub-agents: to terminate one ends what it does on another replica', async (t) => {
+  const { script: wait, entered } = gate(() => ({ text: 'never' }))
+  const script = (request: ModelServerRequest) => {
+    const { role, content } = request.body.messages.at(-1)
+    if (role === 'tool') return { text: 'Then not.' }
+    return content === 'Dig.' ? wait(request) : callOf('sub_agent_digger', { task: 'Dig.' })
+  }
+  const { here, there } = await startTwo(t, { script })
+  const all = '/core/v1/chain/sub_agents'
+  const { sub_agent_id: id } = (await there.request('POST', all, { body: { name: 'digger' } })).body
+  const chat = here.chat('Let it dig.')
+  await entered
+  assert.equal((await there.request('GET', `${all}/${id}`)).body.status, 'busy')
+  assert.equal((await there.request('DELETE', `${all}/${id}`)).status, 200)
+  const { status, body } = await chat
+  assert.deepEqual([status, body.body.output, body.body.intermediate_steps[0].status], [200, 'Then not.', 'error'])
+})
