@@ -13,13 +13,11 @@ export class InnerEvents {
 
   *take(): Generator<AgentEvent, void> {
     this.arrival = Promise.withResolvers()
-    // One by one: what is behind an event that makes its taker leave is let go by `close`.
-    for (let next = this.waiting.shift(); next; next = this.waiting.shift()) {
-      try {
-        yield next.event
-      } finally {
-        next.taken()
-      }
+    // One by one: the event that makes its taker leave, and what is behind it, is let go by `close`, when all calls are told to stop.
+    for (let next = this.waiting[0]; next; next = this.waiting[0]) {
+      yield next.event
+      this.waiting.shift()
+      next.taken()
     }
   }
 
