@@ -19,6 +19,7 @@ import { openCallbacks } from './service/callbacks.ts'
 import { openChats } from './service/chats.ts'
 import { boundAddress, openHttp } from './service/http.ts'
 import { openMemory } from './service/memory.ts'
+import { openSecrets } from './service/secrets.ts'
 import { openSessionChanges } from './service/sessions.ts'
 import { openTracing } from './service/tracing.ts'
 import { createSessions } from './sessions/sessions.ts'
@@ -59,6 +60,8 @@ export async function createService({ settings, environment, version, log }: Ser
   const now = Date.now
   const newId = randomUUIDv7
   const database = stack.adopt(await openDatabase(settings), (one) => one.close())
+  const secrets = await openSecrets(database, settings, now)
+  for (const line of secrets.told) log.info(line)
   const id = newId()
   const news = stack.adopt(await openNews(database, { id, log }), (one) => one.close())
   const holder = stack.adopt(await keepHolder(database, { id, news, log }), (one) => one.release())
@@ -73,7 +76,8 @@ export async function createService({ settings, environment, version, log }: Ser
   const outbound = stack.adopt(createGuardedFetch({ allowed: settings.outboundAllow }), (one) => one.close())
   const tools = { files: root, cacheDir, outbound }
   const { agents, configuration, follow } = await openAgents(stack, { settings, environment, tools, now, newId, log })
-  const access = await openAccess(stack, database, settings, { customRoles: () => agents.current().config.access.roles, now, log })
+  const customRoles = () => agents.current().config.access.roles
+  const access = await openAccess(stack, { database, settings, secrets, news, customRoles, now, log })
 
   const publicUrl = () => settings.publicUrl ?? boundAddress(app, settings.host)
   const pause = (ms: number, signal?: AbortSignal) => sleep(ms, undefined, { signal })
@@ -89,7 +93,7 @@ export async function createService({ settings, environment, version, log }: Ser
     ...{ store: runs, executions, root, keeper, recall, observer, refusalOf: outbound.refusalOf },
     ...{ files: executionFiles, onExecuted: metrics.executed },
   })
-  const callbacks = await openCallbacks({ ...common, outbound, source: publicUrl, runs })
+  const callbacks = await openCallbacks({ ...common, secrets: secrets.callbacks, outbound, source: publicUrl, runs })
   const changes = openSessionChanges({ ...common, store: sessionStore, chats, artifacts })
 
   let isStopping = false

@@ -26,7 +26,7 @@ test('an empty environment gives the documented defaults, frozen, with absolute 
     artifactShareDir: '/tmp/share',
     artifactStore: undefined,
     databaseUrl: undefined,
-    secretKey: undefined,
+    secretKeys: [],
     accessProvider: undefined,
     adminTenant: 'default',
     configEnv: [],
@@ -88,7 +88,7 @@ test('every variable is read', () => {
     artifactShareDir: '/srv/app/out',
     artifactStore: undefined,
     databaseUrl: 'postgres://u:p@db:5432/agent',
-    secretKey: key,
+    secretKeys: [key],
     accessProvider: {
       jwksUrl: 'https://id.example/keys?p=policy',
       issuer: 'https://id.example',
@@ -213,9 +213,13 @@ test('a store of artifacts that is none is refused by a line that names the vari
 
 test('Postgres needs a secret key of at least 32 characters, and more than one worker needs Postgres', () => {
   const database = { DATABASE_URL: 'postgresql://db/x' }
-  assert.deepEqual(problemsOf(database), ['SECRET_KEY is not set; with DATABASE_URL it must be a text of at least 32 characters.'])
+  assert.deepEqual(problemsOf(database), [
+    'SECRET_KEY is not set; with DATABASE_URL it must be a text of at least 32 characters without spaces.',
+  ])
   assert.match(problemsOf({ ...database, SECRET_KEY: 'k'.repeat(31) })[0] ?? '', /^SECRET_KEY is set to something else/)
   assert.deepEqual(problemsOf({ ...database, SECRET_KEY: key, WORKERS: '2' }), [])
+  assert.deepEqual(loadSettings({ ...database, SECRET_KEY: ` ${'n'.repeat(32)}  ${key}` }).secretKeys, ['n'.repeat(32), key])
+  for (const bad of [`${key} short`, `${key} ${key} ${key}`, ' ']) assert.equal(problemsOf({ ...database, SECRET_KEY: bad }).length, 1)
   assert.deepEqual(problemsOf({ WORKERS: '2' }), ['WORKERS is 2; without DATABASE_URL it must be 1.'])
 })
 

@@ -18,7 +18,8 @@ export interface Settings {
   artifactStore: S3Settings | undefined
   /** Undefined: SQLite in the data directory. */
   databaseUrl: string | undefined
-  secretKey: string | undefined
+  /** What wraps the secrets in a shared database, the new one first; empty: not set. */
+  secretKeys: readonly string[]
   accessProvider: AccessProviderSettings | undefined
   adminTenant: string
   /** Environment names that a configuration PUT may bring in. */
@@ -90,7 +91,7 @@ export function loadSettings(environment: Environment, cwd = '.'): Readonly<Sett
     artifactShareDir: folder('ARTIFACT_SHARE_DIR', '/tmp/share'),
     artifactStore: readArtifactStore(read, problems),
     databaseUrl: read.secret('DATABASE_URL', isPostgres, 'an address like postgres://user:password@host:5432/database'),
-    secretKey: read.secret('SECRET_KEY', (key) => key.length >= minSecretLength, `a text of at least ${minSecretLength} characters`),
+    secretKeys: readSecretKeys(read),
     accessProvider: readProvider(read, problems),
     adminTenant: read.checked('ADMIN_TENANT', isName, nameRule) ?? 'default',
     configEnv: read.list('CONFIG_ENV', (name) => /^[A-Za-z_][A-Za-z0-9_]*$/.test(name), 'names of environment variables'),
@@ -114,7 +115,7 @@ export function loadSettings(environment: Environment, cwd = '.'): Readonly<Sett
 function conflicts(settings: Settings, environment: Environment): string[] {
   const problems: string[] = []
   if (environment['DATABASE_URL'] && !environment['SECRET_KEY']) {
-    problems.push(`SECRET_KEY is not set; with DATABASE_URL it must be a text of at least ${minSecretLength} characters.`)
+    problems.push(`SECRET_KEY is not set; with DATABASE_URL it must be ${secretKeyRule}.`)
   }
   if (settings.workers > 1 && !environment['DATABASE_URL']) {
     problems.push(`WORKERS is ${settings.workers}; without DATABASE_URL it must be 1.`)
@@ -161,9 +162,21 @@ function readProvider(read: Reader, problems: string[]): AccessProviderSettings 
 const defaultCallbackRetries = [5, 30, 120, 600, 3600, 14_400, 43_200]
 const maxCallbackRetries = 50
 
+const secretKeyRule = `a text of at least ${minSecretLength} characters without spaces`
+
+function readSecretKeys(read: Reader): string[] {
+  const fits = (text: string) => split(text).length <= 2 && split(text).every((key) => key.length >= minSecretLength)
+  const found = read.secret('SECRET_KEY', fits, `${secretKeyRule}, or two such, separated by a space`)
+  return found === undefined ? [] : split(found)
+}
+
+/** Two secrets in one variable, while one follows the other. */
+function split(text: string): string[] {
+  return text.trim().split(/\s+/)
+}
+
 /** As Standard Webhooks has them: 24 to 64 bytes in base64. */
 function readCallbackSecrets(read: Reader): string[] {
-  const split = (text: string) => text.trim().split(/ +/)
   const isSecret = (text: string) => {
     const bytes = /^whsec_([A-Za-z0-9+/]+={0,2})$/.exec(text)?.[1]
     const { length } = Buffer.from(bytes ?? '', 'base64')

@@ -4,13 +4,11 @@ import { mkdir, mkdtemp, readdir, readFile, rm, symlink, utimes, writeFile } fro
 import os from 'node:os'
 import path from 'node:path'
 import { test, type TestContext } from 'node:test'
-import { openSigningKey } from '../src/access/keys.ts'
 import { createSignedLinks } from '../src/artifacts/signed-links.ts'
-import { createSigningKeyFile } from '../src/store/signing-key-file.ts'
 import { until } from './async-client.ts'
 import { startModelServer } from './model-server.ts'
 import { makeFolder, serve } from './process-fixture.ts'
-import { startService, type ServiceOptions } from './service-fixture.ts'
+import { signingKeyOf, startService, type ServiceOptions } from './service-fixture.ts'
 import type { Client } from './service-client.ts'
 import { callOf, fakeTool } from './service-tools.ts'
 
@@ -129,9 +127,12 @@ test('Artifacts: a link serves parts, answers HEAD, and nothing else than what w
   const elsewhere = link.replace(/artifacts\/[^/]+/, 'artifacts/..%2f..')
   assert.equal((await fetch(elsewhere)).status, 403)
 
-  const key = await openSigningKey(createSigningKeyFile(settings.dataDir))
+  const secret = (await signingKeyOf(settings)).derive('artifact links')
   const [, folder, id] = /artifacts\/([^/]+)\/([^?]+)/.exec(link)!
-  const past = createSignedLinks(key.derive('artifact links'), () => Date.now() - 901_000)
+  const past = createSignedLinks(
+    () => [secret],
+    () => Date.now() - 901_000,
+  )
   const old = await fetch(url + past.sign({ folder: folder!, id: id!, name: 'digits.txt', type: 'text/plain' }, 900))
   assert.equal(old.status, 410)
 })

@@ -6,13 +6,16 @@ import type { TestContext } from 'node:test'
 import { pino } from 'pino'
 import { stringify } from 'yaml'
 import { toRecord } from '../src/access/access-key-store.ts'
-import { createKey, openSigningKey, type KeyClaims } from '../src/access/keys.ts'
+import { createKey, type KeyClaims } from '../src/access/keys.ts'
+import type { SigningKey } from '../src/access/signing-key.ts'
+import { openSigningKeys } from '../src/access/signing-keys.ts'
 import type { Tool } from '../src/agent/tool.ts'
 import { createService, type Service } from '../src/service.ts'
+import { openSecrets } from '../src/service/secrets.ts'
 import { loadSettings, type Settings } from '../src/settings.ts'
 import { createAccessKeyStore } from '../src/store/access-keys.ts'
+import type { Database } from '../src/store/database.ts'
 import { openDatabase } from '../src/store/open.ts'
-import { createSigningKeyFile } from '../src/store/signing-key-file.ts'
 import { startModelServer, type ModelScript, type ModelServer } from './model-server.ts'
 import { openApiCheck } from './openapi-check.ts'
 import { createClient, type Client } from './service-client.ts'
@@ -72,8 +75,7 @@ export async function startService(t: Pick<TestContext, 'after'>, options: Servi
   t.after(() => test.close(0))
 
   const key: TestService['key'] = async ({ sub = 'ann', tenant = 'default', roles = ['user'], expiresInSeconds = 3600 } = {}) => {
-    const signing = await openSigningKey(createSigningKeyFile(settings.dataDir))
-    return createKey(signing, { sub, tenant, roles, expiresInSeconds, now: Date.now() })
+    return createKey(await signingKeyOf(settings), { sub, tenant, roles, expiresInSeconds, now: Date.now() })
   }
   const as = async (who?: Who) => createClient(started.url, (await key(who)).key, openApiCheck(started.service.app))
 
@@ -128,12 +130,26 @@ async function writeFiles(root: string, files: Record<string, string | Uint8Arra
   }
 }
 
-async function revoke(settings: Settings, claims: KeyClaims): Promise<void> {
-  const database = await openDatabase(settings)
-  try {
+function revoke(settings: Settings, claims: KeyClaims): Promise<void> {
+  return withDatabase(settings, async (database) => {
     const register = createAccessKeyStore(database)
     await register.insert(toRecord(claims))
     await register.revoke(claims.jti, Date.now())
+  })
+}
+
+/** The key that signs for a service now. */
+export function signingKeyOf(settings: Settings): Promise<SigningKey> {
+  return withDatabase(settings, async (database) => {
+    const { signingKeys } = await openSecrets(database, settings, Date.now)
+    return (await openSigningKeys(signingKeys, Date.now)).newest()
+  })
+}
+
+async function withDatabase<T>(settings: Settings, use: (database: Database) => Promise<T>): Promise<T> {
+  const database = await openDatabase(settings)
+  try {
+    return await use(database)
   } finally {
     await database.close()
   }

@@ -19,11 +19,14 @@ export interface RevokedKey {
 
 /** Port: the register of own keys. It lists and revokes; a well-signed key that is not in it is valid. Adapters live in store/. */
 export interface AccessKeyStore {
+  /** What is registered already stays as it is. */
   insert(record: AccessKeyRecord): Promise<void>
   /** Newest first; of all tenants where none is given. */
   list(tenant?: string): Promise<AccessKeyRecord[]>
   /** False where there is no such key or it was revoked before. */
   revoke(jti: string, at: number): Promise<boolean>
+  /** When the last of the keys ends that were not revoked; 0 where there is none. Epoch milliseconds. */
+  latestExpiry(): Promise<number>
   /** Keys revoked at that time (epoch milliseconds) or later. */
   revokedSince(ms: number): Promise<RevokedKey[]>
 }

@@ -1,81 +1,99 @@
 import assert from 'node:assert/strict'
-import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import path from 'node:path'
-import { test, type TestContext } from 'node:test'
+import { test } from 'node:test'
 import { decodeJwt } from 'jose'
 import { ensureAdminKey } from './admin-key.ts'
-import { createKey, openSigningKey } from './keys.ts'
+import { createKey } from './keys.ts'
 import { createMemoryKeyStore } from './memory-key-store.ts'
+import { createMemoryText } from './memory-text.ts'
+import { openSigningKeys } from './signing-keys.ts'
 import { createVerifier } from './verify.ts'
 
 const day = 24 * 3600_000
 
-async function start(t: TestContext) {
-  const folder = await mkdtemp(path.join(tmpdir(), 'admin-key-'))
-  t.after(() => rm(folder, { recursive: true }))
+async function start() {
   const clock = { now: 1_700_000_000_000 }
   const now = () => clock.now
-  const signing = await newSigningKey()
+  const signing = await openSigningKeys(createMemoryText(), now)
   const store = createMemoryKeyStore()
   const revoked = new Set<string>()
   const verifier = createVerifier({ signing, adminTenant: 'default', customRoles: () => roles, isRevoked: (jti) => revoked.has(jti), now })
-  const file = path.join(folder, 'admin.key')
-  const options = { folder, tenant: 'default', signing, verifier, store, now }
-  return { options, clock, revoked, store, verifier, signing, file, read: async () => (await readFile(file, 'utf8')).trim() }
+  const file = createMemoryText()
+  const options = { file, tenant: 'default', signing, verifier, store, now }
+  return { options, clock, revoked, store, verifier, signing, file, read: () => file.kept ?? '' }
 }
 
 const roles = {}
 
-async function newSigningKey() {
-  let kept: object | undefined
-  return openSigningKey({ load: async () => kept, save: async (jwk) => void (kept = jwk) })
-}
-
-test('the first start makes a key of an administrator, listed, readable by its owner alone', async (t) => {
-  const { options, verifier, store, file, read } = await start(t)
-  assert.deepEqual(await ensureAdminKey(options), { file, renewed: true })
-  const who = await verifier.verify(await read())
+test('the first start makes a key of an administrator, which is listed', async () => {
+  const { options, verifier, store, read } = await start()
+  assert.deepEqual(await ensureAdminKey(options), { renewed: true })
+  const who = await verifier.verify(read())
   assert.deepEqual([who.sub, who.tenant, who.roles], ['admin', 'default', ['admin']])
   assert.ok(who.permissions.has('config.write'))
-  assert.equal((await stat(file)).mode & 0o777, 0o600)
-  assert.deepEqual(await readdir(options.folder), ['admin.key'])
   const listed = (await store.list('default')).map(({ jti, createdAt, expiresAt }) => ({ jti, days: (expiresAt - createdAt) / day }))
   assert.deepEqual(listed, [{ jti: who.keyId, days: 30 }])
 })
 
-test('a key with a third of its time left stays, one with less is renewed', async (t) => {
-  const { options, clock, read } = await start(t)
+test('a key with a third of its time left stays, one with less is renewed', async () => {
+  const { options, clock, read } = await start()
   await ensureAdminKey(options)
-  const first = await read()
+  const first = read()
   clock.now += 20 * day
   assert.equal((await ensureAdminKey(options)).renewed, false)
-  assert.equal(await read(), first)
+  assert.equal(read(), first)
   clock.now += 1000
   assert.equal((await ensureAdminKey(options)).renewed, true)
-  assert.equal(decodeJwt(await read()).exp, (clock.now + 30 * day) / 1000)
+  assert.equal(decodeJwt(read()).exp, (clock.now + 30 * day) / 1000)
 })
 
-test('a key that was revoked, broken, expired, or signed by another signing key is renewed', async (t) => {
-  const { options, clock, revoked, verifier, signing, file, read } = await start(t)
+test('a key that was revoked, broken, expired, or signed by another signing key is renewed', async () => {
+  const { options, clock, revoked, verifier, signing, file, read } = await start()
   await ensureAdminKey(options)
-  revoked.add((await verifier.verify(await read())).keyId ?? '')
+  revoked.add((await verifier.verify(read())).keyId ?? '')
   assert.equal((await ensureAdminKey(options)).renewed, true)
-  await writeFile(file, 'not a key')
+  file.kept = 'not a key'
   assert.equal((await ensureAdminKey(options)).renewed, true)
   clock.now += 31 * day
   assert.equal((await ensureAdminKey(options)).renewed, true)
   const request = { sub: 'admin', tenant: 'default', roles: ['admin'], expiresInSeconds: 30 * 86_400, now: clock.now }
-  await writeFile(file, (await createKey(await newSigningKey(), request)).key)
+  const foreign = await openSigningKeys(createMemoryText(), Date.now)
+  file.kept = (await createKey(foreign.newest(), request)).key
   assert.equal((await ensureAdminKey(options)).renewed, true)
-  await writeFile(file, (await createKey(signing, { ...request, roles: ['user'] })).key)
+  file.kept = (await createKey(signing.newest(), { ...request, roles: ['user'] })).key
   assert.equal((await ensureAdminKey(options)).renewed, true)
-  await verifier.verify(await read())
+  await verifier.verify(read())
 })
 
-test('a new tenant of the administrators gets its own key', async (t) => {
-  const { options, verifier, read } = await start(t)
+test('a new tenant of the administrators gets its own key', async () => {
+  const { options, verifier, read } = await start()
   await ensureAdminKey(options)
   assert.equal((await ensureAdminKey({ ...options, tenant: 'acme' })).renewed, true)
-  assert.equal((await verifier.verify(await read())).tenant, 'acme')
+  assert.equal((await verifier.verify(read())).tenant, 'acme')
+})
+
+test('processes that share a key write the same, whether they start together or later, and one key is listed', async () => {
+  const { options, clock, store } = await start()
+  const shared = createMemoryText()
+  const files = [createMemoryText(), createMemoryText(), createMemoryText()]
+  const ensure = (file: (typeof files)[number]) => ensureAdminKey({ ...options, file, shared })
+  assert.deepEqual(await Promise.all(files.map(ensure)), Array(3).fill({ renewed: true }))
+  const joined = createMemoryText()
+  await ensure(joined)
+  assert.equal((await store.list()).length, 1)
+  assert.deepEqual(new Set([...files, joined].map(({ kept }) => kept)), new Set([shared.kept]))
+
+  clock.now += 21 * day
+  for (const file of files) assert.deepEqual(await ensure(file), { renewed: true })
+  assert.equal((await store.list()).length, 2)
+  assert.deepEqual(new Set(files.map(({ kept }) => kept)), new Set([shared.kept]))
+  assert.deepEqual(await ensure(files[0]!), { renewed: false })
+})
+
+test('where it can not be known whether a key is good, none is made in its place', async () => {
+  const { options, read } = await start()
+  await ensureAdminKey(options)
+  const first = read()
+  const away = new Error('no database')
+  await assert.rejects(ensureAdminKey({ ...options, verifier: { verify: () => Promise.reject(away) } }), away)
+  assert.equal(read(), first)
 })

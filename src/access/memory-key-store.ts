@@ -5,7 +5,7 @@ export function createMemoryKeyStore(): AccessKeyStore {
   const records = new Map<string, AccessKeyRecord>()
   return {
     async insert(record) {
-      records.set(record.jti, { ...record })
+      if (!records.has(record.jti)) records.set(record.jti, { ...record })
     },
     async list(tenant) {
       const wanted = [...records.values()].filter((record) => tenant === undefined || record.tenant === tenant)
@@ -16,6 +16,9 @@ export function createMemoryKeyStore(): AccessKeyStore {
       if (!record || record.revokedAt !== undefined) return false
       record.revokedAt = at
       return true
+    },
+    async latestExpiry() {
+      return Math.max(0, ...[...records.values()].map(({ expiresAt, revokedAt }) => (revokedAt === undefined ? expiresAt : 0)))
     },
     async revokedSince(ms) {
       return [...records.values()].flatMap(({ jti, revokedAt }) => (revokedAt !== undefined && revokedAt >= ms ? [{ jti, revokedAt }] : []))

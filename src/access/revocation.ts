@@ -1,9 +1,10 @@
+import type { News } from '../replicas/news.ts'
 import type { AccessKeyStore } from './access-key-store.ts'
 
 /** How far the clocks of two replicas may be apart before a revocation could be missed; asking that far back costs one index range. */
 const overlapMs = 10 * 60_000
 
-/** A revoked key stops working within 5 s everywhere: two looks fit into that, so one may fail. */
+/** Behind the news: a revoked key stops working within 5 s everywhere. Two looks fit into that, so one may fail. */
 const defaultIntervalMs = 2000
 
 /** Which keys are revoked, in memory: asked on every request. */
@@ -17,6 +18,7 @@ export interface Revocations {
 export interface RevocationOptions {
   /** Epoch milliseconds. */
   now(): number
+  news: News
   /** A look that failed: what was known stays in force. */
   onError(error: unknown): void
   intervalMs?: number
@@ -24,7 +26,7 @@ export interface RevocationOptions {
 
 /** Loads what is revoked, then keeps it fresh until `close`. Rejects where the first look fails: nothing is served on a guess. */
 export async function createRevocations(store: AccessKeyStore, options: RevocationOptions): Promise<Revocations> {
-  const { now, onError, intervalMs = defaultIntervalMs } = options
+  const { now, news, onError, intervalMs = defaultIntervalMs } = options
   const revoked = new Set<string>()
   let since = 0
   let looking: Promise<void> | undefined
@@ -42,12 +44,20 @@ export async function createRevocations(store: AccessKeyStore, options: Revocati
     return looking
   }
 
-  await refresh()
-  const timer = setInterval(() => void refresh().catch(onError), intervalMs)
+  const refreshAlone = () => void refresh().catch(onError)
+  const endings = [news.on('revoked', ({ jti }) => void revoked.add(jti)), news.onGap(refreshAlone)]
+  try {
+    await refresh()
+  } catch (error) {
+    for (const end of endings) end()
+    throw error
+  }
+  const timer = setInterval(refreshAlone, intervalMs)
   timer.unref()
 
   async function close(): Promise<void> {
     clearInterval(timer)
+    for (const end of endings) end()
     await looking?.catch(() => undefined)
   }
 

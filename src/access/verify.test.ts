@@ -2,23 +2,25 @@ import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
 import { test } from 'node:test'
 import { exportSPKI, importJWK, SignJWT, type CryptoKey, type JWK } from 'jose'
-import { createKey, openSigningKey, type SigningKey } from './keys.ts'
+import { createKey } from './keys.ts'
+import { createMemoryText } from './memory-text.ts'
 import type { CustomRoles } from './permissions.ts'
+import { openSigningKeys, rotateSigningKeys } from './signing-keys.ts'
 import { createVerifier, type VerifierOptions } from './verify.ts'
 
 const start = 1_700_000_000_000
 
-async function newSigning(): Promise<{ signing: SigningKey; jwk: JWK }> {
-  let jwk: JWK | undefined
-  const signing = await openSigningKey({ load: async () => jwk, save: async (made) => void (jwk = made) })
-  return { signing, jwk: jwk ?? {} }
+async function newSigning(now = () => start) {
+  const kept = createMemoryText()
+  const keys = await openSigningKeys(kept, now)
+  return { kept, keys, signing: keys.newest(), jwk: JSON.parse(kept.kept ?? '') as JWK }
 }
 
 async function setUp(more: Partial<VerifierOptions> = {}) {
   const state = { now: start, customRoles: {} as CustomRoles, revoked: new Set<string>() }
-  const { signing, jwk } = await newSigning()
+  const { keys, signing, jwk } = await newSigning(() => state.now)
   const verifier = createVerifier({
-    signing,
+    signing: keys,
     adminTenant: 'default',
     customRoles: () => state.customRoles,
     isRevoked: (jti) => state.revoked.has(jti),
@@ -168,6 +170,51 @@ test('a revoked key is refused at once, also one that is kept', async () => {
   state.revoked.add(claims.jti)
   assert.equal(verifyCached(key), undefined)
   await assert.rejects(verify(key), refused(/the key was revoked/))
+})
+
+test('a key whose signing key has ended is refused at once, also one that is kept', async () => {
+  const { kept, keys: first, signing } = await newSigning()
+  let keys = first
+  const find = (kid: string) => keys.find(kid)
+  const { verify, verifyCached } = await setUp({ signing: { find, lookFor: async (kid) => find(kid) } })
+  const { key } = await createKey(signing, { sub: 'ada', tenant: 'acme', roles: ['user'], expiresInSeconds: 3600, now: start })
+  const rotate = async (endNow: boolean) => {
+    await rotateSigningKeys(kept, { now: () => start, latestExpiry: async () => 0, endNow })
+    keys = await openSigningKeys(kept, () => start)
+  }
+  await verify(key)
+  await rotate(false)
+  assert.ok(verifyCached(key))
+  await rotate(true)
+  assert.equal(verifyCached(key), undefined)
+  await assert.rejects(verify(key), refused(/signed by another signing key/))
+})
+
+test('a signing key that is not known here is looked for; where nobody can look, that is no refusal', async () => {
+  const { keys, signing } = await newSigning()
+  const asked: string[] = []
+  const state = { isAway: false }
+  const lookFor = async (kid: string) => {
+    asked.push(kid)
+    if (state.isAway) throw new Error('no database')
+    return keys.find(kid)
+  }
+  const { verify } = await setUp({ signing: { find: () => undefined, lookFor } })
+  const request = { sub: 'ada', tenant: 'acme', roles: ['user'], expiresInSeconds: 3600, now: start }
+  assert.equal((await verify((await createKey(signing, request)).key)).sub, 'ada')
+  const foreign = await newSigning()
+  const { key } = await createKey(foreign.signing, request)
+  await assert.rejects(verify(key), refused(/signed by another signing key/))
+  state.isAway = true
+  await assert.rejects(verify(key), { code: 'overloaded', retryAfter: 2 })
+  const sign = (kid: unknown) =>
+    new SignJWT({})
+      .setProtectedHeader({ alg: 'EdDSA', kid } as never)
+      .setIssuer('agent-core')
+      .sign(signing.privateKey)
+  for (const kid of ['', 'k', 'k'.repeat(44), 7, {}, ['k'.repeat(43)]])
+    await assert.rejects(sign(kid).then(verify), { code: 'unauthorized' })
+  assert.deepEqual(asked, [signing.kid, foreign.signing.kid, foreign.signing.kid])
 })
 
 test('a change of the configured roles counts at once, also for a key that is kept', async () => {

@@ -54,8 +54,8 @@ export interface ArtifactsDependencies {
   bytes: ArtifactBytes
   sessions: SessionStore
   shareFolder: ShareFolder
-  /** For signatures of links. */
-  secret: Uint8Array
+  /** For signatures of links: the first signs, all of them verify. */
+  secrets(): readonly Uint8Array[]
   /** How clients reach the service, without a slash at the end. */
   publicUrl(): string
   now(): number
@@ -69,7 +69,7 @@ const retryAfter = 10
 
 export function createArtifacts(deps: ArtifactsDependencies): Artifacts {
   const { bytes, sessions, shareFolder, now } = deps
-  const links = createSignedLinks(deps.secret, now)
+  const links = createSignedLinks(deps.secrets, now)
 
   /** Whose files an administrator may read, as with sessions: all of its tenant. */
   async function locate(who: Principal, { sessionId, messageIndex, artifactIndex }: ArtifactIndex) {

@@ -4,9 +4,16 @@ import type { LinkQuery } from './signed-links.ts'
 import { createSignedLinks } from './signed-links.ts'
 
 const file = { folder: 'f1', id: 'a1', name: 'a & b.txt', type: 'text/plain' }
-const secret = Buffer.alloc(32, 1)
 let at = 1_000_000_000_000
-const links = createSignedLinks(secret, () => at)
+const links = withSecrets(1)
+
+function withSecrets(...bytes: number[]) {
+  const secrets = bytes.map((byte) => Buffer.alloc(32, byte))
+  return createSignedLinks(
+    () => secrets,
+    () => at,
+  )
+}
 
 function signed(): LinkQuery {
   return Object.fromEntries(new URL(links.sign(file, 60), 'http://x').searchParams) as unknown as LinkQuery
@@ -37,6 +44,15 @@ test('whatever is changed in a link, it is refused', () => {
     [{ ...file, folder: 'f1a', id: '1' }, query],
   ]
   for (const [place, changed] of forged) assert.throws(() => links.check(place, changed), { code: 'forbidden' })
-  const other = createSignedLinks(Buffer.alloc(32, 2), () => at)
+  const other = withSecrets(2)
   assert.throws(() => other.check(file, query), { code: 'forbidden' })
+})
+
+test('a link outlives the secret that signed it as long as that one verifies, and a new one is signed by the first', () => {
+  const query = signed()
+  const both = withSecrets(2, 1)
+  assert.deepEqual(both.check(file, query), file)
+  const renewed = Object.fromEntries(new URL(both.sign(file, 60), 'http://x').searchParams)
+  assert.deepEqual(withSecrets(2).check(file, renewed), file)
+  assert.throws(() => links.check(file, renewed), { code: 'forbidden' })
 })

@@ -29,13 +29,14 @@ export interface SignedLinks {
 /** Under which links are served: `<path>/<folder>/<id>`. */
 export const linkPath = '/core/v1/artifacts'
 
-export function createSignedLinks(secret: Uint8Array, now: () => number): SignedLinks {
-  const signatureOf = (fields: readonly string[]) => createHmac('sha256', secret).update(JSON.stringify(fields)).digest()
+/** With the first of the secrets as they are then; what any of them has signed is good. There is always one. */
+export function createSignedLinks(secrets: () => readonly Uint8Array[], now: () => number): SignedLinks {
+  const signatures = (fields: readonly string[]) => secrets().map((secret) => signatureBy(secret, fields))
 
   return {
     sign({ folder, id, name, type }, seconds) {
       const expires = String(Math.floor(now() / 1000) + seconds)
-      const signature = signatureOf([folder, id, name, type, expires]).toString('base64url')
+      const signature = signatureBy(secrets()[0]!, [folder, id, name, type, expires]).toString('base64url')
       const query: LinkQuery = { name, type, expires, signature }
       return `${linkPath}/${folder}/${id}?${new URLSearchParams({ ...query }).toString()}`
     },
@@ -45,14 +46,18 @@ export function createSignedLinks(secret: Uint8Array, now: () => number): Signed
       const expires = toText(query.expires)
       const signature = toText(query.signature)
       const given = Buffer.from(signature, 'base64url')
-      const right = signatureOf([folder, id, name, type, expires])
-      if (given.length !== right.length || !timingSafeEqual(given, right)) {
+      const isRight = (right: Buffer) => given.length === right.length && timingSafeEqual(given, right)
+      if (!signatures([folder, id, name, type, expires]).some(isRight)) {
         throw new ServiceError('forbidden', 'RBAC: access denied: this link was not made by this service.')
       }
       if (Number(expires) * 1000 <= now()) throw new ServiceError('gone', 'This link has expired. Ask for a new one.')
       return { folder, id, name, type }
     },
   }
+}
+
+function signatureBy(secret: Uint8Array, fields: readonly string[]): Buffer {
+  return createHmac('sha256', secret).update(JSON.stringify(fields)).digest()
 }
 
 function toText(value: unknown): string {

@@ -2,23 +2,39 @@ import path from 'node:path'
 import { InvalidArgumentError, type Command } from 'commander'
 import { toRecord, type AccessKeyRecord, type AccessKeyStore } from '../access/access-key-store.ts'
 import { openCallbackSecrets } from '../access/callback-secrets.ts'
-import { createKey, isKeyName, openSigningKey } from '../access/keys.ts'
+import { isKeyName, newClaims, signClaims } from '../access/keys.ts'
 import { isBuiltInRole } from '../access/permissions.ts'
+import { openSigningKeys, rotateSigningKeys } from '../access/signing-keys.ts'
 import { loadAgentConfig } from '../configuration/load.ts'
 import { ConfigError } from '../configuration/problems.ts'
+import type { Topic, Topics } from '../replicas/news.ts'
+import { openSecrets, type OpenSecrets } from '../service/secrets.ts'
 import type { Settings } from '../settings.ts'
 import { createAccessKeyStore } from '../store/access-keys.ts'
-import { createCallbackSecretFile } from '../store/callback-secret-file.ts'
+import { tellAll } from '../store/news.ts'
 import { openDatabase } from '../store/open.ts'
-import { createSigningKeyFile } from '../store/signing-key-file.ts'
 import { CommandFailure, type CommandContext } from './terminal.ts'
 import { readSettings } from './prepare.ts'
 import { formatTable } from './table.ts'
 
-/** Makes, lists and revokes access keys, and tells what callbacks are signed with: beside a running service, and before the first start. */
+/** Makes, lists and revokes access keys, rotates what signs them, and tells what callbacks are signed with: beside a running service or before its start. */
 export function addKeys(program: Command, { terminal }: CommandContext): void {
   const keys = program.command('keys').description('Make, list and revoke access keys; the secret of callbacks.')
   const say = (line: string) => terminal.stdout.write(`${line}\n`)
+
+  async function use<T>(settings: Settings, work: (tools: Tools) => Promise<T>): Promise<T> {
+    const database = await openDatabase(settings)
+    const secrets = async () => {
+      const opened = await openSecrets(database, settings, Date.now)
+      for (const line of opened.told) terminal.stderr.write(`${line}\n`)
+      return opened
+    }
+    try {
+      return await work({ register: createAccessKeyStore(database), secrets, tell: (topic, data) => tellAll(database, topic, data) })
+    } finally {
+      await database.close()
+    }
+  }
 
   keys
     .command('create')
@@ -33,11 +49,13 @@ export function addKeys(program: Command, { terminal }: CommandContext): void {
       for (const role of await findUnknownRoles(roles, settings)) {
         terminal.stderr.write(`There is no role ${JSON.stringify(role)} in ${path.basename(settings.agentConfig)}: it grants nothing.\n`)
       }
-      // Before the register is opened: on a first use this makes the data directory, with the signing key in it.
-      const signing = await openSigningKey(createSigningKeyFile(settings.dataDir))
-      const { key, claims } = await createKey(signing, { sub, tenant, roles, expiresInSeconds: expires, now: Date.now() })
-      // Registered first: a key that works but is not listed could not be found to be revoked.
-      await withRegister(settings, (register) => register.insert(toRecord(claims)))
+      const claims = newClaims({ sub, tenant, roles, expiresInSeconds: expires, now: Date.now() })
+      const key = await use(settings, async ({ register, secrets }) => {
+        const { signingKeys } = await secrets()
+        // Registered first: a key that works but is not listed could not be found to be revoked, nor would a rotation know how long it lives.
+        await register.insert(toRecord(claims))
+        return signClaims((await openSigningKeys(signingKeys, Date.now)).newest(), claims)
+      })
       say(key)
     })
 
@@ -46,17 +64,39 @@ export function addKeys(program: Command, { terminal }: CommandContext): void {
     .description('List the keys that were made here, newest first.')
     .option('--tenant <name>', 'only those of this tenant', toName)
     .action(async ({ tenant }: { tenant?: string }) => {
-      const records = await withRegister(readSettings(terminal), (register) => register.list(tenant))
+      const records = await use(readSettings(terminal), ({ register }) => register.list(tenant))
       for (const line of toTable(records, Date.now())) say(line)
     })
 
   keys
     .command('revoke <jti>')
-    .description('End a key; a running service refuses it within 5 s.')
+    .description('End a key; with Postgres every replica refuses it at once, else a running service does within 5 s.')
     .action(async (jti: string) => {
-      const revoked = await withRegister(readSettings(terminal), (register) => revoke(register, jti))
+      const revoked = await use(readSettings(terminal), async ({ register, tell }) => {
+        const found = await revoke(register, jti)
+        if (found) await tell('revoked', { jti })
+        return found
+      })
       if (revoked === undefined) throw new CommandFailure(1, [`There is no key ${JSON.stringify(jti)}; "agent-core keys list" shows them.`])
       say(revoked ? `Revoked ${jti}.` : `${jti} was revoked before.`)
+    })
+
+  keys
+    .command('rotate')
+    .description('Make a new signing key; keys that were made before go on until they end.')
+    .option('--now', 'end all keys that were made before, and all links')
+    .addHelpText('after', '\nA running service takes it up within seconds, without a restart.')
+    .action(async ({ now: endNow = false }: { now?: boolean }) => {
+      const until = await use(readSettings(terminal), async ({ register, secrets, tell }) => {
+        const { signingKeys } = await secrets()
+        const { latestExpiry } = register
+        const until = await rotateSigningKeys(signingKeys, { now: Date.now, latestExpiry, endNow })
+        await tell('signing_keys', { newest: (await openSigningKeys(signingKeys, Date.now)).newest().kid })
+        return until
+      })
+      say('A new signing key signs from now on.')
+      if (until !== undefined) say(`Keys that were made before go on until they end, the last of them at ${toTime(until)}.`)
+      else say('All keys that were made before have ended. The service writes a new admin.key, at the latest when it starts.')
     })
 
   keys
@@ -65,9 +105,8 @@ export function addKeys(program: Command, { terminal }: CommandContext): void {
     .option('--tenant <name>', 'whose callbacks', toName, 'default')
     .addHelpText('after', '\nWhere CALLBACK_SECRET holds two, the first is printed.')
     .action(async ({ tenant }: { tenant: string }) => {
-      const { callbackSecrets: configured, secretKey, dataDir } = readSettings(terminal)
-      const secrets = await openCallbackSecrets({ configured, secretKey, store: createCallbackSecretFile(dataDir) })
-      say(secrets.of(tenant)[0]!)
+      const of = await use(readSettings(terminal), async ({ secrets }) => (await openCallbackSecrets((await secrets()).callbacks)).of)
+      say(of(tenant)[0]!)
     })
 }
 
@@ -114,13 +153,12 @@ async function findUnknownRoles(roles: readonly string[], { agentConfig }: Setti
   return others.filter((role) => !Object.hasOwn(custom, role))
 }
 
-async function withRegister<T>(settings: Settings, use: (register: AccessKeyStore) => Promise<T>): Promise<T> {
-  const database = await openDatabase(settings)
-  try {
-    return await use(createAccessKeyStore(database))
-  } finally {
-    await database.close()
-  }
+interface Tools {
+  register: AccessKeyStore
+  /** What was taken over is told on standard error. */
+  secrets(): Promise<OpenSecrets>
+  /** Tells the running processes of the service. */
+  tell<T extends Topic>(topic: T, data: Topics[T]): Promise<void>
 }
 
 /** Undefined where there is no such key, false where it was revoked before. */

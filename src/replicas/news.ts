@@ -18,6 +18,8 @@ export interface Topics {
   configuration: { version: string }
   /** An access key was revoked. */
   revoked: { jti: string }
+  /** There is another signing key, or one less. */
+  signing_keys: { newest: string }
   /** A process leaves: nothing belongs to it any more. */
   left: { holder: string }
   /** A waiting run has its session now. */

@@ -1,6 +1,6 @@
 import path from 'node:path'
 import type { Logger } from 'pino'
-import type { SigningKey } from '../access/keys.ts'
+import type { SigningKeys } from '../access/signing-keys.ts'
 import { createArtifacts, type Artifacts, type ArtifactsDependencies } from '../artifacts/artifacts.ts'
 import type { ArtifactLimits } from '../artifacts/keep.ts'
 import type { ArtifactBytes } from '../artifacts/artifact-bytes.ts'
@@ -15,12 +15,12 @@ import type { Database } from '../store/database.ts'
 import { existingSessions } from '../store/sessions.ts'
 import { createShareFolder } from '../store/share-folder.ts'
 
-interface ArtifactOptions extends Omit<ArtifactsDependencies, 'bytes' | 'shareFolder' | 'secret' | 'onFault'> {
+interface ArtifactOptions extends Omit<ArtifactsDependencies, 'bytes' | 'shareFolder' | 'secrets' | 'onFault'> {
   agent: CurrentAgent
   database: Database
   jobs: Jobs
   settings: Settings
-  signing: SigningKey
+  signing: SigningKeys
   log: Logger
 }
 
@@ -37,7 +37,8 @@ export async function openArtifacts(stack: AsyncDisposableStack, options: Artifa
   const bytes = await openBytes(stack, settings)
   const onFault = (err: unknown) => log.error({ err }, 'artifacts')
   const shareFolder = createShareFolder(settings.artifactShareDir)
-  const artifacts = createArtifacts({ ...options, bytes, shareFolder, secret: signing.derive('artifact links'), onFault })
+  const secrets = () => signing.all().map((key) => key.derive('artifact links'))
+  const artifacts = createArtifacts({ ...options, bytes, shareFolder, secrets, onFault })
   await keepSwept(stack, bytes, { ...options, onFault })
   return {
     artifacts,

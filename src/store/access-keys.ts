@@ -8,7 +8,11 @@ export function createAccessKeyStore(database: Database): AccessKeyStore {
   return {
     async insert({ jti, tenant, sub, roles, createdAt, expiresAt, revokedAt }) {
       const times = { created_at: createdAt, expires_at: expiresAt, revoked_at: revokedAt ?? null }
-      const insert = db.insertInto('access_keys').values({ jti, tenant, sub, roles: JSON.stringify(roles), ...times })
+      const row = { jti, tenant, sub, roles: JSON.stringify(roles), ...times }
+      const insert = db
+        .insertInto('access_keys')
+        .values(row)
+        .onConflict((conflict) => conflict.column('jti').doNothing())
       await database.of(tenant).unit((connection) => run(connection, insert))
     },
 
@@ -21,6 +25,14 @@ export function createAccessKeyStore(database: Database): AccessKeyStore {
     async revoke(jti, at) {
       const revoked = db.updateTable('access_keys').set({ revoked_at: at }).where('jti', '=', jti).where('revoked_at', 'is', null)
       return (await all.unit((connection) => run(connection, revoked))).changes > 0
+    },
+
+    async latestExpiry() {
+      const latest = db
+        .selectFrom('access_keys')
+        .select(({ fn }) => fn.max('expires_at').as('latest'))
+        .where('revoked_at', 'is', null)
+      return (await run(all.read, latest)).rows[0]?.latest ?? 0
     },
 
     async revokedSince(ms) {

@@ -24,6 +24,15 @@ export async function openNews(database: Database, options: Options): Promise<Op
   return { tell, on: heard.on, onGap: heard.onGap, close }
 }
 
+/** Tells every process that listens; for a command line, which does not. Resolves when it is told. */
+export async function tellAll<T extends Topic>(database: Database, topic: T, data: Topics[T]): Promise<void> {
+  if (database.postgres) await notify(database, [JSON.stringify({ from: '', topic, data } satisfies Message)])
+}
+
+async function notify(database: Database, texts: readonly string[]): Promise<void> {
+  await database.all.read.execute('select pg_notify($1, text) from unnest($2::text[]) as text', [channel, texts])
+}
+
 const channel = 'agent_core'
 const firstRetryMs = 200
 const maxRetryMs = 5000
@@ -44,9 +53,7 @@ function createTelling(database: Database, { id, log }: Options) {
     while (waiting.length > 0) {
       const texts = waiting
       waiting = []
-      const each = 'select pg_notify($1, text) from unnest($2::text[]) as text'
-      const failed = (err: unknown) => log.warn({ err }, 'Other processes could not be told')
-      await database.all.read.execute(each, [channel, texts]).catch(failed)
+      await notify(database, texts).catch((err: unknown) => log.warn({ err }, 'Other processes could not be told'))
     }
     sending = undefined
   }

@@ -21,6 +21,7 @@ export interface Tables {
   approvals: ApprovalRow
   configurations: ConfigurationRow
   configuration_texts: ConfigurationTextRow
+  secrets: SecretRow
 }
 
 /** `owner` everywhere is `<issuer> <sub>`: whose things they are inside of the tenant. */
@@ -294,4 +295,12 @@ export interface ConfigurationRow {
 export interface ConfigurationTextRow {
   id: string
   n: number
+}
+
+/** Of the whole service: what all its processes have in common. */
+export interface SecretRow {
+  name: string
+  /** Wrapped by SECRET_KEY. */
+  sealed: string
+  changed_at: number
 }

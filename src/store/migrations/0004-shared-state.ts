@@ -1,8 +1,16 @@
 import type { Kysely } from 'kysely'
 
-/** What all replicas have in common: the configurations that were in use. What may be secret in them is wrapped by SECRET_KEY. */
+/**
+ * What all replicas have in common: secrets, and the configurations that were in use. What is or may be secret is wrapped by SECRET_KEY.
+ */
 export async function up(db: Kysely<unknown>): Promise<void> {
   const { schema } = db
+  await schema
+    .createTable('secrets')
+    .addColumn('name', 'text', (column) => column.primaryKey())
+    .addColumn('sealed', 'text', (column) => column.notNull())
+    .addColumn('changed_at', 'bigint', (column) => column.notNull())
+    .execute()
   await schema
     .createTable('configurations')
     // Whoever makes the next one has seen the one before: the number can be taken once.

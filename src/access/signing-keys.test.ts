@@ -1,0 +1,106 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { exportJWK, generateKeyPair, jwtVerify } from 'jose'
+import { createKey } from './keys.ts'
+import { createMemoryText } from './memory-text.ts'
+import { openSigningKeys, rotateSigningKeys } from './signing-keys.ts'
+
+const day = 24 * 3600_000
+
+function start(latest = 0) {
+  const kept = createMemoryText()
+  const state = { now: 1_700_000_000_000, latest }
+  const now = () => state.now
+  const open = () => openSigningKeys(kept, now)
+  const rotate = (endNow = false) => rotateSigningKeys(kept, { now, latestExpiry: async () => state.latest, endNow })
+  return { kept, state, open, rotate }
+}
+
+test('the signing key is made once and found again, also by processes that start together', async () => {
+  const { kept, open } = start()
+  const opened = await Promise.all(Array.from({ length: 8 }, open))
+  assert.equal(new Set(opened.map((keys) => keys.newest().kid)).size, 1)
+  assert.deepEqual(Object.keys(JSON.parse(kept.kept ?? '') as object), ['kty', 'crv', 'x', 'd'])
+  const request = { sub: 'ada', tenant: 'acme', roles: ['user'], expiresInSeconds: 3600, now: Date.now() }
+  await jwtVerify((await createKey(opened[0]!.newest(), request)).key, (await open()).newest().publicKey)
+})
+
+test('a new key signs, and the one before it counts until the last key ends that it can have signed', async () => {
+  const { state, open, rotate } = start(1_700_000_000_000 + 90 * day)
+  const first = (await open()).newest()
+  assert.equal(await rotate(), state.now + 90 * day)
+  const keys = await open()
+  assert.notEqual(keys.newest().kid, first.kid)
+  assert.equal(keys.find(first.kid)?.kid, first.kid)
+  assert.deepEqual(
+    keys.all().map(({ kid }) => kid),
+    [keys.newest().kid, first.kid],
+  )
+  assert.deepEqual(keys.all()[1]?.derive('links'), first.derive('links'))
+  state.now += 90 * day
+  assert.deepEqual([keys.find(first.kid), keys.all().length], [undefined, 1])
+  assert.ok(keys.find(keys.newest().kid))
+})
+
+test('without any key that is known to live the one before counts for 30 days: so long a key is made for', async () => {
+  const { state, rotate } = start()
+  assert.equal(await rotate(), state.now + 30 * day)
+})
+
+test('one that is over is forgotten with the next rotation; the others keep their ends', async () => {
+  const { kept, state, open, rotate } = start()
+  await open()
+  await rotate()
+  state.now += 20 * day
+  await rotate()
+  assert.equal((await open()).all().length, 3)
+  state.now += 15 * day
+  assert.equal((await open()).all().length, 2)
+  await rotate()
+  assert.equal((JSON.parse(kept.kept ?? '') as { earlier: unknown[] }).earlier.length, 2)
+})
+
+test('a key that was made while the signing key was rotated is counted', async () => {
+  const { kept, state, open } = start()
+  const first = (await open()).newest()
+  const answers = [0, state.now + 200 * day]
+  const until = await rotateSigningKeys(kept, { now: () => state.now, latestExpiry: async () => answers.shift()!, endNow: false })
+  assert.equal(until, state.now + 200 * day)
+  state.now += 199 * day
+  assert.ok((await open()).find(first.kid))
+})
+
+test('in an emergency all that was signed before ends', async () => {
+  const { open, rotate } = start(1_700_000_000_000 + 90 * day)
+  const first = (await open()).newest()
+  await rotate()
+  assert.equal(await rotate(true), undefined)
+  const keys = await open()
+  assert.deepEqual([keys.all().length, keys.find(first.kid)], [1, undefined])
+})
+
+test('two rotations at the same time are two, one after the other', async () => {
+  const { open, rotate } = start()
+  await open()
+  await Promise.all([rotate(), rotate()])
+  assert.equal((await open()).all().length, 3)
+})
+
+test('what holds no Ed25519 private key is told by its place, and nothing is made instead', async () => {
+  const now = () => 0
+  const rsa = await exportJWK((await generateKeyPair('ES256', { extractable: true })).privateKey)
+  const publicHalf = await exportJWK((await generateKeyPair('EdDSA', { crv: 'Ed25519', extractable: true })).publicKey)
+  const good = JSON.parse((await keptKey()) ?? '') as object
+  const bad = [rsa, publicHalf, [], null, 'x', { ...good, d: 'AA' }, { ...good, earlier: {} }, { ...good, earlier: [{ ...good }] }]
+  for (const text of ['', 'not JSON', ...bad.map((one) => JSON.stringify(one))]) {
+    const kept = createMemoryText(text)
+    await assert.rejects(openSigningKeys(kept, now), /^Error: memory does not hold a signing key\. Restore it/, text)
+    assert.equal(kept.kept, text)
+  }
+})
+
+async function keptKey(): Promise<string | undefined> {
+  const { kept, open } = start()
+  await open()
+  return kept.kept
+}

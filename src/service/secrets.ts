@@ -1,0 +1,89 @@
+import path from 'node:path'
+import { deriveCallbackSecret, type CallbackSecretOptions } from '../access/callback-secrets.ts'
+import type { KeptText } from '../access/kept-text.ts'
+import { toSigningKeys } from '../access/signing-keys.ts'
+import type { Settings } from '../settings.ts'
+import { createAccessKeyStore } from '../store/access-keys.ts'
+import type { Database } from '../store/database.ts'
+import { createPrivateFile } from '../store/private-file.ts'
+import { createSecretBox, type SecretBox } from '../store/secret-box.ts'
+import { createSecrets } from '../store/secrets.ts'
+
+/** What the service keeps secret: in a database that processes share, wrapped by SECRET_KEY; else in the data directory. */
+export interface OpenSecrets {
+  signingKeys: KeptText
+  callbacks: CallbackSecretOptions
+  /** The administrator's key that all processes have; absent where there is but one process. */
+  adminKey?: KeptText
+  /** For what else is wrapped by SECRET_KEY; absent where nothing is shared. */
+  box?: SecretBox
+  /** For the operator, a sentence each: what was taken over, renewed, or is not used. */
+  told: readonly string[]
+}
+
+type SecretSettings = Pick<Settings, 'databaseUrl' | 'dataDir' | 'secretKeys' | 'callbackSecrets' | 'adminTenant'>
+
+/** Throws `WrongSecretKey` where the database has secrets that SECRET_KEY does not open: nothing is made in their place. */
+export async function openSecrets(database: Database, settings: SecretSettings, now: () => number): Promise<OpenSecrets> {
+  const { dataDir, databaseUrl, secretKeys, callbackSecrets, adminTenant } = settings
+  const files = {
+    signingKeys: createPrivateFile(path.join(dataDir, 'signing-key.json')),
+    callbackSecret: createPrivateFile(path.join(dataDir, 'callback-secret')),
+  }
+  if (databaseUrl === undefined) {
+    const configured = callbackSecrets.length > 0 ? callbackSecrets : secretKeys.map(deriveCallbackSecret)
+    return { signingKeys: files.signingKeys, callbacks: { configured, kept: files.callbackSecret }, told: [] }
+  }
+  const box = createSecretBox(secretKeys)
+  const secrets = createSecrets(database, box, { now })
+  const renewed = await secrets.renew()
+  const kept = { signingKeys: secrets.of('signing keys'), callbackSecret: secrets.of('callback secret') }
+  const told = renewed > 0 ? [`${renewed} secrets of the database are wrapped by the first of SECRET_KEY now.`] : []
+  told.push(...(await takeOver(files, kept, { wasUsed: () => hasKeys(database), oldestSecretKey: secretKeys.at(-1)! })))
+  told.push(...(await findUnused(files.signingKeys, kept.signingKeys, now)))
+  const adminKey = secrets.of(`administrator's key of ${adminTenant}`)
+  return { signingKeys: kept.signingKeys, callbacks: { configured: callbackSecrets, kept: kept.callbackSecret }, adminKey, box, told }
+}
+
+/** A service that was started registered its administrator's key. */
+async function hasKeys(database: Database): Promise<boolean> {
+  return (await createAccessKeyStore(database).list()).length > 0
+}
+
+type Files = Record<'signingKeys' | 'callbackSecret', KeptText>
+
+interface Past {
+  /** By a version that kept no secrets in the database: it derived the secret of callbacks from SECRET_KEY. */
+  wasUsed(): Promise<boolean>
+  oldestSecretKey: string
+}
+
+/** What is in use goes on: the database starts with what it was used with, or with what one process had for itself. */
+async function takeOver(files: Files, kept: Files, { wasUsed, oldestSecretKey }: Past): Promise<string[]> {
+  const told: string[] = []
+  // First, because what is registered later would look as if the database had been in use before.
+  if ((await kept.callbackSecret.load()) === undefined) {
+    const derived = (await wasUsed()) ? deriveCallbackSecret(oldestSecretKey) : undefined
+    const own = derived ?? (await files.callbackSecret.load())
+    if (own !== undefined) await kept.callbackSecret.change((text) => text ?? own)
+    if (own !== undefined && derived === undefined) told.push(takenOver(files.callbackSecret))
+  }
+  const own = (await kept.signingKeys.load()) === undefined ? await files.signingKeys.load() : undefined
+  if (own === undefined) return told
+  await toSigningKeys(own, files.signingKeys.place, Date.now)
+  if ((await kept.signingKeys.change((text) => text ?? own)) === own) told.push(takenOver(files.signingKeys))
+  return told
+}
+
+function takenOver({ place }: KeptText): string {
+  return `${place} was taken over into the database, which counts from now on; the file is not read again.`
+}
+
+/** A second process that was used alone until now has keys that the first one's do not verify. */
+async function findUnused(file: KeptText, kept: KeptText, now: () => number): Promise<string[]> {
+  const [own, text] = await Promise.all([file.load(), kept.load()])
+  if (own === undefined || text === undefined) return []
+  const [unused, keys] = await Promise.all([toSigningKeys(own, file.place, now), toSigningKeys(text, kept.place, now)])
+  if (keys.find(unused.newest().kid)) return []
+  return [`${file.place} is not used: the database has other signing keys, and what this one has signed does not count.`]
+}
