@@ -10,6 +10,7 @@ import { registerLineContract } from './store-contract-line.ts'
 import { registerMemoryContract } from './store-contract-memory.ts'
 import { registerReadContract } from './store-contract-read.ts'
 import { registerReportContract } from './store-contract-reports.ts'
+import { registerSecretContract } from './store-contract-secrets.ts'
 import { registerSubAgentContract } from './store-contract-sub-agents.ts'
 import { registerSummaryContract } from './store-contract-summaries.ts'
 import { registerSessionChanges } from './store-contract-sessions.ts'
@@ -33,6 +34,7 @@ export function registerStoreContract(name: string, open: () => Promise<Database
     describe('sessions deleted and forked', () => registerSessionChanges(() => database))
     describe('images', () => registerImageContract(() => database))
     describe('what runs came to', () => registerReportContract(() => database))
+    describe('secrets', () => registerSecretContract(() => database))
     describe('sub-agents', () => registerSubAgentContract(() => database))
     describe('runs that wait for approval', () => registerApprovalContract(() => database))
     describe('windows', () => registerSummaryContract(() => database))
