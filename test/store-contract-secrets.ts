@@ -36,7 +36,7 @@ export function registerSecretContract(database: () => Database): void {
   test('changes at the same time all count, one after the other', async () => {
     const secret = open(old).of(randomUUID())
     await Promise.all(['a', 'b', 'c', 'd'].map((letter) => secret.change((kept = '') => kept + letter)))
-    assert.equal([...((await secret.load()) ?? '')].sort().join(''), 'abcd')
+    assert.match((await secret.load()) ?? '', /^(?!.*(.).*\1)[abcd]{4}$/)
     await remove()
   })
 
