@@ -31,6 +31,7 @@ const failures = {
   process_lost: { status: 503, errorType: 'ProcessLost' },
   configuration_not_stored: { status: 503, errorType: 'ConfigurationNotStored' },
   artifacts_unavailable: { status: 503, errorType: 'ArtifactsUnavailable' },
+  store_unavailable: { status: 503, errorType: 'StoreUnavailable' },
   overloaded: { status: 503, errorType: 'Overloaded' },
 } as const satisfies Record<string, { status: number; errorType: string }>
 

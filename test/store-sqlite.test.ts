@@ -92,7 +92,7 @@ test('a schema that can not be made whole is not made at all', async () => {
   before.exec('delete from kysely_migration; drop table sessions')
   before.close()
   // `messages` is there already: the migration makes `sessions`, then fails.
-  await assert.rejects(openSqlite(folder), /could not be migrated/)
+  await assert.rejects(openSqlite(folder), /of a later version/)
   const after = new DatabaseSync(file)
   assert.deepEqual(after.prepare("select name from sqlite_schema where name = 'sessions'").all(), [])
   after.close()
@@ -104,7 +104,7 @@ test('a database of a later version is refused', async () => {
   const later = new DatabaseSync(path.join(folder, 'agent-core.db'))
   later.exec("insert into kysely_migration values ('9999-later', '2999-01-01')")
   later.close()
-  await assert.rejects(openSqlite(folder), /could not be migrated/)
+  await assert.rejects(openSqlite(folder), /of a later version/)
 })
 
 test('close waits for units, and later ones are refused', async () => {

@@ -30,13 +30,13 @@ test('a database of a later version is told', async (t) => {
   database.close()
   const { code, err } = await runIn(folder, ['db', 'migrate'])
   assert.equal(code, 1)
-  assert.match(err, /^The database could not be migrated\. .*9999-later/)
+  assert.match(err, /^The database is of a later version of agent-core \(9999-later\): start that one, or restore a backup\.\n$/)
 })
 
 test('a server that is not there is told, without its password', async (t) => {
   const environment = { DATABASE_URL: 'postgres://postgres:hidden@127.0.0.1:1/none', SECRET_KEY: 'x'.repeat(32) }
   const { code, err } = await runIn(await createFolder(t), ['db', 'migrate'], environment)
   assert.equal(code, 1)
-  assert.match(err, /^The database could not be migrated\. .*ECONNREFUSED/)
+  assert.match(err, /^The database can not be reached\. .*ECONNREFUSED/)
   assert.doesNotMatch(err, /hidden/)
 })

@@ -24,21 +24,31 @@ export interface Database {
 
 /** What a tenant may read and write, or everybody. */
 export interface Scope {
-  /** For reads; sees what is committed. */
+  /** For reads; sees what is committed. Asked again where the connection breaks: never for what changes anything. */
   readonly read: Connection
-  /** For a single statement that is a unit of work: durable when it answers. */
+  /**
+   * For a single statement that is a unit of work: durable when it answers. Rejects with `CommitUnknown` where the connection breaks before
+   * that: whoever needs to know looks for what it stored.
+   */
   readonly write: Connection
   /**
    * Runs a unit of work in a transaction and answers once it is durable. The unit awaits nothing but its queries.
-   * A throw rolls back this unit alone.
+   * A throw rolls back this unit alone. Where the connection breaks it runs again from its start, unless it was stored: it must bear that.
    */
-  unit<T>(work: (connection: Connection) => Promise<T>): Promise<T>
+  unit<T>(work: (connection: Connection) => Promise<T>, options?: UnitOptions): Promise<T>
+}
+
+export interface UnitOptions {
+  /** How long a database that is away is waited for; as long as a caller waits, if nothing else is said. */
+  patienceMs?: number
 }
 
 /** What only Postgres has. */
 export interface PostgresServer {
   /** A connection beside the pool, as the user of the address: to listen, to change the schema. Whoever asked for it ends it. */
   connect(): Promise<pg.Client>
+  /** Lets the service's queries use a schema that the login user has made for it, all that is in it and comes into it. */
+  share(schema: string): Promise<void>
 }
 
 /** Runs a query that is built anew each time; for what is asked seldom. */

@@ -1,4 +1,4 @@
-import type { Kysely } from 'kysely'
+import { sql, type Kysely } from 'kysely'
 import { Migrator, type Migration } from 'kysely/migration'
 import * as initial from './migrations/0001-initial.ts'
 import * as wholeInterface from './migrations/0002-interface.ts'
@@ -20,6 +20,15 @@ const migrations: Record<string, Migration> = {
 export async function migrate(db: Kysely<never>): Promise<string[]> {
   const migrator = new Migrator({ db, provider: { getMigrations: async () => migrations } })
   const { error, results } = await migrator.migrateToLatest()
-  if (error) throw new Error('The database could not be migrated.', { cause: error })
+  if (error) throw (await findLater(db)) ?? new Error('The database could not be migrated.', { cause: error })
   return (results ?? []).map(({ migrationName }) => migrationName)
+}
+
+/** What to say of a database that a later version has migrated; undefined where none has. */
+async function findLater(db: Kysely<never>): Promise<Error | undefined> {
+  const known = new Set(Object.keys(migrations))
+  const { rows } = await sql<{ name: string }>`select name from kysely_migration`.execute(db).catch(() => ({ rows: [] }))
+  const later = rows.map(({ name }) => name).filter((name) => !known.has(name))
+  if (later.length === 0) return undefined
+  return new Error(`The database is of a later version of agent-core (${later.join(', ')}): start that one, or restore a backup.`)
 }
