@@ -1,5 +1,6 @@
 import type { Compilable, Kysely } from 'kysely'
 import type pg from 'pg'
+import { ServiceError } from '../errors.ts'
 import type { Connection, Result } from './statement.ts'
 import type { Tables } from './tables.ts'
 
@@ -49,6 +50,14 @@ export interface PostgresServer {
   connect(): Promise<pg.Client>
   /** Lets the service's queries use a schema that the login user has made for it, all that is in it and comes into it. */
   share(schema: string): Promise<void>
+}
+
+/** The connection was lost between a commit and its answer, and what became of it could not be found out. */
+export class CommitUnknown extends ServiceError {
+  constructor(cause: unknown) {
+    super('store_unavailable', 'It is not known whether this was stored. Send it again with the same request id.', { cause, retryAfter: 5 })
+    this.name = 'CommitUnknown'
+  }
 }
 
 /** Runs a query that is built anew each time; for what is asked seldom. */

@@ -1,7 +1,8 @@
 import { sql, type Kysely, type QueryCreator, type RawBuilder } from 'kysely'
-import type { Begun, EndedRun, NewMessage, NewRun } from '../runs/run-store.ts'
+import { ServiceError } from '../errors.ts'
+import type { Begun, EndedRun, NewMessage, NewRun, StoredRun } from '../runs/run-store.ts'
 import type { RunKey } from '../runs/run.ts'
-import type { Database } from './database.ts'
+import { CommitUnknown, type Database } from './database.ts'
 import { json, toEndedRow, toMetrics, toText, toWindow } from './run-rows.ts'
 import {
   claimSession,
@@ -17,7 +18,7 @@ import {
   type NewRunRow,
 } from './run-statements.ts'
 import { statement, type Param, type Result } from './statement.ts'
-import type { MessageRow, Tables } from './tables.ts'
+import type { MessageRow, SessionRow, Tables } from './tables.ts'
 
 type Message = Pick<MessageRow, 'content' | 'created_at' | 'data'>
 type Begins = Claim & Omit<NewRunRow, 'session' | 'status' | 'message_index'> & Message
@@ -28,7 +29,7 @@ export function createPlainChat({ db, of }: Database) {
   const statements = plainChat(db)
 
   /** Undefined, and nothing is changed, where the run is not plain, or is not to have its session at once. */
-  async function begin(one: NewRun): Promise<Begun | undefined> {
+  async function begin(one: NewRun): Promise<Begun | 'unknown' | undefined> {
     const [message, ...more] = one.messages
     if (!message || more.length > 0 || one.event || one.images) return undefined
     const values = { ...one, ...toMessage(message), shortName: toText(one.shortName), messages: 1 }
@@ -39,35 +40,56 @@ export function createPlainChat({ db, of }: Database) {
       on_disconnect: one.onDisconnect,
     }
     const session = await unlessRefused(statements.begin(of(one.tenant).write, { ...values, ...row }))
-    if (!session) return undefined
-    const { key, message_count: messageCount } = session
-    return { kind: 'running', fence: 1, turn: { session: key, messageIndex: messageCount - 1, messageCount, ...toWindow(session) } }
+    if (!session || session === 'unknown') return session
+    return toBegun(session)
   }
 
-  /** False, and nothing is changed, where the end is not plain, or somebody waits for the session. */
-  async function finish(key: RunKey, fence: number, ended: EndedRun): Promise<boolean> {
+  /** Of a run whose begin is `unknown`: what is stored under its request id is what it came to, if it is this process's own. */
+  async function findBegun({ tenant, holder }: NewRun, known: StoredRun): Promise<Begun | undefined> {
+    const { session, status, fence } = known
+    if (known.holder !== holder || fence !== 1 || status !== 'running' || session === undefined) return undefined
+    const { rows } = await statements.sessionOf(of(tenant).read, { tenant, session })
+    return rows[0] && toBegun(rows[0])
+  }
+
+  /** Undefined, and nothing is changed, where the end is not plain, or somebody waits for the session. */
+  async function finish(key: RunKey, fence: number, ended: EndedRun): Promise<'done' | 'unknown' | undefined> {
     const { message, error, jobs, hadCheckpoints } = ended
-    if (!message || error || jobs.length > 0 || hadCheckpoints) return false
+    if (!message || error || jobs.length > 0 || hadCheckpoints) return undefined
     const row = { ...toEndedRow(key, fence, ended), ...toMetrics(key.tenant, ended), ...toMessage(message) }
     const values = { ...ended, ...row, now: ended.endedAt }
-    return (await unlessRefused(statements.finish(of(key.tenant).write, values))) !== undefined
+    // A database that is away is waited for longer than this does.
+    const run = await unlessRefused(statements.finish(of(key.tenant).write, values)).catch(unlessAway)
+    return run === undefined || run === 'unknown' ? run : 'done'
   }
 
-  return { begin, finish }
+  return { begin, findBegun, finish }
+}
+
+/** The session's human message is the last one. */
+function toBegun(session: Pick<SessionRow, 'key' | 'message_count' | 'window_start' | 'summary'>): Begun {
+  const { key, message_count: messageCount } = session
+  return { kind: 'running', fence: 1, turn: { session: key, messageIndex: messageCount - 1, messageCount, ...toWindow(session) } }
 }
 
 function toMessage({ content, createdAt, data }: NewMessage): Message {
   return { content: toText(content), created_at: createdAt, data: json(data) }
 }
 
-/** The first row; undefined where the database refuses what would break a constraint. */
-async function unlessRefused<R>(result: Promise<Result<R>>): Promise<R | undefined> {
+/** The first row; undefined where the database refuses what would break a constraint. `unknown`: it may have been stored. */
+async function unlessRefused<R>(result: Promise<Result<R>>): Promise<R | 'unknown' | undefined> {
   try {
     return (await result).rows[0]
   } catch (error) {
+    if (error instanceof CommitUnknown) return 'unknown'
     if (error instanceof Error && 'code' in error && refusals.has(error.code)) return undefined
     throw error
   }
+}
+
+function unlessAway(error: unknown): 'unknown' {
+  if (error instanceof ServiceError && error.code === 'store_unavailable') return 'unknown'
+  throw error
 }
 
 /** SQLSTATE: a key is there twice, a column has no value. */
@@ -93,6 +115,14 @@ function plainChat(database: Kysely<Tables>) {
         .selectAll()
         .where('active_run', '=', param('requestId'))
     }),
+
+    sessionOf: statement(database, (db, param: Param<{ tenant: string; session: string }>) =>
+      db
+        .selectFrom('sessions')
+        .select(['key', 'message_count', 'window_start', 'summary'])
+        .where('tenant', '=', param('tenant'))
+        .where('key', '=', param('session')),
+    ),
 
     /**
      * Of a run with an answer, in whose session nobody waits. A statement sees what was there when it began, and may have waited since for

@@ -52,14 +52,6 @@ export class MayComeAgain extends Error {
   }
 }
 
-/** The connection was lost between a commit and its answer, and what became of it could not be found out. */
-export class CommitUnknown extends ServiceError {
-  constructor(cause: unknown) {
-    super('store_unavailable', 'It is not known whether this was stored. Send it again with the same request id.', { cause, retryAfter: 5 })
-    this.name = 'CommitUnknown'
-  }
-}
-
 export function storeUnavailable(cause: unknown): ServiceError {
   return new ServiceError('store_unavailable', 'The database can not be reached at the moment.', { cause, retryAfter: 5 })
 }

@@ -1,6 +1,6 @@
 import type pg from 'pg'
-import type { Scope } from './database.ts'
-import { CommitUnknown, faultOf, MayComeAgain, patiently, storeUnavailable } from './postgres-faults.ts'
+import { CommitUnknown, type Scope } from './database.ts'
+import { faultOf, MayComeAgain, patiently, storeUnavailable } from './postgres-faults.ts'
 import type { Connection } from './statement.ts'
 
 /** Each text has a short name under which a connection keeps it prepared; for so many. */

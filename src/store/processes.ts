@@ -24,7 +24,7 @@ export function createProcessStore(database: Database): ProcessStore {
         const longGone = db.deleteFrom('processes').where('alive_until', '<', sql<number>`${clock} - ${sql.lit(forgetMs)}`)
         const [kept] = await Promise.all([run(connection, lease), run(connection, renewed), run(connection, longGone)])
         return kept.rows.length > 0
-      }),
+      }, atOnce),
     async release(id) {
       await database.all.unit((connection) => run(connection, db.deleteFrom('processes').where('id', '=', id)))
     },
@@ -43,6 +43,9 @@ export function aliveProcesses(database: Pick<Database, 'db' | 'isShared'>, grac
   const since = sql<number>`${clockOf(database)} - ${sql.lit(graceMs)}`
   return database.db.selectFrom('processes').select('id').where('alive_until', '>', since)
 }
+
+/** Whoever renews a lease asks again by itself. */
+const atOnce = { patienceMs: 0 }
 
 /** A process that has not been seen for so long is gone. */
 const forgetMs = 24 * 3_600_000

@@ -37,12 +37,14 @@ export function createRunStore(database: Database): RunStore {
 
   async function begin(one: NewRun): Promise<Begun> {
     const begun = await plain?.begin(one)
-    if (begun) return begun
+    if (begun && begun !== 'unknown') return begun
     try {
       return await database.of(one.tenant).unit((connection) => insert(connection, one))
     } catch (error) {
       if (!(error instanceof RequestKnown)) throw error
       const known = await find(one)
+      const own = known && begun === 'unknown' && (await plain?.findBegun(one, known))
+      if (own) return own
       if (known) return { kind: 'known', run: known }
       // It left its line in between: the id is free again.
       return begin(one)
@@ -98,10 +100,22 @@ export function createRunStore(database: Database): RunStore {
   }
 
   async function finish(key: RunKey, fence: number, ended: EndedRun): Promise<RunKey | undefined> {
-    if (await plain?.finish(key, fence, ended)) return undefined
+    const finished = await plain?.finish(key, fence, ended)
+    if (finished === 'done') return undefined
+    try {
+      return await finishByStep(key, fence, ended)
+    } catch (error) {
+      if (!(finished === 'unknown' && error instanceof FenceLost)) throw error
+      const stored = await find(key)
+      if (stored?.fence !== fence || stored.endedAt !== ended.endedAt) throw error
+      return undefined
+    }
+  }
+
+  function finishByStep(key: RunKey, fence: number, ended: EndedRun): Promise<RunKey | undefined> {
     const { tenant, requestId } = key
     const { session, message, messageCount } = ended
-    return database.of(tenant).unit(async (connection) => {
+    const work = async (connection: Connection) => {
       const turn = await statements.endSessionTurn(connection, { ...ended, tenant, requestId, now: ended.endedAt })
       const { rows } = await statements.endRun(connection, toEndedRow(key, fence, ended))
       if (rows.length === 0) throw new FenceLost(key)
@@ -114,7 +128,8 @@ export function createRunStore(database: Database): RunStore {
       // Last: all of a tenant's ends meet in this row.
       await statements.addMetrics(connection, toMetrics(tenant, ended))
       return owner !== undefined && next ? { tenant, owner, requestId: next } : undefined
-    })
+    }
+    return database.of(tenant).unit(work, ofRun)
   }
 
   return {
@@ -140,13 +155,16 @@ export function createRunStore(database: Database): RunStore {
       database.of(key.tenant).unit(async (connection) => {
         if ((await statements.holdRun(connection, { ...key, fence })).rows.length === 0) throw new FenceLost(key)
         await statements.insertStep(connection, { ...key, n, data: JSON.stringify(data) })
-      }),
+      }, ofRun),
     async checkpoints(key) {
       const { rows } = await statements.stepsOf(database.of(key.tenant).read, key)
       return rows.map((row) => JSON.parse(row.data) as Checkpoint)
     },
   }
 }
+
+/** A run that has come so far waits for a database that is away: nobody else could go on with it either. */
+const ofRun = { patienceMs: 60_000 }
 
 /** More than any session has, and what both databases take as a number of rows. */
 const allMessages = 2_147_483_647
