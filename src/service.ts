@@ -65,7 +65,7 @@ export async function createService({ settings, environment, version, log }: Ser
   const id = newId()
   const news = stack.adopt(await openNews(database, { id, log }), (one) => one.close())
   const holder = stack.adopt(await keepHolder(database, { id, news, log }), (one) => one.release())
-  const jobs = stack.adopt(createJobs(database, { now, log }), (one) => one.drain(0))
+  const jobs = stack.adopt(createJobs(database, { now, log, news }), (one) => one.drain(0))
   const runs = createRunStore(database)
   const executions = createExecutionStore(database)
   const sessionStore = createSessionStore(database)
@@ -86,7 +86,7 @@ export async function createService({ settings, environment, version, log }: Ser
   const { artifacts, keeper, executionFiles } = await openArtifacts(stack, { ...common, sessions: sessionStore, signing, publicUrl })
   const { memories, recall } = openMemory(database, common)
   const tracing = await openTracing(stack, { tracing: settings.tracing, version, log })
-  const metrics = createMetrics({ runs: () => chats.counts(), jobs: () => countJobs(database), now })
+  const metrics = createMetrics({ runs: () => chats.counts(), waiting: () => runs.countWaiting(), jobs: () => countJobs(database), now })
   const observer = tracing ? together([metrics.observer, tracing.observer]) : metrics.observer
   const { chats, directly, subAgents, approvals, openCalls } = openChats(stack, {
     ...common,

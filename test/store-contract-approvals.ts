@@ -6,7 +6,7 @@ import { FenceLost, type Interruption, type NewRun, type TakeOver, type Turn } f
 import { createApprovalStore } from '../src/store/approvals.ts'
 import type { Database } from '../src/store/database.ts'
 import { createSessionStore } from '../src/store/sessions.ts'
-import { endOf, hour, human, idsOf, jobOf, running, storeOf } from './store-fixture.ts'
+import { endOf, hour, human, idsOf, jobOf, runJobsOf, running, storeOf } from './store-fixture.ts'
 
 const callOf = (callId: string, by: PendingCall['by'] = 'caller'): PendingCall => ({ callId, tool: 'send', input: { to: callId }, by })
 
@@ -126,16 +126,22 @@ export function registerApprovalContract(database: () => Database): void {
     assert.equal(both.filter((one) => one === undefined).length, 1)
   })
 
-  test('an async run that is decided waits for a worker, with its session', async () => {
+  test('an async run that is decided is nobody’s, with its session and a job that goes on behind the interruption', async () => {
     const { store, newRun, approvals } = setUp()
     const run = newRun({ operation: 'chain_async', event: { key: 'k', id: 'e', callbackUrl: undefined } })
     await store.begin(run)
     const turn = (await store.takeTurn(run, run.messages, hour))!
     await store.interrupt(run, 1, standsAt(turn, [callOf('a')]))
-    assert.deepEqual(await approvals.decide({ ...run, callId: 'a' }, approve(), by), { taken: { kind: 'waiting', fence: 2 } })
-    const taken = { ...run, fence: 2 }
-    assert.equal(await store.isNext(taken), true)
-    assert.deepEqual(await store.takeTurn(taken, run.messages, hour + 50), turn)
+    assert.deepEqual(await approvals.decide({ ...run, callId: 'a' }, approve(), by), { isFreed: true })
+    const { status, holder, fence } = (await store.find(run))!
+    assert.deepEqual([status, holder, fence], ['pending', '', 2])
+    const jobs = await runJobsOf(database(), run.tenant)
+    assert.deepEqual(
+      jobs.find((job) => job.fence === 2),
+      { owner: run.owner, requestId: run.requestId, fence: 2, isResumed: true },
+    )
+    const up = await store.takeUp({ ...run, fence: 2 }, () => by)
+    assert.deepEqual(up?.taken, { kind: 'running', fence: 3, turn })
   })
 
   test('one that is to end is taken at once, async or not; what was open has lapsed', async () => {
@@ -145,7 +151,7 @@ export function registerApprovalContract(database: () => Database): void {
     const turn = (await store.takeTurn(run, run.messages, hour))!
     await store.interrupt(run, 1, standsAt(turn, [callOf('a'), callOf('b')]))
     await approvals.decide({ ...run, callId: 'a' }, reject, by)
-    const taken = await store.takeOver(run, { fence: 1, status: 'interrupted' }, { ...by, isEnding: true })
+    const taken = await store.takeOver(run, { fence: 1, status: 'interrupted' }, by)
     assert.deepEqual(taken, { kind: 'running', fence: 2, turn })
     assert.deepEqual(
       (await rows()).map(({ call_id, decision }) => [call_id, decision]),
@@ -181,7 +187,6 @@ export function registerApprovalContract(database: () => Database): void {
     assert.equal(await store.findEvent(run, 'k'), undefined)
     assert.equal(await count('runs'), 2)
     await assert.rejects(store.takeTurn(waits, waits.messages, hour), refused)
-    assert.equal(await store.isNext(waits), false)
     assert.equal((await store.begin(run)).kind, 'known')
     assert.equal((await store.begin(newRun({ owner: 'agent-core bob' }))).kind, 'running')
     assert.equal((await store.begin(newRun({ sessionId: 'other' }))).kind, 'running')

@@ -20,8 +20,8 @@ function take(store: RunStore, run: NewRun, fence: number, status: RunStatus, ch
   return store.takeOver(run, { fence, status }, { holder: 'process-2', place: run.place, now: hour + 7, messages: run.messages, ...change })
 }
 
-function keyOf({ tenant, owner, requestId }: NewRun) {
-  return { tenant, owner, requestId }
+function keyOf({ tenant, owner, requestId, holder }: NewRun) {
+  return { tenant, owner, requestId, holder }
 }
 
 function registerLine(database: () => Database): void {

@@ -1,5 +1,5 @@
 import { randomUUID, randomUUIDv7 } from 'node:crypto'
-import type { NewJob } from '../src/runs/jobs.ts'
+import type { JobData, NewJob } from '../src/runs/jobs.ts'
 import type { EndedRun, HeldRun, NewMessage, NewRun, RunStore, Turn } from '../src/runs/run-store.ts'
 import type { Database } from '../src/store/database.ts'
 import { createRunStore } from '../src/store/runs.ts'
@@ -77,10 +77,23 @@ export function jobOf(change: Partial<NewJob> = {}): NewJob {
   }
 }
 
-/** Of the jobs of a tenant that are not done. */
-export async function idsOf({ db }: Database, tenant: string): Promise<string[]> {
-  const rows = await db.selectFrom('jobs').select('id').where('tenant', '=', tenant).orderBy('id').execute()
-  return rows.map(({ id }) => id)
+/** Jobs of a tenant that are not done, those of runs apart. */
+export async function idsOf(database: Database, tenant: string): Promise<string[]> {
+  return (await jobsOf(database, tenant)).filter(({ kind }) => kind !== 'run').map(({ id }) => id)
+}
+
+/** The jobs with which async runs of a tenant go on. */
+export async function runJobsOf(database: Database, tenant: string): Promise<JobData['run'][]> {
+  return (await jobsOf(database, tenant)).filter(({ kind }) => kind === 'run').map(({ data }) => JSON.parse(data) as JobData['run'])
+}
+
+export async function dropRunJobs({ db, all }: Database, tenant: string): Promise<void> {
+  const { sql, parameters } = db.deleteFrom('jobs').where('tenant', '=', tenant).where('kind', '=', 'run').compile()
+  await all.unit((connection) => connection.execute(sql, parameters))
+}
+
+function jobsOf({ db }: Database, tenant: string) {
+  return db.selectFrom('jobs').select(['id', 'kind', 'data']).where('tenant', '=', tenant).orderBy('id').execute()
 }
 
 export const failed = { status: 'error', finishReason: 'error', continuable: true, message: undefined } as const

@@ -15,25 +15,37 @@ export interface Metrics {
 export interface MetricsOptions {
   /** Runs that this process has. */
   runs(): { pending: number; running: number }
+  /** Async runs that nobody has yet; of all processes that share the database. */
+  waiting(): Promise<number>
   /** Jobs that are to be done, by kind; of all processes that share the database. */
   jobs(): Promise<{ kind: string; count: number }[]>
   /** Epoch milliseconds. */
   now(): number
 }
 
-export function createMetrics({ runs, jobs, now }: MetricsOptions): Metrics {
+export function createMetrics({ runs, waiting, jobs, now }: MetricsOptions): Metrics {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
   const registers = [registry]
   const live = new Gauge({
     name: 'agent_core_runs_live',
-    help: 'Runs that this process has: pending ones wait for their session or for a worker.',
+    help: 'Runs that this process has: pending ones wait for their session.',
     labelNames: ['state'],
     registers,
     collect() {
       const { pending, running } = runs()
       live.set({ state: 'pending' }, pending)
       live.set({ state: 'running' }, running)
+    },
+  })
+  const accepted = new Gauge({
+    name: 'agent_core_async_runs_waiting',
+    help: 'Async runs that wait for their session or for a worker, of all processes.',
+    registers,
+    async collect() {
+      accepted.reset()
+      const count = await waiting().catch(() => undefined)
+      if (count !== undefined) accepted.set(count)
     },
   })
   const promised = new Gauge({

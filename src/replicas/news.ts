@@ -22,6 +22,8 @@ export interface Topics {
   signing_keys: { newest: string }
   /** A process leaves: nothing belongs to it any more. */
   left: { holder: string }
+  /** Jobs of these kinds may be due. */
+  jobs: { kinds: string[] }
   /** A waiting run has its session now. */
   turn: NamedRun
   /** Whoever has this run is to cancel it. */

@@ -5,8 +5,7 @@ import { invalid, ServiceError } from '../errors.ts'
 import type { Admission } from './admission.ts'
 import type { NewChat, Place } from './chat.ts'
 import { checkHints } from './hints.ts'
-import type { LiveRun } from './live-run.ts'
-import type { LiveRuns } from './live-runs.ts'
+import type { Jobs } from './jobs.ts'
 import type { RunKey } from './run.ts'
 import type { Accepted, Begun, RunStore } from './run-store.ts'
 
@@ -19,18 +18,18 @@ export interface ChatEvent {
 
 interface AcceptanceDependencies {
   store: Pick<RunStore, 'findEvent'>
-  live: Pick<LiveRuns, 'launch'>
+  jobs: Pick<Jobs, 'wake'>
   agent: CurrentAgent
   /** One at a time for each request id. */
   admission: Pick<Admission, 'refuseEvent'>
   alone<T>(key: RunKey, work: () => Promise<T>): Promise<T>
-  storeNew(chat: NewChat, place: Place): Promise<{ run: LiveRun; begun: Begun }>
+  storeNew(chat: NewChat, place: Place): Promise<Begun>
   refusalOf(url: string): Promise<string | undefined>
   isStopping(): boolean
 }
 
 /** Takes events as runs: `Chats.accept`. */
-export function createAcceptance({ store, live, agent, admission, alone, storeNew, refusalOf, isStopping }: AcceptanceDependencies) {
+export function createAcceptance({ store, jobs, agent, admission, alone, storeNew, refusalOf, isStopping }: AcceptanceDependencies) {
   return async (who: Owner, event: ChatEvent, toChat: () => NewChat): Promise<Accepted> => {
     const named = { key: hash('sha256', JSON.stringify([event.source, event.id])), id: event.id, callbackUrl: event.callbackUrl }
     // Before its data is looked at: what was accepted once is acknowledged again whatever has become of it.
@@ -57,11 +56,11 @@ export function createAcceptance({ store, live, agent, admission, alone, storeNe
   function begin(chat: NewChat, place: Place): Promise<Accepted> {
     const { key, sessionId } = place
     return alone(key, async () => {
-      const { run, begun } = await storeNew(chat, place)
+      const begun = await storeNew(chat, place)
       if (begun.kind === 'accepted') return begun.as
       if (begun.kind === 'known')
         throw new ServiceError('request_id_reused', `The request id ${key.requestId} was used for another request.`)
-      live.launch(run, undefined)
+      jobs.wake('run')
       return { requestId: key.requestId, sessionId }
     })
   }

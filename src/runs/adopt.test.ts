@@ -36,7 +36,7 @@ test('a run is taken up when the tools are there, also where the process has jus
   const settled = Promise.withResolvers<void>()
   const agent = { tools: { settling: () => settled.promise } } as unknown as Agent
   const live = { find: () => undefined, all: () => [] } as unknown as LiveRuns
-  const own = { holder: 'h', isBusy: () => false, nextPlace: () => 1, now: () => 1 }
+  const own = { holder: 'h', isBusy: () => false, nextPlace: () => 1, jobs: { wake: () => undefined }, now: () => 1 }
   const adopting = createAdoption({ ...own, store, live, agent: () => agent }).adopt(0)
   setImmediate(() => {
     done.push('settled')
@@ -44,4 +44,23 @@ test('a run is taken up when the tools are there, also where the process has jus
   })
   await adopting
   assert.deepEqual(done, ['settled', 'taken'])
+})
+
+test('an async run that was lost is put back for all who work on such; another is taken over', async () => {
+  const done: string[] = []
+  const request = { messages: [], filters: [], headers: {} }
+  const runs = ['chain', 'chain_async'].map((operation) => ({ tenant: 't', owner: 'o', requestId: operation, operation, request }))
+  let looks = 0
+  const store = {
+    orphans: async () => ({ runs: looks++ === 0 ? runs : [], takers: 1 }),
+    ownUnended: async () => [],
+    takeOver: async ({ requestId }: RunKey) => void done.push(`${requestId} taken`),
+    putBack: async ({ requestId }: RunKey) => (done.push(`${requestId} back`), true),
+  } as unknown as RunStore
+  const agent = { tools: { settling: () => undefined } } as unknown as Agent
+  const live = { find: () => undefined, all: () => [] } as unknown as LiveRuns
+  const jobs = { wake: (...kinds: string[]) => void done.push(`wakes ${kinds.join()}`) }
+  const own = { holder: 'h', isBusy: () => false, nextPlace: () => 1, now: () => 1 }
+  await createAdoption({ ...own, store, live, jobs, agent: () => agent }).adopt(0)
+  assert.deepEqual(done, ['chain taken', 'chain_async back', 'wakes run'])
 })

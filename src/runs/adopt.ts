@@ -1,5 +1,6 @@
 import type { CurrentAgent } from '../configuration/agent.ts'
 import type { Ending } from './execute.ts'
+import type { Jobs } from './jobs.ts'
 import { textOf } from './line.ts'
 import { LiveRun } from './live-run.ts'
 import type { LiveRuns } from './live-runs.ts'
@@ -16,10 +17,11 @@ interface AdoptionDependencies {
   /** Whether the run is being opened just now. */
   isBusy(key: RunKey): boolean
   nextPlace(): number
+  jobs: Pick<Jobs, 'wake'>
   now(): number
 }
 
-/** Runs that nobody has are taken up: those of processes that died, and those of this one that a fault made it forget. */
+/** Runs whose process has them no more are taken up, or made jobs: those of processes that died, and those of this one that a fault made it forget. */
 export interface Adoption {
   /** Takes over one run and launches it; undefined when it changed meanwhile. */
   takeOver(run: StoredRun, how?: How): Promise<LiveRun | undefined>
@@ -40,9 +42,11 @@ interface How {
   mayBeUnwanted?: boolean
   /** It does not go on. */
   ending?: Ending
+  /** It goes on behind its interruption. */
+  isResumed?: boolean
 }
 
-export function createAdoption({ store, live, agent, holder, isBusy, nextPlace, now }: AdoptionDependencies): Adoption {
+export function createAdoption({ store, live, agent, holder, isBusy, nextPlace, jobs, now }: AdoptionDependencies): Adoption {
   /** Of this process by the store, but not live, at the last sweep: at the next they are taken. */
   let strays = new Set<string>()
   let sweeping: Promise<void> | undefined
@@ -55,13 +59,13 @@ export function createAdoption({ store, live, agent, holder, isBusy, nextPlace, 
   async function takeOver(run: StoredRun, how: How = {}): Promise<LiveRun | undefined> {
     const { request } = run
     if (!request) return undefined
-    const by = { ...asTaker({ ...run, request }), isEnding: how.ending !== undefined }
-    const taken = await store.takeOver(run, how.from ?? run, by)
+    const taken = await store.takeOver(run, how.from ?? run, asTaker({ ...run, request }))
     return taken && goOn({ ...run, request }, taken, how)
   }
 
-  function goOn(run: StoredRun & { request: ChatRequest }, taken: TakenOver, { mayBeUnwanted = false, ending }: How = {}): LiveRun {
+  function goOn(run: StoredRun & { request: ChatRequest }, taken: TakenOver, { mayBeUnwanted = false, ending, ...how }: How = {}): LiveRun {
     const { tenant, owner, requestId, status, log } = run
+    const isResumed = status === 'interrupted' || how.isResumed === true
     const next = new LiveRun({
       ...run,
       key: { tenant, owner, requestId },
@@ -69,7 +73,7 @@ export function createAdoption({ store, live, agent, holder, isBusy, nextPlace, 
       fence: taken.fence,
       // A repeat has its time anew.
       ranMs: run.endedAt === undefined ? run.ranMs : 0,
-      ...(status === 'interrupted' ? { resumed: { restoredAt: log?.restoredAt } } : {}),
+      ...(isResumed ? { resumed: { restoredAt: log?.restoredAt } } : {}),
     })
     // Who asked for a stream or an answer may be gone with the process; it gets the grace to come back, counted from now.
     const isWanted = mayBeUnwanted && run.onDisconnect === 'cancel' ? next.findsReader() : undefined
@@ -92,11 +96,19 @@ export function createAdoption({ store, live, agent, holder, isBusy, nextPlace, 
         if (isStopped) return
         const tried = found
           .slice(at, at + together)
-          .map(async ({ run, from }) => !live.find(run) && !isBusy(run) && (await takeOver(run, { from, mayBeUnwanted: true })))
+          .map(async ({ run, from }) => !live.find(run) && !isBusy(run) && (await takeUp(run, from)))
         taken += (await Promise.all(tried)).filter(Boolean).length
       }
       if (taken === 0) return
     }
+  }
+
+  async function takeUp(run: StoredRun, from: Seen): Promise<unknown> {
+    if (run.operation !== 'chain_async') return takeOver(run, { from, mayBeUnwanted: true })
+    // Many processes work on those.
+    const isBack = await store.putBack(run, from, now())
+    if (isBack) jobs.wake('run')
+    return isBack
   }
 
   async function findStrays(): Promise<StoredRun[]> {

@@ -5,6 +5,7 @@ import { ServiceError, type Fault } from '../errors.ts'
 import { createAcceptance, type ChatEvent } from './accept.ts'
 import type { Admission, Load } from './admission.ts'
 import { createAdoption } from './adopt.ts'
+import { createAsyncRuns, isNobodys, type AsyncRuns } from './async-runs.ts'
 import { createStandingRuns, type StandingRuns } from './approvals/standing-runs.ts'
 import type { CheckedAttachments, GivenAttachments } from './attachments/attachments.ts'
 import { checkHints } from './hints.ts'
@@ -49,10 +50,12 @@ export interface Chats extends Pick<StandingRuns, 'decide' | 'expire'> {
    */
   open(who: Caller, chat: NewChat, left: AbortSignal): Promise<OpenRun>
   /**
-   * Takes an event: its run is stored when this resolves, and starts when its session and a worker are free. The same event again has
+   * Takes an event: its run is stored when this resolves, and starts, here or elsewhere, when its session and a worker are free. The same event again has
    * the ids of the first, and runs nothing; `toChat`, which may refuse what it holds, is not asked then.
    */
   accept(who: Caller, event: ChatEvent, toChat: () => NewChat): Promise<Accepted>
+  /** Works on an accepted run: what its job does. */
+  work: AsyncRuns['work']
   /** A run to follow; `not_found` when the caller has none with this id. */
   follow(key: RunKey, left: AbortSignal): Promise<OpenRun>
   /** Cancels at once, down to tools and the model's socket, and resolves when the end is stored. */
@@ -63,7 +66,7 @@ export interface Chats extends Pick<StandingRuns, 'decide' | 'expire'> {
   stopGone(who: Owner, sessionId: string): Promise<void>
   /** Unended runs that this process has. */
   load(): Pick<Load, 'known' | 'begun'>
-  /** Those that run, and those that wait for their session or for a worker. */
+  /** Those of this process that run, and those that wait for their session. */
   counts(): { pending: number; running: number }
   /** Takes up what processes left that are lost for more than `graceMs`. */
   adopt(graceMs: number): Promise<void>
@@ -76,9 +79,15 @@ export function createChats(deps: ChatDependencies): Chats {
   const live = createLiveRuns(deps)
   /** Request ids that the store is asked about: of two that come together one waits for the other. */
   const openings = new Map<string, Opening>()
-  const accept = createAcceptance({ ...deps, live, alone, storeNew, isStopping: () => isStopping })
+  const accept = createAcceptance({
+    ...deps,
+    alone,
+    storeNew: async (chat, place) => (await storeNew(chat, place)).begun,
+    isStopping: () => isStopping,
+  })
   const adoption = createAdoption({ ...deps, live, isBusy: (key) => openings.has(textOf(key)), nextPlace })
   const standing = createStandingRuns({ ...deps, live, adoption, alone, follow, refuseStopping })
+  const asyncRuns = createAsyncRuns({ ...deps, live, adoption, alone, follow, isStopping: () => isStopping })
   let lastPlace = 0
   let isStopping = false
 
@@ -187,6 +196,7 @@ export function createChats(deps: ChatDependencies): Chats {
       const stored = await findStored(key)
       if (stored.status === 'interrupted') return standing.open(stored)
       if (stored.endedAt !== undefined) return replay(stored)
+      if (isNobodys(stored)) return asyncRuns.open(stored, left)
       await elsewhere(key, left)
     }
   }
@@ -221,8 +231,8 @@ export function createChats(deps: ChatDependencies): Chats {
       const stored = await findStored(key)
       if (isAsked && stored.status === 'cancelled') return
       if (stored.endedAt !== undefined) throw hasEnded(key)
-      if (stored.status === 'interrupted') {
-        if (await standing.end(stored)) return
+      if (stored.status === 'interrupted' || isNobodys(stored)) {
+        if (await (isNobodys(stored) ? asyncRuns.cancel(stored) : standing.end(stored))) return
         continue
       }
       isAsked = true
@@ -283,10 +293,12 @@ export function createChats(deps: ChatDependencies): Chats {
     }
   }
 
-  function drain(ms: number): Promise<void> {
+  async function drain(ms: number): Promise<void> {
     isStopping = true
     adoption.stop()
-    return live.drain(ms)
+    const runs = live.all()
+    await live.drain(ms)
+    await asyncRuns.handBack(runs.filter((run) => run.isAsync && run.stopCause === 'given_up'))
   }
 
   const stopHere = (who: Owner, sessionId: string) => stopLost(store, runsOf(who, sessionId))
@@ -299,7 +311,21 @@ export function createChats(deps: ChatDependencies): Chats {
 
   const { decide, expire } = standing
 
-  return { open, accept, follow, decide, expire, cancel, cancelAll, stopGone, load, counts, adopt: adoption.adopt, drain }
+  return {
+    open,
+    accept,
+    work: asyncRuns.work,
+    follow,
+    decide,
+    expire,
+    cancel,
+    cancelAll,
+    stopGone,
+    load,
+    counts,
+    adopt: adoption.adopt,
+    drain,
+  }
 }
 
 interface Opening {
@@ -318,9 +344,8 @@ function withAttachments(request: ChatRequest, { images, contextFiles }: Checked
   return { ...request, ...(images.length > 0 ? { images } : {}), ...(contextFiles.length > 0 ? { contextFiles } : {}) }
 }
 
-/** An async one that waits for its turn costs nothing yet. */
-function isBegun({ log, isAsync, startedAt }: LiveRun): boolean {
-  return !log.ended && (!isAsync || startedAt !== undefined)
+function isBegun({ log }: LiveRun): boolean {
+  return !log.ended
 }
 
 /** How often a run that this process does not have is looked for: news of it may get lost. */

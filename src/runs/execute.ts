@@ -21,8 +21,7 @@ import { checkHints, isDown } from './hints.ts'
 import { processLost } from './outcome.ts'
 import type { Jobs } from './jobs.ts'
 import type { LiveRun } from './live-run.ts'
-import { FenceLost, type HistoryMessage, type RunStore, type Turn } from './run-store.ts'
-import type { RunKey } from './run.ts'
+import { FenceLost, type HistoryMessage, type NextRun, type RunStore, type Turn } from './run-store.ts'
 import { dataOf, newestImages } from './attachments/attached.ts'
 import type { Attachments } from './attachments/attachments.ts'
 import { loadContext } from './attachments/context-files.ts'
@@ -54,7 +53,7 @@ export interface Execution {
  * Runs the agent for a run that has its session, and stores the end, or where it waits for approval. Answers with the next run in the
  * session's line. Throws only when the end could not be stored; its readers have not seen an end then.
  */
-export async function execute(run: LiveRun, turn: Turn, deps: Execution): Promise<RunKey | undefined> {
+export async function execute(run: LiveRun, turn: Turn, deps: Execution): Promise<NextRun | undefined> {
   const leftMs = Math.max(0, run.agent.config.max_execution_time * 1000 - run.ranMs)
   const deadline = setTimeout(() => run.stop('timeout'), leftMs)
   const progress = emptyProgress(turn)
@@ -98,7 +97,7 @@ async function requireHints({ request, agent }: LiveRun): Promise<void> {
 export type Ending = 'lost' | 'cancelled'
 
 /** Ends a run that does not go on; what it had done stays, and a repeat of one that was lost goes on from there. */
-export async function endAs(ending: Ending, run: LiveRun, turn: Turn, deps: Execution): Promise<RunKey | undefined> {
+export async function endAs(ending: Ending, run: LiveRun, turn: Turn, deps: Execution): Promise<NextRun | undefined> {
   const progress = emptyProgress(turn)
   await load(run, progress, deps, { asksModel: false })
   if (ending === 'lost') return finish(run, progress, toErrorBody(processLost()), deps)

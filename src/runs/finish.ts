@@ -10,13 +10,18 @@ import type { NewJob } from './jobs.ts'
 import type { LiveRun } from './live-run.ts'
 import { inOrder, outputOf, toAnswerStep } from './outcome.ts'
 import { artifactsOf, checkpoint, hasUnstored, type Progress } from './progress.ts'
-import { statusOfEnd, type EndEvent, type RunKey } from './run.ts'
-import { FenceLost, type EndedRun, type NewMessage } from './run-store.ts'
+import { statusOfEnd, type EndEvent } from './run.ts'
+import { FenceLost, type EndedRun, type NewMessage, type NextRun } from './run-store.ts'
 import { toUsage, totalsOf } from './usage.ts'
 import { nextWindowStart, toSized } from './window/window.ts'
 
 /** Stores the end of a run; its readers see the `end` event after that. Answers with the next run in the session's line. */
-export async function finish(run: LiveRun, progress: Progress, error: ErrorBody | undefined, deps: Execution): Promise<RunKey | undefined> {
+export async function finish(
+  run: LiveRun,
+  progress: Progress,
+  error: ErrorBody | undefined,
+  deps: Execution,
+): Promise<NextRun | undefined> {
   const end: EndEvent = {
     type: 'end',
     reason: error ? 'error' : progress.reason,
@@ -30,7 +35,7 @@ export async function finish(run: LiveRun, progress: Progress, error: ErrorBody 
     if (ended.continuable && hasUnstored(progress)) await checkpoint(run, progress, deps.store)
     const next = await deps.store.finish(run.key, run.fence, ended)
     run.log.append(end)
-    if (ended.jobs.length > 0) deps.jobs.wake()
+    deps.jobs.wake(...ended.jobs.map(({ kind }) => kind))
     return next
   } catch (cause) {
     if (cause instanceof FenceLost) throw cause

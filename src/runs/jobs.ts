@@ -5,16 +5,25 @@
 export interface Jobs {
   /** Durable when it resolves. */
   add(jobs: readonly NewJob[]): Promise<void>
-  /** Says that a job may be due now: workers look at once and not at their next interval. */
-  wake(): void
-  /** Calls `work` for each due job of a kind, `concurrency` at a time, until the queue is closed. */
-  handle<K extends JobKind>(kind: K, concurrency: number, work: (job: Job<K>, signal: AbortSignal) => Promise<JobOutcome>): void
+  /** Says that jobs of these kinds may be due now: their workers look at once and not at their next interval, in other processes too. */
+  wake(...kinds: JobKind[]): void
+  /**
+   * Calls `work` for each due job of a kind, as many at a time as `concurrency` says, which may change, until the queue is closed or the
+   * returned function is called: then it takes nothing new.
+   */
+  handle<K extends JobKind>(
+    kind: K,
+    concurrency: number | (() => number),
+    work: (job: Job<K>, signal: AbortSignal) => Promise<JobOutcome>,
+  ): () => void
   /** Takes nothing new and waits for what runs, `ms` at most; what runs longer is aborted and done again later. */
   drain(ms: number): Promise<void>
 }
 
-/** What each kind of job has to know. `session` is the session's key, `owner` whose it is. */
+/** What each kind of job has to know: names and numbers, never content. `session` is the session's key, `owner` whose it is. */
 export interface JobData {
+  /** Goes on with an async run that nobody has, and that has had this fence since; `isResumed`: behind an interruption. */
+  run: { owner: string; requestId: string; fence: number; isResumed?: true }
   /** Sends the callback of an async run that has ended; `round` is that of the callback. */
   callback: { owner: string; requestId: string; round: number }
   /** Takes what lasts from a run that has ended into its caller's memory. */
@@ -33,14 +42,29 @@ export interface JobData {
 
 export type JobKind = keyof JobData
 
+const kinds = {
+  run: true,
+  callback: true,
+  retain: true,
+  feedback: true,
+  summary: true,
+  approval_expiry: true,
+  session_deleted: true,
+  artifact_sweep: true,
+} as const satisfies Record<JobKind, true>
+
+export const jobKinds = Object.keys(kinds) as JobKind[]
+
 export interface NewJob<K extends JobKind = JobKind> {
-  /** UUIDv7, or a name that only this job can have; one with a known id is not added again. */
+  /** UUIDv7, or a name that only this job can have; one with a known id is not added again until that is done. */
   id: string
   kind: K
   tenant: string
   data: JobData[K]
   /** Epoch milliseconds. */
   dueAt: number
+  /** Of those of a kind that are due the lowest go first, then in the order in which they are due. Default: 0. */
+  rank?: number
 }
 
 export interface Job<K extends JobKind = JobKind> extends NewJob<K> {

@@ -4,9 +4,7 @@ import { ServiceError } from '../errors.ts'
 import { noNews } from '../replicas/news.ts'
 import { createLine, textOf, type LineDependencies } from './line.ts'
 import { LiveRun, type LiveRunOptions } from './live-run.ts'
-import type { RunKey } from './run.ts'
-import { FenceLost, type NewMessage, type Turn } from './run-store.ts'
-import { createWorkers, type Workers } from './workers.ts'
+import type { NewMessage, NextRun, Turn } from './run-store.ts'
 
 const turn: Turn = { session: 's', messageIndex: 0, messageCount: 1, windowStart: 0 }
 const messages = (): NewMessage[] => [{ role: 'human', content: 'Hi', createdAt: 0 }]
@@ -20,10 +18,8 @@ function runOf(requestId: string): LiveRun {
 /** One session's line: the first of `queue` has the session; keeps what it was asked. */
 function fakeStore(...queue: string[]) {
   const asked: string[] = []
-  const keyOf = (requestId: string | undefined): RunKey | undefined => (requestId ? { ...runOf(requestId).key } : undefined)
+  const keyOf = (requestId: string | undefined): NextRun | undefined => (requestId ? { ...runOf(requestId).key, holder: 'h' } : undefined)
   const store: LineDependencies['store'] = {
-    isNext: async ({ requestId }) => (asked.push(`${requestId} looks`), queue[0] === requestId),
-    nextOf: async () => queue.slice(0, 1).map((requestId) => ({ ...runOf(requestId).key })),
     async takeTurn({ requestId }) {
       asked.push(`${requestId} takes`)
       return queue[0] === requestId ? turn : undefined
@@ -40,9 +36,8 @@ function fakeStore(...queue: string[]) {
   return { store, asked, endFirst }
 }
 
-function lineOf(store: LineDependencies['store'], now = () => 0, workers: Workers = createWorkers(() => 1)) {
-  const jobs = { wake: () => undefined }
-  return createLine({ store, now, workers, jobs, news: noNews, holder: 'h', newId: () => 'id', onFault: () => undefined })
+function lineOf(store: LineDependencies['store'], now = () => 0) {
+  return createLine({ store, now, jobs: { wake: () => undefined }, news: noNews, newId: () => 'id' })
 }
 
 const settled = () => new Promise<void>((resolve) => setImmediate(resolve))
@@ -149,66 +144,21 @@ test('a store that fails is not hidden, and the run leaves the line', async () =
 test('waking a run that is not in line, or nobody, does nothing', () => {
   const line = lineOf(fakeStore().store)
   line.wake(undefined)
-  line.wake(runOf('x').key)
+  line.wake({ ...runOf('x').key, holder: 'h' })
 })
 
 test('the same request id of two callers is two runs', () => {
   assert.notEqual(textOf({ tenant: 't', owner: 'o', requestId: 'r' }), textOf({ tenant: 't', owner: 'o2', requestId: 'r' }))
 })
 
-test('who waits for a worker takes its turn only when there is one, and keeps it until it is released', async () => {
-  const { store, asked, endFirst } = fakeStore('a', 'b')
-  const workers = createWorkers(() => 1)
-  const busy = (await workers.take('ann', new AbortController().signal))!
-  const line = lineOf(store, () => 0, workers)
-  const run = runOf('b')
-  const waiting = line.waitForWorker(run, messages)
-  await settled()
-  line.wake(endFirst())
-  await settled()
-  assert.deepEqual(asked, ['b looks', 'b looks'])
-  busy()
-  assert.equal(await waiting, turn)
-  assert.equal(asked.at(-1), 'b takes')
-  const next = workers.take('ann', new AbortController().signal)
-  run.release()
-  assert.ok(await next)
-})
-
-test('who waits for its session keeps no worker from others', async () => {
-  const { store } = fakeStore('a', 'b')
-  const workers = createWorkers(() => 1)
-  const line = lineOf(store, () => 0, workers)
-  const run = runOf('b')
-  const waiting = line.waitForWorker(run, messages)
-  await settled()
-  assert.ok(await workers.take('ann', new AbortController().signal))
-  run.stop('cancelled')
-  await assert.rejects(waiting, isError('cancelled'))
-})
-
-test('a session that another process has freed is found by one look for all, not by one of each', async () => {
-  const { store, asked, endFirst } = fakeStore('a', 'b', 'c')
-  const line = lineOf(store)
-  const runs = ['b', 'c'].map(runOf)
-  const waits = runs.map((run) => line.waitForWorker(run, messages))
-  await settled()
-  endFirst()
-  assert.equal(await waits[0], turn)
-  assert.deepEqual(asked, ['b looks', 'c looks', 'b looks', 'b takes'])
-  runs[1]!.stop('given_up')
-  await assert.rejects(waits[1]!)
-  assert.equal(asked.length, 4)
-})
-
-test('a store that fails does not cost an accepted run its place; a lost one leaves without a word', async () => {
-  const { store, asked } = fakeStore('b')
-  let failures = 0
-  const failing = { ...store, takeTurn: () => Promise.reject(failures++ === 0 ? new Error('disk full') : new FenceLost(runOf('b').key)) }
-  const waiting = lineOf(failing).waitForWorker(runOf('b'), messages)
-  await assert.rejects(waiting, FenceLost)
-  assert.equal(failures, 2)
-  assert.deepEqual(asked, ['b looks', 'b looks', 'b leaves'])
+test('a run that nobody has and whose turn it is is told to who works on such', () => {
+  const woken: string[] = []
+  const jobs = { wake: (...kinds: string[]) => void woken.push(...kinds) }
+  const line = createLine({ store: fakeStore().store, now: () => 0, jobs, news: noNews, newId: () => 'id' })
+  line.wake({ ...runOf('x').key, holder: 'somebody' })
+  assert.deepEqual(woken, [])
+  line.wake({ ...runOf('x').key, holder: '' })
+  assert.deepEqual(woken, ['run'])
 })
 
 test('a cancelled run whose caller wants to be told leaves with the job that tells it', async () => {
@@ -217,7 +167,7 @@ test('a cancelled run whose caller wants to be told leaves with the job that tel
   const run = runOf('b')
   run.request.hasCallback = true
   const line = lineOf({ ...store, leaveLine: (key, now, end) => (jobs.push(...(end?.jobs ?? [])), store.leaveLine(key, now, end)) })
-  const waiting = line.waitForWorker(run, messages)
+  const waiting = line.wait(run, messages, 30_000)
   await settled()
   run.stop('cancelled')
   await assert.rejects(waiting, isError('cancelled'))

@@ -5,13 +5,10 @@ import type { Jobs } from './jobs.ts'
 import { processLost } from './outcome.ts'
 import type { LiveRun } from './live-run.ts'
 import type { EndEvent, RunKey } from './run.ts'
-import { FenceLost, type HeldRun, type LineEnd, type NewMessage, type RunStore, type Turn } from './run-store.ts'
-import type { Workers } from './workers.ts'
+import type { HeldRun, LineEnd, NewMessage, NextRun, RunStore, Turn } from './run-store.ts'
 
 /** Another process that frees a session says so, but news may get lost: a waiting run looks for itself now and then. */
 const lookEveryMs = 3000
-/** A store that fails is asked again by those who wait as long as it takes. */
-const retryMs = 2000
 
 /** Runs of a session go one at a time, in order of arrival. This is where those wait whose turn it is not. */
 export interface Line {
@@ -20,41 +17,34 @@ export interface Line {
    * approval, or when it is stopped; it has left the line then.
    */
   wait(run: LiveRun, messages: () => readonly NewMessage[], waitMs: number): Promise<Turn>
-  /** Resolves with the run's turn when there is a worker for it too, however long that takes; the session is held from its turn on. */
-  waitForWorker(run: LiveRun, messages: () => readonly NewMessage[]): Promise<Turn>
-  /** Tells a run, here or in another process, that the session is its own now. */
-  wake(key: RunKey | undefined): void
+  /** Tells the run whose turn it is now, here or in another process, or who works on those that nobody has. */
+  wake(next: NextRun | undefined): void
   /** Tells the runs that wait for the session of one that waits for approval. */
   tellInterrupted(run: LiveRun): void
 }
 
 export interface LineDependencies {
-  store: Pick<RunStore, 'takeTurn' | 'leaveLine' | 'isNext' | 'nextOf'>
-  workers: Workers
+  store: Pick<RunStore, 'takeTurn' | 'leaveLine'>
   jobs: Pick<Jobs, 'wake'>
   news: News
-  /** Of this process. */
-  holder: string
   now(): number
   newId(): string
-  onFault(run: LiveRun, error: unknown): void
 }
 
-export function createLine({ store, workers, jobs, news, holder, now, newId, onFault }: LineDependencies): Line {
+export function createLine({ store, jobs, news, now, newId }: LineDependencies): Line {
   const waiting = new Map<string, { run: LiveRun; bell: Bell }>()
-  /** How many wait for another run of their session without looking for themselves. */
-  let patient = 0
-  let lookout: NodeJS.Timeout | undefined
 
   news.on('turn', (key) => waiting.get(textOf(key))?.bell.ring())
   news.on('interrupted', ringAll)
   news.onGap(() => waiting.forEach(({ bell }) => bell.ring()))
 
-  function wake(key: RunKey | undefined): void {
-    if (!key) return
-    const here = waiting.get(textOf(key))
+  function wake(next: NextRun | undefined): void {
+    if (!next) return
+    if (next.holder === '') return jobs.wake('run')
+    const here = waiting.get(textOf(next))
+    const { tenant, owner, requestId } = next
     if (here) here.bell.ring()
-    else news.tell('turn', key)
+    else news.tell('turn', { tenant, owner, requestId })
   }
 
   function tellInterrupted({ key: { tenant, owner }, sessionId }: LiveRun): void {
@@ -81,58 +71,6 @@ export function createLine({ store, workers, jobs, news, holder, now, newId, onF
     })
   }
 
-  function waitForWorker(run: LiveRun, messages: () => readonly NewMessage[]): Promise<Turn> {
-    return inLine(run, async (bell) => {
-      for (;;) {
-        const turn = await takeBoth(run, messages).catch((error: unknown) => {
-          if (error instanceof FenceLost) throw error
-          onFault(run, error)
-          return 'failed' as const
-        })
-        // Stopped or not: what has its turn is not in line any more.
-        if (turn && turn !== 'failed') return turn
-        refuseStopped(run)
-        await (turn === 'failed' ? bell.wait(retryMs) : lookOut(bell))
-        refuseStopped(run)
-      }
-    })
-  }
-
-  /** The turn first: who waits for a session must not keep a worker from others. */
-  async function takeBoth(run: LiveRun, messages: () => readonly NewMessage[]): Promise<Turn | undefined> {
-    if (!(await store.isNext(heldOf(run)))) return undefined
-    const taken = await workers.take(`${run.key.tenant}\n${run.key.owner}`, run.signal)
-    // One that was interrupted before ends in its session, with what there was.
-    const isEnding = run.resumed !== undefined && run.stopCause === 'cancelled'
-    if (!taken && !isEnding) return undefined
-    const release = taken ?? (() => undefined)
-    try {
-      const turn = await store.takeTurn(heldOf(run), messages(), now())
-      if (turn) run.release = release
-      else release()
-      return turn
-    } catch (error) {
-      release()
-      throw error
-    }
-  }
-
-  /** One look for all who wait so, however many they are. */
-  async function lookOut(bell: Bell): Promise<void> {
-    patient++
-    lookout ??= setInterval(() => void ringNext(), lookEveryMs).unref()
-    await bell.wait()
-    patient--
-    if (patient > 0) return
-    clearInterval(lookout)
-    lookout = undefined
-  }
-
-  async function ringNext(): Promise<void> {
-    const next = await store.nextOf(holder).catch(() => [])
-    for (const key of next) wake(key)
-  }
-
   async function inLine(run: LiveRun, take: (bell: Bell) => Promise<Turn>): Promise<Turn> {
     const bell = new Bell()
     waiting.set(textOf(run.key), { run, bell })
@@ -155,10 +93,10 @@ export function createLine({ store, workers, jobs, news, holder, now, newId, onF
     const end = endOf(run)
     if (end && run.request.hasCallback) end.jobs.push(callbackJob(run.key, { id: newId(), round: 0, now: now() }))
     wake(await store.leaveLine(heldOf(run), now(), end))
-    if (end?.jobs.length) jobs.wake()
+    jobs.wake(...(end?.jobs ?? []).map(({ kind }) => kind))
   }
 
-  return { wait, waitForWorker, wake, tellInterrupted }
+  return { wait, wake, tellInterrupted }
 }
 
 function refuseStopped(run: LiveRun): void {
@@ -176,13 +114,12 @@ class Bell {
     this.resolve?.()
   }
 
-  /** Without a time: until it rings. */
-  async wait(ms?: number): Promise<void> {
+  async wait(ms: number): Promise<void> {
     let timer: NodeJS.Timeout | undefined
     if (!this.rung) {
       await new Promise<void>((resolve) => {
         this.resolve = resolve
-        if (ms !== undefined) timer = setTimeout(resolve, ms)
+        timer = setTimeout(resolve, ms)
       })
     }
     clearTimeout(timer)
@@ -191,8 +128,12 @@ class Bell {
 }
 
 function endOf({ stopCause, input }: LiveRun): LineEnd | undefined {
-  if (stopCause !== 'cancelled' && stopCause !== 'lost') return undefined
-  const isLost = stopCause === 'lost'
+  return stopCause === 'cancelled' || stopCause === 'lost' ? leavingEnd(stopCause, input) : undefined
+}
+
+/** How a run ends that never began. */
+export function leavingEnd(cause: 'cancelled' | 'lost', input: string): LineEnd {
+  const isLost = cause === 'lost'
   const error = isLost ? toErrorBody(processLost()) : undefined
   const end: EndEvent = { type: 'end', reason: isLost ? 'error' : 'cancelled', usage: [], thoughts: [], ...(error && { error }) }
   return { status: isLost ? 'error' : 'cancelled', continuable: isLost, error, log: { input, events: [end] }, jobs: [] }

@@ -49,8 +49,6 @@ export class LiveRun {
   stopCause: StopCause | undefined
   /** Whether another process waits for its end. */
   isWatched = false
-  /** Gives back what it took to run, when it has ended. */
-  release: () => void = () => undefined
   private readonly controller = new AbortController()
   private readers = 0
   private grace: NodeJS.Timeout | undefined
@@ -69,7 +67,7 @@ export class LiveRun {
     this.resumed = options.resumed
   }
 
-  /** Async runs wait as long as it takes, also for somebody to work on them, and nobody waits for them. */
+  /** Nobody waits for an async run. */
   get isAsync(): boolean {
     return this.operation === 'chain_async'
   }

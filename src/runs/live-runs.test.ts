@@ -5,7 +5,6 @@ import { noNews } from '../replicas/news.ts'
 import { createLiveRuns, type LiveRunsDependencies } from './live-runs.ts'
 import { LiveRun, type LiveRunOptions } from './live-run.ts'
 import type { EndedRun, Turn } from './run-store.ts'
-import { createWorkers } from './workers.ts'
 
 test('a lost run that nobody came back for ends as lost also where its turn comes at that moment: a repeat goes on with it', async () => {
   const turn = Promise.withResolvers<Turn>()
@@ -19,7 +18,6 @@ test('a lost run that nobody came back for ends as lost also where its turn come
   }
   const live = createLiveRuns({
     store,
-    workers: createWorkers(() => 1),
     jobs: { wake: () => undefined },
     news: noNews,
     now: () => 0,

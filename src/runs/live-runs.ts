@@ -9,7 +9,6 @@ import type { RunKey } from './run.ts'
 import { FenceLost, type NewMessage, type Turn } from './run-store.ts'
 import { stopLost } from './stop-lost.ts'
 import { toNewMessages } from './window/transcript.ts'
-import type { Workers } from './workers.ts'
 
 export interface LiveRunsDependencies extends Execution {
   onEnd(run: LiveRun): void
@@ -17,8 +16,6 @@ export interface LiveRunsDependencies extends Execution {
   sleep(ms: number, signal?: AbortSignal): Promise<void>
   /** Of this process. */
   holder: string
-  /** For async runs. */
-  workers: Workers
   news: News
 }
 
@@ -91,7 +88,6 @@ export function createLiveRuns(deps: LiveRunsDependencies): LiveRuns {
         () => undefined,
       )
       .finally(() => {
-        run.release()
         release()
         // One that was begun once, and ended where it was, concerns no other process unless that has asked for it.
         if (run.fence > 1 || run.isWatched) news.tell('moved', run.key)
@@ -124,7 +120,7 @@ export function createLiveRuns(deps: LiveRunsDependencies): LiveRuns {
 
   function waitForTurn(run: LiveRun): Promise<Turn> {
     const messages = (): NewMessage[] => toNewMessages(run.request, run.key.requestId, now())
-    return run.isAsync ? line.waitForWorker(run, messages) : line.wait(run, messages, run.agent.config.limits.max_session_wait * 1000)
+    return line.wait(run, messages, run.agent.config.limits.max_session_wait * 1000)
   }
 
   async function join(run: LiveRun, left: AbortSignal): Promise<OpenRun> {
@@ -176,7 +172,7 @@ export function createLiveRuns(deps: LiveRunsDependencies): LiveRuns {
       await deps.sleep(delayMs, givenUp.signal).catch(() => undefined)
       try {
         line.wake(await store.finish(run.key, run.fence, ended))
-        return deps.jobs.wake()
+        return deps.jobs.wake(...ended.jobs.map(({ kind }) => kind))
       } catch (error) {
         if (error instanceof FenceLost) return
       }
@@ -184,8 +180,6 @@ export function createLiveRuns(deps: LiveRunsDependencies): LiveRuns {
   }
 
   async function drain(ms: number): Promise<void> {
-    // They can wait for the next start as well.
-    for (const run of runs.values()) if (run.isAsync && run.startedAt === undefined) run.stop('given_up')
     await within(ms)
     for (const run of runs.values()) run.stop('given_up')
     givenUp.abort()

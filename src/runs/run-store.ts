@@ -13,16 +13,12 @@ export interface RunStore {
   /**
    * Stores a run with its human message, and takes the session for it. A session that another run holds: the run is stored as
    * `pending` in its line, without a message; so is the run of an event, which has the session or its place in the line from now on, but
-   * starts later. A request id or an event that the caller has used: nothing is changed. Throws `session_interrupted` while the run that
-   * has the session waits for approval.
+   * belongs to nobody: a job is added with which it goes on when it has its session. A request id or an event that the caller has used:
+   * nothing is changed. Throws `session_interrupted` while the run that has the session waits for approval.
    */
   begin(run: NewRun): Promise<Begun>
   /** The run that an event was accepted as. */
   findEvent(who: Owner, event: string): Promise<Accepted | undefined>
-  /** Whether a pending run has been given its session. Throws `FenceLost` when it belongs to another process by now. */
-  isNext(run: HeldRun): Promise<boolean>
-  /** The pending runs of a process that have been given their session. */
-  nextOf(holder: string): Promise<RunKey[]>
   /**
    * Takes the session for a pending run when it is its turn, and stores its human message; undefined when it is not. Throws
    * `session_interrupted` while the run that has the session waits for approval, `FenceLost` when the run belongs to another process by now.
@@ -32,7 +28,18 @@ export interface RunStore {
    * Takes a pending run out of its line: with this end, else as if it had never come. Answers with the run whose turn it
    * is now, if that changed.
    */
-  leaveLine(run: HeldRun, now: number, end?: LineEnd): Promise<RunKey | undefined>
+  leaveLine(run: HeldRun, now: number, end?: LineEnd): Promise<NextRun | undefined>
+  /** Takes a pending run that nobody has and that has its session; undefined when it is not so, or not so any more. */
+  takeUp(run: HeldRun, by: (run: StandingRun) => TakeOver): Promise<TakenUp | undefined>
+  /**
+   * Makes an unended async run nobody's, in its place of the session, with a job in which it goes on from what is stored. False when it has
+   * changed meanwhile.
+   */
+  putBack(key: RunKey, from: Seen, now: number): Promise<boolean>
+  /** Adds the job of each run that has its session and that nobody has, where that is missing: the first of them, when there are many. */
+  requeue(now: number): Promise<void>
+  /** Pending runs that nobody has, of all processes. */
+  countWaiting(): Promise<number>
   /** What is needed to show a session to the model, from message `from` on, `limit` messages at most. */
   history(tenant: string, session: string, from: number, limit?: number): Promise<HistoryMessage[]>
   /** The images of a session's messages, by the run that brought them, in order. */
@@ -50,7 +57,7 @@ export interface RunStore {
   /** Says that an approved call is about to be made. Throws `FenceLost` as `checkpoint` does. */
   startApproved(key: RunKey, fence: number, callId: string, now: number): Promise<void>
   /** Ends a run: its row, the ai message, the session, the metrics. Answers with the next run in the session's line. */
-  finish(key: RunKey, fence: number, ended: EndedRun): Promise<RunKey | undefined>
+  finish(key: RunKey, fence: number, ended: EndedRun): Promise<NextRun | undefined>
   /** Throws `gone` for one whose session was deleted. */
   find(key: RunKey): Promise<StoredRun | undefined>
   /**
@@ -58,7 +65,7 @@ export interface RunStore {
    * more. Undefined when it changed meanwhile.
    */
   takeOver(key: RunKey, from: Seen, by: TakeOver): Promise<TakenOver | undefined>
-  /** Unended runs whose process is lost, in order of arrival; a portion of them when there are many. */
+  /** Unended runs whose process is lost, in order of arrival; a portion of them when there are many. Not those that nobody had. */
   orphans(holder: string, graceMs: number): Promise<Orphans>
   /** Pending and running runs of a session that living processes have. */
   unendedIn(who: Owner, sessionId: string): Promise<RunKey[]>
@@ -83,6 +90,12 @@ export interface Orphans {
 /** A run as the process has it that was given this fence. */
 export interface HeldRun extends RunKey {
   fence: number
+}
+
+/** The run whose turn it is in a session now. */
+export interface NextRun extends RunKey {
+  /** Empty: nobody has it, a job goes on with it. */
+  holder: string
 }
 
 /** A write came from a process that a run no longer belongs to: it changed nothing. */
@@ -189,11 +202,18 @@ export interface TakeOver {
   now: number
   /** Of the request; stored if the run had not come that far. */
   messages: readonly NewMessage[]
-  /** It ends at once: also an async one needs no worker for that. */
-  isEnding?: boolean
 }
 
 export type TakenOver = { kind: 'running'; turn: Turn; fence: number } | { kind: 'waiting'; fence: number }
+
+/** A run that has not ended for good. */
+export type StandingRun = StoredRun & { request: ChatRequest }
+
+export interface TakenUp {
+  /** As it was before. */
+  run: StandingRun
+  taken: Extract<TakenOver, { kind: 'running' }>
+}
 
 export interface HistoryMessage {
   idx: number
@@ -275,6 +295,7 @@ export interface StoredRun extends RunKey {
   request: ChatRequest | undefined
   status: RunStatus
   onDisconnect: 'cancel' | 'continue'
+  /** Empty: nobody has it. */
   holder: string
   fence: number
   messageIndex: number | undefined

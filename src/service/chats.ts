@@ -14,7 +14,6 @@ import type { ExecutionStore } from '../runs/executions/execution-store.ts'
 import type { Jobs } from '../runs/jobs.ts'
 import { logEnd, logFault, logSummary } from '../runs/run-log.ts'
 import { createSummaries } from '../runs/window/summary.ts'
-import { createWorkers } from '../runs/workers.ts'
 import { createApprovalStore } from '../store/approvals.ts'
 import type { Database } from '../store/database.ts'
 import { createSubAgentStore } from '../store/sub-agents.ts'
@@ -23,7 +22,7 @@ import { createSubAgents, type SubAgents } from '../sub-agents/sub-agents.ts'
 import { createReadOf } from '../tools/files/read-file.ts'
 
 /** What this part of the wiring makes itself is left out. */
-type Given = Omit<ChatDependencies, 'admission' | 'attachments' | 'readTool' | 'subAgents' | 'workers' | 'onFault' | 'onEnd' | 'jobs'>
+type Given = Omit<ChatDependencies, 'admission' | 'attachments' | 'readTool' | 'subAgents' | 'onFault' | 'onEnd' | 'jobs'>
 
 interface ChatOptions extends Given, Pick<DirectExecutionDependencies, 'files' | 'onExecuted'> {
   jobs: Jobs
@@ -45,6 +44,9 @@ interface OpenChats {
 /** They ask a model; a chat should not have to wait for them. */
 const summaryConcurrency = 2
 
+/** Nothing is left behind as a rule; one read. */
+const requeueEveryMs = 60_000
+
 /** Each ends a run. */
 const expiryConcurrency = 4
 
@@ -64,7 +66,6 @@ export function openChats(stack: AsyncDisposableStack, options: ChatOptions): Op
     subAgents,
     attachments: createAttachments({ files: root, documents, images: createImages() }),
     readTool: createReadOf({ files: root, documents }),
-    workers: createWorkers(() => agent().config.limits.async_concurrency),
     onFault: logFault(log),
     onEnd: logEnd(log, now),
   })
@@ -72,11 +73,16 @@ export function openChats(stack: AsyncDisposableStack, options: ChatOptions): Op
   const directly = createDirectExecution({ ...given, refuse, onExecuted, files, store: executions })
   const summaries = createSummaries({ ...given, store: createSummaryStore(database, store), onFailure: logSummary(log) })
   jobs.handle('summary', summaryConcurrency, summaries)
+  const requeue = () => void store.requeue(now()).catch((err: unknown) => log.error({ err }, 'requeue'))
+  stack.adopt(setInterval(requeue, requeueEveryMs).unref(), clearInterval)
+  requeue()
+  const stopWork = jobs.handle('run', () => agent().config.limits.async_concurrency, chats.work)
   const openCalls = createApprovalStore(database)
   const approvals = createApprovals({ store: openCalls, runs: store, chats, agent, now })
   jobs.handle('approval_expiry', expiryConcurrency, async ({ tenant, data: { owner, requestId, fence } }) => {
     await chats.expire({ tenant, owner, requestId }, fence)
     return { kind: 'done' }
   })
-  return { chats, directly, subAgents, approvals, openCalls }
+  const drain = (ms: number) => (stopWork(), chats.drain(ms))
+  return { chats: { ...chats, drain }, directly, subAgents, approvals, openCalls }
 }

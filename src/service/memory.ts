@@ -41,7 +41,7 @@ export function openMemory(database: Database, { agent, jobs, now, newId, log }:
     })
   }
   return {
-    memories: createMemories({ store, feedback, known, now, newId, wake: jobs.wake }),
+    memories: createMemories({ store, feedback, known, now, newId, wake: () => jobs.wake('feedback') }),
     recall: ({ key, input, agent: { config, embedder }, signal }) => recall(key, input, { limit: config.memory.recall, embedder, signal }),
   }
 }

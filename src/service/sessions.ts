@@ -23,5 +23,5 @@ export function openSessionChanges({ store, chats, artifacts, jobs, newId, now }
     return { kind: 'done' }
   })
   const runs = { cancel: chats.cancelAll, stopGone: chats.stopGone }
-  return createSessionChanges({ store, runs, hooks, wake: jobs.wake, newId, now })
+  return createSessionChanges({ store, runs, hooks, wake: () => jobs.wake('session_deleted'), newId, now })
 }

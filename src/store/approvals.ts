@@ -11,7 +11,7 @@ import type { ApprovalRow, Tables } from './tables.ts'
 /** `ApprovalStore` on either database. */
 export function createApprovalStore(database: Database): ApprovalStore {
   const { db } = database
-  const { find: findRun, lock, take } = runMoves(database, runStatements(db))
+  const { find: findRun, lock, take, free } = runMoves(database, runStatements(db))
 
   function ofCall({ callId, ...key }: CallKey) {
     return { ...keyColumns(key), call_id: callId }
@@ -62,6 +62,7 @@ export function createApprovalStore(database: Database): ApprovalStore {
           .returning('call_id')
         if ((await run(connection, decided)).rows.length === 0) return undefined
         if ((await run(connection, openOfRun(key).clearSelect().select('call_id').limit(1))).rows.length > 0) return {}
+        if (row.operation === 'chain_async') return { isFreed: await free(connection, row, state, by.now) }
         const taken = await take(connection, row, state, by)
         if (!taken) throw new Error('A run whose session was locked has changed.')
         return { taken }

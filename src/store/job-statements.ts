@@ -1,4 +1,4 @@
-import type { Kysely } from 'kysely'
+import { sql, type Kysely } from 'kysely'
 import type { NewJob } from '../runs/jobs.ts'
 import { statement, type Connection, type Param } from './statement.ts'
 import type { JobRow, Tables } from './tables.ts'
@@ -18,12 +18,13 @@ export function jobInserts(database: Kysely<Tables>): InsertJobs {
         due_at: param('due_at'),
         attempts: 0,
         wanted_at: param('wanted_at'),
+        rank: param('rank'),
       })
       .onConflict((conflict) => conflict.column('id').doNothing()),
   )
   return async (connection, jobs) => {
-    for (const { id, kind, tenant, data, dueAt } of jobs) {
-      await insert(connection, { id, kind, tenant, data: JSON.stringify(data), due_at: dueAt, wanted_at: dueAt, attempts: 0 })
+    for (const { id, kind, tenant, data, dueAt, rank = 0 } of jobs) {
+      await insert(connection, { id, kind, tenant, data: JSON.stringify(data), due_at: dueAt, wanted_at: dueAt, attempts: 0, rank })
     }
   }
 }
@@ -49,7 +50,9 @@ export function jobStatements(database: Kysely<Tables>, isShared: boolean) {
             .selectFrom('jobs')
             .select('id')
             .where('kind', '=', param('kind'))
-            .where('due_at', '<=', param('now'))
+            // Not by the index of times: what is due is read in the order in which it goes.
+            .where(sql`+due_at`, '<=', param('now'))
+            .orderBy('rank')
             .orderBy('due_at')
             .limit(param('most'))
           return isShared ? due.forUpdate().skipLocked() : due

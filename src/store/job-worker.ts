@@ -6,11 +6,13 @@ import type { ClaimedJob, JobTable } from './job-table.ts'
 
 interface Options {
   kind: JobKind
-  concurrency: number
+  concurrency(): number
   work(job: Job, signal: AbortSignal): Promise<JobOutcome>
   table: JobTable
-  /** How often it says of a job that it still has it. */
+  /** How often it says of its jobs that it still has them. */
   renewMs: number
+  /** A job is due again at once: others may have room for it. */
+  onPutBack(): void
   now(): number
   log: Logger
 }
@@ -19,21 +21,23 @@ interface Options {
 export interface JobWorker {
   /** A job may be due. */
   look(): void
+  /** Takes nothing new. */
+  stop(): void
   /** Takes nothing new and waits for what runs, `ms` at most; what runs longer is aborted and put back. */
   drain(ms: number): Promise<void>
 }
 
-/** Nobody tells of jobs that another process left: one read of an index this often. */
+/** Nobody need tell of jobs that another process left: one look this often. */
 const pollMs = 5000
-const raceMs = 100
 const firstDelayMs = 1000
 const maxDelayMs = 3_600_000
 const giveUpAfterMs = 24 * 3_600_000
 /** What was aborted hears it at once; what does not is left behind. */
 const lastMs = 2000
 
-export function createJobWorker({ kind, concurrency, work, table, renewMs, now, log }: Options): JobWorker {
-  const running = new Map<Promise<void>, AbortController>()
+export function createJobWorker({ kind, concurrency, work, table, renewMs, onPutBack, now, log }: Options): JobWorker {
+  const running = new Map<Job, { done: Promise<void>; stopping: AbortController }>()
+  const renewal = setInterval(() => void renew(), renewMs).unref()
   let looking: Promise<void> | undefined
   let isCalled = false
   let isClosed = false
@@ -61,16 +65,12 @@ export function createJobWorker({ kind, concurrency, work, table, renewMs, now, 
 
   /** Starts what is due, as far as there is room; answers when to look again, in milliseconds. */
   async function takeDue(): Promise<number> {
-    const free = concurrency - running.size
+    const free = concurrency() - running.size
     // The next one that ends looks again.
     if (free <= 0) return pollMs
-    const due = await table.nextDue(kind)
-    if (due === undefined || isClosed) return pollMs
-    if (due > now()) return due - now()
-    const claimed = await table.claim(kind, free)
+    const { claimed, nextMs } = await table.claim(kind, free)
     for (const one of claimed) start(one)
-    // Others may be just claiming what was due.
-    return claimed.length > 0 ? 0 : raceMs
+    return nextMs ?? pollMs
   }
 
   function start(claimed: ClaimedJob): void {
@@ -78,30 +78,34 @@ export function createJobWorker({ kind, concurrency, work, table, renewMs, now, 
     const done = perform(claimed, stopping)
       .catch((err: unknown) => log.error({ err, kind, job: claimed.job.id }, 'job'))
       .finally(() => {
-        running.delete(done)
+        running.delete(claimed.job)
         look()
       })
-    running.set(done, stopping)
-    if (isClosed) stopping.abort()
+    running.set(claimed.job, { done, stopping })
   }
 
   async function perform({ job, wantedAt }: ClaimedJob, stopping: AbortController): Promise<void> {
-    const lease = setInterval(() => void renew(job, stopping), renewMs).unref()
+    // Claimed in the moment in which it was stopped.
+    if (isClosed) return putBack(job, now(), wantedAt)
     try {
       const outcome = await work(job, stopping.signal)
-      await (outcome.kind === 'done' ? table.remove(job) : table.putBack(job, outcome.at, outcome.at))
+      await (outcome.kind === 'done' ? table.remove(job) : putBack(job, outcome.at, outcome.at))
     } catch (err) {
-      if (stopping.signal.aborted) return await table.putBack(job, now(), wantedAt)
+      if (stopping.signal.aborted) return await putBack(job, now(), wantedAt)
       await fail(job, wantedAt, err)
-    } finally {
-      clearInterval(lease)
     }
   }
 
-  /** Another has begun it: what is done here would be done twice. */
-  async function renew(job: Job, stopping: AbortController): Promise<void> {
-    const isOurs = await table.renew(job).catch(() => true)
-    if (!isOurs) stopping.abort()
+  async function putBack(job: Job, dueAt: number, wantedAt: number): Promise<void> {
+    await table.putBack(job, dueAt, wantedAt)
+    if (dueAt <= now()) onPutBack()
+  }
+
+  /** What another has begun would be done twice. */
+  async function renew(): Promise<void> {
+    if (running.size === 0) return
+    const lost = await table.renew([...running.keys()]).catch(() => [])
+    for (const job of lost) running.get(job)?.stopping.abort()
   }
 
   async function fail(job: Job, wantedAt: number, err: unknown): Promise<void> {
@@ -110,26 +114,31 @@ export function createJobWorker({ kind, concurrency, work, table, renewMs, now, 
     const about = { err, kind, job: job.id, tenant: job.tenant, attempt: job.attempt }
     if (now() - wantedAt >= giveUpAfterMs) {
       log.error(about, 'job given up')
-      return table.remove(job)
+      return table.giveUp(job)
     }
     log.warn(about, 'job failed')
     return table.putBack(job, now() + Math.min(firstDelayMs * 2 ** (job.attempt - 1), maxDelayMs), wantedAt)
   }
 
-  async function drain(ms: number): Promise<void> {
+  function stop(): void {
     isClosed = true
     clearTimeout(timer)
+  }
+
+  async function drain(ms: number): Promise<void> {
+    stop()
     await looking
     await within(ms)
-    for (const stopping of running.values()) stopping.abort()
+    for (const { stopping } of running.values()) stopping.abort()
     await within(lastMs)
+    clearInterval(renewal)
   }
 
   async function within(ms: number): Promise<void> {
     const done = new AbortController()
-    const all = Promise.all(running.keys()).finally(() => done.abort())
+    const all = Promise.all([...running.values()].map((one) => one.done)).finally(() => done.abort())
     await Promise.race([all, sleep(ms, undefined, { signal: done.signal }).catch(() => undefined)])
   }
 
-  return { look, drain }
+  return { look, stop, drain }
 }

@@ -1,5 +1,6 @@
 import type { Logger } from 'pino'
-import type { Job, JobOutcome, Jobs } from '../runs/jobs.ts'
+import { noNews, type News } from '../replicas/news.ts'
+import type { Job, JobKind, JobOutcome, Jobs } from '../runs/jobs.ts'
 import { run, type Database } from './database.ts'
 import { jobInserts } from './job-statements.ts'
 import { createJobTable } from './job-table.ts'
@@ -11,6 +12,8 @@ interface Options {
   log: Logger
   /** After a process was killed its jobs wait so long. */
   leaseMs?: number
+  /** Tells the workers of other processes. */
+  news?: Pick<News, 'tell' | 'on' | 'onGap'>
 }
 
 /** Jobs that are to be done, by kind; of all processes. */
@@ -24,32 +27,43 @@ export async function countJobs({ db, all }: Database): Promise<{ kind: string; 
 }
 
 /** `Jobs` in the table `jobs`, for any number of processes. */
-export function createJobs(database: Database, { now, log, leaseMs = 15_000 }: Options): Jobs {
+export function createJobs(database: Database, { now, log, leaseMs = 15_000, news = noNews }: Options): Jobs {
   const insert = jobInserts(database.db)
   const table = createJobTable(database, { leaseMs, now })
-  const workers: JobWorker[] = []
+  const workers = new Map<JobKind, JobWorker>()
   let isClosed = false
+  news.on('jobs', ({ kinds }) => look(kinds as JobKind[]))
+  news.onGap(() => look([...workers.keys()]))
 
-  function wake(): void {
-    for (const worker of workers) worker.look()
+  function look(kinds: readonly JobKind[]): void {
+    for (const kind of kinds) workers.get(kind)?.look()
+  }
+
+  function wake(...kinds: JobKind[]): void {
+    if (kinds.length === 0) return
+    look(kinds)
+    news.tell('jobs', { kinds: [...new Set(kinds)] })
   }
 
   return {
     wake,
     async add(jobs) {
       await database.all.unit((connection) => insert(connection, jobs))
-      wake()
+      wake(...jobs.map(({ kind }) => kind))
     },
     handle(kind, concurrency, work) {
-      if (isClosed) return
+      if (isClosed) return () => undefined
       const untyped = work as (job: Job, signal: AbortSignal) => Promise<JobOutcome>
-      const worker = createJobWorker({ kind, concurrency, work: untyped, table, renewMs: leaseMs / 3, now, log })
-      workers.push(worker)
+      const most = typeof concurrency === 'number' ? () => concurrency : concurrency
+      const onPutBack = () => wake(kind)
+      const worker = createJobWorker({ kind, concurrency: most, work: untyped, table, renewMs: leaseMs / 3, onPutBack, now, log })
+      workers.set(kind, worker)
       worker.look()
+      return worker.stop
     },
     async drain(ms) {
       isClosed = true
-      await Promise.all(workers.map((worker) => worker.drain(ms)))
+      await Promise.all([...workers.values()].map((worker) => worker.drain(ms)))
     },
   }
 }

@@ -55,18 +55,11 @@ export function lineStatements(database: Kysely<Tables>) {
         .where('runs.status', '=', 'pending'),
     ),
 
-    /** The waiting runs of a process that have been given their session. */
-    nextOf: statement(database, (db, param: Param<{ holder: string }>) =>
+    holderOf: statement(database, (db, param: Param<Key>) =>
       db
         .selectFrom('runs')
-        .innerJoin('sessions', (join) =>
-          join.onRef('sessions.key', '=', 'runs.session').onRef('sessions.active_run', '=', 'runs.request_id'),
-        )
-        .select(['runs.tenant', 'runs.owner', 'runs.request_id as requestId'])
-        // Both stand in the text: only so is the index of unended runs used.
-        .where(sql<boolean>`runs.status in ('pending', 'running')`)
-        .where(sql<boolean>`runs.status = 'pending'`)
-        .where('runs.holder', '=', param('holder')),
+        .select(['holder', 'fence'])
+        .where((is) => is.and(ofKey(param))),
     ),
 
     /** Comes first in a unit: whoever changes a session or its line waits here, so that no two wait for each other. */
@@ -124,6 +117,15 @@ export function lineStatements(database: Kysely<Tables>) {
         })
         .where((is) => is.and(asSeen(param)))
         .returning('request_id'),
+    ),
+
+    /** Makes a run nobody's. */
+    freeRun: statement(database, (db, param: Param<Seen>) =>
+      db
+        .updateTable('runs')
+        .set({ fence: sql`fence + 1`, holder: '', status: 'pending' })
+        .where((is) => is.and(asSeen(param)))
+        .returning('fence'),
     ),
 
     deleteRun: statement(database, (db, param: Param<Seen>) =>

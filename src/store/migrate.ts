@@ -4,6 +4,7 @@ import * as initial from './migrations/0001-initial.ts'
 import * as wholeInterface from './migrations/0002-interface.ts'
 import * as approvals from './migrations/0003-approvals.ts'
 import * as sharedState from './migrations/0004-shared-state.ts'
+import * as runJobs from './migrations/0005-run-jobs.ts'
 
 /** In order; a migration that was released is never changed. */
 const migrations: Record<string, Migration> = {
@@ -11,6 +12,7 @@ const migrations: Record<string, Migration> = {
   '0002-interface': wholeInterface,
   '0003-approvals': approvals,
   '0004-shared-state': sharedState,
+  '0005-run-jobs': runJobs,
 }
 
 /**

@@ -6,9 +6,10 @@ import { DatabaseSync } from 'node:sqlite'
 import { after, before, test } from 'node:test'
 import { createAccessKeyStore } from './access-keys.ts'
 import type { Database, Scope } from './database.ts'
-import { createJobTable } from './job-table.ts'
+import { jobStatements } from './job-statements.ts'
 import { lineStatements } from './line-statements.ts'
 import type { RunReports } from '../runs/reports/run-reports.ts'
+import { createRunRanks } from './run-ranks.ts'
 import { createRunReports } from './run-reports.ts'
 import { runStatements } from './run-statements.ts'
 import { createRunStore } from './runs.ts'
@@ -67,11 +68,18 @@ test('the next in line and the unended runs are found by the small indexes made 
 })
 
 test('a due job is found by its kind and time, however many wait', async () => {
-  const due = await plansOf((on) => createJobTable(on, { leaseMs: 1, now: () => 0 }).nextDue('callback'))
+  const due = await plansOf(({ all, db }) => jobStatements(db, false).nextDue(all.read, { kind: 'callback' }))
   assert.match(due, /^SEARCH jobs USING COVERING INDEX jobs_due \(kind=\?\)$/)
-  const claim = await plansOf((on) => createJobTable(on, { leaseMs: 1, now: () => 0 }).claim('callback', 1))
-  assert.match(claim, /jobs_due \(kind=\? AND due_at<\?\)/)
+  const claim = await plansOf(({ all, db }) => jobStatements(db, false).claim(all.read, { kind: 'callback', now: 0, until: 1, most: 1 }))
+  assert.match(claim, /INDEX jobs_ranked \(kind=\?\)/)
   assert.doesNotMatch(claim, /SCAN jobs|TEMP/)
+})
+
+test('the rank of an async run is read off the ends of small indexes', async () => {
+  const give = await plansOf((on) => createRunRanks(on).give(on.all.read, { tenant: 't', owner: 'o', requestId: 'r' }))
+  assert.match(give, /INDEX runs_at_work \(tenant=\? AND owner=\?/)
+  const front = await plansOf((on) => createRunRanks(on).prepare())
+  assert.match(front, /COVERING INDEX runs_to_work/)
 })
 
 test('a page of sessions is read off an index, for owners and administrators, from the start and from the middle', async () => {

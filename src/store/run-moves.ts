@@ -3,6 +3,7 @@ import type { RunKey } from '../runs/run.ts'
 import type { MessageData } from '../sessions/message.ts'
 import { run, type Database } from './database.ts'
 import { lineStatements } from './line-statements.ts'
+import { runQueue } from './run-queue.ts'
 import { countOf, hourMs, hourOf, json, parseJson, toText, toWindow } from './run-rows.ts'
 import { ofKey, type Key, type RunStatements } from './run-statements.ts'
 import { statement, type Connection, type Param } from './statement.ts'
@@ -14,6 +15,7 @@ type SessionState = Pick<SessionRow, 'active_run' | 'message_count' | 'window_st
 /** Parts of units that move a run into its session, or to another process. */
 export function runMoves(database: Database, statements: RunStatements) {
   const inLine = lineStatements(database.db)
+  const queue = runQueue(database, statements)
   const lapse = statement(database.db, (db, param: Param<Key & { now: number }>) =>
     db
       .updateTable('approvals')
@@ -91,7 +93,7 @@ export function runMoves(database: Database, statements: RunStatements) {
     connection: Connection,
     row: RunRow,
     state: SessionState | undefined,
-    { holder, place, messages, now, isEnding = false }: TakeOver,
+    { holder, place, messages, now }: TakeOver,
   ): Promise<TakenOver | undefined> {
     const fence = row.fence + 1
     const one = { ...row, requestId: row.request_id, fence }
@@ -107,12 +109,21 @@ export function runMoves(database: Database, statements: RunStatements) {
     // A session that nobody has belongs to the run that goes on.
     // One that still waits keeps its place: it came before those who come now.
     const isOurs = state && (state.active_run === null || state.active_run === row.request_id)
-    // An async run starts when there is somebody to work on it.
-    const isLater = row.operation === 'chain_async' && !isEnding
-    const turn = isOurs && !isLater ? await enter(connection, one, state, messages, now) : undefined
-    if (isLater && isOurs && row.session !== null) await inLine.giveSession(connection, { ...one, session: row.session })
+    const turn = isOurs ? await enter(connection, one, state, messages, now) : undefined
     if (row.ended_at !== null) await takeBackMetrics(connection, row, row.ended_at)
     return turn ? { kind: 'running', turn, fence } : { kind: 'waiting', fence }
+  }
+
+  /** Makes an unended run nobody's: in its session, where that is free or its own, it gets a job. False when it has changed since it was read. */
+  async function free(connection: Connection, row: RunRow, state: SessionState | undefined, now: number): Promise<boolean> {
+    const key = { tenant: row.tenant, owner: row.owner, requestId: row.request_id }
+    const fence = (await inLine.freeRun(connection, { ...row, ...key })).rows[0]?.fence
+    if (fence === undefined) return false
+    if (!state || row.session === null) return true
+    if (state.active_run === null) await inLine.giveSession(connection, { ...key, session: row.session })
+    const isOurs = state.active_run === null || state.active_run === row.request_id
+    if (isOurs) await queue.add(connection, { ...key, fence, now, ...(row.status === 'interrupted' ? { isResumed: true } : {}) })
+    return true
   }
 
   /** An ended run that goes on is counted when it ends again. */
@@ -125,7 +136,7 @@ export function runMoves(database: Database, statements: RunStatements) {
     if (wasExtreme) await inLine.renewExtremes(connection, { tenant, hour, nextHour: hour + hourMs })
   }
 
-  return { find, lock, insertMessages, enter, take }
+  return { ...queue, find, lock, insertMessages, enter, take, free }
 }
 
 export type RunMoves = ReturnType<typeof runMoves>

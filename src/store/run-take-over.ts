@@ -7,12 +7,14 @@ import {
   type HeldRun,
   type LineEnd,
   type NewMessage,
+  type NextRun,
   type RunStore,
+  type Seen,
   type TakenOver,
+  type TakenUp,
   type Turn,
 } from '../runs/run-store.ts'
 import { run, type Database } from './database.ts'
-import type { InsertJobs } from './job-statements.ts'
 import { lineStatements } from './line-statements.ts'
 import { mediaStatements } from './media-statements.ts'
 import { aliveProcesses } from './processes.ts'
@@ -26,21 +28,15 @@ import type { RunRow } from './tables.ts'
 export function createTakeOver(
   database: Database,
   statements: RunStatements,
-  { find, lock, enter, take }: RunMoves,
-  insertJobs: InsertJobs,
-): Pick<RunStore, 'isNext' | 'nextOf' | 'takeTurn' | 'leaveLine' | 'takeOver' | 'orphans' | 'unendedIn' | 'ownUnended'> {
+  { find, lock, enter, take, free, handOver, insertJobs, prepare }: RunMoves,
+): Pick<RunStore, 'takeTurn' | 'leaveLine' | 'takeOver' | 'takeUp' | 'putBack' | 'orphans' | 'unendedIn' | 'ownUnended'> {
   const inLine = lineStatements(database.db)
   const media = mediaStatements(database.db)
 
-  async function findTurn(key: HeldRun) {
-    const found = (await inLine.findTurn(database.of(key.tenant).read, key)).rows[0]
-    if (found && found.fence !== key.fence) throw new FenceLost(key)
-    return found
-  }
-
   async function takeTurn(key: HeldRun, messages: readonly NewMessage[], now: number): Promise<Turn | undefined> {
     // Those who wait ask often: only who may be given its turn costs a transaction.
-    const found = await findTurn(key)
+    const found = (await inLine.findTurn(database.of(key.tenant).read, key)).rows[0]
+    if (found && found.fence !== key.fence) throw new FenceLost(key)
     if (found?.active_status === 'interrupted') throw sessionInterrupted(found.session_id)
     if (found?.active_run !== key.requestId) return undefined
     return database.of(key.tenant).unit(async (connection) => {
@@ -49,7 +45,8 @@ export function createTakeOver(
     })
   }
 
-  function leaveLine(key: HeldRun, now: number, end?: LineEnd): Promise<RunKey | undefined> {
+  async function leaveLine(key: HeldRun, now: number, end?: LineEnd): Promise<NextRun | undefined> {
+    await prepare()
     return database.of(key.tenant).unit(async (connection) => {
       const row = await find(connection, key)
       if (row?.status !== 'pending' || row.fence !== key.fence) return undefined
@@ -57,8 +54,7 @@ export function createTakeOver(
       const state = await lock(connection, tenant, session)
       if (!(await leave(connection, row, now, end)) || session === null) return undefined
       if (state?.active_run !== key.requestId) return undefined
-      const next = (await statements.handOver(connection, { tenant, session, requestId: key.requestId })).rows[0]?.active_run
-      return next ? { tenant, owner, requestId: next } : undefined
+      return handOver(connection, { tenant, owner, session, requestId: key.requestId, now })
     })
   }
 
@@ -91,11 +87,36 @@ export function createTakeOver(
 
   function takeOver(...[key, from, by]: Parameters<RunStore['takeOver']>): Promise<TakenOver | undefined> {
     return database.of(key.tenant).unit(async (connection) => {
-      const row = await find(connection, key)
-      if (!row || row.fence !== from.fence || row.status !== from.status) return undefined
-      if (from.graceMs !== undefined && (await isAlive(connection, row.holder, from.graceMs))) return undefined
+      const row = await findSeen(connection, key, from)
+      return row && take(connection, row, await lock(connection, row.tenant, row.session), by)
+    })
+  }
+
+  /** Undefined where it is not as it was, or where its process is not lost after all. */
+  async function findSeen(connection: Connection, key: RunKey, { fence, status, graceMs }: Seen): Promise<RunRow | undefined> {
+    const row = await find(connection, key)
+    if (row?.fence !== fence || row.status !== status) return undefined
+    return graceMs !== undefined && (await isAlive(connection, row.holder, graceMs)) ? undefined : row
+  }
+
+  function takeUp(...[key, by]: Parameters<RunStore['takeUp']>): Promise<TakenUp | undefined> {
+    return database.of(key.tenant).unit(async (connection) => {
+      const row = await findSeen(connection, key, { fence: key.fence, status: 'pending' })
+      if (row?.holder !== '') return undefined
       const state = await lock(connection, row.tenant, row.session)
-      return take(connection, row, state, by)
+      const { request, ...rest } = toStoredRun(row)
+      if (state?.active_run !== row.request_id || !request) return undefined
+      const run = { ...rest, request }
+      const taken = await take(connection, row, state, by(run))
+      return taken?.kind === 'running' ? { run, taken } : undefined
+    })
+  }
+
+  async function putBack(...[key, from, now]: Parameters<RunStore['putBack']>): Promise<boolean> {
+    await prepare()
+    return database.of(key.tenant).unit(async (connection) => {
+      const row = await findSeen(connection, key, from)
+      return row !== undefined && free(connection, row, await lock(connection, row.tenant, row.session), now)
     })
   }
 
@@ -111,7 +132,7 @@ export function createTakeOver(
       // Values that stand in the text: only so is the index of unended runs used.
       .where(sql<boolean>`status in ('pending', 'running')`)
       .where('operation', '!=', 'tool_execute')
-      .where('holder', '!=', holder)
+      .where('holder', 'not in', [holder, ''])
       .where('holder', 'not in', aliveProcesses(database, graceMs))
       .orderBy('place')
       .limit(maxOrphans)
@@ -145,13 +166,7 @@ export function createTakeOver(
     return (await run(database.of(tenant).read, query)).rows
   }
 
-  async function nextOf(holder: string): Promise<RunKey[]> {
-    return (await inLine.nextOf(database.all.read, { holder })).rows
-  }
-
-  const isNext = async (key: HeldRun) => (await findTurn(key))?.active_run === key.requestId
-
-  return { isNext, nextOf, takeTurn, leaveLine, takeOver, orphans, unendedIn, ownUnended }
+  return { takeTurn, leaveLine, takeOver, takeUp, putBack, orphans, unendedIn, ownUnended }
 }
 
 function hasImages({ request }: RunRow): boolean {

@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import type { Image } from '../agent/messages.ts'
 import type { RunKey } from '../runs/run.ts'
 import {
@@ -8,12 +9,12 @@ import {
   type Checkpoint,
   type EndedRun,
   type NewRun,
+  type NextRun,
   type RunStore,
 } from '../runs/run-store.ts'
 import { runApprovals } from './run-approvals.ts'
 import { asyncEvents } from './async-events.ts'
 import { run, type Database } from './database.ts'
-import { jobInserts } from './job-statements.ts'
 import { imagesOf, mediaStatements } from './media-statements.ts'
 import { runMoves } from './run-moves.ts'
 import { createPlainChat } from './plain-chat.ts'
@@ -28,16 +29,16 @@ class RequestKnown extends Error {}
 /** `RunStore` on either database. */
 export function createRunStore(database: Database): RunStore {
   const statements = runStatements(database.db)
-  const insertJobs = jobInserts(database.db)
   const media = mediaStatements(database.db)
   const events = asyncEvents(database.db)
   const moves = runMoves(database, statements)
-  const { insertMessages } = moves
+  const { insertMessages, handOver, add, insertJobs, prepare } = moves
   const plain = database.postgres && createPlainChat(database)
 
   async function begin(one: NewRun): Promise<Begun> {
     const begun = await plain?.begin(one)
     if (begun && begun !== 'unknown') return begun
+    if (one.event) await prepare()
     try {
       return await database.of(one.tenant).unit((connection) => insert(connection, one))
     } catch (error) {
@@ -62,6 +63,8 @@ export function createRunStore(database: Database): RunStore {
     const messageIndex = isOurs ? session.message_count - 1 : null
     const inserted = await statements.insertRun(connection, {
       ...one,
+      // What was accepted as an event goes on in a job.
+      holder: one.event ? '' : one.holder,
       session: session.key,
       session_id: one.sessionId,
       body_hash: one.bodyHash,
@@ -74,6 +77,7 @@ export function createRunStore(database: Database): RunStore {
     if (session.active_run !== one.requestId) await refuseInterrupted(connection, one, session.active_run)
     for (const [n, image] of (one.images ?? []).entries()) await media.insert(connection, { ...one, ...image, session: session.key, n })
     if (one.event) await events.addCallback(connection, one, one.event)
+    if (one.event && session.active_run === one.requestId) await add(connection, { ...one, fence: 1 })
     if (messageIndex === null) return { kind: 'waiting', fence: 1 }
     const stored = (await bringsAll(connection, one, session.key)) ? one.messages : one.messages.slice(-1)
     await insertMessages(connection, one.tenant, session.key, messageIndex, stored)
@@ -99,7 +103,7 @@ export function createRunStore(database: Database): RunStore {
     return rows[0] && toStoredRun(rows[0])
   }
 
-  async function finish(key: RunKey, fence: number, ended: EndedRun): Promise<RunKey | undefined> {
+  async function finish(key: RunKey, fence: number, ended: EndedRun): Promise<NextRun | undefined> {
     const finished = await plain?.finish(key, fence, ended)
     if (finished === 'done') return undefined
     try {
@@ -112,7 +116,7 @@ export function createRunStore(database: Database): RunStore {
     }
   }
 
-  function finishByStep(key: RunKey, fence: number, ended: EndedRun): Promise<RunKey | undefined> {
+  function finishByStep(key: RunKey, fence: number, ended: EndedRun): Promise<NextRun | undefined> {
     const { tenant, requestId } = key
     const { session, message, messageCount } = ended
     const work = async (connection: Connection) => {
@@ -123,11 +127,11 @@ export function createRunStore(database: Database): RunStore {
       const owner = turn.rows[0]?.owner
       // A session that was deleted meanwhile gets no message.
       if (message && owner !== undefined) await insertMessages(connection, tenant, session, messageCount - 1, [message])
-      const next = owner === undefined ? null : (await statements.handOver(connection, { tenant, session, requestId })).rows[0]?.active_run
+      const next = owner && (await handOver(connection, { tenant, owner, session, requestId, now: ended.endedAt }))
       if (owner !== undefined) await insertJobs(connection, ended.jobs)
       // Last: all of a tenant's ends meet in this row.
       await statements.addMetrics(connection, toMetrics(tenant, ended))
-      return owner !== undefined && next ? { tenant, owner, requestId: next } : undefined
+      return next || undefined
     }
     return database.of(tenant).unit(work, ofRun)
   }
@@ -137,8 +141,9 @@ export function createRunStore(database: Database): RunStore {
     find,
     finish,
     findEvent: ({ tenant, owner }, event) => events.find(database.of(tenant).read, { tenant, owner, event }),
-    ...createTakeOver(database, statements, moves, insertJobs),
-    ...runApprovals(database, statements, { ...moves, insertJobs }),
+    ...createTakeOver(database, statements, moves),
+    ...runApprovals(database, statements, moves),
+    requeue: moves.requeue,
     async history(tenant, session, from, limit = allMessages) {
       const { rows } = await statements.history(database.of(tenant).read, { tenant, session, from, limit })
       return rows.map((row) => ({ idx: row.idx, role: row.role, content: row.content, data: parseJson(row.data) }))
@@ -156,6 +161,16 @@ export function createRunStore(database: Database): RunStore {
         if ((await statements.holdRun(connection, { ...key, fence })).rows.length === 0) throw new FenceLost(key)
         await statements.insertStep(connection, { ...key, n, data: JSON.stringify(data) })
       }, ofRun),
+    async countWaiting() {
+      const waiting = database.db
+        .selectFrom('runs')
+        .select(({ fn }) => fn.countAll<number>().as('count'))
+        // Values that stand in the text: only so is the index of unended runs used.
+        .where(sql<boolean>`status in ('pending', 'running')`)
+        .where(sql<boolean>`status = 'pending'`)
+        .where('holder', '=', '')
+      return (await run(database.all.read, waiting)).rows[0]!.count
+    },
     async checkpoints(key) {
       const { rows } = await statements.stepsOf(database.of(key.tenant).read, key)
       return rows.map((row) => JSON.parse(row.data) as Checkpoint)

@@ -92,6 +92,8 @@ export interface RunRow {
   log: string | null
   /** How long it ran before it was interrupted; 0 where it never was. */
   ran_ms: number
+  /** Of an async run that is or was to be worked on: its place among those of all callers, in turns. */
+  work_rank: number | null
 }
 
 export interface RunStepRow {
@@ -134,7 +136,7 @@ export interface ProcessRow {
   alive_until: number
 }
 
-/** Work that was promised; it is gone when it is done. */
+/** Work that was promised; it is gone when it is done. On Postgres pg-boss keeps it, in tables of its own. */
 export interface JobRow {
   id: string
   kind: string
@@ -147,6 +149,8 @@ export interface JobRow {
   attempts: number
   /** When it was to be done first, or again: it is given up when it has failed for a day since. */
   wanted_at: number
+  /** The lowest go first. */
+  rank: number
 }
 
 /** An event that was accepted. */

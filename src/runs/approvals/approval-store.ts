@@ -10,7 +10,7 @@ export interface ApprovalStore {
   find(who: Asker, requestId: string, callId: string): Promise<StoredCall | undefined>
   /**
    * Writes what was decided of an open call. With the last one of its run that is taken over in the same transaction: what is decided goes
-   * on. Undefined, and nothing is changed, when it is not open any more.
+   * on. An async run gets a job, in which any process goes on with it. Undefined, and nothing is changed, when it is not open any more.
    */
   decide(key: CallKey, decision: NewDecision, by: TakeOver): Promise<Decided | undefined>
   /** Open calls that the asker may decide, newest first; undefined where there is no call `before`. */
@@ -54,4 +54,6 @@ export interface NewDecision {
 export interface Decided {
   /** Present when it was the last: the run is this process's. */
   taken?: TakenOver
+  /** True when it was the last of an async run. */
+  isFreed?: boolean
 }

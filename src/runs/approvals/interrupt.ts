@@ -44,5 +44,5 @@ export async function interrupt(
   )
   log.append(event)
   // Of several that are to be done later the earliest may be this.
-  jobs.wake()
+  jobs.wake('approval_expiry')
 }

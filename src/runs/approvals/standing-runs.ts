@@ -1,5 +1,6 @@
 import { ServiceError } from '../../errors.ts'
 import type { Adoption } from '../adopt.ts'
+import type { Jobs } from '../jobs.ts'
 import type { LiveRuns, OpenRun } from '../live-runs.ts'
 import { replay } from '../replay.ts'
 import type { RunKey } from '../run.ts'
@@ -10,6 +11,7 @@ interface StandingRunsDependencies {
   store: Pick<RunStore, 'find'>
   live: Pick<LiveRuns, 'find' | 'join' | 'arrival'>
   adoption: Pick<Adoption, 'asTaker' | 'goOn' | 'takeOver'>
+  jobs: Pick<Jobs, 'wake'>
   /** One at a time for each request id. */
   alone<T>(key: RunKey, work: () => Promise<T>): Promise<T>
   follow(key: RunKey, left: AbortSignal): Promise<OpenRun>
@@ -29,7 +31,7 @@ export interface StandingRuns {
   expire(key: RunKey, fence: number): Promise<void>
 }
 
-export function createStandingRuns({ store, live, adoption, alone, follow, refuseStopping }: StandingRunsDependencies): StandingRuns {
+export function createStandingRuns({ store, live, adoption, jobs, alone, follow, refuseStopping }: StandingRunsDependencies): StandingRuns {
   async function whenGoesOn(key: RunKey, fence: number, left: AbortSignal): Promise<OpenRun> {
     for (;;) {
       const running = live.find(key)
@@ -50,6 +52,7 @@ export function createStandingRuns({ store, live, adoption, alone, follow, refus
     return alone(run, async () => {
       const decided = await write(adoption.asTaker(standing))
       if (decided?.taken) adoption.goOn(standing, decided.taken)
+      if (decided?.isFreed) jobs.wake('run')
       return decided
     })
   }

@@ -129,7 +129,7 @@ export function createCallbacks(deps: CallbackDependencies): Callbacks {
     const delivered = () => new ServiceError('callback_delivered', `The callback of run ${key.requestId} was delivered.`)
     if (callback.status === 'delivered') throw delivered()
     if (!(await store.restart(key, (round) => callbackJob(key, { id: newId(), round, now: now() })))) throw delivered()
-    jobs.wake()
+    jobs.wake('callback')
     await tried(key, callback, left)
   }
 
