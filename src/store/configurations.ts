@@ -1,0 +1,155 @@
+import { createHmac, randomBytes } from 'node:crypto'
+import type {
+  ChangeKind,
+  ConfigurationStore,
+  NewConfiguration,
+  PastConfiguration,
+  StoredConfiguration,
+} from '../configuration/configuration-store.ts'
+import type { Data } from '../configuration/change/merge.ts'
+import { run, type Database } from './database.ts'
+import type { SecretBox } from './secret-box.ts'
+import type { Secrets } from './secrets.ts'
+import type { Connection } from './statement.ts'
+import type { ConfigurationRow } from './tables.ts'
+
+/** How many texts are kept to go back to, and how many are known to have been seen. */
+const maxKept = 50
+const maxSeen = 5000
+
+/** What is wrapped: it may hold keys of models in the clear. */
+interface Content {
+  text: string
+  used?: Data
+  file?: string
+}
+
+interface Options {
+  box: SecretBox
+  secrets: Pick<Secrets, 'of'>
+}
+
+/** `ConfigurationStore` on a database that several processes share. What another than the first secret wrapped is wrapped anew. */
+export async function openConfigurationStore(database: Database, { box, secrets }: Options): Promise<ConfigurationStore> {
+  const { db } = database
+  const { read, unit } = database.all
+  const key = await secrets.of('key of seen configurations').change((kept) => kept ?? randomBytes(32).toString('base64'))
+  const idOf = (text: string) => createHmac('sha256', Buffer.from(key, 'base64')).update(text).digest('base64url')
+  const open = (row: Pick<ConfigurationRow, 'n' | 'content'>) => JSON.parse(box.open(nameOf(row.n), row.content)) as Content
+  const seal = (n: number, content: Content) => box.seal(nameOf(n), JSON.stringify(content))
+
+  const rows = db.selectFrom('configurations')
+  const latest = rows.selectAll().orderBy('n', 'desc').limit(1)
+
+  function toStored(row: ConfigurationRow): StoredConfiguration {
+    const { text, used } = open(row)
+    const { n, version, kind, made_at: at } = row
+    return used ? { n, version, kind, text, used, at } : { n, version, kind, text, at }
+  }
+
+  async function insert(connection: Connection, next: NewConfiguration, n: number): Promise<boolean> {
+    const { version, kind, text, used, file, diff, by, at } = next
+    const content = seal(n, { text, ...(used && { used }), ...(file !== undefined && { file }) })
+    const row = { n, version, kind, content, diff: JSON.stringify(diff), made_by: by ? JSON.stringify(by) : null, made_at: at }
+    const query = db.insertInto('configurations').values(row)
+    const { changes } = await run(
+      connection,
+      query.onConflict((conflict) => conflict.doNothing()),
+    )
+    return changes > 0
+  }
+
+  async function markSeen(connection: Connection, texts: readonly string[], n: number): Promise<void> {
+    for (const id of new Set(texts.map(idOf))) {
+      const query = db.insertInto('configuration_texts').values({ id, n })
+      await run(
+        connection,
+        query.onConflict((conflict) => conflict.column('id').doUpdateSet({ n })),
+      )
+    }
+  }
+
+  /** What was in memory alone is nothing to go back to; what came from a file last is what its next edit is compared with. */
+  async function dropOld(connection: Connection, n: number): Promise<void> {
+    const stored = rows.select('n').where('kind', 'not in', notStored)
+    const oldest = stored
+      .orderBy('n', 'desc')
+      .offset(maxKept - 1)
+      .limit(1)
+    const lastFile = rows.select('n').where('kind', 'in', fromFile).orderBy('n', 'desc').limit(1)
+    const remove = db.deleteFrom('configurations').where('n', '<', n).where('n', '<>', lastFile)
+    await run(connection, remove.where((where) => where.or([where('kind', 'in', notStored), where('n', '<', oldest)])))
+    await run(connection, db.deleteFrom('configuration_texts').where('n', '<', n - maxSeen))
+  }
+
+  async function renew(): Promise<void> {
+    for (const row of (await run(read, rows.select(['n', 'content']))).rows) {
+      if (box.isNewest(row.content)) continue
+      const content = seal(row.n, open(row))
+      const query = db.updateTable('configurations').set({ content }).where('n', '=', row.n).where('content', '=', row.content)
+      await unit((connection) => run(connection, query))
+    }
+  }
+
+  await renew()
+  return {
+    idOf,
+    newestNumber: async () => (await run(read, rows.select('n').orderBy('n', 'desc').limit(1))).rows[0]?.n ?? 0,
+
+    async newest() {
+      const [row] = (await run(read, latest)).rows
+      return row && toStored(row)
+    },
+
+    async list() {
+      const columns = rows.select(['n', 'version', 'kind', 'diff', 'made_by', 'made_at'])
+      const past = await run(read, columns.where('kind', 'not in', notStored).orderBy('n', 'desc'))
+      return past.rows.map(toPast)
+    },
+
+    async find(version) {
+      const [row] = (await run(read, rows.selectAll().where('version', '=', version))).rows
+      return row && toStored(row)
+    },
+
+    add: (next, after) =>
+      unit(async (connection) => {
+        const n = after + 1
+        if (!(await insert(connection, next, n))) return false
+        await markSeen(connection, next.file === undefined ? [next.text] : [next.text, next.file], n)
+        await dropOld(connection, n)
+        return true
+      }),
+
+    async seenAt(text) {
+      const seen = db.selectFrom('configuration_texts').select('n').where('id', '=', idOf(text))
+      return (await run(read, seen)).rows[0]?.n
+    },
+
+    async findText(n, id) {
+      const [row] = (await run(read, rows.select(['n', 'content']).where('n', '=', n))).rows
+      const { text, file } = row ? open(row) : {}
+      return [text, file].find((one) => one !== undefined && idOf(one) === id)
+    },
+
+    async lastFromFile() {
+      const last = rows.select(['n', 'content']).where('kind', 'in', fromFile).orderBy('n', 'desc').limit(1)
+      const [row] = (await run(read, last)).rows
+      if (!row) return undefined
+      const { text, file } = open(row)
+      return file ?? text
+    },
+  }
+}
+
+const notStored: ChangeKind[] = ['memory', 'start']
+const fromFile: ChangeKind[] = ['seed', 'edit']
+
+function nameOf(n: number): string {
+  return `configuration ${n}`
+}
+
+function toPast({ n, version, kind, diff, made_by, made_at }: Omit<ConfigurationRow, 'content'>): PastConfiguration {
+  const past = { n, version, kind, diff: JSON.parse(diff) as string[], at: made_at }
+  return made_by === null ? past : { ...past, by: JSON.parse(made_by) as { tenant: string; sub: string } }
+}
