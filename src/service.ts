@@ -75,7 +75,8 @@ export async function createService({ settings, environment, version, log }: Ser
   const root = await openFilesRoot(settings.filesRoot)
   const outbound = stack.adopt(createGuardedFetch({ allowed: settings.outboundAllow }), (one) => one.close())
   const tools = { files: root, cacheDir, outbound }
-  const { agents, configuration, follow } = await openAgents(stack, { settings, environment, tools, now, newId, log })
+  const shared = secrets.box && { database, box: secrets.box, id, news }
+  const { agents, configuration, follow } = await openAgents(stack, { settings, environment, tools, shared, now, newId, log })
   const customRoles = () => agents.current().config.access.roles
   const access = await openAccess(stack, { database, settings, secrets, news, customRoles, now, log })
 

@@ -63,7 +63,8 @@ export interface TestService {
 /** A whole service on a folder of its own and a free port of loopback, with a scripted model; closed when the test ends. */
 export async function startService(t: Pick<TestContext, 'after'>, options: ServiceOptions = {}): Promise<TestService> {
   const folder = await mkdtemp(path.join(tmpdir(), 'agent-core-'))
-  t.after(() => rm(folder, { recursive: true, force: true }))
+  // Hooks run in this order: the service may write until it is closed.
+  t.after(() => rm(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 }))
   const model = await startModelServer(options.script)
   t.after(() => model.close())
   const settings = loadSettings({ PORT: '0', ...options.environment }, folder)

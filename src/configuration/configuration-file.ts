@@ -9,10 +9,24 @@ export interface ConfigurationFile {
    * more, and else with the system's error.
    */
   replace(text: string, next: string): Promise<void>
+  /** Makes the file, whole and durably, for this user alone. Rejects where there is one, and with the system's error. */
+  make(text: string): Promise<void>
   /** Keeps a text beside the last ones; answers with its path in the data directory. */
   backUp(text: string): Promise<{ path: string; remove(): Promise<void> }>
+  /** Keeps in the data directory what the file held when it was last in line with a database, for the next start. */
+  note(note: FileNote): Promise<void>
+  recall(): Promise<FileNote | undefined>
   /** Calls back some time after every change of the file, and also without one. */
   watch(onChange: () => void): { close(): void }
+}
+
+export interface FileNote {
+  /** Names the database without telling anything of it. */
+  database: string
+  /** Of the configuration. */
+  n: number
+  /** Names the text. */
+  id: string
 }
 
 /** Somebody has changed the file meanwhile. */

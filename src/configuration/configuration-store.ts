@@ -9,6 +9,8 @@ export interface StoredConfiguration {
   readonly n: number
   readonly version: string
   readonly kind: ChangeKind
+  /** Of the configuration with which the text was stored: itself, or an earlier one where this one is in memory alone. */
+  readonly storedVersion: string
   /** The YAML that counts when all processes have stopped. */
   readonly text: string
   /** What is in use instead, where something was changed in memory alone. */
@@ -26,7 +28,7 @@ export interface NewConfiguration extends Omit<StoredConfiguration, 'n'> {
 }
 
 /** One of the past, without its content. */
-export type PastConfiguration = Omit<NewConfiguration, 'text' | 'used' | 'file'> & { readonly n: number }
+export type PastConfiguration = Omit<NewConfiguration, 'text' | 'used' | 'file' | 'storedVersion'> & { readonly n: number }
 
 /** Port: the configurations of a service that several processes run; the newest is in use. The adapter lives in store/. */
 export interface ConfigurationStore {

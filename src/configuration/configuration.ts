@@ -11,7 +11,8 @@ export interface Configuration {
   show(): ShownConfiguration
   /**
    * Merges a patch into the configuration; all or nothing, one at a time. Throws `validation` with every fault and its path, `forbidden`,
-   * `precondition_failed`, or `configuration_not_stored` where the file can't be written or holds an edit that is not in effect.
+   * `precondition_failed`, or `configuration_not_stored`: the database
+   * can't be reached; or, where there is none, the file can't be written or holds an edit that is not in effect.
    */
   update(update: ConfigurationUpdate): Promise<UpdatedConfiguration>
   /** Takes over what somebody wrote into the file; what is wrong with it is logged, and all stays as it is. */
@@ -26,11 +27,13 @@ export interface ShownConfiguration {
   version: string
   /** Since when it is in use; epoch milliseconds. */
   since: number
+  /** Why a newer one is not in use here; left out where there is none. */
+  warnings?: readonly string[]
 }
 
 export interface ConfigurationUpdate {
   patch: Data
-  /** `check`: nothing changes. `memory`: the file stays as it is, and the change is gone with the process. */
+  /** `check`: nothing changes. `memory`: what is stored stays as it is, and the change is gone with the last process. */
   mode: 'file' | 'memory' | 'check'
   /** Whether the version is one that the caller expects. */
   expects(version: string): boolean
@@ -45,7 +48,7 @@ export interface UpdatedConfiguration {
   /** Paths of what changed. */
   diff: string[]
   warnings: string[]
-  /** Where the file as it was is kept: a path in the data directory. */
+  /** Where what was stored before is kept: a path in the data directory, or a version in the database. */
   backup: string | undefined
 }
 

@@ -16,6 +16,10 @@ export interface NamedSession {
 export interface Topics {
   /** Another configuration is in use, stored or in memory. */
   configuration: { version: string }
+  /** A process that starts asks whether others serve already. */
+  starting: { process: string }
+  /** The answer: this one does. */
+  serving: { process: string }
   /** An access key was revoked. */
   revoked: { jti: string }
   /** There is another signing key, or one less. */

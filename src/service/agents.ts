@@ -1,18 +1,28 @@
+import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import type { Logger } from 'pino'
 import { findFaultyTools, type AgentParts } from '../configuration/agent.ts'
 import { createAgents, type Agents } from '../configuration/agents.ts'
 import { runsCode } from '../configuration/change/code-rule.ts'
-import { createConfiguration, parseSource, type Configuration } from '../configuration/configuration.ts'
+import type { ConfigurationFile } from '../configuration/configuration-file.ts'
+import type { Configuration, Making } from '../configuration/configuration.ts'
+import { createFileConfiguration } from '../configuration/file-configuration.ts'
 import { configVersion } from '../configuration/parse.ts'
 import type { Environment } from '../configuration/references.ts'
 import type { AgentConfig } from '../configuration/schema.ts'
+import { openSharedConfiguration } from '../configuration/shared/shared-configuration.ts'
+import { parseSource } from '../configuration/source.ts'
 import { checkModels } from '../models/check-models.ts'
 import { createConnections, type Connections } from '../models/connections.ts'
 import { createModels, createSmallModel } from '../models/create-model.ts'
 import { createEmbedder } from '../models/embeddings/create-embedder.ts'
+import type { News } from '../replicas/news.ts'
 import type { Settings } from '../settings.ts'
 import { createConfigurationFile } from '../store/configuration-file.ts'
+import { openConfigurationStore } from '../store/configurations.ts'
+import type { Database } from '../store/database.ts'
+import { createPresence } from '../store/presence.ts'
+import type { SecretBox } from '../store/secret-box.ts'
 import { createToolCatalogs, type ToolCatalogs } from '../tools/catalog.ts'
 
 interface AgentsOptions {
@@ -20,9 +30,19 @@ interface AgentsOptions {
   environment: Environment
   /** What tools are made with. */
   tools: Pick<Parameters<typeof createToolCatalogs>[0], 'files' | 'cacheDir' | 'outbound'>
+  /** Where several processes have one configuration. */
+  shared: Shared | undefined
   now(): number
   newId(): string
   log: Logger
+}
+
+interface Shared {
+  database: Database
+  box: SecretBox
+  /** Of this process. */
+  id: string
+  news: News
 }
 
 interface OpenAgents {
@@ -32,27 +52,32 @@ interface OpenAgents {
   follow(): void
 }
 
-/** Wires the configuration to what is made of it. Throws `ConfigError` for a file that holds none that can be used. */
+/** Wires the configuration to what is made of it. Throws `ConfigError` for one that can't be used. */
 export async function openAgents(stack: AsyncDisposableStack, options: AgentsOptions): Promise<OpenAgents> {
   const { settings, environment, tools, now, newId, log } = options
   const file = createConfigurationFile(settings.agentConfig, settings.dataDir)
-  const source = parseSource(await file.read())
   const connections = stack.adopt(createConnections(), (one) => one.close())
-  const making = {
-    environment,
-    connections,
-    catalogs: createToolCatalogs({ ...tools, configDir: path.dirname(path.resolve(settings.agentConfig)), environment, log }),
+  const catalogs = createToolCatalogs({ ...tools, configDir: path.dirname(path.resolve(settings.agentConfig)), environment, log })
+  const making = { environment, connections, catalogs }
+  const common = {
+    ...{ file, now, log, newVersion: newId },
+    createAgent: (config: AgentConfig, version: string) => createParts(config, version, making),
+    tryOut: (config: AgentConfig) => tryOut(config, making),
+    rules: { allowedReferences: settings.configEnv, mayBringCode: settings.configCode === 'allow' },
   }
-  const first = createParts(source.config, configVersion(source.config), making)
+  return options.shared ? openShared(stack, options.shared, common) : openOwn(stack, common)
+}
+
+type Common = Making & { file: ConfigurationFile }
+
+/** What the file holds counts. */
+async function openOwn(stack: AsyncDisposableStack, common: Common): Promise<OpenAgents> {
+  const { file, log, createAgent } = common
+  const source = parseSource(await file.read())
+  const first = createAgent(source.config, configVersion(source.config))
   const agents = createAgents(first, { onError: (err) => log.error({ err }, 'A tool could not be closed') })
   stack.adopt(agents, (one) => one.close())
-  const configuration = createConfiguration({
-    ...{ agents, file, source, now, log, newVersion: newId },
-    createAgent: (config, version) => createParts(config, version, making),
-    tryOut: (config) => tryOut(config, making),
-    rules: { allowedReferences: settings.configEnv, mayBringCode: settings.configCode === 'allow' },
-  })
-  stack.adopt(configuration, (one) => one.close())
+  const configuration = stack.adopt(createFileConfiguration({ ...common, agents, source }), (one) => one.close())
   const follow = () =>
     void stack.adopt(
       file.watch(() => void configuration.reload()),
@@ -61,14 +86,32 @@ export async function openAgents(stack: AsyncDisposableStack, options: AgentsOpt
   return { agents, configuration, follow }
 }
 
-interface Making {
+/** What the database holds counts, for all processes. */
+async function openShared(stack: AsyncDisposableStack, { database, box, id, news }: Shared, common: Common): Promise<OpenAgents> {
+  const store = await openConfigurationStore(database, { box, now: common.now })
+  const sample = () => readFile(sampleConfig, 'utf8')
+  const presence = createPresence(database, { id, news })
+  const shared = await openSharedConfiguration({ ...common, store, news, sample, hasOthers: presence.hasOthers })
+  stack.adopt(shared.agents, (one) => one.close())
+  const configuration = stack.adopt(shared, (one) => one.close())
+  const follow = () => {
+    stack.defer(presence.answer())
+    shared.follow()
+  }
+  return { agents: shared.agents, configuration, follow }
+}
+
+/** What a first start begins with. */
+const sampleConfig = new URL('../../samples/agent.yaml', import.meta.url)
+
+interface AgentMaking {
   environment: Environment
   connections: Connections
   catalogs: ToolCatalogs
 }
 
 /** A configuration ready to run. Throws `ConfigError` for models that can't be made; tools that can't be are listed so. */
-function createParts(config: AgentConfig, version: string, making: Making): AgentParts {
+function createParts(config: AgentConfig, version: string, making: AgentMaking): AgentParts {
   const model = createModels(config.llms, making)
   const small = createSmallModel(config.llms, making)
   const embedder = createEmbedder(config.llms.embedding, making)
@@ -79,7 +122,7 @@ function createParts(config: AgentConfig, version: string, making: Making): Agen
 const tryModelMs = 5000
 
 /** Asks the models, and makes the tools that need no command and no code of others; what does not work, a line each. */
-async function tryOut(config: AgentConfig, making: Making): Promise<string[]> {
+async function tryOut(config: AgentConfig, making: AgentMaking): Promise<string[]> {
   createModels(config.llms, making)
   createSmallModel(config.llms, making)
   createEmbedder(config.llms.embedding, making)

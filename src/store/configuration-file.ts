@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import { watch, type FSWatcher } from 'node:fs'
-import { mkdir, open, readdir, readFile, realpath, rename, rm, stat, type FileHandle } from 'node:fs/promises'
+import { link, mkdir, open, readdir, readFile, realpath, rename, rm, stat, type FileHandle } from 'node:fs/promises'
 import path from 'node:path'
-import { FileChanged, type ConfigurationFile } from '../configuration/configuration-file.ts'
+import { FileChanged, type ConfigurationFile, type FileNote } from '../configuration/configuration-file.ts'
+import { writeWhole } from '../files/write-whole.ts'
 
 /** How many copies are kept. */
 const maxBackups = 20
@@ -14,6 +15,7 @@ const lookEveryMs = 5000
 /** agent.yaml, and its copies in `<dataDir>/config-backups`. */
 export function createConfigurationFile(file: string, dataDir: string): ConfigurationFile {
   const folder = path.join(dataDir, 'config-backups')
+  const noteFile = path.join(dataDir, 'config-note.json')
 
   async function backUp(text: string): Promise<{ path: string; remove(): Promise<void> }> {
     await mkdir(folder, { recursive: true, mode: 0o700 })
@@ -29,8 +31,33 @@ export function createConfigurationFile(file: string, dataDir: string): Configur
     name: path.basename(file),
     read: () => readFile(file, 'utf8'),
     replace: (text, next) => replace(file, text, next),
+    make: (text) => make(file, text),
     backUp,
+    note: (note) => writeWhole(noteFile, JSON.stringify({ ...note, file: path.resolve(file) })),
+    recall: async () => recall(noteFile, path.resolve(file)),
     watch: (onChange) => follow(file, onChange),
+  }
+}
+
+async function make(file: string, text: string): Promise<void> {
+  const draft = `${file}.${randomUUID().slice(0, 8)}.tmp`
+  try {
+    await writeNew(draft, text)
+    // Fails where there is one, which a rename would replace.
+    await link(draft, file)
+  } finally {
+    await rm(draft, { force: true })
+  }
+  await syncFolder(path.dirname(file))
+}
+
+/** Undefined where nothing was noted, or of another file. */
+async function recall(noteFile: string, file: string): Promise<FileNote | undefined> {
+  try {
+    const note = JSON.parse(await readFile(noteFile, 'utf8')) as FileNote & { file: string }
+    return note.file === file ? { database: note.database, n: note.n, id: note.id } : undefined
+  } catch {
+    return undefined
   }
 }
 

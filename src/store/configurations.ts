@@ -9,7 +9,7 @@ import type {
 import type { Data } from '../configuration/change/merge.ts'
 import { run, type Database } from './database.ts'
 import type { SecretBox } from './secret-box.ts'
-import type { Secrets } from './secrets.ts'
+import { createSecrets } from './secrets.ts'
 import type { Connection } from './statement.ts'
 import type { ConfigurationRow } from './tables.ts'
 
@@ -20,20 +20,24 @@ const maxSeen = 5000
 /** What is wrapped: it may hold keys of models in the clear. */
 interface Content {
   text: string
+  storedVersion: string
   used?: Data
   file?: string
 }
 
 interface Options {
   box: SecretBox
-  secrets: Pick<Secrets, 'of'>
+  /** Epoch milliseconds. */
+  now(): number
 }
 
 /** `ConfigurationStore` on a database that several processes share. What another than the first secret wrapped is wrapped anew. */
-export async function openConfigurationStore(database: Database, { box, secrets }: Options): Promise<ConfigurationStore> {
+export async function openConfigurationStore(database: Database, { box, now }: Options): Promise<ConfigurationStore> {
   const { db } = database
   const { read, unit } = database.all
-  const key = await secrets.of('key of seen configurations').change((kept) => kept ?? randomBytes(32).toString('base64'))
+  const key = await createSecrets(database, box, { now })
+    .of('key of seen configurations')
+    .change((kept) => kept ?? randomBytes(32).toString('base64'))
   const idOf = (text: string) => createHmac('sha256', Buffer.from(key, 'base64')).update(text).digest('base64url')
   const open = (row: Pick<ConfigurationRow, 'n' | 'content'>) => JSON.parse(box.open(nameOf(row.n), row.content)) as Content
   const seal = (n: number, content: Content) => box.seal(nameOf(n), JSON.stringify(content))
@@ -42,15 +46,22 @@ export async function openConfigurationStore(database: Database, { box, secrets 
   const latest = rows.selectAll().orderBy('n', 'desc').limit(1)
 
   function toStored(row: ConfigurationRow): StoredConfiguration {
-    const { text, used } = open(row)
+    const { file: _, ...content } = open(row)
     const { n, version, kind, made_at: at } = row
-    return used ? { n, version, kind, text, used, at } : { n, version, kind, text, at }
+    return { n, version, kind, at, ...content }
   }
 
   async function insert(connection: Connection, next: NewConfiguration, n: number): Promise<boolean> {
-    const { version, kind, text, used, file, diff, by, at } = next
-    const content = seal(n, { text, ...(used && { used }), ...(file !== undefined && { file }) })
-    const row = { n, version, kind, content, diff: JSON.stringify(diff), made_by: by ? JSON.stringify(by) : null, made_at: at }
+    const { version, kind, diff, by, at, ...content } = next
+    const row = {
+      n,
+      version,
+      kind,
+      content: seal(n, content),
+      diff: JSON.stringify(diff),
+      made_by: by ? JSON.stringify(by) : null,
+      made_at: at,
+    }
     const query = db.insertInto('configurations').values(row)
     const { changes } = await run(
       connection,
@@ -78,7 +89,10 @@ export async function openConfigurationStore(database: Database, { box, secrets 
       .limit(1)
     const lastFile = rows.select('n').where('kind', 'in', fromFile).orderBy('n', 'desc').limit(1)
     const remove = db.deleteFrom('configurations').where('n', '<', n).where('n', '<>', lastFile)
-    await run(connection, remove.where((where) => where.or([where('kind', 'in', notStored), where('n', '<', oldest)])))
+    await run(
+      connection,
+      remove.where((where) => where.or([where('kind', 'in', notStored), where('n', '<', oldest)])),
+    )
     await run(connection, db.deleteFrom('configuration_texts').where('n', '<', n - maxSeen))
   }
 

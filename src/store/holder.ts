@@ -8,7 +8,7 @@ import { createProcessStore, untilForgottenMs } from './processes.ts'
  * killed one had is taken up within 12 s and what one sweep takes.
  */
 const lifeMs = 10_000
-const beatMs = 2000
+export const beatMs = 2000
 /** A renewal that failed, or hangs for so long, is tried again. */
 const retryMs = 500
 const attemptMs = 3000

@@ -9,6 +9,7 @@ const Read = Type.Object({
   configuration: Type.Record(Type.String(), Type.Unknown(), { description: 'With all defaults; secrets are shown as "********".' }),
   timestamp: Type.String({ description: 'Since when it is in use: ISO 8601, UTC, without a zone.' }),
   version: Type.String(),
+  warnings: Type.Optional(Type.Array(Type.String(), { description: 'Why this replica can not use a newer one, which others may serve.' })),
 })
 
 const Update = Type.Object(
@@ -17,7 +18,9 @@ const Update = Type.Object(
       description: 'Merged into the configuration (RFC 7396): objects merge, null removes, lists replace. "********" keeps a secret.',
     }),
     validate_only: Type.Optional(Type.Boolean({ default: false })),
-    in_memory_only: Type.Optional(Type.Boolean({ default: false, description: 'The file stays as it is; gone with the process.' })),
+    in_memory_only: Type.Optional(
+      Type.Boolean({ default: false, description: 'What is stored stays as it is; gone when the last replica has stopped.' }),
+    ),
   },
   { additionalProperties: false },
 )
@@ -46,9 +49,9 @@ export function configurationRoutes(app: FastifyInstance, { configuration }: { c
       schema: { tags, summary: 'The configuration in use', response: { 200: { ...Read, headers: etag }, ...refusals } },
     },
     async (_request, reply) => {
-      const { config, version, since } = configuration.show()
+      const { config, version, since, warnings } = configuration.show()
       void reply.header('etag', `"${version}"`)
-      return { configuration: config, timestamp: toTimestamp(since), version }
+      return { configuration: config, timestamp: toTimestamp(since), version, ...(warnings && { warnings: [...warnings] }) }
     },
   )
 
@@ -104,7 +107,7 @@ function toExpectation(header: string | undefined): (version: string) => boolean
 function toReply(mode: ConfigurationUpdate['mode'], { version, at, diff, warnings, backup }: UpdatedConfiguration) {
   const common = { success: true, timestamp: toTimestamp(at), previous_config_backup: backup !== undefined, diff, warnings }
   if (mode === 'check') return { ...common, message: 'The change is valid; nothing was changed.' }
-  const kept = backup === undefined ? '' : ` The file as it was is kept as ${backup}.`
+  const kept = backup === undefined ? '' : ` What was stored before is kept as ${backup}.`
   const where = mode === 'memory' ? ' in memory, until the service ends' : ''
   const isChanged = diff.length > 0 || backup !== undefined
   return {

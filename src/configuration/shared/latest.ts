@@ -1,0 +1,75 @@
+import { toContent } from '../change/change.ts'
+import type { State } from '../change/state.ts'
+import type { ChangeKind, ConfigurationStore, StoredConfiguration } from '../configuration-store.ts'
+import { parseSource } from '../source.ts'
+
+/** A configuration that all processes have in common, read. */
+export interface Known extends State {
+  /** Grows with each change. */
+  readonly n: number
+  readonly version: string
+  /** Under which what is stored can be found again. */
+  readonly storedVersion: string
+  /** Since when; epoch milliseconds. */
+  readonly since: number
+}
+
+/** Another one, to come behind one that was seen. */
+export interface Change extends State {
+  version: string
+  kind: ChangeKind
+  at: number
+  /** The text of the file that it was taken from. */
+  file?: string
+  diff: readonly string[]
+  by?: { tenant: string; sub: string }
+}
+
+/** The newest configuration, which other processes change too. */
+export interface Latest {
+  /** Asks the store. Throws `ConfigError` where it is none that this program can use. */
+  read(): Promise<Known>
+  /** Undefined where another came first. */
+  add(change: Change, after: Known): Promise<Known | undefined>
+}
+
+export function createLatest(store: ConfigurationStore): Latest {
+  let known: Known | undefined
+
+  async function read(): Promise<Known> {
+    const n = await store.newestNumber()
+    if (known?.n === n) return known
+    const row = await store.newest()
+    if (!row) throw new Error('There is no configuration in the database any more.')
+    return learn(parse(row))
+  }
+
+  function learn(next: Known): Known {
+    if (!known || next.n > known.n) known = next
+    return next
+  }
+
+  async function add(change: Change, after: Known): Promise<Known | undefined> {
+    const row = toRow(change, after)
+    if (!(await store.add(row, after.n))) return undefined
+    // As the others will read it: what is shown is the same everywhere, to the order of its keys.
+    return learn(parse({ ...row, n: after.n + 1 }))
+  }
+
+  return { read, add }
+}
+
+function parse({ n, version, storedVersion, text, used, at }: StoredConfiguration): Known {
+  const stored = parseSource(text)
+  return { n, version, storedVersion, since: at, stored, used: used ? toContent(used) : stored }
+}
+
+function toRow({ stored, used, file, ...rest }: Change, after: Known) {
+  const isStored = rest.kind !== 'memory' && rest.kind !== 'start'
+  const storedVersion = isStored ? rest.version : after.storedVersion
+  return {
+    ...{ ...rest, storedVersion, text: stored.text },
+    ...(used.data !== stored.data && { used: used.data }),
+    ...(file !== undefined && file !== stored.text && { file }),
+  }
+}

@@ -1,0 +1,58 @@
+import { parseSource } from '../source.ts'
+import type { Ready } from './in-use.ts'
+import type { Known, Latest } from './latest.ts'
+import type { SharedDependencies } from './shared-configuration.ts'
+import type { SharedFile } from './shared-file.ts'
+
+interface Parts {
+  latest: Latest
+  file: SharedFile
+  tell(version: string): void
+}
+
+/**
+ * What a process begins with. The first of all stores what its file holds; the first after all had stopped drops what was in memory alone; an
+ * edit that nobody has seen yet is taken over. Throws `ConfigError` where what counts then can't be used here.
+ */
+export async function startWith(deps: SharedDependencies, { latest, file, tell }: Parts): Promise<Ready> {
+  if ((await deps.store.newestNumber()) === 0) await seed(deps)
+  if (await endMemory(deps, latest)) tell('')
+  let ready: Ready | undefined
+  await file.look((taken) => (ready = taken))
+  if (ready) return ready
+  const known = await latest.read()
+  return { known, parts: deps.createAgent(known.used.config, known.version) }
+}
+
+/** Of processes that start together one is the first. */
+async function seed(deps: SharedDependencies): Promise<void> {
+  const text = await deps.file.read().catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return deps.sample()
+    throw error
+  })
+  const { config } = parseSource(text)
+  const version = deps.newVersion()
+  // One that can't be made ready would be in the way of the file that is right.
+  await deps.createAgent(config, version).tools.close()
+  await deps.store.add({ version, storedVersion: version, kind: 'seed', text, diff: [], at: deps.now() }, 0)
+}
+
+async function endMemory(deps: SharedDependencies, latest: Latest): Promise<boolean> {
+  for (;;) {
+    const newest = await latest.read()
+    if (newest.used.data === newest.stored.data || (await deps.hasOthers())) return false
+    if (await drop(newest)) return true
+  }
+
+  async function drop(newest: Known): Promise<boolean> {
+    const change = {
+      stored: newest.stored,
+      used: newest.stored,
+      version: deps.newVersion(),
+      kind: 'start',
+      at: deps.now(),
+      diff: [],
+    } as const
+    return (await latest.add(change, newest)) !== undefined
+  }
+}
