@@ -21,7 +21,7 @@ import { openApiCheck } from './openapi-check.ts'
 import { createClient, type Client } from './service-client.ts'
 
 export interface ServiceOptions {
-  /** What the model says. Without it the embedded model answers. */
+  /** What the model says. Without it the embedded model answers. On a database that another service uses, that one's script counts. */
   script?: ModelScript
   /** Parts of agent.yaml; `llms` wins over `script`. */
   config?: Record<string, unknown>
@@ -65,8 +65,7 @@ export async function startService(t: Pick<TestContext, 'after'>, options: Servi
   const folder = await mkdtemp(path.join(tmpdir(), 'agent-core-'))
   // Hooks run in this order: the service may write until it is closed.
   t.after(() => rm(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 }))
-  const model = await startModelServer(options.script)
-  t.after(() => model.close())
+  const model = await modelOf(t, options)
   const settings = loadSettings({ PORT: '0', ...options.environment }, folder)
   await writeFiles(settings.filesRoot, options.files ?? {})
   const llms = { primary: options.script ? scripted(model) : { provider: 'embedded', model: 'rules-1' } }
@@ -98,6 +97,20 @@ export async function startService(t: Pick<TestContext, 'after'>, options: Servi
     },
   }
   return test
+}
+
+/** Of those that share a database: they have one configuration, and with it one model, that of the first. */
+const models = new Map<string, Promise<ModelServer>>()
+
+async function modelOf(t: Pick<TestContext, 'after'>, { script, environment = {} }: ServiceOptions): Promise<ModelServer> {
+  const database = environment['DATABASE_URL']
+  const known = database === undefined ? undefined : models.get(database)
+  if (known) return known
+  const started = startModelServer(script)
+  if (database !== undefined) models.set(database, started)
+  const model = await started
+  t.after(() => model.close())
+  return model
 }
 
 async function start(settings: Settings, options: ServiceOptions, lines: string[]) {
