@@ -4,7 +4,6 @@ import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
-import { createRequestLimits } from './access/rate-limits.ts'
 import type { Agent } from './configuration/agent.ts'
 import type { Environment } from './configuration/references.ts'
 import { openFilesRoot } from './files/root.ts'
@@ -18,6 +17,7 @@ import { openArtifacts } from './service/artifacts.ts'
 import { openCallbacks } from './service/callbacks.ts'
 import { openChats } from './service/chats.ts'
 import { boundAddress, openHttp } from './service/http.ts'
+import { openLimits } from './service/limits.ts'
 import { openMemory } from './service/memory.ts'
 import { openSecrets } from './service/secrets.ts'
 import { openSessionChanges } from './service/sessions.ts'
@@ -89,10 +89,11 @@ export async function createService({ settings, environment, version, log }: Ser
   const tracing = await openTracing(stack, { tracing: settings.tracing, version, log })
   const metrics = createMetrics({ runs: () => chats.counts(), waiting: () => runs.countWaiting(), jobs: () => countJobs(database), now })
   const observer = tracing ? together([metrics.observer, tracing.observer]) : metrics.observer
+  const limits = openLimits(stack, { ...common, running: () => chats.running() })
   const { chats, directly, subAgents, approvals, openCalls } = openChats(stack, {
     ...common,
     ...{ store: runs, executions, root, keeper, recall, observer, refusalOf: outbound.refusalOf },
-    ...{ files: executionFiles, onExecuted: metrics.executed },
+    ...{ files: executionFiles, onExecuted: metrics.executed, limits },
   })
   const callbacks = await openCallbacks({ ...common, secrets: secrets.callbacks, outbound, source: publicUrl, runs })
   const changes = openSessionChanges({ ...common, store: sessionStore, chats, artifacts })
@@ -116,11 +117,10 @@ export async function createService({ settings, environment, version, log }: Ser
     ...{ sessions: createSessions(sessionStore), tools: directly, observability: createObservability(createRunReports(database)) },
     ...{ ping: () => database.ping(), isStopping: () => isStopping },
   }
-  const limits = createRequestLimits({ limits: () => agents.current().config.access.rate_limits, now: () => performance.now() })
   const { verifier, adminKeyFile } = access
   // Callbacks name the address that the service has when it listens.
   const onListen = () => jobs.handle('callback', callbackConcurrency, callbacks.deliver)
-  const app = await openHttp(stack, { settings, version, log, verifier, limits, meter: metrics.requests, doors, onListen })
+  const app = await openHttp(stack, { settings, version, log, verifier, limits: limits.requests, meter: metrics.requests, doors, onListen })
   holder.onLost(async (graceMs) => {
     await executions.endLost(holder.id, graceMs, now())
     await chats.adopt(graceMs)

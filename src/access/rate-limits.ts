@@ -1,4 +1,5 @@
 import { ServiceError } from '../errors.ts'
+import { createCallerIds, type CallerIds } from './caller-ids.ts'
 import type { Owner } from './owner.ts'
 
 /** `access.rate_limits` of the agent configuration, for one role; absent: none. */
@@ -31,6 +32,9 @@ function entryOf(limits: RateLimits, role: string): RateLimit | undefined {
 }
 
 export interface RequestLimitOptions {
+  idOf?: CallerIds
+  /** Whether what is taken is kept to be told to other processes. */
+  isShared?: boolean
   /** As they are now. */
   limits(): RateLimits
   /** Milliseconds, of a clock that never goes back. */
@@ -41,32 +45,37 @@ export interface RequestLimitOptions {
 export interface RequestLimits {
   /** Counts a request, or says why it is refused; a refused one is not counted. */
   take(caller: Caller): ServiceError | undefined
+  /** Counts what a caller asked of another process just now. */
+  add(id: string, count: number): void
+  /** What was taken since it was asked for last, of so many callers at most. */
+  drainUntold(most: number): [id: string, count: number][]
 }
 
 const minuteMs = 60_000
 /** More callers in one minute than this are not told apart for ever: the one that came first is forgotten. */
 const maxCallers = 100_000
 
-/** In this process alone: what a caller asks of another replica is counted there. */
-export function createRequestLimits({ limits, now }: RequestLimitOptions): RequestLimits {
+/** Counts in this process, and what others tell of theirs. */
+export function createRequestLimits(options: RequestLimitOptions): RequestLimits {
+  const { limits, now, idOf = createCallerIds(), isShared = false } = options
   const callers = new Map<string, Window>()
+  const untold = new Map<string, number>()
   let sweptAt = now()
 
   /** Who has been silent for a minute is as one who never came. */
   function sweep(at: number): void {
     if (at - sweptAt < minuteMs) return
     sweptAt = at
-    for (const [name, window] of callers) if (window.isEmpty(at)) callers.delete(name)
+    for (const [id, window] of callers) if (window.isEmpty(at)) callers.delete(id)
   }
 
-  function windowOf({ tenant, owner }: Caller): Window {
-    const name = `${tenant}\n${owner}`
-    const known = callers.get(name)
+  function windowOf(id: string): Window {
+    const known = callers.get(id)
     if (known) return known
     const first = callers.size >= maxCallers ? callers.keys().next().value : undefined
     if (first !== undefined) callers.delete(first)
     const window = new Window()
-    callers.set(name, window)
+    callers.set(id, window)
     return window
   }
 
@@ -76,14 +85,31 @@ export function createRequestLimits({ limits, now }: RequestLimitOptions): Reque
       if (limit === undefined) return undefined
       const at = now()
       sweep(at)
-      const waitMs = windowOf(caller).take(at, limit)
-      if (waitMs === 0) return undefined
+      const id = idOf(caller)
+      const waitMs = windowOf(id).take(at, limit)
+      if (waitMs === 0) {
+        if (isShared) untold.set(id, (untold.get(id) ?? 0) + 1)
+        return undefined
+      }
       return new ServiceError('rate_limited', `More than ${limit} requests in a minute.`, { retryAfter: Math.ceil(waitMs / 1000) })
+    },
+    add(id, count) {
+      const at = now()
+      sweep(at)
+      windowOf(id).add(at, Math.min(count, maxAdded))
+    },
+    drainUntold(most) {
+      const some = untold.entries().take(most).toArray()
+      for (const [id] of some) untold.delete(id)
+      return some
     },
   }
 }
 
-/** The times of what was taken in the last minute: never more than the limit. */
+/** More than this within a second no process takes of one caller. */
+const maxAdded = 100_000
+
+/** The times of what was taken in the last minute: never more than the limit of each process. */
 class Window {
   private times: number[] = []
   /** Those before it have left the window. */
@@ -98,6 +124,11 @@ class Window {
       return 0
     }
     return this.times[this.head + taken - limit]! + minuteMs - at
+  }
+
+  add(at: number, count: number): void {
+    this.leave(at)
+    for (let n = 0; n < count; n++) this.times.push(at)
   }
 
   isEmpty(at: number): boolean {

@@ -28,6 +28,8 @@ export interface Topics {
   left: { holder: string }
   /** Jobs of these kinds may be due. */
   jobs: { kinds: string[] }
+  /** What callers, by their ids, asked of a process since it told last, and how many runs of theirs it has now: those that changed. */
+  used: { process: string; requests: [id: string, count: number][]; runs: [id: string, count: number][] }
   /** A waiting run has its session now. */
   turn: NamedRun
   /** Whoever has this run is to cancel it. */

@@ -66,6 +66,8 @@ export interface Chats extends Pick<StandingRuns, 'decide' | 'expire'> {
   stopGone(who: Owner, sessionId: string): Promise<void>
   /** Unended runs that this process has. */
   load(): Pick<Load, 'known' | 'begun'>
+  /** Whose they are, one for each that has begun. */
+  running(): Owner[]
   /** Those of this process that run, and those that wait for their session. */
   counts(): { pending: number; running: number }
   /** Takes up what processes left that are lost for more than `graceMs`. */
@@ -156,7 +158,9 @@ export function createChats(deps: ChatDependencies): Chats {
 
   /** Stores a run and launches it; answers with the one that has its request id, if there is one. */
   async function begin(who: Caller, chat: NewChat, place: Place): Promise<LiveRun | StoredRun> {
-    const refusal = deps.admission.refuseRun(who, { ...load(), own: () => unendedOf(who) })
+    const asked = deps.admission.refuseRun(who, { ...load(), own: () => unendedOf(who) })
+    // Nearly always known at once: a chat does not wait for it.
+    const refusal = asked instanceof Promise ? await asked : asked
     // A request that is known is neither refused nor checked again: its files may have changed since.
     const known = (refusal ?? chat.attachments) && (await store.find(place.key))
     if (known) return known
@@ -255,6 +259,13 @@ export function createChats(deps: ChatDependencies): Chats {
     return { known: live.count(), begun: () => live.all().filter(isBegun).length }
   }
 
+  function running(): Owner[] {
+    return live
+      .all()
+      .filter(isBegun)
+      .map(({ key }) => key)
+  }
+
   function counts(): { pending: number; running: number } {
     const unended = live.all().filter((run) => !run.log.ended)
     const running = unended.filter((run) => run.startedAt !== undefined).length
@@ -322,6 +333,7 @@ export function createChats(deps: ChatDependencies): Chats {
     cancelAll,
     stopGone,
     load,
+    running,
     counts,
     adopt: adoption.adopt,
     drain,

@@ -4,7 +4,7 @@ import { createImages } from '../files/images.ts'
 import type { FilesRoot } from '../files/root.ts'
 import type { CurrentAgent } from '../configuration/agent.ts'
 import { watchStrain } from '../metrics/strain.ts'
-import { createAdmission } from '../runs/admission.ts'
+import { createAdmission, type AdmissionDependencies } from '../runs/admission.ts'
 import { createApprovals, type Approvals } from '../runs/approvals/approvals.ts'
 import type { ApprovalStore } from '../runs/approvals/approval-store.ts'
 import { createAttachments } from '../runs/attachments/attachments.ts'
@@ -25,6 +25,7 @@ import { createReadOf } from '../tools/files/read-file.ts'
 type Given = Omit<ChatDependencies, 'admission' | 'attachments' | 'readTool' | 'subAgents' | 'onFault' | 'onEnd' | 'jobs'>
 
 interface ChatOptions extends Given, Pick<DirectExecutionDependencies, 'files' | 'onExecuted'> {
+  limits: Pick<AdmissionDependencies, 'runsElsewhere' | 'countRuns'>
   jobs: Jobs
   database: Database
   executions: ExecutionStore
@@ -52,14 +53,14 @@ const expiryConcurrency = 4
 
 /** Wires what runs: chats with all that they are given, tools that are run directly, summaries. */
 export function openChats(stack: AsyncDisposableStack, options: ChatOptions): OpenChats {
-  const { database, executions, root, files, onExecuted, log, ...given } = options
+  const { database, executions, root, files, onExecuted, limits, log, ...given } = options
   const { agent, store, jobs, now } = given
   const documents = createDocumentCache()
   const onSubAgentFault = (err: unknown) => log.error({ err }, 'The state of a sub-agent could not be stored')
   const { isShared } = database
   const subAgents = createSubAgents({ ...given, store: createSubAgentStore(database), isShared, onFault: onSubAgentFault })
   const strain = stack.adopt(watchStrain(), (one) => one.close())
-  const admission = createAdmission({ agent, ...strain })
+  const admission = createAdmission({ agent, ...strain, ...limits })
   const chats = createChats({
     ...given,
     admission,

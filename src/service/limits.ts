@@ -1,0 +1,35 @@
+import { createCallerIds } from '../access/caller-ids.ts'
+import type { Owner } from '../access/owner.ts'
+import { createRequestLimits, type RequestLimits } from '../access/rate-limits.ts'
+import { shareUsage } from '../access/usage-elsewhere.ts'
+import type { CurrentAgent } from '../configuration/agent.ts'
+import type { News } from '../replicas/news.ts'
+import type { AdmissionDependencies } from '../runs/admission.ts'
+import type { Database } from '../store/database.ts'
+import { createRunCount } from '../store/run-counts.ts'
+
+interface LimitOptions {
+  agent: CurrentAgent
+  database: Database
+  news: News
+  /** Names this process. */
+  holder: string
+  /** Whose runs this process has, one for each that has begun and not ended. */
+  running(): Iterable<Owner>
+}
+
+interface OpenLimits extends Pick<AdmissionDependencies, 'runsElsewhere' | 'countRuns'> {
+  requests: RequestLimits
+}
+
+/** Wires how much a caller may ask for, counted in all processes that share the database. */
+export function openLimits(stack: AsyncDisposableStack, { agent, database, news, holder, running }: LimitOptions): OpenLimits {
+  const { isShared } = database
+  const idOf = createCallerIds()
+  const now = () => performance.now()
+  const limits = () => agent().config.access.rate_limits
+  const requests = createRequestLimits({ limits, now, idOf, isShared })
+  if (!isShared) return { requests }
+  const usage = stack.adopt(shareUsage({ news, process: holder, idOf, limits, requests, running, now }), (one) => one.close())
+  return { requests, runsElsewhere: usage.runsOf, countRuns: createRunCount(database) }
+}
