@@ -23,7 +23,7 @@ function processes(t: TestContext, limits: RateLimits, count = 2) {
         for (const [name, those] of listeners) if (name !== process) those.get(topic)?.(JSON.parse(sent.at(-1)!) as never)
       },
       on(topic, listener) {
-        heard.set(topic, listener as (data: never) => void)
+        heard.set(topic, listener)
         return () => void heard.delete(topic)
       },
       onGap: () => () => undefined,
