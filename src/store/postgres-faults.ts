@@ -31,12 +31,12 @@ const faults: Readonly<Record<string, Fault>> = {
 /** Undefined for what is no fault of the server or the way to it. */
 export function faultOf(error: unknown): Fault | undefined {
   if (!(error instanceof Error)) return undefined
+  if (isOfDriver(error)) return 'lost'
   const { code } = error as { code?: unknown }
-  if (typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code)) return faults[code] ?? faults[code.slice(0, 2)]
-  return isOfDriver(error) ? 'lost' : undefined
+  return typeof code === 'string' ? (faults[code] ?? faults[code.slice(0, 2)]) : undefined
 }
 
-/** Its own errors, and those of sockets, have no SQLSTATE. */
+/** Its own errors, and those of sockets: their codes are no SQLSTATE, though EPIPE looks like one. */
 function isOfDriver(error: Error): boolean {
   return (
     'syscall' in error ||

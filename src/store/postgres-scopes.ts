@@ -124,7 +124,7 @@ export function createScopes(pool: pg.Pool): Scopes {
       await setTenant(client, everyTenant)
       return client
     },
-    ping: async () => void (await execute(everyTenant, 'select 1', [])),
+    ping: async () => void (await patiently(0, () => execute(everyTenant, 'select 1', []))),
   }
 }
 

@@ -9,7 +9,7 @@ import type { Tables } from './tables.ts'
 const statementMs = 30_000
 const lockMs = 10_000
 /** Longer than the server takes to give it up: it is away then, and its connection does not know. */
-const answerMs = 40_000
+const maxAnswerMs = 40_000
 /**
  * A unit awaits nothing but its queries. One that is idle for so long is of a process that hangs or was cut off, and must not hold its
  * locks: a session's line, a tenant's metrics.
@@ -19,7 +19,7 @@ const maxIdleMs = 10_000
 const connectMs = 5000
 
 /** A Postgres server, version 14 or later; `url` as libpq takes it. */
-export async function openPostgres(url: string, { connections = 20 } = {}): Promise<Database> {
+export async function openPostgres(url: string, { connections = 20, answerMs = maxAnswerMs } = {}): Promise<Database> {
   const connect = () => connectBeside(url)
   const { migrated, role } = await beside(connect, prepare)
   const pool = new pg.Pool({
