@@ -90,7 +90,7 @@ async function openReplica(name: string, databasePort: number): Promise<Replica>
   address.port = String(databasePort)
   const environment = {
     DATABASE_URL: address.href,
-    SECRET_KEY: 'only for this run, and for nothing else',
+    SECRET_KEY: 'only-for-this-run-and-for-nothing-else',
     CALLBACK_SECRET: callbackSecret,
     CALLBACK_RETRY_SECONDS: Array.from({ length: 20 }, () => '0.5').join(','),
     OUTBOUND_ALLOW: outside.callbackHost,
