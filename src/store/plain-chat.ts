@@ -166,6 +166,8 @@ function plainChat(database: Kysely<Tables>) {
             // A run that belongs to another process by now gets no status, which its column refuses: nothing of the statement is done.
             .set({
               ...endedRun(param),
+              // One that goes on after a failure has that of its first end.
+              error: null,
               status: sql<string>`case when fence = ${param('fence')} and status = 'running' then ${param('status')} end`,
             })
             .where((is) => is.and(ofKey(param)))
