@@ -3,6 +3,7 @@ import { after, before, test, type TestContext } from 'node:test'
 import { gate, until } from './async-client.ts'
 import type { ModelServerRequest } from './model-server.ts'
 import { startPostgres, type PostgresServer } from './postgres-server.ts'
+import type { StreamEvent } from './service-client.ts'
 import { startService, type ServiceOptions } from './service-fixture.ts'
 import { callOf } from './service-tools.ts'
 
@@ -99,4 +100,21 @@ test('Sub-agents: to terminate one ends what it does on another replica', async 
   assert.equal((await there.request('DELETE', `${all}/${id}`)).status, 200)
   const { status, body } = await chat
   assert.deepEqual([status, body.body.output, body.body.intermediate_steps[0].status], [200, 'Then not.', 'error'])
+})
+
+const paced = (pieces: number, pauseMs: number) => ({ text: Array.from({ length: pieces }, (_, n) => `${n} `), pauseMs })
+const numbersOf = (events: StreamEvent[]) => events.map(({ id }) => Number(id.split(':').at(-1)))
+const upTo = (last: number, first = 1) => Array.from({ length: last - first + 1 }, (_, n) => first + n)
+
+test('Streaming: a run is read live on any replica, from the start and from any number, with the same ids and one end', async (t) => {
+  const { here, there } = await startTwo(t, { script: () => paced(40, 20) })
+  const stream = await here.stream('Count.', inSession('r1'))
+  const first = (await stream.next())!
+  const whole = await there.follow('r1')
+  const behind = await there.follow('r1', 'r1:10')
+  const told = [first, ...(await stream.rest())]
+  assert.deepEqual(numbersOf(told), upTo(told.length))
+  assert.deepEqual([whole.status, whole.headers.get('session-id')], [200, 's1'])
+  assert.deepEqual(await whole.rest(), told)
+  assert.deepEqual(await behind.rest(), told.slice(10))
 })

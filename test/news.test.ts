@@ -50,9 +50,9 @@ describe('News between processes on Postgres', () => {
         if (upTo === 5) resolve()
       })
     })
-    for (const upTo of [1, 2, 3]) a.tell('readable', { ...run, upTo })
+    for (const upTo of [1, 2, 3]) a.tell('readable', { ...run, fence: 1, upTo })
     await new Promise(setImmediate)
-    for (const upTo of [4, 5]) a.tell('readable', { ...run, upTo })
+    for (const upTo of [4, 5]) a.tell('readable', { ...run, fence: 1, upTo })
     await last
     stopOwn()
     assert.deepEqual(heard, [1, 2, 3, 4, 5])

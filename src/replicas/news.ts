@@ -42,12 +42,15 @@ export interface Topics {
   deleted: NamedSession
   /** A sub-agent was terminated: what it does is to stop. */
   terminated: { id: string }
-  /** A process wants to read this run's events behind number `after`, and says so again as long as it does. */
-  read: NamedRun & { reader: string; after: number }
+  /**
+   * A process wants to read this run's events behind number `after`, as the process told them that had it with this fence (0: none did),
+   * and says so again as long as it does.
+   */
+  read: NamedRun & { reader: string; fence: number; after: number }
   /** The reader has gone. */
   unread: NamedRun & { reader: string }
-  /** The run's stored tail has events up to this number. */
-  readable: NamedRun & { upTo: number }
+  /** The run's stored tail has events up to this number; `fence` is that of the process that has it. */
+  readable: NamedRun & { fence: number; upTo: number }
 }
 
 export type Topic = keyof Topics

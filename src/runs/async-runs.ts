@@ -1,24 +1,19 @@
 import type { CurrentAgent } from '../configuration/agent.ts'
 import type { Adoption } from './adopt.ts'
 import { callbackJob } from './callbacks/callbacks.ts'
-import { EventLog } from './event-log.ts'
 import type { Job, JobOutcome, Jobs } from './jobs.ts'
-import { toErrorBody } from '../errors.ts'
 import { leavingEnd } from './line.ts'
 import type { LiveRun } from './live-run.ts'
-import type { LiveRuns, OpenRun } from './live-runs.ts'
-import type { LoggedEvent, RunKey } from './run.ts'
+import type { RunKey } from './run.ts'
 import type { RunStore, StoredRun } from './run-store.ts'
 
 interface AsyncRunsDependencies {
   store: Pick<RunStore, 'takeUp' | 'putBack' | 'leaveLine' | 'find'>
-  live: Pick<LiveRuns, 'arrival' | 'find'>
   adoption: Pick<Adoption, 'asTaker' | 'goOn' | 'takeOver'>
   jobs: Pick<Jobs, 'wake'>
   agent: CurrentAgent
   /** One at a time for each request id. */
   alone<T>(key: RunKey, work: () => Promise<T>): Promise<T>
-  follow(key: RunKey, left: AbortSignal): Promise<OpenRun>
   isStopping(): boolean
   now(): number
   newId(): string
@@ -31,14 +26,12 @@ export interface AsyncRuns {
   work(job: Job<'run'>): Promise<JobOutcome>
   /** Ends a run that nobody has; false when somebody has it by now. */
   cancel(run: StoredRun): Promise<boolean>
-  /** A run that nobody has, for whoever follows it: its events as they come. */
-  open(run: StoredRun, left: AbortSignal): OpenRun
   /** Lets others go on with what this process gave up. */
   handBack(runs: readonly LiveRun[]): Promise<void>
 }
 
 export function createAsyncRuns(deps: AsyncRunsDependencies): AsyncRuns {
-  const { store, live, adoption, jobs, agent, alone, follow, isStopping, now, newId, onFault } = deps
+  const { store, adoption, jobs, agent, alone, isStopping, now, newId, onFault } = deps
 
   async function work({ tenant, data: { owner, requestId, fence, isResumed } }: Job<'run'>): Promise<JobOutcome> {
     // The first come with the start: what goes on must find the tools that it had.
@@ -67,39 +60,6 @@ export function createAsyncRuns(deps: AsyncRunsDependencies): AsyncRuns {
     return (await store.find(run))?.status === 'cancelled'
   }
 
-  function open(run: StoredRun, left: AbortSignal): OpenRun {
-    const { requestId, sessionId } = run
-    const log = new EventLog()
-    return { requestId, sessionId, input: inputOf(run), log, ended: relay(run, log, left) }
-  }
-
-  /** Tells the events of a run that does not go on yet to a log of its own. */
-  async function relay(key: StoredRun, log: EventLog, left: AbortSignal): Promise<void> {
-    try {
-      while (!left.aborted && (await isWaiting(key))) await live.arrival(key, lookAgainMs, left)
-      if (left.aborted) return
-      const run = await follow(key, left)
-      // What a run goes on behind is no end of it; here it would look like one as long as it is the last.
-      let passed: LoggedEvent[] = []
-      for await (const { events } of run.log.follow(0, left)) {
-        log.restoredAt = run.log.restoredAt
-        const isPassed = events.at(-1)?.type === 'interrupt' && !run.log.interrupted
-        for (const event of [...passed, ...(isPassed ? events.slice(0, -1) : events)]) log.append(event)
-        passed = isPassed ? events.slice(-1) : []
-        await log.hasRoom(left)
-      }
-      await run.ended
-    } catch (error) {
-      if (!left.aborted) log.append({ type: 'end', reason: 'error', usage: [], thoughts: [], error: toErrorBody(error) })
-    }
-  }
-
-  async function isWaiting(key: RunKey): Promise<boolean> {
-    if (live.find(key)) return false
-    const run = await store.find(key)
-    return run !== undefined && isNobodys(run)
-  }
-
   async function handBack(runs: readonly LiveRun[]): Promise<void> {
     const back = runs.map((run) =>
       store.putBack(run.key, { fence: run.fence, status: 'running' }, now()).catch((error: unknown) => onFault(run, error)),
@@ -108,7 +68,7 @@ export function createAsyncRuns(deps: AsyncRunsDependencies): AsyncRuns {
     if (back.length > 0) jobs.wake('run')
   }
 
-  return { work, cancel, open, handBack }
+  return { work, cancel, handBack }
 }
 
 /** Whether it waits for somebody to work on it, or for its session before that. */
@@ -119,6 +79,3 @@ export function isNobodys({ status, holder }: StoredRun): boolean {
 function inputOf({ request }: StoredRun): string {
   return request?.messages.at(-1)?.content ?? ''
 }
-
-/** Who waits is told at once where it starts here; another process may take it up too. */
-const lookAgainMs = 500

@@ -8,6 +8,9 @@ import { createAdoption } from './adopt.ts'
 import { createAsyncRuns, isNobodys, type AsyncRuns } from './async-runs.ts'
 import { createStandingRuns, type StandingRuns } from './approvals/standing-runs.ts'
 import type { CheckedAttachments, GivenAttachments } from './attachments/attachments.ts'
+import { createRemoteRuns } from './elsewhere/remote-runs.ts'
+import { serveRemoteReaders } from './elsewhere/remote-readers.ts'
+import type { TailStore } from './elsewhere/tail-store.ts'
 import { checkHints } from './hints.ts'
 import { textOf } from './line.ts'
 import { LiveRun } from './live-run.ts'
@@ -24,6 +27,8 @@ export interface ChatDependencies extends LiveRunsDependencies {
   /** Why an address can't be called, for who named it; undefined where it can. */
   refusalOf(url: string): Promise<string | undefined>
   admission: Pick<Admission, 'refuseRun' | 'refuseEvent'>
+  /** Absent where this process shares its runs with nobody. */
+  tails?: TailStore | undefined
 }
 
 /** A chat as its caller asks for it. */
@@ -88,8 +93,11 @@ export function createChats(deps: ChatDependencies): Chats {
     isStopping: () => isStopping,
   })
   const adoption = createAdoption({ ...deps, live, isBusy: (key) => openings.has(textOf(key)), nextPlace })
+  const { tails } = deps
+  const remote = createRemoteRuns({ ...deps, live })
+  if (tails) serveRemoteReaders({ ...deps, live, tails })
   const standing = createStandingRuns({ ...deps, live, adoption, alone, follow, refuseStopping })
-  const asyncRuns = createAsyncRuns({ ...deps, live, adoption, alone, follow, isStopping: () => isStopping })
+  const asyncRuns = createAsyncRuns({ ...deps, adoption, alone, isStopping: () => isStopping })
   let lastPlace = 0
   let isStopping = false
 
@@ -136,8 +144,11 @@ export function createChats(deps: ChatDependencies): Chats {
       refuseOther(known, chat)
       if (known.status === 'interrupted') return standing.open(known)
       if (known.endedAt !== undefined && !known.continuable) return replay(known)
-      if (known.endedAt === undefined) await elsewhere(key, left)
-      else {
+      if (known.endedAt === undefined) {
+        const read = readElsewhere(known, left)
+        if (read) return read
+        await elsewhere(key, left)
+      } else {
         const taken = await alone(key, () => adoption.takeOver(known))
         if (taken) return live.join(taken, left)
       }
@@ -200,7 +211,8 @@ export function createChats(deps: ChatDependencies): Chats {
       const stored = await findStored(key)
       if (stored.status === 'interrupted') return standing.open(stored)
       if (stored.endedAt !== undefined) return replay(stored)
-      if (isNobodys(stored)) return asyncRuns.open(stored, left)
+      const read = readElsewhere(stored, left)
+      if (read) return read
       await elsewhere(key, left)
     }
   }
@@ -209,6 +221,13 @@ export function createChats(deps: ChatDependencies): Chats {
     const stored = await store.find(key)
     if (!stored || stored.operation === 'tool_execute') throw new ServiceError('not_found', `There is no run ${key.requestId}.`)
     return stored
+  }
+
+  /** An unended run that this process does not have, nor takes up just now, as it is told where it goes on. */
+  function readElsewhere(run: StoredRun, left: AbortSignal): OpenRun | undefined {
+    refuseStopping()
+    const isOurs = run.holder === deps.holder || openings.has(textOf(run))
+    return isOurs ? undefined : remote.open(run, left)
   }
 
   /** Another process has the run, or nobody yet: it is looked for again in a while. */
@@ -308,7 +327,7 @@ export function createChats(deps: ChatDependencies): Chats {
     isStopping = true
     adoption.stop()
     const runs = live.all()
-    await live.drain(ms)
+    await Promise.all([live.drain(ms), remote.drain(ms)])
     await asyncRuns.handBack(runs.filter((run) => run.isAsync && run.stopCause === 'given_up'))
   }
 

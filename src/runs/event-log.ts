@@ -12,6 +12,8 @@ export interface Batch {
 interface Reader {
   /** Number of the last event taken. */
   at: number
+  /** What it has taken behind `at` was taken back. */
+  isBeyond: boolean
   wake: (() => void) | undefined
 }
 
@@ -25,7 +27,7 @@ export class EventLog {
   restoredAt: number | undefined
   private readonly readers = new Set<Reader>()
   /** Events that were there before the run went on here. */
-  private restored = 0
+  restored = 0
   /** Characters up to each event, to tell how far ahead of its readers the run is. */
   private readonly characters: number[] = [0]
   private unpaced = 0
@@ -42,6 +44,27 @@ export class EventLog {
     this.restoredAt = restoredAt
     this.restored = events.length
     for (const event of events) this.append(event)
+  }
+
+  /** The run goes on elsewhere, from another place: what was told behind event `restored` was of an attempt that is lost. */
+  beginAgain(restored: number, restoredAt: number | undefined): void {
+    this.restored = restored
+    this.restoredAt = restoredAt
+    if (this.events.length <= restored) return
+    this.events.length = restored
+    this.characters.length = restored + 1
+    for (const reader of this.readers) {
+      if (reader.at <= restored) continue
+      reader.at = restored
+      reader.isBeyond = true
+    }
+    this.wakeReaders()
+    this.makeRoom()
+  }
+
+  /** How much the events up to this number are, about. */
+  charactersTo(number: number): number {
+    return this.characters[Math.min(number, this.events.length)]!
   }
 
   get ended(): boolean {
@@ -87,7 +110,7 @@ export class EventLog {
    * A reader that was further than the place from which a lost run goes on is told that the answer begins anew.
    */
   async *follow(after: number, signal: AbortSignal): AsyncGenerator<Batch, void> {
-    const reader: Reader = { at: after, wake: undefined }
+    const reader: Reader = { at: after, isBeyond: false, wake: undefined }
     const leave = () => reader.wake?.()
     this.readers.add(reader)
     // One that joins at the end is ahead of those the run waits for.
@@ -99,7 +122,11 @@ export class EventLog {
         if (beyond !== undefined) {
           // Once: what follows has numbers of this attempt.
           after = reader.at = beyond
+          reader.isBeyond = false
           yield { first: beyond, events: [{ type: 'retrying' }] }
+        } else if (reader.isBeyond) {
+          reader.isBeyond = false
+          yield { first: reader.at, events: [{ type: 'retrying' }] }
         } else if (this.events.length > reader.at) {
           const batch = { first: reader.at + 1, events: this.events.slice(reader.at) }
           reader.at = this.events.length
@@ -129,7 +156,7 @@ export class EventLog {
   private ahead(): number {
     let fastest = 0
     for (const reader of this.readers) fastest = Math.max(fastest, reader.at)
-    return this.characters.at(-1)! - this.characters[Math.min(fastest, this.events.length)]!
+    return this.characters.at(-1)! - this.charactersTo(fastest)
   }
 
   private wakeReaders(): void {

@@ -16,6 +16,7 @@ import { logEnd, logFault, logSummary } from '../runs/run-log.ts'
 import { createSummaries } from '../runs/window/summary.ts'
 import { createApprovalStore } from '../store/approvals.ts'
 import type { Database } from '../store/database.ts'
+import { createRunTails } from '../store/run-tails.ts'
 import { createSubAgentStore } from '../store/sub-agents.ts'
 import { createSummaryStore } from '../store/summaries.ts'
 import { createSubAgents, type SubAgents } from '../sub-agents/sub-agents.ts'
@@ -63,6 +64,7 @@ export function openChats(stack: AsyncDisposableStack, options: ChatOptions): Op
   const admission = createAdmission({ agent, ...strain, ...limits })
   const chats = createChats({
     ...given,
+    ...(isShared ? { tails: createRunTails(database) } : {}),
     admission,
     subAgents,
     attachments: createAttachments({ files: root, documents, images: createImages() }),

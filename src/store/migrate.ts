@@ -5,6 +5,7 @@ import * as wholeInterface from './migrations/0002-interface.ts'
 import * as approvals from './migrations/0003-approvals.ts'
 import * as sharedState from './migrations/0004-shared-state.ts'
 import * as runJobs from './migrations/0005-run-jobs.ts'
+import * as runTails from './migrations/0006-run-tails.ts'
 
 /** In order; a migration that was released is never changed. */
 const migrations: Record<string, Migration> = {
@@ -13,6 +14,7 @@ const migrations: Record<string, Migration> = {
   '0003-approvals': approvals,
   '0004-shared-state': sharedState,
   '0005-run-jobs': runJobs,
+  '0006-run-tails': runTails,
 }
 
 /**

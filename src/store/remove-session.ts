@@ -51,7 +51,7 @@ async function markRuns(db: Kysely<Tables>, connection: Connection, { tenant, ow
   await run(connection, executed)
   for (let from = 0; from < rows.length; from += namesPerStatement) {
     const names = rows.slice(from, from + namesPerStatement).map((row) => row.request_id)
-    for (const table of ['run_steps', 'callbacks', 'feedback', 'approvals'] as const) {
+    for (const table of ['run_steps', 'callbacks', 'feedback', 'approvals', 'run_tails'] as const) {
       await run(connection, db.deleteFrom(table).where('tenant', '=', tenant).where('owner', '=', owner).where('request_id', 'in', names))
     }
   }

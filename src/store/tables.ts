@@ -19,6 +19,7 @@ export interface Tables {
   memory_owners: MemoryOwnerRow
   feedback: FeedbackRow
   approvals: ApprovalRow
+  run_tails: RunTailRow
   configurations: ConfigurationRow
   configuration_texts: ConfigurationTextRow
   secrets: SecretRow
@@ -252,6 +253,23 @@ export interface FeedbackRow {
   score: number
   comment: string | null
   created_at: number
+}
+
+/** Events of a run that readers on other replicas are to see. */
+export interface RunTailRow {
+  tenant: string
+  owner: string
+  request_id: string
+  /** Of the process that wrote it. */
+  fence: number
+  /** Numbers of the events. */
+  first: number
+  last: number
+  /** Events that were told before this process had the run, and where readers go back to who have more; null where nothing was lost. */
+  restored: number
+  restored_at: number | null
+  /** JSON, compact. */
+  events: string
 }
 
 /** A call that waits for approval, or was decided; kept as long as its session. */

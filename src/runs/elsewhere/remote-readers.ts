@@ -1,0 +1,88 @@
+import type { News } from '../../replicas/news.ts'
+import { textOf } from '../line.ts'
+import type { LiveRun } from '../live-run.ts'
+import type { LiveRuns } from '../live-runs.ts'
+import { Tail } from './tail.ts'
+import type { TailBatch, TailStore } from './tail-store.ts'
+
+interface RemoteReadersDependencies {
+  live: Pick<LiveRuns, 'find'>
+  tails: TailStore
+  news: News
+  /** Rejects when the signal is aborted. */
+  sleep(ms: number, signal?: AbortSignal): Promise<void>
+  onFault(run: LiveRun, error: unknown): void
+}
+
+/** What all runs have told is written together, so often at most; a store that fails is asked again later. */
+const writeEveryMs = 50
+const retryMs = 500
+
+/** Serves those who read this process's runs on other replicas: as long as there are some, what a run tells is written for them. */
+export function serveRemoteReaders({ live, tails, news, sleep, onFault }: RemoteReadersDependencies): void {
+  const served = new Map<string, Tail>()
+  const unwritten = new Set<Tail>()
+  let writing: Promise<void> | undefined
+
+  news.on('read', ({ tenant, owner, requestId, reader, ...has }) => {
+    const name = textOf({ tenant, owner, requestId })
+    const run = live.find({ tenant, owner, requestId })
+    if (!run || run.log.ended) return
+    const known = served.get(name)
+    const tail = known?.run === run ? known : new Tail(run, () => wake(tail))
+    tail.hear(reader, has)
+    if (tail === known) return
+    known?.close()
+    served.set(name, tail)
+    run.isWatched = true
+    void serve(name, tail)
+  })
+  news.on('unread', ({ reader, ...key }) => served.get(textOf(key))?.leave(reader))
+
+  async function serve(name: string, tail: Tail): Promise<void> {
+    const { run } = tail
+    await tail.follow()
+    tail.close()
+    unwritten.delete(tail)
+    if (served.get(name) !== tail) return
+    served.delete(name)
+    await writing
+    if (!served.has(name)) await tails.remove(run.key).catch((error: unknown) => onFault(run, error))
+  }
+
+  function wake(tail: Tail): void {
+    unwritten.add(tail)
+    writing ??= write().finally(() => (writing = undefined))
+  }
+
+  /** The first at once, the others together a little later. */
+  async function write(): Promise<void> {
+    while (unwritten.size > 0) {
+      const those = [...unwritten].map((tail) => ({ tail, batches: tail.take() }))
+      unwritten.clear()
+      const tenants = Map.groupBy(those, ({ tail }) => tail.run.key.tenant)
+      const written = await Promise.all([...tenants].map(([tenant, own]) => writeOf(tenant, own)))
+      await sleep(written.every(Boolean) ? writeEveryMs : retryMs)
+    }
+  }
+
+  async function writeOf(tenant: string, those: { tail: Tail; batches: TailBatch[] }[]): Promise<boolean> {
+    const batches = those.flatMap((one) => one.batches)
+    if (batches.length === 0) return true
+    try {
+      await tails.append(tenant, batches)
+    } catch (error) {
+      for (const one of those) {
+        onFault(one.tail.run, error)
+        one.tail.putBack(one.batches)
+        if (served.get(textOf(one.tail.run.key)) === one.tail) unwritten.add(one.tail)
+      }
+      return false
+    }
+    for (const { tail, batches } of those) {
+      const { key, fence } = tail.run
+      news.tell('readable', { ...key, fence, upTo: Math.max(...batches.map(({ last }) => last)) })
+    }
+    return true
+  }
+}

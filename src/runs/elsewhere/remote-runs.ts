@@ -1,0 +1,58 @@
+import { ServiceError } from '../../errors.ts'
+import { textOf } from '../line.ts'
+import type { OpenRun } from '../live-runs.ts'
+import type { StoredRun } from '../run-store.ts'
+import { RemoteRun, type RemoteRunDependencies } from './remote-run.ts'
+
+interface RemoteRunsDependencies extends RemoteRunDependencies {
+  /** Rejects when the signal is aborted. */
+  sleep(ms: number, signal?: AbortSignal): Promise<void>
+}
+
+/** The runs of other processes that are read in this one; each is followed once, however many read it. */
+export interface RemoteRuns {
+  /** An unended run, to follow as one of this process. */
+  open(run: StoredRun, left: AbortSignal): OpenRun
+  /** Waits for their ends, `ms` at most, and sends away who reads then. */
+  drain(ms: number): Promise<void>
+}
+
+export function createRemoteRuns(deps: RemoteRunsDependencies): RemoteRuns {
+  const { news } = deps
+  const runs = new Map<string, { run: RemoteRun; readers: number }>()
+  news.on('readable', ({ fence, ...key }) => runs.get(textOf(key))?.run.hearReadable(fence))
+  news.on('moved', (key) => runs.get(textOf(key))?.run.hearMoved())
+  news.onGap(() => runs.forEach(({ run }) => run.hearMoved()))
+
+  function follow(name: string, stored: StoredRun): { run: RemoteRun; readers: number } {
+    const one = { run: new RemoteRun(stored, deps), readers: 0 }
+    runs.set(name, one)
+    void one.run.ended.then(() => runs.get(name) === one && runs.delete(name))
+    return one
+  }
+
+  function open(stored: StoredRun, left: AbortSignal): OpenRun {
+    const name = textOf(stored)
+    const known = runs.get(name)
+    const one = known && !known.run.log.ended ? known : follow(name, stored)
+    one.readers++
+    const leave = () => {
+      one.readers--
+      if (one.readers === 0) one.run.close(new ServiceError('cancelled', 'The caller has gone.'))
+    }
+    if (left.aborted) leave()
+    else left.addEventListener('abort', leave, { once: true })
+    const { requestId, sessionId, request } = stored
+    const input = request?.messages.at(-1)?.content ?? ''
+    return { requestId, sessionId, input, log: one.run.log, ended: one.run.ended }
+  }
+
+  async function drain(ms: number): Promise<void> {
+    const done = new AbortController()
+    const all = Promise.all([...runs.values()].map(({ run }) => run.ended)).finally(() => done.abort())
+    await Promise.race([all, deps.sleep(ms, done.signal).catch(() => undefined)])
+    for (const { run } of runs.values()) run.close(new ServiceError('overloaded', 'The service is stopping.', { retryAfter: 5 }))
+  }
+
+  return { open, drain }
+}
