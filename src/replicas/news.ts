@@ -30,6 +30,8 @@ export interface Topics {
   jobs: { kinds: string[] }
   /** What callers, by their ids, asked of a process since it told last, and how many runs of theirs it has now: those that changed. */
   used: { process: string; requests: [id: string, count: number][]; runs: [id: string, count: number][] }
+  /** A caller has a sub-agent more. */
+  sub_agent: { tenant: string; owner: string }
   /** A waiting run has its session now. */
   turn: NamedRun
   /** Whoever has this run is to cancel it. */

@@ -63,7 +63,7 @@ export async function execute(run: LiveRun, turn: Turn, deps: Execution): Promis
     await requireHints(run)
     // Asked together with the history; most callers have nothing to be recalled, and wait for nothing.
     const recalling = deps.recall(run)
-    const [subAgents] = await Promise.all([deps.subAgents.list(run.key), load(run, progress, deps)])
+    const [subAgents] = await Promise.all([deps.subAgents.listForRun(run.key), load(run, progress, deps)])
     if (recalling) showKnown(progress, await recalling)
     for await (const event of agentEvents(run, progress, subAgents, deps)) {
       const stored = keepEvent(event, run, progress, deps)

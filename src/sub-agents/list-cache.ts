@@ -10,18 +10,30 @@ export interface ListCache<T> {
   forget(who: Owner): void
 }
 
-export function createListCache<T>(read: (who: Owner) => Promise<readonly T[]>): ListCache<T> {
-  const lists = new Map<string, readonly T[]>()
+interface Options {
+  /** Whether a list is kept. */
+  isKept?(list: readonly unknown[]): boolean
+  /** For how long. */
+  keptMs?: number
+  now?(): number
+}
+
+export function createListCache<T>(
+  read: (who: Owner) => Promise<readonly T[]>,
+  { isKept = () => true, keptMs = Infinity, now = () => 0 }: Options = {},
+): ListCache<T> {
+  const lists = new Map<string, Kept<T>>()
   let changes = 0
   return {
     async of(who) {
       const key = `${who.tenant} ${who.owner}`
       const known = lists.get(key)
-      if (known) return known
+      if (known && now() < known.until) return known.list
       const before = changes
+      const readAt = now()
       const list = await read(who)
       // What was read while something changed may be old.
-      if (changes === before) keep(lists, key, list)
+      if (changes === before && isKept(list)) keep(lists, key, { list, until: readAt + keptMs })
       return list
     },
     forget({ tenant, owner }) {
@@ -31,7 +43,13 @@ export function createListCache<T>(read: (who: Owner) => Promise<readonly T[]>):
   }
 }
 
-function keep<T>(lists: Map<string, readonly T[]>, key: string, list: readonly T[]): void {
+interface Kept<T> {
+  list: readonly T[]
+  until: number
+}
+
+function keep<T>(lists: Map<string, Kept<T>>, key: string, kept: Kept<T>): void {
+  lists.delete(key)
   if (lists.size >= maxOwners) lists.delete(lists.keys().next().value!)
-  lists.set(key, list)
+  lists.set(key, kept)
 }

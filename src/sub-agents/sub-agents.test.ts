@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Agent } from '../configuration/agent.ts'
 import { toAgentConfig } from '../configuration/parse.ts'
+import { noNews, type News, type Topics } from '../replicas/news.ts'
 import type { SubAgent, SubAgentStore } from './sub-agent-store.ts'
-import { noNews } from '../replicas/news.ts'
 import { createSubAgents } from './sub-agents.ts'
 import { createWork } from './work.ts'
 
@@ -34,17 +34,18 @@ const agent = () =>
 function subAgentsOn(isShared: boolean) {
   const fake = fakeStore()
   let ids = 0
-  const deps = {
-    store: fake.store,
-    agent,
-    isShared,
-    news: noNews,
-    holder: 'p',
-    now: () => 1000,
-    newId: () => `id${++ids}`,
-    onFault: assert.ifError,
+  let time = 1000
+  const heard: ((data: Topics['sub_agent']) => void)[] = []
+  const told: Topics['sub_agent'][] = []
+  const news = { ...noNews, tell: (_topic, data) => told.push(data), on: (_topic, listener) => heard.push(listener) } as unknown as News
+  const common = { agent, isShared, news, holder: 'p', now: () => time, newId: () => `id${++ids}`, onFault: assert.ifError }
+  return {
+    ...fake,
+    toldOthers: told,
+    hear: (who: typeof ann) => heard.forEach((listener) => listener(who)),
+    pass: (ms: number) => void (time += ms),
+    subAgents: createSubAgents({ ...common, store: fake.store }),
   }
-  return { ...fake, subAgents: createSubAgents(deps) }
 }
 
 const plain = { name: 'x', description: '', objective: '', tools: ['a'], workflowType: 'react' as const }
@@ -60,6 +61,21 @@ test('a list is asked of the store once where nobody else has it, and every time
     await subAgents.create(ann, plain, 'caller')
     assert.equal((await subAgents.list(ann)).length, 1)
   }
+})
+
+test('a run is told from memory that there are none where others have the store too, until it is told or time passes', async () => {
+  const { subAgents, reads, hear, pass, rows, toldOthers } = subAgentsOn(true)
+  const lists = async () => (await subAgents.listForRun(ann)).length
+  assert.deepEqual([await lists(), await lists(), reads()], [0, 0, 1])
+  pass(3000)
+  assert.deepEqual([await lists(), await lists(), reads()], [0, 0, 2])
+  const elsewhere = subAgentsOn(true)
+  await elsewhere.subAgents.create(ann, plain, 'caller')
+  assert.deepEqual(elsewhere.toldOthers, [ann])
+  rows.push(...elsewhere.rows)
+  assert.equal(await lists(), 0)
+  hear(ann)
+  assert.deepEqual([await lists(), await lists(), reads()], [1, 1, 4])
 })
 
 test('status: initializing with its tools, busy while it works, error when that failed, ready when it did not', async () => {

@@ -21,6 +21,8 @@ export type SubAgentStatus = 'initializing' | 'ready' | 'busy' | 'error'
 export interface SubAgents {
   /** Oldest first. Where nobody else has the store, from memory. */
   list(who: Owner): Promise<readonly SubAgent[]>
+  /** As `list`, for a run: that there are none is remembered for a moment also where others have the store. Most callers have none. */
+  listForRun(who: Owner): Promise<readonly SubAgent[]>
   /** Throws `not_found`, also where it is another caller's. */
   find(who: Owner, id: string): Promise<SubAgent>
   /** Throws `validation` for an unknown tool, `sub_agent_exists`, `sub_agent_limit`. */
@@ -34,11 +36,15 @@ export interface SubAgents {
 
 /** How often a process looks for the sub-agents that it has at work, where another may terminate them: news of it may get lost. */
 const beatMs = 2000
+/** How often the store is asked whether another process has given a caller without sub-agents one. */
+const lookEveryMs = 3000
 
 export function createSubAgents(deps: SubAgentsDependencies): SubAgents {
   const { agent, isShared, news, now, newId } = deps
-  const cache = createListCache((who) => deps.store.list(who))
+  // What others change is told, and looked up from time to time: news may get lost.
+  const cache = createListCache((who) => deps.store.list(who), isShared ? { isKept: isEmpty, keptMs: lookEveryMs, now } : {})
   const list = isShared ? deps.store.list : cache.of
+  news.on('sub_agent', cache.forget)
   const store = forgetting(deps.store, cache.forget)
   const work = createWork({ ...deps, store, beatMs: isShared ? beatMs : undefined })
   news.on('terminated', ({ id }) => work.cancel(id))
@@ -62,6 +68,7 @@ export function createSubAgents(deps: SubAgentsDependencies): SubAgents {
     const added = await store.insert(who, one, max)
     if (added === 'exists') throw new ServiceError('sub_agent_exists', `There is a sub-agent ${made.name} already.`)
     if (added === 'full') throw new ServiceError('sub_agent_limit', `There are ${max} sub-agents already; no more are allowed.`)
+    news.tell('sub_agent', { tenant: who.tenant, owner: who.owner })
     return one
   }
 
@@ -77,7 +84,11 @@ export function createSubAgents(deps: SubAgentsDependencies): SubAgents {
     return hasFailed ? 'error' : 'ready'
   }
 
-  return { list, find, create, terminate, statusOf, workAs: work.as }
+  return { list, listForRun: cache.of, find, create, terminate, statusOf, workAs: work.as }
+}
+
+function isEmpty(list: readonly unknown[]): boolean {
+  return list.length === 0
 }
 
 /** Each change of an owner's list makes what is kept of it old. */
