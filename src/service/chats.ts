@@ -19,7 +19,7 @@ import type { Database } from '../store/database.ts'
 import { createRunTails } from '../store/run-tails.ts'
 import { createSubAgentStore } from '../store/sub-agents.ts'
 import { createSummaryStore } from '../store/summaries.ts'
-import { createSubAgents, type SubAgents, type SubAgentsDependencies } from '../sub-agents/sub-agents.ts'
+import { createSubAgents, type SubAgents } from '../sub-agents/sub-agents.ts'
 import { createReadOf } from '../tools/files/read-file.ts'
 
 /** What this part of the wiring makes itself is left out. */

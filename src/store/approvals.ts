@@ -11,7 +11,7 @@ import type { ApprovalRow, Tables } from './tables.ts'
 /** `ApprovalStore` on either database. */
 export function createApprovalStore(database: Database): ApprovalStore {
   const { db } = database
-  const { find: findRun, lock, take, free } = runMoves(database, runStatements(db))
+  const { find: findRun, lock, take, free } = runMoves(database, runStatements(db, database.isShared))
 
   function ofCall({ callId, ...key }: CallKey) {
     return { ...keyColumns(key), call_id: callId }

@@ -9,7 +9,7 @@ import { runStatements } from './run-statements.ts'
 /** `ExecutionStore` on either database: rows among the runs, since both share the caller's request ids. */
 export function createExecutionStore(database: Database): ExecutionStore {
   const { db } = database
-  const statements = runStatements(db)
+  const statements = runStatements(db, database.isShared)
   return {
     begin: (one) =>
       database.of(one.tenant).unit(async (connection) => {

@@ -22,7 +22,7 @@ import type { MessageRow, SessionRow, Tables } from './tables.ts'
 
 type Message = Pick<MessageRow, 'content' | 'created_at' | 'data'>
 type Begins = Claim & Omit<NewRunRow, 'session' | 'status' | 'message_index'> & Message
-type Ends = EndedSession & Omit<EndedRunRow, 'error'> & NewMetrics & Message
+type Ends = EndedSession & Omit<EndedRunRow, 'error'> & NewMetrics & Message & { dropsSteps: boolean }
 
 /** A run of a plain chat as one statement each for its begin and its end; on Postgres, where each statement of a transaction costs a round trip. */
 export function createPlainChat({ db, of }: Database) {
@@ -54,10 +54,10 @@ export function createPlainChat({ db, of }: Database) {
 
   /** Undefined, and nothing is changed, where the end is not plain, or somebody waits for the session. */
   async function finish(key: RunKey, fence: number, ended: EndedRun): Promise<'done' | 'unknown' | undefined> {
-    const { message, error, jobs, hadCheckpoints } = ended
-    if (!message || error || jobs.length > 0 || hadCheckpoints) return undefined
+    const { message, error, jobs } = ended
+    if (!message || error || jobs.length > 0) return undefined
     const row = { ...toEndedRow(key, fence, ended), ...toMetrics(key.tenant, ended), ...toMessage(message) }
-    const values = { ...ended, ...row, now: ended.endedAt }
+    const values = { ...ended, ...row, now: ended.endedAt, dropsSteps: ended.hadCheckpoints && !ended.continuable }
     // A database that is away is waited for longer than this does.
     const run = await unlessRefused(statements.finish(of(key.tenant).write, values)).catch(unlessAway)
     return run === undefined || run === 'unknown' ? run : 'done'
@@ -171,12 +171,19 @@ function plainChat(database: Kysely<Tables>) {
               status: sql<string>`case when fence = ${param('fence')} and status = 'running' then ${param('status')} end`,
             })
             .where((is) => is.and(ofKey(param)))
-            .returning('request_id'),
+            .returning('request_id as ended'),
         )
         .with('message', (of) => {
           const last = sql`${param('messageCount')} - 1`
           return insert(of, 'messages', { ...message(param, 'ai'), session: param('session'), idx: last }, sql`from run`)
         })
+        .with('steps', (of) =>
+          of
+            .deleteFrom('run_steps')
+            .using('run')
+            .where((is) => is.and(ofKey(param)))
+            .where(sql<boolean>`${param('dropsSteps')}`),
+        )
         // Last: all of a tenant's ends meet in this row.
         .with('sums', (of) =>
           insert(of, 'metrics', newMetrics(param), sql`from run`).onConflict((conflict) =>

@@ -52,7 +52,7 @@ async function plansOf(ask: (database: Database) => Promise<unknown>): Promise<s
 const who = { tenant: 't', owner: 'o' }
 
 test('no statement of a chat scans a table or sorts', async () => {
-  for (const statements of [runStatements(database.db), lineStatements(database.db)]) {
+  for (const statements of [runStatements(database.db, false), lineStatements(database.db)]) {
     for (const [name, ask] of Object.entries(statements)) {
       const plans = await plansOf(({ all: { read } }) => (ask as (connection: Connection, values: object) => Promise<unknown>)(read, {}))
       assert.doesNotMatch(plans, /SCAN|TEMP/, name)
@@ -61,7 +61,9 @@ test('no statement of a chat scans a table or sorts', async () => {
 })
 
 test('the next in line and the unended runs are found by the small indexes made for them', async () => {
-  const next = await plansOf(({ all: { read }, db }) => runStatements(db).handOver(read, { tenant: 't', session: 's', requestId: 'r' }))
+  const next = await plansOf(({ all: { read }, db }) =>
+    runStatements(db, false).handOver(read, { tenant: 't', session: 's', requestId: 'r' }),
+  )
   assert.match(next, /SEARCH runs USING INDEX runs_waiting \(session=\?\)/)
   const orphans = await plansOf((on) => createRunStore(on).orphans('p', 0))
   assert.match(orphans, /SCAN runs USING INDEX runs_active/)

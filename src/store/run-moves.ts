@@ -6,7 +6,7 @@ import { lineStatements } from './line-statements.ts'
 import { runQueue } from './run-queue.ts'
 import { countOf, hourMs, hourOf, json, parseJson, toText, toWindow } from './run-rows.ts'
 import { ofKey, type Key, type RunStatements } from './run-statements.ts'
-import { statement, type Connection, type Param } from './statement.ts'
+import { statement, together, type Connection, type Param } from './statement.ts'
 import type { RunRow, SessionRow } from './tables.ts'
 
 type Waiting = RunKey & Pick<RunRow, 'session' | 'fence' | 'message_index'>
@@ -64,8 +64,10 @@ export function runMoves(database: Database, statements: RunStatements) {
     const messageIndex = one.message_index ?? messageCount - 1
     const started = await inLine.startRun(connection, { ...one, status: 'pending', messageIndex, now })
     if (started.rows.length === 0) return undefined
-    await inLine.enterSession(connection, { tenant, session, requestId, messageCount, now })
-    await insertMessages(connection, tenant, session, messageCount - 1, stored)
+    await together([
+      inLine.enterSession(connection, { tenant, session, requestId, messageCount, now }),
+      insertMessages(connection, tenant, session, messageCount - 1, stored),
+    ])
     return { session, messageIndex, messageCount, ...toWindow(state) }
   }
 

@@ -74,7 +74,7 @@ export type NewMetrics = Omit<MetricsRow, 'success' | 'error' | 'cancelled' | 't
 }
 
 /** The statements of a chat, compiled once: this is the hot path. */
-export function runStatements(database: Kysely<Tables>) {
+export function runStatements(database: Kysely<Tables>, isShared: boolean) {
   return {
     /** Makes the session, or takes it when no run has it; answers with who has it now. */
     claimSession: statement(database, (db, param: Param<Claim>) => claimSession(db, param)),
@@ -126,6 +126,23 @@ export function runStatements(database: Kysely<Tables>) {
         .selectFrom('runs')
         .select('status')
         .where((is) => is.and(ofKey(param))),
+    ),
+
+    /** Keeps a step of a running run. No row: it belongs to another process by now, or has ended. */
+    keepStep: statement(database, (db, param: Param<Key & { fence: number; n: number; data: string }>) =>
+      db
+        .insertInto('run_steps')
+        .columns(['tenant', 'owner', 'request_id', 'n', 'data'])
+        .expression((of) => {
+          const held = of
+            .selectFrom('runs')
+            .select(({ val }) => ['tenant', 'owner', 'request_id', val(param('n')).as('n'), val(param('data')).as('data')])
+            .where((is) => is.and(ofKey(param)))
+            .where('fence', '=', param('fence'))
+            .where('status', '=', 'running')
+          return isShared ? held.forUpdate() : held
+        })
+        .returning('n'),
     ),
 
     insertStep: statement(database, (db, param: Param<Key & { n: number; data: string }>) =>

@@ -21,14 +21,14 @@ import { createPlainChat } from './plain-chat.ts'
 import { parseJson, toEndedRow, toMetrics, toStoredRun, toText, toWindow } from './run-rows.ts'
 import { runStatements } from './run-statements.ts'
 import { createTakeOver } from './run-take-over.ts'
-import type { Connection } from './statement.ts'
+import { together, type Connection } from './statement.ts'
 
 /** The request id is taken: what the unit did is undone. */
 class RequestKnown extends Error {}
 
 /** `RunStore` on either database. */
 export function createRunStore(database: Database): RunStore {
-  const statements = runStatements(database.db)
+  const statements = runStatements(database.db, database.isShared)
   const media = mediaStatements(database.db)
   const events = asyncEvents(database.db)
   const moves = runMoves(database, statements)
@@ -61,7 +61,7 @@ export function createRunStore(database: Database): RunStore {
     const session = rows[0]!
     const isOurs = session.active_run === one.requestId && !one.event
     const messageIndex = isOurs ? session.message_count - 1 : null
-    const inserted = await statements.insertRun(connection, {
+    const row = {
       ...one,
       // What was accepted as an event goes on in a job.
       holder: one.event ? '' : one.holder,
@@ -72,9 +72,16 @@ export function createRunStore(database: Database): RunStore {
       status: isOurs ? 'running' : 'pending',
       on_disconnect: one.onDisconnect,
       message_index: messageIndex,
-    })
+    }
+    const { tenant, owner } = one
+    const isBusy = session.active_run !== one.requestId
+    const [inserted, active] = await together([
+      statements.insertRun(connection, row),
+      isBusy ? statements.statusOf(connection, { tenant, owner, requestId: session.active_run ?? '' }) : undefined,
+    ])
     if (inserted.rows.length === 0) throw new RequestKnown()
-    if (session.active_run !== one.requestId) await refuseInterrupted(connection, one, session.active_run)
+    // A run that waits for approval holds its session for as long as somebody takes to decide.
+    if (active?.rows[0]?.status === 'interrupted') throw sessionInterrupted(one.sessionId)
     for (const [n, image] of (one.images ?? []).entries()) await media.insert(connection, { ...one, ...image, session: session.key, n })
     if (one.event) await events.addCallback(connection, one, one.event)
     if (one.event && session.active_run === one.requestId) await add(connection, { ...one, fence: 1 })
@@ -83,12 +90,6 @@ export function createRunStore(database: Database): RunStore {
     await insertMessages(connection, one.tenant, session.key, messageIndex, stored)
     const turn = { session: session.key, messageIndex, messageCount: session.message_count, ...toWindow(session) }
     return { kind: 'running', fence: 1, turn }
-  }
-
-  /** A run that waits for approval holds its session for as long as somebody takes to decide. */
-  async function refuseInterrupted(connection: Connection, { tenant, owner, sessionId }: NewRun, active: string | null): Promise<void> {
-    const { rows } = await statements.statusOf(connection, { tenant, owner, requestId: active ?? '' })
-    if (rows[0]?.status === 'interrupted') throw sessionInterrupted(sessionId)
   }
 
   /** What the client brings along is stored in a session without messages only. Asked under the session's lock. */
@@ -120,18 +121,23 @@ export function createRunStore(database: Database): RunStore {
     const { tenant, requestId } = key
     const { session, message, messageCount } = ended
     const work = async (connection: Connection) => {
-      const turn = await statements.endSessionTurn(connection, { ...ended, tenant, requestId, now: ended.endedAt })
-      const { rows } = await statements.endRun(connection, toEndedRow(key, fence, ended))
+      const [turn, { rows }] = await together([
+        statements.endSessionTurn(connection, { ...ended, tenant, requestId, now: ended.endedAt }),
+        statements.endRun(connection, toEndedRow(key, fence, ended)),
+      ])
       if (rows.length === 0) throw new FenceLost(key)
-      if (ended.hadCheckpoints && !ended.continuable) await statements.deleteSteps(connection, key)
       const owner = turn.rows[0]?.owner
       // A session that was deleted meanwhile gets no message.
-      if (message && owner !== undefined) await insertMessages(connection, tenant, session, messageCount - 1, [message])
-      const next = owner && (await handOver(connection, { tenant, owner, session, requestId, now: ended.endedAt }))
-      if (owner !== undefined) await insertJobs(connection, ended.jobs)
-      // Last: all of a tenant's ends meet in this row.
-      await statements.addMetrics(connection, toMetrics(tenant, ended))
-      return next || undefined
+      const hasSession = owner !== undefined
+      const [next] = await together([
+        hasSession ? handOver(connection, { tenant, owner, session, requestId, now: ended.endedAt }) : undefined,
+        ended.hadCheckpoints && !ended.continuable ? statements.deleteSteps(connection, key) : undefined,
+        message && hasSession ? insertMessages(connection, tenant, session, messageCount - 1, [message]) : undefined,
+        hasSession ? insertJobs(connection, ended.jobs) : undefined,
+        // Last: all of a tenant's ends meet in this row.
+        statements.addMetrics(connection, toMetrics(tenant, ended)),
+      ])
+      return next
     }
     return database.of(tenant).unit(work, ofRun)
   }
@@ -158,8 +164,8 @@ export function createRunStore(database: Database): RunStore {
     },
     checkpoint: (key, fence, n, data) =>
       database.of(key.tenant).unit(async (connection) => {
-        if ((await statements.holdRun(connection, { ...key, fence })).rows.length === 0) throw new FenceLost(key)
-        await statements.insertStep(connection, { ...key, n, data: JSON.stringify(data) })
+        const { rows } = await statements.keepStep(connection, { ...key, fence, n, data: JSON.stringify(data) })
+        if (rows.length === 0) throw new FenceLost(key)
       }, ofRun),
     async countWaiting() {
       const waiting = database.db

@@ -43,6 +43,17 @@ export function statement<P extends object, R>(
     )
 }
 
+/**
+ * Waits for all of what was asked in one go, on Postgres for the time of a single answer. Nothing of a unit goes on behind its end: where one
+ * fails, this rejects when the others have their answer too.
+ */
+export async function together<const T extends readonly (Promise<unknown> | undefined)[]>(
+  asked: T,
+): Promise<{ -readonly [I in keyof T]: Awaited<T[I]> }> {
+  await Promise.allSettled(asked)
+  return Promise.all(asked)
+}
+
 function toBinding(parameter: unknown): (values: object) => unknown {
   if (!(parameter instanceof Parameter)) return () => parameter
   const name = parameter.name as keyof object

@@ -37,7 +37,11 @@ function subAgentsOn(isShared: boolean) {
   let time = 1000
   const heard: ((data: Topics['sub_agent']) => void)[] = []
   const told: Topics['sub_agent'][] = []
-  const news = { ...noNews, tell: (_topic, data) => told.push(data), on: (_topic, listener) => heard.push(listener) } as unknown as News
+  const news = {
+    ...noNews,
+    tell: (_topic: string, data: Topics['sub_agent']) => told.push(data),
+    on: (_topic: string, listener: (data: Topics['sub_agent']) => void) => heard.push(listener),
+  } as unknown as News
   const common = { agent, isShared, news, holder: 'p', now: () => time, newId: () => `id${++ids}`, onFault: assert.ifError }
   return {
     ...fake,
@@ -64,7 +68,7 @@ test('a list is asked of the store once where nobody else has it, and every time
 })
 
 test('a run is told from memory that there are none where others have the store too, until it is told or time passes', async () => {
-  const { subAgents, reads, hear, pass, rows, toldOthers } = subAgentsOn(true)
+  const { subAgents, reads, hear, pass, rows } = subAgentsOn(true)
   const lists = async () => (await subAgents.listForRun(ann)).length
   assert.deepEqual([await lists(), await lists(), reads()], [0, 0, 1])
   pass(3000)
