@@ -47,12 +47,13 @@ export function statement<P extends object, R>(
  * Waits for all of what was asked in one go, on Postgres for the time of a single answer. Nothing of a unit goes on behind its end: where one
  * fails, this rejects when the others have their answer too.
  */
-export async function together<const T extends readonly (Promise<unknown> | undefined)[]>(
-  asked: T,
-): Promise<{ -readonly [I in keyof T]: Awaited<T[I]> }> {
-  await Promise.allSettled(asked)
-  return Promise.all(asked)
+export async function together<const T extends readonly (Promise<unknown> | undefined)[]>(asked: T): Promise<Answers<T>> {
+  const all = asked.map((one) => Promise.resolve(one))
+  await Promise.allSettled(all)
+  return Promise.all(all) as Promise<Answers<T>>
 }
+
+type Answers<T extends readonly unknown[]> = { -readonly [I in keyof T]: Awaited<T[I]> }
 
 function toBinding(parameter: unknown): (values: object) => unknown {
   if (!(parameter instanceof Parameter)) return () => parameter

@@ -13,7 +13,6 @@ import type { WorkflowType } from '../configuration/schema.ts'
 import { noNews } from '../replicas/news.ts'
 import { createDelegation } from './delegation.ts'
 import type { SubAgent, SubAgentStore } from './sub-agent-store.ts'
-import { noNews } from '../replicas/news.ts'
 import { createSubAgents, type SubAgents } from './sub-agents.ts'
 
 const noTools = { list: () => [], search: () => [], settling: () => undefined, close: async () => {} }
