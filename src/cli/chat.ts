@@ -6,7 +6,7 @@ import { isId } from '../http/ids.ts'
 import type { Settings } from '../settings.ts'
 import { CommandFailure, type CommandContext, type Terminal } from './terminal.ts'
 import { createConversation, type Conversation } from './chat/conversation.ts'
-import { makeMissing, readConfig, readSettings } from './prepare.ts'
+import { makeMissing, readSettings } from './prepare.ts'
 import { findService, withdraw } from './running-service.ts'
 import { start } from './serve.ts'
 import { createServiceClient } from './chat/service-client.ts'
@@ -78,7 +78,6 @@ async function findOrStart({ url }: ChatOptions, settings: Readonly<Settings>, c
   if (url !== undefined) return { url, isOwn: url === own, close: leave }
   if (own !== undefined) return { url: own, isOwn: true, close: leave }
   await makeMissing(settings)
-  await readConfig(settings.agentConfig)
   // For this conversation alone: reached by nobody else, whatever the settings say.
   const alone = { ...settings, host: '127.0.0.1', publicUrl: undefined }
   const { service, release } = await start({ ...context, settings: alone, port: 0, isQuiet: true })

@@ -1,3 +1,4 @@
+import { randomUUIDv7 } from 'node:crypto'
 import path from 'node:path'
 import type { Command } from 'commander'
 import { stringify } from 'yaml'
@@ -5,11 +6,16 @@ import { formatProblems, loadAgentConfig } from '../configuration/load.ts'
 import { ConfigError } from '../configuration/problems.ts'
 import { redactConfig } from '../configuration/redact.ts'
 import type { AgentConfig } from '../configuration/schema.ts'
-import { CommandFailure, type CommandContext } from './terminal.ts'
+import { restoreConfiguration } from '../configuration/shared/restore.ts'
+import type { Settings } from '../settings.ts'
+import { tellAll } from '../store/news.ts'
+import { formatTable } from './table.ts'
+import { CommandFailure, type CommandContext, type Terminal } from './terminal.ts'
+import { loadUsedConfiguration, toFailure, withConfigurations } from './used-configuration.ts'
 import { findModelFaults } from '../models/check-models.ts'
 import { readSettings } from './prepare.ts'
 
-/** Checks and shows agent.yaml. */
+/** Checks agent.yaml; shows the configuration in use, and puts a former one in its place. */
 export function addConfig(program: Command, { terminal }: CommandContext): void {
   const config = program.command('config').description('Check and show the configuration of the agent.')
   const say = (line: string) => terminal.stdout.write(`${line}\n`)
@@ -27,10 +33,57 @@ export function addConfig(program: Command, { terminal }: CommandContext): void 
 
   config
     .command('show')
-    .description('Print the configuration with all defaults, secrets hidden, as YAML.')
+    .description('Print the configuration in use with all defaults, secrets hidden, as YAML.')
     .action(async () => {
-      terminal.stdout.write(stringify(redactConfig(await load(readSettings(terminal).agentConfig)), { lineWidth: 0 }))
+      const settings = readSettings(terminal)
+      const used = await loadUsedConfiguration(settings).catch((error: unknown) => {
+        throw toFailure(1, settings, error)
+      })
+      terminal.stdout.write(stringify(redactConfig(used.config), { lineWidth: 0 }))
     })
+
+  config
+    .command('history')
+    .description('List the configurations that the database keeps, the one in use first (with Postgres).')
+    .action(async () => {
+      const past = await withConfigurations(readShared(terminal), (store) => store.list())
+      const rows = past.map(({ version, at, kind, by, diff }) => [
+        version,
+        toTime(at),
+        kind,
+        by ? `${by.sub} (${by.tenant})` : '-',
+        diff.join(' '),
+      ])
+      for (const line of formatTable([['version', 'since', 'by way of', 'who', 'changed'], ...rows])) say(line)
+    })
+
+  config
+    .command('restore <version>')
+    .description('Put a former configuration in use again, on all replicas; "config history" lists them (with Postgres).')
+    .action(async (version: string) => {
+      const settings = readShared(terminal)
+      const restored = await withConfigurations(settings, async (store, database) => {
+        const made = await restoreConfiguration(version, { store, newVersion: randomUUIDv7, now: Date.now })
+        if (made) await tellAll(database, 'configuration', { version: made.version })
+        return made
+      }).catch((error: unknown) => {
+        throw toFailure(1, settings, error)
+      })
+      if (!restored)
+        throw new CommandFailure(1, [`There is no version ${JSON.stringify(version)}; "agent-core config history" shows them.`])
+      say(`In use is version ${restored.version}. Changed: ${restored.diff.join(' ') || 'nothing'}.`)
+    })
+}
+
+function readShared(terminal: Terminal): Settings {
+  const settings = readSettings(terminal)
+  if (settings.databaseUrl !== undefined) return settings
+  const backups = path.join(settings.dataDir, 'config-backups')
+  throw new CommandFailure(2, [`Without DATABASE_URL the file is the configuration; what it was before is kept in ${backups}.`])
+}
+
+function toTime(ms: number): string {
+  return new Date(ms).toISOString()
 }
 
 async function load(file: string): Promise<AgentConfig> {

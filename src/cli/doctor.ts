@@ -3,7 +3,7 @@ import type { Command } from 'commander'
 import type { AgentConfig } from '../configuration/schema.ts'
 import type { Settings } from '../settings.ts'
 import { CommandFailure, type CommandContext, type Terminal } from './terminal.ts'
-import { checkArtifacts, checkConfigFile, checkDataDir, checkFilesRoot, checkOutbound, checkStore, checkTools } from './doctor/checks.ts'
+import { checkArtifacts, checkConfiguration, checkDataDir, checkFilesRoot, checkOutbound, checkStore, checkTools } from './doctor/checks.ts'
 import { findModelOffers } from './doctor/model-advice.ts'
 import { checkModels, type Finding } from '../models/check-models.ts'
 import { readSettings } from './prepare.ts'
@@ -38,7 +38,7 @@ async function* examine(terminal: Terminal): AsyncGenerator<Finding, void> {
   yield dataDir
   if (dataDir.state !== 'fail') yield await checkStore(settings)
   yield* await checkArtifacts(settings)
-  const { finding, config } = await checkConfigFile(settings)
+  const { finding, config } = await checkConfiguration(settings)
   yield* finding
   const files = await checkFilesRoot(settings)
   yield files

@@ -1,11 +1,9 @@
-import path from 'node:path'
 import { InvalidArgumentError, type Command } from 'commander'
 import { toRecord, type AccessKeyRecord, type AccessKeyStore } from '../access/access-key-store.ts'
 import { openCallbackSecrets } from '../access/callback-secrets.ts'
 import { isKeyName, newClaims, signClaims } from '../access/keys.ts'
 import { isBuiltInRole } from '../access/permissions.ts'
 import { openSigningKeys, rotateSigningKeys } from '../access/signing-keys.ts'
-import { loadAgentConfig } from '../configuration/load.ts'
 import { ConfigError } from '../configuration/problems.ts'
 import type { Topic, Topics } from '../replicas/news.ts'
 import { openSecrets, type OpenSecrets } from '../service/secrets.ts'
@@ -16,6 +14,7 @@ import { openDatabase } from '../store/open.ts'
 import { CommandFailure, type CommandContext } from './terminal.ts'
 import { readSettings } from './prepare.ts'
 import { formatTable } from './table.ts'
+import { loadUsedConfiguration } from './used-configuration.ts'
 
 /** Makes, lists and revokes access keys, rotates what signs them, and tells what callbacks are signed with: beside a running service or before its start. */
 export function addKeys(program: Command, { terminal }: CommandContext): void {
@@ -47,7 +46,7 @@ export function addKeys(program: Command, { terminal }: CommandContext): void {
     .action(async ({ sub, tenant, roles, expires }: CreateOptions) => {
       const settings = readSettings(terminal)
       for (const role of await findUnknownRoles(roles, settings)) {
-        terminal.stderr.write(`There is no role ${JSON.stringify(role)} in ${path.basename(settings.agentConfig)}: it grants nothing.\n`)
+        terminal.stderr.write(`There is no role ${JSON.stringify(role)} in the configuration: it grants nothing.\n`)
       }
       const claims = newClaims({ sub, tenant, roles, expiresInSeconds: expires, now: Date.now() })
       const key = await use(settings, async ({ register, secrets }) => {
@@ -140,11 +139,11 @@ function toRoles(text: string): string[] {
 }
 
 /** Only told: the role may be added to the configuration later. */
-async function findUnknownRoles(roles: readonly string[], { agentConfig }: Settings): Promise<string[]> {
+async function findUnknownRoles(roles: readonly string[], settings: Settings): Promise<string[]> {
   const others = roles.filter((role) => !isBuiltInRole(role))
   if (others.length === 0) return []
-  const custom = await loadAgentConfig(agentConfig).then(
-    ({ access }) => access.roles,
+  const custom = await loadUsedConfiguration(settings).then(
+    ({ config }) => config.access.roles,
     (error: unknown) => {
       if (error instanceof ConfigError) return {}
       throw error

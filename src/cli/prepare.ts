@@ -1,9 +1,6 @@
 import { access, cp, mkdir, realpath } from 'node:fs/promises'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { formatProblems, loadAgentConfig } from '../configuration/load.ts'
-import { ConfigError } from '../configuration/problems.ts'
-import type { AgentConfig } from '../configuration/schema.ts'
 import { findExposed, loadSettings, SettingsError, type Settings } from '../settings.ts'
 import { CommandFailure, type Terminal } from './terminal.ts'
 
@@ -20,14 +17,17 @@ export function readSettings({ environment, cwd }: Pick<Terminal, 'environment' 
   }
 }
 
-/** Copies agent.yaml and sample files where there are none; answers with the paths that were made. */
-export async function makeMissing({ agentConfig, filesRoot, dataDir }: Settings): Promise<string[]> {
+/**
+ * Copies agent.yaml and sample files where there are none; answers with the paths that were made. With a database that processes share,
+ * what it holds counts: a sample beside it would be an edit.
+ */
+export async function makeMissing({ agentConfig, filesRoot, dataDir, databaseUrl }: Settings): Promise<string[]> {
   const [realRoot, realData, realConfig] = await Promise.all([filesRoot, dataDir, agentConfig].map(toPlace))
   const exposed = findExposed({ filesRoot: realRoot!, dataDir: realData!, agentConfig: realConfig! })
   if (exposed.length > 0) throw new CommandFailure(2, exposed)
   const made: string[] = []
   await mkdir(dataDir, { recursive: true, mode: 0o700 })
-  if (!(await exists(agentConfig))) {
+  if (databaseUrl === undefined && !(await exists(agentConfig))) {
     await cp(`${samples}/agent.yaml`, agentConfig, { errorOnExist: true, force: false })
     made.push(agentConfig)
   }
@@ -36,15 +36,6 @@ export async function makeMissing({ agentConfig, filesRoot, dataDir }: Settings)
     made.push(filesRoot)
   }
   return made
-}
-
-export async function readConfig(file: string): Promise<AgentConfig> {
-  try {
-    return await loadAgentConfig(file)
-  } catch (error) {
-    if (error instanceof ConfigError) throw new CommandFailure(2, formatProblems(file, error))
-    throw error
-  }
 }
 
 /** Where a path leads through symbolic links, as far as it is there. */

@@ -5,8 +5,9 @@ import { createLogger } from './logger.ts'
 import { CommandFailure, type CommandContext } from './terminal.ts'
 import { adviseOnModels } from './doctor/model-advice.ts'
 import { hold } from './hold.ts'
-import { makeMissing, readConfig, readSettings } from './prepare.ts'
+import { makeMissing, readSettings } from './prepare.ts'
 import { announce, withdraw } from './running-service.ts'
+import { toFailure } from './used-configuration.ts'
 import { createService, type Service } from '../service.ts'
 import type { Settings } from '../settings.ts'
 
@@ -23,12 +24,11 @@ export function addServe(program: Command, context: CommandContext): void {
 async function serve({ terminal, version }: CommandContext): Promise<void> {
   const settings = readSettings(terminal)
   const made = await makeMissing(settings)
-  const config = await readConfig(settings.agentConfig)
   const { service, url, release } = await start({ settings, terminal, version })
   const say = (line: string) => terminal.stdout.write(`${line}\n`)
   for (const file of made) say(`Made ${file}`)
   say(`Agent Core ${version} listens on ${url}`)
-  for (const line of await adviseOnModels(config, terminal.environment)) say(line)
+  for (const line of await adviseOnModels(service.agent.config, terminal.environment)) say(line)
   say('Try it:')
   say(`  curl -s ${url}/core/v1/chain -H "x-service-access: $(cat ${service.adminKeyFile})" -H 'content-type: application/json' \\`)
   say(`    -d '{"messages": [{"role": "user", "content": "What were the total sales by region?"}]}'`)
@@ -65,7 +65,7 @@ export async function start({ settings, terminal, version, port, isQuiet }: Star
     }
   } catch (error) {
     release()
-    throw error
+    throw toFailure(2, settings, error)
   }
 }
 

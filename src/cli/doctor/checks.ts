@@ -1,14 +1,17 @@
 import { lookup } from 'node:dns/promises'
-import { access, constants, mkdtemp, rm, stat } from 'node:fs/promises'
+import { access, constants, mkdtemp, readFile, rm, stat } from 'node:fs/promises'
 import { isIP } from 'node:net'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { pino } from 'pino'
 import type { ToolListing } from '../../agent/tool.ts'
 import { formatProblems, loadAgentConfig } from '../../configuration/load.ts'
+import type { ConfigurationStore } from '../../configuration/configuration-store.ts'
+import { toAgentConfig } from '../../configuration/parse.ts'
 import { ConfigError } from '../../configuration/problems.ts'
 import type { Environment } from '../../configuration/references.ts'
 import type { AgentConfig } from '../../configuration/schema.ts'
+import { parseSource } from '../../configuration/source.ts'
 import { openFilesRoot } from '../../files/root.ts'
 import { createGuardedFetch } from '../../outbound/guarded-fetch.ts'
 import type { Settings } from '../../settings.ts'
@@ -17,6 +20,7 @@ import { openDatabase } from '../../store/open.ts'
 import { createToolCatalog } from '../../tools/catalog.ts'
 import type { Finding } from '../../models/check-models.ts'
 import { findService } from '../running-service.ts'
+import { withConfigurations } from '../used-configuration.ts'
 
 /** What `doctor` looks at. Nothing is made that a start would make: what is missing is told. */
 
@@ -79,8 +83,42 @@ export async function checkArtifacts({ artifactStore }: Settings): Promise<Findi
   }
 }
 
-/** With the configuration where it can be used. */
-export async function checkConfigFile({ agentConfig }: Settings): Promise<{ finding: Finding[]; config?: AgentConfig }> {
+interface CheckedConfiguration {
+  finding: Finding[]
+  /** Where it can be used. */
+  config?: AgentConfig
+}
+
+/** Of the file, and of what the database has in its place. */
+export async function checkConfiguration(settings: Settings): Promise<CheckedConfiguration> {
+  if (settings.databaseUrl === undefined) return checkConfigFile(settings)
+  try {
+    return (await withConfigurations(settings, (store) => checkStored(store, settings))) ?? (await checkConfigFile(settings))
+  } catch (error) {
+    // That it can't be asked is told of the store.
+    if (!(error instanceof ConfigError)) return checkConfigFile(settings)
+    const advice = 'Is it of a later version of agent-core? "agent-core config restore" puts a former one in its place.'
+    const lines = formatProblems('the database', error)
+    return { finding: lines.map((line) => ({ state: 'fail', text: `configuration: ${line}`, advice })) }
+  }
+}
+
+/** Undefined where the database has none: the file will be the first. */
+async function checkStored(store: ConfigurationStore, settings: Settings): Promise<CheckedConfiguration | undefined> {
+  const newest = await store.newest()
+  if (!newest) return undefined
+  const { config } = newest.used ? { config: toAgentConfig(newest.used) } : parseSource(newest.text)
+  const finding: Finding[] = [{ state: 'ok', text: `configuration: version ${newest.version} in the database` }]
+  const text = await readFile(settings.agentConfig, 'utf8').catch(() => undefined)
+  if (text === undefined || (await store.seenAt(text)) !== undefined) return { finding, config }
+  const edit = await checkConfigFile(settings)
+  const advice = 'A running service takes it over where it can, and so does the next start.'
+  if (edit.config) finding.push({ state: 'warn', text: `configuration: ${settings.agentConfig} has an edit that is not in effect`, advice })
+  else finding.push(...edit.finding.map((one): Finding => ({ ...one, state: 'warn' })))
+  return { finding, config }
+}
+
+async function checkConfigFile({ agentConfig }: Settings): Promise<CheckedConfiguration> {
   if (!(await exists(agentConfig))) return { finding: [{ state: 'ok', text: `configuration: ${agentConfig} is made by the first start` }] }
   try {
     return { finding: [{ state: 'ok', text: `configuration: ${agentConfig}` }], config: await loadAgentConfig(agentConfig) }

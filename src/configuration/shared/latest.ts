@@ -30,7 +30,7 @@ export interface Latest {
   /** Asks the store. Throws `ConfigError` where it is none that this program can use. */
   read(): Promise<Known>
   /** Undefined where another came first. */
-  add(change: Change, after: Known): Promise<Known | undefined>
+  add(change: Change, after: Pick<Known, 'n' | 'storedVersion'>): Promise<Known | undefined>
 }
 
 export function createLatest(store: ConfigurationStore): Latest {
@@ -49,7 +49,7 @@ export function createLatest(store: ConfigurationStore): Latest {
     return next
   }
 
-  async function add(change: Change, after: Known): Promise<Known | undefined> {
+  async function add(change: Change, after: Pick<Known, 'n' | 'storedVersion'>): Promise<Known | undefined> {
     const row = toRow(change, after)
     if (!(await store.add(row, after.n))) return undefined
     // As the others will read it: what is shown is the same everywhere, to the order of its keys.
@@ -64,7 +64,7 @@ function parse({ n, version, storedVersion, text, used, at }: StoredConfiguratio
   return { n, version, storedVersion, since: at, stored, used: used ? toContent(used) : stored }
 }
 
-function toRow({ stored, used, file, ...rest }: Change, after: Known) {
+function toRow({ stored, used, file, ...rest }: Change, after: Pick<Known, 'storedVersion'>) {
   const isStored = rest.kind !== 'memory' && rest.kind !== 'start'
   const storedVersion = isStored ? rest.version : after.storedVersion
   return {

@@ -1,3 +1,5 @@
+import { formatProblems } from '../load.ts'
+import { ConfigError } from '../problems.ts'
 import { parseSource } from '../source.ts'
 import type { Ready } from './in-use.ts'
 import type { Known, Latest } from './latest.ts'
@@ -12,16 +14,27 @@ interface Parts {
 
 /**
  * What a process begins with. The first of all stores what its file holds; the first after all had stopped drops what was in memory alone; an
- * edit that nobody has seen yet is taken over. Throws `ConfigError` where what counts then can't be used here.
+ * edit that nobody has seen yet is taken over. Throws `ConfigError` for a first one that can't be used, and an error that tells all for a later one.
  */
 export async function startWith(deps: SharedDependencies, { latest, file, tell }: Parts): Promise<Ready> {
   if ((await deps.store.newestNumber()) === 0) await seed(deps)
-  if (await endMemory(deps, latest)) tell('')
-  let ready: Ready | undefined
-  await file.look((taken) => (ready = taken))
-  if (ready) return ready
-  const known = await latest.read()
-  return { known, parts: deps.createAgent(known.used.config, known.version) }
+  try {
+    if (await endMemory(deps, latest)) tell('')
+    let ready: Ready | undefined
+    await file.look((taken) => (ready = taken))
+    if (ready) return ready
+    const known = await latest.read()
+    return { known, parts: deps.createAgent(known.used.config, known.version) }
+  } catch (error) {
+    throw error instanceof ConfigError ? toUnusable(error) : error
+  }
+}
+
+function toUnusable(cause: ConfigError): Error {
+  const lines = formatProblems('configuration', cause).map((line) => `\n  ${line}`)
+  const advice =
+    'Correct what it needs, or put a former one in its place: "agent-core config history", "agent-core config restore VERSION".'
+  return new Error(`The configuration in the database can not be used here:${lines.join('')}\n${advice}`, { cause })
 }
 
 /** Of processes that start together one is the first. */

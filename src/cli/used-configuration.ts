@@ -1,0 +1,58 @@
+import { formatProblems, loadAgentConfig } from '../configuration/load.ts'
+import { ConfigError } from '../configuration/problems.ts'
+import { toAgentConfig } from '../configuration/parse.ts'
+import type { ConfigurationStore } from '../configuration/configuration-store.ts'
+import type { AgentConfig } from '../configuration/schema.ts'
+import { parseSource } from '../configuration/source.ts'
+import type { Settings } from '../settings.ts'
+import { openConfigurationStore } from '../store/configurations.ts'
+import { run, type Database } from '../store/database.ts'
+import { openDatabase } from '../store/open.ts'
+import { aliveProcesses } from '../store/processes.ts'
+import { createSecretBox } from '../store/secret-box.ts'
+import { CommandFailure } from './terminal.ts'
+
+/** The configuration that counts: with Postgres the newest in the database, where there is one; else the file. */
+export interface UsedConfiguration {
+  config: AgentConfig
+  /** Of the one in the database. */
+  version?: string
+}
+
+/** Throws `ConfigError`; and where the database can't be asked. */
+export async function loadUsedConfiguration(settings: Settings): Promise<UsedConfiguration> {
+  const found = settings.databaseUrl === undefined ? undefined : await withConfigurations(settings, findUsed)
+  return found ?? { config: await loadAgentConfig(settings.agentConfig) }
+}
+
+/** Runs `use` with the configurations of the database. */
+export async function withConfigurations<T>(
+  settings: Settings,
+  use: (store: ConfigurationStore, database: Database) => Promise<T>,
+): Promise<T> {
+  const database = await openDatabase(settings)
+  try {
+    const box = createSecretBox(settings.secretKeys)
+    return await use(await openConfigurationStore(database, { box, now: Date.now }), database)
+  } finally {
+    await database.close()
+  }
+}
+
+async function findUsed(store: ConfigurationStore, database: Database): Promise<UsedConfiguration | undefined> {
+  const newest = await store.newest()
+  if (!newest) return undefined
+  const { version, text, used } = newest
+  // What is in memory alone is there as long as a process is.
+  if (used && (await isServed(database))) return { config: toAgentConfig(used), version }
+  return { config: parseSource(text).config, version }
+}
+
+async function isServed(database: Database): Promise<boolean> {
+  return (await run(database.all.read, aliveProcesses(database).limit(1))).rows.length > 0
+}
+
+/** Faults of what was loaded are lines of their own. */
+export function toFailure(code: 1 | 2, { agentConfig }: Settings, error: unknown): unknown {
+  return error instanceof ConfigError ? new CommandFailure(code, formatProblems(agentConfig, error)) : error
+}
