@@ -184,6 +184,19 @@ function registerFinish(database: () => Database): void {
     assert.deepEqual([tenant, more.length], [second!.tenant, 0])
   })
 
+  test('a run that failed, went on and ended well keeps nothing of its error', async () => {
+    const { store, start } = storeOf(database())
+    const { run, turn } = await start()
+    const error = { body: 'No.', status_code: 503, details: { error_type: 'ProcessLost' } }
+    await store.finish(run, 1, endOf(turn, { ...failed, error }))
+    const by = { holder: 'p2', place: 9, now: hour, messages: run.messages }
+    const taken = await store.takeOver(run, { fence: 1, status: 'error' }, by)
+    assert.ok(taken?.kind === 'running')
+    await store.finish(run, taken.fence, endOf(taken.turn))
+    const stored = await store.find(run)
+    assert.deepEqual([stored?.status, stored?.error], ['success', undefined])
+  })
+
   test('checkpoints are read in order and go with the end, unless the run may go on', async () => {
     const { store, start, count } = storeOf(database())
     const { run, turn } = await start()
