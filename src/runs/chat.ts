@@ -83,7 +83,7 @@ export interface Chats extends Pick<StandingRuns, 'decide' | 'expire'> {
 
 export function createChats(deps: ChatDependencies): Chats {
   const { store, news, now, newId } = deps
-  const live = createLiveRuns(deps)
+  const live = createLiveRuns({ ...deps, followElsewhere: (run) => remote.goOn(run) })
   /** Request ids that the store is asked about: of two that come together one waits for the other. */
   const openings = new Map<string, Opening>()
   const accept = createAcceptance({
@@ -248,8 +248,9 @@ export function createChats(deps: ChatDependencies): Chats {
       if (running) {
         running.stop('cancelled')
         await running.ended
-        if (running.stopCause === 'cancelled' && !running.log.interrupted) return
-        if (!running.log.interrupted) throw hasEnded(key)
+        const isOver = !running.elsewhere && !running.log.interrupted
+        if (isOver && running.stopCause === 'cancelled') return
+        if (isOver) throw hasEnded(key)
       }
       const stored = await findStored(key)
       if (isAsked && stored.status === 'cancelled') return

@@ -47,6 +47,10 @@ export class LiveRun {
   /** Epoch milliseconds of its first text, in this process. */
   firstTextAt: number | undefined
   stopCause: StopCause | undefined
+  /** Another process has it by now: until its readers here have what that one tells. */
+  elsewhere: Promise<void> | undefined
+  /** Its last reader has left. */
+  onAlone: (() => void) | undefined
   /** Whether another process waits for its end. */
   isWatched = false
   private readonly controller = new AbortController()
@@ -91,6 +95,10 @@ export class LiveRun {
     return this.agent.config.limits.reconnect_grace * 1000
   }
 
+  get hasReaders(): boolean {
+    return this.readers > 0
+  }
+
   stop(cause: StopCause): void {
     if (this.stopCause || this.log.ended) return
     this.stopCause = cause
@@ -107,6 +115,7 @@ export class LiveRun {
       if (!isAttached) return
       isAttached = false
       this.readers--
+      if (this.readers === 0) this.onAlone?.()
       if (this.readers === 0 && this.onDisconnect === 'cancel' && !this.log.ended) this.expectReader()
     }
   }

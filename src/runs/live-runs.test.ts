@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setImmediate as tick } from 'node:timers/promises'
 import { noNews } from '../replicas/news.ts'
-import { createLiveRuns, type LiveRunsDependencies } from './live-runs.ts'
+import { createLiveRuns } from './live-runs.ts'
 import { LiveRun, type LiveRunOptions } from './live-run.ts'
 import type { EndedRun, Turn } from './run-store.ts'
 
@@ -17,6 +17,7 @@ test('a lost run that nobody came back for ends as lost also where its turn come
     finish: async (...[, , ended]: [unknown, unknown, EndedRun]) => void ends.push(ended),
   }
   const live = createLiveRuns({
+    followElsewhere: () => assert.fail(),
     store,
     jobs: { wake: () => undefined },
     news: noNews,
@@ -24,7 +25,7 @@ test('a lost run that nobody came back for ends as lost also where its turn come
     newId: () => 'id',
     onEnd: () => undefined,
     onFault: (_run: unknown, error: unknown) => assert.fail(error as Error),
-  } as unknown as LiveRunsDependencies)
+  } as unknown as Parameters<typeof createLiveRuns>[0])
   const run = new LiveRun({
     key: { tenant: 't', owner: 'o', requestId: 'r' },
     sessionId: 's',

@@ -19,6 +19,11 @@ export interface LiveRunsDependencies extends Execution {
   news: News
 }
 
+interface Elsewhere {
+  /** Readers of a run that another process has by now get what that one tells; resolves when they have its end. */
+  followElsewhere(run: LiveRun): Promise<void>
+}
+
 /** A run that somebody follows, live or from the store, until the signal that they gave is aborted. */
 export interface OpenRun {
   requestId: string
@@ -46,7 +51,7 @@ export interface LiveRuns {
   drain(ms: number): Promise<void>
 }
 
-export function createLiveRuns(deps: LiveRunsDependencies): LiveRuns {
+export function createLiveRuns(deps: LiveRunsDependencies & Elsewhere): LiveRuns {
   const { store, news, now } = deps
   const runs = new Map<string, LiveRun>()
   const line = createLine(deps)
@@ -129,7 +134,8 @@ export function createLiveRuns(deps: LiveRunsDependencies): LiveRuns {
     else left.addEventListener('abort', leave, { once: true })
     // Nobody knows when an async run starts: who follows it is shown that it is there.
     if (!run.isAsync) await run.started
-    return { requestId: run.key.requestId, sessionId: run.sessionId, input: run.input, log: run.log, ended: run.ended }
+    const ended = run.ended.then(() => run.elsewhere)
+    return { requestId: run.key.requestId, sessionId: run.sessionId, input: run.input, log: run.log, ended }
   }
 
   async function drive(run: LiveRun, turn: Turn, ending: Promise<Ending | undefined>): Promise<void> {
@@ -163,7 +169,9 @@ export function createLiveRuns(deps: LiveRunsDependencies): LiveRuns {
       return
     }
     forget(run)
-    if (!(error instanceof FenceLost) && run.stopCause !== 'given_up') deps.onFault(run, error)
+    const isLost = error instanceof FenceLost
+    if (isLost && run.stopCause !== 'given_up') return void (run.elsewhere = deps.followElsewhere(run))
+    if (!isLost && run.stopCause !== 'given_up') deps.onFault(run, error)
     tellEnd(run, await reasonOf(run, error))
   }
 

@@ -6,7 +6,7 @@ import type { LiveRun } from '../live-run.ts'
 import type { LiveRuns } from '../live-runs.ts'
 import { gaveUpWaiting } from '../outcome.ts'
 import type { LoggedEvent, RunKey } from '../run.ts'
-import type { RunStore, StoredRun } from '../run-store.ts'
+import type { HeldRun, RunStore, StoredRun } from '../run-store.ts'
 import type { Attempt, TailStore } from './tail-store.ts'
 
 export interface RemoteRunDependencies {
@@ -28,14 +28,14 @@ const lastLookMs = 2000
 /** A run that another process has, or nobody yet, as it is read here: what is told there comes into a log here, with the same numbers. */
 export class RemoteRun {
   readonly key: RunKey
-  readonly log = new EventLog()
+  readonly log: EventLog
   /** Resolves when its last event is in the log. */
   readonly ended: Promise<void>
   private readonly deps: RemoteRunDependencies
   private readonly reader: string
   private readonly closing = new AbortController()
   /** Of the process that told the events in the log; 0 for none. */
-  private fence = 0
+  private fence: number
   /** Of the process that has the run, as far as it is known. */
   private newest: number
   private isReadable = false
@@ -43,9 +43,16 @@ export class RemoteRun {
   private ring: (() => void) | undefined
   private told = { at: -Infinity, characters: 0 }
 
-  constructor({ tenant, owner, requestId, fence }: StoredRun, deps: RemoteRunDependencies) {
+  /** `has`: a log with events that were told by who had the run with this fence. */
+  constructor(
+    { tenant, owner, requestId, fence }: HeldRun,
+    deps: RemoteRunDependencies,
+    has: { log: EventLog; fence: number } = { log: new EventLog(), fence: 0 },
+  ) {
     this.key = { tenant, owner, requestId }
     this.newest = fence
+    this.log = has.log
+    this.fence = has.fence
     this.deps = deps
     this.reader = deps.newId()
     this.ended = this.follow()

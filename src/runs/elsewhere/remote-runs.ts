@@ -1,5 +1,6 @@
 import { ServiceError } from '../../errors.ts'
 import { textOf } from '../line.ts'
+import type { LiveRun } from '../live-run.ts'
 import type { OpenRun } from '../live-runs.ts'
 import type { StoredRun } from '../run-store.ts'
 import { RemoteRun, type RemoteRunDependencies } from './remote-run.ts'
@@ -13,6 +14,8 @@ interface RemoteRunsDependencies extends RemoteRunDependencies {
 export interface RemoteRuns {
   /** An unended run, to follow as one of this process. */
   open(run: StoredRun, left: AbortSignal): OpenRun
+  /** A run that this process had and lost: its log goes on with what is told where it is now; resolves with its end. */
+  goOn(run: LiveRun): Promise<void>
   /** Waits for their ends, `ms` at most, and sends away who reads then. */
   drain(ms: number): Promise<void>
 }
@@ -24,8 +27,8 @@ export function createRemoteRuns(deps: RemoteRunsDependencies): RemoteRuns {
   news.on('moved', (key) => runs.get(textOf(key))?.run.hearMoved())
   news.onGap(() => runs.forEach(({ run }) => run.hearMoved()))
 
-  function follow(name: string, stored: StoredRun): { run: RemoteRun; readers: number } {
-    const one = { run: new RemoteRun(stored, deps), readers: 0 }
+  function follow(name: string, run: RemoteRun): { run: RemoteRun; readers: number } {
+    const one = { run, readers: 0 }
     runs.set(name, one)
     void one.run.ended.then(() => runs.get(name) === one && runs.delete(name))
     return one
@@ -34,17 +37,27 @@ export function createRemoteRuns(deps: RemoteRunsDependencies): RemoteRuns {
   function open(stored: StoredRun, left: AbortSignal): OpenRun {
     const name = textOf(stored)
     const known = runs.get(name)
-    const one = known && !known.run.log.ended ? known : follow(name, stored)
+    const one = known && !known.run.log.ended ? known : follow(name, new RemoteRun(stored, deps))
     one.readers++
     const leave = () => {
       one.readers--
-      if (one.readers === 0) one.run.close(new ServiceError('cancelled', 'The caller has gone.'))
+      if (one.readers === 0) one.run.close(callerGone())
     }
     if (left.aborted) leave()
     else left.addEventListener('abort', leave, { once: true })
     const { requestId, sessionId, request } = stored
     const input = request?.messages.at(-1)?.content ?? ''
     return { requestId, sessionId, input, log: one.run.log, ended: one.run.ended }
+  }
+
+  async function goOn(lost: LiveRun): Promise<void> {
+    const { key, fence, log } = lost
+    const run = new RemoteRun({ ...key, fence: fence + 1 }, deps, { log, fence })
+    lost.onAlone = () => run.close(callerGone())
+    if (!lost.hasReaders) lost.onAlone()
+    // Who comes now reads with those who are there.
+    follow(textOf(key), run).readers++
+    await run.ended
   }
 
   async function drain(ms: number): Promise<void> {
@@ -54,5 +67,9 @@ export function createRemoteRuns(deps: RemoteRunsDependencies): RemoteRuns {
     for (const { run } of runs.values()) run.close(new ServiceError('overloaded', 'The service is stopping.', { retryAfter: 5 }))
   }
 
-  return { open, drain }
+  return { open, goOn, drain }
+}
+
+function callerGone(): ServiceError {
+  return new ServiceError('cancelled', 'The caller has gone.')
 }
