@@ -1,13 +1,19 @@
 /** The process: environment, arguments, signals. Nothing else touches `process`. */
+import cluster from 'node:cluster'
 import { runCommand } from './cli/command.ts'
 
 const stopping = new AbortController()
 for (const signal of ['SIGTERM', 'SIGINT'] as const) {
   process.on(signal, () => {
-    // A second one ends at once what the first asked for.
-    if (stopping.signal.aborted) process.exit(1)
+    // A second one ends at once what the first asked for. Of several processes it is the first that decides: a terminal signals them all.
+    if (stopping.signal.aborted && !cluster.isWorker) endAll()
     stopping.abort()
   })
+}
+
+function endAll(): never {
+  for (const worker of Object.values(cluster.workers ?? {})) worker?.process.kill('SIGKILL')
+  process.exit(1)
 }
 
 const code = await runCommand(process.argv.slice(2), {

@@ -1,5 +1,6 @@
 import { randomUUIDv7 } from 'node:crypto'
 import { mkdir } from 'node:fs/promises'
+import type { Socket } from 'node:net'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
@@ -7,6 +8,7 @@ import type { Logger } from 'pino'
 import type { Agent } from './configuration/agent.ts'
 import type { Environment } from './configuration/references.ts'
 import { openFilesRoot } from './files/root.ts'
+import type { FigureSharing } from './metrics/figures.ts'
 import { createMetrics } from './metrics/metrics.ts'
 import { createGuardedFetch } from './outbound/guarded-fetch.ts'
 import { createObservability } from './runs/reports/observability.ts'
@@ -35,6 +37,8 @@ import { createSessionStore } from './store/sessions.ts'
 
 export interface Service {
   app: FastifyInstance
+  /** Serves a connection that another process has taken. */
+  take(connection: Socket): void
   /** The current one. */
   readonly agent: Agent
   /** Path of the administrator's key. */
@@ -48,13 +52,15 @@ export interface ServiceOptions {
   environment: Environment
   version: string
   log: Logger
+  /** Present where it is one of several behind one port: another process listens, at this address, and gives it connections. */
+  frontDoor?: { url: string; figures: FigureSharing }
 }
 
 /**
  * The wiring: every adapter meets its port here, or in the part of it that `service/` has for a noun. The data directory must be held by
  * the caller. Throws `ConfigError` for a file that holds no configuration that can be used.
  */
-export async function createService({ settings, environment, version, log }: ServiceOptions): Promise<Service> {
+export async function createService({ settings, environment, version, log, frontDoor }: ServiceOptions): Promise<Service> {
   // Closed in reverse order: at the end, and where the start fails half-way.
   await using stack = new AsyncDisposableStack()
   const now = Date.now
@@ -80,14 +86,17 @@ export async function createService({ settings, environment, version, log }: Ser
   const customRoles = () => agents.current().config.access.roles
   const access = await openAccess(stack, { database, settings, secrets, news, customRoles, now, log })
 
-  const publicUrl = () => settings.publicUrl ?? boundAddress(app, settings.host)
+  const publicUrl = () => settings.publicUrl ?? frontDoor?.url ?? boundAddress(app, settings.host)
   const pause = (ms: number, signal?: AbortSignal) => sleep(ms, undefined, { signal })
   const common = { agent: agents.current, holder: holder.id, database, settings, jobs, news, now, newId, sleep: pause, log }
   const { signing } = access
   const { artifacts, keeper, executionFiles } = await openArtifacts(stack, { ...common, sessions: sessionStore, signing, publicUrl })
   const { memories, recall } = openMemory(database, common)
   const tracing = await openTracing(stack, { tracing: settings.tracing, version, log })
-  const metrics = createMetrics({ runs: () => chats.counts(), waiting: () => runs.countWaiting(), jobs: () => countJobs(database), now })
+  const metrics = createMetrics({
+    ...{ runs: () => chats.counts(), waiting: () => runs.countWaiting(), jobs: () => countJobs(database) },
+    ...{ now, sharing: frontDoor?.figures },
+  })
   const observer = tracing ? together([metrics.observer, tracing.observer]) : metrics.observer
   const limits = openLimits(stack, { ...common, running: () => chats.running() })
   const { chats, directly, subAgents, approvals, openCalls } = openChats(stack, {
@@ -120,7 +129,9 @@ export async function createService({ settings, environment, version, log }: Ser
   const { verifier, adminKeyFile } = access
   // Callbacks name the address that the service has when it listens.
   const onListen = () => jobs.handle('callback', callbackConcurrency, callbacks.deliver)
-  const app = await openHttp(stack, { settings, version, log, verifier, limits: limits.requests, meter: metrics.requests, doors, onListen })
+  const http = { settings, version, log, verifier, limits: limits.requests, meter: metrics.requests, doors, address: publicUrl, onListen }
+  const { app, take } = await openHttp(stack, http)
+  if (frontDoor) onListen()
   holder.onLost(async (graceMs) => {
     await executions.endLost(holder.id, graceMs, now())
     await chats.adopt(graceMs)
@@ -137,6 +148,7 @@ export async function createService({ settings, environment, version, log }: Ser
   }
   return {
     app,
+    take,
     get agent() {
       return agents.current()
     },

@@ -5,7 +5,7 @@ import { test, type TestContext } from 'node:test'
 import { startModelServer, type ModelScript } from '../../test/model-server.ts'
 import { runCommand } from './command.ts'
 import { readSettings } from './prepare.ts'
-import { start } from './serve.ts'
+import { start } from './start.ts'
 import { createFolder, createTestTerminal, runIn } from './terminal-fixture.ts'
 
 const sums = (...expressions: string[]) => ({

@@ -8,7 +8,6 @@ import { CommandFailure, type CommandContext, type Terminal } from './terminal.t
 import { createConversation, type Conversation } from './chat/conversation.ts'
 import { makeMissing, readSettings } from './prepare.ts'
 import { findService, withdraw } from './running-service.ts'
-import { start } from './serve.ts'
 import { createServiceClient } from './chat/service-client.ts'
 import { answerLines, askOnce, converse } from './chat/terminal-chat.ts'
 
@@ -80,6 +79,7 @@ async function findOrStart({ url }: ChatOptions, settings: Readonly<Settings>, c
   await makeMissing(settings)
   // For this conversation alone: reached by nobody else, whatever the settings say.
   const alone = { ...settings, host: '127.0.0.1', publicUrl: undefined }
+  const { start } = await import('./start.ts')
   const { service, release } = await start({ ...context, settings: alone, port: 0, isQuiet: true })
   const { port } = service.app.server.address() as AddressInfo
   return {

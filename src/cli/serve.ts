@@ -1,18 +1,23 @@
 import { once } from 'node:events'
-import type { AddressInfo } from 'node:net'
 import type { Command } from 'commander'
-import { createLogger } from './logger.ts'
-import { CommandFailure, type CommandContext } from './terminal.ts'
-import { adviseOnModels } from './doctor/model-advice.ts'
-import { hold } from './hold.ts'
-import { makeMissing, readSettings } from './prepare.ts'
-import { announce, withdraw } from './running-service.ts'
-import { toFailure } from './used-configuration.ts'
-import { createService, type Service } from '../service.ts'
+import type { Service } from '../service.ts'
 import type { Settings } from '../settings.ts'
+import { adviseOnModels } from './doctor/model-advice.ts'
+import { createLogger } from './logger.ts'
+import { makeMissing, readSettings } from './prepare.ts'
+import { withdraw } from './running-service.ts'
+import type { CommandContext } from './terminal.ts'
+import { addressOf, failToListen } from './listen.ts'
+import type { Ready } from './workers/messages.ts'
+import { openConnections } from './workers/connections.ts'
+import { createProcesses, findSupervisor, type Supervisor } from './workers/processes.ts'
+import { shareFigures } from './workers/share-figures.ts'
+import { supervise } from './workers/supervise.ts'
 
 /** How long running chats may go on after SIGTERM. */
 const drainMs = 30_000
+/** What is closed behind them takes its time too. */
+const closeMs = 15_000
 
 export function addServe(program: Command, context: CommandContext): void {
   program
@@ -21,66 +26,101 @@ export function addServe(program: Command, context: CommandContext): void {
     .action(() => serve(context))
 }
 
-async function serve({ terminal, version }: CommandContext): Promise<void> {
+async function serve(context: CommandContext): Promise<void> {
+  const { terminal } = context
   const settings = readSettings(terminal)
+  const supervisor = findSupervisor()
+  if (supervisor) return serveAsWorker(settings, supervisor, context)
   const made = await makeMissing(settings)
-  const { service, url, release } = await start({ settings, terminal, version })
-  const say = (line: string) => terminal.stdout.write(`${line}\n`)
-  for (const file of made) say(`Made ${file}`)
-  say(`Agent Core ${version} listens on ${url}`)
-  for (const line of await adviseOnModels(service.agent.config, terminal.environment)) say(line)
-  say('Try it:')
-  say(`  curl -s ${url}/core/v1/chain -H "x-service-access: $(cat ${service.adminKeyFile})" -H 'content-type: application/json' \\`)
-  say(`    -d '{"messages": [{"role": "user", "content": "What were the total sales by region?"}]}'`)
-  say(`Read more: ${url}/docs`)
-  if (!terminal.stopping.aborted) await once(terminal.stopping, 'abort')
-  say('Stopping: finishing what runs.')
+  const onReady: OnReady = (url, ready) => greet({ url, ...ready, made, workers: settings.workers }, context)
+  if (settings.workers > 1) await serveByWorkers(settings, onReady, context)
+  else await serveAlone(settings, onReady, context)
+}
+
+type OnReady = (url: string, ready: Ready) => void
+
+async function serveAlone(settings: Settings, onReady: OnReady, context: CommandContext): Promise<void> {
+  const { stopping } = context.terminal
+  // Its dependencies are loaded where it is: a process that supervises others stays small.
+  const { start } = await import('./start.ts')
+  const { service, url, release } = await start({ ...context, settings })
+  onReady(url, await toReady(service, context))
+  if (!stopping.aborted) await once(stopping, 'abort')
+  say(context, stoppingLine)
   withdraw(settings.dataDir)
   await service.close(drainMs)
   release()
 }
 
-interface Start {
-  settings: Settings
-  terminal: CommandContext['terminal']
-  version: string
-  /** Overrides the settings: for a service of this command alone. */
-  port?: number
-  isQuiet?: boolean
+async function serveByWorkers(settings: Settings, onReady: OnReady, context: CommandContext): Promise<void> {
+  const { stopping, stdout } = context.terminal
+  const connections = await openConnections(settings).catch((error: unknown) => failToListen(error, settings))
+  const url = addressOf(settings.host, connections.port)
+  stopping.addEventListener('abort', () => say(context, stoppingLine), { once: true })
+  await supervise({
+    ...{ processes: createProcesses(), connections, url },
+    count: settings.workers,
+    stopping,
+    stopMs: drainMs + closeMs,
+    log: await createLogger(settings, stdout, { isQuiet: false }),
+    onReady: (ready) => onReady(url, ready),
+  })
 }
 
-/** Starts the service in this process. The caller closes it, then releases the data directory. */
-export async function start({ settings, terminal, version, port, isQuiet }: Start) {
-  const { release } = hold(settings)
+/** One of several behind one port; nothing but its log is told. */
+async function serveAsWorker(settings: Settings, supervisor: Supervisor, context: CommandContext): Promise<void> {
   try {
-    const log = await createLogger(settings, terminal.stdout, { isQuiet: isQuiet ?? false })
-    const service = await createService({ settings, environment: terminal.environment, version, log })
-    try {
-      const url = await listen(service, settings, port ?? settings.port)
-      await announce(settings.dataDir, url)
-      return { service, url, release }
-    } catch (error) {
-      await service.close(0)
-      throw error
-    }
-  } catch (error) {
-    release()
-    throw toFailure(2, settings, error)
+    const figures = shareFigures(supervisor)
+    const url = await askForAddress(supervisor)
+    const { startWorker } = await import('./start.ts')
+    const service = await startWorker({ ...context, settings, worker: supervisor, frontDoor: { url, figures } })
+    const stopping = AbortSignal.any([context.terminal.stopping, supervisor.outlive()])
+    supervisor.onMessage(({ kind }, connection) => {
+      if (kind !== 'connection') return
+      supervisor.tell({ kind: 'taken' })
+      if (connection) service.take(connection)
+    })
+    supervisor.tell({ kind: 'ready', ...(await toReady(service, context)) })
+    if (!stopping.aborted) await once(stopping, 'abort')
+    supervisor.tell({ kind: 'leaving' })
+    await service.close(drainMs)
+    await figures.tellLast()
+  } finally {
+    supervisor.leave()
   }
 }
 
-/** Answers with the address that it is bound to; how others reach it (PUBLIC_URL) may be another. */
-async function listen({ app }: Service, { host }: Settings, port: number): Promise<string> {
-  try {
-    await app.listen({ port, host, backlog })
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException
-    throw new CommandFailure(1, [`Can't listen on ${host}:${port} (${code}). Set PORT or HOST to another.`])
-  }
-  const bound = app.server.address() as AddressInfo
-  const name = host.includes(':') ? `[${host}]` : host
-  return `http://${name}:${bound.port}`
+function askForAddress({ tell, onMessage }: Supervisor): Promise<string> {
+  const { promise, resolve } = Promise.withResolvers<string>()
+  onMessage((message) => {
+    if (message.kind === 'address') resolve(message.url)
+  })
+  tell({ kind: 'hello' })
+  return promise
 }
 
-/** Connections that come at once are taken, not refused. */
-const backlog = 8192
+async function toReady({ agent, adminKeyFile }: Service, { terminal }: CommandContext): Promise<Ready> {
+  return { adminKeyFile, advice: await adviseOnModels(agent.config, terminal.environment) }
+}
+
+interface Greeting extends Ready {
+  url: string
+  made: readonly string[]
+  workers: number
+}
+
+function greet({ url, adminKeyFile, advice, made, workers }: Greeting, context: CommandContext): void {
+  for (const file of made) say(context, `Made ${file}`)
+  say(context, `Agent Core ${context.version} listens on ${url}${workers > 1 ? ` with ${workers} workers` : ''}`)
+  for (const line of advice) say(context, line)
+  say(context, 'Try it:')
+  say(context, `  curl -s ${url}/core/v1/chain -H "x-service-access: $(cat ${adminKeyFile})" -H 'content-type: application/json' \\`)
+  say(context, `    -d '{"messages": [{"role": "user", "content": "What were the total sales by region?"}]}'`)
+  say(context, `Read more: ${url}/docs`)
+}
+
+const stoppingLine = 'Stopping: finishing what runs.'
+
+function say({ terminal }: CommandContext, line: string): void {
+  terminal.stdout.write(`${line}\n`)
+}

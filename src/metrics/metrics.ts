@@ -1,9 +1,10 @@
 import { collectDefaultMetrics, Gauge, Registry } from '@prometheus-io/client'
 import type { RunObserver } from '../runs/run-observer.ts'
+import { mergeFigures, readFigures, type FigureSharing } from './figures.ts'
 import { createRequestMeter, type RequestMeter } from './request-meter.ts'
 import { createRunMeter } from './run-meter.ts'
 
-/** Figures of this process, as Prometheus reads them. */
+/** Figures of this process, or of all that share its port, as Prometheus reads them. */
 export interface Metrics {
   observer: RunObserver
   requests: RequestMeter
@@ -21,9 +22,11 @@ export interface MetricsOptions {
   jobs(): Promise<{ kind: string; count: number }[]>
   /** Epoch milliseconds. */
   now(): number
+  /** Present where several processes share the port. */
+  sharing?: FigureSharing
 }
 
-export function createMetrics({ runs, waiting, jobs, now }: MetricsOptions): Metrics {
+export function createMetrics({ runs, waiting, jobs, now, sharing }: MetricsOptions): Metrics {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
   const registers = [registry]
@@ -38,10 +41,12 @@ export function createMetrics({ runs, waiting, jobs, now }: MetricsOptions): Met
       live.set({ state: 'running' }, running)
     },
   })
+  // What the store says is the same for all processes: `max`.
   const accepted = new Gauge({
     name: 'agent_core_async_runs_waiting',
     help: 'Async runs that wait for their session or for a worker, of all processes.',
     registers,
+    aggregator: 'max',
     async collect() {
       accepted.reset()
       const count = await waiting().catch(() => undefined)
@@ -53,6 +58,7 @@ export function createMetrics({ runs, waiting, jobs, now }: MetricsOptions): Met
     help: 'Jobs that are to be done.',
     labelNames: ['kind'],
     registers,
+    aggregator: 'max',
     async collect() {
       // Where the store can't be reached, the other figures matter all the more.
       const counts = await jobs().catch(() => [])
@@ -60,11 +66,19 @@ export function createMetrics({ runs, waiting, jobs, now }: MetricsOptions): Met
       for (const { kind, count } of counts) promised.set({ kind }, count)
     },
   })
+  const processes = new Gauge({
+    name: 'agent_core_processes',
+    help: 'Processes that share the port, and whose figures these are.',
+    registers,
+  })
+  processes.set(1)
   const meter = createRunMeter(registers, now)
+  sharing?.offer(() => readFigures(registry))
+  const current = async () => (sharing ? mergeFigures(await sharing.gather()) : registry)
   return {
     observer: meter.observer,
     executed: meter.executed,
     requests: createRequestMeter(registers),
-    read: async () => ({ contentType: registry.contentType, text: await registry.metrics() }),
+    read: async () => ({ contentType: registry.contentType, text: await (await current()).metrics() }),
   }
 }

@@ -2,6 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import type { Artifacts } from '../artifacts/artifacts.ts'
 import type { CurrentAgent } from '../configuration/agent.ts'
 import type { Configuration } from '../configuration/configuration.ts'
+import { acceptGiven, type GivenConnections } from '../http/given-connections.ts'
 import { withOtherMethods } from '../http/other-methods.ts'
 import { a2aRoutes } from '../http/routes/a2a.ts'
 import { approvalRoutes } from '../http/routes/approvals.ts'
@@ -61,15 +62,23 @@ interface HttpOptions extends Omit<ServerOptions, 'bodyLimit'> {
   settings: Settings
   version: string
   doors: Doors
+  /** How clients reach it. */
+  address(): string
   /** When its address is known. */
   onListen(): void
 }
 
+interface OpenHttp extends Pick<GivenConnections, 'take'> {
+  app: FastifyInstance
+}
+
 /** The server with all of its routes; it does not listen yet. */
-export async function openHttp(stack: AsyncDisposableStack, options: HttpOptions): Promise<FastifyInstance> {
+export async function openHttp(stack: AsyncDisposableStack, options: HttpOptions): Promise<OpenHttp> {
   const { settings, version, doors } = options
   const { publicUrl, metricsPublic: isPublic, adminTenant } = settings
-  const app = stack.adopt(createServer({ ...options, bodyLimit: settings.httpBodyLimit }), closeServer)
+  const app = createServer({ ...options, bodyLimit: settings.httpBodyLimit })
+  const given = acceptGiven(app.server)
+  stack.defer(() => closeServer(app, given))
   app.addHook('onListen', async () => options.onListen())
   await documentRoutes(app, { version, publicUrl })
   withOtherMethods(app, () => {
@@ -88,21 +97,22 @@ export async function openHttp(stack: AsyncDisposableStack, options: HttpOptions
     metadataRoutes(app, doors)
     configurationRoutes(app, doors)
     mcpRoutes(app, { ...doors, version, publicUrl })
-    a2aRoutes(app, { ...doors, version, address: () => publicUrl ?? boundAddress(app, settings.host) })
+    a2aRoutes(app, { ...doors, version, address: options.address })
     healthRoutes(app, doors)
     openApiRoute(app)
   })
   await docsRoutes(app)
   await app.ready()
-  return app
+  return { app, take: given.take }
 }
 
 const lastBytesMs = 1000
 
 /** What was answered gets its time to arrive; a stream of a run that did not end in time would hold us for ever. */
-async function closeServer(app: FastifyInstance): Promise<void> {
+async function closeServer(app: FastifyInstance, given: GivenConnections): Promise<void> {
   const cut = setTimeout(() => app.server.closeAllConnections(), lastBytesMs)
   await app.close()
+  await given.ended()
   clearTimeout(cut)
 }
 

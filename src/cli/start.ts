@@ -1,0 +1,63 @@
+import type { AddressInfo } from 'node:net'
+import type { FigureSharing } from '../metrics/figures.ts'
+import { createService, type Service } from '../service.ts'
+import type { Settings } from '../settings.ts'
+import { hold } from './hold.ts'
+import { addressOf, failToListen } from './listen.ts'
+import { createLogger } from './logger.ts'
+import { announce } from './running-service.ts'
+import type { CommandContext } from './terminal.ts'
+import { toFailure } from './used-configuration.ts'
+
+interface Start {
+  settings: Settings
+  terminal: CommandContext['terminal']
+  version: string
+  /** Overrides the settings: for a service of this command alone. */
+  port?: number
+  isQuiet?: boolean
+}
+
+/** Starts the service in this process. The caller closes it, then releases the data directory. */
+export async function start({ settings, terminal, version, port, isQuiet }: Start) {
+  const { release } = hold(settings)
+  try {
+    const log = await createLogger(settings, terminal.stdout, { isQuiet: isQuiet ?? false })
+    const service = await createService({ settings, environment: terminal.environment, version, log })
+    try {
+      const url = await listen(service, settings, port ?? settings.port)
+      await announce(settings.dataDir, url)
+      return { service, url, release }
+    } catch (error) {
+      await service.close(0)
+      throw error
+    }
+  } catch (error) {
+    release()
+    throw toFailure(2, settings, error)
+  }
+}
+
+async function listen({ app }: Service, { host }: Settings, port: number): Promise<string> {
+  await app.listen({ port, host, backlog }).catch((error: unknown) => failToListen(error, { host, port }))
+  return addressOf(host, (app.server.address() as AddressInfo).port)
+}
+
+/** Connections that come at once are taken, not refused. */
+const backlog = 8192
+
+interface WorkerStart extends Pick<Start, 'settings' | 'terminal' | 'version'> {
+  worker: { id: number; pid: number | undefined }
+  /** Where another process listens, and gives this one connections. */
+  frontDoor: { url: string; figures: FigureSharing }
+}
+
+/** Starts the service as one of several processes behind one port. */
+export async function startWorker({ settings, terminal, version, worker, frontDoor }: WorkerStart): Promise<Service> {
+  const log = await createLogger(settings, terminal.stdout, { isQuiet: false, worker })
+  try {
+    return await createService({ settings, environment: terminal.environment, version, log, frontDoor })
+  } catch (error) {
+    throw toFailure(2, settings, error)
+  }
+}

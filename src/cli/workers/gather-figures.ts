@@ -1,0 +1,68 @@
+import type { Figures } from '../../metrics/figures.ts'
+import type { FromWorker, ToWorker } from './messages.ts'
+
+/** A worker, as far as its figures are asked for. */
+interface Counted {
+  readonly id: number
+  tell(message: ToWorker): void
+}
+
+/** Collects the figures of all workers for the one that was asked for them: who reads the shared port reaches any of them. */
+export interface FiguresGathering {
+  join(worker: Counted): void
+  leave(worker: Counted): void
+  heard(worker: Counted, message: Extract<FromWorker, { kind: 'gather' | 'figures' }>): void
+  size(): number
+}
+
+/** Of who does not answer for so long, the last ones count. */
+const answerMs = 2000
+
+export function gatherFigures(waitMs = answerMs): FiguresGathering {
+  const workers = new Map<number, Counted>()
+  const last = new Map<number, Figures>()
+  /** What those counted that are gone: counters must not go back. */
+  let gone: Promise<Figures> = Promise.resolve([])
+  const rounds = new Map<number, { open: Set<number>; end(): void }>()
+  let count = 0
+
+  function gather(asker: Counted, request: number): void {
+    const round = ++count
+    const timer = setTimeout(end, waitMs)
+    function end(): void {
+      clearTimeout(timer)
+      rounds.delete(round)
+      void gone.then((before) => asker.tell({ kind: 'gathered', request, all: [...last.values(), before] }))
+    }
+    rounds.set(round, { open: new Set(workers.keys()), end })
+    for (const worker of workers.values()) worker.tell({ kind: 'figures', request: round })
+  }
+
+  function answered(id: number, round: number): void {
+    const found = rounds.get(round)
+    if (found?.open.delete(id) && found.open.size === 0) found.end()
+  }
+
+  return {
+    join: (worker) => void workers.set(worker.id, worker),
+    leave({ id }) {
+      const own = last.get(id)
+      if (own) gone = gone.then((before) => add(before, own))
+      last.delete(id)
+      workers.delete(id)
+      for (const round of rounds.keys()) answered(id, round)
+    },
+    heard(worker, message) {
+      if (message.kind === 'gather') return gather(worker, message.request)
+      last.set(worker.id, message.figures)
+      if (message.request !== undefined) answered(worker.id, message.request)
+    },
+    size: () => workers.size,
+  }
+}
+
+/** Imported when it is needed first: who supervises is small. */
+async function add(before: Figures, own: Figures): Promise<Figures> {
+  const { addCounts } = await import('../../metrics/figures.ts')
+  return addCounts([before, own])
+}

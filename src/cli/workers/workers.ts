@@ -1,0 +1,84 @@
+import type { Logger } from 'pino'
+import type { Connections } from './connections.ts'
+import { gatherFigures } from './gather-figures.ts'
+import type { FromWorker, Ready } from './messages.ts'
+import type { Processes, WorkerProcess } from './processes.ts'
+
+/** An exit code, or the signal that ended it. */
+export type End = number | NodeJS.Signals
+
+export interface Running {
+  worker: WorkerProcess
+  /** Whether it came to serve before it ended. */
+  ready: Promise<boolean>
+  ended: Promise<End>
+}
+
+/** Those that run now. */
+export interface Workers {
+  launch(): Running
+  /** Asks all to stop; those that are there after so many milliseconds are ended. */
+  stop(afterMs: number): void
+}
+
+interface WorkersOptions {
+  processes: Processes
+  connections: Connections
+  url: string
+  log: Logger
+  /** With how many serve now. */
+  onReady(serving: number, ready: Ready): void
+}
+
+export function createWorkers({ processes, connections, url, log, onReady }: WorkersOptions): Workers {
+  const alive = new Set<WorkerProcess>()
+  const figures = gatherFigures()
+
+  function serve(worker: WorkerProcess, ready: Ready): void {
+    figures.join(worker)
+    connections.join(worker)
+    log.info({ worker: worker.id, pid: worker.pid }, 'A worker serves')
+    onReady(figures.size(), ready)
+  }
+
+  function heard(worker: WorkerProcess, message: Exclude<FromWorker, { kind: 'ready' }>): void {
+    if (message.kind === 'hello') worker.tell({ kind: 'address', url })
+    else if (message.kind === 'taken') connections.taken(worker)
+    else if (message.kind === 'leaving') connections.leave(worker)
+    else figures.heard(worker, message)
+  }
+
+  function launch(): Running {
+    const ready = Promise.withResolvers<boolean>()
+    const ended = Promise.withResolvers<End>()
+    const worker = processes.start({
+      heard(message) {
+        if (message.kind !== 'ready') return heard(worker, message)
+        serve(worker, message)
+        ready.resolve(true)
+      },
+      silent() {
+        connections.lost(worker)
+        figures.leave(worker)
+      },
+      ended(how) {
+        alive.delete(worker)
+        ready.resolve(false)
+        ended.resolve(how)
+      },
+    })
+    alive.add(worker)
+    return { worker, ready: ready.promise, ended: ended.promise }
+  }
+
+  return {
+    launch,
+    stop(afterMs) {
+      for (const worker of alive) worker.stop('SIGTERM')
+      const end = () => {
+        for (const worker of alive) worker.stop('SIGKILL')
+      }
+      setTimeout(end, afterMs).unref()
+    },
+  }
+}
