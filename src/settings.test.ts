@@ -26,6 +26,7 @@ test('an empty environment gives the documented defaults, frozen, with absolute 
     artifactShareDir: '/tmp/share',
     artifactStore: undefined,
     databaseUrl: undefined,
+    databaseConnections: 20,
     secretKeys: [],
     accessProvider: undefined,
     adminTenant: 'default',
@@ -55,6 +56,7 @@ test('every variable is read', () => {
       FILES_ROOT: '../shared',
       ARTIFACT_SHARE_DIR: 'out',
       DATABASE_URL: 'postgres://u:p@db:5432/agent',
+      DATABASE_CONNECTIONS: '50',
       SECRET_KEY: key,
       ACCESS_JWKS_URL: 'https://id.example/keys?p=policy',
       ACCESS_ISSUER: 'https://id.example',
@@ -88,6 +90,7 @@ test('every variable is read', () => {
     artifactShareDir: '/srv/app/out',
     artifactStore: undefined,
     databaseUrl: 'postgres://u:p@db:5432/agent',
+    databaseConnections: 50,
     secretKeys: [key],
     accessProvider: {
       jwksUrl: 'https://id.example/keys?p=policy',

@@ -18,6 +18,8 @@ export interface Settings {
   artifactStore: S3Settings | undefined
   /** Undefined: SQLite in the data directory. */
   databaseUrl: string | undefined
+  /** To Postgres, of each process, at most. */
+  databaseConnections: number
   /** What wraps the secrets in a shared database, the new one first; empty: not set. */
   secretKeys: readonly string[]
   accessProvider: AccessProviderSettings | undefined
@@ -90,6 +92,7 @@ export function loadSettings(environment: Environment, cwd = '.'): Readonly<Sett
     filesRoot: folder('FILES_ROOT', 'files'),
     artifactShareDir: folder('ARTIFACT_SHARE_DIR', '/tmp/share'),
     artifactStore: readArtifactStore(read, problems),
+    databaseConnections: read.integer('DATABASE_CONNECTIONS', { fallback: 20, min: 2, max: 1000 }),
     databaseUrl: read.secret('DATABASE_URL', isPostgres, 'an address like postgres://user:password@host:5432/database'),
     secretKeys: readSecretKeys(read),
     accessProvider: readProvider(read, problems),

@@ -1,9 +1,17 @@
 import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
 import { after, before, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
 import pg from 'pg'
 import type { Database } from '../src/store/database.ts'
 import { openPostgres } from '../src/store/postgres.ts'
 import { startPostgres, type PostgresServer } from './postgres-server.ts'
+import { endOf, storeOf } from './store-fixture.ts'
 import { registerStoreContract } from './store-contract.ts'
 
 let server: PostgresServer
@@ -34,27 +42,22 @@ async function withDatabase(use: (database: Database, url: string) => Promise<vo
   }
 }
 
-test('a connection that breaks in a unit rejects it, and the next one gets another', () =>
-  withDatabase(async (database) => {
-    const killed = database.all.unit(async (connection) => {
-      await connection.execute('select pg_terminate_backend(pg_backend_pid())', [])
-    })
-    await assert.rejects(killed)
-    await database.ping()
-    const { rows } = await database.all.unit((connection) => connection.execute<{ one: number }>('select 1 as one', []))
-    assert.deepEqual(rows, [{ one: 1 }])
-  }))
-
-test('a connection that breaks while a unit is busy with nothing does not end the process', () =>
+test('a unit whose connection breaks runs again over another, also where it broke while nobody asked anything', () =>
   withDatabase(async (database, url) => {
     const other = new pg.Client(url)
     await other.connect()
-    const killed = database.all.unit(async (connection) => {
+    let times = 0
+    const unit = database.all.unit(async (connection) => {
       const { rows } = await connection.execute<{ pid: number }>('select pg_backend_pid() as pid', [])
-      await other.query('select pg_terminate_backend($1, 5000)', [rows[0]!.pid])
+      if (++times === 1) await other.query('select pg_terminate_backend($1, 5000)', [rows[0]!.pid])
       await connection.execute('select 1', [])
+      if (times > 2) return times
+      const sleeping = connection.execute('select pg_sleep(30)', [])
+      const killed = other.query('select pg_terminate_backend($1, 5000)', [rows[0]!.pid])
+      await Promise.all([sleeping, killed])
+      return times
     })
-    await assert.rejects(killed)
+    assert.equal(await unit, 3)
     await other.end()
     await database.ping()
   }))
@@ -79,18 +82,90 @@ test('a process that hangs in a unit does not hold its locks for ever', () =>
     assert.deepEqual(Object.values(rows[0]!), ['10s'])
   }))
 
-test('several processes that start at once migrate one after another', async () => {
-  const url = (await server.createDatabase()).replace(/\/[^/]+$/, '/postgres')
-  const name = 'unmigrated'
+async function createEmpty(): Promise<string> {
+  const url = await server.createDatabase()
+  const name = `empty_${randomUUID().replaceAll('-', '')}`
+  await ask(url, `create database ${name}`)
+  return url.replace(/[^/]+$/, name)
+}
+
+async function ask(url: string, sql: string): Promise<Record<string, unknown>[]> {
   const client = new pg.Client(url)
   await client.connect()
-  await client.query(`create database ${name}`)
-  await client.end()
-  const opened = await Promise.all(Array.from({ length: 4 }, () => openPostgres(url.replace(/postgres$/, name), { connections: 2 })))
-  for (const database of opened) await database.ping()
-  assert.equal(opened.filter(({ migrated }) => migrated.length > 0).length, 1)
+  try {
+    return (await client.query<Record<string, unknown>>(sql)).rows
+  } finally {
+    await client.end()
+  }
+}
+
+test('several processes that start at once on several empty databases migrate each of them once', async () => {
+  const [first, second] = [await createEmpty(), await createEmpty()]
+  // A server on which no service has ever been.
+  await ask(first, `alter role agent_core_service rename to agent_core_before`)
+  for (const url of [first, second]) await ask(url, 'drop schema public cascade; create schema public')
+  const urls = [first, second, first, second, first, second, first, second]
+  const opened = await Promise.all(urls.map((url) => openPostgres(url, { connections: 2 })))
+  const isAway = (url: string) => opened.filter(({ migrated }, n) => urls[n] === url && migrated.length > 0).length
+  for (const database of opened) {
+    await database.ping()
+    await database.of('a').unit((connection) => connection.execute('select 1 from sessions', []))
+  }
+  assert.deepEqual([isAway(first), isAway(second)], [1, 1])
   for (const database of opened) await database.close()
 })
+
+test('several processes of the program that start at once bring an empty database to this version', async () => {
+  const url = await createEmpty()
+  const environment = { DATABASE_URL: url, SECRET_KEY: 'x'.repeat(32) }
+  const folder = await mkdtemp(path.join(tmpdir(), 'agent-core-'))
+  const outputs = await Promise.all(Array.from({ length: 4 }, () => runProgram(['db', 'migrate'], folder, environment)))
+  assert.equal(outputs.filter((text) => text.startsWith('Migrated: 0001-initial')).length, 1, outputs.join(''))
+  assert.equal(outputs.filter((text) => text === 'The database is up to date.\n').length, 3, outputs.join(''))
+  await rm(folder, { recursive: true })
+})
+
+async function runProgram(args: string[], cwd: string, environment: Record<string, string>): Promise<string> {
+  const program = fileURLToPath(new URL('../bin/agent-core.mjs', import.meta.url))
+  const env = { PATH: process.env['PATH'], ...environment }
+  return (await promisify(execFile)(process.execPath, [program, ...args], { cwd, env })).stdout
+}
+
+test('a database that can not be migrated is as it was', async () => {
+  const url = await createEmpty()
+  // The first migration makes `sessions` before it comes to this one.
+  await ask(url, 'create table messages (n integer)')
+  await assert.rejects(openPostgres(url), /could not be migrated/)
+  const tables = await ask(
+    url,
+    "select relname from pg_class where relkind = 'r' and relnamespace = 'public'::regnamespace and relname !~ '^kysely'",
+  )
+  assert.deepEqual(tables, [{ relname: 'messages' }])
+  await ask(url, 'drop table messages')
+  const database = await openPostgres(url)
+  await database.close()
+})
+
+test('a database of a later version is refused, and left alone', async () => {
+  const url = await server.createDatabase()
+  await ask(url, "insert into kysely_migration values ('9999-later', '2999-01-01')")
+  await assert.rejects(
+    openPostgres(url),
+    /^Error: The database is of a later version of agent-core \(9999-later\): start that one, or restore a backup\.$/,
+  )
+})
+
+test('what runs goes on while a later version migrates: what was prepared before is prepared anew', () =>
+  withDatabase(async (database, url) => {
+    const { store, start, newRun } = storeOf(database)
+    const { run, turn } = await start()
+    const look = () => Promise.all(Array.from({ length: 8 }, () => store.find(run)))
+    await look()
+    await ask(url, 'alter table runs add column later text; alter table sessions add column later text')
+    assert.equal((await look()).filter((found) => found?.status === 'running').length, 8)
+    await store.finish(run, 1, endOf(turn))
+    assert.equal((await store.begin(newRun())).kind, 'running')
+  }))
 
 test('a server that is not there is an error, and leaves nothing open', async () => {
   await assert.rejects(openPostgres('postgres://postgres:test@127.0.0.1:1/none'), /can not be reached/)

@@ -9,7 +9,7 @@ export function addDb(program: Command, { terminal }: CommandContext): void {
   const db = program.command('db').description('Look after the database.')
 
   db.command('migrate')
-    .description('Bring the schema to this version, as a start would; nothing may be using the data directory.')
+    .description('Bring the schema to this version, as a start would. On Postgres services may go on; with SQLite none may be running.')
     .action(async () => {
       const settings = readSettings(terminal)
       const { release } = hold(settings)

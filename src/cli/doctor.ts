@@ -36,7 +36,7 @@ async function* examine(terminal: Terminal): AsyncGenerator<Finding, void> {
   yield { state: 'ok', text: `settings: ${toPlaces(settings)}` }
   const dataDir = await checkDataDir(settings)
   yield dataDir
-  if (dataDir.state !== 'fail') yield await checkStore(settings)
+  if (dataDir.state !== 'fail') yield* await checkStore(settings)
   yield* await checkArtifacts(settings)
   const { finding, config } = await checkConfiguration(settings)
   yield* finding

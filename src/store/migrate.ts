@@ -17,6 +17,8 @@ const migrations: Record<string, Migration> = {
   '0006-run-tails': runTails,
 }
 
+export const migrationNames: readonly string[] = Object.keys(migrations)
+
 /**
  * Brings the schema to this version, and answers with the migrations that this took. Throws when it can't, also when the database is
  * newer than this program.
@@ -30,9 +32,8 @@ export async function migrate(db: Kysely<never>): Promise<string[]> {
 
 /** What to say of a database that a later version has migrated; undefined where none has. */
 async function findLater(db: Kysely<never>): Promise<Error | undefined> {
-  const known = new Set(Object.keys(migrations))
   const { rows } = await sql<{ name: string }>`select name from kysely_migration`.execute(db).catch(() => ({ rows: [] }))
-  const later = rows.map(({ name }) => name).filter((name) => !known.has(name))
+  const later = rows.map(({ name }) => name).filter((name) => !migrationNames.includes(name))
   if (later.length === 0) return undefined
   return new Error(`The database is of a later version of agent-core (${later.join(', ')}): start that one, or restore a backup.`)
 }

@@ -2,10 +2,12 @@ import type { Settings } from '../settings.ts'
 import type { Database } from './database.ts'
 import { openSqlite } from './sqlite.ts'
 
+type Place = Pick<Settings, 'databaseUrl' | 'databaseConnections' | 'dataDir'>
+
 /** Postgres where an address is given, else SQLite in the data directory; the schema is up to date. */
-export async function openDatabase({ databaseUrl, dataDir }: Pick<Settings, 'databaseUrl' | 'dataDir'>): Promise<Database> {
+export async function openDatabase({ databaseUrl, databaseConnections: connections, dataDir }: Place): Promise<Database> {
   if (databaseUrl === undefined) return openSqlite(dataDir)
   // Its driver costs 10 MB that nobody else needs.
   const { openPostgres } = await import('./postgres.ts')
-  return openPostgres(databaseUrl)
+  return openPostgres(databaseUrl, { connections })
 }

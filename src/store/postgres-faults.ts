@@ -28,10 +28,16 @@ const faults: Readonly<Record<string, Fault>> = {
   '57014': 'refused',
 }
 
+/** A prepared statement whose table has changed since, as when a later version has just migrated it. */
+export function isStale(error: unknown): boolean {
+  return error instanceof Error && (error as { routine?: unknown }).routine === 'RevalidateCachedQuery'
+}
+
 /** Undefined for what is no fault of the server or the way to it. */
 export function faultOf(error: unknown): Fault | undefined {
   if (!(error instanceof Error)) return undefined
   if (isOfDriver(error)) return 'lost'
+  if (isStale(error)) return 'undone'
   const { code } = error as { code?: unknown }
   return typeof code === 'string' ? (faults[code] ?? faults[code.slice(0, 2)]) : undefined
 }

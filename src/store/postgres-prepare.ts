@@ -1,7 +1,7 @@
 import { Kysely, PostgresDialect } from 'kysely'
 import type pg from 'pg'
 import { migrate } from './migrate.ts'
-import { grantSchema, openServiceRole, serviceRole, wallTenants } from './row-security.ts'
+import { grantSchema, grantTables, openServiceRole, serviceRole, wallTenants } from './row-security.ts'
 
 /** Any number that nothing else on the database locks. */
 const lock = 'select pg_advisory_lock(4815162342)'
@@ -15,10 +15,16 @@ export interface Prepared {
 
 /** Brings a database to this version, as its login user, one process after another, however long that takes. */
 export async function prepare(client: pg.Client): Promise<Prepared> {
+  const { rows } = await client.query<{ version: string; isOld: boolean }>(
+    "select current_setting('server_version') as version, current_setting('server_version_num')::int < 140000 as \"isOld\"",
+  )
+  if (rows[0]!.isOld) throw new Error(`The database is Postgres ${rows[0]!.version}; it must be version 14 or later.`)
   return alone(client, async () => {
+    const role = await openServiceRole(client)
     const migrated = await migrate(toKysely(client))
     await wallTenants(client)
-    return { migrated, role: await openServiceRole(client) }
+    if (role !== undefined) await grantTables(client)
+    return { migrated, role }
   })
 }
 

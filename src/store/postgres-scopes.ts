@@ -1,6 +1,6 @@
 import type pg from 'pg'
 import { CommitUnknown, type Scope } from './database.ts'
-import { faultOf, MayComeAgain, patiently, storeUnavailable } from './postgres-faults.ts'
+import { faultOf, isStale, MayComeAgain, patiently, storeUnavailable } from './postgres-faults.ts'
 import type { Connection } from './statement.ts'
 
 /** Each text has a short name under which a connection keeps it prepared; for so many. */
@@ -24,6 +24,8 @@ export interface Scopes {
 /** What tenants ask of a pool. A connection that breaks is replaced, and what it cut off is asked again where that is safe. */
 export function createScopes(pool: pg.Pool): Scopes {
   const names = new Map<string, string>()
+  /** Grows when tables have changed: all is prepared anew then. */
+  let edition = 0
   /** As whose it was used last. */
   const tenants = new WeakMap<pg.PoolClient, string>()
 
@@ -46,11 +48,17 @@ export function createScopes(pool: pg.Pool): Scopes {
       const fault = faultOf(cause)
       isBroken ||= fault === 'lost' || cause !== error
       if (isCut) throw error
+      if (isStale(cause)) prepareAnew()
       if (fault === 'lost' || fault === 'undone') throw new MayComeAgain(cause)
       throw fault === 'refused' ? storeUnavailable(cause) : cause
     } finally {
       client.release(isBroken)
     }
+  }
+
+  function prepareAnew(): void {
+    names.clear()
+    edition++
   }
 
   async function setTenant(client: pg.PoolClient, tenant: string): Promise<void> {
@@ -62,7 +70,7 @@ export function createScopes(pool: pg.Pool): Scopes {
     return {
       async execute(sql, values) {
         let name = names.get(sql)
-        if (name === undefined && names.size < maxNames) names.set(sql, (name = `s${names.size}`))
+        if (name === undefined && names.size < maxNames) names.set(sql, (name = `s${names.size}_${edition}`))
         const result = await client.query({ text: sql, values: values as unknown[], ...(name ? { name } : {}) })
         return { rows: result.rows, changes: result.rowCount ?? 0 }
       },

@@ -38,7 +38,12 @@ export async function openPostgres(url: string, { connections = 20, answerMs = m
   // A connection that breaks is replaced, and a query on it rejects. Without listeners on the pool (idle ones) and on each client (those in
   // use) the process would end.
   pool.on('error', () => undefined)
-  pool.on('connect', (client) => client.on('error', () => undefined))
+  const clients = new Set<pg.Client>()
+  pool.on('connect', (client) => {
+    client.on('error', () => undefined)
+    clients.add(client)
+  })
+  pool.on('remove', (client) => clients.delete(client as pg.Client))
   const { of, ping, connectAll } = createScopes(pool)
   return {
     all: of(everyTenant),
@@ -50,9 +55,20 @@ export async function openPostgres(url: string, { connections = 20, answerMs = m
     of,
     postgres: { connect, share: (schema) => beside(connect, (client) => share(client, schema, role)) },
     ping,
-    close: () => pool.end(),
+    close: () => end(pool, clients),
   }
 }
+
+/** A server that is away does not answer a goodbye either. */
+async function end(pool: pg.Pool, clients: ReadonlySet<pg.Client>): Promise<void> {
+  const timer = setTimeout(() => {
+    for (const { connection } of clients) connection.stream.destroy()
+  }, goodbyeMs)
+  await pool.end()
+  clearTimeout(timer)
+}
+
+const goodbyeMs = 3000
 
 function settingsOf(role: string | undefined): string {
   const times = `set statement_timeout = ${statementMs}; set lock_timeout = ${lockMs}; set idle_in_transaction_session_timeout = ${maxIdleMs}`

@@ -42,25 +42,36 @@ export interface RowSecurity {
   user: string
   /** As which the service's queries are made, where it is not the user. */
   role: string | undefined
+  /** Whether it may work as the role, or make it. */
+  canUseRole: boolean
   /** Tables that it does not stand around. */
   open: string[]
 }
 
 export async function findRowSecurity(client: pg.Client): Promise<RowSecurity> {
-  const { user, bypasses } = await findUser(client)
+  const { user, bypasses, canUseRole } = await findUser(client)
   const { rows } = await client.query<{ name: string; isWalled: boolean }>(tenantTables)
   const open = rows.filter(({ isWalled }) => !isWalled).map(({ name }) => name)
-  return { user, role: bypasses ? serviceRole : undefined, open }
+  return { user, role: bypasses ? serviceRole : undefined, canUseRole, open }
 }
 
-async function findUser(client: pg.Client): Promise<{ user: string; bypasses: boolean }> {
-  const ask = 'select rolname as user, rolsuper or rolbypassrls as bypasses from pg_roles where rolname = current_user'
-  return (await client.query<{ user: string; bypasses: boolean }>(ask)).rows[0]!
+interface User {
+  user: string
+  bypasses: boolean
+  canUseRole: boolean
+}
+
+async function findUser(client: pg.Client): Promise<User> {
+  const ask = `select rolname as user, rolsuper or rolbypassrls as bypasses,
+      rolsuper or coalesce((select pg_has_role(current_user, oid, 'member') from pg_roles where rolname = '${serviceRole}'), rolcreaterole)
+        as "canUseRole"
+    from pg_roles where rolname = current_user`
+  return (await client.query<User>(ask)).rows[0]!
 }
 
 /**
  * The role that the service's queries are made as; undefined where the login user is bound by row-level security itself. Made when it is
- * missing, with the rights that the service needs on the tables of the schema.
+ * missing; throws where the user may neither make it nor work as it.
  */
 export async function openServiceRole(client: pg.Client): Promise<string | undefined> {
   const { user, bypasses } = await findUser(client)
@@ -72,7 +83,6 @@ export async function openServiceRole(client: pg.Client): Promise<string | undef
   try {
     if (rows.length === 0) await make(client)
     await enter(client, user)
-    await grantTables(client)
   } catch (cause) {
     throw new Error(
       `The user ${user} bypasses row-level security, and can not work as the role ${serviceRole} that does not (${messageOf(cause)}). ` +
@@ -109,7 +119,8 @@ const ungranted = `select relname as name, relkind as kind from pg_class
         and has_table_privilege('${serviceRole}', oid, 'update') and has_table_privilege('${serviceRole}', oid, 'delete'))
       or relkind = 'S' and not has_sequence_privilege('${serviceRole}', oid, 'usage'))`
 
-async function grantTables(client: pg.Client): Promise<void> {
+/** Gives the role what the service needs of the schema's tables. */
+export async function grantTables(client: pg.Client): Promise<void> {
   await grantUsage(client, (await client.query<{ name: string }>('select current_schema() as name')).rows[0]!.name)
   const { rows } = await client.query<{ name: string; kind: string }>(ungranted)
   for (const { name, kind } of rows) {

@@ -21,6 +21,7 @@ import { createToolCatalog } from '../../tools/catalog.ts'
 import type { Finding } from '../../models/check-models.ts'
 import { findService } from '../running-service.ts'
 import { withConfigurations } from '../used-configuration.ts'
+import { toFindings as toFindingsOfPostgres } from './postgres.ts'
 
 /** What `doctor` looks at. Nothing is made that a start would make: what is missing is told. */
 
@@ -47,11 +48,10 @@ export async function checkDataDir({ dataDir, databaseUrl }: Settings): Promise<
   return { state: 'ok', text: `${what} is writable, and no service uses it` }
 }
 
-export async function checkStore(settings: Settings): Promise<Finding> {
-  const kind = settings.databaseUrl === undefined ? 'SQLite' : 'Postgres'
-  if (kind === 'SQLite' && !(await exists(path.join(settings.dataDir, 'agent-core.db')))) {
-    return { state: 'ok', text: `store: ${kind}, made by the first start` }
-  }
+export async function checkStore(settings: Settings): Promise<Finding[]> {
+  if (settings.databaseUrl !== undefined) return checkPostgres(settings.databaseUrl, settings)
+  if (!(await exists(path.join(settings.dataDir, 'agent-core.db'))))
+    return [{ state: 'ok', text: 'store: SQLite, made by the first start' }]
   try {
     const database = await openDatabase(settings)
     try {
@@ -59,13 +59,20 @@ export async function checkStore(settings: Settings): Promise<Finding> {
     } finally {
       await database.close()
     }
-    return { state: 'ok', text: `store: ${kind} opens, and its tables are up to date` }
+    return [{ state: 'ok', text: 'store: SQLite opens, and its tables are up to date' }]
   } catch (error) {
-    const advice =
-      kind === 'SQLite'
-        ? 'Restore DATA_DIR from a backup, or use the version of agent-core that wrote it.'
-        : 'Does the server run, and is DATABASE_URL right? Its user must be able to make tables.'
-    return { state: 'fail', text: `store: ${kind}: ${messageOf(error)}`, advice }
+    const advice = 'Restore DATA_DIR from a backup, or use the version of agent-core that wrote it.'
+    return [{ state: 'fail', text: `store: SQLite: ${messageOf(error)}`, advice }]
+  }
+}
+
+async function checkPostgres(url: string, settings: Settings): Promise<Finding[]> {
+  const { inspectPostgres } = await import('../../store/postgres-inspect.ts')
+  try {
+    return toFindingsOfPostgres(await inspectPostgres(url), settings)
+  } catch (error) {
+    const advice = 'Does the server run, and is DATABASE_URL right? Its user must be able to make tables.'
+    return [{ state: 'fail', text: `store: Postgres: ${messageOf(error)}`, advice }]
   }
 }
 
