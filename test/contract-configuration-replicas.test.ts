@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { readFile, rm, writeFile } from 'node:fs/promises'
 import { after, before, test, type TestContext } from 'node:test'
 import pg from 'pg'
+import { startMcpServer } from './mcp-http-server.ts'
 import { startModelServer } from './model-server.ts'
 import { startPostgres, type PostgresServer } from './postgres-server.ts'
 import type { Client, Reply } from './service-client.ts'
@@ -55,7 +56,7 @@ async function startThree(t: TestContext, environment: Environment): Promise<[Re
 }
 
 async function until<T>(find: () => Promise<T>, isSo: (found: T) => boolean): Promise<T> {
-  const end = Date.now() + 15_000
+  const end = Date.now() + 30_000
   for (;;) {
     const found = await find()
     if (isSo(found)) return found
@@ -297,6 +298,51 @@ test('Agent configuration: a run that goes on elsewhere when a change is made ke
   assert.equal(chunks.find(({ step }) => step)?.step?.status, 'success')
   await b.client.chat('again')
   assert.deepEqual(seen, ['Old.', 'Old.', 'New.'])
+})
+
+test('Agent configuration: connections to MCP servers are carried over on every replica', async (t) => {
+  const mcp = await startMcpServer()
+  t.after(() => mcp.close())
+  const environment = await newDatabase()
+  const options = { yaml: `${yaml}  - {name: remote, type: mcp, config: {url: "${mcp.url}"}}\n` }
+  const replicas = [await start(t, environment, options), await start(t, environment, options)]
+  const connections = () => mcp.requests.filter(({ body }) => ['initialize', 'server/discover'].includes(body?.method)).length
+  const before = connections()
+  assert.ok(before >= 2)
+  const { body } = await replicas[0]!.put({ name: 'x', tools: [{ name: 'remote', type: 'mcp', config: { url: mcp.url } }] })
+  await agreed(
+    replicas,
+    ({ version }) => version,
+    (version) => version === body.version,
+  )
+  for (const { client } of replicas) {
+    const called = await client.request('POST', '/core/v1/tool/execute', { body: { tool_name: 'remote__moody', tool_input: {} } })
+    assert.deepEqual([called.status, called.body.status], [200, 'success'])
+  }
+  assert.equal(connections(), before)
+})
+
+test('Agent configuration: changes go on while connections to the database are cut', async (t) => {
+  const environment = await newDatabase()
+  const replicas = await startThree(t, environment)
+  const [a, b] = replicas
+  const client = new pg.Client(environment['DATABASE_URL'])
+  await client.connect()
+  const cut = 'select pg_terminate_backend(pid) from pg_stat_activity where pid <> pg_backend_pid() and datname = current_database()'
+  const roles = Array.from({ length: 20 }, (_, index) => `r${index}`)
+  const putting = Promise.all(roles.map((role, index) => (index % 2 === 0 ? a : b).put({ access: { roles: { [role]: ['chat'] } } })))
+  for (let times = 0; times < 5; times++) {
+    await client.query(cut)
+    await new Promise((resolve) => setTimeout(resolve, 50))
+  }
+  await client.end()
+  const replies = await putting
+  assert.deepEqual([...new Set(replies.map(({ status }) => status))], [200])
+  await agreed(
+    replicas,
+    (body) => Object.keys(body.configuration.access.roles).length,
+    (count) => count === roles.length,
+  )
 })
 
 /** Kinds of the stored ones, the first one first. */

@@ -4,6 +4,7 @@ import { FenceLost } from '../src/runs/run-store.ts'
 import type { Database } from '../src/store/database.ts'
 import { registerApprovalContract } from './store-contract-approvals.ts'
 import { registerAsyncContract } from './store-contract-async.ts'
+import { registerConfigurationContract } from './store-contract-configurations.ts'
 import { registerJobContract } from './store-contract-jobs.ts'
 import { registerImageContract } from './store-contract-images.ts'
 import { registerLineContract } from './store-contract-line.ts'
@@ -34,6 +35,7 @@ export function registerStoreContract(name: string, open: () => Promise<Database
     describe('sessions deleted and forked', () => registerSessionChanges(() => database))
     describe('images', () => registerImageContract(() => database))
     describe('what runs came to', () => registerReportContract(() => database))
+    describe('configurations', () => registerConfigurationContract(() => database))
     describe('secrets', () => registerSecretContract(() => database))
     describe('sub-agents', () => registerSubAgentContract(() => database))
     describe('runs that wait for approval', () => registerApprovalContract(() => database))

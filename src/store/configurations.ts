@@ -7,6 +7,7 @@ import type {
   StoredConfiguration,
 } from '../configuration/configuration-store.ts'
 import type { Data } from '../configuration/change/merge.ts'
+import { ServiceError } from '../errors.ts'
 import { run, type Database } from './database.ts'
 import type { SecretBox } from './secret-box.ts'
 import { createSecrets } from './secrets.ts'
@@ -39,7 +40,7 @@ export async function openConfigurationStore(database: Database, { box, now }: O
     .of('key of seen configurations')
     .change((kept) => kept ?? randomBytes(32).toString('base64'))
   const idOf = (text: string) => createHmac('sha256', Buffer.from(key, 'base64')).update(text).digest('base64url')
-  const open = (row: Pick<ConfigurationRow, 'n' | 'content'>) => JSON.parse(box.open(nameOf(row.n), row.content)) as Content
+  const open = (row: Pick<ConfigurationRow, 'n' | 'content'>) => JSON.parse(openRow(box, row)) as Content
   const seal = (n: number, content: Content) => box.seal(nameOf(n), JSON.stringify(content))
 
   const rows = db.selectFrom('configurations')
@@ -158,6 +159,15 @@ export async function openConfigurationStore(database: Database, { box, now }: O
 
 const notStored: ChangeKind[] = ['memory', 'start']
 const fromFile: ChangeKind[] = ['seed', 'edit']
+
+/** While SECRET_KEY is being changed, a process that does not have the new one yet goes on with what it has. */
+function openRow(box: SecretBox, { n, content }: Pick<ConfigurationRow, 'n' | 'content'>): string {
+  try {
+    return box.open(nameOf(n), content)
+  } catch (cause) {
+    throw new ServiceError('configuration_not_stored', cause instanceof Error ? cause.message : String(cause), { cause })
+  }
+}
 
 function nameOf(n: number): string {
   return `configuration ${n}`
