@@ -92,20 +92,31 @@ export function registerConfigurationContract(database: () => Database): void {
     }
   })
 
-  test('50 are kept, and what a file held last; what was in memory alone only while it is the newest', async () => {
+  test('50 are kept, and what a file held last; what was in memory alone is no more than a step', async () => {
     const store = await open()
     const seed = made('a: 0', { kind: 'seed' })
     await store.add(seed, 0)
-    for (let n = 1; n <= 60; n++) await store.add(made(`a: ${n}`, n % 10 === 0 ? { kind: 'memory', used: { a: n } } : {}), n)
+    for (let n = 1; n <= 120; n++) await store.add(made(`a: ${n}`, n % 10 === 0 ? { kind: 'memory', used: { a: n } } : {}), n)
     const kept = await store.list()
-    assert.deepEqual([kept.length, kept[0]?.n, kept.at(-1)?.version], [51, 60, seed.version])
+    assert.deepEqual([kept.length, kept[0]?.n, kept.at(-1)?.version], [51, 120, seed.version])
     assert.deepEqual([await store.lastFromFile(), (await store.newest())?.kind], ['a: 0', 'memory'])
-    const { rows } = await database().all.read.execute<{ n: number }>("select n from configurations where kind = 'memory'", [])
+    const { rows } = await database().all.read.execute<{ n: number }>("select n from configurations where kind = 'memory' order by n", [])
     assert.deepEqual(
       rows.map(({ n }) => n),
-      [61],
+      [71, 81, 91, 101, 111, 121],
     )
     assert.equal(await store.seenAt('a: 3'), 4)
+    // Who has seen one of long ago does not take the number of one that is gone.
+    assert.equal(await store.add(made('a: late'), 30), false)
+    assert.equal(await store.seenAt('a: late'), undefined)
+  })
+
+  test('a change in memory that is gone again leaves no number to those who have not seen it', async () => {
+    const store = await open()
+    await store.add(made('a: 1', { kind: 'seed' }), 0)
+    await store.add(made('a: 1', { kind: 'memory', used: { a: 2 } }), 1)
+    await store.add(made('a: 3'), 2)
+    assert.deepEqual([await store.add(made('a: late'), 1), await store.newestNumber()], [false, 3])
   })
 }
 

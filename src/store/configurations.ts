@@ -52,6 +52,10 @@ export async function openConfigurationStore(database: Database, { box, now }: O
     return { n, version, kind, at, ...content }
   }
 
+  async function newestNumber(connection: Connection): Promise<number> {
+    return (await run(connection, rows.select('n').orderBy('n', 'desc').limit(1))).rows[0]?.n ?? 0
+  }
+
   async function insert(connection: Connection, next: NewConfiguration, n: number): Promise<boolean> {
     const { version, kind, diff, by, at, ...content } = next
     const row = {
@@ -81,7 +85,10 @@ export async function openConfigurationStore(database: Database, { box, now }: O
     }
   }
 
-  /** What was in memory alone is nothing to go back to; what came from a file last is what its next edit is compared with. */
+  /**
+   * What was in memory alone is nothing to go back to; what came from a file last is what its next edit is compared with. Recent ones stay in
+   * any case: their numbers are what keeps changes at the same time apart.
+   */
   async function dropOld(connection: Connection, n: number): Promise<void> {
     const stored = rows.select('n').where('kind', 'not in', notStored)
     const oldest = stored
@@ -89,7 +96,10 @@ export async function openConfigurationStore(database: Database, { box, now }: O
       .offset(maxKept - 1)
       .limit(1)
     const lastFile = rows.select('n').where('kind', 'in', fromFile).orderBy('n', 'desc').limit(1)
-    const remove = db.deleteFrom('configurations').where('n', '<', n).where('n', '<>', lastFile)
+    const remove = db
+      .deleteFrom('configurations')
+      .where('n', '<', n - maxKept)
+      .where('n', '<>', lastFile)
     await run(
       connection,
       remove.where((where) => where.or([where('kind', 'in', notStored), where('n', '<', oldest)])),
@@ -109,7 +119,7 @@ export async function openConfigurationStore(database: Database, { box, now }: O
   await renew()
   return {
     idOf,
-    newestNumber: async () => (await run(read, rows.select('n').orderBy('n', 'desc').limit(1))).rows[0]?.n ?? 0,
+    newestNumber: () => newestNumber(read),
 
     async newest() {
       const [row] = (await run(read, latest)).rows
@@ -130,7 +140,8 @@ export async function openConfigurationStore(database: Database, { box, now }: O
     add: (next, after) =>
       unit(async (connection) => {
         const n = after + 1
-        if (!(await insert(connection, next, n))) return false
+        // Of two who have seen the same one the key lets one through; who has seen one of long ago must not take the number of one that is gone.
+        if ((await newestNumber(connection)) !== after || !(await insert(connection, next, n))) return false
         await markSeen(connection, next.file === undefined ? [next.text] : [next.text, next.file], n)
         await dropOld(connection, n)
         return true

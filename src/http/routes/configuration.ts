@@ -108,7 +108,7 @@ function toReply(mode: ConfigurationUpdate['mode'], { version, at, diff, warning
   const common = { success: true, timestamp: toTimestamp(at), previous_config_backup: backup !== undefined, diff, warnings }
   if (mode === 'check') return { ...common, message: 'The change is valid; nothing was changed.' }
   const kept = backup === undefined ? '' : ` What was stored before is kept as ${backup}.`
-  const where = mode === 'memory' ? ' in memory, until the service ends' : ''
+  const where = mode === 'memory' ? ' in memory alone, until the service has stopped' : ''
   const isChanged = diff.length > 0 || backup !== undefined
   return {
     ...common,
