@@ -67,7 +67,7 @@ export async function start(name: string, args: string[], { core, env, cwd, logF
 const stopMs = 2000
 
 /** Clock ticks of /proc are hundredths of a second on every Linux that Node runs on. */
-const msPerTick = 10
+export const msPerTick = 10
 
 /** Processor time used so far, in milliseconds; undefined where there is no /proc. */
 export function cpuMs(pid: number): number | undefined {

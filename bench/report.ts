@@ -10,9 +10,13 @@ export interface Figure {
   isMet?: boolean
 }
 
-const columns = ['', 'relay', 'service', 'ratio', 'aim', ''] as const
-
-export function printTable(title: string, figures: readonly Figure[]): void {
+/** `sides`: what is compared, if not the relay with the service. */
+export function printTable(
+  title: string,
+  figures: readonly Figure[],
+  [left, right]: readonly [string, string] = ['relay', 'service'],
+): void {
+  const columns = ['', left, right, 'ratio', 'aim', '']
   const rows = [columns, ...figures.map(toRow)]
   const widths = columns.map((_, column) => Math.max(...rows.map((row) => row[column]!.length)))
   console.log(`\n${title}`)

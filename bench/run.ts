@@ -2,6 +2,8 @@ import { parseArgs } from 'node:util'
 import { fileURLToPath } from 'node:url'
 import { describePins, pinLoad, pins, residentMb, start, type Part } from './processes.ts'
 import { number, printTable, type Figure } from './report.ts'
+import { postgres } from './scenarios/postgres.ts'
+import { processes } from './scenarios/processes.ts'
 import { chats, tools } from './scenarios/chats.ts'
 import { sessions } from './scenarios/sessions.ts'
 import { slowStreams } from './scenarios/slow-streams.ts'
@@ -12,6 +14,8 @@ import { relaySide, serviceSide, type Bench } from './sides.ts'
 
 interface Scenario {
   title: string
+  /** What is compared, if not the relay with the service. */
+  sides?: readonly [string, string]
   run(parts: Parts): Promise<Figure[]>
 }
 
@@ -30,6 +34,8 @@ const scenarios: Record<string, Scenario> = {
   'slow-streams': { title: 'Slow streams', run: withService([], slowStreams) },
   sessions: { title: 'Long session', run: withService([], sessions) },
   tools: { title: 'Tool calls in one turn (relay: a chat without tools)', run: withService(['current_time'], tools) },
+  postgres: { title: 'The service on Postgres', sides: ['embedded', 'Postgres'], run: postgres },
+  processes: { title: 'Processes that share a Postgres (ratio: to one of them)', sides: ['', 'all'], run: processes },
 }
 
 const { values } = parseArgs({ options: { only: { type: 'string' }, seconds: { type: 'string', default: '2' } } })
@@ -46,8 +52,8 @@ const beside = (file: string) => fileURLToPath(new URL(file, import.meta.url))
 const model = await start('model', [beside('model-server.ts')], { core: pins?.model })
 const relay = await start('relay', [beside('relay.ts'), model.firstLine], { core: pins?.measured })
 console.log(`Node ${process.version}; ${describePins()}. Rounds of ${seconds} s, relay and service in turns, medians.`)
-for (const [name, { title, run }] of Object.entries(scenarios)) {
-  if (only.includes(name)) printTable(title, await run({ model, relay, seconds }))
+for (const [name, { title, sides, run }] of Object.entries(scenarios)) {
+  if (only.includes(name)) printTable(title, await run({ model, relay, seconds }), sides)
 }
 await Promise.all([model.stop(), relay.stop()])
 

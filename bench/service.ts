@@ -34,17 +34,25 @@ export async function writeAgent(folder: string, modelPort: number, tools: strin
   await writeFile(path.join(folder, 'agent.yaml'), JSON.stringify(config))
 }
 
+export interface ServiceOptions {
+  /** Where it runs; without one where all that is measured runs. */
+  core?: string | undefined
+  /** Beside what names its folder. */
+  env?: NodeJS.ProcessEnv
+}
+
 /** Starts the service with everything it keeps in `folder`, as an operator would: logging and commits as they are by default. */
-export async function startService(folder: string): Promise<StartedService> {
+export async function startService(folder: string, { core = pins?.measured, env: more }: ServiceOptions = {}): Promise<StartedService> {
   const port = await freePort()
   const env = {
     PORT: String(port),
     DATA_DIR: path.join(folder, 'data'),
     AGENT_CONFIG: path.join(folder, 'agent.yaml'),
     FILES_ROOT: path.join(folder, 'files'),
+    ...more,
   }
   const startedAt = performance.now()
-  const part = await start('service', [main, 'serve'], { core: pins?.measured, env, cwd: folder, logFile: path.join(folder, 'log') })
+  const part = await start('service', [main, 'serve'], { core, env, cwd: folder, logFile: path.join(folder, 'log') })
   await untilOk(`http://127.0.0.1:${port}/health`, {}, folder)
   const healthyMs = performance.now() - startedAt
   const key = (await readFile(path.join(folder, 'data', 'admin.key'), 'utf8')).trim()
@@ -74,7 +82,7 @@ async function untilOk(url: string, init: RequestInit, folder: string): Promise<
   }
 }
 
-async function freePort(): Promise<number> {
+export async function freePort(): Promise<number> {
   const server = createServer()
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const { port } = server.address() as AddressInfo

@@ -44,6 +44,8 @@ export interface Bench {
   model: Part
   /** Of one round. */
   seconds: number
+  /** Processor time so far of what works for the measured side, its database, in milliseconds. */
+  besideMs?(): number
 }
 
 export interface Round {
@@ -51,6 +53,8 @@ export interface Round {
   latencies: number[]
   /** Processor time of the measured process per answer, in microseconds. */
   cpuUs: number
+  /** The same of what works for it. */
+  besideUs: number
   /** Shares of one core, from 0 to 1: who was busy. */
   shares: { measured: number; model: number; load: number }
 }
@@ -73,6 +77,7 @@ export async function expectTokens(side: Side, kind: 'json' | 'stream', order: s
 export async function round(bench: Bench, side: Side, clients: readonly Client[], request: Buffer): Promise<Round> {
   const pids = [side.part.pid, bench.model.pid, process.pid]
   const before = pids.map(readCpu)
+  const besideBefore = bench.besideMs?.() ?? 0
   const { latencies, tookMs } = await hammer(clients, request, bench.seconds)
   const used = pids.map((pid, index) => readCpu(pid) - before[index]!)
   const [measured = NaN, model = NaN, load = NaN] = used.map((ms) => ms / tookMs)
@@ -80,6 +85,7 @@ export async function round(bench: Bench, side: Side, clients: readonly Client[]
     perSecond: (latencies.length / tookMs) * 1000,
     latencies,
     cpuUs: (used[0]! / latencies.length) * 1000,
+    besideUs: (((bench.besideMs?.() ?? 0) - besideBefore) / latencies.length) * 1000,
     shares: { measured, model, load },
   }
 }
