@@ -1,5 +1,5 @@
 import { sql, type Kysely } from 'kysely'
-import { ofKey, type Key } from './run-statements.ts'
+import { ofKey, ofSession, tenantBeside, type Key } from './run-statements.ts'
 import { statement, type Param } from './statement.ts'
 import type { RunRow, Tables } from './tables.ts'
 
@@ -49,7 +49,7 @@ export function lineStatements(database: Kysely<Tables>) {
           'active.status as active_status',
         ])
         .where('runs.tenant', '=', param('tenant'))
-        .where('sessions.tenant', '=', param('tenant'))
+        .where(sql<boolean>`${tenantBeside} = ${param('tenant')}`)
         .where('runs.owner', '=', param('owner'))
         .where('runs.request_id', '=', param('requestId'))
         .where('runs.status', '=', 'pending'),
@@ -67,8 +67,7 @@ export function lineStatements(database: Kysely<Tables>) {
       db
         .updateTable('sessions')
         .set({ active_run: sql.ref('active_run') })
-        .where('tenant', '=', param('tenant'))
-        .where('key', '=', param('session'))
+        .where(ofSession(param))
         .returning(['active_run', 'message_count', 'window_start', 'summary']),
     ),
 
@@ -76,16 +75,14 @@ export function lineStatements(database: Kysely<Tables>) {
       db
         .updateTable('sessions')
         .set({ active_run: param('requestId'), message_count: param('messageCount'), updated_at: param('now') })
-        .where('tenant', '=', param('tenant'))
-        .where('key', '=', param('session')),
+        .where(ofSession(param)),
     ),
 
     giveSession: statement(database, (db, param: Param<Place & { requestId: string }>) =>
       db
         .updateTable('sessions')
         .set({ active_run: param('requestId') })
-        .where('tenant', '=', param('tenant'))
-        .where('key', '=', param('session')),
+        .where(ofSession(param)),
     ),
 
     startRun: statement(database, (db, param: Param<Seen & { messageIndex: number; now: number }>) =>

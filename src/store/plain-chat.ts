@@ -10,6 +10,7 @@ import {
   newMetrics,
   newRun,
   ofKey,
+  ofSession,
   summedMetrics,
   type Claim,
   type EndedRunRow,
@@ -117,11 +118,7 @@ function plainChat(database: Kysely<Tables>) {
     }),
 
     sessionOf: statement(database, (db, param: Param<{ tenant: string; session: string }>) =>
-      db
-        .selectFrom('sessions')
-        .select(['key', 'message_count', 'window_start', 'summary'])
-        .where('tenant', '=', param('tenant'))
-        .where('key', '=', param('session')),
+      db.selectFrom('sessions').select(['key', 'message_count', 'window_start', 'summary']).where(ofSession(param)),
     ),
 
     /**
@@ -136,8 +133,7 @@ function plainChat(database: Kysely<Tables>) {
             of
               .selectFrom('sessions')
               .select(sql`xmin`.as('version'))
-              .where('tenant', '=', param('tenant'))
-              .where('key', '=', param('session')),
+              .where(ofSession(param)),
         )
         .with('session', (of) =>
           of
@@ -149,8 +145,7 @@ function plainChat(database: Kysely<Tables>) {
               updated_at: param('now'),
               active_run: null,
             })
-            .where('tenant', '=', param('tenant'))
-            .where('key', '=', param('session'))
+            .where(ofSession(param))
             .where('active_run', '=', param('requestId'))
             .where(sql<boolean>`sessions.xmin = seen.version`)
             // The status stands in the text: only so is the partial index used.

@@ -14,6 +14,17 @@ export function ofKey(param: Param<Key>) {
   return { tenant: param('tenant'), owner: param('owner'), request_id: param('requestId') }
 }
 
+/**
+ * A session's tenant where its key is there to find it by. So written no index is read for it: as long as Postgres knows nothing of the
+ * rows it believes a tenant to have one or two, and would look through all of its sessions.
+ */
+export const tenantBeside = sql<string>`sessions.tenant || ''`
+
+/** A session by its key, which no other has. */
+export function ofSession(param: Param<{ tenant: string; session: string }>) {
+  return sql<boolean>`sessions.key = ${param('session')} and ${tenantBeside} = ${param('tenant')}`
+}
+
 export interface Claim extends Key {
   sessionId: string
   sessionKey: string
@@ -196,8 +207,7 @@ export function runStatements(database: Kysely<Tables>, isShared: boolean) {
           checkpoint_id: param('checkpointId'),
           updated_at: param('now'),
         })
-        .where('tenant', '=', param('tenant'))
-        .where('key', '=', param('session'))
+        .where(ofSession(param))
         .where('active_run', '=', param('requestId'))
         .returning('owner'),
     ),
@@ -210,8 +220,7 @@ export function runStatements(database: Kysely<Tables>, isShared: boolean) {
       db
         .updateTable('sessions')
         .set({ active_run: firstInLine(param('tenant'), param('session')) })
-        .where('tenant', '=', param('tenant'))
-        .where('key', '=', param('session'))
+        .where(ofSession(param))
         .where('active_run', '=', param('requestId'))
         .returning('active_run'),
     ),
