@@ -28,7 +28,7 @@ import { createSessions } from './sessions/sessions.ts'
 import type { Settings } from './settings.ts'
 import { createExecutionStore } from './store/executions.ts'
 import { keepHolder } from './store/holder.ts'
-import { countJobs, createJobs } from './store/jobs.ts'
+import { createJobs } from './store/jobs.ts'
 import { openNews } from './store/news.ts'
 import { openDatabase } from './store/open.ts'
 import { createRunReports } from './store/run-reports.ts'
@@ -94,7 +94,7 @@ export async function createService({ settings, environment, version, log, front
   const { memories, recall } = openMemory(database, common)
   const tracing = await openTracing(stack, { tracing: settings.tracing, version, log })
   const metrics = createMetrics({
-    ...{ runs: () => chats.counts(), waiting: () => runs.countWaiting(), jobs: () => countJobs(database) },
+    ...{ runs: () => chats.counts(), waiting: () => runs.countWaiting(), jobs: () => database.jobs.count() },
     ...{ now, sharing: frontDoor?.figures },
   })
   const observer = tracing ? together([metrics.observer, tracing.observer]) : metrics.observer

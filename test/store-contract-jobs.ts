@@ -4,10 +4,10 @@ import { once } from 'node:events'
 import { test, type TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { pino } from 'pino'
-import type { Job, JobKind, JobOutcome, NewJob } from '../src/runs/jobs.ts'
+import type { Job, JobOutcome, NewJob } from '../src/runs/jobs.ts'
 import type { Database } from '../src/store/database.ts'
 import { createJobs } from '../src/store/jobs.ts'
-import { createJobTable } from '../src/store/job-table.ts'
+import { startJobClock } from './job-clock.ts'
 import { endOf, idsOf, jobOf, storeOf } from './store-fixture.ts'
 
 const done: JobOutcome = { kind: 'done' }
@@ -16,27 +16,26 @@ const hourMs = 3_600_000
 /** Registers what holds of jobs on every database. */
 export function registerJobContract(database: () => Database): void {
   /** A queue as one process has it, with a kind and a tenant that no other test has. */
-  function setUp(t: TestContext, { leaseMs }: { leaseMs?: number } = {}) {
-    let time = 1_000_000
+  async function setUp(t: TestContext, options: { renewMs?: number } = {}) {
+    const clock = await startJobClock(database())
+    const { kind, now } = clock
     const lines: string[] = []
     const log = pino({ level: 'warn' }, { write: (line: string) => void lines.push(line) })
     const tenant = randomUUID()
-    const kind = randomUUID() as JobKind
     const open = () => {
-      const jobs = createJobs(database(), { now: () => time, log, ...(leaseMs ? { leaseMs } : {}) })
+      const jobs = createJobs(database(), { now, log, ...options })
       t.after(() => jobs.drain(0))
       return jobs
     }
     return {
+      ...clock,
       tenant,
-      kind,
       open,
       jobs: open(),
       lines,
-      table: createJobTable(database(), { leaseMs: 1000, now: () => time }),
+      table: database().jobs.table({ now }),
       job: (change: Partial<NewJob> = {}) => jobOf({ tenant, kind, ...change }),
       left: () => idsOf(database(), tenant),
-      pass: (ms: number) => (time += ms),
     }
   }
 
@@ -64,7 +63,7 @@ export function registerJobContract(database: () => Database): void {
   }
 
   test('a job that is added is done at once, with what it has to know, and is gone', async (t) => {
-    const { jobs, job, kind, left } = setUp(t)
+    const { jobs, job, kind, left } = await setUp(t)
     const one = worker()
     jobs.handle(kind, 1, one.work)
     const added = job()
@@ -76,7 +75,7 @@ export function registerJobContract(database: () => Database): void {
   })
 
   test('jobs without anybody who does them stay; who comes later does them', async (t) => {
-    const { jobs, job, kind, left } = setUp(t)
+    const { jobs, job, kind, left } = await setUp(t)
     await jobs.add([job(), job()])
     assert.equal((await left()).length, 2)
     jobs.handle(kind, 2, async () => done)
@@ -84,7 +83,7 @@ export function registerJobContract(database: () => Database): void {
   })
 
   test('a job that is there already is not added again', async (t) => {
-    const { jobs, job, left } = setUp(t)
+    const { jobs, job, left } = await setUp(t)
     const one = job()
     await jobs.add([one, one])
     await jobs.add([one])
@@ -92,7 +91,7 @@ export function registerJobContract(database: () => Database): void {
   })
 
   test('the end of a run adds its jobs, a run that another process has ended does not', async (t) => {
-    const { jobs, kind, job } = setUp(t)
+    const { jobs, kind, job } = await setUp(t)
     const { store, start, tenant } = storeOf(database())
     const { run, turn } = await start()
     await assert.rejects(store.finish(run, 7, endOf(turn, { jobs: [job({ tenant })] })))
@@ -107,7 +106,7 @@ export function registerJobContract(database: () => Database): void {
   })
 
   test('no more than its kind may are done at a time, the others after them in the order in which they are due', async (t) => {
-    const { jobs, job, kind, left } = setUp(t)
+    const { jobs, job, kind, left } = await setUp(t)
     const one = worker()
     const added = [3, 1, 2, 4].map((dueAt) => job({ dueAt }))
     await jobs.add(added)
@@ -124,7 +123,7 @@ export function registerJobContract(database: () => Database): void {
   })
 
   test('of two processes that claim at once no job goes to both', async (t) => {
-    const { jobs, job, kind, left, open } = setUp(t)
+    const { jobs, job, kind, left, open } = await setUp(t)
     const ids: string[] = []
     for (const queue of [jobs, open(), open()]) {
       queue.handle(kind, 3, async (job) => {
@@ -140,37 +139,36 @@ export function registerJobContract(database: () => Database): void {
   })
 
   test('a job that is to be done again is done when it is due then', async (t) => {
-    const { jobs, job, kind, pass } = setUp(t)
+    const { jobs, job, kind, pass, delays } = await setUp(t)
     const one = worker()
     jobs.handle(kind, 1, one.work)
     await jobs.add([job()])
-    ;(await one.reaches(1)).end({ kind: 'again', at: 1_000_000 + 40 })
+    ;(await one.reaches(1)).end({ kind: 'again', at: 1_000_000 + 3_600_000 })
+    await until(async () => (await delays())[0] === 3_600_000)
+    jobs.wake(kind)
     await sleep(30)
     assert.equal(one.begun.length, 1)
-    pass(40)
+    await pass(3_600_000)
     jobs.wake(kind)
     assert.equal((await one.reaches(2)).job.attempt, 2)
   })
 
   test('a job that fails is tried again later and later, and is given up after a day, with a line in the log', async (t) => {
-    const { jobs, job, kind, left, pass, lines, table } = setUp(t)
+    const { jobs, job, kind, left, pass, lines, delays } = await setUp(t)
     const one = worker()
     jobs.handle(kind, 1, one.work)
     const added = job({ dueAt: 1_000_000 })
     await jobs.add([added])
     for (const [attempt, delay] of [1000, 2000, 4000].entries()) {
       const { end } = await one.reaches(attempt + 1)
-      end(new Error('the database of a friend is down'))
-      await until(async () => lines.length === attempt + 1)
-      await until(async () => (await table.claim(kind, 1)).nextMs === delay)
-      pass(delay - 1)
-      jobs.wake(kind)
-      await sleep(10)
       assert.equal(one.begun.length, attempt + 1)
-      pass(1)
+      end(new Error('the database of a friend is down'))
+      await until(async () => (await delays())[0] === delay)
+      assert.equal(lines.length, attempt + 1)
+      await pass(delay)
       jobs.wake(kind)
     }
-    pass(24 * hourMs)
+    await pass(24 * hourMs)
     ;(await one.reaches(4)).end(new Error('still down'))
     await until(async () => (await left()).length === 0)
     assert.match(lines.at(-1)!, /job given up/)
@@ -178,12 +176,13 @@ export function registerJobContract(database: () => Database): void {
   })
 
   test('a job of a process that died is done by another when its lease has ended, and the dead one changes nothing any more', async (t) => {
-    const { jobs, job, kind, left, pass, table } = setUp(t)
+    const { jobs, job, kind, left, pass, table, keepUp } = await setUp(t)
     await jobs.add([job()])
     const claim = async () => (await table.claim(kind, 1)).claimed
     const [dead] = await claim()
     assert.deepEqual(await claim(), [])
-    pass(1000)
+    await pass(database().jobs.leaseMs + 1)
+    await keepUp()
     const [next] = await claim()
     assert.deepEqual([next!.job.id, next!.job.attempt], [dead!.job.id, 2])
     assert.deepEqual(await table.renew([dead!.job, next!.job]), [dead!.job])
@@ -195,7 +194,7 @@ export function registerJobContract(database: () => Database): void {
   })
 
   test('a job that takes longer than its lease stays with who does it', async (t) => {
-    const { jobs, job, kind, pass, open } = setUp(t, { leaseMs: 60 })
+    const { jobs, job, kind, pass, open, keepUp } = await setUp(t, { renewMs: 20 })
     const [one, other] = [worker(), worker()]
     jobs.handle(kind, 1, one.work)
     await jobs.add([job()])
@@ -203,8 +202,9 @@ export function registerJobContract(database: () => Database): void {
     const second = open()
     second.handle(kind, 1, other.work)
     for (let n = 0; n < 4; n += 1) {
-      pass(30)
-      await sleep(50)
+      await pass(database().jobs.leaseMs / 2)
+      await sleep(200)
+      await keepUp()
       second.wake(kind)
     }
     await sleep(20)
@@ -212,7 +212,7 @@ export function registerJobContract(database: () => Database): void {
   })
 
   test('a queue that closes waits for what runs, puts back what runs longer, and takes nothing new', async (t) => {
-    const { jobs, job, kind, left, open } = setUp(t)
+    const { jobs, job, kind, left, open } = await setUp(t)
     const one = worker()
     jobs.handle(kind, 2, one.work)
     const added = [job({ dueAt: 1 }), job({ dueAt: 2 }), job({ dueAt: 3 })]
@@ -227,5 +227,55 @@ export function registerJobContract(database: () => Database): void {
     open().handle(kind, 2, async (job) => (ids.push(job.id), done))
     await until(async () => (await left()).length === 0)
     assert.deepEqual(ids.sort(), [added[1]!.id, added[2]!.id].sort())
+  })
+
+  test('those with the lowest rank go first, whenever they came', async (t) => {
+    const { jobs, job, kind, left } = await setUp(t)
+    const one = worker()
+    const [last, first, second] = [job({ rank: 9, dueAt: 1 }), job({ rank: -3, dueAt: 3 }), job({ dueAt: 2 })]
+    for (const added of [last, first, second]) await jobs.add([added])
+    jobs.handle(kind, 1, one.work)
+    for (const [at, { id }] of [first, second, last].entries()) {
+      const { job: given, end } = await one.reaches(at + 1)
+      assert.equal(given.id, id)
+      end(done)
+    }
+    await until(async () => (await left()).length === 0)
+  })
+
+  test('as many as are wanted at the moment are done at a time, and none any more when that is said', async (t) => {
+    const { jobs, job, kind, left } = await setUp(t)
+    const one = worker()
+    let most = 1
+    const stop = jobs.handle(kind, () => most, one.work)
+    await jobs.add([job(), job(), job(), job()])
+    await one.reaches(1)
+    await sleep(20)
+    assert.equal(one.begun.length, 1)
+    most = 3
+    jobs.wake(kind)
+    await one.reaches(3)
+    stop()
+    for (const { end } of one.begun) end(done)
+    await until(async () => (await left()).length === 1)
+    jobs.wake(kind)
+    await sleep(20)
+    assert.equal(one.begun.length, 3)
+  })
+
+  test('a name is taken until its job is done, and not longer', async (t) => {
+    const { jobs, job, kind, left } = await setUp(t)
+    const one = worker()
+    jobs.handle(kind, 1, one.work)
+    const named = job({ id: `summary:${kind}:1` })
+    await jobs.add([named])
+    const { end } = await one.reaches(1)
+    await jobs.add([named])
+    end(done)
+    await until(async () => (await left()).length === 0)
+    await jobs.add([named])
+    ;(await one.reaches(2)).end(done)
+    await until(async () => (await left()).length === 0)
+    assert.equal(one.begun.length, 2)
   })
 }

@@ -6,7 +6,7 @@ import type { Memory } from '../src/memory/memory.ts'
 import type { Database } from '../src/store/database.ts'
 import { createFeedbackStore } from '../src/store/feedback.ts'
 import { createMemoryStore, forgetSession } from '../src/store/memories.ts'
-import { ai, deleteSession, endOf, hour, human, storeOf } from './store-fixture.ts'
+import { ai, deleteSession, endOf, hour, human, jobsOf, storeOf } from './store-fixture.ts'
 
 /** Registers what holds of memories and feedback on every database. */
 export function registerMemoryContract(database: () => Database): void {
@@ -145,9 +145,8 @@ export function registerMemoryContract(database: () => Database): void {
     const better = { requestId, score: 1, comment: undefined, createdAt: hour + 1 }
     assert.equal(await feedback.save(who, better, randomUUID()), 'saved')
     assert.deepEqual(await feedback.find(who, requestId), better)
-    const jobs = database().db.selectFrom('jobs').selectAll().where('tenant', '=', who.tenant)
     assert.deepEqual(
-      (await jobs.execute()).map(({ kind, data }) => [kind, JSON.parse(data)]),
+      (await jobsOf(database(), who.tenant)).map(({ kind, data }) => [kind, JSON.parse(data)]),
       Array(2).fill(['feedback', { owner: who.owner, requestId }]),
     )
     assert.equal(await feedback.save({ ...who, owner: 'agent-core bob' }, given, randomUUID()), 'unknown')

@@ -8,7 +8,7 @@ import { createExecutionStore } from '../src/store/executions.ts'
 import { createRunReports } from '../src/store/run-reports.ts'
 import { createSessionStore } from '../src/store/sessions.ts'
 import type { Tables } from '../src/store/tables.ts'
-import { ai, endOf, failed, hour, human, storeOf } from './store-fixture.ts'
+import { ai, endOf, failed, hour, human, jobsOf, storeOf } from './store-fixture.ts'
 
 const owner = 'agent-core ann'
 const isGone = { code: 'gone' }
@@ -71,7 +71,7 @@ export function registerSessionChanges(database: () => Database): void {
     assert.equal(await createRunReports(database()).count(tenant, { from: undefined, to: undefined }), 0)
     assert.equal(await sessions.find({ tenant, owner }, 's', { anyOwner: false }), undefined)
     assert.deepEqual(
-      (await rows('jobs')).map(({ kind, data }) => [kind, JSON.parse(data)]),
+      (await jobsOf(database(), tenant)).map(({ kind, data }) => [kind, JSON.parse(data)]),
       [['session_deleted', { session: key }]],
     )
   })

@@ -87,13 +87,26 @@ export async function runJobsOf(database: Database, tenant: string): Promise<Job
   return (await jobsOf(database, tenant)).filter(({ kind }) => kind === 'run').map(({ data }) => JSON.parse(data) as JobData['run'])
 }
 
-export async function dropRunJobs({ db, all }: Database, tenant: string): Promise<void> {
-  const { sql, parameters } = db.deleteFrom('jobs').where('tenant', '=', tenant).where('kind', '=', 'run').compile()
-  await all.unit((connection) => connection.execute(sql, parameters))
+export async function dropRunJobs({ all, isShared }: Database, tenant: string): Promise<void> {
+  const drop = isShared
+    ? `delete from agent_core_jobs.job where data ->> 'tenant' = $1 and name = 'run'`
+    : `delete from jobs where tenant = ? and kind = 'run'`
+  await all.unit((connection) => connection.execute(drop, [tenant]))
 }
 
-function jobsOf({ db }: Database, tenant: string) {
-  return db.selectFrom('jobs').select(['id', 'kind', 'data']).where('tenant', '=', tenant).orderBy('id').execute()
+interface KeptJob {
+  id: string
+  kind: string
+  /** JSON. */
+  data: string
+}
+
+export async function jobsOf({ all, isShared }: Database, tenant: string): Promise<KeptJob[]> {
+  const ask = isShared
+    ? `select singleton_key as id, name as kind, (data -> 'data')::text as data from agent_core_jobs.job
+        where data ->> 'tenant' = $1 and name <> 'given_up' and state <= 'active' order by singleton_key`
+    : 'select id, kind, data from jobs where tenant = ? order by id'
+  return (await all.read.execute<KeptJob>(ask, [tenant])).rows
 }
 
 export const failed = { status: 'error', finishReason: 'error', continuable: true, message: undefined } as const

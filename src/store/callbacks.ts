@@ -1,7 +1,6 @@
 import type { Kysely } from 'kysely'
 import type { CallbackAttempt, CallbackStatus, CallbackStore } from '../runs/callbacks/callbacks.ts'
 import { run, type Database } from './database.ts'
-import { jobInserts } from './job-statements.ts'
 import { keyColumns } from './run-rows.ts'
 import type { Connection } from './statement.ts'
 import type { Tables } from './tables.ts'
@@ -12,7 +11,6 @@ const maxAttempts = 100
 /** `CallbackStore` on either database. */
 export function createCallbackStore(database: Database): CallbackStore {
   const { db } = database
-  const insertJobs = jobInserts(db)
 
   return {
     async find(key) {
@@ -46,7 +44,7 @@ export function createCallbackStore(database: Database): CallbackStore {
         if (!row || row.status === 'delivered') return false
         const round = row.round + 1
         await run(connection, ofKey(db.updateTable('callbacks').set({ status: 'pending', round, tries: 0 }), columns))
-        await insertJobs(connection, [toJob(round)])
+        await database.jobs.insert(connection, [toJob(round)])
         return true
       }),
   }

@@ -1,6 +1,7 @@
 import type { Compilable, Kysely } from 'kysely'
 import type pg from 'pg'
 import { ServiceError } from '../errors.ts'
+import type { JobStore } from './job-table.ts'
 import type { Connection, Result } from './statement.ts'
 import type { Tables } from './tables.ts'
 
@@ -16,6 +17,8 @@ export interface Database {
   of(tenant: string): Scope
   /** Those of all tenants: for what serves all of them (sweeps, jobs, keys). */
   readonly all: Scope
+  /** Where jobs are kept. */
+  readonly jobs: JobStore
   /** Present where it is a Postgres server. */
   readonly postgres?: PostgresServer
   /** Throws when the database can't be reached. */

@@ -1,12 +1,10 @@
 import type { FeedbackStore } from '../memory/memory-store.ts'
 import { run, type Database } from './database.ts'
-import { jobInserts } from './job-statements.ts'
 import { toText } from './run-rows.ts'
 
 /** `FeedbackStore` on either database. */
 export function createFeedbackStore(database: Database): FeedbackStore {
   const { db } = database
-  const insertJobs = jobInserts(db)
   return {
     save: ({ tenant, owner }, { requestId, score, comment, createdAt }, jobId) =>
       database.of(tenant).unit(async (connection) => {
@@ -23,7 +21,7 @@ export function createFeedbackStore(database: Database): FeedbackStore {
             .values({ tenant, owner, request_id: requestId, ...given })
             .onConflict((conflict) => conflict.columns(['tenant', 'owner', 'request_id']).doUpdateSet(given)),
         )
-        await insertJobs(connection, [{ id: jobId, kind: 'feedback', tenant, data: { owner, requestId }, dueAt: createdAt }])
+        await database.jobs.insert(connection, [{ id: jobId, kind: 'feedback', tenant, data: { owner, requestId }, dueAt: createdAt }])
         return 'saved'
       }),
 

@@ -1,12 +1,9 @@
 import { sql, type Kysely } from 'kysely'
-import type { NewJob } from '../runs/jobs.ts'
-import { statement, type Connection, type Param } from './statement.ts'
+import type { JobStore } from './job-table.ts'
+import { statement, type Param } from './statement.ts'
 import type { JobRow, Tables } from './tables.ts'
 
-export type InsertJobs = (connection: Connection, jobs: readonly NewJob[]) => Promise<void>
-
-/** Adds jobs inside of a unit that promises them; one with a known id is there already. */
-export function jobInserts(database: Kysely<Tables>): InsertJobs {
+export function jobInserts(database: Kysely<Tables>): JobStore['insert'] {
   const insert = statement(database, (db, param: Param<JobRow>) =>
     db
       .insertInto('jobs')
@@ -40,13 +37,13 @@ interface Claim {
 /** A job as it was begun: what another has begun since is left alone. */
 type Begun = Pick<JobRow, 'id' | 'attempts'>
 
-export function jobStatements(database: Kysely<Tables>, isShared: boolean) {
+export function jobStatements(database: Kysely<Tables>) {
   return {
-    /** Of two that claim at once, no job goes to both: on Postgres rows that another has locked are passed over, SQLite has one writer. */
+    /** Of two that claim at once, no job goes to both: there is one writer. */
     claim: statement(database, (db, param: Param<Claim>) =>
       db
-        .with('due', (with_) => {
-          const due = with_
+        .with('due', (of) =>
+          of
             .selectFrom('jobs')
             .select('id')
             .where('kind', '=', param('kind'))
@@ -54,9 +51,8 @@ export function jobStatements(database: Kysely<Tables>, isShared: boolean) {
             .where(sql`+due_at`, '<=', param('now'))
             .orderBy('rank')
             .orderBy('due_at')
-            .limit(param('most'))
-          return isShared ? due.forUpdate().skipLocked() : due
-        })
+            .limit(param('most')),
+        )
         .updateTable('jobs')
         .set(({ eb }) => ({ due_at: param('until'), attempts: eb('attempts', '+', 1) }))
         .where('id', 'in', (from) => from.selectFrom('due').select('id'))

@@ -1,7 +1,21 @@
-import type { Job, JobKind } from '../runs/jobs.ts'
-import type { Database } from './database.ts'
-import { jobStatements } from './job-statements.ts'
+import type { Job, JobKind, NewJob } from '../runs/jobs.ts'
+import { run, type Database } from './database.ts'
+import { jobInserts, jobStatements } from './job-statements.ts'
+import type { Connection } from './statement.ts'
 import type { JobRow } from './tables.ts'
+
+/** Where jobs are kept. */
+export interface JobStore {
+  /** So long who has a job has it without saying so again. */
+  readonly leaseMs: number
+  /** Adds jobs inside of a unit that promises them; one with a known id is there already. */
+  insert(connection: Connection, jobs: readonly NewJob[]): Promise<void>
+  table(options: { now(): number }): JobTable
+  /** Jobs that are to be done, by kind; of all processes. A few seconds old. */
+  count(): Promise<{ kind: string; count: number }[]>
+  /** Looks after what dead processes had; called every few seconds. */
+  keepUp?(): Promise<void>
+}
 
 /** What a worker asks of the place where jobs are kept. Who has a job has it for a lease, and longer as long as it says so. */
 export interface JobTable {
@@ -28,19 +42,33 @@ export interface ClaimedJob {
   wantedAt: number
 }
 
-interface Options {
-  leaseMs: number
-  /** Epoch milliseconds. */
-  now(): number
+/** After a process was killed its jobs wait so long. */
+const leaseMs = 15_000
+
+/** `JobStore` in the table `jobs` of an embedded database. */
+export function tableJobs(database: Pick<Database, 'db' | 'all'>): JobStore {
+  const { db, all } = database
+  return {
+    leaseMs,
+    insert: jobInserts(db),
+    table: ({ now }) => createJobTable(database, now),
+    async count() {
+      const counts = db
+        .selectFrom('jobs')
+        .select(({ fn }) => ['kind', fn.countAll<number>().as('count')])
+        .groupBy('kind')
+        .orderBy('kind')
+      return (await run(all.read, counts)).rows
+    },
+  }
 }
 
 /** In the way of who else claims what is due, one looks again after so long. */
 const raceMs = 100
 
-/** `JobTable` in the table `jobs`. */
-export function createJobTable(database: Database, { leaseMs, now }: Options): JobTable {
+function createJobTable(database: Pick<Database, 'db' | 'all'>, now: () => number): JobTable {
   const { read, unit } = database.all
-  const statements = jobStatements(database.db, database.isShared)
+  const statements = jobStatements(database.db)
 
   async function remove(job: Job): Promise<void> {
     await unit((connection) => statements.remove(connection, begun(job)))

@@ -70,9 +70,9 @@ test('the next in line and the unended runs are found by the small indexes made 
 })
 
 test('a due job is found by its kind and time, however many wait', async () => {
-  const due = await plansOf(({ all, db }) => jobStatements(db, false).nextDue(all.read, { kind: 'callback' }))
+  const due = await plansOf(({ all, db }) => jobStatements(db).nextDue(all.read, { kind: 'callback' }))
   assert.match(due, /^SEARCH jobs USING COVERING INDEX jobs_due \(kind=\?\)$/)
-  const claim = await plansOf(({ all, db }) => jobStatements(db, false).claim(all.read, { kind: 'callback', now: 0, until: 1, most: 1 }))
+  const claim = await plansOf(({ all, db }) => jobStatements(db).claim(all.read, { kind: 'callback', now: 0, until: 1, most: 1 }))
   assert.match(claim, /INDEX jobs_ranked \(kind=\?\)/)
   assert.doesNotMatch(claim, /SCAN jobs|TEMP/)
 })

@@ -1,6 +1,7 @@
 import { Kysely, PostgresDialect } from 'kysely'
 import type pg from 'pg'
 import { migrate } from './migrate.ts'
+import { bossSchema, prepareBoss } from './pg-boss/schema.ts'
 import { grantSchema, grantTables, openServiceRole, serviceRole, wallTenants } from './row-security.ts'
 
 /** Any number that nothing else on the database locks. */
@@ -23,7 +24,9 @@ export async function prepare(client: pg.Client): Promise<Prepared> {
     const role = await openServiceRole(client)
     const migrated = await migrate(toKysely(client))
     await wallTenants(client)
+    await prepareBoss(client)
     if (role !== undefined) await grantTables(client)
+    if (role !== undefined) await grantSchema(client, bossSchema)
     return { migrated, role }
   })
 }

@@ -17,6 +17,8 @@ export interface Scopes {
   of(tenant: string): Scope
   /** Without patience: an answer of this moment. */
   ping(): Promise<void>
+  /** Runs statements that take no values, one after another, on a connection that sees all tenants; answers with what they came to. */
+  script(text: string): Promise<unknown>
   /** A connection that sees all tenants. Whoever asked for it releases it. */
   connectAll(): Promise<pg.PoolClient>
 }
@@ -132,11 +134,24 @@ export function createScopes(pool: pg.Pool): Scopes {
       await setTenant(client, everyTenant)
       return client
     },
+    script: (text) => patiently(patienceMs, () => withClient(everyTenant, (client) => runScript(client, text))),
     ping: async () => void (await patiently(0, () => execute(everyTenant, 'select 1', []))),
   }
 }
 
 const done = Promise.resolve()
+
+/** A script may have begun a transaction: no error leaves it open. */
+async function runScript(client: pg.PoolClient, text: string): Promise<unknown> {
+  try {
+    return await client.query(text)
+  } catch (cause) {
+    await client.query('rollback').catch(() => {
+      throw new NotRolledBack(cause)
+    })
+    throw cause
+  }
+}
 
 async function transact<T>(client: pg.PoolClient, isSet: Promise<void>, work: () => Promise<T>): Promise<T> {
   // On its way with the first query of the unit. The number says later what became of it, should the answer to the commit be lost.

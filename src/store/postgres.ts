@@ -1,6 +1,7 @@
 import { Kysely, PostgresDialect } from 'kysely'
 import pg from 'pg'
 import type { Database } from './database.ts'
+import { openBossJobs } from './pg-boss/jobs.ts'
 import { prepare, share } from './postgres-prepare.ts'
 import { createScopes, everyTenant } from './postgres-scopes.ts'
 import type { Tables } from './tables.ts'
@@ -44,18 +45,28 @@ export async function openPostgres(url: string, { connections = 20, answerMs = m
     clients.add(client)
   })
   pool.on('remove', (client) => clients.delete(client as pg.Client))
-  const { of, ping, connectAll } = createScopes(pool)
+  const { of, ping, connectAll, script } = createScopes(pool)
+  const all = of(everyTenant)
+  const db = new Kysely<Tables>({
+    dialect: new PostgresDialect({ pool: { connect: connectAll, end: () => pool.end(), options: pool.options } }),
+  })
+  const jobs = await openBossJobs({ all, db, script }).catch(async (error: unknown) => {
+    await pool.end()
+    throw error
+  })
   return {
-    all: of(everyTenant),
-    db: new Kysely<Tables>({
-      dialect: new PostgresDialect({ pool: { connect: connectAll, end: () => pool.end(), options: pool.options } }),
-    }),
+    all,
+    db,
+    jobs,
     isShared: true,
     migrated,
     of,
     postgres: { connect, share: (schema) => beside(connect, (client) => share(client, schema, role)) },
     ping,
-    close: () => end(pool, clients),
+    async close() {
+      await jobs.close()
+      await end(pool, clients)
+    },
   }
 }
 

@@ -1,7 +1,6 @@
 import { sql, type Kysely } from 'kysely'
 import type { Owner } from '../access/owner.ts'
-import { run } from './database.ts'
-import { jobInserts } from './job-statements.ts'
+import { run, type Database } from './database.ts'
 import { forgetSession } from './memories.ts'
 import type { Connection } from './statement.ts'
 import type { Tables } from './tables.ts'
@@ -14,7 +13,11 @@ interface Removal {
 }
 
 /** A part of one unit of work: all of a session goes, or nothing. */
-export async function removeSession(db: Kysely<Tables>, connection: Connection, { who, sessionId, jobId, now }: Removal): Promise<boolean> {
+export async function removeSession(
+  { db, jobs }: Pick<Database, 'db' | 'jobs'>,
+  connection: Connection,
+  { who, sessionId, jobId, now }: Removal,
+): Promise<boolean> {
   const { tenant, owner } = who
   // First, as in every unit that changes a session: runs that begin, end or move wait here, and find it gone.
   const gone = db.deleteFrom('sessions').where('tenant', '=', tenant).where('owner', '=', owner).where('session_id', '=', sessionId)
@@ -25,7 +28,7 @@ export async function removeSession(db: Kysely<Tables>, connection: Connection, 
   }
   await markRuns(db, connection, who, { session, sessionId })
   await forgetSession(connection, db, who, session)
-  await jobInserts(db)(connection, [{ id: jobId, kind: 'session_deleted', tenant, data: { session }, dueAt: now }])
+  await jobs.insert(connection, [{ id: jobId, kind: 'session_deleted', tenant, data: { session }, dueAt: now }])
   return true
 }
 

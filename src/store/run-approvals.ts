@@ -2,13 +2,12 @@ import type { Decision } from '../agent/approval.ts'
 import type { RunKey } from '../runs/run.ts'
 import { FenceLost, type Interruption, type RunStore } from '../runs/run-store.ts'
 import { run, type Database } from './database.ts'
-import type { InsertJobs } from './job-statements.ts'
 import type { RunMoves } from './run-moves.ts'
 import { keyColumns, parseJson } from './run-rows.ts'
 import type { RunStatements } from './run-statements.ts'
 import type { Connection } from './statement.ts'
 
-type Inserts = Pick<RunMoves, 'lock'> & { insertJobs: InsertJobs }
+type Inserts = Pick<RunMoves, 'lock' | 'insertJobs'>
 
 /** The part of `RunStore` that interrupts a run, and tells it what was decided. Used by runs that wait for approval alone. */
 export function runApprovals(

@@ -4,7 +4,6 @@ import type { NewJob } from '../runs/jobs.ts'
 import type { NextRun } from '../runs/run-store.ts'
 import type { RunKey } from '../runs/run.ts'
 import { run, type Database } from './database.ts'
-import { jobInserts } from './job-statements.ts'
 import { lineStatements } from './line-statements.ts'
 import { createRunRanks } from './run-ranks.ts'
 import { keyColumns } from './run-rows.ts'
@@ -30,7 +29,7 @@ interface Due extends RunKey {
 /** Parts of units in which a session comes to a run that nobody has: it gets its job with the same commit. */
 export function runQueue(database: Database, statements: RunStatements) {
   const inLine = lineStatements(database.db)
-  const insertJobs = jobInserts(database.db)
+  const insertJobs: Database['jobs']['insert'] = (connection, jobs) => database.jobs.insert(connection, jobs)
   const ranks = createRunRanks(database)
 
   /** Hands a locked session to the next in its line; answers with that run. */

@@ -49,7 +49,8 @@ export function createSessionStore(database: Database): SessionStore {
       return rows.map(toRecord)
     },
 
-    remove: (who, sessionId, by) => database.of(who.tenant).unit((connection) => removeSession(db, connection, { who, sessionId, ...by })),
+    remove: (who, sessionId, by) =>
+      database.of(who.tenant).unit((connection) => removeSession(database, connection, { who, sessionId, ...by })),
     fork: (from, fork) => database.of(from.tenant).unit((connection) => forkSession(db, connection, from, fork)),
   }
 }

@@ -3,6 +3,7 @@ import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlit
 import { Kysely, SqliteDialect } from 'kysely'
 import { makeDataDir, makePrivate } from './data-dir.ts'
 import type { Database } from './database.ts'
+import { tableJobs } from './job-table.ts'
 import { migrate } from './migrate.ts'
 import type { Connection } from './statement.ts'
 import { patienceMs, retryBusy } from './sqlite-busy.ts'
@@ -26,6 +27,7 @@ export async function openSqlite(dataDir: string): Promise<Database> {
     db,
     isShared: false,
     migrated,
+    jobs: tableJobs({ db, all: scope }),
     // Every query names its tenant; there is no second wall.
     of: () => scope,
     ping: async () => void (await read.execute('select 1', [])),
