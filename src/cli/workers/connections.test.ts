@@ -1,0 +1,85 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import { test, type TestContext } from 'node:test'
+import { openConnections } from './connections.ts'
+import { createFakeProcesses, type FakeWorker } from './processes-fixture.ts'
+
+async function prepare(t: TestContext, workers: number) {
+  const connections = await openConnections({ host: '127.0.0.1', port: 0 })
+  const clients: Socket[] = []
+  t.after(() => {
+    connections.close()
+    for (const client of clients) client.destroy()
+  })
+  const processes = createFakeProcesses()
+  const all = Array.from({ length: workers }, () => processes.start({ heard() {}, silent() {}, ended() {} }) as FakeWorker)
+  async function come(): Promise<Socket> {
+    const client = connect(connections.port, '127.0.0.1')
+    clients.push(client)
+    await once(client, 'connect')
+    return client
+  }
+  return { connections, all, come }
+}
+
+/** Until the listening side has seen what the clients did. */
+async function until(isSo: () => boolean): Promise<void> {
+  while (!isSo()) await new Promise((resolve) => setImmediate(resolve))
+}
+
+test('connections go to the workers in turn, and to none that has not taken the one before', async (t) => {
+  const { connections, all, come } = await prepare(t, 2)
+  const [a, b] = all as [FakeWorker, FakeWorker]
+  connections.join(a)
+  connections.join(b)
+  for (let n = 0; n < 5; n++) await come()
+  await until(() => a.given.length + b.given.length === 2)
+  connections.taken(b)
+  await until(() => b.given.length === 2)
+  connections.taken(b)
+  connections.taken(a)
+  await until(() => a.given.length + b.given.length === 5)
+  assert.deepEqual([a.given.length, b.given.length], [2, 3])
+  // This process has let go of what was taken.
+  assert.deepEqual(
+    b.given.map(({ destroyed }) => destroyed),
+    [true, true, false],
+  )
+})
+
+test('what a worker that dies had not taken goes to another, without its client seeing anything', async (t) => {
+  const { connections, all, come } = await prepare(t, 2)
+  const [a, b] = all as [FakeWorker, FakeWorker]
+  connections.join(a)
+  const client = await come()
+  await until(() => a.given.length === 1)
+  connections.lost(a)
+  await come()
+  connections.join(b)
+  assert.deepEqual(b.given, a.given)
+  b.given[0]!.end('hello')
+  assert.equal(String((await once(client, 'data'))[0]), 'hello')
+  connections.taken(b)
+  assert.equal(b.given.length, 2)
+  assert.equal(a.given.length, 1)
+})
+
+test('a worker that leaves gets no more; who comes waits until another is there', async (t) => {
+  const { connections, all, come } = await prepare(t, 2)
+  const [a, b] = all as [FakeWorker, FakeWorker]
+  connections.join(a)
+  await come()
+  await until(() => a.given.length === 1)
+  connections.leave(a)
+  connections.taken(a)
+  await come()
+  connections.join(b)
+  await until(() => b.given.length === 1)
+  assert.equal(a.given.length, 1)
+})
+
+test('a port that is taken is an error', async (t) => {
+  const { connections } = await prepare(t, 0)
+  await assert.rejects(openConnections({ host: '127.0.0.1', port: connections.port }), { code: 'EADDRINUSE' })
+})
