@@ -1,13 +1,19 @@
 import { readFile } from 'node:fs/promises'
 import { Command, CommanderError } from 'commander'
-import { addChat } from './chat.ts'
-import { addConfig } from './config.ts'
-import { addDb } from './db.ts'
-import { addDoctor } from './doctor.ts'
-import { addKeys } from './keys.ts'
-import { addServe } from './serve.ts'
-import { addTool } from './tool.ts'
-import { CommandFailure, type Terminal } from './terminal.ts'
+import { CommandFailure, type CommandContext, type Terminal } from './terminal.ts'
+
+type AddCommand = (program: Command, context: CommandContext) => void
+
+/** In the order in which help shows them. What one needs is loaded for that one: a process that supervises others is small. */
+const commands: Record<string, () => Promise<AddCommand>> = {
+  serve: async () => (await import('./serve.ts')).addServe,
+  chat: async () => (await import('./chat.ts')).addChat,
+  keys: async () => (await import('./keys.ts')).addKeys,
+  config: async () => (await import('./config.ts')).addConfig,
+  db: async () => (await import('./db.ts')).addDb,
+  tool: async () => (await import('./tool.ts')).addTool,
+  doctor: async () => (await import('./doctor.ts')).addDoctor,
+}
 
 /** Runs one command line; answers with the exit code: 0 done, 1 failed, 2 wrong usage or settings. */
 export async function runCommand(args: readonly string[], terminal: Terminal): Promise<number> {
@@ -17,7 +23,9 @@ export async function runCommand(args: readonly string[], terminal: Terminal): P
     .version(context.version)
     .exitOverride()
     .configureOutput({ writeOut: (text) => terminal.stdout.write(text), writeErr: (text) => terminal.stderr.write(text) })
-  for (const add of [addServe, addChat, addKeys, addConfig, addDb, addTool, addDoctor]) add(program, context)
+  const [name = ''] = args
+  const needed = Object.hasOwn(commands, name) ? [commands[name]!] : Object.values(commands)
+  for (const load of needed) (await load())(program, context)
   try {
     await program.parseAsync([...args], { from: 'user' })
     return 0
