@@ -9,6 +9,16 @@ export interface Secrets {
   renew(): Promise<number>
 }
 
+/** What SECRET_KEY has wrapped, and how much of it another than its first secret. Throws `WrongSecretKey` where it opens none of it. */
+export async function checkSecrets({ db, all }: Database, box: SecretBox): Promise<{ total: number; older: number }> {
+  const secrets = db.selectFrom('secrets').select(['name', 'sealed'])
+  const configurations = db.selectFrom('configurations').select('content as sealed')
+  const named = (await run(all.read, secrets)).rows
+  for (const { name, sealed } of named) box.open(name, sealed)
+  const rows = [...named, ...(await run(all.read, configurations)).rows]
+  return { total: rows.length, older: rows.filter(({ sealed }) => !box.isNewest(sealed)).length }
+}
+
 interface Options {
   /** Epoch milliseconds. */
   now(): number

@@ -1,0 +1,27 @@
+import type { Finding } from '../../models/check-models.ts'
+import type { Settings } from '../../settings.ts'
+import { openDatabase } from '../../store/open.ts'
+import { createSecretBox } from '../../store/secret-box.ts'
+import { checkSecrets } from '../../store/secrets.ts'
+
+/** Whether SECRET_KEY opens what the database has wrapped, and whether an older one is needed for it still. */
+export async function checkWrapped(settings: Settings): Promise<Finding[]> {
+  if (settings.databaseUrl === undefined) return []
+  const database = await openDatabase(settings)
+  try {
+    const { total, older } = await checkSecrets(database, createSecretBox(settings.secretKeys))
+    if (total === 0) return [{ state: 'ok', text: 'secrets: made by the first start' }]
+    if (older === 0) return [{ state: 'ok', text: `secrets: all ${total} are wrapped by ${firstOf(settings)}` }]
+    const advice = 'Restart every replica with both, the new one first; the old one is needed until nothing is left here.'
+    return [{ state: 'warn', text: `secrets: ${older} of ${total} are wrapped by the second of SECRET_KEY`, advice }]
+  } catch (error) {
+    const advice = 'Without it keys, callbacks and configurations of this database are lost: look for it in backups of your settings.'
+    return [{ state: 'fail', text: `secrets: ${error instanceof Error ? error.message : String(error)}`, advice }]
+  } finally {
+    await database.close()
+  }
+}
+
+function firstOf({ secretKeys }: Settings): string {
+  return secretKeys.length > 1 ? 'the first of SECRET_KEY, the other one can go' : 'SECRET_KEY'
+}
