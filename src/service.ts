@@ -21,7 +21,7 @@ import { openChats } from './service/chats.ts'
 import { boundAddress, openHttp } from './service/http.ts'
 import { openLimits } from './service/limits.ts'
 import { openMemory } from './service/memory.ts'
-import { openSecrets } from './service/secrets.ts'
+import { openSecrets, renewSecrets } from './service/secrets.ts'
 import { openSessionChanges } from './service/sessions.ts'
 import { openTracing } from './service/tracing.ts'
 import { createSessions } from './sessions/sessions.ts'
@@ -66,8 +66,9 @@ export async function createService({ settings, environment, version, log, front
   const now = Date.now
   const newId = randomUUIDv7
   const database = stack.adopt(await openDatabase(settings), (one) => one.close())
+  const renewed = await renewSecrets(database, settings)
   const secrets = await openSecrets(database, settings, now)
-  for (const line of secrets.told) log.info(line)
+  for (const line of [...renewed, ...secrets.told]) log.info(line)
   const id = newId()
   const news = stack.adopt(await openNews(database, { id, log }), (one) => one.close())
   const holder = stack.adopt(await keepHolder(database, { id, news, log }), (one) => one.release())

@@ -6,7 +6,7 @@ import { ServiceError } from '../src/errors.ts'
 import { openConfigurationStore } from '../src/store/configurations.ts'
 import type { Database } from '../src/store/database.ts'
 import { createSecretBox } from '../src/store/secret-box.ts'
-import { createSecrets } from '../src/store/secrets.ts'
+import { renewWrapped } from '../src/store/wrapped.ts'
 import { hour } from './store-fixture.ts'
 
 const [old, next] = ['o'.repeat(32), 'n'.repeat(32)]
@@ -85,9 +85,9 @@ export function registerConfigurationContract(database: () => Database): void {
     assert.equal(await (await openAfter()).seenAt('a: 1'), 1)
     await assert.rejects(before.newest(), (error: unknown) => error instanceof ServiceError && /SECRET_KEY/.test(error.message))
 
-    /** Its key of texts is renewed with the other secrets. */
+    /** As a start does. */
     async function openAfter(): Promise<ConfigurationStore> {
-      await createSecrets(database(), createSecretBox([next, old]), { now: () => hour }).renew()
+      await renewWrapped(database(), createSecretBox([next, old]))
       return open(next)
     }
   })

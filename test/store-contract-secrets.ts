@@ -5,6 +5,7 @@ import { createAccessKeyStore } from '../src/store/access-keys.ts'
 import type { Database } from '../src/store/database.ts'
 import { createSecretBox, WrongSecretKey } from '../src/store/secret-box.ts'
 import { createSecrets } from '../src/store/secrets.ts'
+import { checkWrapped, renewWrapped } from '../src/store/wrapped.ts'
 import { hour } from './store-fixture.ts'
 
 const [old, next] = ['o'.repeat(32), 'n'.repeat(32)]
@@ -12,8 +13,12 @@ const [old, next] = ['o'.repeat(32), 'n'.repeat(32)]
 export function registerSecretContract(database: () => Database): void {
   const open = (...keys: string[]) => createSecrets(database(), createSecretBox(keys), { now: () => hour })
 
+  const renew = (...keys: string[]) => renewWrapped(database(), createSecretBox(keys))
+
   async function remove(): Promise<void> {
-    await database().all.unit((connection) => connection.execute('delete from secrets', []))
+    await database().all.unit(async (connection) => {
+      for (const table of ['secrets', 'configurations', 'configuration_texts']) await connection.execute(`delete from ${table}`, [])
+    })
   }
 
   test('a secret is kept wrapped, and what processes make together is one', async () => {
@@ -41,12 +46,13 @@ export function registerSecretContract(database: () => Database): void {
   })
 
   test('another SECRET_KEY opens nothing and changes nothing; with both, all is wrapped anew', async () => {
+    await remove()
     const names = [randomUUID(), randomUUID()]
     for (const name of names)
       await open(old)
         .of(name)
         .change(() => `text of ${name}`)
-    await assert.rejects(open(next).renew(), WrongSecretKey)
+    await assert.rejects(renew(next), WrongSecretKey)
     await assert.rejects(open(next).of(names[0]!).load(), WrongSecretKey)
     await assert.rejects(
       open(next)
@@ -54,11 +60,13 @@ export function registerSecretContract(database: () => Database): void {
         .change(() => 'mine'),
       WrongSecretKey,
     )
-    assert.equal(await open(old).renew(), 0)
-    assert.equal(await open(next, old).renew(), 2)
-    assert.equal(await open(next, old).renew(), 0)
+    assert.equal(await renew(old), 0)
+    assert.deepEqual(await checkWrapped(database(), createSecretBox([next, old])), { total: 2, older: 2 })
+    assert.equal(await renew(next, old), 2)
+    assert.deepEqual(await checkWrapped(database(), createSecretBox([next])), { total: 2, older: 0 })
+    assert.equal(await renew(next, old), 0)
     for (const name of names) assert.equal(await open(next).of(name).load(), `text of ${name}`)
-    await assert.rejects(open(old).renew(), WrongSecretKey)
+    await assert.rejects(renew(old), WrongSecretKey)
     await remove()
   })
 

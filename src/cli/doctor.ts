@@ -4,7 +4,7 @@ import type { AgentConfig } from '../configuration/schema.ts'
 import type { Settings } from '../settings.ts'
 import { CommandFailure, type CommandContext, type Terminal } from './terminal.ts'
 import { checkArtifacts, checkConfiguration, checkDataDir, checkFilesRoot, checkOutbound, checkStore, checkTools } from './doctor/checks.ts'
-import { checkWrapped } from './doctor/secrets.ts'
+import { checkSecrets } from './doctor/secrets.ts'
 import { findModelOffers } from './doctor/model-advice.ts'
 import { checkModels, type Finding } from '../models/check-models.ts'
 import { readSettings } from './prepare.ts'
@@ -39,7 +39,7 @@ async function* examine(terminal: Terminal): AsyncGenerator<Finding, void> {
   yield dataDir
   const store = dataDir.state === 'fail' ? [] : await checkStore(settings)
   yield* store
-  if (store.length > 0 && store.every(({ state }) => state !== 'fail')) yield* await checkWrapped(settings)
+  if (store.length > 0 && store.every(({ state }) => state !== 'fail')) yield* await checkSecrets(settings)
   yield* await checkArtifacts(settings)
   const { finding, config } = await checkConfiguration(settings)
   yield* finding

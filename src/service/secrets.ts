@@ -8,6 +8,7 @@ import type { Database } from '../store/database.ts'
 import { createPrivateFile } from '../store/private-file.ts'
 import { createSecretBox, type SecretBox } from '../store/secret-box.ts'
 import { createSecrets } from '../store/secrets.ts'
+import { renewWrapped } from '../store/wrapped.ts'
 
 /** What the service keeps secret: in a database that processes share, wrapped by SECRET_KEY; else in the data directory. */
 export interface OpenSecrets {
@@ -17,7 +18,7 @@ export interface OpenSecrets {
   adminKey?: KeptText
   /** For what else is wrapped by SECRET_KEY; absent where nothing is shared. */
   box?: SecretBox
-  /** For the operator, a sentence each: what was taken over, renewed, or is not used. */
+  /** For the operator, a sentence each: what was taken over, or is not used. */
   told: readonly string[]
 }
 
@@ -36,13 +37,20 @@ export async function openSecrets(database: Database, settings: SecretSettings, 
   }
   const box = createSecretBox(secretKeys)
   const secrets = createSecrets(database, box, { now })
-  const renewed = await secrets.renew()
   const kept = { signingKeys: secrets.of('signing keys'), callbackSecret: secrets.of('callback secret') }
-  const told = renewed > 0 ? [`${renewed} secrets of the database are wrapped by the first of SECRET_KEY now.`] : []
-  told.push(...(await takeOver(files, kept, { wasUsed: () => hasKeys(database), oldestSecretKey: secretKeys.at(-1)! })))
+  const told = await takeOver(files, kept, { wasUsed: () => hasKeys(database), oldestSecretKey: secretKeys.at(-1)! })
   told.push(...(await findUnused(files.signingKeys, kept.signingKeys, now)))
   const adminKey = secrets.of(`administrator's key of ${adminTenant}`)
   return { signingKeys: kept.signingKeys, callbacks: { configured: callbackSecrets, kept: kept.callbackSecret }, adminKey, box, told }
+}
+
+/**
+ * At a start: while SECRET_KEY is being changed, what the old one wrapped is wrapped anew by the new one. A command line does not, which may
+ * have them in another order than the service. Answers as `told` does.
+ */
+export async function renewSecrets(database: Database, { databaseUrl, secretKeys }: SecretSettings): Promise<string[]> {
+  const renewed = databaseUrl === undefined ? 0 : await renewWrapped(database, createSecretBox(secretKeys))
+  return renewed > 0 ? [`${renewed} secrets of the database are wrapped by the first of SECRET_KEY now.`] : []
 }
 
 /** A service that was started registered its administrator's key. */

@@ -13,6 +13,7 @@ import type { SecretBox } from './secret-box.ts'
 import { createSecrets } from './secrets.ts'
 import type { Connection } from './statement.ts'
 import type { ConfigurationRow } from './tables.ts'
+import { configurationName } from './wrapped.ts'
 
 /** How many texts are kept to go back to, and how many are known to have been seen. */
 const maxKept = 50
@@ -32,7 +33,7 @@ interface Options {
   now(): number
 }
 
-/** `ConfigurationStore` on a database that several processes share. What another than the first secret wrapped is wrapped anew. */
+/** `ConfigurationStore` on a database that several processes share. */
 export async function openConfigurationStore(database: Database, { box, now }: Options): Promise<ConfigurationStore> {
   const { db } = database
   const { read, unit } = database.all
@@ -41,7 +42,7 @@ export async function openConfigurationStore(database: Database, { box, now }: O
     .change((kept) => kept ?? randomBytes(32).toString('base64'))
   const idOf = (text: string) => createHmac('sha256', Buffer.from(key, 'base64')).update(text).digest('base64url')
   const open = (row: Pick<ConfigurationRow, 'n' | 'content'>) => JSON.parse(openRow(box, row)) as Content
-  const seal = (n: number, content: Content) => box.seal(nameOf(n), JSON.stringify(content))
+  const seal = (n: number, content: Content) => box.seal(configurationName(n), JSON.stringify(content))
 
   const rows = db.selectFrom('configurations')
   const latest = rows.selectAll().orderBy('n', 'desc').limit(1)
@@ -107,16 +108,6 @@ export async function openConfigurationStore(database: Database, { box, now }: O
     await run(connection, db.deleteFrom('configuration_texts').where('n', '<', n - maxSeen))
   }
 
-  async function renew(): Promise<void> {
-    for (const row of (await run(read, rows.select(['n', 'content']))).rows) {
-      if (box.isNewest(row.content)) continue
-      const content = seal(row.n, open(row))
-      const query = db.updateTable('configurations').set({ content }).where('n', '=', row.n).where('content', '=', row.content)
-      await unit((connection) => run(connection, query))
-    }
-  }
-
-  await renew()
   return {
     idOf,
     newestNumber: () => newestNumber(read),
@@ -174,14 +165,10 @@ const fromFile: ChangeKind[] = ['seed', 'edit']
 /** While SECRET_KEY is being changed, a process that does not have the new one yet goes on with what it has. */
 function openRow(box: SecretBox, { n, content }: Pick<ConfigurationRow, 'n' | 'content'>): string {
   try {
-    return box.open(nameOf(n), content)
+    return box.open(configurationName(n), content)
   } catch (cause) {
     throw new ServiceError('configuration_not_stored', cause instanceof Error ? cause.message : String(cause), { cause })
   }
-}
-
-function nameOf(n: number): string {
-  return `configuration ${n}`
 }
 
 function toPast({ n, version, kind, diff, made_by, made_at }: Omit<ConfigurationRow, 'content'>): PastConfiguration {

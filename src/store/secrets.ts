@@ -5,18 +5,6 @@ import type { SecretBox } from './secret-box.ts'
 /** Secrets that a database keeps for all processes, each under a name, wrapped by SECRET_KEY. */
 export interface Secrets {
   of(name: string): KeptText
-  /** Wraps anew what another than the first secret wrapped; answers with how many there were. Throws `WrongSecretKey`. */
-  renew(): Promise<number>
-}
-
-/** What SECRET_KEY has wrapped, and how much of it another than its first secret. Throws `WrongSecretKey` where it opens none of it. */
-export async function checkSecrets({ db, all }: Database, box: SecretBox): Promise<{ total: number; older: number }> {
-  const secrets = db.selectFrom('secrets').select(['name', 'sealed'])
-  const configurations = db.selectFrom('configurations').select('content as sealed')
-  const named = (await run(all.read, secrets)).rows
-  for (const { name, sealed } of named) box.open(name, sealed)
-  const rows = [...named, ...(await run(all.read, configurations)).rows]
-  return { total: rows.length, older: rows.filter(({ sealed }) => !box.isNewest(sealed)).length }
 }
 
 interface Options {
@@ -52,15 +40,5 @@ export function createSecrets({ db, all }: Database, box: SecretBox, { now }: Op
         }
       },
     }),
-
-    async renew() {
-      const { rows } = await run(all.read, db.selectFrom('secrets').select(['name', 'sealed']).orderBy('name'))
-      let renewed = 0
-      for (const { name, sealed } of rows) {
-        const text = box.open(name, sealed)
-        if (!box.isNewest(sealed) && (await put(name, text, sealed))) renewed++
-      }
-      return renewed
-    },
   }
 }

@@ -2,14 +2,14 @@ import type { Finding } from '../../models/check-models.ts'
 import type { Settings } from '../../settings.ts'
 import { openDatabase } from '../../store/open.ts'
 import { createSecretBox } from '../../store/secret-box.ts'
-import { checkSecrets } from '../../store/secrets.ts'
+import { checkWrapped } from '../../store/wrapped.ts'
 
 /** Whether SECRET_KEY opens what the database has wrapped, and whether an older one is needed for it still. */
-export async function checkWrapped(settings: Settings): Promise<Finding[]> {
+export async function checkSecrets(settings: Settings): Promise<Finding[]> {
   if (settings.databaseUrl === undefined) return []
   const database = await openDatabase(settings)
   try {
-    const { total, older } = await checkSecrets(database, createSecretBox(settings.secretKeys))
+    const { total, older } = await checkWrapped(database, createSecretBox(settings.secretKeys))
     if (total === 0) return [{ state: 'ok', text: 'secrets: made by the first start' }]
     if (older === 0) return [{ state: 'ok', text: `secrets: all ${total} are wrapped by ${firstOf(settings)}` }]
     const advice = 'Restart every replica with both, the new one first; the old one is needed until nothing is left here.'
