@@ -3,9 +3,9 @@ import { after, before, test, type TestContext } from 'node:test'
 import { gate, until } from './async-client.ts'
 import type { ModelServerRequest } from './model-server.ts'
 import { startPostgres, type PostgresServer } from './postgres-server.ts'
-import type { StreamEvent } from './service-client.ts'
+import type { Client, StreamEvent } from './service-client.ts'
 import { startService, type ServiceOptions } from './service-fixture.ts'
-import { callOf } from './service-tools.ts'
+import { callOf, gatedTool } from './service-tools.ts'
 
 let server: PostgresServer
 before(async () => {
@@ -117,4 +117,23 @@ test('Streaming: a run is read live on any replica, from the start and from any 
   assert.deepEqual([whole.status, whole.headers.get('session-id')], [200, 's1'])
   assert.deepEqual(await whole.rest(), told)
   assert.deepEqual(await behind.rest(), told.slice(10))
+})
+
+test('Tools: a call that comes again on another replica waits for the first', async (t) => {
+  const { tool, inputs, entered, open } = gatedTool('order', { effect: 'write' })
+  const { here, there } = await startTwo(t, { tools: [tool] })
+  const call = (client: Client) =>
+    client.request('POST', '/core/v1/tool/execute', {
+      body: { tool_name: 'order', tool_input: { item: 'pen' } },
+      headers: { 'request-id': 'x1' },
+    })
+  const first = call(here)
+  await entered
+  const second = call(there)
+  // It is to wait by then.
+  assert.equal((await there.run('unknown')).status, 404)
+  open()
+  const [one, other] = await Promise.all([first, second])
+  assert.deepEqual([one.status, one.body.status, other.body], [200, 'success', one.body])
+  assert.equal(inputs.length, 1)
 })

@@ -125,7 +125,7 @@ export function registerSessionChanges(database: () => Database): void {
     const tool = newRun()
     await executions.begin(tool)
     await remove()
-    await executions.finish(tool, { tool_name: 't', output: 'secret', execution_time: 1, status: 'success' }, hour)
+    await executions.finish(tool, 1, { tool_name: 't', output: 'secret', execution_time: 1, status: 'success' }, hour)
     await assert.rejects(executions.begin(tool), isGone)
     assert.ok(!JSON.stringify(await rows('runs')).includes('secret'))
   })

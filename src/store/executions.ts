@@ -1,10 +1,11 @@
 import { sql } from 'kysely'
-import type { ExecutionResult, ExecutionStore } from '../runs/executions/execution-store.ts'
+import type { ExecutionResult, ExecutionStore, StoredExecution } from '../runs/executions/execution-store.ts'
 import { gone } from '../runs/run-store.ts'
 import { run, type Database } from './database.ts'
 import { aliveProcesses } from './processes.ts'
 import { keyColumns, parseJson } from './run-rows.ts'
 import { runStatements } from './run-statements.ts'
+import type { RunRow } from './tables.ts'
 
 /** `ExecutionStore` on either database: rows among the runs, since both share the caller's request ids. */
 export function createExecutionStore(database: Database): ExecutionStore {
@@ -28,18 +29,27 @@ export function createExecutionStore(database: Database): ExecutionStore {
         if (inserted.rows.length > 0) return undefined
         const row = (await statements.findRun(connection, one)).rows[0]!
         if (row.status === 'gone') throw gone(one)
-        return {
-          operation: row.operation,
-          sessionId: row.session_id,
-          bodyHash: row.body_hash,
-          result: row.operation === 'tool_execute' ? parseJson<ExecutionResult>(row.log) : undefined,
-        }
+        return toStored(row)
       }),
-    async finish(key, result, now) {
+    async find(key) {
+      const row = (await statements.findRun(database.of(key.tenant).read, key)).rows[0]
+      if (row?.status === 'gone') throw gone(key)
+      return row && toStored(row)
+    },
+    async takeOver(key, fence, holder) {
+      const taken = db
+        .updateTable('runs')
+        .set({ holder, fence: fence + 1, status: 'running', ended_at: null })
+        .where((is) => is.and({ ...keyColumns(key), operation: 'tool_execute', fence }))
+        .where('log', 'is', null)
+        .where('status', '!=', 'gone')
+      return (await database.of(key.tenant).unit((connection) => run(connection, taken))).changes > 0
+    },
+    async finish(key, fence, result, now) {
       const ended = db
         .updateTable('runs')
-        .set({ status: result.status, ended_at: now, log: JSON.stringify(result) })
-        .where((is) => is.and({ ...keyColumns(key), operation: 'tool_execute' }))
+        .set({ status: result?.status ?? 'error', ended_at: now, log: result ? JSON.stringify(result) : null })
+        .where((is) => is.and({ ...keyColumns(key), operation: 'tool_execute', fence }))
         .where('log', 'is', null)
         .where('status', '!=', 'gone')
       await database.of(key.tenant).unit((connection) => run(connection, ended))
@@ -54,5 +64,12 @@ export function createExecutionStore(database: Database): ExecutionStore {
         .where('holder', 'not in', aliveProcesses(database, graceMs))
       await database.all.unit((connection) => run(connection, lost))
     },
+  }
+}
+
+function toStored({ operation, session_id, body_hash, status, holder, fence, log }: RunRow): StoredExecution {
+  return {
+    ...{ operation, sessionId: session_id, bodyHash: body_hash, fence, holder: status === 'running' ? holder : undefined },
+    result: operation === 'tool_execute' ? parseJson<ExecutionResult>(log) : undefined,
   }
 }

@@ -3,10 +3,12 @@ import type { Owner } from '../../access/owner.ts'
 import type { Artifact, KeepArtifact } from '../../agent/artifact.ts'
 import type { JsonObject } from '../../agent/messages.ts'
 import { runTool, type DataFilter, type Tool, type ToolSet } from '../../agent/tool.ts'
+import type { News } from '../../replicas/news.ts'
 import { scopeOf } from '../../agent/data-scope.ts'
 import type { Agent, CurrentAgent } from '../../configuration/agent.ts'
 import { ServiceError } from '../../errors.ts'
 import { toGeneratedArtifact, type GeneratedArtifact } from '../../sessions/sessions.ts'
+import { createElsewhere, type Waited } from './elsewhere.ts'
 import type { ExecutionResult, ExecutionStore, StoredExecution } from './execution-store.ts'
 import { checkHints, notReady, whenUnknown } from '../hints.ts'
 import { textOf } from '../line.ts'
@@ -39,6 +41,7 @@ export interface DirectExecutionDependencies {
   files: ExecutionFiles
   /** Rejects when the signal is aborted. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>
+  news: News
 }
 
 /** Port: files that tools make in direct executions; they are kept for a day, and belong to no session. */
@@ -66,12 +69,10 @@ export interface DirectExecution {
   drain(ms: number): Promise<void>
 }
 
-interface Running {
+interface Running extends Waited {
   sessionId: string
   bodyHash: string
   result: Promise<ExecutionResult>
-  /** Callers that wait for it; when the last has left it is stopped. */
-  callers: number
   stopping: AbortController
 }
 
@@ -85,12 +86,14 @@ export function createDirectExecution({
   now,
   newId,
   sleep,
+  news,
 }: DirectExecutionDependencies): DirectExecution {
   const running = new Map<string, Running>()
+  const elsewhere = createElsewhere({ news, newId, sleep, find: (key) => running.get(textOf(key)) })
   let isStopping = false
 
   async function execute(who: Owner, request: ToolRequest, left: AbortSignal): Promise<Executed> {
-    if (isStopping) throw new ServiceError('overloaded', 'The service is stopping.', { retryAfter: 5 })
+    if (isStopping) throw stops()
     const current = agent()
     const release = current.hold()
     try {
@@ -114,29 +117,38 @@ export function createDirectExecution({
     if (refusal) throw refusal
     const sessionId = request.sessionId ?? request.newSessionId
     const stopping = new AbortController()
-    const one: Running = { sessionId, bodyHash: request.bodyHash, callers: 0, stopping, result: once() }
+    const one: Running = { sessionId, bodyHash: request.bodyHash, stopping, result: once(), ...countCallers(() => stopping.abort()) }
     running.set(textOf(key), one)
     try {
       return await answerOf(one, left)
     } finally {
       running.delete(textOf(key))
+      elsewhere.ended(key)
     }
 
     async function once(): Promise<ExecutionResult> {
       if (!request.isRepeatable) return runOnce()
       const { bodyHash } = request
-      const known = await store.begin({ ...key, sessionId, bodyHash, holder, agent: config.name, now: now() })
-      if (known) {
+      const begin = () => store.begin({ ...key, sessionId, bodyHash, holder, agent: config.name, now: now() })
+      let fence = 1
+      for (let known = await begin(); known; known = await store.find(key)) {
         refuseOther(known, request)
         one.sessionId = known.sessionId
         if (known.result) return known.result
+        if (known.holder !== undefined && known.holder !== holder) {
+          await elsewhere.next(key, stopping.signal)
+          if (stopping.signal.aborted) throw isStopping ? stops() : new ServiceError('cancelled', 'The caller has gone.')
+          continue
+        }
         // It was cut off inside of the tool: what only reads is done again, what writes never is.
         if (tool.effect === 'write') throw new ServiceError('process_lost', 'The outcome of this call is unknown; it was not repeated.')
+        fence = known.fence + 1
+        if (await store.takeOver(key, known.fence, holder)) break
       }
       const result = await runOnce()
       // Cut off with its callers: how it would have ended is not known, so a repeat finds no outcome.
-      if (stopping.signal.aborted && result.status === 'error') return result
-      await store.finish(key, result, now())
+      const isCutOff = stopping.signal.aborted && result.status === 'error'
+      await store.finish(key, fence, isCutOff ? undefined : result, now())
       return result
     }
 
@@ -203,13 +215,27 @@ function findTool(tools: ToolSet, { toolName, input, filters }: ToolRequest): To
   return listing.tool
 }
 
+function stops(): ServiceError {
+  return new ServiceError('overloaded', 'The service is stopping.', { retryAfter: 5 })
+}
+
+/** Callers that wait for one; when the last has left it is stopped. */
+function countCallers(stop: () => void): Waited {
+  let callers = 0
+  return {
+    enter() {
+      callers++
+      return () => {
+        callers--
+        if (callers === 0) stop()
+      }
+    },
+  }
+}
+
 /** The session last: that of a repeat is known when its first outcome is. */
 async function outcomeOf(one: Running, left: AbortSignal): Promise<{ sessionId: string; result: ExecutionResult }> {
-  const leave = () => {
-    one.callers--
-    if (one.callers === 0) one.stopping.abort()
-  }
-  one.callers++
+  const leave = one.enter()
   if (left.aborted) leave()
   else left.addEventListener('abort', leave, { once: true })
   const result = await one.result

@@ -6,8 +6,11 @@ import type { RunKey } from '../run.ts'
 export interface ExecutionStore {
   /** Answers with the one that has the request id, if there is one; stores this one else. Throws `gone` for one whose session was deleted. */
   begin(execution: NewExecution): Promise<StoredExecution | undefined>
-  /** Keeps the first result; none where the session was deleted meanwhile. */
-  finish(key: RunKey, result: ExecutionResult, now: number): Promise<void>
+  find(key: RunKey): Promise<StoredExecution | undefined>
+  /** Gives one that has no result to this process, with the next fence; false where it has changed since it was read. */
+  takeOver(key: RunKey, fence: number, holder: string): Promise<boolean>
+  /** Keeps the first result; undefined: it was cut off, and has none. Nothing where the session was deleted, or it is another process's. */
+  finish(key: RunKey, fence: number, result: ExecutionResult | undefined, now: number): Promise<void>
   /** Ends those whose process is lost for more than `graceMs`; they have no result. */
   endLost(holder: string, graceMs: number, now: number): Promise<void>
 }
@@ -24,6 +27,9 @@ export interface StoredExecution {
   operation: string
   sessionId: string
   bodyHash: string
+  /** The process in which it runs, as far as is known; undefined where it has ended. */
+  holder: string | undefined
+  fence: number
   /** Undefined while it runs, and for ever where its process died. */
   result: ExecutionResult | undefined
 }
