@@ -14,6 +14,7 @@ import { registerReportContract } from './store-contract-reports.ts'
 import { registerSecretContract } from './store-contract-secrets.ts'
 import { registerSubAgentContract } from './store-contract-sub-agents.ts'
 import { registerSummaryContract } from './store-contract-summaries.ts'
+import { registerTailContract } from './store-contract-tails.ts'
 import { registerSessionChanges } from './store-contract-sessions.ts'
 import { ai, deleteSession, endOf, failed, hour, human, running, storeOf } from './store-fixture.ts'
 
@@ -39,6 +40,7 @@ export function registerStoreContract(name: string, open: () => Promise<Database
     describe('secrets', () => registerSecretContract(() => database))
     describe('sub-agents', () => registerSubAgentContract(() => database))
     describe('runs that wait for approval', () => registerApprovalContract(() => database))
+    describe('what readers elsewhere find', () => registerTailContract(() => database))
     describe('windows', () => registerSummaryContract(() => database))
   })
 }
