@@ -61,7 +61,7 @@ export function registerTailContract(database: () => Database): void {
     await executions.finish(one, 1, undefined, hour)
     assert.equal((await executions.find(one))?.holder, undefined)
     const taken = await Promise.all(['p2', 'p3'].map((holder) => executions.takeOver(one, 1, holder)))
-    assert.deepEqual(taken.toSorted(), [false, true])
+    assert.equal(taken.filter(Boolean).length, 1)
     await executions.finish(one, 1, result('late'), hour)
     assert.equal((await executions.find(one))?.result, undefined)
     await executions.finish(one, 2, result('second'), hour)
