@@ -79,7 +79,8 @@ export async function openHttp(stack: AsyncDisposableStack, options: HttpOptions
   const app = createServer({ ...options, bodyLimit: settings.httpBodyLimit })
   const given = acceptGiven(app.server)
   stack.defer(() => closeServer(app, given))
-  app.addHook('onListen', async () => options.onListen())
+  // Whatever such a hook answers with is logged as an error.
+  app.addHook('onListen', async () => void options.onListen())
   await documentRoutes(app, { version, publicUrl })
   withOtherMethods(app, () => {
     chatRoutes(app, doors)
