@@ -80,7 +80,9 @@ export async function openHttp(stack: AsyncDisposableStack, options: HttpOptions
   const given = acceptGiven(app.server)
   stack.defer(() => closeServer(app, given))
   // Whatever such a hook answers with is logged as an error.
-  app.addHook('onListen', async () => void options.onListen())
+  app.addHook('onListen', async () => {
+    options.onListen()
+  })
   await documentRoutes(app, { version, publicUrl })
   withOtherMethods(app, () => {
     chatRoutes(app, doors)
