@@ -6,6 +6,7 @@ import { isKeyName } from '../src/access/keys.ts'
 import type { Database, Scope } from '../src/store/database.ts'
 import { openPostgres } from '../src/store/postgres.ts'
 import { everyTenant } from '../src/store/postgres-scopes.ts'
+import { grantSchema } from '../src/store/row-security.ts'
 import { startPostgres, type PostgresServer } from './postgres-server.ts'
 
 let server: PostgresServer
@@ -159,7 +160,7 @@ test('a schema that is made for the service can be used by it, also what comes i
   const database = await openPostgres(await server.createDatabase(), { connections: 1 })
   const client = await database.postgres!.connect()
   await client.query('create schema beside; create table beside.first (n serial)')
-  await database.postgres!.share('beside')
+  await grantSchema(client, 'beside')
   await client.query('create table beside.second (n serial)')
   for (const table of ['first', 'second']) {
     await database.all.unit((connection) => connection.execute(`insert into beside.${table} default values`, []))

@@ -51,8 +51,6 @@ export interface UnitOptions {
 export interface PostgresServer {
   /** A connection beside the pool, as the user of the address: to listen, to change the schema. Whoever asked for it ends it. */
   connect(): Promise<pg.Client>
-  /** Lets the service's queries use a schema that the login user has made for it, all that is in it and comes into it. */
-  share(schema: string): Promise<void>
 }
 
 /** The connection was lost between a commit and its answer, and what became of it could not be found out. */

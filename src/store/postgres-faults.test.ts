@@ -11,6 +11,7 @@ test('a broken connection is told from what the server refuses, and from what is
     [errorOf({ code: 'ENOTFOUND', syscall: 'getaddrinfo' }), 'lost'],
     [new Error('Connection terminated unexpectedly'), 'lost'],
     [new Error('Query read timeout'), 'lost'],
+    [Object.assign(new AggregateError([]), { code: 'ECONNREFUSED' }), 'lost'],
     [errorOf({ code: '57P01' }), 'lost'],
     [errorOf({ code: '08006' }), 'lost'],
     [errorOf({ code: '40P01' }), 'undone'],

@@ -44,11 +44,12 @@ export function faultOf(error: unknown): Fault | undefined {
 
 /** Its own errors, and those of sockets: their codes are no SQLSTATE, though EPIPE looks like one. */
 function isOfDriver(error: Error): boolean {
-  return (
-    'syscall' in error ||
-    /^(Connection terminated|Client (was closed|has encountered)|Query read timeout|timeout exceeded)/.test(error.message)
-  )
+  // Several: where a name has several addresses, and none answers.
+  return 'syscall' in error || error instanceof AggregateError || messages.test(error.message)
 }
+
+const messages =
+  /^(Connection terminated|Client (was closed|has encountered)|Query read timeout|timeout (exceeded|expired)|There was an error establishing an SSL)/
 
 /** The attempt failed and changed nothing: it may be made again. */
 export class MayComeAgain extends Error {

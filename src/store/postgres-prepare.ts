@@ -2,7 +2,7 @@ import { Kysely, PostgresDialect } from 'kysely'
 import type pg from 'pg'
 import { migrate } from './migrate.ts'
 import { bossSchema, prepareBoss } from './pg-boss/schema.ts'
-import { grantSchema, grantTables, openServiceRole, serviceRole, wallTenants } from './row-security.ts'
+import { grantSchema, grantTables, openServiceRole, wallTenants } from './row-security.ts'
 
 /** Any number that nothing else on the database locks. */
 const lock = 'select pg_advisory_lock(4815162342)'
@@ -25,15 +25,12 @@ export async function prepare(client: pg.Client): Promise<Prepared> {
     const migrated = await migrate(toKysely(client))
     await wallTenants(client)
     await prepareBoss(client)
-    if (role !== undefined) await grantTables(client)
-    if (role !== undefined) await grantSchema(client, bossSchema)
+    if (role !== undefined) {
+      await grantTables(client)
+      await grantSchema(client, bossSchema)
+    }
     return { migrated, role }
   })
-}
-
-/** Lets the service use a schema that the login user has made for it. */
-export async function share(client: pg.Client, schema: string, role: string | undefined): Promise<void> {
-  if (role === serviceRole) await alone(client, () => grantSchema(client, schema))
 }
 
 /** Rights and tables that two change at once are refused to one of them. */

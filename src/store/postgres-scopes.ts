@@ -33,7 +33,8 @@ export function createScopes(pool: pg.Pool): Scopes {
 
   async function connect(): Promise<pg.PoolClient> {
     return pool.connect().catch((cause: unknown) => {
-      throw pool.ending ? storeUnavailable(cause) : new MayComeAgain(cause)
+      // A wrong password stays wrong.
+      throw pool.ending || faultOf(cause) !== 'lost' ? storeUnavailable(cause) : new MayComeAgain(cause)
     })
   }
 

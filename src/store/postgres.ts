@@ -2,7 +2,7 @@ import { Kysely, PostgresDialect } from 'kysely'
 import pg from 'pg'
 import type { Database } from './database.ts'
 import { openBossJobs } from './pg-boss/jobs.ts'
-import { prepare, share } from './postgres-prepare.ts'
+import { prepare } from './postgres-prepare.ts'
 import { createScopes, everyTenant } from './postgres-scopes.ts'
 import type { Tables } from './tables.ts'
 
@@ -61,7 +61,7 @@ export async function openPostgres(url: string, { connections = 20, answerMs = m
     isShared: true,
     migrated,
     of,
-    postgres: { connect, share: (schema) => beside(connect, (client) => share(client, schema, role)) },
+    postgres: { connect },
     ping,
     async close() {
       await jobs.close()
