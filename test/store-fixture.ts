@@ -1,8 +1,10 @@
 import { randomUUID, randomUUIDv7 } from 'node:crypto'
 import type { JobData, NewJob } from '../src/runs/jobs.ts'
 import type { EndedRun, HeldRun, NewMessage, NewRun, RunStore, Turn } from '../src/runs/run-store.ts'
+import type { Selectable } from 'kysely'
 import type { Database } from '../src/store/database.ts'
 import { createRunStore } from '../src/store/runs.ts'
+import type { Tables } from '../src/store/tables.ts'
 
 /** What the store tests speak about: a tenant of their own, a run of it, its end. */
 
@@ -127,7 +129,7 @@ export function storeOf(database: Database) {
     newRun: (change: Partial<NewRun> = {}) => newRun({ tenant, ...change }),
     session: (sessionId = 's') =>
       db.selectFrom('sessions').selectAll().where('tenant', '=', tenant).where('session_id', '=', sessionId).executeTakeFirst(),
-    metrics: () => db.selectFrom('metrics').selectAll().where('tenant', '=', tenant).orderBy('hour').execute(),
+    metrics: async () => toHours(await db.selectFrom('metrics').selectAll().where('tenant', '=', tenant).orderBy('hour').execute()),
     count: async (table: 'messages' | 'runs' | 'run_steps' | 'sessions') => {
       const rows = await db.selectFrom(table).select('tenant').where('tenant', '=', tenant).execute()
       return rows.length
@@ -135,6 +137,22 @@ export function storeOf(database: Database) {
     texts: async (session: string, from = 0) => (await store.history(tenant, session, from)).map(({ idx, content }) => `${idx} ${content}`),
   }
 }
+
+/** The rows of each hour as one. */
+function toHours(rows: Selectable<Tables['metrics']>[]) {
+  return [...Map.groupBy(rows, ({ hour: row }) => row - (row % hourMs))].map(([start, those]) => {
+    const sums = { ...those[0]!, hour: start }
+    for (const row of those.slice(1)) {
+      for (const column of summed) sums[column] += row[column]
+      sums.min_latency_ms = Math.min(sums.min_latency_ms, row.min_latency_ms)
+      sums.max_latency_ms = Math.max(sums.max_latency_ms, row.max_latency_ms)
+    }
+    return sums
+  })
+}
+
+const hourMs = 3_600_000
+const summed = ['success', 'error', 'cancelled', 'timeout', 'prompt_tokens', 'completion_tokens', 'total_tokens', 'latency_ms'] as const
 
 /** Begins a run that is to have its session at once. */
 export async function running(store: RunStore, run: NewRun): Promise<Turn> {

@@ -26,7 +26,7 @@ type Begins = Claim & Omit<NewRunRow, 'session' | 'status' | 'message_index'> & 
 type Ends = EndedSession & Omit<EndedRunRow, 'error'> & NewMetrics & Message & { dropsSteps: boolean }
 
 /** A run of a plain chat as one statement each for its begin and its end; on Postgres, where each statement of a transaction costs a round trip. */
-export function createPlainChat({ db, of }: Database) {
+export function createPlainChat({ db, of, isShared }: Database) {
   const statements = plainChat(db)
 
   /** Undefined, and nothing is changed, where the run is not plain, or is not to have its session at once. */
@@ -57,7 +57,7 @@ export function createPlainChat({ db, of }: Database) {
   async function finish(key: RunKey, fence: number, ended: EndedRun): Promise<'done' | 'unknown' | undefined> {
     const { message, error, jobs } = ended
     if (!message || error || jobs.length > 0) return undefined
-    const row = { ...toEndedRow(key, fence, ended), ...toMetrics(key.tenant, ended), ...toMessage(message) }
+    const row = { ...toEndedRow(key, fence, ended), ...toMetrics(key, ended, isShared), ...toMessage(message) }
     const values = { ...ended, ...row, now: ended.endedAt, dropsSteps: ended.hadCheckpoints && !ended.continuable }
     // A database that is away is waited for longer than this does.
     const run = await unlessRefused(statements.finish(of(key.tenant).write, values)).catch(unlessAway)

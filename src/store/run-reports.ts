@@ -1,7 +1,7 @@
 import { sql, type Expression, type ExpressionBuilder, type SqlBool } from 'kysely'
 import type { EndedRunRecord, RunReports, Span } from '../runs/reports/run-reports.ts'
 import { run, type Database } from './database.ts'
-import { hourOf, parseJson } from './run-rows.ts'
+import { hourMs, hourOf, parseJson } from './run-rows.ts'
 import type { MetricsRow, RunRow, Tables } from './tables.ts'
 
 /** `RunReports` on either database. */
@@ -17,7 +17,7 @@ export function createRunReports({ db, of }: Database): RunReports {
         is.and([
           is('tenant', '=', tenant),
           ...(from === undefined ? [] : [is('hour', '>=', hourOf(from))]),
-          ...(to === undefined ? [] : [is('hour', '<=', hourOf(to))]),
+          ...(to === undefined ? [] : [is('hour', '<', hourOf(to) + hourMs)]),
         ])
       // An hour whose runs all go on has none, and its extremes are those of nothing.
       const query = db

@@ -135,7 +135,7 @@ export function createRunStore(database: Database): RunStore {
         message && hasSession ? insertMessages(connection, tenant, session, messageCount - 1, [message]) : undefined,
         hasSession ? insertJobs(connection, ended.jobs) : undefined,
         // Last: all of a tenant's ends meet in this row.
-        statements.addMetrics(connection, toMetrics(tenant, ended)),
+        statements.addMetrics(connection, toMetrics(key, ended, database.isShared)),
       ])
       return next
     }

@@ -107,7 +107,7 @@ export interface RunStepRow {
 
 export interface MetricsRow {
   tenant: string
-  /** Epoch milliseconds of the hour's start. */
+  /** Epoch milliseconds of the hour's start, and which of its rows this is. */
   hour: number
   success: Generated<number>
   error: Generated<number>
