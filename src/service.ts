@@ -21,6 +21,7 @@ import { openChats } from './service/chats.ts'
 import { boundAddress, openHttp } from './service/http.ts'
 import { openLimits } from './service/limits.ts'
 import { openMemory } from './service/memory.ts'
+import { keepPruned } from './service/retention.ts'
 import { openSecrets, renewSecrets } from './service/secrets.ts'
 import { openSessionChanges } from './service/sessions.ts'
 import { openTracing } from './service/tracing.ts'
@@ -137,6 +138,7 @@ export async function createService({ settings, environment, version, log, front
     await executions.endLost(holder.id, graceMs, now())
     await chats.adopt(graceMs)
   })
+  await keepPruned(common)
   follow()
 
   const resources = stack.move()

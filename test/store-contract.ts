@@ -12,6 +12,7 @@ import { registerMemoryContract } from './store-contract-memory.ts'
 import { registerReadContract } from './store-contract-read.ts'
 import { registerReportContract } from './store-contract-reports.ts'
 import { registerSecretContract } from './store-contract-secrets.ts'
+import { registerRetention } from './store-contract-retention.ts'
 import { registerSubAgentContract } from './store-contract-sub-agents.ts'
 import { registerSummaryContract } from './store-contract-summaries.ts'
 import { registerTailContract } from './store-contract-tails.ts'
@@ -34,6 +35,7 @@ export function registerStoreContract(name: string, open: () => Promise<Database
     describe('memories and feedback', () => registerMemoryContract(() => database))
     describe('what is read', () => registerReadContract(() => database))
     describe('sessions deleted and forked', () => registerSessionChanges(() => database))
+    describe('what has become old', () => registerRetention(() => database))
     describe('images', () => registerImageContract(() => database))
     describe('what runs came to', () => registerReportContract(() => database))
     describe('configurations', () => registerConfigurationContract(() => database))

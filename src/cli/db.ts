@@ -2,6 +2,7 @@ import type { Command } from 'commander'
 import { openDatabase } from '../store/open.ts'
 import { hold } from './hold.ts'
 import { readSettings } from './prepare.ts'
+import { pruneNow } from './prune.ts'
 import { CommandFailure, type CommandContext } from './terminal.ts'
 
 /** Looks after the database. */
@@ -24,6 +25,14 @@ export function addDb(program: Command, { terminal }: CommandContext): void {
       } finally {
         release()
       }
+    })
+
+  db.command('prune')
+    .description('Remove what is older than "retention" of the configuration keeps it; the service does so every hour by itself.')
+    .option('--dry-run', 'only count it')
+    .action(async ({ dryRun = false }: { dryRun?: boolean }) => {
+      const lines = await pruneNow(readSettings(terminal), terminal, dryRun)
+      for (const line of lines) terminal.stdout.write(`${line}\n`)
     })
 }
 

@@ -205,6 +205,8 @@ const RateLimit = Type.Object(
   strict,
 )
 
+const days = (fallback: number, description: string) => Type.Number({ minimum: 0, maximum: 36_500, default: fallback, description })
+
 export const AgentConfigSchema = Type.Object(
   {
     id: Type.String({ minLength: 1, default: 'agent-core' }),
@@ -287,6 +289,17 @@ export const AgentConfigSchema = Type.Object(
         max_run_artifact_bytes: Type.Integer({ minimum: 1, default: 200 * mebibyte, description: 'Of all files of one run together.' }),
       },
       { ...strict, default: {} },
+    ),
+    retention: Type.Object(
+      {
+        sessions: days(365, 'Since the last activity; with all that belongs to them.'),
+        runs: days(90, 'Since their end: logs of runs, and results of tools that were run directly. The messages stay.'),
+        memories: days(365, 'Since they were learned, or heard again.'),
+        deleted_sessions: days(30, 'How long a request of a deleted session, or of a run that is no longer kept, is answered with 410.'),
+        access_keys: days(30, 'Since their expiry.'),
+        metrics: days(0, 'Hourly figures.'),
+      },
+      { ...strict, default: {}, description: 'Days after which things are removed; 0: never.' },
     ),
     access: Type.Object(
       {

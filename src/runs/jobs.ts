@@ -38,6 +38,8 @@ export interface JobData {
   session_deleted: { session: string }
   /** Removes the files of what is gone from the place that all processes share, again and again. */
   artifact_sweep: Record<string, never>
+  /** Removes what is older than the configuration keeps it, again and again. */
+  retention: Record<string, never>
 }
 
 export type JobKind = keyof JobData
@@ -51,6 +53,7 @@ const kinds = {
   approval_expiry: true,
   session_deleted: true,
   artifact_sweep: true,
+  retention: true,
 } as const satisfies Record<JobKind, true>
 
 export const jobKinds = Object.keys(kinds) as JobKind[]

@@ -58,7 +58,7 @@ export interface RunStore {
   startApproved(key: RunKey, fence: number, callId: string, now: number): Promise<void>
   /** Ends a run: its row, the ai message, the session, the metrics. Answers with the next run in the session's line. */
   finish(key: RunKey, fence: number, ended: EndedRun): Promise<NextRun | undefined>
-  /** Throws `gone` for one whose session was deleted. */
+  /** Throws `gone` for one whose session was deleted, or that was too old. */
   find(key: RunKey): Promise<StoredRun | undefined>
   /**
    * Takes over a run that was left, that ended so that it may go on, or that is interrupted and is to end: nothing of it can be decided any
@@ -106,9 +106,9 @@ export class FenceLost extends Error {
   }
 }
 
-/** Of a run whose session was deleted its ids are left, so that it is not run again. */
+/** Of a run whose session was deleted, or that is too old to be kept, its ids are left, so that it is not run again. */
 export function gone({ requestId }: RunKey): ServiceError {
-  return new ServiceError('gone', `The session of request ${requestId} was deleted.`)
+  return new ServiceError('gone', `Request ${requestId} is gone: its session was deleted, or it is older than runs are kept.`)
 }
 
 /** A new run of a session whose run waits for approval. */

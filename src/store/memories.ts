@@ -88,6 +88,22 @@ export async function forgetSession(connection: Connection, db: Kysely<Tables>, 
   await run(connection, orphans.where('id', 'not in', db.selectFrom('memory_sources').select('memory').where('memory', 'in', ids)))
 }
 
+/** Forgets those of a caller's memories that nobody has said again since (epoch milliseconds). */
+export async function forgetMemories(
+  connection: Connection,
+  db: Kysely<Tables>,
+  who: Owner,
+  ids: readonly string[],
+  since: number,
+): Promise<void> {
+  const { tenant, owner } = who
+  await bump(connection, db, who)
+  const old = db.deleteFrom('memories').where('tenant', '=', tenant).where('owner', '=', owner).where('id', 'in', ids)
+  const { rows } = await run(connection, old.where('updated_at', '<', since).returning('id'))
+  const gone = rows.map(({ id }) => id)
+  if (gone.length > 0) await run(connection, db.deleteFrom('memory_sources').where('tenant', '=', tenant).where('memory', 'in', gone))
+}
+
 function ofOwner(db: Kysely<Tables>, { tenant, owner }: Owner) {
   return db.selectFrom('memories').where('tenant', '=', tenant).where('owner', '=', owner)
 }

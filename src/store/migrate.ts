@@ -6,6 +6,7 @@ import * as approvals from './migrations/0003-approvals.ts'
 import * as sharedState from './migrations/0004-shared-state.ts'
 import * as runJobs from './migrations/0005-run-jobs.ts'
 import * as runTails from './migrations/0006-run-tails.ts'
+import * as retention from './migrations/0007-retention.ts'
 
 /** In order; a migration that was released is never changed. */
 const migrations: Record<string, Migration> = {
@@ -15,6 +16,7 @@ const migrations: Record<string, Migration> = {
   '0004-shared-state': sharedState,
   '0005-run-jobs': runJobs,
   '0006-run-tails': runTails,
+  '0007-retention': retention,
 }
 
 export const migrationNames: readonly string[] = Object.keys(migrations)

@@ -14,6 +14,9 @@ import { createRunReports } from './run-reports.ts'
 import { runStatements } from './run-statements.ts'
 import { createRunStore } from './runs.ts'
 import { createSessionStore } from './sessions.ts'
+import { retentionKinds } from '../runs/retention/retention-store.ts'
+import { removeOfRuns, removeSessions } from './remove-session.ts'
+import { createRetentionStore } from './retention.ts'
 import { openSqlite } from './sqlite.ts'
 import type { Connection } from './statement.ts'
 
@@ -118,4 +121,28 @@ test('logs and metrics are read from an index, and what is counted from that alo
     assert.doesNotMatch(plan, /SCAN|TEMP/)
   }
   assert.match(await of((reports) => reports.sums('t', span).catch(() => 0)), /SEARCH metrics USING INDEX \S+ \(tenant=\? AND hour>/)
+})
+
+test('what has become old is found by indexes, whatever else there is', async () => {
+  for (const kind of retentionKinds) {
+    const tenants = await plansOf((on) => createRetentionStore(on).tenants(kind, 1)[Symbol.asyncIterator]().next())
+    assert.match(tenants, /^SEARCH \S+ USING (COVERING )?INDEX \S+ \(tenant>\?\)/, kind)
+    assert.doesNotMatch(tenants, /SCAN|TEMP/, kind)
+    const removed = await plansOf((on) => createRetentionStore(on).remove(kind, 't', 1, { most: 9, now: 2 }))
+    assert.match(removed, /SEARCH \S+ USING .*INDEX \S+ \(tenant=\? AND (ended_at>\? AND )?\w+<\?\)/, kind)
+    assert.doesNotMatch(removed, /SCAN|TEMP/, kind)
+  }
+})
+
+test('what belongs to removed sessions is found by their keys and names', async () => {
+  // With many a plan by tenant would seem the better one.
+  const sessions = Array.from({ length: 200 }, (_, n) => ({ key: `k${n}`, owner: `o${n}`, session_id: `s${n}` }))
+  const plans = await plansOf((on) => on.all.unit((connection) => removeSessions(on, connection, 't', sessions, 1)))
+  assert.doesNotMatch(plans, /SCAN (?!\d+-ROW VALUES)|TEMP B-TREE FOR ORDER/)
+  assert.doesNotMatch(plans, /\(tenant=\?\)/)
+  assert.match(plans, /runs_of_session \(session=\?\)/)
+  assert.match(plans, /executions_of_session \(tenant=\? AND session_id=\? AND owner=\?\)/)
+  const named = await plansOf((on) => on.all.unit((connection) => removeOfRuns(on.db, connection, 't', [{ owner: 'o', request_id: 'r' }])))
+  assert.doesNotMatch(named, /SCAN (?!\d+-ROW VALUES|CONSTANT ROW)/)
+  assert.match(named, /run_steps USING .*\(tenant=\? AND owner=\? AND request_id=\?\)/)
 })

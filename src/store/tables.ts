@@ -66,7 +66,7 @@ export interface RunRow {
   body_hash: string
   /** JSON of what is needed to go on elsewhere; removed when the run has ended for good. */
   request: string | null
-  /** `gone`: a mark, its session was deleted; all but the ids and `created_at` is empty. */
+  /** `gone`: a mark, its session was deleted or it was too old; all but the ids, `created_at` and `gone_at` is empty. */
   status: string
   on_disconnect: string
   /** The process that runs it, and how often it was taken over: a write with an older fence changes nothing. */
@@ -95,6 +95,8 @@ export interface RunRow {
   ran_ms: number
   /** Of an async run that is or was to be worked on: its place among those of all callers, in turns. */
   work_rank: number | null
+  /** Since when it is a mark. */
+  gone_at: number | null
 }
 
 export interface RunStepRow {

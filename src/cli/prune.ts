@@ -1,0 +1,41 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Settings } from '../settings.ts'
+import { findOld, prune, type OldThings } from '../runs/retention/retention.ts'
+import { openDatabase } from '../store/open.ts'
+import { createRetentionStore } from '../store/retention.ts'
+import { formatTable } from './table.ts'
+import type { Terminal } from './terminal.ts'
+import { loadUsedConfiguration, toFailure } from './used-configuration.ts'
+
+/** Half of the time, at most: a service may be working beside it. */
+const rest = 1
+
+/** Removes what is older than the configuration keeps it, or only counts it; answers with lines for a person. */
+export async function pruneNow(settings: Settings, { stopping }: Terminal, isDry: boolean): Promise<string[]> {
+  const used = await loadUsedConfiguration(settings).catch((error: unknown) => {
+    throw toFailure(1, settings, error)
+  })
+  const { retention } = used.config
+  const database = await openDatabase(settings)
+  try {
+    const old: OldThings[] = []
+    const limits = { store: createRetentionStore(database), retention, now: Date.now }
+    if (isDry) for await (const things of findOld(limits)) old.push(things)
+    else {
+      const isDone = await prune({ ...limits, sleep, rest, signal: stopping, onRemoved: (things) => void old.push(things) })
+      if (!isDone) return [...toLines(old, 'Removed'), 'Stopped; the rest is removed the next time.']
+    }
+    return toLines(old, isDry ? 'Would be removed' : 'Removed')
+  } finally {
+    await database.close()
+  }
+}
+
+function toLines(old: readonly OldThings[], verb: string): string[] {
+  if (old.length === 0) return ['Nothing is older than the configuration keeps it.']
+  const table = formatTable([['KIND', 'TENANT', 'COUNT'], ...old.map(({ kind, tenant, count }) => [kind, tenant, String(count)])])
+  const sums = [...Map.groupBy(old, ({ kind }) => kind)].map(
+    ([kind, those]) => `${those.reduce((sum, { count }) => sum + count, 0)} ${kind}`,
+  )
+  return [...table, `${verb}: ${sums.join(', ')}.`]
+}

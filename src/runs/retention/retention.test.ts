@@ -1,0 +1,89 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { findOld, prune, type OldThings } from './retention.ts'
+import type { RetentionKind, RetentionStore } from './retention-store.ts'
+
+const day = 86_400_000
+const forEver = { sessions: 0, runs: 0, memories: 0, deleted_sessions: 0, access_keys: 0, metrics: 0 }
+const now = () => 1000 * day
+
+/** What is kept: by kind and tenant, so many things with their times. */
+function storeOf(things: Partial<Record<RetentionKind, Record<string, number[]>>>, onRemove = () => {}) {
+  const log: string[] = []
+  const old = (kind: RetentionKind, tenant: string, before: number) => (things[kind]?.[tenant] ?? []).filter((at) => at < before)
+  const store: RetentionStore = {
+    async *tenants(kind, before) {
+      for (const tenant of Object.keys(things[kind] ?? {})) if (old(kind, tenant, before).length > 0) yield tenant
+    },
+    count: async (kind, tenant, before) => old(kind, tenant, before).length,
+    async remove(kind, tenant, before, { most }) {
+      onRemove()
+      const those = old(kind, tenant, before).slice(0, most)
+      log.push(`${kind} ${tenant} ${those.length}`)
+      things[kind]![tenant] = things[kind]![tenant]!.filter((at) => !those.includes(at))
+      return those.length
+    },
+  }
+  return { store, log }
+}
+
+const times = (count: number, from: number) => Array.from({ length: count }, (_, n) => from + n)
+
+test('what is too old goes in batches that grow, kind by kind and tenant by tenant; what has no limit stays', async () => {
+  const { store, log } = storeOf({ sessions: { a: times(45, 0), b: times(3, 0) }, runs: { a: times(2, 0) }, metrics: { a: times(9, 0) } })
+  const rests: number[] = []
+  const removed: OldThings[] = []
+  const isDone = await prune({
+    ...{ store, now, rest: 4, retention: { ...forEver, sessions: 10, runs: 1 } },
+    sleep: async (ms) => void rests.push(ms),
+    onRemoved: (things) => void removed.push(things),
+  })
+  assert.equal(isDone, true)
+  assert.deepEqual(log, [
+    'sessions a 10',
+    'sessions a 20',
+    'sessions a 15',
+    'sessions a 0',
+    'sessions b 3',
+    'sessions b 0',
+    'runs a 2',
+    'runs a 0',
+  ])
+  assert.deepEqual(removed, [
+    { kind: 'sessions', tenant: 'a', count: 45 },
+    { kind: 'sessions', tenant: 'b', count: 3 },
+    { kind: 'runs', tenant: 'a', count: 2 },
+  ])
+  assert.equal(rests.length, 5)
+})
+
+test('a limit is the time since then, in days and parts of them', async () => {
+  const { store } = storeOf({ sessions: { a: [now() - 1.5 * day - 1, now() - 1.5 * day, now()] } })
+  const found: OldThings[] = []
+  for await (const things of findOld({ store, now, retention: { ...forEver, sessions: 1.5, runs: 1 } })) found.push(things)
+  assert.deepEqual(found, [{ kind: 'sessions', tenant: 'a', count: 1 }])
+})
+
+test('where it is stopped it says so, tells what it did, and the next one goes on', async () => {
+  const stopping = new AbortController()
+  const { store } = storeOf({ sessions: { a: times(30, 0) } }, () => stopping.abort())
+  const removed: OldThings[] = []
+  const onRemoved = (things: OldThings) => void removed.push(things)
+  const options = { store, now, rest: 0, retention: { ...forEver, sessions: 1 }, sleep: async () => {}, onRemoved }
+  assert.equal(await prune({ ...options, signal: stopping.signal }), false)
+  assert.deepEqual(removed, [{ kind: 'sessions', tenant: 'a', count: 10 }])
+  assert.equal(await prune({ ...options, limitMs: 0 }), false)
+  assert.equal(await prune(options), true)
+  assert.equal(removed[1]?.count, 20)
+})
+
+test('a batch that takes long makes the next ones smaller', async () => {
+  const { store, log } = storeOf({ sessions: { a: times(30, 0) } }, () => {
+    const until = performance.now() + 60
+    while (performance.now() < until);
+  })
+  await prune({ store, now, rest: 0, retention: { ...forEver, sessions: 1 }, sleep: async () => {}, onRemoved: () => {} })
+  const sizes = log.map((line) => Number(line.split(' ')[2]))
+  assert.equal(sizes[0], 10)
+  assert.ok(sizes[1]! <= 4 && sizes[2]! <= 1, log.join())
+})

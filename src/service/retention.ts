@@ -1,0 +1,43 @@
+import type { Logger } from 'pino'
+import type { CurrentAgent } from '../configuration/agent.ts'
+import type { Jobs } from '../runs/jobs.ts'
+import { prune, type OldThings } from '../runs/retention/retention.ts'
+import type { Settings } from '../settings.ts'
+import type { Database } from '../store/database.ts'
+import { createRetentionStore } from '../store/retention.ts'
+
+interface RetentionOptions {
+  agent: CurrentAgent
+  database: Database
+  jobs: Jobs
+  settings: Settings
+  now(): number
+  sleep(ms: number): Promise<void>
+  log: Logger
+}
+
+const everyMs = 3_600_000
+/** A start has more urgent things to do. */
+const firstMs = 60_000
+/** Another process may go on then. */
+const limitMs = 60_000
+const againMs = 1000
+/** A fifth of the time, at most. */
+const rest = 4
+
+/** What is too old is removed by one process at a time: whoever gets the job, which is always there. */
+export async function keepPruned({ agent, database, jobs, settings, now, sleep, log }: RetentionOptions): Promise<void> {
+  const store = createRetentionStore(database)
+  const onRemoved = (things: OldThings) => log.info(things, 'retention')
+  jobs.handle('retention', 1, async (_job, signal) => {
+    try {
+      const { retention } = agent().config
+      const isDone = await prune({ store, retention, now, sleep, rest, signal, limitMs, onRemoved })
+      return { kind: 'again', at: now() + (isDone ? everyMs : againMs) }
+    } catch (err) {
+      log.error({ err }, 'retention')
+      return { kind: 'again', at: now() + everyMs }
+    }
+  })
+  await jobs.add([{ id: 'retention', kind: 'retention', tenant: settings.adminTenant, data: {}, dueAt: now() + firstMs }])
+}
