@@ -15,11 +15,8 @@ export interface Prepared {
 }
 
 /** Brings a database to this version, as its login user, one process after another, however long that takes. */
-export async function prepare(client: pg.Client): Promise<Prepared> {
-  const { rows } = await client.query<{ version: string; isOld: boolean }>(
-    "select current_setting('server_version') as version, current_setting('server_version_num')::int < 140000 as \"isOld\"",
-  )
-  if (rows[0]!.isOld) throw new Error(`The database is Postgres ${rows[0]!.version}; it must be version 14 or later.`)
+export async function prepare(client: pg.Client, connect: () => Promise<pg.Client>): Promise<Prepared> {
+  await refuseOther(client, connect)
   return alone(client, async () => {
     const role = await openServiceRole(client)
     const migrated = await migrate(toKysely(client))
@@ -32,6 +29,42 @@ export async function prepare(client: pg.Client): Promise<Prepared> {
     return { migrated, role }
   })
 }
+
+async function refuseOther(client: pg.Client, connect: () => Promise<pg.Client>): Promise<void> {
+  const { rows } = await client.query<{ version: string; isOld: boolean; pid: number }>(
+    `select current_setting('server_version') as version, current_setting('server_version_num')::int < 140000 as "isOld",
+      pg_backend_pid() as pid`,
+  )
+  const { version, isOld, pid } = rows[0]!
+  if (isOld) throw new Error(`The database is Postgres ${version}; it must be version 14 or later.`)
+  // A pooler has told a number of its own when the connection was made.
+  const { processID } = client as { processID?: number }
+  if (processID !== pid && (await isShared(client, connect))) {
+    throw new Error(
+      'DATABASE_URL leads to a pooler that gives each transaction another connection; prepared statements, row-level security and LISTEN ' +
+        'need one of their own: let it pool sessions (pool_mode = session), or give the address of the server itself.',
+    )
+  }
+}
+
+/** Whether two connections that are open at once are answered by one process of the server, or one by two. */
+async function isShared(first: pg.Client, connect: () => Promise<pg.Client>): Promise<boolean> {
+  const second = await connect()
+  try {
+    const seen: Set<number>[] = [new Set(), new Set()]
+    for (let n = 0; n < looks; n++) {
+      for (const [at, client] of [first, second].entries()) {
+        seen[at]!.add((await client.query<{ pid: number }>('select pg_backend_pid() as pid')).rows[0]!.pid)
+      }
+    }
+    const [one, other] = seen as [Set<number>, Set<number>]
+    return one.size > 1 || other.size > 1 || [...one].some((pid) => other.has(pid))
+  } finally {
+    await second.end().catch(() => undefined)
+  }
+}
+
+const looks = 5
 
 /** Rights and tables that two change at once are refused to one of them. */
 async function alone<T>(client: pg.Client, work: () => Promise<T>): Promise<T> {

@@ -22,7 +22,7 @@ const connectMs = 5000
 /** A Postgres server, version 14 or later; `url` as libpq takes it. */
 export async function openPostgres(url: string, { connections = 20, answerMs = maxAnswerMs } = {}): Promise<Database> {
   const connect = () => connectBeside(url)
-  const { migrated, role } = await beside(connect, prepare)
+  const { migrated, role } = await beside(connect, (client) => prepare(client, connect))
   const pool = new pg.Pool({
     connectionString: url,
     max: connections,
