@@ -1,12 +1,15 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Agent } from '../configuration/agent.ts'
+import { noNews } from '../replicas/news.ts'
 import { createAdoption } from './adopt.ts'
 import type { LiveRuns } from './live-runs.ts'
 import type { LiveRun } from './live-run.ts'
 import type { RunKey } from './run.ts'
 import { gone, type RunStore, type StoredRun } from './run-store.ts'
 import { stopLost } from './stop-lost.ts'
+
+const around = { holder: 'h', news: noNews, sleep: async () => undefined }
 
 test("runs that are not this process's any more are stopped: taken over, or their session deleted; others go on", async () => {
   const stored: Record<string, () => Promise<StoredRun | undefined>> = {
@@ -36,7 +39,7 @@ test('a run is taken up when the tools are there, also where the process has jus
   const settled = Promise.withResolvers<void>()
   const agent = { tools: { settling: () => settled.promise } } as unknown as Agent
   const live = { find: () => undefined, all: () => [] } as unknown as LiveRuns
-  const own = { holder: 'h', isBusy: () => false, nextPlace: () => 1, jobs: { wake: () => undefined }, now: () => 1 }
+  const own = { ...around, isBusy: () => false, nextPlace: () => 1, jobs: { wake: () => undefined }, now: () => 1 }
   const adopting = createAdoption({ ...own, store, live, agent: () => agent }).adopt(0)
   setImmediate(() => {
     done.push('settled')
@@ -60,7 +63,31 @@ test('an async run that was lost is put back for all who work on such; another i
   const agent = { tools: { settling: () => undefined } } as unknown as Agent
   const live = { find: () => undefined, all: () => [] } as unknown as LiveRuns
   const jobs = { wake: (...kinds: string[]) => void done.push(`wakes ${kinds.join()}`) }
-  const own = { holder: 'h', isBusy: () => false, nextPlace: () => 1, now: () => 1 }
+  const own = { ...around, isBusy: () => false, nextPlace: () => 1, now: () => 1 }
   await createAdoption({ ...own, store, live, jobs, agent: () => agent }).adopt(0)
   assert.deepEqual(done, ['chain taken', 'chain_async back', 'wakes run'])
+})
+
+test('processes that find many runs share them: each takes its part, calls the others, and looks again', async () => {
+  const left = new Set(Array.from({ length: 30 }, (_, n) => `r${n}`))
+  const request = { messages: [], filters: [], headers: {} }
+  const taken: string[] = []
+  const looks: number[] = []
+  const told: unknown[] = []
+  const store = {
+    orphans: async () => {
+      looks.push(left.size)
+      const runs = [...left].map((requestId) => ({ tenant: 't', owner: 'o', requestId, holder: 'dead', operation: 'chain', request }))
+      return { runs, takers: 3 }
+    },
+    ownUnended: async () => [],
+    takeOver: async ({ requestId }: RunKey) => (taken.push(requestId), void left.delete(requestId)),
+  } as unknown as RunStore
+  const agent = { tools: { settling: () => undefined } } as unknown as Agent
+  const live = { find: () => undefined, all: () => [] } as unknown as LiveRuns
+  const news = { tell: (...news: unknown[]) => void told.push(news) }
+  const own = { ...around, news, isBusy: () => false, nextPlace: () => 1, jobs: { wake: () => undefined }, now: () => 5000 }
+  await createAdoption({ ...own, store, live, agent: () => agent }).adopt(0)
+  assert.deepEqual([looks, taken.length], [[30], 10])
+  assert.deepEqual(told, [['left', { holder: 'dead' }]])
 })

@@ -1,4 +1,5 @@
 import type { CurrentAgent } from '../configuration/agent.ts'
+import type { News } from '../replicas/news.ts'
 import type { Ending } from './execute.ts'
 import type { Jobs } from './jobs.ts'
 import { textOf } from './line.ts'
@@ -18,7 +19,10 @@ interface AdoptionDependencies {
   isBusy(key: RunKey): boolean
   nextPlace(): number
   jobs: Pick<Jobs, 'wake'>
+  news: Pick<News, 'tell'>
   now(): number
+  /** Rejects when the signal is aborted. */
+  sleep(ms: number, signal?: AbortSignal): Promise<void>
 }
 
 /** Runs whose process has them no more are taken up, or made jobs: those of processes that died, and those of this one that a fault made it forget. */
@@ -46,10 +50,11 @@ interface How {
   isResumed?: boolean
 }
 
-export function createAdoption({ store, live, agent, holder, isBusy, nextPlace, jobs, now }: AdoptionDependencies): Adoption {
+export function createAdoption({ store, live, agent, holder, isBusy, nextPlace, jobs, now, news, sleep }: AdoptionDependencies): Adoption {
   /** Of this process by the store, but not live, at the last sweep: at the next they are taken. */
   let strays = new Set<string>()
   let sweeping: Promise<void> | undefined
+  let calledAt = 0
   let isStopped = false
 
   function asTaker({ request, requestId }: StoredRun & { request: ChatRequest }): TakeOver {
@@ -88,6 +93,7 @@ export function createAdoption({ store, live, agent, holder, isBusy, nextPlace, 
     for (;;) {
       const { runs, takers } = await store.orphans(holder, graceMs)
       const lost = shareOf(runs, takers).map((run) => ({ run, from: { ...run, graceMs } }))
+      if (lost.length < runs.length) callOthers(runs[0]!.holder)
       const found = [...lost, ...(await findStrays()).map((run) => ({ run, from: run }))]
       // The first sweep comes with the start: what goes on must find the tools that it had.
       if (found.length > 0) await agent().tools.settling()
@@ -100,7 +106,15 @@ export function createAdoption({ store, live, agent, holder, isBusy, nextPlace, 
         taken += (await Promise.all(tried)).filter(Boolean).length
       }
       if (taken === 0) return
+      if (takers > 1) await sleep(turnMs)
     }
+  }
+
+  /** There is something for each of them. They find the same, and call too: not again and again. */
+  function callOthers(lost: string): void {
+    if (now() - calledAt < callEveryMs) return
+    calledAt = now()
+    news.tell('left', { holder: lost })
   }
 
   async function takeUp(run: StoredRun, from: Seen): Promise<unknown> {
@@ -141,8 +155,12 @@ export function createAdoption({ store, live, agent, holder, isBusy, nextPlace, 
 function shareOf(runs: readonly StoredRun[], takers: number): StoredRun[] {
   if (takers === 1) return [...runs]
   const mixed = runs.map((run) => ({ run, at: Math.random() })).sort((a, b) => a.at - b.at)
-  return mixed.slice(0, Math.max(together, Math.ceil(runs.length / takers))).map(({ run }) => run)
+  return mixed.slice(0, Math.ceil(runs.length / takers)).map(({ run }) => run)
 }
+
+/** Until others have had their turn. */
+const turnMs = 200
+const callEveryMs = 1000
 
 /** So many are taken at once: their commits are one where the store groups them. */
 const together = 8

@@ -95,7 +95,7 @@ export function createChats(deps: ChatDependencies): Chats {
   const adoption = createAdoption({ ...deps, live, isBusy: (key) => openings.has(textOf(key)), nextPlace })
   const { tails } = deps
   const remote = createRemoteRuns({ ...deps, live })
-  if (tails) serveRemoteReaders({ ...deps, live, tails })
+  const readers = tails && serveRemoteReaders({ ...deps, live, tails })
   const standing = createStandingRuns({ ...deps, live, adoption, alone, follow, refuseStopping })
   const asyncRuns = createAsyncRuns({ ...deps, adoption, alone, isStopping: () => isStopping })
   let lastPlace = 0
@@ -328,7 +328,7 @@ export function createChats(deps: ChatDependencies): Chats {
     isStopping = true
     adoption.stop()
     const runs = live.all()
-    await Promise.all([live.drain(ms), remote.drain(ms)])
+    await Promise.all([live.drain(ms).then(() => readers?.close()), remote.drain(ms)])
     await asyncRuns.handBack(runs.filter((run) => run.isAsync && run.stopCause === 'given_up'))
   }
 

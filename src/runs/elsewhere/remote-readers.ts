@@ -17,14 +17,22 @@ interface RemoteReadersDependencies {
 /** What all runs have told is written together, so often at most; a store that fails is asked again later. */
 const writeEveryMs = 50
 const retryMs = 500
+/** What processes that died have left of runs that nobody reads any more is looked for so often. */
+const sweepEveryMs = 60_000
 
-/** Serves those who read this process's runs on other replicas: as long as there are some, what a run tells is written for them. */
-export function serveRemoteReaders({ live, tails, news, sleep, onFault }: RemoteReadersDependencies): void {
+/** Readers of this process's runs on other replicas: as long as there are some, what a run tells is written for them. */
+export interface RemoteReaders {
+  /** Serves nobody any more; resolves when nothing is left to be done in the store. */
+  close(): Promise<void>
+}
+
+export function serveRemoteReaders({ live, tails, news, sleep, onFault }: RemoteReadersDependencies): RemoteReaders {
   const served = new Map<string, Tail>()
+  const serving = new Set<Promise<void>>()
   const unwritten = new Set<Tail>()
   let writing: Promise<void> | undefined
 
-  news.on('read', ({ tenant, owner, requestId, reader, ...has }) => {
+  const onRead = news.on('read', ({ tenant, owner, requestId, reader, ...has }) => {
     const name = textOf({ tenant, owner, requestId })
     const run = live.find({ tenant, owner, requestId })
     if (!run || run.log.ended) return
@@ -35,9 +43,11 @@ export function serveRemoteReaders({ live, tails, news, sleep, onFault }: Remote
     known?.close()
     served.set(name, tail)
     run.isWatched = true
-    void serve(name, tail)
+    const done = serve(name, tail).finally(() => serving.delete(done))
+    serving.add(done)
   })
-  news.on('unread', ({ reader, ...key }) => served.get(textOf(key))?.leave(reader))
+  const onUnread = news.on('unread', ({ reader, ...key }) => served.get(textOf(key))?.leave(reader))
+  const listening = [onRead, onUnread]
 
   async function serve(name: string, tail: Tail): Promise<void> {
     const { run } = tail
@@ -48,6 +58,16 @@ export function serveRemoteReaders({ live, tails, news, sleep, onFault }: Remote
     served.delete(name)
     await writing
     if (!served.has(name)) await tails.remove(run.key).catch((error: unknown) => onFault(run, error))
+  }
+
+  // What is left now is left for a minute more.
+  const sweeping = setInterval(() => void tails.sweep().catch(() => undefined), sweepEveryMs).unref()
+
+  async function close(): Promise<void> {
+    clearInterval(sweeping)
+    for (const stop of listening) stop()
+    for (const tail of served.values()) tail.close()
+    await Promise.all(serving)
   }
 
   function wake(tail: Tail): void {
@@ -85,4 +105,6 @@ export function serveRemoteReaders({ live, tails, news, sleep, onFault }: Remote
     }
     return true
   }
+
+  return { close }
 }
