@@ -140,7 +140,7 @@ async function stream(chat: Chat, client: Client, load: Load): Promise<void> {
   await second
 }
 
-/** Reads until the last chunk; false where the stream broke off, or the replica that had the run did. */
+/** Reads until the last chunk; false where the stream broke off, or its run failed by what may be better next time. */
 async function readOn(opened: OpenStream, seen: StreamEvent[], chat: Chat, load: Load): Promise<boolean> {
   try {
     for (let event = await opened.next(); event; event = await opened.next()) {
@@ -150,8 +150,8 @@ async function readOn(opened: OpenStream, seen: StreamEvent[], chat: Chat, load:
       if (reason === 'null') continue
       if (reason !== 'error' || !isLater(error?.status_code ?? 0, error?.details?.['error_type'])) return true
       if (!load.repeats) throw new Error(`ended with ${JSON.stringify(error)}`)
-      // The run may go on elsewhere: from what was read before this end.
-      seen.pop()
+      // It is sent again: its run goes on from its checkpoint, and is told from its first number.
+      seen.length = 0
       return false
     }
   } catch (error) {
@@ -185,7 +185,10 @@ async function readBeside(chat: Chat, client: Client, load: Load): Promise<void>
     await sleep(50)
     const opened = await client.follow(chat.requestId, seen.at(-1)?.id).catch(() => undefined)
     if (opened?.status !== 200) continue
+    const before = seen.length
     if (await readOn(opened, seen, { ...chat }, { ...load, repeats: true })) return
+    // It failed, and who sent it may have given up.
+    if (before > 0 && seen.length === 0 && chat.output !== undefined) return
   }
   throw new Error('a second reader never saw its end')
 }

@@ -79,7 +79,9 @@ async function verifySessions({ chats, client, faults }: Evidence, statuses: Rea
     for (const [index, { role, content, response_metadata: metadata }] of messages.entries()) {
       if (role !== 'human') {
         const before = messages[index - 1]
-        if (before?.role !== 'human' || !before.content.startsWith(`${metadata?.request_id} `)) {
+        // One that failed and was sent again is answered later, behind what came meanwhile.
+        const wasRepeated = own.some((chat) => chat.requestId === metadata?.request_id && chat.tries > 1)
+        if (!wasRepeated && (before?.role !== 'human' || !before.content.startsWith(`${metadata?.request_id} `))) {
           faults.push(`Session ${session}: the answer of ${metadata?.request_id} stands behind ${JSON.stringify(before?.content)}`)
         }
         continue
@@ -92,8 +94,8 @@ async function verifySessions({ chats, client, faults }: Evidence, statuses: Rea
       }
       if (chat.n < (lastOf.get(chat.sender) ?? -1)) faults.push(`${describe(chat)} stands behind what its sender sent later`)
       lastOf.set(chat.sender, chat.n)
-      const next = messages[index + 1]
-      const isAnswered = next?.role === 'ai' && next.response_metadata?.request_id === chat.requestId
+      const behind = messages.slice(index + 1, chat.tries > 1 ? undefined : index + 2)
+      const isAnswered = behind.some((one) => one.role === 'ai' && one.response_metadata?.request_id === chat.requestId)
       if (statuses.get(chat.requestId) === 'success' && !isAnswered) faults.push(`${describe(chat)} ended well, and has no answer`)
     }
     for (const chat of own) {
