@@ -134,31 +134,32 @@ async function stream(chat: Chat, client: Client, load: Load): Promise<void> {
         throw new Error(`answered ${opened.status} ${JSON.stringify(opened.body)}`)
       return undefined
     }
-    return (await readOn(opened, seen, chat, load)) ? true : undefined
+    const how = await readOn(opened, seen, chat, load)
+    // It is sent again: its run goes on from its checkpoint, and is told from its first number.
+    if (how === 'failed') seen.length = 0
+    return how === 'ended' ? true : undefined
   })
   chat.output = outputOf(seen)
   await second
 }
 
-/** Reads until the last chunk; false where the stream broke off, or its run failed by what may be better next time. */
-async function readOn(opened: OpenStream, seen: StreamEvent[], chat: Chat, load: Load): Promise<boolean> {
+/** Reads as far as it goes: to the last chunk, to that of a run that failed by what may be better next time, or until it breaks off. */
+async function readOn(opened: OpenStream, seen: StreamEvent[], chat: Chat, load: Load): Promise<'ended' | 'failed' | 'broken'> {
   try {
     for (let event = await opened.next(); event; event = await opened.next()) {
       take(event, seen, chat)
       chat.isAcknowledged = true
       const { finish_reason: reason, error } = event.chunk
       if (reason === 'null') continue
-      if (reason !== 'error' || !isLater(error?.status_code ?? 0, error?.details?.['error_type'])) return true
+      if (reason !== 'error' || !isLater(error?.status_code ?? 0, error?.details?.['error_type'])) return 'ended'
       if (!load.repeats) throw new Error(`ended with ${JSON.stringify(error)}`)
-      // It is sent again: its run goes on from its checkpoint, and is told from its first number.
-      seen.length = 0
-      return false
+      return 'failed'
     }
   } catch (error) {
     if (error instanceof Gap) throw error
     if (!load.repeats) throw error
   }
-  return false
+  return 'broken'
 }
 
 class Gap extends Error {}
@@ -185,10 +186,7 @@ async function readBeside(chat: Chat, client: Client, load: Load): Promise<void>
     await sleep(50)
     const opened = await client.follow(chat.requestId, seen.at(-1)?.id).catch(() => undefined)
     if (opened?.status !== 200) continue
-    const before = seen.length
-    if (await readOn(opened, seen, { ...chat }, { ...load, repeats: true })) return
-    // It failed, and who sent it may have given up.
-    if (before > 0 && seen.length === 0 && chat.output !== undefined) return
+    if ((await readOn(opened, seen, { ...chat }, { ...load, repeats: true })) !== 'broken') return
   }
   throw new Error('a second reader never saw its end')
 }
