@@ -4,7 +4,7 @@ import { ServiceError } from '../errors.ts'
 import { noNews } from '../replicas/news.ts'
 import { createLine, textOf, type LineDependencies } from './line.ts'
 import { LiveRun, type LiveRunOptions } from './live-run.ts'
-import type { NewMessage, NextRun, Turn } from './run-store.ts'
+import { FenceLost, type NewMessage, type NextRun, type Turn } from './run-store.ts'
 
 const turn: Turn = { session: 's', messageIndex: 0, messageCount: 1, windowStart: 0 }
 const messages = (): NewMessage[] => [{ role: 'human', content: 'Hi', createdAt: 0 }]
@@ -104,6 +104,16 @@ test('a run whose client went away leaves the line as if never there', async () 
   run.stop('left')
   await assert.rejects(waiting, isError('cancelled'))
   assert.deepEqual(asked.at(-1), 'b leaves')
+})
+
+test('a waiting run that another process has by now is left to that one', async () => {
+  const { store, asked } = fakeStore('a', 'b')
+  const run = runOf('b')
+  const waiting = lineOf(store).wait(run, messages, 30_000)
+  await settled()
+  run.stop('taken')
+  await assert.rejects(waiting, FenceLost)
+  assert.deepEqual(asked, ['b takes', 'b takes'])
 })
 
 test('who joined a lost run that ends in its line is told that it was lost', async () => {

@@ -5,7 +5,7 @@ import type { Jobs } from './jobs.ts'
 import { processLost } from './outcome.ts'
 import type { LiveRun } from './live-run.ts'
 import type { EndEvent, RunKey } from './run.ts'
-import type { HeldRun, LineEnd, NewMessage, NextRun, RunStore, Turn } from './run-store.ts'
+import { FenceLost, type HeldRun, type LineEnd, type NewMessage, type NextRun, type RunStore, type Turn } from './run-store.ts'
 
 /** Another process that frees a session says so, but news may get lost: a waiting run looks for itself now and then. */
 const lookEveryMs = 3000
@@ -89,7 +89,7 @@ export function createLine({ store, jobs, news, now, newId }: LineDependencies):
   /** What somebody cancelled, or nobody came back for, is kept as a run; who gave up waiting may come again as if for the first time. */
   async function leave(run: LiveRun): Promise<void> {
     // Another process goes on with it, in its place of the line.
-    if (run.stopCause === 'given_up') return
+    if (run.stopCause === 'given_up' || run.stopCause === 'taken') return
     const end = endOf(run)
     if (end && run.request.hasCallback) end.jobs.push(callbackJob(run.key, { id: newId(), round: 0, now: now() }))
     wake(await store.leaveLine(heldOf(run), now(), end))
@@ -101,6 +101,7 @@ export function createLine({ store, jobs, news, now, newId }: LineDependencies):
 
 function refuseStopped(run: LiveRun): void {
   if (run.stopCause === 'lost') throw processLost()
+  if (run.stopCause === 'taken') throw new FenceLost(run.key)
   if (run.signal.aborted) throw new ServiceError('cancelled', 'The run was cancelled before its turn came.')
 }
 

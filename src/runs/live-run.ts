@@ -5,9 +5,9 @@ import type { Turn } from './run-store.ts'
 
 /**
  * Why a run was stopped. `left`: its client went away and did not come back; `lost`: so it was when its process died; `given_up`: this
- * process ends, and another one goes on with the run.
+ * process ends, and another one goes on with the run; `taken`: another one has it by now, or its session was deleted.
  */
-export type StopCause = 'timeout' | 'cancelled' | 'left' | 'lost' | 'given_up'
+export type StopCause = 'timeout' | 'cancelled' | 'left' | 'lost' | 'given_up' | 'taken'
 
 export interface LiveRunOptions {
   key: RunKey

@@ -84,7 +84,8 @@ export function createLiveRuns(deps: LiveRunsDependencies & Elsewhere): LiveRuns
     run.started = (turn ? Promise.resolve(turn) : waitForTurn(run)).catch(async (error: unknown) => {
       forget(run)
       const told = await reasonOf(run, error)
-      tellEnd(run, told)
+      if (isTaken(run, told)) run.elsewhere = deps.followElsewhere(run)
+      else tellEnd(run, told)
       throw told
     })
     run.ended = run.started
@@ -133,7 +134,7 @@ export function createLiveRuns(deps: LiveRunsDependencies & Elsewhere): LiveRuns
     if (left.aborted) leave()
     else left.addEventListener('abort', leave, { once: true })
     // Nobody knows when an async run starts: who follows it is shown that it is there.
-    if (!run.isAsync) await run.started
+    if (!run.isAsync) await run.started.catch((error: unknown) => unlessElsewhere(run, error))
     const ended = run.ended.then(() => run.elsewhere)
     return { requestId: run.key.requestId, sessionId: run.sessionId, input: run.input, log: run.log, ended }
   }
@@ -216,6 +217,15 @@ const firstRetryMs = 250
 const maxRetryMs = 10_000
 /** What was given up hears it at once; a tool that does not is left behind. */
 const lastMs = 2000
+
+/** Another process goes on with it, and its readers here follow it there. */
+function isTaken({ stopCause }: LiveRun, told: unknown): boolean {
+  return stopCause !== 'given_up' && told instanceof ServiceError && told.cause instanceof FenceLost
+}
+
+function unlessElsewhere({ elsewhere }: LiveRun, error: unknown): void {
+  if (!elsewhere) throw error
+}
 
 function takenOver(cause: unknown): ServiceError {
   return new ServiceError('process_lost', 'Another process has taken over the run.', { cause })

@@ -9,6 +9,6 @@ export async function stopLost(store: Pick<RunStore, 'find'>, runs: readonly Liv
       (stored) => stored === undefined || stored.fence === run.fence,
       (error: unknown) => !(error instanceof ServiceError && error.code === 'gone'),
     )
-    if (!isOurs) run.stop('cancelled')
+    if (!isOurs) run.stop('taken')
   }
 }
