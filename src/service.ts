@@ -144,10 +144,12 @@ export async function createService({ settings, environment, version, log, front
   const resources = stack.move()
   async function close(drainMs: number): Promise<void> {
     isStopping = true
-    await Promise.all([chats.drain(drainMs), directly.drain(drainMs)])
-    await holder.release()
-    await jobs.drain(jobDrainMs)
-    await resources.disposeAsync()
+    // Without its database a service stops too: what it had is taken up when its lease has run out.
+    const tried = (step: Promise<void>) => step.catch((err: unknown) => log.error({ err }, 'The service stops with something undone'))
+    await Promise.all([chats.drain(drainMs), directly.drain(drainMs)].map(tried))
+    await tried(holder.release())
+    await tried(jobs.drain(jobDrainMs))
+    await tried(resources.disposeAsync())
   }
   return {
     app,

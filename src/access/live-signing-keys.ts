@@ -34,8 +34,12 @@ export async function openLiveSigningKeys(kept: KeptText, options: LiveSigningKe
   let soon: Promise<void> | undefined
   let lookedAt = 0
   let failure = ''
+  let isWaiting = false
+  let isClosed = false
 
   async function look(): Promise<void> {
+    isWaiting = false
+    if (isClosed) return
     const found = await kept.load()
     // None at all: somebody restores a backup, or has deleted them by mistake. Those who have keys go on with them.
     if (found === undefined || found === text) return
@@ -50,8 +54,10 @@ export async function openLiveSigningKeys(kept: KeptText, options: LiveSigningKe
     return (looking = looking.catch(() => undefined).then(look))
   }
 
-  /** The same fault is told once. */
+  /** The same fault is told once. While the store does not answer one look waits behind the one under way, however often it is asked for. */
   function refreshAlone(): void {
+    if (isWaiting) return
+    isWaiting = true
     refresh().then(
       () => (failure = ''),
       (error: unknown) => {
@@ -82,6 +88,7 @@ export async function openLiveSigningKeys(kept: KeptText, options: LiveSigningKe
     },
     onChange: (listener) => void listeners.add(listener),
     async close() {
+      isClosed = true
       clearInterval(timer)
       for (const end of endings) end()
       await looking.catch(() => undefined)
