@@ -19,7 +19,7 @@ test('a pooler that gives each transaction another connection is refused, whiche
     const opened = connection([...second])
     await assert.rejects(
       prepare(connection([...first]), async () => opened),
-      /^Error: DATABASE_URL leads to a pooler that gives each transaction another connection; .+ pool_mode = session/,
+      /^Error: DATABASE_URL leads to a pooler that gives each transaction another connection; .+pool_mode = session/,
     )
   }
 })
