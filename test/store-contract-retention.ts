@@ -225,7 +225,7 @@ export function registerRetention(database: () => Database): void {
     )
     await ended('s', hour)
     assert.deepEqual([await count('metrics', hour), await has('metrics', hour), await remove('metrics', hour)], [0, false, 0])
-    assert.deepEqual([await count('metrics', hour + 1), await remove('metrics', hour + 1)], [1, 1])
+    assert.deepEqual([await count('metrics', hour + 3_600_000), await remove('metrics', hour + 3_600_000)], [1, 1])
     assert.deepEqual(await metrics(), [])
   })
 

@@ -35,7 +35,7 @@ test('tenant, roles and time are as asked; a list can be of one tenant', async (
 
 test('a role that the configuration does not know is told, and the key is made all the same', async (t) => {
   const { code, out, err } = await runIn(await createFolder(t), ['keys', 'create', '--sub', 'ada', '--roles', 'auditor'])
-  assert.deepEqual([code, err], [0, 'There is no role "auditor" in agent.yaml: it grants nothing.\n'])
+  assert.deepEqual([code, err], [0, 'There is no role "auditor" in the configuration: it grants nothing.\n'])
   assert.deepEqual(decodeJwt(out.trim())['roles'], ['auditor'])
 })
 

@@ -41,6 +41,12 @@ export async function inspectPostgres(url: string): Promise<PostgresState> {
   }
 }
 
+/** Whether a start would change nothing there. */
+export async function isPrepared(url: string): Promise<boolean> {
+  const { pending, later, open } = await inspectPostgres(url)
+  return pending?.length === 0 && later.length === 0 && open.length === 0
+}
+
 async function findMigrations(client: pg.Client): Promise<string[] | undefined> {
   const { rows } = await client.query("select from pg_class where oid = to_regclass('kysely_migration')")
   if (rows.length === 0) return undefined

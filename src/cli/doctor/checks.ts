@@ -101,6 +101,7 @@ export async function checkConfiguration(settings: Settings): Promise<CheckedCon
   const { databaseUrl } = settings
   if (databaseUrl === undefined) return checkConfigFile(settings)
   try {
+    const { isPrepared } = await import('../../store/postgres-inspect.ts')
     if (!(await isPrepared(databaseUrl))) return await checkConfigFile(settings)
     return (await withConfigurations(settings, (store) => checkStored(store, settings))) ?? (await checkConfigFile(settings))
   } catch (error) {
@@ -110,13 +111,6 @@ export async function checkConfiguration(settings: Settings): Promise<CheckedCon
     const lines = formatProblems('the database', error)
     return { finding: lines.map((line) => ({ state: 'fail', text: `configuration: ${line}`, advice })) }
   }
-}
-
-/** Else opening it would change it. */
-async function isPrepared(url: string): Promise<boolean> {
-  const { inspectPostgres } = await import('../../store/postgres-inspect.ts')
-  const { pending, later, open } = await inspectPostgres(url)
-  return pending?.length === 0 && later.length === 0 && open.length === 0
 }
 
 /** Undefined where the database has none: the file will be the first. */

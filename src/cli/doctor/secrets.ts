@@ -6,7 +6,11 @@ import { checkWrapped } from '../../store/wrapped.ts'
 
 /** Whether SECRET_KEY opens what the database has wrapped, and whether an older one is needed for it still. */
 export async function checkSecrets(settings: Settings): Promise<Finding[]> {
-  if (settings.databaseUrl === undefined) return []
+  const { databaseUrl } = settings
+  if (databaseUrl === undefined) return []
+  const { isPrepared } = await import('../../store/postgres-inspect.ts')
+  // Opening it would change it.
+  if (!(await isPrepared(databaseUrl))) return []
   const database = await openDatabase(settings)
   try {
     const { total, older } = await checkWrapped(database, createSecretBox(settings.secretKeys))
