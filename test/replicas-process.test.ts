@@ -105,7 +105,10 @@ test('fifty streams go on at another replica when their readers come back there'
   const names = Array.from({ length: 50 }, (_, n) => `many-${n}`)
   const read = await Promise.all(
     names.map(async (name) => {
-      const stream = await a.client.stream('count 60 every 30', ids(name))
+      const stream = await a.client.stream(
+        { messages: [{ role: 'user', content: 'count 60 every 30' }], on_disconnect: 'continue' },
+        ids(name),
+      )
       const seen = [(await stream.next())!, (await stream.next())!]
       stream.leave()
       const other = await b.client.follow(name, seen.at(-1)!.id)
