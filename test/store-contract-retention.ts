@@ -55,7 +55,7 @@ export function registerRetention(database: () => Database): void {
       add,
       has,
       ended,
-      count: (kind: RetentionKind, at: number) => retention.count(kind, tenant, at),
+      count: (kind: RetentionKind, at: number, sessionsBefore = 0) => retention.count(kind, tenant, at, sessionsBefore),
     }
   }
 
@@ -136,6 +136,7 @@ export function registerRetention(database: () => Database): void {
     await memory('own', now, old)
     await memory('shared', now, old, young)
     await memory('stale', hour, young)
+    assert.deepEqual([await count('memories', now + 1), await count('memories', now + 1, hour + 500)], [3, 2])
     assert.equal(await remove('sessions', hour + 500), 1)
     const left = async () => (await rows('memories')).map(({ content }) => content).sort()
     assert.deepEqual(await left(), ['shared', 'stale'])
@@ -156,7 +157,7 @@ export function registerRetention(database: () => Database): void {
     await add('feedback', { tenant, owner, request_id: first.run.requestId, score: 1, comment: 'good', created_at: hour })
     const figures = await metrics()
     const before = hour + 1000
-    assert.deepEqual([await has('runs', before), await count('runs', before)], [true, 2])
+    assert.deepEqual([await has('runs', before), await count('runs', before), await count('runs', before, now)], [true, 2, 0])
     assert.deepEqual([await remove('runs', before), await remove('runs', before)], [2, 0])
     for (const { run } of [first, broken]) {
       await assert.rejects(store.find(run), isGone)

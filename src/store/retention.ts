@@ -18,7 +18,7 @@ interface Batch {
 interface Aged {
   /** The first tenant behind `last` that has any, with the time of its oldest: one look into an index. */
   oldest(last: string): Compilable<{ tenant: string; at: number | null }>
-  count(tenant: string, before: number): Compilable<{ count: number }>
+  count(tenant: string, before: number, sessionsBefore: number): Compilable<{ count: number }>
   remove(batch: Batch): Promise<number>
 }
 
@@ -42,8 +42,8 @@ export function createRetentionStore(database: Database): RetentionStore {
         if (row.at !== null && row.at < before) yield row.tenant
       }
     },
-    async count(kind, tenant, before) {
-      return (await run(database.of(tenant).read, kinds[kind].count(tenant, before))).rows[0]?.count ?? 0
+    async count(kind, tenant, before, sessionsBefore) {
+      return (await run(database.of(tenant).read, kinds[kind].count(tenant, before, sessionsBefore))).rows[0]?.count ?? 0
     },
     remove: (kind, tenant, before, by) =>
       database.of(tenant).unit((connection) => kinds[kind].remove({ connection, tenant, before, ...by })),
@@ -95,7 +95,10 @@ function agedRuns(db: Kysely<Tables>, isShared: boolean): Aged {
         .orderBy('tenant')
         .orderBy('at')
         .limit(1),
-    count: (tenant, before) => done(tenant, before).select(({ fn }) => fn.countAll<number>().as('count')),
+    count: (tenant, before, sessionsBefore) =>
+      done(tenant, before)
+        .where(({ not }) => not(goesWithSession('runs.session', sessionsBefore)))
+        .select(({ fn }) => fn.countAll<number>().as('count')),
     async remove({ connection, tenant, before, most, now }) {
       const old = done(tenant, before).select(['owner', 'request_id']).orderBy('ended_at').limit(most)
       const { rows } = await run(connection, isShared ? old.forUpdate().skipLocked() : old)
@@ -110,6 +113,18 @@ function agedRuns(db: Kysely<Tables>, isShared: boolean): Aged {
       return rows.length
     },
   }
+}
+
+/** Whether what belongs to a session, named by its key, goes with that. */
+function goesWithSession(key: string, before: number) {
+  return sql<boolean>`exists (select 1 from sessions where sessions.key = ${sql.ref(key)} and sessions.updated_at < ${before}
+    and sessions.active_run is null)`
+}
+
+/** Whether a memory comes from sessions that go, and from no other. */
+function isLearnedAlone(before: number) {
+  const sources = sql`select 1 from memory_sources where memory_sources.memory = memories.id`
+  return sql<boolean>`(exists (${sources}) and not exists (${sources} and not ${goesWithSession('memory_sources.session', before)}))`
 }
 
 function agedMarks(db: Kysely<Tables>): Aged {
@@ -144,7 +159,10 @@ function agedMemories(db: Kysely<Tables>): Aged {
   return {
     oldest: (last) =>
       db.selectFrom('memories').select(['tenant', 'updated_at as at']).where('tenant', '>', last).orderBy('tenant').orderBy('at').limit(1),
-    count: (tenant, before) => old(tenant, before).select(({ fn }) => fn.countAll<number>().as('count')),
+    count: (tenant, before, sessionsBefore) =>
+      old(tenant, before)
+        .where(({ not }) => not(isLearnedAlone(sessionsBefore)))
+        .select(({ fn }) => fn.countAll<number>().as('count')),
     async remove({ connection, tenant, before, most }) {
       const { rows } = await run(connection, old(tenant, before).select(['owner', 'id']).orderBy('updated_at').limit(most))
       const byOwner = [...Map.groupBy(rows, ({ owner }) => owner)].sort(([a], [b]) => (a < b ? -1 : 1))

@@ -10,7 +10,8 @@ export type RetentionKind = (typeof retentionKinds)[number]
 export interface RetentionStore {
   /** Tenants that may have some of a kind from before then, none twice. */
   tenants(kind: RetentionKind, before: number): AsyncIterable<string>
-  count(kind: RetentionKind, tenant: string, before: number): Promise<number>
+  /** How many there are, without those that go with a session from before `sessionsBefore`. */
+  count(kind: RetentionKind, tenant: string, before: number, sessionsBefore: number): Promise<number>
   /**
    * Removes the oldest, `most` at most, in one transaction, and answers with their number; 0: none is left. A session that has a run which
    * has not ended stays, and so does a run whose callback is still to be sent. A session goes as when its owner deletes it; a run of one

@@ -34,9 +34,11 @@ const batchMs = 25
 
 /** What would be removed now. */
 export async function* findOld({ store, retention, now }: Limits): AsyncGenerator<OldThings, void> {
-  for (const [kind, before] of limitsOf(retention, now())) {
+  const limits = limitsOf(retention, now())
+  const sessionsBefore = new Map(limits).get('sessions') ?? 0
+  for (const [kind, before] of limits) {
     for await (const tenant of store.tenants(kind, before)) {
-      const count = await store.count(kind, tenant, before)
+      const count = await store.count(kind, tenant, before, sessionsBefore)
       if (count > 0) yield { kind, tenant, count }
     }
   }
