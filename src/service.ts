@@ -130,7 +130,7 @@ export async function createService({ settings, environment, version, log, front
   }
   const { verifier, adminKeyFile } = access
   // Callbacks name the address that the service has when it listens.
-  const onListen = () => jobs.handle('callback', callbackConcurrency, callbacks.deliver)
+  const onListen = () => void jobs.handle('callback', callbackConcurrency, callbacks.deliver)
   const http = { settings, version, log, verifier, limits: limits.requests, meter: metrics.requests, doors, address: publicUrl, onListen }
   const { app, take } = await openHttp(stack, http)
   if (frontDoor) onListen()
