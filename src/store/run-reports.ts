@@ -1,6 +1,7 @@
-import { sql, type Expression, type ExpressionBuilder, type SqlBool } from 'kysely'
-import type { EndedRunRecord, RunReports, Span } from '../runs/reports/run-reports.ts'
+import { sql, type ExpressionBuilder } from 'kysely'
+import type { EndedRunRecord, RunReports } from '../runs/reports/run-reports.ts'
 import { run, type Database } from './database.ts'
+import { countLogs, endedIn, findPlace } from './log-counts.ts'
 import { hourMs, hourOf, parseJson } from './run-rows.ts'
 import type { MetricsRow, RunRow, Tables } from './tables.ts'
 
@@ -41,23 +42,19 @@ export function createRunReports({ db, of }: Database): RunReports {
       }
     },
 
-    async ended(tenant, { limit, offset, ...span }) {
+    async ended(tenant, { limit, ...page }) {
+      const { read } = of(tenant)
+      const { offset, ...span } = page.offset < farOffset ? page : await findPlace(db, read, tenant, page)
       const query = entries()
         .where(endedIn(tenant, span))
         .orderBy('ended_at', 'desc')
         .orderBy('request_id', 'desc')
         .limit(limit)
         .offset(offset)
-      return (await run(of(tenant).read, query)).rows.map(toRecord)
+      return (await run(read, query)).rows.map(toRecord)
     },
 
-    async count(tenant, span) {
-      const query = db
-        .selectFrom('runs')
-        .select(({ fn }) => fn.countAll<number>().as('count'))
-        .where(endedIn(tenant, span))
-      return (await run(of(tenant).read, query)).rows[0]!.count
-    },
+    count: (tenant, span) => countLogs(db, of(tenant).read, tenant, span),
 
     async named(tenant, requestId, span) {
       const query = entries().where(endedIn(tenant, span)).where('request_id', '=', requestId).orderBy('ended_at', 'desc').orderBy('owner')
@@ -79,18 +76,8 @@ const summed = [
 
 const runsInHour = sql`(success + error + cancelled + timeout)`
 
-/** All of it stands in the index of ended runs: a million of them are counted in a tenth of a second. */
-function endedIn(tenant: string, { from, to }: Span) {
-  return (is: ExpressionBuilder<Tables, 'runs'>): Expression<SqlBool> =>
-    is.and([
-      is('tenant', '=', tenant),
-      // In the text: only so is the index used, which has ended runs alone.
-      is('ended_at', 'is not', null),
-      is('operation', '!=', 'tool_execute'),
-      ...(from === undefined ? [] : [is('ended_at', '>=', from)]),
-      ...(to === undefined ? [] : [is('ended_at', '<=', to)]),
-    ])
-}
+/** Entries that are rather passed over than their hour looked for. */
+const farOffset = 1000
 
 type Entry = Pick<
   RunRow,

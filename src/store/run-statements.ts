@@ -77,7 +77,10 @@ export interface EndedSession {
 }
 
 type NewMessageRow = Tables['messages']
-export type NewMetrics = Omit<MetricsRow, 'success' | 'error' | 'cancelled' | 'timeout' | 'min_latency_ms' | 'max_latency_ms'> & {
+export type NewMetrics = Omit<
+  MetricsRow,
+  'success' | 'error' | 'cancelled' | 'timeout' | 'min_latency_ms' | 'max_latency_ms' | 'removed'
+> & {
   success: number
   error: number
   cancelled: number

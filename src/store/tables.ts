@@ -121,6 +121,8 @@ export interface MetricsRow {
   latency_ms: number
   min_latency_ms: number
   max_latency_ms: number
+  /** Ended runs of the hour that its logs have no more: their sessions were deleted, or they became old. */
+  removed: Generated<number>
 }
 
 export interface AccessKeyRow {
