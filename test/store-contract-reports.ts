@@ -1,10 +1,13 @@
 import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
 import type { RunKey } from '../src/runs/run.ts'
 import type { EndedRun } from '../src/runs/run-store.ts'
 import type { Database } from '../src/store/database.ts'
 import { createExecutionStore } from '../src/store/executions.ts'
+import { createRetentionStore } from '../src/store/retention.ts'
 import { createRunReports } from '../src/store/run-reports.ts'
+import { createSessionStore } from '../src/store/sessions.ts'
 import { endOf, failed, hour, newRun, storeOf } from './store-fixture.ts'
 
 const hourMs = 3_600_000
@@ -88,6 +91,52 @@ export function registerReportContract(database: () => Database): void {
     assert.deepEqual(await page(20, 0, span), ids.slice(2, 5))
     assert.equal(await reports.count(tenant, span), 3)
     assert.deepEqual([await reports.count(`not ${tenant}`, always), await page(1, 7)], [0, []])
+  })
+
+  test('any span is counted, and any place in it is found, by hours and what is beside them', async () => {
+    const { tenant, ended, reports } = reportsOf()
+    const times = Array.from({ length: 1100 }, (_, n) => hour + Math.floor((n * 7 * hourMs) / 1100))
+    for (const [n, time] of times.entries()) await ended(time, 10, n % 3 ? {} : failed)
+    const edges = [undefined, hour, hour + 1, hour + hourMs - 1, hour + hourMs, hour + 2.5 * hourMs, hour + 6 * hourMs, hour + 7 * hourMs]
+    for (const from of edges) {
+      for (const to of edges) {
+        const inSpan = times.filter((time) => time >= (from ?? 0) && time <= (to ?? Infinity))
+        assert.equal(await reports.count(tenant, { from, to }), inSpan.length, `${from} to ${to}`)
+      }
+    }
+    const newest = times.toReversed()
+    for (const [from, to] of [
+      [undefined, undefined],
+      [hour + 1, hour + 6.5 * hourMs],
+    ] as const) {
+      const inSpan = newest.filter((time) => time >= (from ?? 0) && time <= (to ?? Infinity))
+      for (const offset of [998, 1000, 1013, 1050, inSpan.length - 1, inSpan.length, 5000]) {
+        const page = await reports.ended(tenant, { from, to, limit: 20, offset })
+        assert.deepEqual(
+          page.map(({ endedAt }) => endedAt),
+          inSpan.slice(offset, offset + 20),
+        )
+      }
+    }
+  })
+
+  test('what goes on, is deleted, or became old is counted no more', async () => {
+    const { store, tenant, ended, reports } = reportsOf()
+    const sessions = createSessionStore(database())
+    const count = () => reports.count(tenant, always)
+    const run = await ended(hour + 1, 10, failed)
+    for (let n = 0; n < 4; n++) await ended(hour + n, 10)
+    assert.equal(await count(), 5)
+    const taken = await store.takeOver(run, { fence: 1, status: 'error' }, { holder: 'p', place: 1, now: hour, messages: [] })
+    assert.equal(await count(), 4)
+    assert.ok(taken?.kind === 'running')
+    await store.finish(run, 2, endOf(taken.turn, { endedAt: hour + 2 * hourMs }))
+    assert.equal(await count(), 5)
+    for (const sessionId of ['s1', 's2']) await sessions.remove({ tenant, owner: run.owner }, sessionId, { jobId: randomUUID(), now: hour })
+    assert.deepEqual([await count(), (await reports.ended(tenant, { ...always, limit: 9, offset: 0 })).length], [3, 3])
+    assert.equal((await reports.sums(tenant, always)).counts.success, 5)
+    await createRetentionStore(database()).remove('runs', tenant, hour + 3, { most: 2, now: hour + 3 })
+    assert.deepEqual([await count(), (await reports.ended(tenant, { ...always, limit: 9, offset: 0 })).length], [1, 1])
   })
 
   test('runs of one request id are found, each caller has its own', async () => {

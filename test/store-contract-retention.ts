@@ -226,7 +226,11 @@ export function registerRetention(database: () => Database): void {
     )
     await ended('s', hour)
     assert.deepEqual([await count('metrics', hour), await has('metrics', hour), await remove('metrics', hour)], [0, false, 0])
-    assert.deepEqual([await count('metrics', hour + 3_600_000), await remove('metrics', hour + 3_600_000)], [1, 1])
+    // As long as the logs have runs of the hour they are counted by it.
+    assert.deepEqual([await count('metrics', hour + 100), await remove('metrics', hour + 100)], [0, 0])
+    await remove('runs', now)
+    assert.ok((await count('metrics', hour + 100)) > 0)
+    assert.ok((await remove('metrics', hour + 100)) > 0)
     assert.deepEqual(await metrics(), [])
   })
 
@@ -234,7 +238,7 @@ export function registerRetention(database: () => Database): void {
     const [one, other] = [retentionOf(), retentionOf()]
     await one.ended('s', hour)
     await other.ended('s', hour)
-    for (const kind of ['runs', 'sessions', 'metrics'] as const) assert.equal(await one.remove(kind, now), 1)
+    for (const kind of ['runs', 'sessions', 'metrics'] as const) assert.ok((await one.remove(kind, now)) > 0)
     assert.deepEqual([await other.count('sessions', now), await other.count('runs', now), (await other.metrics()).length], [1, 1, 1])
   })
 }

@@ -44,6 +44,7 @@ export function registerStoreContract(name: string, open: () => Promise<Database
     describe('runs that wait for approval', () => registerApprovalContract(() => database))
     describe('what readers elsewhere find', () => registerTailContract(() => database))
     describe('windows', () => registerSummaryContract(() => database))
+    test('whatever was done, the hours count as many runs as the logs have', () => expectCounted(database))
   })
 }
 
@@ -264,4 +265,21 @@ function registerFinish(database: () => Database): void {
     assert.deepEqual([await count('messages'), await count('sessions'), (await metrics())[0]!.success], [0, 0, 1])
     assert.equal((await store.find(run))!.status, 'success')
   })
+}
+
+async function expectCounted({ db }: Database): Promise<void> {
+  const metrics = await db.selectFrom('metrics').selectAll().execute()
+  const hours = new Map<string, number>()
+  const add = (tenant: string, time: number, count: number) => {
+    const name = `${tenant} ${time - (time % 3_600_000)}`
+    hours.set(name, (hours.get(name) ?? 0) + count)
+  }
+  for (const row of metrics) add(row.tenant, row.hour, row.success + row.error + row.cancelled + row.timeout - row.removed)
+  const runs = db.selectFrom('runs').select(['tenant', 'ended_at']).where('operation', '!=', 'tool_execute')
+  for (const { tenant, ended_at: endedAt } of await runs.execute()) if (endedAt !== null) add(tenant, endedAt, -1)
+  assert.deepEqual(
+    [...hours].filter(([, count]) => count !== 0),
+    [],
+  )
+  assert.ok(hours.size > 20)
 }

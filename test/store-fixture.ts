@@ -138,14 +138,17 @@ export function storeOf(database: Database) {
   }
 }
 
-/** The rows of each hour as one. */
+/** The figures of each hour, in one row. */
 function toHours(rows: Selectable<Tables['metrics']>[]) {
   return [...Map.groupBy(rows, ({ hour: row }) => row - (row % hourMs))].map(([start, those]) => {
-    const sums = { ...those[0]!, hour: start }
+    const { removed: _, ...sums } = { ...those[0]!, hour: start }
     for (const row of those.slice(1)) {
       for (const column of summed) sums[column] += row[column]
-      sums.min_latency_ms = Math.min(sums.min_latency_ms, row.min_latency_ms)
-      sums.max_latency_ms = Math.max(sums.max_latency_ms, row.max_latency_ms)
+    }
+    const withRuns = those.filter(({ success, error, cancelled, timeout }) => success + error + cancelled + timeout > 0)
+    if (withRuns.length > 0) {
+      sums.min_latency_ms = Math.min(...withRuns.map((row) => row.min_latency_ms))
+      sums.max_latency_ms = Math.max(...withRuns.map((row) => row.max_latency_ms))
     }
     return sums
   })

@@ -3,7 +3,7 @@ import type { Span } from '../runs/reports/run-reports.ts'
 import { run } from './database.ts'
 import { hourMs, hourOf } from './run-rows.ts'
 import type { Connection } from './statement.ts'
-import type { Tables } from './tables.ts'
+import type { RunRow, Tables } from './tables.ts'
 
 /**
  * How many ended runs there are, by the hours that have counted them: millions are never looked at to tell their number, or to find a place
@@ -66,35 +66,27 @@ function hourOfPlace(tenant: string, hours: Hours, offset: number): RawBuilder<{
     ) as placed where before <= ${offset} order by before desc, start limit 1`
 }
 
-/** Says, in the unit that does it, that ended runs are about to leave the logs. They are locked, or their session is gone. */
+/** Says, in the unit that does it, that runs which ended then leave the logs. They are locked, or their session is gone. */
 export async function uncount(
-  db: Kysely<Tables>,
   connection: Connection,
+  db: Kysely<Tables>,
   tenant: string,
-  those: (is: ExpressionBuilder<Tables, 'runs'>) => ReturnType<ExpressionBuilder<Tables, 'runs'>['and']>,
+  runs: readonly Pick<RunRow, 'ended_at'>[],
 ): Promise<void> {
-  const start = sql<number>`ended_at - ended_at % ${sql.lit(hourMs)}`
-  const nothing = (name: string) => sql<number>`0`.as(name)
-  const sums = ['prompt_tokens', 'completion_tokens', 'total_tokens', 'latency_ms', 'min_latency_ms', 'max_latency_ms'] as const
-  const left = db
-    .selectFrom('runs')
-    .select([sql<string>`cast(${tenant} as text)`.as('tenant'), start.as('hour'), ({ fn }) => fn.countAll<number>().as('removed')])
-    .select(sums.map(nothing))
-    .where(endedIn(tenant, always))
-    .where(those)
-    .groupBy(start)
-    .orderBy('hour')
-  const add = db
-    .insertInto('metrics')
-    .columns(['tenant', 'hour', 'removed', ...sums])
-    .expression(left)
-    .onConflict((conflict) =>
-      conflict.columns(['tenant', 'hour']).doUpdateSet({ removed: sql<number>`metrics.removed + excluded.removed` }),
-    )
-  await run(connection, add)
+  const nothing = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0, latency_ms: 0, min_latency_ms: 0, max_latency_ms: 0 }
+  // In one order: two that remove at once do not wait for each other.
+  const hours = [...Map.groupBy(runs, ({ ended_at: endedAt }) => hourOf(endedAt ?? 0))].toSorted(([a], [b]) => a - b)
+  for (const [hour, { length: removed }] of hours) {
+    const add = db
+      .insertInto('metrics')
+      .values({ tenant, hour, removed, ...nothing })
+      .onConflict((conflict) =>
+        conflict.columns(['tenant', 'hour']).doUpdateSet({ removed: sql<number>`metrics.removed + excluded.removed` }),
+      )
+    await run(connection, add)
+  }
 }
 
-const always: Span = { from: undefined, to: undefined }
 const entries = sql`success + error + cancelled + timeout - removed`
 
 /** From the start of an hour to the end of one; undefined: no bound. */

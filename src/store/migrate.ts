@@ -7,6 +7,7 @@ import * as sharedState from './migrations/0004-shared-state.ts'
 import * as runJobs from './migrations/0005-run-jobs.ts'
 import * as runTails from './migrations/0006-run-tails.ts'
 import * as retention from './migrations/0007-retention.ts'
+import * as logCounts from './migrations/0009-log-counts.ts'
 
 /** In order; a migration that was released is never changed. */
 const migrations: Record<string, Migration> = {
@@ -17,6 +18,7 @@ const migrations: Record<string, Migration> = {
   '0005-run-jobs': runJobs,
   '0006-run-tails': runTails,
   '0007-retention': retention,
+  '0009-log-counts': logCounts,
 }
 
 export const migrationNames: readonly string[] = Object.keys(migrations)

@@ -8,7 +8,7 @@ import { createAccessKeyStore } from './access-keys.ts'
 import type { Database, Scope } from './database.ts'
 import { jobStatements } from './job-statements.ts'
 import { lineStatements } from './line-statements.ts'
-import type { RunReports } from '../runs/reports/run-reports.ts'
+import type { RunReports, Span } from '../runs/reports/run-reports.ts'
 import { createRunRanks } from './run-ranks.ts'
 import { createRunReports } from './run-reports.ts'
 import { runStatements } from './run-statements.ts'
@@ -113,8 +113,12 @@ test('logs and metrics are read from an index, and what is counted from that alo
   const of = (ask: (reports: RunReports) => Promise<unknown>) => plansOf((database) => ask(createRunReports(database)))
   const span = { from: 1, to: 2 }
   const whole = { from: undefined, to: undefined }
-  const count = await of((reports) => reports.count('t', whole).catch(() => 0))
-  assert.match(count, /USING COVERING INDEX runs_ended \(tenant=\? AND ended_at>\?\)/)
+  const countOf = (asked: Span) => of((reports) => reports.count('t', asked).catch(() => 0))
+  assert.match(await countOf(whole), /^SEARCH metrics USING INDEX \S+ \(tenant=\?\)$/)
+  assert.match(await countOf(span), /^SEARCH runs USING COVERING INDEX runs_ended \(tenant=\? AND ended_at>\? AND ended_at<\?\)$/)
+  const far = await of((reports) => reports.ended('t', { ...whole, limit: 10, offset: 5000 }))
+  assert.match(far, /SEARCH metrics USING INDEX \S+ \(tenant=\? AND hour>\? AND hour<\?\)/)
+  assert.doesNotMatch(far, /SCAN (runs|metrics)/)
   for (const page of [whole, span]) {
     const plan = await of((reports) => reports.ended('t', { ...page, limit: 10, offset: 0 }))
     assert.match(plan, /USING INDEX runs_ended/)

@@ -2,6 +2,7 @@ import { randomUUIDv7 } from 'node:crypto'
 import { sql, type Kysely, type RawBuilder } from 'kysely'
 import type { Owner } from '../access/owner.ts'
 import { run, type Database } from './database.ts'
+import { uncount } from './log-counts.ts'
 import { forgetSession } from './memories.ts'
 import type { Connection } from './statement.ts'
 import type { RunRow, SessionRow, Tables } from './tables.ts'
@@ -64,6 +65,9 @@ async function removeContents(
   for (const table of ['messages', 'media'] as const) {
     await run(connection, db.deleteFrom(table).where('tenant', '=', tenant).where('session', 'in', keys))
   }
+  const ended = db.selectFrom('runs').select('ended_at').where(ofTenant(tenant)).where('session', 'in', keys)
+  const logged = await run(connection, ended.where('ended_at', 'is not', null).where('operation', '!=', 'tool_execute'))
+  await uncount(connection, db, tenant, logged.rows)
   const mark = markOf(db, now).returning(['owner', 'request_id'])
   // First: a run that is just storing a checkpoint is waited for, and stores no other.
   const { rows } = await run(connection, mark.where(ofTenant(tenant)).where('session', 'is not', null).where('session', 'in', keys))

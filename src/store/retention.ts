@@ -1,8 +1,10 @@
 import { sql, type Compilable, type Kysely } from 'kysely'
 import type { RetentionKind, RetentionStore } from '../runs/retention/retention-store.ts'
 import { run, type Database } from './database.ts'
+import { uncount } from './log-counts.ts'
 import { forgetMemories } from './memories.ts'
 import { isOneOf, markOf, ofTenant, removeOfRuns, removeSessions } from './remove-session.ts'
+import { hourMs } from './run-rows.ts'
 import type { Connection } from './statement.ts'
 import type { Tables } from './tables.ts'
 
@@ -100,9 +102,11 @@ function agedRuns(db: Kysely<Tables>, isShared: boolean): Aged {
         .where(({ not }) => not(goesWithSession('runs.session', sessionsBefore)))
         .select(({ fn }) => fn.countAll<number>().as('count')),
     async remove({ connection, tenant, before, most, now }) {
-      const old = done(tenant, before).select(['owner', 'request_id']).orderBy('ended_at').limit(most)
+      const old = done(tenant, before).select(['owner', 'request_id', 'operation', 'ended_at']).orderBy('ended_at').limit(most)
       const { rows } = await run(connection, isShared ? old.forUpdate().skipLocked() : old)
       if (rows.length === 0) return 0
+      const logged = rows.filter(({ operation }) => operation !== 'tool_execute')
+      await uncount(connection, db, tenant, logged)
       await run(
         connection,
         markOf(db, now)
@@ -195,7 +199,15 @@ function agedKeys(db: Kysely<Tables>): Aged {
 }
 
 function agedMetrics(db: Kysely<Tables>): Aged {
-  const old = (tenant: string, before: number) => db.selectFrom('metrics').where('tenant', '=', tenant).where('hour', '<', before)
+  // The logs are counted by them.
+  const hasLogs = sql<boolean>`exists (select 1 from runs where runs.tenant = metrics.tenant and runs.ended_at is not null
+    and runs.ended_at >= metrics.hour - metrics.hour % ${sql.lit(hourMs)} and runs.ended_at < metrics.hour - metrics.hour % ${sql.lit(hourMs)} + ${sql.lit(hourMs)})`
+  const old = (tenant: string, before: number) =>
+    db
+      .selectFrom('metrics')
+      .where('tenant', '=', tenant)
+      .where('hour', '<', before)
+      .where(({ not }) => not(hasLogs))
   return {
     oldest: (last) =>
       db.selectFrom('metrics').select(['tenant', 'hour as at']).where('tenant', '>', last).orderBy('tenant').orderBy('at').limit(1),
