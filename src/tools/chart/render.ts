@@ -129,7 +129,7 @@ function toPng(svg: string, pixels: number, font: string | undefined): Picture {
   const scale = Math.min(sharpness, Math.sqrt(maxPixels / pixels))
   const image = new Resvg(svg, {
     fitTo: { mode: 'zoom', value: scale },
-    font: { loadSystemFonts: true, ...(font && { defaultFontFamily: font }) },
+    font: { ...systemFonts, ...(font && { defaultFontFamily: font }) },
   }).render()
   return { bytes: image.asPng(), width: image.width, height: image.height }
 }
@@ -141,10 +141,13 @@ export function findFont(): string | undefined {
   return families.find((family) => widthIn(family) !== unknown) ?? families[0]
 }
 
+/** Where fontconfig is not installed, as in small images, no folder is looked into but those that are named. */
+const systemFonts = { loadSystemFonts: true, fontDirs: ['/usr/share/fonts', '/usr/local/share/fonts'] }
+
 function widthIn(family: string): number | undefined {
   const text = `<text y="90" font-size="90" font-family="${family}">Hamburgefonstiv 0123</text>`
   const svg = `<svg xmlns="http://www.w3.org/2000/svg" width="2000" height="99">${text}</svg>`
-  return new Resvg(svg, { font: { loadSystemFonts: true } }).getBBox()?.width
+  return new Resvg(svg, { font: systemFonts }).getBBox()?.width
 }
 
 type Messages = ReturnType<typeof createMessages>
