@@ -173,8 +173,8 @@ export function registerRetention(database: () => Database): void {
     assert.ok((await rows('runs')).every(({ status }) => status === 'gone'))
   })
 
-  test('results of tools that were run directly go like runs; a run whose callback is still to be sent stays', async () => {
-    const { tenant, store, newRun, ended, remove, add } = retentionOf()
+  test('results of tools that were run directly go like runs; a run whose callback is still to be sent stays, with its session', async () => {
+    const { tenant, store, newRun, ended, remove, count, add } = retentionOf()
     const executions = createExecutionStore(database())
     const tool = newRun()
     await executions.begin(tool)
@@ -184,7 +184,23 @@ export function registerRetention(database: () => Database): void {
     await add('callbacks', { tenant, owner, request_id: run.requestId, status: 'pending', ...callback })
     assert.equal(await remove('runs', now), 1)
     await assert.rejects(executions.begin(tool), isGone)
+    assert.deepEqual([await count('sessions', now), await remove('sessions', now)], [0, 0])
     assert.ok(await store.find(run))
+    await database().all.write.execute(`update callbacks set status = 'delivered' where request_id = '${run.requestId}'`, [])
+    assert.deepEqual([await count('sessions', now), await remove('sessions', now)], [1, 1])
+  })
+
+  test('a session stays as long as a tool runs directly under its name', async () => {
+    const { newRun, ended, remove, count } = retentionOf()
+    const executions = createExecutionStore(database())
+    await ended('s', hour)
+    const tool = newRun({ sessionId: 's' })
+    await executions.begin(tool)
+    assert.deepEqual([await count('sessions', now), await remove('sessions', now)], [0, 0])
+    const result = { tool_name: 't', output: 'x', execution_time: 1, status: 'success' } as const
+    await executions.finish(tool, 1, result, hour)
+    assert.deepEqual((await executions.find(tool))?.result, result)
+    assert.equal(await remove('sessions', now), 1)
   })
 
   test('a mark goes after its time, with the event that it was accepted as', async () => {

@@ -52,6 +52,15 @@ export function createRetentionStore(database: Database): RetentionStore {
   }
 }
 
+/** Whether a callback of a session's runs is still to be sent: what it tells stands in the run. */
+const hasCallbacks = sql<boolean>`exists (select 1 from runs join callbacks on callbacks.tenant = runs.tenant
+  and callbacks.owner = runs.owner and callbacks.request_id = runs.request_id
+  where runs.tenant = sessions.tenant and runs.session = sessions.key and callbacks.status = 'pending')`
+
+/** Whether a tool runs directly under a session's name: its result goes with the session. */
+const hasExecutions = sql<boolean>`exists (select 1 from runs where runs.tenant = sessions.tenant and runs.owner = sessions.owner
+  and runs.session_id = sessions.session_id and runs.operation = 'tool_execute' and runs.status = 'running')`
+
 function agedSessions(database: Database): Aged {
   const { db, isShared } = database
   const unended = sql<boolean>`exists (select 1 from runs where runs.tenant = sessions.tenant and runs.session = sessions.key
@@ -63,6 +72,8 @@ function agedSessions(database: Database): Aged {
       .where('updated_at', '<', before)
       .where('active_run', 'is', null)
       .where(({ not }) => not(unended))
+      .where(({ not }) => not(hasCallbacks))
+      .where(({ not }) => not(hasExecutions))
   return {
     oldest: (last) =>
       db.selectFrom('sessions').select(['tenant', 'updated_at as at']).where('tenant', '>', last).orderBy('tenant').orderBy('at').limit(1),
@@ -122,7 +133,7 @@ function agedRuns(db: Kysely<Tables>, isShared: boolean): Aged {
 /** Whether what belongs to a session, named by its key, goes with that. */
 function goesWithSession(key: string, before: number) {
   return sql<boolean>`exists (select 1 from sessions where sessions.key = ${sql.ref(key)} and sessions.updated_at < ${before}
-    and sessions.active_run is null)`
+    and sessions.active_run is null and not ${hasCallbacks} and not ${hasExecutions})`
 }
 
 /** Whether a memory comes from sessions that go, and from no other. */

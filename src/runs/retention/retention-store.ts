@@ -13,8 +13,8 @@ export interface RetentionStore {
   /** How many there are, without those that go with a session from before `sessionsBefore`. */
   count(kind: RetentionKind, tenant: string, before: number, sessionsBefore: number): Promise<number>
   /**
-   * Removes the oldest, `most` at most, in one transaction, and answers with their number; 0: none is left. A session that has a run which
-   * has not ended stays, and so does a run whose callback is still to be sent. A session goes as when its owner deletes it; a run of one
+   * Removes the oldest, `most` at most, in one transaction, and answers with their number; 0: none is left. A run that has not ended stays,
+   * and one whose callback is still to be sent, each with its session. A session goes as when its owner deletes it; a run of one
    * that stays becomes a mark, as those of deleted sessions are.
    */
   remove(kind: RetentionKind, tenant: string, before: number, by: { most: number; now: number }): Promise<number>
