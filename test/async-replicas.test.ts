@@ -138,9 +138,13 @@ test('a replica that has no room leaves runs to another; behind those they are n
   await send('unwanted', here, 'b')
   const cancelled = await there.client.request('DELETE', '/core/v1/runs/unwanted')
   assert.deepEqual([cancelled.status, cancelled.body.status], [200, 'cancelled'])
+  await send('deleted', there)
+  assert.equal((await here.client.request('DELETE', '/core/v1/sessions/deleted')).status, 200)
+  assert.equal((await there.client.run('deleted')).status, 410)
   for (const id of ['c', 'behind']) assert.equal((await here.client.run(id)).body.status, 'pending')
   open()
   for (const id of ['a', 'b', 'c', 'behind']) assert.equal((await ended(id)).outcome.output, `answer to ${id}`)
+  assert.equal(here.model.requests.filter((request) => lastOf(request) === 'deleted').length, 0)
   for (const follower of followers) {
     const chunks = await (await follower).rest()
     assert.equal(chunks.at(-1)?.chunk.finish_reason, 'stop', JSON.stringify(chunks))

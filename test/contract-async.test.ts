@@ -265,6 +265,27 @@ test('Async: no more run at a time than there are workers; the others wait, cost
   assert.equal((await client.chat('hi')).status, 200)
 })
 
+test('Async: a burst of one caller does not hold up another, and goes in the order in which it came', async (t) => {
+  const asked: string[] = []
+  const { script, open, entered } = gate(({ body }) => (asked.push(body.messages.at(-1).content), { text: 'ok' }))
+  const service = await startService(t, { script, config: { limits: { async_concurrency: 1 } } })
+  const bob = await service.as({ sub: 'bob' })
+  await sendEvent(service.client, event('0', message('ann 0')))
+  await entered
+  for (let n = 1; n < 10; n++) await sendEvent(service.client, event(`${n}`, message(`ann ${n}`)))
+  for (const n of [0, 1]) await sendEvent(bob, event(`${n}`, message(`bob ${n}`)))
+  open()
+  await until(
+    async () => asked.length,
+    (length) => length === 12,
+  )
+  assert.deepEqual(
+    asked.filter((text) => text.startsWith('ann')),
+    Array.from({ length: 10 }, (_, n) => `ann ${n}`),
+  )
+  assert.ok(asked.indexOf('bob 0') <= 3 && asked.indexOf('bob 1') <= 5, asked.join())
+})
+
 test('Async: cancelled while it waits or runs, its caller is told so, and the session goes on', async (t) => {
   const receiver = await startReceiver(t)
   const { script, open, entered } = gate(() => ({ text: 'ok' }))

@@ -19,8 +19,8 @@ interface Options {
 
 /** Does the jobs of one kind. */
 export interface JobWorker {
-  /** A job may be due. */
-  look(): void
+  /** A job may be due. Resolves when it was looked for. */
+  look(): Promise<void>
   /** Takes nothing new. */
   stop(): void
   /** Takes nothing new and waits for what runs, `ms` at most; what runs longer is aborted and put back. */
@@ -43,9 +43,9 @@ export function createJobWorker({ kind, concurrency, work, table, renewMs, onPut
   let isClosed = false
   let timer: NodeJS.Timeout | undefined
 
-  function look(): void {
+  function look(): Promise<void> {
     isCalled = true
-    looking ??= lookAll()
+    return (looking ??= lookAll())
   }
 
   async function lookAll(): Promise<void> {
@@ -57,7 +57,7 @@ export function createJobWorker({ kind, concurrency, work, table, renewMs, onPut
         return pollMs
       })
       clearTimeout(timer)
-      timer = setTimeout(look, Math.min(waitMs, pollMs)).unref()
+      timer = setTimeout(() => void look(), Math.min(waitMs, pollMs)).unref()
     }
     // In the same breath as the last look at `isCalled`: no call gets lost in between.
     looking = undefined
@@ -79,7 +79,7 @@ export function createJobWorker({ kind, concurrency, work, table, renewMs, onPut
       .catch((err: unknown) => log.error({ err, kind, job: claimed.job.id }, 'job'))
       .finally(() => {
         running.delete(claimed.job)
-        look()
+        void look()
       })
     running.set(claimed.job, { done, stopping })
   }

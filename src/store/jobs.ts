@@ -25,13 +25,14 @@ export function createJobs(database: Database, { now, log, news = noNews, renewM
   news.onGap(() => look([...workers.keys()]))
 
   function look(kinds: readonly JobKind[]): void {
-    for (const kind of kinds) workers.get(kind)?.look()
+    for (const kind of kinds) void workers.get(kind)?.look()
   }
 
   /** What a dead process had is due again then, and nobody tells of it. */
   async function keepUp(): Promise<void> {
     await store.keepUp?.().catch((err: unknown) => log.warn({ err }, 'jobs'))
-    look([...workers.keys()])
+    // One after another: not all connections at once.
+    for (const worker of workers.values()) await worker.look()
   }
 
   function wake(...kinds: JobKind[]): void {
@@ -53,7 +54,7 @@ export function createJobs(database: Database, { now, log, news = noNews, renewM
       const onPutBack = () => wake(kind)
       const worker = createJobWorker({ kind, concurrency: most, work: untyped, table, renewMs, onPutBack, now, log })
       workers.set(kind, worker)
-      worker.look()
+      void worker.look()
       return worker.stop
     },
     async drain(ms) {
