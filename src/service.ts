@@ -44,8 +44,11 @@ export interface Service {
   readonly agent: Agent
   /** Path of the administrator's key. */
   adminKeyFile: string
-  /** Takes nothing new, waits `drainMs` at most for what runs, and closes everything. */
-  close(drainMs: number): Promise<void>
+  /**
+   * Takes nothing new, waits `drainMs` at most for what runs, and closes everything. So long as `noticeMs` at least it answers that it is
+   * stopping, before it does not listen any more.
+   */
+  close(drainMs: number, noticeMs?: number): Promise<void>
 }
 
 export interface ServiceOptions {
@@ -142,11 +145,11 @@ export async function createService({ settings, environment, version, log, front
   follow()
 
   const resources = stack.move()
-  async function close(drainMs: number): Promise<void> {
+  async function close(drainMs: number, noticeMs = 0): Promise<void> {
     isStopping = true
     // Without its database a service stops too: what it had is taken up when its lease has run out.
     const tried = (step: Promise<void>) => step.catch((err: unknown) => log.error({ err }, 'The service stops with something undone'))
-    await Promise.all([chats.drain(drainMs), directly.drain(drainMs)].map(tried))
+    await Promise.all([chats.drain(drainMs), directly.drain(drainMs), pause(noticeMs)].map(tried))
     await tried(holder.release())
     await tried(jobs.drain(jobDrainMs))
     await tried(resources.disposeAsync())

@@ -16,6 +16,8 @@ import { supervise } from './workers/supervise.ts'
 
 /** How long running chats may go on after SIGTERM. */
 const drainMs = 30_000
+/** Until balancers know: what they have sent to a socket that is closed is broken off, where a refusal is sent to another replica. */
+const noticeMs = 3000
 /** What is closed behind them takes its time too. */
 const closeMs = 15_000
 
@@ -48,7 +50,8 @@ async function serveAlone(settings: Settings, onReady: OnReady, context: Command
   if (!stopping.aborted) await once(stopping, 'abort')
   say(context, stoppingLine)
   withdraw(settings.dataDir)
-  await service.close(drainMs)
+  // Who has the embedded database is alone.
+  await service.close(drainMs, settings.databaseUrl === undefined ? 0 : noticeMs)
   release()
 }
 
