@@ -1,4 +1,4 @@
-import { sql, type Compilable, type Kysely } from 'kysely'
+import { sql, type Compilable, type Kysely, type RawBuilder } from 'kysely'
 import type { RetentionKind, RetentionStore } from '../runs/retention/retention-store.ts'
 import { run, type Database } from './database.ts'
 import { uncount } from './log-counts.ts'
@@ -52,28 +52,35 @@ export function createRetentionStore(database: Database): RetentionStore {
   }
 }
 
-/** Whether a callback of a session's runs is still to be sent: what it tells stands in the run. */
-const hasCallbacks = sql<boolean>`exists (select 1 from runs join callbacks on callbacks.tenant = runs.tenant
-  and callbacks.owner = runs.owner and callbacks.request_id = runs.request_id
-  where runs.tenant = sessions.tenant and runs.session = sessions.key and callbacks.status = 'pending')`
+/** Whether there is none. Counted, because Postgres would join `exists` with all runs that there are, for a few sessions. */
+function noneOf(found: RawBuilder<unknown>) {
+  return sql<boolean>`(select count(*) from ${found}) = 0`
+}
 
-/** Whether a tool runs directly under a session's name: its result goes with the session. */
-const hasExecutions = sql<boolean>`exists (select 1 from runs where runs.tenant = sessions.tenant and runs.owner = sessions.owner
-  and runs.session_id = sessions.session_id and runs.operation = 'tool_execute' and runs.status = 'running')`
+/** A session's runs that have not ended. */
+const unended = sql`runs where runs.tenant = sessions.tenant and runs.session = sessions.key
+  and runs.status in ('pending', 'running', 'interrupted')`
+
+/** Callbacks of a session's runs that are still to be sent: what they tell stands in the runs. */
+const callbacks = sql`runs join callbacks on callbacks.tenant = runs.tenant
+  and callbacks.owner = runs.owner and callbacks.request_id = runs.request_id
+  where runs.tenant = sessions.tenant and runs.session = sessions.key and callbacks.status = 'pending'`
+
+/** Tools that run directly under a session's name: their results go with the session. */
+const executions = sql`runs where runs.tenant = sessions.tenant and runs.owner = sessions.owner
+  and runs.session_id = sessions.session_id and runs.operation = 'tool_execute' and runs.status = 'running'`
 
 function agedSessions(database: Database): Aged {
   const { db, isShared } = database
-  const unended = sql<boolean>`exists (select 1 from runs where runs.tenant = sessions.tenant and runs.session = sessions.key
-    and runs.status in ('pending', 'running', 'interrupted'))`
   const idle = (tenant: string, before: number) =>
     db
       .selectFrom('sessions')
       .where('tenant', '=', tenant)
       .where('updated_at', '<', before)
       .where('active_run', 'is', null)
-      .where(({ not }) => not(unended))
-      .where(({ not }) => not(hasCallbacks))
-      .where(({ not }) => not(hasExecutions))
+      .where(noneOf(unended))
+      .where(noneOf(callbacks))
+      .where(noneOf(executions))
   return {
     oldest: (last) =>
       db.selectFrom('sessions').select(['tenant', 'updated_at as at']).where('tenant', '>', last).orderBy('tenant').orderBy('at').limit(1),
@@ -89,15 +96,15 @@ function agedSessions(database: Database): Aged {
 }
 
 function agedRuns(db: Kysely<Tables>, isShared: boolean): Aged {
-  const toBeSent = sql<boolean>`exists (select 1 from callbacks where callbacks.tenant = runs.tenant and callbacks.owner = runs.owner
-    and callbacks.request_id = runs.request_id and callbacks.status = 'pending')`
+  const toBeSent = sql`callbacks where callbacks.tenant = runs.tenant and callbacks.owner = runs.owner
+    and callbacks.request_id = runs.request_id and callbacks.status = 'pending'`
   const done = (tenant: string, before: number) =>
     db
       .selectFrom('runs')
       .where('tenant', '=', tenant)
       .where('ended_at', 'is not', null)
       .where('ended_at', '<', before)
-      .where(({ not }) => not(toBeSent))
+      .where(noneOf(toBeSent))
   return {
     oldest: (last) =>
       db
@@ -133,7 +140,7 @@ function agedRuns(db: Kysely<Tables>, isShared: boolean): Aged {
 /** Whether what belongs to a session, named by its key, goes with that. */
 function goesWithSession(key: string, before: number) {
   return sql<boolean>`exists (select 1 from sessions where sessions.key = ${sql.ref(key)} and sessions.updated_at < ${before}
-    and sessions.active_run is null and not ${hasCallbacks} and not ${hasExecutions})`
+    and sessions.active_run is null and not exists (select 1 from ${callbacks}) and not exists (select 1 from ${executions}))`
 }
 
 /** Whether a memory comes from sessions that go, and from no other. */

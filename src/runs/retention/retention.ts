@@ -29,6 +29,8 @@ export interface PruneOptions extends Limits {
 const dayMs = 24 * 3_600_000
 const firstBatch = 10
 const largestBatch = 200
+/** Below that it is the commit that takes long, or the way to the database. */
+const smallestBatch = 5
 /** A batch should take no longer: on SQLite everybody waits for it. */
 const batchMs = 25
 
@@ -82,7 +84,7 @@ function createBatches({ sleep, rest }: Pick<PruneOptions, 'sleep' | 'rest'>) {
       const begun = performance.now()
       const removed = await remove(most)
       const tookMs = performance.now() - begun
-      if (tookMs > batchMs) most = Math.max(1, Math.floor((most * batchMs) / tookMs))
+      if (tookMs > batchMs) most = Math.max(smallestBatch, Math.floor((most * batchMs) / tookMs))
       else if (tookMs < batchMs / 2) most = Math.min(largestBatch, most * 2)
       if (removed > 0) await sleep(tookMs * rest)
       return removed
