@@ -95,7 +95,7 @@ test('Async: what is no event of ours is refused with its place, and nothing is 
     assert.equal(reply.status, 422, loc.join('.'))
     assert.deepEqual(reply.body.detail[0].loc, loc)
   }
-  for (const url of ['', 'ftp://example.com/', '/hook', 'http://', 'javascript:alert(1)']) {
+  for (const url of ['', 'ftp://example.com/', '/hook', 'http://', 'javascript:alert(1)', 'http://example.com/?\0']) {
     const reply = await sendEvent(client, event('e', { ...message('hi'), callback_url: url }))
     assert.deepEqual([reply.status, reply.body.detail[0].loc], [422, ['body', 'data', 'callback_url']], url)
   }

@@ -137,3 +137,15 @@ test('Tools: a call that comes again on another replica waits for the first', as
   assert.deepEqual([one.status, one.body.status, other.body], [200, 'success', one.body])
   assert.equal(inputs.length, 1)
 })
+
+test('Errors: a NUL where an id or an address belongs is the caller’s fault, on Postgres too', async (t) => {
+  const { here } = await startTwo(t, { script: {} })
+  const list = await here.request('GET', '/core/v1/sessions?before=%00')
+  assert.deepEqual([list.status, list.body.detail?.[0].loc], [422, ['query', 'before']])
+  const data = { messages: [{ role: 'user', content: 'hi' }], callback_url: 'http://93.184.216.34/?\0' }
+  const event = { specversion: '1.0', type: 'ai.service.agent.chain', id: 'e', source: '/tests', data }
+  const refused = await here.request('POST', '/core/v1/chain_async', { body: event })
+  assert.deepEqual([refused.status, refused.body.detail?.[0].loc], [422, ['body', 'data', 'callback_url']])
+  const taken = await here.request('POST', '/core/v1/chain_async', { body: { ...event, id: 'e\0', data: { ...data, callback_url: null } } })
+  assert.equal(taken.status, 200)
+})

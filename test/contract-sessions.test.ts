@@ -185,6 +185,7 @@ test('Sessions: a limit outside of 1-100 and an unknown before are 422', async (
     ['limit=101', 'limit'],
     ['limit=x', 'limit'],
     ['before=nothing', 'before'],
+    ['before=%00', 'before'],
   ] as const) {
     const { status, body } = await client.request('GET', `/core/v1/sessions?${query}`)
     assert.deepEqual([status, body.detail?.[0].loc], [422, ['query', name]], query)

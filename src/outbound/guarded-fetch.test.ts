@@ -55,6 +55,7 @@ test('an address that can not be called is refused before it is', async (t) => {
   assert.equal(await refusalOf('ftp://example.com/'), 'must be an http or https address')
   assert.equal(await refusalOf('file:///etc/passwd'), 'must be an http or https address')
   assert.equal(await refusalOf('no address'), 'must be an http or https address')
+  assert.equal(await refusalOf('http://93.184.216.34/?\0'), 'must be an http or https address')
   assert.equal(await refusalOf('http://nowhere.example/'), 'must name a host with a public address')
 })
 

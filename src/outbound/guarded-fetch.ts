@@ -60,7 +60,8 @@ export function createGuardedFetch({ allowed, lookup = dnsLookup }: GuardedFetch
   })
 
   async function refusalOf(text: string): Promise<string | undefined> {
-    const url = URL.canParse(text) ? new URL(text) : undefined
+    // A NUL is no part of an address, although it would be read as one, and no text of Postgres.
+    const url = URL.canParse(text) && !text.includes('\0') ? new URL(text) : undefined
     if (!url || !/^https?:$/.test(url.protocol) || url.hostname === '') return 'must be an http or https address'
     const { host, port } = placeOf(url.hostname, url.protocol, url.port)
     const addresses = isIP(host) === 0 ? await resolve(lookup, host) : [host]

@@ -7,7 +7,7 @@ import { ErrorReply, GeneratedArtifact, Id, IdHeaders, refusals, Step, Usage, Va
 
 const Query = Type.Object({
   limit: Type.Integer({ minimum: 1, maximum: 100, default: 45 }),
-  before: Type.Optional(Type.String({ description: 'A session id: the page begins behind it.' })),
+  before: Type.Optional(Type.Intersect([Id, Type.String({ description: 'A session id: the page begins behind it.' })])),
 })
 
 const Attached = Type.Object({ name: Type.String(), kind: Type.String({ description: 'MIME type.' }) })
