@@ -1,7 +1,7 @@
 import type { ErrorObject } from 'ajv'
 import type { Path } from './problems.ts'
 import { hideUrlSecrets } from './redact.ts'
-import { isSecret, schemasUnder, type Schema } from './schema-walk.ts'
+import { holdsSecrets, isSecret, schemasUnder, type Schema } from './schema-walk.ts'
 
 const shownLength = 60
 
@@ -82,13 +82,14 @@ function show(value: unknown): string {
   return text.length > shownLength ? `${text.slice(0, shownLength)}...` : text
 }
 
+/** What stands where a mapping of secrets belongs may be one of them. */
 function isSecretAt(schema: Schema, at: Path): boolean {
   let schemas = [schema]
   for (const part of at) {
     if (isSecret(schemas)) return true
     schemas = schemasUnder(schemas, part)
   }
-  return isSecret(schemas)
+  return isSecret(schemas) || holdsSecrets(schemas)
 }
 
 /** A JSON pointer as keys and indexes; what is a list in the data decides which. */

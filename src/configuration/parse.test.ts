@@ -115,6 +115,11 @@ test('no message repeats a secret', () => {
 `)
   assert.equal(told.length, 5)
   assert.doesNotMatch(told.join('\n'), /hunter2/)
+  const bare = problemsOf(`llms: {primary: {provider: embedded, model: rules-1}}
+tools: [{name: http_request, config: {headers: hunter2}}, {name: other, type: http_request, config: {headers: {a.example: hunter2}}}]
+`)
+  assert.equal(bare.length, 2)
+  assert.doesNotMatch(bare.join('\n'), /hunter2/)
 })
 
 test('what is no YAML is told with its line and none of its source', () => {

@@ -27,6 +27,14 @@ export function isSecret(schemas: readonly Schema[]): boolean {
   return schemas.some((schema) => alternatives(schema).some((each) => each['writeOnly'] === true))
 }
 
+/** Whether all that stands in a mapping is secret, whatever its keys are. */
+export function holdsSecrets(schemas: readonly Schema[]): boolean {
+  const values = schemas.flatMap(alternatives).flatMap(({ patternProperties, additionalProperties }) => {
+    return [...(isSchema(patternProperties) ? Object.values(patternProperties) : []), additionalProperties].filter(isSchema)
+  })
+  return values.length > 0 && (isSecret(values) || holdsSecrets(values))
+}
+
 /** A copy in which an object that lists patterns for its keys takes no other keys. */
 export function closeRecords(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(closeRecords)
