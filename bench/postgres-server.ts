@@ -21,8 +21,8 @@ export interface BenchPostgres {
 /** Settings of a small server of its own; all else as Postgres has it. */
 const flags = ['shared_buffers=512MB', 'max_wal_size=8GB', 'maintenance_work_mem=512MB', 'max_connections=200', 'unix_socket_directories=']
 
-/** `core` pins the server and all that it starts. */
-export async function startPostgres(core: string | undefined): Promise<BenchPostgres> {
+/** `core` pins the server and all that it starts; `more` are settings beside the usual. */
+export async function startPostgres(core: string | undefined, more: readonly string[] = []): Promise<BenchPostgres> {
   const isMemory = (await statfs(tmpdir())).type === 0x01021994
   const databaseDir = path.join(isMemory ? '/var/tmp' : tmpdir(), `agent-core-bench-postgres-${randomUUID()}`)
   const port = await freePort()
@@ -35,7 +35,7 @@ export async function startPostgres(core: string | undefined): Promise<BenchPost
     persistent: false,
     createPostgresUser: process.getuid?.() === 0,
     initdbFlags: ['--encoding=UTF8', '--locale=C'],
-    postgresFlags: ['-h', '127.0.0.1', ...flags.flatMap((flag) => ['-c', flag])],
+    postgresFlags: ['-h', '127.0.0.1', ...[...flags, ...more].flatMap((flag) => ['-c', flag])],
     onLog: (line) => void log.push(line),
     onError: (error) => void log.push(String(error)),
   })

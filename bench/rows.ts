@@ -7,9 +7,8 @@ export interface Made {
   runs: number
 }
 
-export const tenants = 4
-export const owners = 1000
-const spanMs = 365 * 86_400_000
+const owners = 1000
+export const spanMs = 365 * 86_400_000
 const hourMs = 3_600_000
 
 /** The number of a session or run says whose it is. */
@@ -29,7 +28,7 @@ export function sessionOf(caller: number, { sessions }: Made, share: number): st
 }
 
 /** Newest last, evenly over a year. */
-export function timeOf(n: string, count: number, now: number): string {
+function timeOf(n: string, count: number, now: number): string {
   return `${now - spanMs} + cast(${n} as bigint) * ${Math.floor(spanMs)} / ${count}`
 }
 

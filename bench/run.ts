@@ -2,6 +2,7 @@ import { parseArgs } from 'node:util'
 import { fileURLToPath } from 'node:url'
 import { describePins, pinLoad, pins, residentMb, start, type Part } from './processes.ts'
 import { number, printTable, type Figure } from './report.ts'
+import { lists } from './scenarios/lists.ts'
 import { postgres } from './scenarios/postgres.ts'
 import { processes } from './scenarios/processes.ts'
 import { chats, tools } from './scenarios/chats.ts'
@@ -24,6 +25,8 @@ interface Parts {
   relay: Part
   /** Of one round. */
   seconds: number
+  /** That are listed. */
+  runs: number
 }
 
 const scenarios: Record<string, Scenario> = {
@@ -35,15 +38,21 @@ const scenarios: Record<string, Scenario> = {
   sessions: { title: 'Long session', run: withService([], sessions) },
   tools: { title: 'Tool calls in one turn (relay: a chat without tools)', run: withService(['current_time'], tools) },
   postgres: { title: 'The service on Postgres', sides: ['embedded', 'Postgres'], run: postgres },
+  lists: { title: 'Lists after a year', sides: ['embedded', 'Postgres'], run: lists },
   processes: { title: 'Processes that share a Postgres (ratio: to one of them)', sides: ['', 'all'], run: processes },
 }
 
-const { values } = parseArgs({ options: { only: { type: 'string' }, seconds: { type: 'string', default: '2' } } })
+const { values } = parseArgs({
+  options: { only: { type: 'string' }, seconds: { type: 'string', default: '2' }, runs: { type: 'string', default: '1000000' } },
+})
 const only = values.only?.split(',') ?? Object.keys(scenarios)
 const unknown = only.find((name) => !(name in scenarios))
 const seconds = Number(values.seconds)
-if (unknown !== undefined || !(seconds > 0 && seconds <= 30)) {
-  console.error(`Usage: npm run bench -- [--only ${Object.keys(scenarios).join(',')}] [--seconds 1-30, of one round]`)
+const runs = Number(values.runs)
+if (unknown !== undefined || !(seconds > 0 && seconds <= 30) || !(runs >= 100_000)) {
+  console.error(
+    `Usage: npm run bench -- [--only ${Object.keys(scenarios).join(',')}] [--seconds 1-30, of one round] [--runs 100000-, in lists]`,
+  )
   process.exit(2)
 }
 
@@ -53,7 +62,7 @@ const model = await start('model', [beside('model-server.ts')], { core: pins?.mo
 const relay = await start('relay', [beside('relay.ts'), model.firstLine], { core: pins?.measured })
 console.log(`Node ${process.version}; ${describePins()}. Rounds of ${seconds} s, relay and service in turns, medians.`)
 for (const [name, { title, sides, run }] of Object.entries(scenarios)) {
-  if (only.includes(name)) printTable(title, await run({ model, relay, seconds }), sides)
+  if (only.includes(name)) printTable(title, await run({ model, relay, seconds, runs }), sides)
 }
 await Promise.all([model.stop(), relay.stop()])
 

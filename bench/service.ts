@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { pins, start, type Part } from './processes.ts'
 
-const main = fileURLToPath(new URL('../bin/agent-core.mjs', import.meta.url))
+export const main = fileURLToPath(new URL('../bin/agent-core.mjs', import.meta.url))
 
 export interface StartedService {
   part: Part
@@ -34,6 +34,15 @@ export async function writeAgent(folder: string, modelPort: number, tools: strin
   await writeFile(path.join(folder, 'agent.yaml'), JSON.stringify(config))
 }
 
+/** What says that everything is in this folder. */
+export function settingsOf(folder: string): Record<string, string> {
+  return {
+    DATA_DIR: path.join(folder, 'data'),
+    AGENT_CONFIG: path.join(folder, 'agent.yaml'),
+    FILES_ROOT: path.join(folder, 'files'),
+  }
+}
+
 export interface ServiceOptions {
   /** Where it runs; without one where all that is measured runs. */
   core?: string | undefined
@@ -46,9 +55,7 @@ export async function startService(folder: string, { core = pins?.measured, env:
   const port = await freePort()
   const env = {
     PORT: String(port),
-    DATA_DIR: path.join(folder, 'data'),
-    AGENT_CONFIG: path.join(folder, 'agent.yaml'),
-    FILES_ROOT: path.join(folder, 'files'),
+    ...settingsOf(folder),
     ...more,
   }
   const startedAt = performance.now()
