@@ -25,8 +25,16 @@ type Message = Pick<MessageRow, 'content' | 'created_at' | 'data'>
 type Begins = Claim & Omit<NewRunRow, 'session' | 'status' | 'message_index'> & Message
 type Ends = EndedSession & Omit<EndedRunRow, 'error'> & NewMetrics & Message & { dropsSteps: boolean }
 
+/** A run that ends, and in which row of its hour. */
+export interface Ending {
+  key: RunKey
+  fence: number
+  ended: EndedRun
+  hourRow: number
+}
+
 /** A run of a plain chat as one statement each for its begin and its end; on Postgres, where each statement of a transaction costs a round trip. */
-export function createPlainChat({ db, of, isShared }: Database) {
+export function createPlainChat({ db, of }: Database) {
   const statements = plainChat(db)
 
   /** Undefined, and nothing is changed, where the run is not plain, or is not to have its session at once. */
@@ -54,10 +62,10 @@ export function createPlainChat({ db, of, isShared }: Database) {
   }
 
   /** Undefined, and nothing is changed, where the end is not plain, or somebody waits for the session. */
-  async function finish(key: RunKey, fence: number, ended: EndedRun): Promise<'done' | 'unknown' | undefined> {
+  async function finish({ key, fence, ended, hourRow }: Ending): Promise<'done' | 'unknown' | undefined> {
     const { message, error, jobs } = ended
     if (!message || error || jobs.length > 0) return undefined
-    const row = { ...toEndedRow(key, fence, ended), ...toMetrics(key, ended, isShared), ...toMessage(message) }
+    const row = { ...toEndedRow(key, fence, ended), ...toMetrics(key.tenant, ended, hourRow), ...toMessage(message) }
     const values = { ...ended, ...row, now: ended.endedAt, dropsSteps: ended.hadCheckpoints && !ended.continuable }
     // A database that is away is waited for longer than this does.
     const run = await unlessRefused(statements.finish(of(key.tenant).write, values)).catch(unlessAway)

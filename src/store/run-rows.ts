@@ -84,12 +84,12 @@ export function toEndedRow(key: RunKey, fence: number, ended: EndedRun) {
   }
 }
 
-/** What one ended run adds to its hour. `isShared`: others end at the same time. */
-export function toMetrics({ tenant, requestId }: RunKey, ended: EndedRun, isShared: boolean) {
+/** What one ended run adds to its hour, in the row with this number. What may go on, and is taken back then, is in the first. */
+export function toMetrics(tenant: string, ended: EndedRun, row: number) {
   return {
     ...countOf(ended.status),
     tenant,
-    hour: hourOf(ended.endedAt) + (isShared && !ended.continuable ? 1 + (hashOf(requestId) % spread) : 0),
+    hour: hourOf(ended.endedAt) + (ended.continuable ? 0 : row),
     prompt_tokens: ended.promptTokens,
     completion_tokens: ended.completionTokens,
     total_tokens: ended.promptTokens + ended.completionTokens,
@@ -98,13 +98,7 @@ export function toMetrics({ tenant, requestId }: RunKey, ended: EndedRun, isShar
 }
 
 /**
- * Rows in which an hour counts the ends of a tenant, on Postgres: where they meet in one, each waits until the one before it is on the disk.
- * They begin a millisecond after each other. What may go on, and is taken back then, is counted in the hour's first row alone.
+ * Rows in which an hour counts the ends of a tenant's runs on Postgres, one a millisecond behind the other: where they meet in one, each
+ * waits until the one before it is on the disk.
  */
-const spread = 8
-
-function hashOf(text: string): number {
-  let mixed = 0
-  for (let at = 0; at < text.length; at++) mixed = (mixed * 31 + text.charCodeAt(at)) | 0
-  return mixed >>> 0
-}
+export const rowsPerHour = 8

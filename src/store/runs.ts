@@ -17,8 +17,8 @@ import { asyncEvents } from './async-events.ts'
 import { run, type Database } from './database.ts'
 import { imagesOf, mediaStatements } from './media-statements.ts'
 import { runMoves } from './run-moves.ts'
-import { createPlainChat } from './plain-chat.ts'
-import { parseJson, toEndedRow, toMetrics, toStoredRun, toText, toWindow } from './run-rows.ts'
+import { createPlainChat, type Ending } from './plain-chat.ts'
+import { parseJson, rowsPerHour, toEndedRow, toMetrics, toStoredRun, toText, toWindow } from './run-rows.ts'
 import { runStatements } from './run-statements.ts'
 import { createTakeOver } from './run-take-over.ts'
 import { together, type Connection } from './statement.ts'
@@ -34,6 +34,8 @@ export function createRunStore(database: Database): RunStore {
   const moves = runMoves(database, statements)
   const { insertMessages, handOver, add, insertJobs, prepare } = moves
   const plain = database.postgres && createPlainChat(database)
+  /** Runs of this process. */
+  let ending = 0
 
   async function begin(one: NewRun): Promise<Begun> {
     const begun = await plain?.begin(one)
@@ -105,10 +107,22 @@ export function createRunStore(database: Database): RunStore {
   }
 
   async function finish(key: RunKey, fence: number, ended: EndedRun): Promise<NextRun | undefined> {
-    const finished = await plain?.finish(key, fence, ended)
+    // Those that end at the same time are counted in different rows.
+    const hourRow = database.isShared ? ending % rowsPerHour : 0
+    ending += 1
+    try {
+      return await finishOnce({ key, fence, ended, hourRow })
+    } finally {
+      ending -= 1
+    }
+  }
+
+  async function finishOnce(one: Ending): Promise<NextRun | undefined> {
+    const { key, fence, ended } = one
+    const finished = await plain?.finish(one)
     if (finished === 'done') return undefined
     try {
-      return await finishByStep(key, fence, ended)
+      return await finishByStep(one)
     } catch (error) {
       if (!(finished === 'unknown' && error instanceof FenceLost)) throw error
       const stored = await find(key)
@@ -117,7 +131,7 @@ export function createRunStore(database: Database): RunStore {
     }
   }
 
-  function finishByStep(key: RunKey, fence: number, ended: EndedRun): Promise<NextRun | undefined> {
+  function finishByStep({ key, fence, ended, hourRow }: Ending): Promise<NextRun | undefined> {
     const { tenant, requestId } = key
     const { session, message, messageCount } = ended
     const work = async (connection: Connection) => {
@@ -135,7 +149,7 @@ export function createRunStore(database: Database): RunStore {
         message && hasSession ? insertMessages(connection, tenant, session, messageCount - 1, [message]) : undefined,
         hasSession ? insertJobs(connection, ended.jobs) : undefined,
         // Last: all of a tenant's ends meet in this row.
-        statements.addMetrics(connection, toMetrics(key, ended, database.isShared)),
+        statements.addMetrics(connection, toMetrics(tenant, ended, hourRow)),
       ])
       return next
     }
