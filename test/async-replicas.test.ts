@@ -146,7 +146,9 @@ test('a replica that has no room leaves runs to another; behind those they are n
   for (const id of ['a', 'b', 'c', 'behind']) assert.equal((await ended(id)).outcome.output, `answer to ${id}`)
   assert.equal(here.model.requests.filter((request) => lastOf(request) === 'deleted').length, 0)
   for (const follower of followers) {
-    const chunks = await (await follower).rest()
+    const { status, body, rest } = await follower
+    assert.equal(status, 200, JSON.stringify(body))
+    const chunks = await rest()
     assert.equal(chunks.at(-1)?.chunk.finish_reason, 'stop', JSON.stringify(chunks))
   }
 })
