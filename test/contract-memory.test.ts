@@ -46,7 +46,9 @@ async function settled(service: { settings: { dataDir: string } }): Promise<void
   const { DatabaseSync } = await import('node:sqlite')
   const database = new DatabaseSync(`${service.settings.dataDir}/agent-core.db`, { readOnly: true })
   try {
-    await until(async () => (database.prepare('select count(*) as n from jobs').get()!['n'] === 0 ? true : undefined))
+    await until(async () =>
+      database.prepare(`select count(*) as n from jobs where kind in ('retain', 'feedback')`).get()!['n'] === 0 ? true : undefined,
+    )
   } finally {
     database.close()
   }
