@@ -43,6 +43,8 @@ test('version, distance, tables and whether row-level security holds are told', 
     out,
     /^ok {4}row-level security: it binds the role agent_core_service, as which queries are made, on every table with a tenant$/m,
   )
+  // Other machines may share the database.
+  assert.match(out, /^warn {2}artifacts: files in .+, which processes on other machines do not find\n {6}.+ARTIFACT_STORE/m)
   await ask(url, 'alter table messages disable row level security')
   assert.match(await examine(t, url), /^warn {2}row-level security: none on messages\n {6}The next start adds it/m)
   await ask(url, "delete from kysely_migration where name > '0004'")

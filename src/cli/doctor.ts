@@ -64,8 +64,8 @@ function trySettings(terminal: Terminal): Readonly<Settings> | Finding[] {
   }
 }
 
-function toPlaces({ host, port, databaseUrl }: Settings): string {
-  return `listens on ${host}:${port}, keeps things in ${databaseUrl === undefined ? 'SQLite' : 'Postgres'}`
+function toPlaces({ host, port, workers, databaseUrl }: Settings): string {
+  return `listens on ${host}:${port}${workers > 1 ? ` with ${workers} workers` : ''}, keeps things in ${databaseUrl === undefined ? 'SQLite' : 'Postgres'}`
 }
 
 function createTeller({ stdout, environment }: Terminal) {

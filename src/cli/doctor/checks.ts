@@ -76,9 +76,13 @@ async function checkPostgres(url: string, settings: Settings): Promise<Finding[]
   }
 }
 
-/** Where artifacts are kept elsewhere: whether that can be used. */
-export async function checkArtifacts({ artifactStore }: Settings): Promise<Finding[]> {
-  if (!artifactStore) return []
+/** Where artifacts are kept elsewhere: whether that can be used; where they are not, whether all processes find them. */
+export async function checkArtifacts({ artifactStore, databaseUrl, dataDir }: Settings): Promise<Finding[]> {
+  if (!artifactStore) {
+    const text = `artifacts: files in ${dataDir}, which processes on other machines do not find`
+    const advice = 'Where the service runs on several machines, set ARTIFACT_STORE, or DATA_DIR to a folder that they share.'
+    return databaseUrl === undefined ? [] : [{ state: 'warn', text, advice }]
+  }
   const { checkBucket } = await import('../../store/s3/check.ts')
   const { bucket, prefix } = artifactStore
   try {

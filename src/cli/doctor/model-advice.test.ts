@@ -52,6 +52,11 @@ test('keys are told by name, never by value, and each line works in agent.yaml a
   }
 })
 
+test('a key for a bucket of files is none for a model', async () => {
+  const environment = { AWS_ACCESS_KEY_ID: 'value', ARTIFACT_STORE: 's3://files' }
+  assert.deepEqual(await findModelOffers(environment, await closedPort()), [])
+})
+
 test('an empty variable is no key', async () => {
   assert.deepEqual(await findModelOffers({ OPENAI_API_KEY: '' }, await closedPort()), [])
 })

@@ -43,7 +43,9 @@ function primary(provider: string, model: string, key: string, more?: string): s
 /** Models that could be used here: keys in the environment (told by name, never by value), and an Ollama that answers. */
 export async function findModelOffers(environment: Environment, ollamaUrl = ollama): Promise<ModelOffer[]> {
   const offers = knownKeys.flatMap(({ names, line }) => {
-    const set = names.filter((name) => environment[name])
+    // Where files are kept in a bucket, that is what this key is for.
+    const isOther = (name: string) => name === 'AWS_ACCESS_KEY_ID' && environment['ARTIFACT_STORE']
+    const set = names.filter((name) => environment[name] && !isOther(name))
     return set[0] === undefined ? [] : [{ found: `${set.join(' and ')} in the environment`, line: line(set[0]) }]
   })
   const model = await findOllamaModel(ollamaUrl)
