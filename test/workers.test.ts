@@ -1,10 +1,13 @@
 import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
 import { once } from 'node:events'
 import { writeFile } from 'node:fs/promises'
 import { connect } from 'node:net'
 import path from 'node:path'
 import { after, before, test, type TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
 import { startModelServer, type ModelAnswer, type ModelScript, type ModelServerRequest } from './model-server.ts'
 import { startPostgres, type PostgresServer } from './postgres-server.ts'
 import { makeFolder, runCommand, serve, type RunningService } from './process-fixture.ts'
@@ -120,6 +123,14 @@ test('kill -9 of a worker under load: the other goes on, nothing is lost or done
   assert.match(service.stdout(), new RegExp(`"pid":${first},"how":"SIGKILL"`))
   assert.ok(!(await pidsOf(service, 3)).slice(2).includes(first!))
   assert.equal((await countChats(service)).processes, 2)
+})
+
+test('kill -9 of workers while connections come: each is answered or broken, none is left waiting', async () => {
+  const program = fileURLToPath(new URL('./killed-workers-fixture.ts', import.meta.url))
+  const { stdout } = await promisify(execFile)(process.execPath, [program])
+  const { answered, stuck } = JSON.parse(stdout)
+  assert.ok(answered > 700, stdout)
+  assert.equal(stuck, 0, stdout)
 })
 
 test('counters do not go back when a worker ends, and one that is asked to stop by itself is replaced', async (t) => {

@@ -13,7 +13,7 @@ async function prepare(t: TestContext, workers: number) {
     for (const client of clients) client.destroy()
   })
   const processes = createFakeProcesses()
-  const all = Array.from({ length: workers }, () => processes.start({ heard() {}, silent() {}, ended() {} }) as FakeWorker)
+  const all = Array.from({ length: workers }, () => processes.start({ heard() {}, ended() {} }) as FakeWorker)
   async function come(): Promise<Socket> {
     const client = connect(connections.port, '127.0.0.1')
     clients.push(client)

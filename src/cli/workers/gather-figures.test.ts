@@ -6,7 +6,7 @@ import { gatherFigures } from './gather-figures.ts'
 import { createFakeProcesses, type FakeWorker } from './processes-fixture.ts'
 
 function start() {
-  return createFakeProcesses().start({ heard() {}, silent() {}, ended() {} }) as FakeWorker
+  return createFakeProcesses().start({ heard() {}, ended() {} }) as FakeWorker
 }
 
 async function figuresOf(chats: number): Promise<Figures> {

@@ -26,7 +26,7 @@ export function createFakeProcesses(): FakeProcesses {
       while (started.length < n) await new Promise<void>((resolve) => waiting.push(resolve))
       return started[n - 1]!
     },
-    start({ heard, silent, ended }) {
+    start({ heard, ended }) {
       const told: ToWorker[] = []
       const given: Socket[] = []
       const signals: string[] = []
@@ -36,10 +36,7 @@ export function createFakeProcesses(): FakeProcesses {
         give: (connection) => void given.push(connection),
         stop: (signal) => void signals.push(signal),
         says: heard,
-        ends(how) {
-          silent()
-          ended(how)
-        },
+        ends: ended,
       }
       started.push(worker)
       for (const resolve of waiting.splice(0)) resolve()

@@ -20,9 +20,7 @@ export interface WorkerProcess {
 
 interface Listeners {
   heard(message: FromWorker): void
-  /** All that it has told was heard. */
-  silent(): void
-  /** Once; with the exit code, or the signal that ended it. */
+  /** Once, when all that it has told was heard; with the exit code, or the signal that ended it. */
   ended(how: number | NodeJS.Signals): void
 }
 
@@ -31,12 +29,12 @@ export function createProcesses(): Processes {
   // Figures hold NaN, which JSON has not.
   cluster.setupPrimary({ serialization: 'advanced' })
   return {
-    start({ heard, silent, ended }) {
+    start({ heard, ended }) {
       const worker = cluster.fork()
       worker.on('message', heard)
-      worker.once('disconnect', silent)
-      worker.once('exit', (code, signal) => ended((signal as NodeJS.Signals | null) ?? code))
-      // It could not be started, or not be told something; the end of one that was started comes as `exit`.
+      // Not `disconnect`, which never comes where a connection was on its way; nor `exit`, behind which messages may come.
+      worker.process.once('close', (code, signal) => ended(signal ?? code ?? 1))
+      // It could not be started, or not be told something; the end of one that was started comes as `close`.
       worker.on('error', () => worker.process.pid === undefined && ended(1))
       return {
         id: worker.id,

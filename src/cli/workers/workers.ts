@@ -57,11 +57,9 @@ export function createWorkers({ processes, connections, url, log, onReady }: Wor
         serve(worker, message)
         ready.resolve(true)
       },
-      silent() {
+      ended(how) {
         connections.lost(worker)
         figures.leave(worker)
-      },
-      ended(how) {
         alive.delete(worker)
         ready.resolve(false)
         ended.resolve(how)
