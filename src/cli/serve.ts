@@ -18,6 +18,8 @@ import { supervise } from './workers/supervise.ts'
 const drainMs = 30_000
 /** Until balancers know: what they have sent to a socket that is closed is broken off, where a refusal is sent to another replica. */
 const noticeMs = 3000
+/** A connection that was passed on before that must find who takes it. */
+const lastTakenMs = 200
 /** What is closed behind them takes its time too. */
 const closeMs = 15_000
 
@@ -65,6 +67,7 @@ async function serveByWorkers(settings: Settings, onReady: OnReady, context: Com
     count: settings.workers,
     stopping,
     stopMs: drainMs + closeMs,
+    noticeMs,
     log: await createLogger(settings, stdout, { isQuiet: false }),
     onReady: (ready) => onReady(url, ready),
   })
@@ -85,8 +88,9 @@ async function serveAsWorker(settings: Settings, supervisor: Supervisor, context
     })
     supervisor.tell({ kind: 'ready', ...(await toReady(service, context)) })
     if (!stopping.aborted) await once(stopping, 'abort')
-    supervisor.tell({ kind: 'leaving' })
-    await service.close(drainMs)
+    // Until then it answers who comes that it is stopping.
+    const leaving = setTimeout(() => supervisor.tell({ kind: 'leaving' }), noticeMs - lastTakenMs)
+    await service.close(drainMs, noticeMs).finally(() => clearTimeout(leaving))
     await figures.tellLast()
   } finally {
     supervisor.leave()

@@ -15,6 +15,8 @@ export interface Supervision {
   count: number
   /** Aborted: they are stopped. */
   stopping: AbortSignal
+  /** How long connections are still taken then; default: not any more. */
+  noticeMs?: number
   /** What they get, from when they are asked to stop until they are ended. */
   stopMs: number
   log: Logger
@@ -34,7 +36,7 @@ const steadyMs = 60_000
  * the others are started when it serves. Fails where it never does, and where some did not end as they should.
  */
 export async function supervise(options: Supervision): Promise<void> {
-  const { connections, count, stopping, stopMs } = options
+  const { connections, count, stopping, stopMs, noticeMs = 0 } = options
   let isTold = false
   function onReady(serving: number, ready: Ready): void {
     if (isTold || serving < count) return
@@ -43,7 +45,7 @@ export async function supervise(options: Supervision): Promise<void> {
   }
   const workers = createWorkers({ ...options, onReady })
   const stop = () => {
-    connections.close()
+    setTimeout(connections.close, noticeMs).unref()
     workers.stop(stopMs)
   }
   stopping.addEventListener('abort', stop, { once: true })
