@@ -7,6 +7,12 @@ import { fileURLToPath } from 'node:url'
 
 const main = fileURLToPath(new URL('../bin/agent-core.mjs', import.meta.url))
 
+const running = new Set<ChildProcess>()
+process.on('exit', () => {
+  for (const child of running) child.kill('SIGKILL')
+})
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1))
+
 export interface ReplicaOptions {
   name: string
   port: number
@@ -41,7 +47,9 @@ export class Replica {
     this.child = child
     this.isAskedToEnd = false
     for (const output of [child.stdout, child.stderr]) output.pipe(this.log, { end: false })
+    running.add(child)
     child.once('exit', () => {
+      running.delete(child)
       if (!this.isAskedToEnd) this.crashes++
     })
     const until = Date.now() + startMs

@@ -168,7 +168,13 @@ export function startModule({ path, cwd, env, limits, onFiles, onOutput, onCrash
     }
   })
   child.on('error', (error) => lose(`it can't be started: ${error.message}`))
-  child.on('exit', (code, signal) => lose(reason ?? (signal ? 'it needed too much memory' : `it ended itself with code ${code}`)))
+  child.on('exit', (code, signal) => {
+    const gone = () => lose(reason ?? (signal ? 'it needed too much memory' : `it ended itself with code ${code}`))
+    // Its last word may be on its way still: why it ended.
+    if (!child.connected) return gone()
+    child.once('disconnect', gone)
+    setTimeout(gone, lastWordMs).unref()
+  })
   if (child.stdout) readLines(child.stdout, (line) => onOutput(line, false))
   if (child.stderr) readLines(child.stderr, (line) => onOutput(line, true))
   send({ type: 'load', path })
@@ -205,3 +211,5 @@ export function startModule({ path, cwd, env, limits, onFiles, onOutput, onCrash
 }
 
 const again = 'The next call has a new one.'
+
+const lastWordMs = 1000
