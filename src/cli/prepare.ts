@@ -1,4 +1,5 @@
-import { access, cp, mkdir, realpath } from 'node:fs/promises'
+import { randomUUID } from 'node:crypto'
+import { access, cp, mkdir, realpath, rename, rm } from 'node:fs/promises'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { findExposed, loadSettings, SettingsError, type Settings } from '../settings.ts'
@@ -31,11 +32,24 @@ export async function makeMissing({ agentConfig, filesRoot, dataDir, databaseUrl
     await cp(`${samples}/agent.yaml`, agentConfig, { errorOnExist: true, force: false })
     made.push(agentConfig)
   }
-  if (!(await exists(filesRoot))) {
-    await cp(`${samples}/files`, filesRoot, { recursive: true })
-    made.push(filesRoot)
-  }
+  if (!(await exists(filesRoot)) && (await copySamples(filesRoot))) made.push(filesRoot)
   return made
+}
+
+/** Made whole under another name: processes that start together and share the folder do not disturb each other. False where another was first. */
+async function copySamples(filesRoot: string): Promise<boolean> {
+  const draft = `${filesRoot}.${randomUUID()}`
+  try {
+    await cp(`${samples}/files`, draft, { recursive: true })
+    await rename(draft, filesRoot)
+    return true
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (code !== 'ENOTEMPTY' && code !== 'EEXIST') throw error
+    return false
+  } finally {
+    await rm(draft, { recursive: true, force: true })
+  }
 }
 
 /** Where a path leads through symbolic links, as far as it is there. */
