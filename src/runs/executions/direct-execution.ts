@@ -108,10 +108,12 @@ export function createDirectExecution({
     const tools = set.list().flatMap((listing): Tool[] => (listing.tool ? [listing.tool] : []))
     const tool = findTool(set, request)
     const key = { tenant: who.tenant, owner: who.owner, requestId: request.requestId }
-    const earlier = running.get(textOf(key))
-    if (earlier) {
+    for (let earlier = running.get(textOf(key)); earlier; earlier = running.get(textOf(key))) {
       refuseOther(earlier, request)
-      return answerOf(earlier, left)
+      if (!earlier.stopping.signal.aborted) return answerOf(earlier, left)
+      // It is being cut off, its callers are gone: who comes now finds what is left of it.
+      await earlier.result.catch(() => undefined)
+      forget(key, earlier)
     }
     const refusal = refuse()
     if (refusal) throw refusal
@@ -122,7 +124,7 @@ export function createDirectExecution({
     try {
       return await answerOf(one, left)
     } finally {
-      running.delete(textOf(key))
+      forget(key, one)
       elsewhere.ended(key)
     }
 
@@ -169,6 +171,10 @@ export function createDirectExecution({
       const made = outcome.artifacts.length > 0 ? { files: { folder, made: outcome.artifacts } } : {}
       return { tool_name: tool.name, output: outcome.output, execution_time: outcome.durationMs / 1000, status, ...made }
     }
+  }
+
+  function forget(key: RunKey, one: Running): void {
+    if (running.get(textOf(key)) === one) running.delete(textOf(key))
   }
 
   /** Links are made anew for every answer: those of the first may have expired when it is asked for again. */
