@@ -26,10 +26,10 @@ export async function makeFolder(): Promise<{ folder: string; remove(): Promise<
 
 const tmpfs = 0x01021994
 
-/** Writes the configuration of an agent that asks the benchmark's model. */
-export async function writeAgent(folder: string, modelPort: number, tools: string[]): Promise<void> {
+/** Writes the configuration of an agent that asks the benchmark's model; `more` are other parts of it. */
+export async function writeAgent(folder: string, modelPort: number, tools: string[], more: object = {}): Promise<void> {
   const primary = { provider: 'openai-compatible', model: 'bench', base_url: `http://127.0.0.1:${modelPort}/v1` }
-  const config = { llms: { primary }, tools: tools.map((name) => ({ name })) }
+  const config = { llms: { primary }, tools: tools.map((name) => ({ name })), ...more }
   // JSON is YAML.
   await writeFile(path.join(folder, 'agent.yaml'), JSON.stringify(config))
 }

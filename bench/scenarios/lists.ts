@@ -16,6 +16,8 @@ interface Parts {
 const sessions = 1_000_000
 const caller = 7
 const repeats = 30
+/** What is listed stays as it was made. */
+const retention = { sessions: 0, runs: 0 }
 /** Longer, and a page is no page: what else the service does waits as long on the embedded database. */
 const aimMs = 50
 
@@ -46,7 +48,7 @@ interface Listed {
 async function onSqlite(made: Made): Promise<Listed> {
   const { folder, remove } = await makeFolder()
   try {
-    await writeAgent(folder, 1, [])
+    await writeAgent(folder, 1, [], { retention })
     const first = await startService(folder)
     await first.part.stop()
     const now = Date.now()
@@ -62,7 +64,7 @@ async function onServer(made: Made): Promise<Listed> {
   const server = await startPostgres(undefined, ['wal_level=minimal', 'max_wal_senders=0'])
   const { folder, remove } = await makeFolder()
   try {
-    await writeAgent(folder, 1, [])
+    await writeAgent(folder, 1, [], { retention })
     const env = onPostgres(await server.createDatabase())
     const first = await startService(folder, { env })
     await first.part.stop()
