@@ -1,10 +1,9 @@
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { createServer, type AddressInfo } from 'node:net'
 import os from 'node:os'
 import path from 'node:path'
 import { parseArgs } from 'node:util'
 import pg from 'pg'
-import { startPostgres } from '../test/postgres-server.ts'
+import { freePort, startPostgres } from '../test/postgres-server.ts'
 import { createClient } from '../test/service-client.ts'
 import { startBalancer } from './balancer.ts'
 import { sendChats, type Chat } from './chats.ts'
@@ -132,12 +131,4 @@ function report(chats: readonly Chat[], made: ReadonlyMap<string, number>, settl
 
 function sum(numbers: readonly number[]): number {
   return numbers.reduce((total, one) => total + one, 0)
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo
-  await new Promise((resolve) => server.close(resolve))
-  return port
 }

@@ -76,7 +76,8 @@ async function query(url: string, text: string): Promise<void> {
   }
 }
 
-function freePort(): Promise<number> {
+/** On loopback; nobody has it at the moment. */
+export function freePort(): Promise<number> {
   return new Promise((resolve, reject) => {
     const probe = createServer()
     probe.once('error', reject)
