@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import type { Owner } from './owner.ts'
+import { callerKey, type Owner } from './owner.ts'
 
 /** Short names of callers, which processes tell each other in the place of the callers' own. */
 export type CallerIds = (caller: Owner) => string
@@ -10,7 +10,7 @@ export function createCallerIds(): CallerIds {
   return (caller) => {
     let id = known.get(caller)
     // 72 bits: among millions of callers no two are the same.
-    if (id === undefined) known.set(caller, (id = hash('sha256', `${caller.tenant}\n${caller.owner}`, 'base64url').slice(0, 12)))
+    if (id === undefined) known.set(caller, (id = hash('sha256', callerKey(caller), 'base64url').slice(0, 12)))
     return id
   }
 }

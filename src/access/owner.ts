@@ -4,6 +4,14 @@ export interface Owner {
   owner: string
 }
 
+/**
+ * The text that stands for a caller in the keys of maps, caches and locks. Names of tenants and owners hold blanks, but no control
+ * characters (`isKeyName`), so that no two callers share a key.
+ */
+export function callerKey({ tenant, owner }: Owner): string {
+  return `${tenant}\n${owner}`
+}
+
 /** The `sub` of an owner: an issuer has no space in it. */
 export function subOf({ owner }: Owner): string {
   return owner.slice(owner.indexOf(' ') + 1)

@@ -1,6 +1,7 @@
 import { Transform, type Readable } from 'node:stream'
 import { getHeapStatistics } from 'node:v8'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { callerKey } from '../access/owner.ts'
 import { ServiceError } from '../errors.ts'
 
 declare module 'fastify' {
@@ -51,7 +52,7 @@ export function boundBodies(app: FastifyInstance, { bodyLimit, room = roomFor(bo
   }
 
   function count(request: FastifyRequest, reply: FastifyReply, body: Readable): Readable {
-    const caller = request.principal ? `${request.principal.tenant}\n${request.principal.owner}` : ''
+    const caller = request.principal ? callerKey(request.principal) : ''
     const late = () => new ServiceError('request_timeout', `Nothing of the body came for ${stalledMs / 1000} s.`)
     const timer = setTimeout(() => refuse(late()), stalledMs)
     const counted = new Transform({

@@ -1,4 +1,4 @@
-import type { Owner } from '../access/owner.ts'
+import { callerKey, type Owner } from '../access/owner.ts'
 import { createPassageIndex, type PassageIndex } from '../files/word-index.ts'
 import type { MemoryStore } from './memory-store.ts'
 import type { Memory } from './memory.ts'
@@ -87,14 +87,14 @@ export function createKnown(
 
   return {
     of(who) {
-      const key = keyOf(who)
+      const key = callerKey(who)
       const entry = entries.get(key)
       // Of what is known something may have been deleted a moment ago, here or elsewhere: that is looked up each time.
       if (entry && !entry.known && now() - entry.checkedAt < freshMs) return undefined
       return ask(who, key)
     },
     forget(who) {
-      const key = keyOf(who)
+      const key = callerKey(who)
       drop(key)
       // What is being read may be from before the change.
       loading.delete(key)
@@ -106,10 +106,6 @@ const entrySize = 300
 
 function sizeOf(memories: readonly Memory[]): number {
   return memories.reduce((sum, { content, vector }) => sum + 400 + content.length * 6 + (vector?.values.byteLength ?? 0), 0)
-}
-
-function keyOf({ tenant, owner }: Owner): string {
-  return `${tenant}\n${owner}`
 }
 
 function toKnown(memories: readonly Memory[]): KnownMemories {

@@ -1,4 +1,4 @@
-import type { Owner } from '../access/owner.ts'
+import { callerKey, type Owner } from '../access/owner.ts'
 import type { Embedder } from '../agent/embedder.ts'
 import type { Model } from '../agent/model.ts'
 import { extract, extractLesson } from './extract.ts'
@@ -73,7 +73,7 @@ export function createLearning(deps: LearnDependencies): Learning {
 
   /** Makes the changes to what is known then; one at a time for each caller, here and beside other processes. */
   function changed(who: Owner, source: MemorySource, toChanges: (memories: readonly Memory[]) => Promise<Change[]>): Promise<void> {
-    return alone(`${who.tenant} ${who.owner}`, async () => {
+    return alone(callerKey(who), async () => {
       for (let tries = 0; tries < maxTries; tries++) {
         const { version, memories } = await store.all(who)
         const changes = await toChanges(memories)

@@ -2,10 +2,9 @@ import type { CurrentAgent } from '../configuration/agent.ts'
 import type { News } from '../replicas/news.ts'
 import type { Ending } from './execute.ts'
 import type { Jobs } from './jobs.ts'
-import { textOf } from './line.ts'
 import { LiveRun } from './live-run.ts'
 import type { LiveRuns } from './live-runs.ts'
-import type { ChatRequest, RunKey } from './run.ts'
+import { runKeyText, type ChatRequest, type RunKey } from './run.ts'
 import type { RunStore, Seen, StoredRun, TakenOver, TakeOver } from './run-store.ts'
 import { stopLost } from './stop-lost.ts'
 import { toNewMessages } from './window/transcript.ts'
@@ -127,14 +126,14 @@ export function createAdoption({ store, live, agent, holder, isBusy, nextPlace, 
 
   async function findStrays(): Promise<StoredRun[]> {
     const ours = await store.ownUnended(holder)
-    const names = new Set(ours.map(textOf))
+    const names = new Set(ours.map(runKeyText))
     await stopLost(
       store,
-      live.all().filter((run) => !names.has(textOf(run.key))),
+      live.all().filter((run) => !names.has(runKeyText(run.key))),
     )
     const forgotten = ours.filter((key) => !live.find(key) && !isBusy(key))
-    const again = forgotten.filter((key) => strays.has(textOf(key)))
-    strays = new Set(forgotten.map(textOf))
+    const again = forgotten.filter((key) => strays.has(runKeyText(key)))
+    strays = new Set(forgotten.map(runKeyText))
     const found = await Promise.all(again.map((key) => store.find(key)))
     return found.filter((run): run is StoredRun => run !== undefined && run.endedAt === undefined)
   }

@@ -12,10 +12,9 @@ import { createRemoteRuns } from './elsewhere/remote-runs.ts'
 import { serveRemoteReaders } from './elsewhere/remote-readers.ts'
 import type { TailStore } from './elsewhere/tail-store.ts'
 import { checkHints } from './hints.ts'
-import { textOf } from './line.ts'
 import { LiveRun } from './live-run.ts'
 import { createLiveRuns, type LiveRunsDependencies, type OpenRun } from './live-runs.ts'
-import type { ChatRequest, Operation, RunKey } from './run.ts'
+import { runKeyText, type ChatRequest, type Operation, type RunKey } from './run.ts'
 import type { Accepted, Begun, NewEvent, StoredRun } from './run-store.ts'
 import { replay } from './replay.ts'
 import { shortName } from './short-name.ts'
@@ -92,7 +91,7 @@ export function createChats(deps: ChatDependencies): Chats {
     storeNew: async (chat, place) => (await storeNew(chat, place)).begun,
     isStopping: () => isStopping,
   })
-  const adoption = createAdoption({ ...deps, live, isBusy: (key) => openings.has(textOf(key)), nextPlace })
+  const adoption = createAdoption({ ...deps, live, isBusy: (key) => openings.has(runKeyText(key)), nextPlace })
   const { tails } = deps
   const remote = createRemoteRuns({ ...deps, live })
   const readers = tails && serveRemoteReaders({ ...deps, live, tails })
@@ -132,7 +131,7 @@ export function createChats(deps: ChatDependencies): Chats {
         continue
       }
       refuseStopping()
-      const opening = openings.get(textOf(key))
+      const opening = openings.get(runKeyText(key))
       if (opening) {
         await opening.working.catch(() => undefined)
         continue
@@ -157,13 +156,14 @@ export function createChats(deps: ChatDependencies): Chats {
 
   /** One at a time for each request id. */
   async function alone<T>(key: RunKey, work: () => Promise<T>): Promise<T> {
-    for (let opening = openings.get(textOf(key)); opening; opening = openings.get(textOf(key))) await opening.working.catch(() => undefined)
+    for (let opening = openings.get(runKeyText(key)); opening; opening = openings.get(runKeyText(key)))
+      await opening.working.catch(() => undefined)
     const working = work()
-    openings.set(textOf(key), { key, working })
+    openings.set(runKeyText(key), { key, working })
     try {
       return await working
     } finally {
-      openings.delete(textOf(key))
+      openings.delete(runKeyText(key))
     }
   }
 
@@ -226,7 +226,7 @@ export function createChats(deps: ChatDependencies): Chats {
   /** An unended run that this process does not have, nor takes up just now, as it is told where it goes on. */
   function readElsewhere(run: StoredRun, left: AbortSignal): OpenRun | undefined {
     refuseStopping()
-    const isOurs = run.holder === deps.holder || openings.has(textOf(run))
+    const isOurs = run.holder === deps.holder || openings.has(runKeyText(run))
     return isOurs ? undefined : remote.open(run, left)
   }
 

@@ -2,9 +2,10 @@ import { test } from 'node:test'
 import assert from 'node:assert/strict'
 import { ServiceError } from '../errors.ts'
 import { noNews } from '../replicas/news.ts'
-import { createLine, textOf, type LineDependencies } from './line.ts'
+import { createLine, type LineDependencies } from './line.ts'
 import { LiveRun, type LiveRunOptions } from './live-run.ts'
 import { FenceLost, type NewMessage, type NextRun, type Turn } from './run-store.ts'
+import { runKeyText } from './run.ts'
 
 const turn: Turn = { session: 's', messageIndex: 0, messageCount: 1, windowStart: 0 }
 const messages = (): NewMessage[] => [{ role: 'human', content: 'Hi', createdAt: 0 }]
@@ -158,7 +159,7 @@ test('waking a run that is not in line, or nobody, does nothing', () => {
 })
 
 test('the same request id of two callers is two runs', () => {
-  assert.notEqual(textOf({ tenant: 't', owner: 'o', requestId: 'r' }), textOf({ tenant: 't', owner: 'o2', requestId: 'r' }))
+  assert.notEqual(runKeyText({ tenant: 't', owner: 'o', requestId: 'r' }), runKeyText({ tenant: 't', owner: 'o2', requestId: 'r' }))
 })
 
 test('a run that nobody has and whose turn it is is told to who works on such', () => {

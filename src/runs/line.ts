@@ -4,7 +4,7 @@ import { callbackJob } from './callbacks/callbacks.ts'
 import type { Jobs } from './jobs.ts'
 import { processLost } from './outcome.ts'
 import type { LiveRun } from './live-run.ts'
-import type { EndEvent, RunKey } from './run.ts'
+import { runKeyText, type EndEvent } from './run.ts'
 import { FenceLost, type HeldRun, type LineEnd, type NewMessage, type NextRun, type RunStore, type Turn } from './run-store.ts'
 
 /** Another process that frees a session says so, but news may get lost: a waiting run looks for itself now and then. */
@@ -34,14 +34,14 @@ export interface LineDependencies {
 export function createLine({ store, jobs, news, now, newId }: LineDependencies): Line {
   const waiting = new Map<string, { run: LiveRun; bell: Bell }>()
 
-  news.on('turn', (key) => waiting.get(textOf(key))?.bell.ring())
+  news.on('turn', (key) => waiting.get(runKeyText(key))?.bell.ring())
   news.on('interrupted', ringAll)
   news.onGap(() => waiting.forEach(({ bell }) => bell.ring()))
 
   function wake(next: NextRun | undefined): void {
     if (!next) return
     if (next.holder === '') return jobs.wake('run')
-    const here = waiting.get(textOf(next))
+    const here = waiting.get(runKeyText(next))
     const { tenant, owner, requestId } = next
     if (here) here.bell.ring()
     else news.tell('turn', { tenant, owner, requestId })
@@ -73,7 +73,7 @@ export function createLine({ store, jobs, news, now, newId }: LineDependencies):
 
   async function inLine(run: LiveRun, take: (bell: Bell) => Promise<Turn>): Promise<Turn> {
     const bell = new Bell()
-    waiting.set(textOf(run.key), { run, bell })
+    waiting.set(runKeyText(run.key), { run, bell })
     run.signal.addEventListener('abort', bell.ring)
     try {
       return await take(bell)
@@ -81,7 +81,7 @@ export function createLine({ store, jobs, news, now, newId }: LineDependencies):
       await leave(run)
       throw error
     } finally {
-      waiting.delete(textOf(run.key))
+      waiting.delete(runKeyText(run.key))
       run.signal.removeEventListener('abort', bell.ring)
     }
   }
@@ -146,9 +146,4 @@ function heldOf({ key, fence }: LiveRun): HeldRun {
 
 function busy(run: LiveRun): ServiceError {
   return new ServiceError('session_busy', `Session ${run.sessionId} is busy with another request.`, { retryAfter: 1 })
-}
-
-/** One text for a run, to look it up by. */
-export function textOf(key: RunKey): string {
-  return `${key.tenant}\n${key.owner}\n${key.requestId}`
 }

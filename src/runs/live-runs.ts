@@ -3,9 +3,9 @@ import type { News } from '../replicas/news.ts'
 import { endAs, execute, type Ending, type Execution } from './execute.ts'
 import type { EventLog } from './event-log.ts'
 import { EndNotStored } from './finish.ts'
-import { createLine, textOf } from './line.ts'
+import { createLine } from './line.ts'
 import type { LiveRun } from './live-run.ts'
-import type { RunKey } from './run.ts'
+import { runKeyText, type RunKey } from './run.ts'
 import { FenceLost, type NewMessage, type Turn } from './run-store.ts'
 import { stopLost } from './stop-lost.ts'
 import { toNewMessages } from './window/transcript.ts'
@@ -61,13 +61,13 @@ export function createLiveRuns(deps: LiveRunsDependencies & Elsewhere): LiveRuns
 
   const tellAll = (those: Iterable<() => void> = []) => [...those].forEach((tell) => tell())
   news.on('moved', (key) => {
-    tellAll(expecting.get(textOf(key)))
+    tellAll(expecting.get(runKeyText(key)))
     // It may be this process that it does not belong to any more.
-    const run = runs.get(textOf(key))
+    const run = runs.get(runKeyText(key))
     if (run) void stopLost(store, [run])
   })
   news.on('cancel', (key) => {
-    const run = runs.get(textOf(key))
+    const run = runs.get(runKeyText(key))
     if (!run) return
     run.isWatched = true
     run.stop('cancelled')
@@ -75,8 +75,8 @@ export function createLiveRuns(deps: LiveRunsDependencies & Elsewhere): LiveRuns
   news.onGap(() => expecting.forEach((those) => tellAll(those)))
 
   function launch(run: LiveRun, turn: Turn | undefined, ending: Promise<Ending | undefined> = none): LiveRun {
-    runs.set(textOf(run.key), run)
-    tellAll(expecting.get(textOf(run.key)))
+    runs.set(runKeyText(run.key), run)
+    tellAll(expecting.get(runKeyText(run.key)))
     if (run.fence > 1) news.tell('moved', run.key)
     // Accepted in the last moment: it has nobody here any more.
     if (givenUp.signal.aborted) run.stop('given_up')
@@ -111,17 +111,17 @@ export function createLiveRuns(deps: LiveRunsDependencies & Elsewhere): LiveRuns
   }
 
   function forget(run: LiveRun): void {
-    if (runs.get(textOf(run.key)) === run) runs.delete(textOf(run.key))
+    if (runs.get(runKeyText(run.key)) === run) runs.delete(runKeyText(run.key))
   }
 
   async function arrival(key: RunKey, ms: number, left: AbortSignal): Promise<void> {
     const arrived = new AbortController()
     const tell = () => arrived.abort()
-    const others = expecting.get(textOf(key)) ?? new Set()
-    expecting.set(textOf(key), others.add(tell))
+    const others = expecting.get(runKeyText(key)) ?? new Set()
+    expecting.set(runKeyText(key), others.add(tell))
     await deps.sleep(ms, AbortSignal.any([left, arrived.signal])).catch(() => undefined)
     others.delete(tell)
-    if (others.size === 0) expecting.delete(textOf(key))
+    if (others.size === 0) expecting.delete(runKeyText(key))
   }
 
   function waitForTurn(run: LiveRun): Promise<Turn> {
@@ -201,7 +201,7 @@ export function createLiveRuns(deps: LiveRunsDependencies & Elsewhere): LiveRuns
     await Promise.race([all, deps.sleep(ms, done.signal).catch(() => undefined)])
   }
 
-  return { find: (key) => runs.get(textOf(key)), all: () => [...runs.values()], count: () => runs.size, launch, arrival, join, drain }
+  return { find: (key) => runs.get(runKeyText(key)), all: () => [...runs.values()], count: () => runs.size, launch, arrival, join, drain }
 }
 
 const none = Promise.resolve(undefined)

@@ -2,7 +2,7 @@ import type { PendingCall } from '../agent/approval.ts'
 import type { EndReason, Step, TextLabel, StepStart } from '../agent/events.ts'
 import type { DataFilter } from '../agent/tool.ts'
 import type { ErrorBody } from '../errors.ts'
-import type { Owner } from '../access/owner.ts'
+import { callerKey, type Owner } from '../access/owner.ts'
 import type { ImageReference, UsageEntry } from '../sessions/message.ts'
 
 /** The words of a run's life. */
@@ -15,6 +15,11 @@ export type Operation = 'chain' | 'chain_streaming' | 'chain_async' | 'tool_exec
 /** A request id names one run of its caller. */
 export interface RunKey extends Owner {
   requestId: string
+}
+
+/** The text that stands for a run in the keys of maps: request ids hold no control characters either. */
+export function runKeyText(key: RunKey): string {
+  return `${callerKey(key)}\n${key.requestId}`
 }
 
 export interface ChatMessage {

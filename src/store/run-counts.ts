@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import type { Owner } from '../access/owner.ts'
+import { callerKey, type Owner } from '../access/owner.ts'
 import { run, type Database } from './database.ts'
 
 /**
@@ -23,7 +23,7 @@ export function createRunCount({ db, of }: Database): (who: Owner) => Promise<nu
   }
 
   return (who) => {
-    const name = `${who.tenant}\n${who.owner}`
+    const name = callerKey(who)
     const known = asked.get(name)
     if (known) return known
     const answer = count(who).finally(() => asked.delete(name))

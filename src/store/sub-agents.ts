@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import type { Owner } from '../access/owner.ts'
+import { callerKey, type Owner } from '../access/owner.ts'
 import type { AtWork, SubAgent, SubAgentStore } from '../sub-agents/sub-agent-store.ts'
 import { run, type Database } from './database.ts'
 import { clockOf } from './processes.ts'
@@ -25,8 +25,8 @@ export function createSubAgentStore({ db, of: scopeOf, isShared }: Database): Su
   const until = ({ busyForMs }: AtWork) => (busyForMs === 0 ? 0 : sql<number>`${clock} + ${busyForMs}`)
 
   /** Others that count at the same time would not see what is not committed yet: they wait. SQLite has one writer anyway. */
-  async function lock(connection: Connection, { tenant, owner }: Owner): Promise<void> {
-    if (isShared) await connection.execute('select pg_advisory_xact_lock(hashtextextended($1, 0))', [`${tenant} ${owner}`])
+  async function lock(connection: Connection, who: Owner): Promise<void> {
+    if (isShared) await connection.execute('select pg_advisory_xact_lock(hashtextextended($1, 0))', [callerKey(who)])
   }
 
   return {

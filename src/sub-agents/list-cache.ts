@@ -1,4 +1,4 @@
-import type { Owner } from '../access/owner.ts'
+import { callerKey, type Owner } from '../access/owner.ts'
 
 /** Owners whose lists are kept; the one whose was read longest ago goes first. */
 const maxOwners = 10_000
@@ -26,7 +26,7 @@ export function createListCache<T>(
   let changes = 0
   return {
     async of(who) {
-      const key = `${who.tenant} ${who.owner}`
+      const key = callerKey(who)
       const known = lists.get(key)
       if (known && now() < known.until) return known.list
       const before = changes
@@ -36,9 +36,9 @@ export function createListCache<T>(
       if (changes === before && isKept(list)) keep(lists, key, { list, until: readAt + keptMs })
       return list
     },
-    forget({ tenant, owner }) {
+    forget(who) {
       changes++
-      lists.delete(`${tenant} ${owner}`)
+      lists.delete(callerKey(who))
     },
   }
 }

@@ -1,5 +1,5 @@
 import type { News } from '../../replicas/news.ts'
-import { textOf } from '../line.ts'
+import { runKeyText } from '../run.ts'
 import type { LiveRun } from '../live-run.ts'
 import type { LiveRuns } from '../live-runs.ts'
 import { Tail } from './tail.ts'
@@ -33,7 +33,7 @@ export function serveRemoteReaders({ live, tails, news, sleep, onFault }: Remote
   let writing: Promise<void> | undefined
 
   const onRead = news.on('read', ({ tenant, owner, requestId, reader, ...has }) => {
-    const name = textOf({ tenant, owner, requestId })
+    const name = runKeyText({ tenant, owner, requestId })
     const run = live.find({ tenant, owner, requestId })
     if (!run || run.log.ended) return
     const known = served.get(name)
@@ -46,7 +46,7 @@ export function serveRemoteReaders({ live, tails, news, sleep, onFault }: Remote
     const done = serve(name, tail).finally(() => serving.delete(done))
     serving.add(done)
   })
-  const onUnread = news.on('unread', ({ reader, ...key }) => served.get(textOf(key))?.leave(reader))
+  const onUnread = news.on('unread', ({ reader, ...key }) => served.get(runKeyText(key))?.leave(reader))
   const listening = [onRead, onUnread]
 
   async function serve(name: string, tail: Tail): Promise<void> {
@@ -95,7 +95,7 @@ export function serveRemoteReaders({ live, tails, news, sleep, onFault }: Remote
       for (const one of those) {
         onFault(one.tail.run, error)
         one.tail.putBack(one.batches)
-        if (served.get(textOf(one.tail.run.key)) === one.tail) unwritten.add(one.tail)
+        if (served.get(runKeyText(one.tail.run.key)) === one.tail) unwritten.add(one.tail)
       }
       return false
     }

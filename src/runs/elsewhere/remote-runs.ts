@@ -1,5 +1,5 @@
 import { ServiceError } from '../../errors.ts'
-import { textOf } from '../line.ts'
+import { runKeyText } from '../run.ts'
 import type { LiveRun } from '../live-run.ts'
 import type { OpenRun } from '../live-runs.ts'
 import type { StoredRun } from '../run-store.ts'
@@ -23,8 +23,8 @@ export interface RemoteRuns {
 export function createRemoteRuns(deps: RemoteRunsDependencies): RemoteRuns {
   const { news } = deps
   const runs = new Map<string, { run: RemoteRun; readers: number }>()
-  news.on('readable', ({ fence, ...key }) => runs.get(textOf(key))?.run.hearReadable(fence))
-  news.on('moved', (key) => runs.get(textOf(key))?.run.hearMoved())
+  news.on('readable', ({ fence, ...key }) => runs.get(runKeyText(key))?.run.hearReadable(fence))
+  news.on('moved', (key) => runs.get(runKeyText(key))?.run.hearMoved())
   news.onGap(() => runs.forEach(({ run }) => run.hearMoved()))
 
   function follow(name: string, run: RemoteRun): { run: RemoteRun; readers: number } {
@@ -35,7 +35,7 @@ export function createRemoteRuns(deps: RemoteRunsDependencies): RemoteRuns {
   }
 
   function open(stored: StoredRun, left: AbortSignal): OpenRun {
-    const name = textOf(stored)
+    const name = runKeyText(stored)
     const known = runs.get(name)
     const one = known && !known.run.log.ended ? known : follow(name, new RemoteRun(stored, deps))
     one.readers++
@@ -56,7 +56,7 @@ export function createRemoteRuns(deps: RemoteRunsDependencies): RemoteRuns {
     lost.onAlone = () => run.close(callerGone())
     if (!lost.hasReaders) lost.onAlone()
     // Who comes now reads with those who are there.
-    follow(textOf(key), run).readers++
+    follow(runKeyText(key), run).readers++
     await run.ended
   }
 

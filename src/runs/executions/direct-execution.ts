@@ -1,5 +1,5 @@
-import { createHash } from 'node:crypto'
-import type { Owner } from '../../access/owner.ts'
+import { createHash, hash } from 'node:crypto'
+import { callerKey, type Owner } from '../../access/owner.ts'
 import type { Artifact, KeepArtifact } from '../../agent/artifact.ts'
 import type { JsonObject } from '../../agent/messages.ts'
 import { runTool, type DataFilter, type Tool, type ToolSet } from '../../agent/tool.ts'
@@ -11,8 +11,7 @@ import { toGeneratedArtifact, type GeneratedArtifact } from '../../sessions/sess
 import { createElsewhere, type Waited } from './elsewhere.ts'
 import type { ExecutionResult, ExecutionStore, StoredExecution } from './execution-store.ts'
 import { checkHints, notReady, whenUnknown } from '../hints.ts'
-import { textOf } from '../line.ts'
-import type { RunKey } from '../run.ts'
+import { runKeyText, type RunKey } from '../run.ts'
 
 export interface ToolRequest {
   requestId: string
@@ -89,7 +88,7 @@ export function createDirectExecution({
   news,
 }: DirectExecutionDependencies): DirectExecution {
   const running = new Map<string, Running>()
-  const elsewhere = createElsewhere({ news, newId, sleep, find: (key) => running.get(textOf(key)) })
+  const elsewhere = createElsewhere({ news, newId, sleep, find: (key) => running.get(runKeyText(key)) })
   let isStopping = false
 
   async function execute(who: Owner, request: ToolRequest, left: AbortSignal): Promise<Executed> {
@@ -108,7 +107,7 @@ export function createDirectExecution({
     const tools = set.list().flatMap((listing): Tool[] => (listing.tool ? [listing.tool] : []))
     const tool = findTool(set, request)
     const key = { tenant: who.tenant, owner: who.owner, requestId: request.requestId }
-    for (let earlier = running.get(textOf(key)); earlier; earlier = running.get(textOf(key))) {
+    for (let earlier = running.get(runKeyText(key)); earlier; earlier = running.get(runKeyText(key))) {
       refuseOther(earlier, request)
       if (!earlier.stopping.signal.aborted) return answerOf(earlier, left)
       // It is being cut off, its callers are gone: who comes now finds what is left of it.
@@ -120,7 +119,7 @@ export function createDirectExecution({
     const sessionId = request.sessionId ?? request.newSessionId
     const stopping = new AbortController()
     const one: Running = { sessionId, bodyHash: request.bodyHash, stopping, result: once(), ...countCallers(() => stopping.abort()) }
-    running.set(textOf(key), one)
+    running.set(runKeyText(key), one)
     try {
       return await answerOf(one, left)
     } finally {
@@ -155,12 +154,11 @@ export function createDirectExecution({
     }
 
     async function runOnce(): Promise<ExecutionResult> {
-      const session = `direct ${key.tenant} ${key.owner} ${sessionId}`
       const nothing = { contextFiles: [], latestOutput: () => undefined }
       const context = {
         callId: request.isRepeatable ? callIdOf(key) : newId(),
         headers: request.headers,
-        session,
+        session: conversationOf(key, sessionId),
         ...nothing,
         ...scopeOf(tool, tools, request.filters),
       }
@@ -174,7 +172,7 @@ export function createDirectExecution({
   }
 
   function forget(key: RunKey, one: Running): void {
-    if (running.get(textOf(key)) === one) running.delete(textOf(key))
+    if (running.get(runKeyText(key)) === one) running.delete(runKeyText(key))
   }
 
   /** Links are made anew for every answer: those of the first may have expired when it is asked for again. */
@@ -197,9 +195,14 @@ export function createDirectExecution({
   return { execute, drain }
 }
 
+/** The conversation of calls without a run. Tools of operators read this name, so the hash hides the caller's own. */
+function conversationOf(caller: Owner, sessionId: string): string {
+  return `direct ${hash('sha256', `${callerKey(caller)}\n${sessionId}`, 'base64url')}`
+}
+
 /** Equal when the request comes again: what is done elsewhere under this id is done there once. A UUID (RFC 9562, version 8). */
 function callIdOf(key: RunKey): string {
-  const hash = createHash('sha256').update(textOf(key)).digest().subarray(0, 16)
+  const hash = createHash('sha256').update(runKeyText(key)).digest().subarray(0, 16)
   hash[6] = (hash[6]! & 0x0f) | 0x80
   hash[8] = (hash[8]! & 0x3f) | 0x80
   return hash.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')

@@ -1,6 +1,5 @@
 import type { News } from '../../replicas/news.ts'
-import { textOf } from '../line.ts'
-import type { RunKey } from '../run.ts'
+import { runKeyText, type RunKey } from '../run.ts'
 
 /** A direct execution that callers wait for. */
 export interface Waited {
@@ -37,18 +36,18 @@ export function createElsewhere({ news, newId, sleep, find }: ElsewhereDependenc
   /** This process, as one that waits. */
   const reader = newId()
 
-  news.on('moved', (key) => waiting.get(textOf(key))?.forEach((tell) => tell()))
+  news.on('moved', (key) => waiting.get(runKeyText(key))?.forEach((tell) => tell()))
   news.on('read', ({ reader, ...key }) => {
     const one = find(key)
     if (!one) return
-    const name = textOf(key)
+    const name = runKeyText(key)
     const readers = waited.get(name) ?? new Map<string, { leave(): void; lapse: NodeJS.Timeout }>()
     waited.set(name, readers)
     const known = readers.get(reader)
     clearTimeout(known?.lapse)
     readers.set(reader, { leave: known?.leave ?? one.enter(), lapse: setTimeout(() => leave(name, reader), waiterLastsMs).unref() })
   })
-  news.on('unread', ({ reader, ...key }) => leave(textOf(key), reader))
+  news.on('unread', ({ reader, ...key }) => leave(runKeyText(key), reader))
 
   function leave(name: string, reader: string): void {
     const known = waited.get(name)?.get(reader)
@@ -58,7 +57,7 @@ export function createElsewhere({ news, newId, sleep, find }: ElsewhereDependenc
   }
 
   async function next(key: RunKey, left: AbortSignal): Promise<void> {
-    const name = textOf(key)
+    const name = runKeyText(key)
     const heard = new AbortController()
     const tell = () => heard.abort()
     const others = waiting.get(name) ?? new Set()
@@ -71,7 +70,7 @@ export function createElsewhere({ news, newId, sleep, find }: ElsewhereDependenc
   }
 
   function ended(key: RunKey): void {
-    const name = textOf(key)
+    const name = runKeyText(key)
     if (!waited.has(name)) return
     for (const reader of [...waited.get(name)!.keys()]) leave(name, reader)
     waited.delete(name)

@@ -79,7 +79,7 @@ export function createRunPython(spec: ToolSpec, { files, cacheDir, log }: ToolDe
     const code = String(input['code'])
     const visit = {
       // What was computed of all data must not be found where some of it is filtered.
-      session: `${context.session} ${context.restriction}`,
+      session: `${context.session}\n${context.restriction}`,
       signal: context.signal,
       patienceMs: endsAt - performance.now(),
       accepts: (room: Room) => given.mayKeep(room, context),
