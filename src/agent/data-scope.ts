@@ -12,8 +12,17 @@ export function scopeOf(tool: Tool, tools: readonly Tool[], filters: readonly Da
   }
 }
 
+/** Each tool is described and called with the filters of its run, so the name of a run's filters is made once. */
+const names = new WeakMap<readonly DataFilter[], string>()
+
 /** The same for the same hints in another order. */
-function nameFilters(filters: readonly DataFilter[]): string {
+export function nameFilters(filters: readonly DataFilter[]): string {
   if (filters.length === 0) return ''
+  let name = names.get(filters)
+  if (name === undefined) names.set(filters, (name = toName(filters)))
+  return name
+}
+
+function toName(filters: readonly DataFilter[]): string {
   return [...new Set(filters.map(({ tool, key, type, value }) => JSON.stringify([tool, key, type, value])))].sort().join()
 }

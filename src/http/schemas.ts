@@ -1,4 +1,5 @@
 import { Type } from 'typebox'
+import { hintLimits } from '../runs/hints.ts'
 import { idPattern } from './ids.ts'
 
 /** Shapes of the interface that more than one route has. */
@@ -19,11 +20,16 @@ const maxName = 2048
 const maxAddress = 8192
 
 export const DataFilterHint = Type.Object({
-  tool_name: Type.String({ minLength: 1 }),
-  filter_key: Type.String({ minLength: 1 }),
+  tool_name: Type.String({ minLength: 1, maxLength: hintLimits.nameCharacters }),
+  filter_key: Type.String({ minLength: 1, maxLength: hintLimits.keyCharacters }),
   filter_type: Type.Enum(['equals', 'not_equals', 'in', 'contains']),
-  filter_value: Type.String(),
+  filter_value: Type.String({
+    maxLength: hintLimits.valueCharacters,
+    description: `Of \`in\`, values separated by commas: at most ${hintLimits.listedValues} in all hints of a request.`,
+  }),
 })
+
+export const DataFilterHints = Type.Optional(Type.Union([Type.Array(DataFilterHint, { maxItems: hintLimits.hints }), Type.Null()]))
 
 const Image = Type.Object({ content: Type.String(), type: Type.Enum(['base64', 'file_path']) })
 
@@ -33,7 +39,7 @@ export const ChatBody = Type.Object(
       minItems: 1,
       maxItems: maxMessages,
     }),
-    data_filter_hints: Type.Optional(Type.Union([Type.Array(DataFilterHint, { maxItems: maxListed }), Type.Null()])),
+    data_filter_hints: DataFilterHints,
     auto_memory_retain: Type.Optional(Type.Union([Type.Boolean(), Type.Null()])),
     context_files: Type.Optional(Type.Union([Type.Array(Type.String(), { maxItems: maxListed }), Type.Null()])),
     images: Type.Optional(Type.Union([Type.Array(Image, { description: 'At most 5; more are a 400.' }), Type.Null()])),

@@ -31,6 +31,48 @@ test('lists have a length that is told when they are longer', async (t) => {
   assert.equal((await client.chat({ messages: fill(2000, message) })).status, 200)
 })
 
+test('Hints: one that is too long is refused, and the fault names its field', async (t) => {
+  const { client } = await startService(t, { script: {}, ...handbook })
+  const message = { role: 'user', content: 'x' }
+  const hint = { tool_name: 'handbook', filter_key: 'level', filter_type: 'equals', filter_value: '3' }
+  const longName = { ...hint, tool_name: 'n'.repeat(257) }
+  const longKey = { ...hint, filter_key: 'k'.repeat(257) }
+  const longValue = { ...hint, filter_value: `${'1'.repeat(150_000)}x` }
+  const commas = { ...hint, filter_type: 'in', filter_value: ','.repeat(1000) }
+  const half = { ...commas, filter_value: ','.repeat(500) }
+  const refused: [object[], string, number, string, RegExp][] = [
+    [[longName], 'maxLength', 0, 'tool_name', /256 characters/],
+    [[hint, longKey], 'maxLength', 1, 'filter_key', /256 characters/],
+    [[longValue], 'maxLength', 0, 'filter_value', /16384 characters/],
+    [[commas], 'value_error', 0, 'filter_value', /1000 values/],
+    [[half, half], 'value_error', 1, 'filter_value', /1000 values/],
+  ]
+  for (const [hints, type, n, field, rule] of refused) {
+    const chat = { messages: [message], data_filter_hints: hints }
+    const event = { specversion: '1.0', type: 'ai.service.agent.chain', source: 'urn:x', id: 'e', data: chat }
+    const doors: [string, object, string[]][] = [
+      ['/core/v1/chain', chat, ['body']],
+      ['/core/v1/chain_streaming', chat, ['body']],
+      ['/core/v1/chain_async', event, ['body', 'data']],
+      ['/core/v1/tool/execute', { tool_name: 'handbook', tool_input: { query: 'x' }, data_filter_hints: hints }, ['body']],
+    ]
+    for (const [door, body, at] of doors) {
+      const { status, body: reply } = await client.request('POST', door, { body })
+      const [fault] = reply.detail ?? reply.details.errors
+      assert.deepEqual([status, fault.type, fault.loc], [422, type, [...at, 'data_filter_hints', n, field]], door)
+      assert.match(fault.msg, rule)
+    }
+  }
+  const ids = Array.from({ length: 400 }, () => crypto.randomUUID()).join()
+  const fitting = { messages: [message], data_filter_hints: [{ ...hint, filter_type: 'in', filter_value: ids }] }
+  assert.equal((await client.chat(fitting)).status, 200)
+})
+
+const handbook = {
+  files: { 'docs/level.md': '---\nlevel: 3\n---\n# Level\n\nx' },
+  config: { tools: [{ name: 'handbook', type: 'knowledge_search', config: { paths: ['docs/**'] } }] },
+}
+
 test('a body that is nested without end is no failure of the service', async (t) => {
   const { client, log } = await startService(t, { script: {}, config: { tools: [{ name: 'calculator' }] } })
   const deep = '['.repeat(200_000) + ']'.repeat(200_000)

@@ -48,3 +48,24 @@ test('several filters must all be met, and none filters nothing', () => {
   assert.ok(matchesFilters(fields, [hr, { ...hr, key: 'level', value: '3' }]))
   assert.ok(!matchesFilters(fields, [hr, { ...hr, value: 'it' }]))
 })
+
+test('a long value costs time in proportion to its length', () => {
+  const values = [
+    '1'.repeat(2_000_000) + 'x',
+    `${' '.repeat(2_000_000)}x`,
+    `1e${'1'.repeat(2_000_000)}x`,
+    `2026-01-01T00:00:00.${'0'.repeat(2_000_000)}`,
+  ]
+  for (const value of values) {
+    for (const key of ['level', 'public', 'since', 'department']) assert.ok(!passes(key, 'equals', value), key)
+  }
+})
+
+test('a list of values is read once, not for each document', () => {
+  let reads = 0
+  const text = Array.from({ length: 1000 }, (_, n) => n).join()
+  const filter = { tool: 't', key: 'level', type: 'in' } as DataFilter
+  Object.defineProperty(filter, 'value', { get: () => (reads++, text) })
+  for (let level = 0; level < 1500; level++) assert.equal(matchesFilters({ level }, [filter]), level < 1000)
+  assert.equal(reads, 1)
+})

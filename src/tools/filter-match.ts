@@ -1,56 +1,100 @@
 import type { DataFilter } from '../agent/tool.ts'
 
-export type Fields = Readonly<Record<string, string | number | boolean>>
+export type Field = string | number | boolean
+export type Fields = Readonly<Record<string, Field>>
 
 /**
- * Whether fields pass all filters. What can't be compared (a key that is not there, a value that is none of the field's type)
- * lets nothing through, `not_equals` included.
+ * Whether fields pass all filters. A key that is not there and a value that is not of the field's type let nothing through,
+ * `not_equals` included.
  */
 export function matchesFilters(fields: Fields, filters: readonly DataFilter[]): boolean {
   return filters.every((filter) => {
     const field = Object.hasOwn(fields, filter.key) ? fields[filter.key] : undefined
-    return field !== undefined && matches(field, filter)
+    return field !== undefined && testOf(filter)(field)
   })
 }
 
-function matches(field: string | number | boolean, { type, value }: DataFilter): boolean {
+type FieldTest = (field: Field) => boolean
+
+/** A filter's value is parsed once, however many documents and model calls of a run it is compared in. */
+const tests = new WeakMap<DataFilter, FieldTest>()
+
+function testOf(filter: DataFilter): FieldTest {
+  let test = tests.get(filter)
+  if (!test) tests.set(filter, (test = createTest(filter)))
+  return test
+}
+
+function createTest({ type, value }: DataFilter): FieldTest {
   switch (type) {
-    case 'equals':
-      return isEqual(field, value) === true
-    case 'not_equals':
-      return isEqual(field, value) === false
+    case 'equals': {
+      const operand = parseOperand(value)
+      return (field) => isEqual(field, operand) === true
+    }
+    case 'not_equals': {
+      const operand = parseOperand(value)
+      return (field) => isEqual(field, operand) === false
+    }
     case 'in':
-      return value.split(',').some((part) => isEqual(field, part.trim()) === true)
+      return createMembership(value.split(',').map((part) => parseOperand(part.trim())))
     case 'contains':
-      return String(field).includes(value)
+      return (field) => String(field).includes(value)
     default:
       // Whoever adds a type of filter must not open what the filter was to close.
-      return false
+      return () => false
   }
 }
 
-/** Compared in the field's own type; undefined when the value is none of that type. */
-function isEqual(field: string | number | boolean, value: string): boolean | undefined {
-  const own = comparable(field)
-  const other = typeof own === 'string' ? value : convert(value.trim(), typeof field, own)
+/** A filter's value in each type that a field can have; undefined where the text is no value of the type. */
+interface Operand {
+  text: string
+  number: number | undefined
+  boolean: boolean | undefined
+  /** Of a date or a time, in epoch milliseconds. */
+  time: number | undefined
+}
+
+function parseOperand(text: string): Operand {
+  const trimmed = text.trim()
+  return { text, number: parseNumber(trimmed), boolean: parseBoolean(trimmed), time: parseTime(trimmed) }
+}
+
+/** The field in its own type: a date is a string in front matter, and `2026-01-01` and `2026-01-01T00:00:00Z` are the same time. */
+function typed(field: Field): { type: keyof Operand; own: Field } {
+  if (typeof field === 'number') return { type: 'number', own: field }
+  if (typeof field === 'boolean') return { type: 'boolean', own: field }
+  const time = parseTime(field)
+  return time === undefined ? { type: 'text', own: field } : { type: 'time', own: time }
+}
+
+/** Undefined when the operand is no value of the field's type. */
+function isEqual(field: Field, operand: Operand): boolean | undefined {
+  const { type, own } = typed(field)
+  const other = operand[type]
   return other === undefined ? undefined : own === other
 }
 
-/** A date is a string in front matter; as milliseconds `2026-01-01` and `2026-01-01T00:00:00Z` are the same. */
-function comparable(field: string | number | boolean): string | number | boolean {
-  return typeof field === 'string' ? (toMilliseconds(field) ?? field) : field
+function createMembership(operands: readonly Operand[]): FieldTest {
+  const toSet = (type: keyof Operand) => new Set<Field | undefined>(operands.map((operand) => operand[type]))
+  const sets = { text: toSet('text'), number: toSet('number'), boolean: toSet('boolean'), time: toSet('time') }
+  return (field) => {
+    const { type, own } = typed(field)
+    return sets[type].has(own)
+  }
 }
 
-function convert(value: string, type: string, own: number | boolean): number | boolean | undefined {
-  if (typeof own === 'boolean') return /^true$/i.test(value) ? true : /^false$/i.test(value) ? false : undefined
-  if (type === 'string') return toMilliseconds(value)
-  return /^[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?$/i.test(value) ? Number(value) : undefined
+function parseBoolean(text: string): boolean | undefined {
+  return /^true$/i.test(text) ? true : /^false$/i.test(text) ? false : undefined
 }
 
-function toMilliseconds(text: string): number | undefined {
+function parseNumber(text: string): number | undefined {
+  return /^[-+]?(\d+(\.\d*)?|\.\d+)(e[-+]?\d+)?$/i.test(text) ? Number(text) : undefined
+}
+
+function parseTime(text: string): number | undefined {
   if (!/^\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[-+]\d{2}:\d{2})?)?$/.test(text)) return undefined
   // Without an offset UTC is meant: the machine's own zone would make a filter depend on where it runs.
   const iso = text.replace(' ', 'T')
-  const at = Date.parse(/T.*(Z|[-+]\d{2}:\d{2})$/.test(iso) || !iso.includes('T') ? iso : `${iso}Z`)
-  return Number.isNaN(at) ? undefined : at
+  const time = Date.parse(/T.*(Z|[-+]\d{2}:\d{2})$/.test(iso) || !iso.includes('T') ? iso : `${iso}Z`)
+  return Number.isNaN(time) ? undefined : time
 }

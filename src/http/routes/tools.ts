@@ -9,7 +9,7 @@ import { contextHeaders, hashOf, toFilters } from '../chat-request.ts'
 import { isId } from '../ids.ts'
 import { whenLeft } from '../leaving.ts'
 import { tellSession } from '../session-header.ts'
-import { DataFilterHint, ErrorReply, GeneratedArtifact, IdHeaders, maxListed, refusals } from '../schemas.ts'
+import { DataFilterHints, ErrorReply, GeneratedArtifact, IdHeaders, refusals } from '../schemas.ts'
 
 export interface ToolRoutes {
   agent: CurrentAgent
@@ -26,7 +26,7 @@ const ListedTool = Type.Object({
 const ExecuteBody = Type.Object({
   tool_name: Type.String({ minLength: 1 }),
   tool_input: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
-  data_filter_hints: Type.Optional(Type.Union([Type.Array(DataFilterHint, { maxItems: maxListed }), Type.Null()])),
+  data_filter_hints: DataFilterHints,
 })
 
 const Executed = Type.Object({

@@ -56,11 +56,19 @@ function toTypedValue(value: string, type: string, bind: (value: string) => stri
   }
   const scale = /^DECIMAL\(\d+,(\d+)\)$/.exec(type)?.[1]
   if (scale !== undefined) {
-    const digits = /^\s*[+-]?\d*(?:\.(\d*?)0*)?\s*$/.exec(value)
-    return digits && (digits[1] ?? '').length <= Number(scale) ? `TRY_CAST(${bind(value.trim())} AS ${type})` : 'NULL'
+    const trimmed = value.trim()
+    const digits = /^[+-]?\d*(?:\.(\d*))?$/.exec(trimmed)
+    return digits && significantDigits(digits[1] ?? '') <= Number(scale) ? `TRY_CAST(${bind(trimmed)} AS ${type})` : 'NULL'
   }
   if (type === 'VARCHAR') return bind(value)
   return `TRY_CAST(${bind(value)} AS ${type === 'DATE' ? 'TIMESTAMP' : type})`
+}
+
+/** Of the digits behind the point: zeros at the end do not count. */
+function significantDigits(fraction: string): number {
+  let length = fraction.length
+  while (fraction[length - 1] === '0') length--
+  return length
 }
 
 /** A name as an SQL identifier. */
