@@ -79,6 +79,26 @@ test('Tools: a direct execution answers with output, seconds and status', async 
   assert.ok(headers.get('session-id') && headers.get('request-id'))
 })
 
+test('Tools: the output of a direct execution is an object, whatever the tool gave, and so is that of a repeat', async (t) => {
+  const given = ['text', 7, true, null, ['a', 'b'], { a: 1 }]
+  const tools = given.map((value, n) => fakeTool(`gives${n}`, async () => value, { effect: 'read' }))
+  const { client } = await startService(t, { tools, script: {} })
+  for (const [n, value] of given.entries()) {
+    const expected = n === given.length - 1 ? value : { result: value }
+    const headers = { 'request-id': `output-${n}` }
+    for (const attempt of ['first', 'repeat']) {
+      const { status, body } = await client.request('POST', '/core/v1/tool/execute', {
+        body: { tool_name: `gives${n}`, tool_input: {} },
+        headers,
+      })
+      assert.deepEqual([status, body.output], [200, expected], `${attempt} of ${JSON.stringify(value)}`)
+    }
+  }
+  const { body: document } = await client.request('GET', '/openapi.json')
+  const answer = document.paths['/core/v1/tool/execute'].post.responses['200'].content['application/json'].schema
+  assert.equal(answer.properties.output.type, 'object')
+})
+
 test('Tools: an unknown tool is 404, a missing or wrong parameter 400 that names it, another shape 422', async (t) => {
   const { client } = await startService(t, withFiles)
   assert.equal((await execute(client, 'nothing', {})).status, 404)

@@ -88,7 +88,7 @@ test('Tools: one server killed takes no other’s tools away, and comes back', a
       ],
     },
   })
-  assert.equal((await execute(client, 'frail__act')).output, 'act done')
+  assert.deepEqual((await execute(client, 'frail__act')).output, { result: 'act done' })
   const [, pid] = [...(await readFile(notes, 'utf8')).matchAll(/pid (\d+)/g)].at(-1)!
   kill(Number(pid), 'SIGKILL')
   await until(async () => (await toolsOf(client)).get('frail__act')?.status === 'error')
@@ -98,9 +98,9 @@ test('Tools: one server killed takes no other’s tools away, and comes back', a
   assert.match(listed.get('absent')!.description, /The command no-such-server was not found\.\)$/)
   const refused = await client.request('POST', '/core/v1/tool/execute', { body: { tool_name: 'frail__act', tool_input: {} } })
   assert.deepEqual([refused.status, refused.body.details.error_type], [503, 'ToolNotReady'])
-  assert.equal((await execute(client, 'every__echo', { message: 'on' })).output, 'Echo: on')
+  assert.deepEqual((await execute(client, 'every__echo', { message: 'on' })).output, { result: 'Echo: on' })
   await until(async () => (await toolsOf(client)).get('frail__act')?.status === 'ready')
-  assert.equal((await execute(client, 'frail__act')).output, 'act done')
+  assert.deepEqual((await execute(client, 'frail__act')).output, { result: 'act done' })
   assert.ok(log.some((line) => line.includes('An MCP server is connected again')))
 })
 
@@ -156,7 +156,7 @@ test('Agent configuration: a server at an address is tried out, one that is a co
   await until(async () => (await toolsOf(admin)).get('near__act')?.status === 'ready')
   // An entry that does not change keeps its connection.
   assert.equal((await admin.request('PUT', '/core/v1/agent/config', { body: { configuration: { name: 'Renamed' } } })).status, 200)
-  assert.equal((await execute(admin, 'near__act')).output, 'act done')
+  assert.deepEqual((await execute(admin, 'near__act')).output, { result: 'act done' })
   assert.equal((await readFile(notes, 'utf8')).match(/pid/g)?.length, 1)
 })
 
@@ -175,7 +175,7 @@ test('a service that is killed leaves no server behind, not even one that wants 
   await writeFile(path.join(folder, 'agent.yaml'), stringify({ tools }))
   const { child, client } = await serve(t, folder, environment)
   await until(async () => (await toolsOf(client)).get('npx__echo')?.status === 'ready')
-  assert.equal((await execute(client, 'npx__echo', { message: 'hi' })).output, 'Echo: hi')
+  assert.deepEqual((await execute(client, 'npx__echo', { message: 'hi' })).output, { result: 'Echo: hi' })
   const pids = [...(await readFile(notes, 'utf8')).matchAll(/pid (\d+)/g)].map(([, pid]) => Number(pid))
   assert.ok(pids.length >= 2)
   child.kill('SIGKILL')

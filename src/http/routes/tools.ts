@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
-import type { JsonObject } from '../../agent/messages.ts'
+import type { JsonObject, JsonValue } from '../../agent/messages.ts'
 import type { DataScope, ToolListing } from '../../agent/tool.ts'
 import type { CurrentAgent } from '../../configuration/agent.ts'
 import type { DirectExecution } from '../../runs/executions/direct-execution.ts'
@@ -31,7 +31,10 @@ const ExecuteBody = Type.Object({
 
 const Executed = Type.Object({
   tool_name: Type.String(),
-  output: Type.Unknown(),
+  output: Type.Record(Type.String(), Type.Unknown(), {
+    description:
+      'What the tool gave, where that is an object; `{result}` with its text, number, boolean, list or null else; `{error}` of a tool that failed.',
+  }),
   execution_time: Type.Number({ description: 'Seconds.' }),
   status: Type.Enum(['success', 'error']),
   generated_artifacts: Type.Optional(
@@ -91,9 +94,14 @@ export function toolRoutes(app: FastifyInstance, { agent, tools: execution }: To
       }
       const { sessionId, result } = await execution.execute(principalOf(request), toolRequest, whenLeft(reply))
       tellSession(request, reply, sessionId)
-      return result
+      return { ...result, output: toObject(result.output) }
     },
   )
+}
+
+/** Clients read `output` as an object, whatever kind of value the tool gave. Stored executions hold the value itself. */
+function toObject(output: JsonValue): JsonObject {
+  return typeof output === 'object' && output !== null && !Array.isArray(output) ? output : { result: output }
 }
 
 const nothing: DataScope = { filters: [], isWithheld: () => true, restriction: '' }
