@@ -7,6 +7,7 @@ export function contextOf(traits: Partial<ToolContext> = {}): ToolContext {
     callId: 'c',
     signal: new AbortController().signal,
     headers: {},
+    caller: { tenant: 'default', owner: 'test user' },
     session: 's',
     contextFiles: [],
     latestOutput: () => undefined,

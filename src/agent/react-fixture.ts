@@ -35,6 +35,7 @@ export function optionsOf(model: Model, { tools = [], ...traits }: Traits = {}):
     tools: () => tools,
     maxIterations: 10,
     headers: {},
+    caller: { tenant: 'default', owner: 'test user' },
     session: 's',
     contextFiles: [],
     filters: [],

@@ -6,7 +6,7 @@ import { outcomeUnknown } from './history.ts'
 import { InnerEvents } from './inner-events.ts'
 import { isDeeper, maxJsonDepth } from './json-depth.ts'
 import type { JsonObject, JsonValue, Message, ToolCall } from './messages.ts'
-import { runTool, type DataFilter, type DataScope, type InnerAgent, type Tool, type ToolOutcome } from './tool.ts'
+import { runTool, type Caller, type DataFilter, type DataScope, type InnerAgent, type Tool, type ToolOutcome } from './tool.ts'
 import { findTool, nameTools } from './tool-names.ts'
 
 export interface CallOptions {
@@ -23,6 +23,7 @@ export interface CallOptions {
   filters: readonly DataFilter[]
   /** What was decided of a call that needs approval; undefined where nothing was. Absent: nothing can be approved. */
   decided?(callId: string): Decision | undefined
+  caller: Caller
   /** Names the conversation. */
   session: string
   contextFiles: readonly string[]
@@ -208,8 +209,8 @@ function stepOf({ call, tool, input }: Prepared, { now, subAgent }: CallOptions)
 
 async function execute(one: Prepared, step: StepStart, options: CallOptions, inner: InnerAgent): Promise<Ended> {
   if (!one.tool || one.fault) return ended(one, step, refused(one.fault ?? ''))
-  const { headers, session, contextFiles, latestOutput = nothingYet, keepArtifact, signal, now } = options
-  const context = { callId: one.call.id, headers, session, contextFiles, latestOutput, inner, ...scopeIn(options, one.tool) }
+  const { headers, caller, session, contextFiles, latestOutput = nothingYet, keepArtifact, signal, now } = options
+  const context = { callId: one.call.id, caller, headers, session, contextFiles, latestOutput, inner, ...scopeIn(options, one.tool) }
   return ended(one, step, await runTool(one.tool, one.input, { context, keepArtifact, signal, now }))
 }
 

@@ -34,6 +34,12 @@ export interface Tool {
   execute(input: JsonObject, context: ToolContext): Promise<JsonValue>
 }
 
+/** The caller of a run or of a direct execution: a tenant, and the owner inside of the tenant. */
+export interface Caller {
+  tenant: string
+  owner: string
+}
+
 export interface ToolContext {
   /** The call's id: the idempotency key for what is done elsewhere. */
   callId: string
@@ -41,6 +47,8 @@ export interface ToolContext {
   signal: AbortSignal
   /** The caller's `stix*` headers, lower-case names. */
   headers: Readonly<Record<string, string>>
+  /** Whose call this is: what a process has seen of one tenant must not meet the calls of another. Modules of operators are not given the caller. */
+  caller: Caller
   /** Names the conversation, for what a tool keeps between its calls: no other conversation and nobody else's has this name. */
   session: string
   /** Files that came with the question, relative to the files root. */

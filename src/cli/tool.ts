@@ -161,7 +161,8 @@ function tellOutput(terminal: Terminal, text: string): void {
 async function callOnce(tool: Tool, input: JsonObject, signal: AbortSignal, say: (line: string) => void): Promise<string> {
   const fault = tool.check(input)
   if (fault !== undefined) throw new CommandFailure(1, [`The input does not fit: ${fault}`])
-  const context = { callId: 'check', session: 'check', headers: {}, filters: [], contextFiles: [] }
+  const caller = { tenant: 'default', owner: 'check' }
+  const context = { callId: 'check', caller, session: 'check', headers: {}, filters: [], contextFiles: [] }
   const { isError, output, log, durationMs } = await runTool(tool, input, {
     context: { ...context, latestOutput: () => undefined, isWithheld: () => false, restriction: '' },
     async keepArtifact({ name, type, bytes, tool }) {

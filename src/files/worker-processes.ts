@@ -1,4 +1,5 @@
 import type { ChildProcess } from 'node:child_process'
+import type { Owner } from '../access/owner.ts'
 import { endProcess, setBusy, startLimited, type ProcessOptions } from './limited-process.ts'
 
 /** What a worker says: once that it is ready, then one answer to each question, in their order. */
@@ -13,20 +14,23 @@ export interface WorkerOptions extends ProcessOptions {
   questionsPerProcess?: number
   /** Without work for this long a process is ended. */
   idleMs: number
-  /** The second is for those who would wait behind somebody's endless question. */
+  /** The second is for those who would wait behind somebody's endless question. A process that is kept ready for another tenant is not counted. */
   maxProcesses: number
   /** For who asked: sentences. */
   words: { slow: string; exhausted: string; lost: string; closed: string }
 }
 
 export interface WorkerProcesses<Q, A> {
-  /** Rejects with one of the words; an abort rejects with the signal's reason. */
-  ask(question: Q, signal: AbortSignal): Promise<A>
+  /** Rejects with one of the words; an abort rejects with the signal's reason. The question meets a process that has worked for no other tenant. */
+  ask(question: Q, signal: AbortSignal, caller: Owner): Promise<A>
   close(): Promise<void>
 }
 
 interface Job<Q, A> {
   question: Q
+  tenant: string
+  /** Of `performance.now()`. */
+  since: number
   resolve(answer: A): void
   reject(error: unknown): void
 }
@@ -35,22 +39,29 @@ interface Lane<Q, A> {
   child: ChildProcess
   ready: boolean
   answered: number
+  /** Whose questions the process has seen. Undefined: nobody's. */
+  tenant?: string
   job?: Job<Q, A>
   /** Of its job, or of its rest. */
   timer?: NodeJS.Timeout
 }
 
-/** A call that has waited so long waits behind nothing quick. */
+/** A job that has waited so long behind its own tenant's jobs waits behind nothing quick. */
 const patienceMs = 100
 
 /**
  * Processes that answer one question at a time, so that killing one (which is the only way to stop what runs away) ends no other
  * call's work, and memory that runs out ends nothing else. They are made when they are first needed, and end after a rest.
+ *
+ * A process belongs to the tenant of its first question: whatever a question can leave behind in it (a changed prototype, a cache) never meets another
+ * tenant's. Where several tenants ask, a process that has seen nobody's question is kept ready, so that a change of tenants costs no start.
  */
 export function createWorkerProcesses<Q extends object, A extends object>(options: WorkerOptions): WorkerProcesses<Q, A> {
   const { module, questionMs, questionsPerProcess = Infinity, idleMs, maxProcesses, words } = options
   const waiting: Job<Q, A>[] = []
+  /** The one whose last work is longest ago is first. */
   const lanes = new Set<Lane<Q, A>>()
+  let lastTenant: string | undefined
   let crowded: NodeJS.Timeout | undefined
   let closed = false
 
@@ -69,11 +80,19 @@ export function createWorkerProcesses<Q extends object, A extends object>(option
 
   function lose(lane: Lane<Q, A>, error: Error): void {
     if (!lanes.delete(lane)) return
-    // One that dies while it loads would die again: whoever waits is told, and the next call tries anew.
-    if (!lane.ready && lanes.size === 0) for (const job of waiting.splice(0)) job.reject(error)
+    if (!lane.ready) rejectHopeless(error)
     finish(lane, (job) => job.reject(error))
     clearTimeout(lane.timer)
     advance()
+  }
+
+  /** A process that dies while it loads would die again: jobs that no loaded process will take are rejected, and the next call tries anew. */
+  function rejectHopeless(error: Error): void {
+    const tenants = new Set([...lanes].filter((lane) => lane.ready).map((lane) => lane.tenant))
+    for (const job of waiting.splice(0)) {
+      if (tenants.has(job.tenant) || tenants.has(undefined)) waiting.push(job)
+      else job.reject(error)
+    }
   }
 
   function finish(lane: Lane<Q, A>, tell: (job: Job<Q, A>) => void): void {
@@ -88,8 +107,6 @@ export function createWorkerProcesses<Q extends object, A extends object>(option
   /** Stops what the process does by ending it; who waits gets another. */
   function drop(lane: Lane<Q, A>, reason: unknown): Promise<void> {
     lanes.delete(lane)
-    clearTimeout(crowded)
-    crowded = undefined
     finish(lane, (job) => job.reject(reason))
     clearTimeout(lane.timer)
     const ended = endProcess(lane.child)
@@ -99,8 +116,13 @@ export function createWorkerProcesses<Q extends object, A extends object>(option
 
   function advance(): void {
     if (closed) return
-    for (const lane of lanes) if (lane.ready && !lane.job && waiting.length > 0) take(lane, waiting.shift() as Job<Q, A>)
-    if (waiting.length > 0) findRoom()
+    let reserved = 0
+    for (const job of [...waiting]) {
+      const lane = findLane(job.tenant)
+      if (lane) take(lane, waiting.splice(waiting.indexOf(job), 1)[0]!)
+      else if (reserved < countStarting()) reserved++
+      else if (mayStart(job)) open()
+    }
     for (const lane of lanes) {
       const isBusy = lane.job !== undefined || waiting.length > 0
       setBusy(lane.child, isBusy)
@@ -108,25 +130,56 @@ export function createWorkerProcesses<Q extends object, A extends object>(option
     }
   }
 
+  function countStarting(): number {
+    return [...lanes].filter((lane) => !lane.ready).length
+  }
+
+  /** A free process of the tenant, or one of nobody's where there is room for one more of somebody's. */
+  function findLane(tenant: string): Lane<Q, A> | undefined {
+    const free = [...lanes].filter((lane) => lane.ready && !lane.job)
+    const own = free.find((lane) => lane.tenant === tenant)
+    if (own) return own
+    const fresh = free.find((lane) => lane.tenant === undefined)
+    const count = [...lanes].filter((lane) => lane.tenant !== undefined).length
+    return fresh && (count < maxProcesses || endIdle()) ? fresh : undefined
+  }
+
+  function mayStart({ tenant, since }: Job<Q, A>): boolean {
+    const ownBusy = [...lanes].some((lane) => lane.tenant === tenant)
+    const waitedMs = performance.now() - since
+    if (ownBusy && waitedMs < patienceMs) {
+      crowded ??= setTimeout(() => {
+        crowded = undefined
+        advance()
+      }, patienceMs - waitedMs)
+      return false
+    }
+    return lanes.size < maxProcesses || endIdle()
+  }
+
+  /** Makes room by ending the process that has rested longest, of whatever tenant. */
+  function endIdle(): boolean {
+    const idle = [...lanes].find((lane) => lane.tenant !== undefined && !lane.job)
+    if (!idle) return false
+    lanes.delete(idle)
+    clearTimeout(idle.timer)
+    void endProcess(idle.child)
+    return true
+  }
+
   function take(lane: Lane<Q, A>, job: Job<Q, A>): void {
     clearTimeout(lane.timer)
+    const isChange = lane.tenant === undefined && lastTenant !== undefined && lastTenant !== job.tenant
+    lane.tenant = lastTenant = job.tenant
     lane.job = job
+    lanes.delete(lane)
+    lanes.add(lane)
     lane.timer = setTimeout(() => void drop(lane, new Error(words.slow)), questionMs)
     lane.child.send(job.question, (cause) => cause && lose(lane, new Error(words.lost, { cause })))
+    if (isChange && ![...lanes].some(({ tenant }) => tenant === undefined)) open()
   }
 
-  function findRoom(): void {
-    if (lanes.size === 0) return open()
-    if (lanes.size === maxProcesses || crowded) return
-    crowded = setTimeout(() => {
-      crowded = undefined
-      const isFull = [...lanes].every((lane) => lane.job)
-      if (isFull && waiting.length > 0 && lanes.size < maxProcesses) open()
-      advance()
-    }, patienceMs)
-  }
-
-  function ask(question: Q, signal: AbortSignal): Promise<A> {
+  function ask(question: Q, signal: AbortSignal, { tenant }: Owner): Promise<A> {
     return new Promise<A>((resolve, reject) => {
       if (closed) return reject(new Error(words.closed))
       if (signal.aborted) return reject(signal.reason)
@@ -141,7 +194,7 @@ export function createWorkerProcesses<Q extends object, A extends object>(option
         signal.removeEventListener('abort', abort)
         done(value as never)
       }
-      const job: Job<Q, A> = { question, resolve: listening(resolve), reject: listening(reject) }
+      const job: Job<Q, A> = { question, tenant, since: performance.now(), resolve: listening(resolve), reject: listening(reject) }
       signal.addEventListener('abort', abort, { once: true })
       waiting.push(job)
       advance()

@@ -191,6 +191,7 @@ function agentEvents(
   const common = {
     headers: request.headers,
     filters: request.filters,
+    caller: { tenant: key.tenant, owner: key.owner },
     session: progress.turn.session,
     contextFiles: request.contextFiles ?? [],
     isDown: (tool: string) => isDown(tool, listings),

@@ -12,6 +12,7 @@ export type CommonOptions = Pick<
   LoopOptions,
   | 'headers'
   | 'isDown'
+  | 'caller'
   | 'session'
   | 'contextFiles'
   | 'latestOutput'

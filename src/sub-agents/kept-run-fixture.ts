@@ -168,6 +168,7 @@ export class KeptRun {
 
 function commonOf({
   headers,
+  caller,
   session,
   contextFiles,
   decided,
@@ -177,7 +178,7 @@ function commonOf({
   now,
   newId,
 }: ReturnType<typeof optionsOf>) {
-  return { headers, session, contextFiles, ...(decided && { decided }), filters, keepArtifact, stopReason, now, newId }
+  return { headers, caller, session, contextFiles, ...(decided && { decided }), filters, keepArtifact, stopReason, now, newId }
 }
 
 function toSubAgent(name: string, { tools, innerWorkflow = 'react' }: KeptRunOptions): SubAgent {

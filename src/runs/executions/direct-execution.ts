@@ -157,6 +157,7 @@ export function createDirectExecution({
       const nothing = { contextFiles: [], latestOutput: () => undefined }
       const context = {
         callId: request.isRepeatable ? callIdOf(key) : newId(),
+        caller: { tenant: key.tenant, owner: key.owner },
         headers: request.headers,
         session: conversationOf(key, sessionId),
         ...nothing,

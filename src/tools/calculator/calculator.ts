@@ -54,7 +54,7 @@ export function createCalculator(spec: ToolSpec, _deps?: unknown, limits: Partia
     filters: false,
     async execute(input, context) {
       const expression = String(input['expression'])
-      const answer = await processes.ask({ expression }, context.signal)
+      const answer = await processes.ask({ expression }, context.signal, context.caller)
       if ('result' in answer) return { expression, result: answer.result }
       throw new Error(`The expression can not be calculated: ${answer.error.replace(/\.$/, '')}.`)
     },

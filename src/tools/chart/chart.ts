@@ -66,8 +66,8 @@ export function createChart(spec: ToolSpec, deps: ToolDependencies, limits: Part
   })
   let isTold = false
 
-  async function draw(request: ChartRequest, signal: AbortSignal): Promise<Chart> {
-    const answer = await processes.ask(request, signal)
+  async function draw(request: ChartRequest, { signal, caller }: ToolContext): Promise<Chart> {
+    const answer = await processes.ask(request, signal, caller)
     if ('error' in answer) throw new Error(answer.error)
     if (answer.hasFonts || !request.png) return answer.chart
     if (!isTold)
@@ -83,7 +83,7 @@ export function createChart(spec: ToolSpec, deps: ToolDependencies, limits: Part
     if (text.length > maxCharacters)
       throw new Error(`The specification and its data have ${text.length} characters; there may be ${maxCharacters}.`)
     const { format } = input
-    const chart = await draw({ text, svg: format !== 'png', png: format !== 'svg' }, context.signal)
+    const chart = await draw({ text, svg: format !== 'png', png: format !== 'svg' }, context)
     const name = nameOf(input['spec'] as JsonObject)
     const files = [
       ...(chart.png ? [await keep(context, `${name}.png`, 'image/png', chart.png)] : []),

@@ -1,3 +1,4 @@
+import type { ToolContext } from '../../agent/tool.ts'
 import type { Document } from '../../files/document.ts'
 import { parseInProcess } from '../../files/document-process.ts'
 import { createWorkerProcesses } from '../../files/worker-processes.ts'
@@ -11,9 +12,12 @@ export interface ReadBody {
   text: string
 }
 
+/** Who asks for a page, and may leave. */
+export type Asker = Pick<ToolContext, 'signal' | 'caller'>
+
 export interface PageReader {
   /** Rejects with a sentence for a model. */
-  read(answer: Answer, signal: AbortSignal): Promise<ReadBody>
+  read(answer: Answer, asker: Asker): Promise<ReadBody>
   close(): Promise<void>
 }
 
@@ -48,19 +52,19 @@ export function createPageReader(limits: Partial<PageLimits> = {}): PageReader {
     },
   })
 
-  async function readHtml(html: string, url: string, signal: AbortSignal): Promise<ReadBody> {
-    const answer = await processes.ask({ html: html.slice(0, maxHtml), url }, signal)
+  async function readHtml(html: string, url: string, { signal, caller }: Asker): Promise<ReadBody> {
+    const answer = await processes.ask({ html: html.slice(0, maxHtml), url }, signal, caller)
     if ('error' in answer) throw new Error(`The page can not be read: ${answer.error}.`)
     if (answer.page.text === '') throw new Error('The page has no text: most likely it is made by scripts, which are not run here.')
     return { ...answer.page }
   }
 
-  async function read({ bytes, headers, url, isCut }: Answer, signal: AbortSignal): Promise<ReadBody> {
+  async function read({ bytes, headers, url, isCut }: Answer, asker: Asker): Promise<ReadBody> {
     const type = headers.get('content-type')
     const kind = kindOf(bytes, type)
     switch (kind) {
       case 'html':
-        return readHtml(decodeText(bytes, type), url, signal)
+        return readHtml(decodeText(bytes, type), url, asker)
       case 'text': {
         const essence = essenceOf(type)
         return { ...(essence && { content_type: essence }), text: decodeText(bytes, type) }
@@ -69,7 +73,7 @@ export function createPageReader(limits: Partial<PageLimits> = {}): PageReader {
         throw new Error(`${url} is ${essenceOf(type) || 'no text'}: only pages, texts and documents (PDF, Word, Excel) can be read.`)
       default:
         if (isCut) throw new Error('The document is too large to be read.')
-        return fromDocument(await readDocument(kind, bytes, signal))
+        return fromDocument(await readDocument(kind, bytes, asker.signal))
     }
   }
 

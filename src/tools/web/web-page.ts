@@ -37,7 +37,7 @@ export function createWebPage(spec: ToolSpec, deps: ToolDependencies, limits: Pa
     const { host } = new URL(answer.url)
     context.log(`${host}: ${answer.status}, ${answer.bytes.byteLength} bytes${answer.isCut ? ', cut' : ''}`)
     refuseFailure(answer, host)
-    const { text, ...about } = await reader.read(answer, signal)
+    const { text, ...about } = await reader.read(answer, context)
     const shown = fit(text, Math.max(0, spec.maxOutputCharacters - envelopeCharacters))
     const isWhole = shown.length === text.length && !answer.isCut
     return { note, url: answer.url, ...about, text: shown, ...(!isWhole && { total_characters: text.length, is_cut: true }) }

@@ -1,0 +1,82 @@
+import assert from 'node:assert/strict'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { test, type TestContext } from 'node:test'
+import { pathToFileURL } from 'node:url'
+import { createWorkerProcesses } from './worker-processes.ts'
+
+interface Seen {
+  pid: number
+  /** Names that this process was asked before, in their order. */
+  earlier: string[]
+}
+
+/** Processes that answer with the names that they were asked before; the name `busy` holds its process for 300 ms. */
+async function startWorkers(t: TestContext, { maxProcesses = 2, isBroken = false } = {}) {
+  const folder = await mkdtemp(path.join(tmpdir(), 'workers-'))
+  const text = isBroken
+    ? 'process.exit(1)'
+    : `const earlier = []
+process.on('message', ({ name }) => {
+  setTimeout(() => process.send({ pid: process.pid, earlier: [...earlier] }) && earlier.push(name), name === 'busy' ? 300 : 0)
+})
+process.on('disconnect', () => process.exit(0))
+process.send({ ready: true })
+`
+  await writeFile(path.join(folder, 'worker.ts'), text)
+  const workers = createWorkerProcesses<{ name: string }, Seen>({
+    module: pathToFileURL(path.join(folder, 'worker')),
+    limits: { dataKb: 2_000_000, heapMb: 64 },
+    questionMs: 20_000,
+    idleMs: 60_000,
+    maxProcesses,
+    words: { slow: 'slow', exhausted: 'exhausted', lost: 'lost', closed: 'closed' },
+  })
+  t.after(async () => {
+    await workers.close()
+    await rm(folder, { recursive: true, force: true })
+  })
+  return (tenant: string, name = tenant) => workers.ask({ name }, AbortSignal.timeout(30_000), { tenant, owner: 'issuer user' })
+}
+
+test('a process that has worked for one tenant never works for another', async (t) => {
+  const ask = await startWorkers(t)
+  const tenants = ['a', 'b', 'a', 'c', 'b', 'b', 'd', 'a', 'c']
+  for (const tenant of tenants) {
+    const { earlier } = await ask(tenant)
+    assert.ok(
+      earlier.every((name) => name === tenant),
+      `${tenant} after ${earlier.join()}`,
+    )
+  }
+  const together = await Promise.all(Array.from({ length: 24 }, (_, at) => ask('abcd'[at % 4]!).then((seen) => ({ ...seen, at }))))
+  for (const { earlier, at } of together) assert.ok(earlier.every((name) => name === 'abcd'[at % 4]))
+})
+
+test('a tenant keeps its process while it asks, and two tenants that alternate keep theirs', async (t) => {
+  const ask = await startWorkers(t)
+  const first = await ask('a')
+  const other = await ask('b')
+  assert.notEqual(first.pid, other.pid)
+  for (let n = 0; n < 3; n++) {
+    assert.equal((await ask('a')).pid, first.pid)
+    assert.equal((await ask('b')).pid, other.pid)
+  }
+})
+
+test('all jobs of two tenants that share one process end', async (t) => {
+  const ask = await startWorkers(t, { maxProcesses: 1 })
+  const ends: string[] = []
+  const slow = Array.from({ length: 4 }, () => ask('a', 'busy').then(() => ends.push('a')))
+  const quick = ask('b').then(() => ends.push('b'))
+  await Promise.all([...slow, quick])
+  assert.equal(ends.length, 5)
+})
+
+test('a worker that can not start rejects the jobs of every tenant, and starts anew for the next', async (t) => {
+  const ask = await startWorkers(t, { isBroken: true })
+  const results = await Promise.allSettled([ask('a'), ask('b'), ask('c')])
+  assert.ok(results.every(({ status }) => status === 'rejected'))
+  await assert.rejects(ask('a'), /lost/)
+})
