@@ -88,6 +88,12 @@ const OAuth = Type.Object(
     client_secret: Secret,
     scope: optional(Type.String()),
     token_url: optional(Address),
+    resource: optional(
+      Type.String({
+        description:
+          'Whom tokens are for (RFC 8707); default: the address of the server. Empty where the authorization server refuses the parameter.',
+      }),
+    ),
   },
   { ...strict, description: 'Client credentials (RFC 6749, 4.4); `token_url` where another server than this gives the tokens.' },
 )

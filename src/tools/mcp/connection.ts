@@ -1,7 +1,7 @@
 import { ProtocolError, SdkError, SdkErrorCode, SdkHttpError, type CallToolResult } from '@modelcontextprotocol/client'
 import type { Logger } from 'pino'
 import { toLine } from '../plain-text.ts'
-import type { Session, SessionCall, SessionEvents } from './session.ts'
+import type { Listing, Session, SessionCall, SessionEvents } from './session.ts'
 
 /** A server that is connected to again whenever it was lost. */
 export interface Connection {
@@ -15,7 +15,7 @@ export interface Connection {
 export interface ConnectionOptions {
   open(told: SessionEvents, signal: AbortSignal): Promise<Session>
   /** The list of tools, each time it was asked for; a throw is a reason not to use the server. */
-  onTools(listed: unknown[]): Promise<void>
+  onTools(listing: Listing): Promise<void>
   /** In words for an operator, no secret in it. */
   reasonOf(error: unknown): string
   /** Whether a server may be gone, or have other tools, without anybody being told. */

@@ -48,15 +48,29 @@ export function createHttpTransport(
   }
 
   const oauthFetch: FetchLike = (target, init) => send(target, init, { bytes: oauthBytes, ms: oauthMs })
+  const credentials = oauth && createClientCredentials(oauth, { serverUrl: url, fetchFn: oauthFetch, onToken })
+
+  /** A request that needs more scopes than its token has is made once more, with a token for these. */
+  const sendAuthorized: FetchLike = async (target, init) => {
+    const limit = { bytes: limits.messageBytes, ...(lasts(init) ? {} : { ms: timeoutMs }) }
+    const response = await send(target, init, limit)
+    const token = response.status === 403 ? await credentials?.widen(response) : undefined
+    if (token === undefined) return response
+    await response.body?.cancel()
+    const headers = new Headers(init?.headers)
+    headers.set('authorization', `Bearer ${token}`)
+    return send(target, { ...init, headers }, limit)
+  }
+
   return new StreamableHTTPClientTransport(url, {
     requestInit: { headers },
-    fetch: (target, init) => send(target, init, { bytes: limits.messageBytes, ...(lasts(init) ? {} : { ms: timeoutMs }) }),
+    fetch: sendAuthorized,
     reconnectionOptions: reconnection,
     reconnectionScheduler: (reconnect, delay) => {
       const timer = setTimeout(reconnect, Math.max(delay, reconnection.initialReconnectionDelay)).unref()
       return () => clearTimeout(timer)
     },
-    ...(oauth && { authProvider: createClientCredentials(oauth, { serverUrl: url, fetchFn: oauthFetch, onToken }) }),
+    ...(credentials && { authProvider: credentials }),
   })
 }
 

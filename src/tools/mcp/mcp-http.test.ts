@@ -201,9 +201,128 @@ test('a token is had from a configured address, and again when it is refused', a
   good = 'Bearer token-2'
   assert.equal((await call('moody')).output, 'sunny')
   assert.ok(asked.every(({ path }) => path === '/token') && asked.length === 2)
-  assert.deepEqual(Object.fromEntries(asked[0]!.body), { grant_type: 'client_credentials', scope: 'tools' })
+  assert.deepEqual(Object.fromEntries(asked[0]!.body), { grant_type: 'client_credentials', scope: 'tools', resource: server.url })
   assert.equal(asked[0]!.authorization, `Basic ${btoa('me:s3cret%26more')}`)
   assert.doesNotMatch(log.join(''), /s3cret|token-\d/)
+})
+
+test('a token request names the server, without its query; a configured resource replaces that, an empty one says nothing', async (t) => {
+  const server = await modern(t)
+  const { url, asked } = await tokens(t)
+  const oauth = { client_id: 'me', client_secret: 'secret', token_url: `${url}/token` }
+  await connect(t, { url: `${server.url}?key=sesame`, oauth })
+  await connect(t, { url: server.url, oauth: { ...oauth, resource: 'api://weather' } })
+  await connect(t, { url: server.url, oauth: { ...oauth, resource: '' } })
+  assert.deepEqual(
+    asked.map(({ body }) => body.get('resource')),
+    [server.url, 'api://weather', null],
+  )
+})
+
+test('a token is had for the scopes that the server asks for, first with 401 and later with 403; configured scopes stay', async (t) => {
+  const server = await modern(t)
+  const { url, asked } = await tokens(t)
+  const challenge = (text: string) => ({ 'www-authenticate': `Bearer ${text}` })
+  let missing: string | undefined = 'write'
+  server.intercept = (request, response, body) => {
+    const isFirst = request.headers.authorization === 'Bearer token-1'
+    if (isFirst) return (response.writeHead(401, challenge('scope="read"')).end(), true)
+    if (body?.method !== 'tools/call' || missing === undefined) return false
+    const scope = missing
+    missing = scope === 'write' ? undefined : `${scope}x`
+    return (response.writeHead(403, challenge(`error="insufficient_scope", scope="${scope}"`)).end(), true)
+  }
+  const oauth = { client_id: 'me', client_secret: 'secret', token_url: `${url}/token` }
+  const { call } = await connect(t, { url: server.url, oauth })
+  assert.equal((await call('moody')).output, 'sunny')
+  assert.deepEqual(
+    asked.map(({ body }) => body.get('scope')),
+    [null, 'read', 'read write'],
+  )
+  // A server that asks for another scope each time is given up.
+  missing = 'a'
+  for (let time = 0; time < 12; time++)
+    assert.match((await call('moody')).text, /wants the scopes a\S* for this \(403\)|can't be used at the moment/)
+  assert.ok(asked.length <= 12, `${asked.length} tokens`)
+  const before = asked.length
+  missing = 'write'
+  const fixed = await connect(t, { url: server.url, oauth: { ...oauth, scope: 'read' } })
+  assert.match(
+    (await fixed.call('moody')).text,
+    /The server wants the scopes write for this \(403\), which the token of oauth does not have\./,
+  )
+  assert.deepEqual(
+    asked.slice(before).map(({ body }) => body.get('scope')),
+    ['read'],
+  )
+})
+
+test('a tool with a faulty header annotation is left out with a reason, over Streamable HTTP of the 2026 protocol', async (t) => {
+  const server = await modern(t)
+  const of = (properties: object, more: object = {}) => ({ type: 'object', properties, ...more })
+  const at = (name: unknown, type: unknown = 'string') => ({ region: { type, 'x-mcp-header': name } })
+  const schemas: Record<string, object> = {
+    fine: of({ ...at('Region'), nested: of({ deep: { type: 'integer', 'x-mcp-header': 'Deep' } }) }),
+    empty: of(at('')),
+    space: of(at('My Region')),
+    colon: of(at('Region:')),
+    control: of(at('Re\tgion')),
+    foreign: of(at('Région')),
+    number: of(at('Region', 'number')),
+    object: of(at('Region', 'object')),
+    list: of(at('Region', 'array')),
+    none: of(at('Region', 'null')),
+    twice: of({ ...at('Region'), other: { type: 'string', 'x-mcp-header': 'REGION' } }),
+    items: of({ all: { type: 'array', items: { type: 'string', 'x-mcp-header': 'Region' } } }),
+    choice: of({}, { anyOf: [of(at('Region'))] }),
+    root: of({}, { 'x-mcp-header': 'Region' }),
+    // An example is data.
+    example: of({ region: { type: 'object', examples: [{ 'x-mcp-header': '' }] } }),
+  }
+  server.intercept = (_, response, body) => {
+    if (body?.method !== 'tools/list') return false
+    const tools = Object.entries(schemas).map(([name, inputSchema]) => ({ name, description: name, inputSchema }))
+    const result = { resultType: 'complete', ttlMs: 0, cacheScope: 'private', tools }
+    response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ jsonrpc: '2.0', id: body.id, result }))
+    return true
+  }
+  const { group, log } = await connect(t, { url: server.url })
+  assert.deepEqual(
+    group.tools().map(({ name }) => name),
+    ['s__fine', 's__example'],
+  )
+  const refused = group.refused?.() ?? []
+  assert.equal(refused.length, Object.keys(schemas).length - 2)
+  for (const { name, reason } of refused) assert.match(reason, /x-mcp-header/, name)
+  assert.match(
+    refused.find(({ name }) => name === 's__number')?.reason ?? '',
+    /its parameter region has an x-mcp-header, but is not a string/,
+  )
+  assert.match(log.join(''), /s__twice.*the same x-mcp-header as another parameter/)
+})
+
+test('a server of the old HTTP+SSE transport is named as one, and an event stream of another kind is not', async (t) => {
+  const { command, args } = referenceServer('everything', 'sse')
+  const port = await freePort()
+  const child = spawn(command, args, { env: { PATH: env['PATH'], PORT: String(port) }, stdio: ['ignore', 'ignore', 'pipe'] })
+  t.after(() => child.kill('SIGKILL'))
+  await until(() =>
+    fetch(`http://127.0.0.1:${port}/`).then(
+      () => true,
+      () => false,
+    ),
+  )
+  await assert.rejects(connect(t, { url: `http://127.0.0.1:${port}/sse` }), /^Error: The server speaks only the old HTTP\+SSE transport/)
+  let left = 0
+  const other = await listen(t, (request, response) => {
+    if (request.method !== 'GET') return response.writeHead(404).end()
+    response.once('close', () => left++)
+    response.writeHead(200, { 'content-type': 'text/event-stream' })
+    const timer = setInterval(() => response.write(`data: ${'x'.repeat(4000)}\n\n`), 10)
+    return response.once('close', () => clearInterval(timer))
+  })
+  await assert.rejects(connect(t, { url: other }), /There is no MCP server at this address \(404\)\./)
+  await until(() => left === 1)
 })
 
 test('a token that ends is renewed before it does', async (t) => {

@@ -24,7 +24,7 @@ export async function createMcp(spec: ToolSpec, deps: ToolDependencies, timing: 
   })
   connection = await openConnection({
     open: (told, signal) => openSession(server, { outbound: deps.outbound, timeoutMs: spec.timeoutMs }, told, signal),
-    onTools: (listed) => list.update(listed),
+    onTools: (listing) => list.update(listing),
     reasonOf: (error) => reasonOf(error, server),
     isPolled: server.kind === 'remote',
     ...{ log, timing, ...(deps.signal && { signal: deps.signal }) },

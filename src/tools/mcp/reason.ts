@@ -1,4 +1,11 @@
-import { ProtocolError, SdkError, SdkErrorCode, SdkHttpError, UnauthorizedError } from '@modelcontextprotocol/client'
+import {
+  InsufficientScopeError,
+  ProtocolError,
+  SdkError,
+  SdkErrorCode,
+  SdkHttpError,
+  UnauthorizedError,
+} from '@modelcontextprotocol/client'
 import { toLine } from '../plain-text.ts'
 import type { Server } from './server.ts'
 
@@ -14,6 +21,7 @@ function toWords(error: unknown, server: Server): string {
   if ((status === 401 || status === 403) && !hasCredentials(server))
     return `The server wants credentials (${status}): set headers or oauth.`
   if (status === 401 || status === 403) return `The server refused the credentials (${status}).`
+  if (error instanceof InsufficientScopeError) return toScopeWords(error)
   if (error instanceof SdkHttpError) return toStatusWords(error)
   // The probe for the newest protocol stands between an error and its cause.
   if (error instanceof SdkError && error.cause instanceof Error) return toWords(error.cause, server)
@@ -27,6 +35,11 @@ function toWords(error: unknown, server: Server): string {
 
 function hasCredentials(server: Server): boolean {
   return server.kind === 'remote' && (server.oauth !== undefined || Object.keys(server.headers).length > 0)
+}
+
+function toScopeWords({ requiredScope }: InsufficientScopeError): string {
+  const scopes = requiredScope === undefined ? 'other scopes' : `the scopes ${toLine(requiredScope, 120)}`
+  return `The server wants ${scopes} for this (403), which the token of oauth does not have.`
 }
 
 function toStatusWords({ status, data, message }: SdkHttpError): string {

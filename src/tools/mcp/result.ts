@@ -3,7 +3,7 @@ import type { CallToolResult, ContentBlock } from '@modelcontextprotocol/client'
 import type { JsonValue } from '../../agent/messages.ts'
 import type { ToolContext } from '../../agent/tool.ts'
 import { toLine } from '../plain-text.ts'
-import { isObject } from './server-tool.ts'
+import { isObject } from './is-object.ts'
 
 /**
  * What a call has given, for the model and the caller: its structured content, its text, or both where they differ. Bytes become files of

@@ -3,7 +3,9 @@ import type { Tool as ListedTool } from '@modelcontextprotocol/client'
 import { isDeeper } from '../../agent/json-depth.ts'
 import type { JsonSchema } from '../../agent/messages.ts'
 import type { CheckMaker } from './guarded-check.ts'
+import { isObject } from './is-object.ts'
 import { limits } from './limits.ts'
+import { headerFault } from './parameter-headers.ts'
 import { toLine, toPlain } from '../plain-text.ts'
 
 /** A tool as a server tells of it, checked. */
@@ -22,8 +24,16 @@ export interface ServerTool {
   fault?: string
 }
 
-/** Undefined for what has no name; of those that are `known`, the same one where nothing in it has changed. */
-export function toServerTool(listed: unknown, makeCheck: CheckMaker, known: ReadonlyMap<string, ServerTool>): ServerTool | undefined {
+interface ReadOptions {
+  makeCheck: CheckMaker
+  /** The tools of the list before, by name. */
+  known: ReadonlyMap<string, ServerTool>
+  /** Whether a call repeats annotated arguments in HTTP headers. */
+  mirrorsArguments: boolean
+}
+
+/** Undefined for a listing without a name; the `known` tool where nothing in its listing has changed. */
+export function toServerTool(listed: unknown, { makeCheck, known, mirrorsArguments }: ReadOptions): ServerTool | undefined {
   if (!isObject(listed) || typeof listed['name'] !== 'string') return undefined
   const name = toLine(listed['name'], limits.nameCharacters)
   if (name === '') return undefined
@@ -43,6 +53,8 @@ export function toServerTool(listed: unknown, makeCheck: CheckMaker, known: Read
     if (name !== listed['name']) throw new Error('its name is too long, or has characters that no name has')
     if (isObject(execution) && execution['taskSupport'] === 'required') throw new Error('it runs as a task only, which is not supported')
     assertBounded(inputSchema)
+    const fault = mirrorsArguments ? headerFault(inputSchema) : undefined
+    if (fault !== undefined) throw new Error(fault)
     const schema = toSchema(inputSchema as Record<string, unknown>)
     return { ...traits, schema, check: makeCheck(schema) }
   } catch (error) {
@@ -89,8 +101,4 @@ function hasForeignReference(value: unknown): boolean {
 function sortKeys(_: string, value: unknown): unknown {
   if (!isObject(value)) return value
   return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)))
-}
-
-export function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

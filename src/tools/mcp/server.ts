@@ -54,6 +54,7 @@ function toRemote(config: McpConfig, resolve: (text: string) => string, headers:
     clientId: config.oauth.client_id,
     clientSecret: resolve(config.oauth.client_secret),
     ...(config.oauth.scope !== undefined && { scope: config.oauth.scope }),
+    ...(config.oauth.resource !== undefined && { resource: config.oauth.resource }),
     ...(config.oauth.token_url !== undefined && { tokenUrl: resolve(config.oauth.token_url) }),
   }
   const own = [decodeURIComponent(password), ...(oauth ? [oauth.clientSecret] : [])]

@@ -1,6 +1,7 @@
 import { stat } from 'node:fs/promises'
 import {
   Client,
+  SdkError,
   SdkHttpError,
   type CallToolResult,
   type Progress,
@@ -12,18 +13,25 @@ import type { Outbound } from '../builder.ts'
 import { createHttpTransport } from './http-transport.ts'
 import { limits } from './limits.ts'
 import { listTools } from './list-tools.ts'
+import { mayBeOldTransport, oldTransport, speaksOldTransport } from './old-transport.ts'
 import { toLine } from '../plain-text.ts'
 import type { Server } from './server.ts'
 import { createStdioTransport } from './stdio-transport.ts'
 
 /** One connection to a server, from its handshake to its end. */
 export interface Session {
-  /** All of its tools, as it tells of them: nothing in them is checked. */
-  list(signal: AbortSignal): Promise<unknown[]>
+  list(signal: AbortSignal): Promise<Listing>
   call(call: SessionCall): Promise<CallToolResult>
   /** Whether the server has forgotten the session, so that it did nothing of what was asked for. */
   isForgotten(error: unknown): boolean
   close(): Promise<void>
+}
+
+/** All tools of a server, as it describes them: nothing in them is checked. */
+export interface Listing {
+  tools: readonly unknown[]
+  /** Whether a call repeats annotated arguments in HTTP headers. */
+  mirrorsArguments: boolean
 }
 
 export interface SessionCall {
@@ -66,10 +74,12 @@ const behindMs = 5000
 /** Connects in the newest protocol that both speak. Rejects in words for an operator, or with an error of the SDK. */
 export async function openSession(server: Server, options: SessionOptions, told: SessionEvents, signal: AbortSignal): Promise<Session> {
   if (server.kind === 'remote') {
-    return connect(server, options, told, signal, 'auto').catch((error: unknown) => {
-      if (!(error instanceof SdkHttpError) || !(error.status >= 500) || signal.aborted) throw error
+    return connect(server, options, told, signal, 'auto').catch(async (error: unknown) => {
+      if (signal.aborted) throw error
       // A server of the 2025 protocol that breaks at a question that it does not know.
-      return connect(server, options, told, signal, 'legacy')
+      if (error instanceof SdkHttpError && error.status >= 500) return connect(server, options, told, signal, 'legacy')
+      const isOld = mayBeOldTransport(statusOf(error)) && (await speaksOldTransport(server, options.outbound, signal))
+      throw isOld ? new Error(oldTransport, { cause: error }) : error
     })
   }
   const folder = await stat(server.cwd).catch(() => undefined)
@@ -130,7 +140,10 @@ async function connect(...[server, options, told, signal, mode]: Connect): Promi
   Object.assign(client, { onclose })
 
   return {
-    list: (until) => listTools(client, until),
+    async list(until) {
+      const mirrorsArguments = server.kind === 'remote' && client.getProtocolEra() === 'modern'
+      return { tools: await listTools(client, until), mirrorsArguments }
+    },
     call: ({ tool, input, meta, signal, timeoutMs, onProgress }) =>
       client.callTool(
         { name: tool.name, arguments: input, _meta: meta },
@@ -151,6 +164,12 @@ function createTransport(server: Server, { outbound, timeoutMs }: SessionOptions
     return createHttpTransport(server, { outbound, timeoutMs: timeoutMs + behindMs, onTooLong: told.lost, onToken: server.secrets.add })
   const { secrets, ...launch } = server
   return createStdioTransport(launch, { hide: secrets.hide, onStderr: told.noted, onEnd: told.lost })
+}
+
+/** The probe for the newest protocol may stand between an error and its cause. */
+function statusOf(error: unknown): number | undefined {
+  if (error instanceof SdkHttpError) return error.status
+  return error instanceof SdkError ? statusOf(error.cause) : undefined
 }
 
 /** 404 by the protocol; some servers say 400, and what is wrong in their text. */

@@ -10,13 +10,14 @@ import type { Definition, Pins } from './pins.ts'
 import type { McpConfig } from './server.ts'
 import type { Secrets } from './secrets.ts'
 import { toServerTool, type ServerTool } from './server-tool.ts'
+import type { Listing } from './session.ts'
 
 /** The tools of one server as the agent has them. */
 export interface ToolList {
   tools(): readonly Tool[]
   refused(): readonly RefusedTool[]
   /** Takes over what the server lists now. Rejects where it is too much. */
-  update(listed: readonly unknown[]): Promise<void>
+  update(listing: Listing): Promise<void>
   /** Looks again at what was accepted. */
   review(): Promise<void>
 }
@@ -37,6 +38,8 @@ const slice = 8
 export function createToolList({ spec, config, secrets, pins, execute, log }: ToolListOptions): ToolList {
   const makeCheck = createCheckMaker()
   let known = new Map<string, ServerTool>()
+  /** Of the listing that `known` comes from. */
+  let mirrored = false
   let made = new Map<string, Tool>()
   let usable: Tool[] = []
   let refused: RefusedTool[] = []
@@ -45,7 +48,7 @@ export function createToolList({ spec, config, secrets, pins, execute, log }: To
   const isWanted = (name: string) =>
     (config.include === undefined || matchesAny(name, config.include)) && !matchesAny(name, config.exclude ?? [])
 
-  async function update(listed: readonly unknown[]): Promise<void> {
+  async function update({ tools: listed, mirrorsArguments }: Listing): Promise<void> {
     const wanted = listed.filter((one) => isWanted(String(Object(one)['name'])))
     if (wanted.length > limits.tools) {
       throw new Error(
@@ -53,9 +56,12 @@ export function createToolList({ spec, config, secrets, pins, execute, log }: To
       )
     }
     const next = new Map<string, ServerTool>()
+    // Another revision of the protocol holds the same definition to other rules.
+    const comparable = mirrorsArguments === mirrored ? known : new Map<string, ServerTool>()
+    mirrored = mirrorsArguments
     for (const [index, one] of wanted.entries()) {
       if (index % slice === slice - 1) await tick()
-      const tool = toServerTool(secrets.mask(one), makeCheck, known)
+      const tool = toServerTool(secrets.mask(one), { makeCheck, known: comparable, mirrorsArguments })
       if (tool && !next.has(tool.name)) next.set(tool.name, tool)
     }
     tellChanges(known, next)
