@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { request as httpRequest } from 'node:http'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { permissions } from '../src/access/permissions.ts'
 import { createClient } from './service-client.ts'
 import { startService } from './service-fixture.ts'
 
@@ -18,8 +19,8 @@ const routes = [
   ['DELETE', '/core/v1/runs/{request_id}', 'runs.write'],
   ['POST', '/core/v1/runs/{request_id}/callback', 'runs.write'],
   ['POST', '/core/v1/runs/{request_id}/feedback', 'runs.write'],
-  ['POST', '/core/v1/runs/{request_id}/approvals', 'runs.write'],
-  ['GET', '/core/v1/approvals', 'runs.write'],
+  ['POST', '/core/v1/runs/{request_id}/approvals', 'runs.write', 'runs.approve'],
+  ['GET', '/core/v1/approvals', 'runs.write', 'runs.approve'],
   ['GET', '/core/v1/tools', 'tools.read'],
   ['POST', '/core/v1/tool/execute', 'tools.execute'],
   ['GET', '/core/v1/chain/sub_agents', 'sub_agents.read'],
@@ -112,6 +113,20 @@ test('Access: every operation of the OpenAPI document needs what its role grants
       const { status, text } = await client.request(method, addressOf(path))
       const place = `${role} ${method} ${path}: ${status} ${text}`
       assert.equal(status !== 403, rolesWith(permission).includes(role), place)
+      assert.ok(status < 500 && status !== 401, place)
+    }
+  }
+})
+
+test('Access: of all permissions, a route takes exactly those that the table lists for it', async (t) => {
+  const roles = Object.fromEntries(permissions.map((permission) => [permission, [permission]]))
+  const { as } = await startService(t, { script: {}, config: { access: { roles } } })
+  for (const permission of permissions) {
+    const client = await as({ sub: permission, roles: [permission] })
+    for (const [method, path, ...sufficient] of [...routes, ...openAiRoutes]) {
+      const { status, text } = await client.request(method, addressOf(path))
+      const place = `${permission} ${method} ${path}: ${status} ${text}`
+      assert.equal(status !== 403, (sufficient as string[]).includes(permission), place)
       assert.ok(status < 500 && status !== 401, place)
     }
   }

@@ -1,9 +1,9 @@
 import type { FastifyInstance, FastifyRequest, RouteOptions } from 'fastify'
+import { lacking, permits } from '../access/operations.ts'
 import type { Permission } from '../access/permissions.ts'
 import type { Principal } from '../access/principal.ts'
 import type { RequestLimits } from '../access/rate-limits.ts'
 import type { Verifier } from '../access/verify.ts'
-import { ServiceError } from '../errors.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -38,7 +38,7 @@ export function authenticate(app: FastifyInstance, verifier: Verifier, limits: R
       const refusal = limits.take(principal)
       if (refusal) return done(refusal)
       const permitting = access === undefined ? [] : [access].flat()
-      done(permitting.some((one) => principal.permissions.has(one)) ? undefined : forbidden(permitting.join(' or ')))
+      done(permits(principal, permitting) ? undefined : lacking(permitting))
     }
     const cached = verifier.verifyCached(token)
     if (cached) return admit(cached)
@@ -56,9 +56,4 @@ function tokenOf({ headers }: FastifyRequest): string {
   const key = headers['x-service-access']
   if (typeof key === 'string' && key !== '') return key
   return /^bearer +(.+)$/i.exec(headers.authorization ?? '')?.[1] ?? ''
-}
-
-/** The refusal of a key that does not permit what is asked for. */
-export function forbidden(access: string | undefined): ServiceError {
-  return new ServiceError('forbidden', `RBAC: access denied: this key may not ${access ?? 'do this'}.`)
 }

@@ -40,7 +40,7 @@ export function toRunView(run: StoredRun, { callback, open }: Beside = {}): RunV
   }
 }
 
-/** Of another caller's run, for who decides on its calls: nothing that was said in it. */
+/** The state of a run without anything that was said in it: for approvers, and for keys that may not read runs. */
 export function toSharedView(run: StoredRun, open?: readonly PendingCall[]): RunView {
   return {
     request_id: run.requestId,

@@ -1,12 +1,12 @@
 import type { Message, Part } from '@a2a-js/sdk'
 import { RequestMalformedError } from '@a2a-js/sdk/errors'
+import { accessTo, requireAccess } from '../../access/operations.ts'
 import type { Principal } from '../../access/principal.ts'
 import type { PendingCall } from '../../agent/approval.ts'
 import type { JsonObject } from '../../agent/messages.ts'
 import { toApprovalRequired } from '../../runs/approvals/approval-view.ts'
 import type { Approvals, GivenDecision } from '../../runs/approvals/approvals.ts'
 import type { StoredRun } from '../../runs/run-store.ts'
-import { forbidden } from '../authenticate.ts'
 import { asObject } from '../protocol-caller.ts'
 import { dataPart, textPart } from './parts.ts'
 
@@ -31,7 +31,7 @@ interface Deciding {
 
 /** Decides what a message says of a task that waits; nothing is decided where a part of it can't be read. */
 export async function decideBy(message: Message, { principal, run, open, approvals }: Deciding): Promise<void> {
-  if (!principal.permissions.has('runs.write')) throw forbidden('runs.write')
+  requireAccess(principal, accessTo.decideCall)
   const given = message.parts.flatMap((part) => toDecisions(part, open))
   if (given.length === 0) throw unclear()
   const unknown = given.find(({ callId }) => !open.some((call) => call.callId === callId))

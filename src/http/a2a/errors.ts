@@ -1,4 +1,11 @@
-import { A2AError, RequestMalformedError, TaskNotCancelableError, TaskNotFoundError, UnsupportedOperationError } from '@a2a-js/sdk/errors'
+import {
+  A2AError,
+  JsonRpcTransportError,
+  RequestMalformedError,
+  TaskNotCancelableError,
+  TaskNotFoundError,
+  UnsupportedOperationError,
+} from '@a2a-js/sdk/errors'
 import { ServiceError, type ErrorCode } from '../../errors.ts'
 
 const known: Partial<Record<ErrorCode, new (message: string) => A2AError>> = {
@@ -13,9 +20,15 @@ const known: Partial<Record<ErrorCode, new (message: string) => A2AError>> = {
   input_too_large: RequestMalformedError,
 }
 
+/** JSON-RPC leaves -32000 to servers, A2A has no code of its own for a key that lacks a permission. */
+const forbiddenCode = -32000
+
 /** A refusal in the words of the protocol; of a bug nothing is told. */
 export function toA2aError(error: unknown): A2AError {
   if (error instanceof A2AError) return error
   if (!(error instanceof ServiceError) || error.code === 'internal') return new A2AError('Internal server error.')
+  if (error.code === 'forbidden') {
+    return new JsonRpcTransportError({ jsonrpc: '2.0', id: null, error: { code: forbiddenCode, message: error.message } })
+  }
   return new (known[error.code] ?? A2AError)(error.message)
 }

@@ -2,6 +2,7 @@ import { randomUUIDv7 } from 'node:crypto'
 import type { Message, SendMessageRequest, Task } from '@a2a-js/sdk'
 import { PushNotificationNotSupportedError, RequestMalformedError, TaskNotFoundError, UnsupportedOperationError } from '@a2a-js/sdk/errors'
 import type { A2ARequestHandler } from '@a2a-js/sdk/server'
+import { accessTo, permits, requireAccess } from '../../access/operations.ts'
 import type { Artifacts } from '../../artifacts/artifacts.ts'
 import type { CurrentAgent } from '../../configuration/agent.ts'
 import type { ApprovalStore } from '../../runs/approvals/approval-store.ts'
@@ -38,12 +39,15 @@ interface Opened {
 /**
  * What the protocol asks for, answered for one caller. A task is a run and its id the request id, a context is a session: nothing is kept
  * beside them, so that a task is there after a restart, and on every replica. It goes on when its client has gone, and ends by `CancelTask`.
+ * Each method needs the permissions of the REST route for the same operation.
  */
 export function createRequestHandler(
   { agent, artifacts, chats, runs, approvals, openCalls, ...card }: A2aDoors,
   caller: Caller,
 ): A2ARequestHandler {
-  const { tenant, owner } = caller.principal
+  const { principal } = caller
+  const { tenant, owner } = principal
+  const links = permits(principal, accessTo.linkArtifact) ? artifacts : undefined
   const keyOf = (requestId: string) => ({ tenant, owner, requestId })
 
   async function find(id: string): Promise<StoredRun> {
@@ -55,7 +59,7 @@ export function createRequestHandler(
   async function task(id: string, historyLength: number | undefined): Promise<Task> {
     const run = await find(id)
     const open = run.status === 'interrupted' ? await openCalls.openOf(run) : []
-    const whole = await toTask(run, artifacts, open)
+    const whole = await toTask(run, links, open)
     return historyLength === 0 ? { ...whole, history: [] } : whole
   }
 
@@ -73,7 +77,7 @@ export function createRequestHandler(
     })
     const headers = contextOf(caller.request, { ...request.metadata, ...message.metadata }, 'metadata')
     const newChat = { ...chat, newSessionId: randomUUIDv7(), request: { ...chat.request, headers } }
-    const opening = chats.open(caller.principal, newChat, caller.left)
+    const opening = chats.open(principal, newChat, caller.left)
     // They may hold megabytes of images, and the answer takes minutes.
     message.parts = []
     delete asObject(caller.request.body)['params']
@@ -87,13 +91,13 @@ export function createRequestHandler(
       throw new RequestMalformedError('message.contextId is not that of the task.')
     if (run.status !== 'interrupted')
       throw new UnsupportedOperationError('A task takes no further message: send it without taskId, in the same contextId.')
-    await decideBy(message, { principal: caller.principal, run, open: await openCalls.openOf(run), approvals })
+    await decideBy(message, { principal, run, open: await openCalls.openOf(run), approvals })
     return { run: await chats.follow(run, caller.left), after: run.log?.events ? fromCompact(run.log.events).length : 0 }
   }
 
   const told = ({ run, after = 0 }: Opened) =>
     follow(run, {
-      toArtifacts: async (files) => (files.length === 0 ? [] : toFileArtifacts(await find(run.requestId), files, artifacts)),
+      toArtifacts: async (files) => (files.length === 0 ? [] : toFileArtifacts(await find(run.requestId), files, links)),
       stillOpen: () => openCalls.openOf(keyOf(run.requestId)),
       left: caller.left,
       after,
@@ -112,13 +116,19 @@ export function createRequestHandler(
     async *sendMessageStream(request) {
       yield* told(await open(request, 'chain_streaming'))
     },
-    getTask: ({ id, historyLength }) => task(id, historyLength),
+    async getTask({ id, historyLength }) {
+      requireAccess(principal, accessTo.readRun)
+      return task(id, historyLength)
+    },
     async cancelTask({ id }) {
+      requireAccess(principal, accessTo.cancelRun)
       await find(id)
       await chats.cancel(keyOf(id))
-      return task(id, undefined)
+      const cancelled = await task(id, undefined)
+      return permits(principal, accessTo.readRun) ? cancelled : { ...cancelled, history: [], artifacts: [] }
     },
     async *resubscribe({ id }) {
+      requireAccess(principal, accessTo.readRun)
       const { endedAt } = await find(id)
       if (endedAt !== undefined) throw new UnsupportedOperationError(`Task ${id} has ended.`)
       yield* told({ run: await chats.follow(keyOf(id), caller.left) })

@@ -28,8 +28,11 @@ export interface Place {
 /** The artifact that is the answer's text. */
 export const answerId = 'answer'
 
+/** Makes the links to files; undefined where the caller's key lacks the permission: files are left out then. */
+export type FileLinks = Pick<Artifacts, 'linkTo'> | undefined
+
 /** A run as a task: there is no other record of it. `open`: its calls that nobody has decided yet. */
-export async function toTask(run: StoredRun, artifacts: Pick<Artifacts, 'linkTo'>, open: readonly PendingCall[]): Promise<Task> {
+export async function toTask(run: StoredRun, links: FileLinks, open: readonly PendingCall[]): Promise<Task> {
   const { status, outcome, error, created_at, started_at, ended_at } = toRunView(run)
   const place = { taskId: run.requestId, contextId: run.sessionId }
   const question = outcome?.input ?? run.request?.messages.at(-1)?.content ?? run.log?.input
@@ -39,7 +42,7 @@ export async function toTask(run: StoredRun, artifacts: Pick<Artifacts, 'linkTo'
   return {
     ...newTask(place, question ?? ''),
     status: { ...state, timestamp: ended_at ?? started_at ?? created_at },
-    artifacts: [...answer, ...(await toFileArtifacts(run, files, artifacts))],
+    artifacts: [...answer, ...(await toFileArtifacts(run, files, links))],
   }
 }
 
@@ -75,12 +78,12 @@ export function toAnswer(text: string): Artifact {
 export async function toFileArtifacts(
   { session }: Pick<StoredRun, 'session'>,
   files: readonly MadeFile[],
-  artifacts: Pick<Artifacts, 'linkTo'>,
+  links: FileLinks,
 ): Promise<Artifact[]> {
-  if (session === undefined) return []
+  if (session === undefined || !links) return []
   return Promise.all(
     files.map(async (file) => {
-      const link = { content: { $case: 'url' as const, value: await artifacts.linkTo(session, file) }, metadata: undefined }
+      const link = { content: { $case: 'url' as const, value: await links.linkTo(session, file) }, metadata: undefined }
       const parts = [{ ...link, filename: file.name, mediaType: file.type }]
       return { artifactId: file.id, name: file.name, description: '', parts, metadata: undefined, extensions: [] }
     }),

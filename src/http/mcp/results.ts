@@ -3,11 +3,11 @@ import type { JsonObject, JsonValue } from '../../agent/messages.ts'
 import { ServiceError, toErrorBody, type ErrorBody } from '../../errors.ts'
 import type { ExecutionAnswer } from '../../runs/executions/direct-execution.ts'
 
-/** What a tool made, as MCP tells it; its files are links that hold for a short time. */
+/** The result of a tool in MCP's shape. Files are links that expire soon; a file without an address has no link. */
 export function toResult({ output, status, generated_artifacts: files = [] }: ExecutionAnswer): CallToolResult {
-  const links = files.map(({ file_name, file_type, size, download_url }) => ({
-    ...{ type: 'resource_link' as const, uri: download_url, name: file_name, mimeType: file_type, size },
-  }))
+  const links = files.flatMap(({ file_name: name, file_type: mimeType, size, download_url: uri }) =>
+    uri === undefined ? [] : [{ type: 'resource_link' as const, uri, name, mimeType, size }],
+  )
   if (status === 'error') return { isError: true, content: [{ type: 'text', text: reasonOf(output) }, ...links] }
   const content = [{ type: 'text' as const, text: textOf(output) }, ...links]
   return isObject(output) ? { content, structuredContent: output } : { content }

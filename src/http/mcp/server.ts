@@ -7,11 +7,11 @@ import {
   type ServerContext,
   type Tool as McpTool,
 } from '@modelcontextprotocol/server'
+import { accessTo, lacking, permits } from '../../access/operations.ts'
 import type { JsonObject } from '../../agent/messages.ts'
 import type { Tool, ToolSet } from '../../agent/tool.ts'
 import { nameTools } from '../../agent/tool-names.ts'
 import type { DirectExecution } from '../../runs/executions/direct-execution.ts'
-import { forbidden } from '../authenticate.ts'
 import { hashOf } from '../chat-request.ts'
 import { isId } from '../ids.ts'
 import { ask, askName, askTool, type Ask } from './ask.ts'
@@ -26,7 +26,7 @@ export interface McpDoors extends Ask {
 /** The agent and its tools, for one exchange of one caller. */
 export function createMcpServer(doors: McpDoors, caller: Caller): Server {
   const { config, tools: set } = doors.agent()
-  const mayExecute = caller.principal.permissions.has('tools.execute')
+  const mayExecute = permits(caller.principal, accessTo.executeTool)
   const server = new Server({ name: config.name, version: doors.version }, { capabilities: { tools: {} } })
   server.setRequestHandler('tools/list', async () => {
     await set.settling()
@@ -44,10 +44,10 @@ export function createMcpServer(doors: McpDoors, caller: Caller): Server {
 }
 
 /** Whether a message calls a tool that the caller's key does not permit: known before anything is done. */
-export function refusalOf(message: unknown, { permissions }: Caller['principal']): Error | undefined {
+export function refusalOf(message: unknown, principal: Caller['principal']): Error | undefined {
   const { method, params } = asObject(message)
-  if (method !== 'tools/call' || asObject(params)['name'] === askName || permissions.has('tools.execute')) return undefined
-  return forbidden('tools.execute')
+  if (method !== 'tools/call' || asObject(params)['name'] === askName || permits(principal, accessTo.executeTool)) return undefined
+  return lacking(accessTo.executeTool)
 }
 
 async function execute(

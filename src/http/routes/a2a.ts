@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
+import { accessTo } from '../../access/operations.ts'
 import type { A2aDoors } from '../a2a/requests.ts'
 import { principalOf } from '../authenticate.ts'
 import { whenLeft } from '../leaving.ts'
@@ -25,7 +26,7 @@ export function a2aRoutes(app: FastifyInstance, doors: A2aDoors): void {
   app.post(
     '/a2a',
     {
-      config: { access: 'chat' },
+      config: { access: accessTo.chat },
       schema: {
         tags: ['Protocols'],
         summary: 'The agent for other agents (A2A 1.0)',

@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
+import { accessTo } from '../../access/operations.ts'
 import type { JsonObject } from '../../agent/messages.ts'
 import { invalid } from '../../errors.ts'
 import type { Approvals } from '../../runs/approvals/approvals.ts'
@@ -51,15 +52,12 @@ const List = Type.Object({
   count: Type.Integer({ description: 'Of those in the list.' }),
 })
 
-/** Callers decide on their own calls with what they may do to their runs; a role decides on those of others. */
-const deciders = ['runs.write', 'runs.approve'] as const
-
 /** Calls that wait for approval. */
 export function approvalRoutes(app: FastifyInstance, { approvals, openCalls, runs, view }: ApprovalRoutes): void {
   app.get(
     '/core/v1/approvals',
     {
-      config: { access: deciders },
+      config: { access: accessTo.decideCall },
       schema: {
         tags: ['Runs'],
         summary: 'The calls that the caller may decide, newest first',
@@ -76,7 +74,7 @@ export function approvalRoutes(app: FastifyInstance, { approvals, openCalls, run
   app.post(
     '/core/v1/runs/:request_id/approvals',
     {
-      config: { access: deciders },
+      config: { access: accessTo.decideCall },
       schema: {
         tags: ['Runs'],
         summary: 'Decide on a call that waits for approval; the run goes on with the last',
@@ -89,7 +87,7 @@ export function approvalRoutes(app: FastifyInstance, { approvals, openCalls, run
       const who = principalOf(request)
       const { request_id: requestId } = request.params as { request_id: string }
       const key = await approvals.decide(who, requestId, toGiven(request.body as Type.Static<typeof Decision>))
-      if (key.owner === who.owner) return view(key)
+      if (key.owner === who.owner) return view(who, key)
       const [run, open] = await Promise.all([runs.find(key), openCalls.openOf(key)])
       return (
         run &&

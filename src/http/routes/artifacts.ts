@@ -1,6 +1,7 @@
 import { create as attachment } from 'content-disposition'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
+import { accessTo } from '../../access/operations.ts'
 import type { Artifacts } from '../../artifacts/artifacts.ts'
 import { linkPath } from '../../artifacts/signed-links.ts'
 import { invalid } from '../../errors.ts'
@@ -43,7 +44,7 @@ export function artifactRoutes(app: FastifyInstance, { artifacts }: { artifacts:
   app.get(
     '/core/v1/download_artifact/:message_index/:artifact_index',
     {
-      config: { access: 'artifacts.read' },
+      config: { access: accessTo.linkArtifact },
       schema: {
         tags: ['Artifacts'],
         summary: 'A link to download a file',

@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
+import { accessTo } from '../../access/operations.ts'
 import type { CurrentAgent } from '../../configuration/agent.ts'
 import type { Chats } from '../../runs/chat.ts'
 import { principalOf } from '../authenticate.ts'
@@ -27,7 +28,7 @@ export function asyncRoutes(app: FastifyInstance, { chats, agent }: AsyncRoutes)
   app.post(
     '/core/v1/chain_async',
     {
-      config: { access: 'chat', hasSession: 'body', takesEvents: true },
+      config: { access: accessTo.chat, hasSession: 'body', takesEvents: true },
       schema: {
         tags: ['Chat'],
         summary: 'An acknowledgement at once; the answer goes to callback_url, and stays readable as a run',

@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify'
+import { accessTo } from '../../access/operations.ts'
 import { sendFailure } from '../error-reply.ts'
 import { openChat, outcomeOf, type ChatDoor } from '../open-chat.ts'
 import { toApprovalRequired } from '../../runs/approvals/approval-view.ts'
@@ -10,7 +11,7 @@ export function chatRoutes(app: FastifyInstance, door: ChatDoor): void {
   app.post(
     '/core/v1/chain',
     {
-      config: { access: 'chat', hasSession: 'body', validationShape: 'error' },
+      config: { access: accessTo.chat, hasSession: 'body', validationShape: 'error' },
       schema: {
         tags: ['Chat'],
         summary: 'One JSON answer',
@@ -39,7 +40,7 @@ export function chatRoutes(app: FastifyInstance, door: ChatDoor): void {
   app.post(
     '/core/v1/chain_streaming',
     {
-      config: { access: 'chat', hasSession: 'body' },
+      config: { access: accessTo.chat, hasSession: 'body' },
       schema: {
         tags: ['Chat'],
         summary: 'The answer as server-sent events',

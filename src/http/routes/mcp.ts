@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
+import { accessTo } from '../../access/operations.ts'
 import { principalOf } from '../authenticate.ts'
 import { whenLeft } from '../leaving.ts'
 import type { McpDoor } from '../mcp/door.ts'
@@ -30,7 +31,7 @@ export function mcpRoutes(app: FastifyInstance, doors: McpRoutes): void {
   app.post(
     '/mcp',
     {
-      config: { access: 'chat' },
+      config: { access: accessTo.chat },
       schema: {
         tags: ['Protocols'],
         summary: 'The agent and its tools for clients of the Model Context Protocol',

@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { accessTo } from '../../access/operations.ts'
 import { ServiceError } from '../../errors.ts'
 import type { AgentConfig } from '../../configuration/schema.ts'
 import type { Operation } from '../../runs/run.ts'
@@ -24,7 +25,7 @@ export function openAiRoutes(app: FastifyInstance, door: ChatDoor): void {
   app.post(
     '/v1/chat/completions',
     {
-      config: { access: 'chat', hasSession: true },
+      config: { access: accessTo.chat, hasSession: true },
       schema: {
         tags,
         summary: 'A chat, as OpenAI’s chat completions',
@@ -44,7 +45,7 @@ export function openAiRoutes(app: FastifyInstance, door: ChatDoor): void {
   app.post(
     '/v1/responses',
     {
-      config: { access: 'chat', hasSession: true },
+      config: { access: accessTo.chat, hasSession: true },
       schema: {
         tags,
         summary: 'A chat, as OpenAI’s responses',
@@ -96,13 +97,16 @@ function modelRoutes(app: FastifyInstance, { agent }: ChatDoor): void {
 
   app.get(
     '/v1/models',
-    { config: { access: 'chat' }, schema: { tags, summary: 'The agent, as a list of models', response: { 200: ModelList, ...refusals } } },
+    {
+      config: { access: accessTo.chat },
+      schema: { tags, summary: 'The agent, as a list of models', response: { 200: ModelList, ...refusals } },
+    },
     async () => ({ object: 'list', data: [toModel(agent().config)] }),
   )
 
   app.get(
     '/v1/models/:model',
-    { config: { access: 'chat' }, schema: { tags, summary: 'The agent, as a model', response: { 200: Model, ...refusals } } },
+    { config: { access: accessTo.chat }, schema: { tags, summary: 'The agent, as a model', response: { 200: Model, ...refusals } } },
     async (request) => {
       const { config } = agent()
       refuseOtherModel((request.params as { model: string }).model, config)

@@ -1,12 +1,14 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
+import { accessTo, permits } from '../../access/operations.ts'
+import type { Principal } from '../../access/principal.ts'
 import { invalid, ServiceError } from '../../errors.ts'
 import type { ApprovalStore } from '../../runs/approvals/approval-store.ts'
 import type { Callbacks } from '../../runs/callbacks/callbacks.ts'
 import type { Chats } from '../../runs/chat.ts'
 import type { RunKey } from '../../runs/run.ts'
 import type { RunStore } from '../../runs/run-store.ts'
-import { toRunView, type RunView } from '../../runs/run-view.ts'
+import { toRunView, toSharedView, type RunView } from '../../runs/run-view.ts'
 import { principalOf } from '../authenticate.ts'
 import { whenLeft } from '../leaving.ts'
 import { ApprovalRequired, ChainAnswer, ErrorReply, eventStream, Id, refusals, ValidationReply } from '../schemas.ts'
@@ -48,15 +50,17 @@ export const Run = Type.Object({
 
 const missing = { 404: ErrorReply, 410: ErrorReply, 422: ValidationReply }
 
-/** A run as its caller reads it; `not_found` where it has none. */
-export type ViewRun = (key: RunKey) => Promise<RunView>
+/** A run as the caller's key permits to read it: without `runs.read` its state alone. `not_found` where there is no such run. */
+export type ViewRun = (who: Principal, key: RunKey) => Promise<RunView>
 
 export function viewRuns({ runs, callbacks, openCalls }: Omit<RunRoutes, 'chats'>): ViewRun {
-  return async (key) => {
+  return async (who, key) => {
     const run = await runs.find(key)
     if (!run || run.operation === 'tool_execute') throw new ServiceError('not_found', `There is no run ${key.requestId}.`)
+    const open = run.status === 'interrupted' ? await openCalls.openOf(key) : undefined
+    if (!permits(who, accessTo.readRun)) return toSharedView(run, open)
     const callback = run.operation === 'chain_async' ? await callbacks.find(key) : undefined
-    return toRunView(run, { callback, open: run.status === 'interrupted' ? await openCalls.openOf(key) : undefined })
+    return toRunView(run, { callback, open })
   }
 }
 
@@ -68,22 +72,22 @@ export function runRoutes(app: FastifyInstance, doors: RunRoutes): void {
   app.get(
     '/core/v1/runs/:request_id',
     {
-      config: { access: 'runs.read' },
+      config: { access: accessTo.readRun },
       schema: { tags: ['Runs'], summary: 'A run', params, response: { 200: Run, ...missing, ...refusals } },
     },
-    async (request) => view(keyOf(request)),
+    async (request) => view(principalOf(request), keyOf(request)),
   )
 
   app.delete(
     '/core/v1/runs/:request_id',
     {
-      config: { access: 'runs.write' },
+      config: { access: accessTo.cancelRun },
       schema: { tags: ['Runs'], summary: 'Cancel a run', params, response: { 200: Run, ...missing, 409: ErrorReply, ...refusals } },
     },
     async (request) => {
       const key = keyOf(request)
       await chats.cancel(key)
-      return view(key)
+      return view(principalOf(request), key)
     },
   )
 
@@ -101,7 +105,7 @@ export function runRoutes(app: FastifyInstance, doors: RunRoutes): void {
     async (request, reply) => {
       const key = keyOf(request)
       await callbacks.resend(key, whenLeft(reply))
-      return view(key)
+      return view(principalOf(request), key)
     },
   )
 
@@ -110,7 +114,7 @@ export function runRoutes(app: FastifyInstance, doors: RunRoutes): void {
     {
       // It would read the run to its end, for nobody.
       exposeHeadRoute: false,
-      config: { access: 'runs.read' },
+      config: { access: accessTo.readRun },
       schema: {
         tags: ['Runs'],
         summary: "A run's events, from the start or behind last-event-id, then as they come",

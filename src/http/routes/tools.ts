@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
+import { accessTo, permits } from '../../access/operations.ts'
 import type { JsonObject, JsonValue } from '../../agent/messages.ts'
 import type { DataScope, ToolListing } from '../../agent/tool.ts'
 import type { CurrentAgent } from '../../configuration/agent.ts'
@@ -38,8 +39,8 @@ const Executed = Type.Object({
   execution_time: Type.Number({ description: 'Seconds.' }),
   status: Type.Enum(['success', 'error']),
   generated_artifacts: Type.Optional(
-    Type.Array(Type.Object({ ...GeneratedArtifact.properties, download_url: Type.String() }), {
-      description: 'Files that the tool made, each with a `download_url`; kept for a day.',
+    Type.Array(Type.Object({ ...GeneratedArtifact.properties, download_url: Type.Optional(Type.String()) }), {
+      description: 'Files that the tool made, kept for a day. `download_url` is absent where the key lacks artifacts.read.',
     }),
   ),
 })
@@ -57,7 +58,7 @@ export function toolRoutes(app: FastifyInstance, { agent, tools: execution }: To
       },
     },
     async (request) => {
-      const mayExecute = principalOf(request).permissions.has('tools.execute')
+      const mayExecute = permits(principalOf(request), accessTo.executeTool)
       const tools = agent()
         .tools.list()
         .map((tool) => toListed(tool, mayExecute))
@@ -68,7 +69,7 @@ export function toolRoutes(app: FastifyInstance, { agent, tools: execution }: To
   app.post(
     '/core/v1/tool/execute',
     {
-      config: { access: 'tools.execute', hasSession: true },
+      config: { access: accessTo.executeTool, hasSession: true },
       schema: {
         tags: ['Tools'],
         summary: 'Run a tool outside of a conversation',

@@ -1,5 +1,7 @@
 import { createHash, hash } from 'node:crypto'
+import { accessTo, permits } from '../../access/operations.ts'
 import { callerKey, type Owner } from '../../access/owner.ts'
+import type { Principal } from '../../access/principal.ts'
 import type { Artifact, KeepArtifact } from '../../agent/artifact.ts'
 import type { JsonObject } from '../../agent/messages.ts'
 import { runTool, type DataFilter, type Tool, type ToolSet } from '../../agent/tool.ts'
@@ -58,12 +60,13 @@ export interface Executed {
 
 /** The answer of `tool/execute`. */
 export interface ExecutionAnswer extends Omit<ExecutionResult, 'files'> {
-  generated_artifacts?: (GeneratedArtifact & { download_url: string })[]
+  /** `download_url` is absent where the caller's key permits no links to files. */
+  generated_artifacts?: (GeneratedArtifact & { download_url?: string })[]
 }
 
 /** Tools that are run outside of any conversation. */
 export interface DirectExecution {
-  execute(who: Owner, request: ToolRequest, left: AbortSignal): Promise<Executed>
+  execute(who: Principal, request: ToolRequest, left: AbortSignal): Promise<Executed>
   /** Takes nothing new and waits for what runs, `ms` at most; what runs longer is stopped. */
   drain(ms: number): Promise<void>
 }
@@ -91,7 +94,7 @@ export function createDirectExecution({
   const elsewhere = createElsewhere({ news, newId, sleep, find: (key) => running.get(runKeyText(key)) })
   let isStopping = false
 
-  async function execute(who: Owner, request: ToolRequest, left: AbortSignal): Promise<Executed> {
+  async function execute(who: Principal, request: ToolRequest, left: AbortSignal): Promise<Executed> {
     if (isStopping) throw stops()
     const current = agent()
     const release = current.hold()
@@ -102,14 +105,15 @@ export function createDirectExecution({
     }
   }
 
-  async function executeWith({ tools: set, config }: Agent, who: Owner, request: ToolRequest, left: AbortSignal): Promise<Executed> {
+  async function executeWith({ tools: set, config }: Agent, who: Principal, request: ToolRequest, left: AbortSignal): Promise<Executed> {
     await set.settling()
     const tools = set.list().flatMap((listing): Tool[] => (listing.tool ? [listing.tool] : []))
     const tool = findTool(set, request)
     const key = { tenant: who.tenant, owner: who.owner, requestId: request.requestId }
+    const answerOf = (one: Running) => answerTo(who, one, left)
     for (let earlier = running.get(runKeyText(key)); earlier; earlier = running.get(runKeyText(key))) {
       refuseOther(earlier, request)
-      if (!earlier.stopping.signal.aborted) return answerOf(earlier, left)
+      if (!earlier.stopping.signal.aborted) return answerOf(earlier)
       // It is being cut off, its callers are gone: who comes now finds what is left of it.
       await earlier.result.catch(() => undefined)
       forget(key, earlier)
@@ -121,7 +125,7 @@ export function createDirectExecution({
     const one: Running = { sessionId, bodyHash: request.bodyHash, stopping, result: once(), ...countCallers(() => stopping.abort()) }
     running.set(runKeyText(key), one)
     try {
-      return await answerOf(one, left)
+      return await answerOf(one)
     } finally {
       forget(key, one)
       elsewhere.ended(key)
@@ -177,12 +181,16 @@ export function createDirectExecution({
   }
 
   /** Links are made anew for every answer: those of the first may have expired when it is asked for again. */
-  async function answerOf(one: Running, left: AbortSignal): Promise<Executed> {
+  async function answerTo(who: Principal, one: Running, left: AbortSignal): Promise<Executed> {
     const { sessionId, result } = await outcomeOf(one, left)
     const { files: kept, ...answer } = result
     if (!kept) return { sessionId, result: answer }
-    const linked = kept.made.map(async (file) => ({ ...toGeneratedArtifact(file), download_url: await files.link(kept.folder, file) }))
-    return { sessionId, result: { ...answer, generated_artifacts: await Promise.all(linked) } }
+    const mayLink = permits(who, accessTo.linkArtifact)
+    const described = kept.made.map(async (file) => {
+      const artifact = toGeneratedArtifact(file)
+      return mayLink ? { ...artifact, download_url: await files.link(kept.folder, file) } : artifact
+    })
+    return { sessionId, result: { ...answer, generated_artifacts: await Promise.all(described) } }
   }
 
   async function drain(ms: number): Promise<void> {
