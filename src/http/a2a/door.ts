@@ -18,7 +18,11 @@ export function cardOf(agent: Agent, options: CardOptions): unknown {
 /** Answers one message of JSON-RPC, by one message or by a stream of them. */
 export async function answer(doors: A2aDoors, caller: Caller, reply: FastifyReply): Promise<FastifyReply> {
   const { request } = caller
-  const body = asObject(request.body)
+  const { jsonrpc, id, method, params } = asObject(request.body)
+  const body = { jsonrpc, id, method, params }
+  // What else stands in the message is dropped while the agent works.
+  request.body = body
+  if (!isMessageId(id)) return reply.send({ jsonrpc: '2.0', id: null, error: toJsonRpcError(new RequestMalformedError(badId)) })
   const { handler, thrown } = telling(createRequestHandler(doors, caller), caller)
   const failed = (error: unknown) => {
     const refused = thrown()
@@ -48,6 +52,13 @@ export async function answer(doors: A2aDoors, caller: Caller, reply: FastifyRepl
   } catch (error) {
     return failed(toJsonRpcError(toA2aError(error)))
   }
+}
+
+const badId = 'The id of a message must be text, a number or null.'
+
+/** Ids of JSON-RPC 2.0; a notification has none. */
+function isMessageId(id: unknown): boolean {
+  return id === undefined || id === null || typeof id === 'string' || typeof id === 'number'
 }
 
 async function* toTexts<T>(first: IteratorResult<T, void>, rest: AsyncGenerator<T, void>): AsyncGenerator<string, void> {
