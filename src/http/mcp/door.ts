@@ -34,14 +34,17 @@ export function openMcpDoor({ publicUrl, log, ...doors }: McpDoorOptions): McpDo
 
   async function answer({ principal, request, left: gone }: Caller, reply: FastifyReply): Promise<FastifyReply> {
     refuseOrigin(request.headers.origin, origins)
-    const refusal = refusalOf(request.body, principal)
+    const message = request.body
+    const refusal = refusalOf(message, principal)
     if (refusal) throw refusal
     cancellations.take(request, principal)
     const left = cancellations.watch(request, principal, gone)
     const exchange = toFetchRequest(request, gone)
     callers.set(exchange, { principal, request, left })
-    if (asObject(request.body)['method'] === 'initialize') void reply.header('mcp-session-id', randomUUIDv7())
-    return sendResponse(reply, await handler.fetch(exchange, { parsedBody: request.body }))
+    if (asObject(message)['method'] === 'initialize') void reply.header('mcp-session-id', randomUUIDv7())
+    // A call may take minutes: the library has what it needs of the message.
+    request.body = undefined
+    return sendResponse(reply, await handler.fetch(exchange, { parsedBody: message }))
   }
 
   return { answer, close: () => handler.close() }

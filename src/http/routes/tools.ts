@@ -1,10 +1,10 @@
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { accessTo, permits } from '../../access/operations.ts'
 import type { JsonObject, JsonValue } from '../../agent/messages.ts'
 import type { DataScope, ToolListing } from '../../agent/tool.ts'
 import type { CurrentAgent } from '../../configuration/agent.ts'
-import type { DirectExecution } from '../../runs/executions/direct-execution.ts'
+import type { DirectExecution, ToolRequest } from '../../runs/executions/direct-execution.ts'
 import { principalOf } from '../authenticate.ts'
 import { contextHeaders, hashOf, toFilters } from '../chat-request.ts'
 import { isId } from '../ids.ts'
@@ -79,20 +79,9 @@ export function toolRoutes(app: FastifyInstance, { agent, tools: execution }: To
       },
     },
     async (request, reply) => {
-      const body = request.body as Type.Static<typeof ExecuteBody>
-      const input = (body.tool_input ?? {}) as JsonObject
-      const filters = toFilters(body.data_filter_hints)
-      const toolRequest = {
-        requestId: request.id,
-        isRepeatable: isId(request.headers['request-id']),
-        sessionId: request.headers['session-id'] as string | undefined,
-        newSessionId: request.sessionId,
-        bodyHash: hashOf({ toolName: body.tool_name, input: body.tool_input, filters }, ['body', 'tool_input']),
-        toolName: body.tool_name,
-        input,
-        filters,
-        headers: contextHeaders(request),
-      }
+      const toolRequest = toToolRequest(request)
+      // A tool may take minutes: of the body only the tool's input stays.
+      request.body = undefined
       const { sessionId, result } = await execution.execute(principalOf(request), toolRequest, whenLeft(reply))
       tellSession(request, reply, sessionId)
       return { ...result, output: toObject(result.output) }
@@ -103,6 +92,22 @@ export function toolRoutes(app: FastifyInstance, { agent, tools: execution }: To
 /** Clients read `output` as an object, whatever kind of value the tool gave. Stored executions hold the value itself. */
 function toObject(output: JsonValue): JsonObject {
   return typeof output === 'object' && output !== null && !Array.isArray(output) ? output : { result: output }
+}
+
+function toToolRequest(request: FastifyRequest): ToolRequest {
+  const { tool_name: toolName, tool_input: input, data_filter_hints: hints } = request.body as Type.Static<typeof ExecuteBody>
+  const filters = toFilters(hints)
+  return {
+    requestId: request.id,
+    isRepeatable: isId(request.headers['request-id']),
+    sessionId: request.headers['session-id'] as string | undefined,
+    newSessionId: request.sessionId,
+    bodyHash: hashOf({ toolName, input, filters }, ['body', 'tool_input']),
+    toolName,
+    input: (input ?? {}) as JsonObject,
+    filters,
+    headers: contextHeaders(request),
+  }
 }
 
 const nothing: DataScope = { filters: [], isWithheld: () => true, restriction: '' }
