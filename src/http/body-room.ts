@@ -1,98 +1,87 @@
-import { Transform, type Readable } from 'node:stream'
 import { getHeapStatistics } from 'node:v8'
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { callerKey } from '../access/owner.ts'
 import { ServiceError } from '../errors.ts'
-
-declare module 'fastify' {
-  interface FastifyRequest {
-    /** Bytes of its body that stand in memory, as far as they are counted. */
-    bodyBytes: number
-    /** What was in the body is used, and dropped: others may come. Done when the answer is sent, if not before. */
-    releaseBody(): void
-  }
-}
 
 export interface BodyRoomOptions {
   /** Bytes of one body. */
   bodyLimit: number
-  /** Bytes of all bodies that stand in memory at a time; half of it for one caller. */
+  /** Bytes of all bodies in memory at a time; half of it for one caller. */
   room?: number
-  /** A body of which nothing comes for so long is given up. */
-  stalledMs?: number
+  /** Bodies of one caller that may be arriving at a time. */
+  maxArriving?: number
 }
 
-/** Smaller ones are not counted: nobody has so many connections that they matter. */
-const smallBytes = 65_536
+/** A gateway with one key sends hundreds at a time; each of them holds a connection. */
+const maxArriving = 1000
 const retryAfter = 2
 
+interface CallerBodies {
+  bytes: number
+  arriving: number
+}
+
+/** What one request takes of the room. */
+export interface BodyShare {
+  /** Takes more bytes, or refuses with `overloaded`. One body alone always fits. */
+  take(bytes: number): ServiceError | undefined
+  /** Nothing more comes. */
+  arrived(): void
+  /** Gives back what was taken. */
+  release(): void
+}
+
+export interface BodyRoom {
+  /** `caller`: whose body it is. Refuses with `overloaded` where too many of the caller's bodies are arriving. */
+  enter(caller: string): BodyShare | ServiceError
+}
+
 /**
- * Bounds the memory that bodies take from their first byte until they are used: each may be large, a caller may send many at a time,
- * slowly, and all of it stands outside of the heap that load shedding looks at. Refuses with `overloaded` or `request_timeout`.
+ * Bounds the memory of request bodies from their first byte until they are used, for each caller and for all of them. Each body may be
+ * large, a caller may send many at a time, slowly, and load shedding does not see what stands outside of the heap.
  */
-export function boundBodies(app: FastifyInstance, { bodyLimit, room = roomFor(bodyLimit), stalledMs = 30_000 }: BodyRoomOptions): void {
-  const ofCaller = new Map<string, number>()
+export function createBodyRoom(options: BodyRoomOptions): BodyRoom {
+  const { room = roomFor(options.bodyLimit) } = options
+  const callers = new Map<string, CallerBodies>()
   let all = 0
 
-  function add(caller: string, bytes: number): void {
-    all += bytes
-    const own = (ofCaller.get(caller) ?? 0) + bytes
-    if (own > 0) ofCaller.set(caller, own)
-    else ofCaller.delete(caller)
-  }
+  function enter(caller: string): BodyShare | ServiceError {
+    const bodies = callers.get(caller) ?? { bytes: 0, arriving: 0 }
+    if (bodies.arriving >= (options.maxArriving ?? maxArriving)) return refusal('Too many of your requests are still sending their bodies.')
+    callers.set(caller, bodies)
+    bodies.arriving++
+    let own = 0
+    let isArriving = true
 
-  function take(request: FastifyRequest, caller: string, bytes: number): ServiceError | undefined {
-    const own = ofCaller.get(caller) ?? 0
-    // One body alone always fits.
-    if (own > request.bodyBytes && own + bytes > room / 2) return tooMuch('your requests')
-    if (all > request.bodyBytes && all + bytes > room) return tooMuch('requests')
-    request.bodyBytes += bytes
-    add(caller, bytes)
-    return undefined
-  }
+    function forget(): void {
+      if (bodies.bytes === 0 && bodies.arriving === 0) callers.delete(caller)
+    }
 
-  function count(request: FastifyRequest, reply: FastifyReply, body: Readable): Readable {
-    const caller = request.principal ? callerKey(request.principal) : ''
-    const late = () => new ServiceError('request_timeout', `Nothing of the body came for ${stalledMs / 1000} s.`)
-    const timer = setTimeout(() => refuse(late()), stalledMs)
-    const counted = new Transform({
-      transform(chunk: Buffer, _encoding, done) {
-        // It may have been cut off already.
-        const refusal = reply.raw.closed ? late() : take(request, caller, chunk.length)
-        if (refusal) return refuse(refusal)
-        timer.refresh()
-        done(null, chunk)
+    function arrived(): void {
+      if (!isArriving) return
+      isArriving = false
+      bodies.arriving--
+    }
+
+    return {
+      take(bytes) {
+        if (bodies.bytes > own && bodies.bytes + bytes > room / 2) return tooMuch('your requests')
+        if (all > own && all + bytes > room) return tooMuch('requests')
+        own += bytes
+        bodies.bytes += bytes
+        all += bytes
+        return undefined
       },
-    })
-
-    function refuse(error: Error): void {
-      void reply.header('connection', 'close')
-      body.unpipe(counted)
-      // What still comes is not kept, and the answer can be read.
-      body.resume()
-      counted.destroy(error)
+      arrived,
+      release() {
+        arrived()
+        bodies.bytes -= own
+        all -= own
+        own = 0
+        forget()
+      },
     }
-
-    body.on('error', (error) => counted.destroy(error))
-    counted.once('close', () => clearTimeout(timer))
-    reply.raw.once('close', () => {
-      request.releaseBody()
-      counted.destroy()
-    })
-    request.releaseBody = () => {
-      add(caller, -request.bodyBytes)
-      request.bodyBytes = 0
-    }
-    return body.pipe(counted)
   }
 
-  app.decorateRequest('bodyBytes', 0)
-  app.decorateRequest('releaseBody', () => undefined)
-  app.addHook('preParsing', (request, reply, payload, done) => {
-    const { 'content-length': length, 'transfer-encoding': coding } = request.headers
-    const isSmall = coding === undefined && Number(length ?? 0) <= smallBytes
-    done(null, isSmall ? payload : count(request, reply, payload as Readable))
-  })
+  return { enter }
 }
 
 /** Eight bodies at best, two at least. */
@@ -100,6 +89,10 @@ function roomFor(bodyLimit: number): number {
   return Math.max(2 * bodyLimit, Math.min(8 * bodyLimit, getHeapStatistics().heap_size_limit / 4))
 }
 
-function tooMuch(what: string): ServiceError {
-  return new ServiceError('overloaded', `The bodies of ${what} take too much memory at the moment.`, { retryAfter })
+function tooMuch(owner: string): ServiceError {
+  return refusal(`The bodies of ${owner} take too much memory at the moment.`)
+}
+
+function refusal(message: string): ServiceError {
+  return new ServiceError('overloaded', message, { retryAfter })
 }

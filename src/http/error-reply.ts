@@ -29,6 +29,8 @@ export function sendError(thrown: unknown, request: FastifyRequest, reply: Fasti
   const error = toKnown(thrown)
   if (!(error instanceof ServiceError)) request.log.error({ err: error }, 'unexpected failure')
   const code = error instanceof ServiceError ? error.code : 'internal'
+  // Fastify closes the connection behind each body that is refused, and the client that still sends loses the answer.
+  if (code !== 'request_timeout') void reply.removeHeader('connection')
   if (error instanceof ServiceError && error.retryAfter !== undefined) void reply.header('retry-after', String(error.retryAfter))
   // RFC 9110, 15.5.2: it says how to come in.
   if (code === 'unauthorized') void reply.header('www-authenticate', 'Bearer')

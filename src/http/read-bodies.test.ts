@@ -4,13 +4,13 @@ import type { AddressInfo } from 'node:net'
 import { test, type TestContext } from 'node:test'
 import fastify from 'fastify'
 import type { Principal } from '../access/principal.ts'
-import { boundBodies, type BodyRoomOptions } from './body-room.ts'
 import { replyWithErrors } from './error-reply.ts'
+import { readBodies, type BodyOptions } from './read-bodies.ts'
 
 const kilobyte = 1024
 const half = 'x'.repeat(100 * kilobyte)
 
-async function listen(t: TestContext, options: Partial<BodyRoomOptions>) {
+async function listen(t: TestContext, options: Partial<BodyOptions>) {
   const app = fastify({ bodyLimit: 1024 * kilobyte })
   t.after(() => {
     app.server.closeAllConnections()
@@ -21,13 +21,17 @@ async function listen(t: TestContext, options: Partial<BodyRoomOptions>) {
   app.addHook('onRequest', async (request) => {
     request.principal = { tenant: 't', owner: request.headers['x-caller'] } as unknown as Principal
   })
-  boundBodies(app, { bodyLimit: 1024 * kilobyte, ...options })
+  const readText = readBodies(app, { bodyLimit: 1024 * kilobyte, ...options })
+  app.removeContentTypeParser('text/plain')
+  app.addContentTypeParser('text/plain', (request, _payload, done) => {
+    readText(request, (error, text) => done(error ?? null, text))
+  })
   app.post('/', async (request) => ({ length: (request.body as string).length }))
   await app.listen({ port: 0, host: '127.0.0.1' })
   const { port } = app.server.address() as AddressInfo
 
-  /** A body of two halves of 100 KiB, without a length beforehand; the second is sent by `finish`. */
-  return (caller: string) => {
+  /** A body in pieces, without a length beforehand; the second half is sent by `finish`. */
+  return (caller: string, first = half) => {
     const request = http.request({ port, host: '127.0.0.1', method: 'POST', headers: { 'x-caller': caller, 'content-type': 'text/plain' } })
     const answer = new Promise<IncomingMessage>((resolve, reject) => request.on('response', resolve).on('error', reject))
     const status = answer.then(async (response) => {
@@ -36,8 +40,8 @@ async function listen(t: TestContext, options: Partial<BodyRoomOptions>) {
     })
     // Some are cut off at the end.
     for (const one of [answer, status]) one.catch(() => undefined)
-    const sent = new Promise<void>((resolve) => request.write(half, () => resolve()))
-    return { sent, status, answer, finish: () => void request.end(half) }
+    const sent = new Promise<void>((resolve) => request.write(first, () => resolve()))
+    return { sent, status, answer, request, finish: () => void request.end(half) }
   }
 }
 
@@ -72,4 +76,53 @@ test('one body that is larger than the room is taken, and one of which nothing c
   const next = send('a')
   next.finish()
   assert.equal(await next.status, 200)
+})
+
+test('a small body that stalls is given up too, and so is one that trickles', async (t) => {
+  const send = await listen(t, { stalledMs: 150 })
+  const stalled = send('a', '{')
+  assert.equal(await stalled.status, 408)
+  const trickled = send('a', '{')
+  const trickle = setInterval(() => trickled.request.write(' '), 20)
+  t.after(() => clearInterval(trickle))
+  const answer = await trickled.answer
+  assert.deepEqual([answer.statusCode, answer.headers.connection], [408, 'close'])
+})
+
+test('a caller has so many bodies on their way at a time, and others have their own', async (t) => {
+  const send = await listen(t, { maxArriving: 2 })
+  const open = [send('a', '{'), send('a', '{')]
+  await Promise.all(open.map(({ sent }) => sent))
+  await new Promise((resolve) => setTimeout(resolve, 50))
+  const refused = send('a', '{')
+  assert.deepEqual([await refused.status, (await refused.answer).headers['retry-after']], [503, '2'])
+  const other = send('b', '{')
+  other.finish()
+  assert.equal(await other.status, 200)
+  for (const { finish } of open) finish()
+  assert.deepEqual(await Promise.all(open.map(({ status }) => status)), [200, 200])
+  const next = send('a', '{')
+  next.finish()
+  assert.equal(await next.status, 200)
+})
+
+test('a client that breaks off its body gives back what it took', async (t) => {
+  const send = await listen(t, { room: 300 * kilobyte })
+  const broken = send('a')
+  await broken.sent
+  await new Promise((resolve) => setTimeout(resolve, 50))
+  broken.request.destroy()
+  await new Promise((resolve) => setTimeout(resolve, 50))
+  const next = send('a', 'x'.repeat(140 * kilobyte))
+  next.finish()
+  assert.equal(await next.status, 200)
+})
+
+test('a body with many values takes the room of what they become', async (t) => {
+  const send = await listen(t, { room: 1024 * kilobyte })
+  const values = send('a', `[${'0,'.repeat(10_000)}`)
+  await values.sent
+  await new Promise((resolve) => setTimeout(resolve, 50))
+  const other = send('a')
+  assert.equal(await other.status, 503)
 })

@@ -1,15 +1,17 @@
 import { randomUUIDv7 } from 'node:crypto'
-import fastify, { LogController, type FastifyBaseLogger, type FastifyInstance } from 'fastify'
+import fastify, { LogController, type FastifyBaseLogger, type FastifyInstance, type FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
 import { ServiceError } from '../errors.ts'
 import { authenticate, requireDeclaredAccess } from './authenticate.ts'
 import type { RequestLimits } from '../access/rate-limits.ts'
 import type { Verifier } from '../access/verify.ts'
-import { boundBodies } from './body-room.ts'
+import { limitBodies } from './body-limits.ts'
 import { refuseBroken } from './broken-requests.ts'
+import { drain, drainEarlyAnswers, type DrainLimits } from './early-answers.ts'
 import { notFound, replyWithErrors, sendError } from './error-reply.ts'
 import { isId } from './ids.ts'
 import { isOpenAi } from './openai/errors.ts'
+import { readBodies, type ReadText } from './read-bodies.ts'
 import { echoSessions } from './session-header.ts'
 import { validateWith } from './validation.ts'
 
@@ -44,15 +46,19 @@ export function createServer({ log, verifier, limits, meter, bodyLimit }: Server
     requestTimeout: 0,
     forceCloseConnections: 'idle',
     // A path that can't be decoded, or is too long for any of ours: found before there is a route, or a hook.
-    frameworkErrors: (_error, request, reply) => void sendError(notFound(request), request, reply.header('request-id', request.id)),
+    frameworkErrors: (_error, request, reply) => {
+      reply.raw.once('finish', () => drain(request.raw, drained))
+      void sendError(notFound(request), request, reply.header('request-id', request.id))
+    },
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: 512 },
   })
   // JSON is all that is spoken here; Fastify would take plain text too.
   app.removeContentTypeParser('text/plain')
   // Responses are made by typed code; their schemas are documentation.
   app.setSerializerCompiler(() => JSON.stringify)
-  takeJson(app)
-  boundBodies(app, { bodyLimit })
+  limitBodies(app, bodyLimit)
+  takeJson(app, readBodies(app, { bodyLimit }))
+  drainEarlyAnswers(app, drained)
   validateWith(app)
   replyWithErrors(app)
   requireDeclaredAccess(app)
@@ -71,25 +77,34 @@ export function createServer({ log, verifier, limits, meter, bodyLimit }: Server
 }
 
 /** A request without a body may all the same say that it is JSON; where one is needed, its schema says so. */
-function takeJson(app: FastifyInstance): void {
+function takeJson(app: FastifyInstance, readText: ReadText): void {
   const parse = app.getDefaultJsonParser('error', 'error')
   app.removeContentTypeParser('application/json')
-  app.addContentTypeParser(['application/json', eventType], { parseAs: 'string' }, (request, body, done) => {
-    const coding = request.headers['content-encoding'] ?? 'identity'
-    if (coding !== 'identity') done(new ServiceError('unsupported_media_type', `The content coding ${coding} is not taken.`))
-    else if (body === '') done(null, undefined)
-    else void parse(request, body as string, done)
+  app.addContentTypeParser(['application/json', eventType], (request, _payload, done) => {
+    const refusal = refuseCoding(request)
+    if (refusal) return done(refusal)
+    readText(request, (error, text) => {
+      if (error) done(error)
+      else if (text === '') done(null, undefined)
+      else void parse(request, text, done)
+    })
   })
-  app.addHook('preParsing', (request, _reply, payload, done) => {
-    const isEvent = request.headers['content-type']?.toLowerCase().startsWith(eventType) ?? false
-    if (isEvent && !request.routeOptions.config.takesEvents)
-      done(new ServiceError('unsupported_media_type', 'The content type must be application/json.'))
-    else done(null, payload)
-  })
+}
+
+function refuseCoding({ headers, routeOptions }: FastifyRequest): ServiceError | undefined {
+  const coding = headers['content-encoding'] ?? 'identity'
+  if (coding !== 'identity') return new ServiceError('unsupported_media_type', `The content coding ${coding} is not taken.`)
+  const isEvent = headers['content-type']!.toLowerCase().startsWith(eventType)
+  if (isEvent && !routeOptions.config.takesEvents)
+    return new ServiceError('unsupported_media_type', 'The content type must be application/json.')
+  return undefined
 }
 
 /** CloudEvents in structured mode. */
 const eventType = 'application/cloudevents+json'
+
+/** A whole body of the largest size on a line of 1 MB/s reaches its end. */
+const drained: DrainLimits = { bytes: 128 * 1024 * 1024, silentMs: 5000, totalMs: 60_000 }
 
 /** Longer than that of usual load balancers, so that it is they who close an idle connection. */
 const keepAliveMs = 72_000

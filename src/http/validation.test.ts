@@ -19,7 +19,7 @@ test('lists have a length that is told when they are longer', async (t) => {
   const fill = (length: number, item: unknown) => Array.from({ length }, () => item)
   const tooLong: [string, object, RegExp][] = [
     ['messages', { messages: fill(2001, message) }, /2000/],
-    ['messages', { messages: fill(1_000_000, 0) }, /2000/],
+    ['messages', { messages: fill(99_000, 0) }, /2000/],
     ['data_filter_hints', { messages: [message], data_filter_hints: fill(101, hint) }, /100/],
     ['context_files', { messages: [message], context_files: fill(101, 'a') }, /100/],
   ]
@@ -73,17 +73,32 @@ const handbook = {
   config: { tools: [{ name: 'handbook', type: 'knowledge_search', config: { paths: ['docs/**'] } }] },
 }
 
+test('a body of more values than are taken is 413, be they in fields that are read or not', async (t) => {
+  const { client } = await startService(t, { script: {} })
+  const message = '{"role": "user", "content": "x"}'
+  const many = `[${'{},'.repeat(1_000_000)}{}]`
+  for (const body of [`{"messages": ${many}}`, `{"messages": [${message}], "x": ${many}}`]) {
+    const { status, body: reply } = await client.request('POST', '/core/v1/chain', { body })
+    assert.deepEqual([status, reply.details.error_type], [413, 'MaxInputException'])
+    assert.match(reply.body, /100000 values/)
+  }
+})
+
 test('a body that is nested without end is no failure of the service', async (t) => {
   const { client, log } = await startService(t, { script: {}, config: { tools: [{ name: 'calculator' }] } })
-  const deep = '['.repeat(200_000) + ']'.repeat(200_000)
+  const nested = (levels: number) => '['.repeat(levels) + ']'.repeat(levels)
   const message = '{"role": "user", "content": "x"}'
-  const ignored = [
-    `{"messages": [${message}], "more": ${deep}}`,
-    `{"messages": [{"role": "user", "content": "x", "more": ${deep}}]}`,
-    `{"messages": [${message}], "stream": ${deep}}`,
+  const chats = (levels: number) => [
+    `{"messages": [${message}], "more": ${nested(levels)}}`,
+    `{"messages": [{"role": "user", "content": "x", "more": ${nested(levels)}}]}`,
+    `{"messages": [${message}], "stream": ${nested(levels)}}`,
   ]
-  for (const body of ignored) assert.equal((await client.request('POST', '/core/v1/chain', { body })).status, 200)
-  const input = `{"tool_name": "calculator", "tool_input": {"expression": ${deep}}}`
+  for (const body of chats(900)) assert.equal((await client.request('POST', '/core/v1/chain', { body })).status, 200)
+  for (const body of chats(40_000)) {
+    const { status, body: reply } = await client.request('POST', '/core/v1/chain', { body })
+    assert.deepEqual([status, reply.details.errors], [422, [{ loc: ['body'], msg: 'is nested too deeply', type: 'value_error' }]])
+  }
+  const input = `{"tool_name": "calculator", "tool_input": {"expression": ${nested(600)}}}`
   const { status, body } = await client.request('POST', '/core/v1/tool/execute', { body: input })
   assert.deepEqual([status, body.detail[0].loc], [422, ['body', 'tool_input']])
   assert.match(body.detail[0].msg, /nested too deeply/)
