@@ -16,6 +16,11 @@ export interface Principal {
   readonly keyId: string | undefined
 }
 
+/** Administrators read every session and run of their tenant, and cancel its runs. */
+export function isAdmin({ roles }: Pick<Principal, 'roles'>): boolean {
+  return roles.includes('admin')
+}
+
 /** The only place that builds an `owner`. */
 export function ownerOf(issuer: string, sub: string): string {
   return `${issuer} ${sub}`

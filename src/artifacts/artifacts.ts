@@ -1,8 +1,7 @@
 import type { Artifact, KeepArtifact } from '../agent/artifact.ts'
-import type { Principal } from '../access/principal.ts'
+import { isAdmin, type Principal } from '../access/principal.ts'
 import { ServiceError } from '../errors.ts'
 import type { SessionStore } from '../sessions/session-store.ts'
-import { readsAll } from '../sessions/sessions.ts'
 import type { ArtifactBytes, LinkedFile, OpenArtifact } from './artifact-bytes.ts'
 import { createKeeper, type KeeperOptions } from './keep.ts'
 import type { ShareFolder } from './share-folder.ts'
@@ -73,7 +72,7 @@ export function createArtifacts(deps: ArtifactsDependencies): Artifacts {
 
   /** Whose files an administrator may read, as with sessions: all of its tenant. */
   async function locate(who: Principal, { sessionId, messageIndex, artifactIndex }: ArtifactIndex) {
-    const session = await sessions.find(who, sessionId, { anyOwner: readsAll(who) })
+    const session = await sessions.find(who, sessionId, { anyOwner: isAdmin(who) })
     if (!session) throw new ServiceError('not_found', `There is no session ${sessionId}.`)
     const message = await sessions.message(session.tenant, session.key, messageIndex)
     if (!message) throw new ServiceError('not_found', `The session has no message ${messageIndex}.`)

@@ -1,8 +1,7 @@
 import type { Owner } from '../access/owner.ts'
-import type { Principal } from '../access/principal.ts'
+import { isAdmin, type Principal } from '../access/principal.ts'
 import { invalid, ServiceError } from '../errors.ts'
 import type { SessionStore } from './session-store.ts'
-import { readsAll } from './sessions.ts'
 
 /** Sessions deleted and forked. */
 export interface SessionChanges {
@@ -51,7 +50,7 @@ export function createSessionChanges({ store, runs, hooks, wake, newId, now }: S
     },
 
     async fork(who, sessionId, messageIndex) {
-      const source = await store.find(who, sessionId, { anyOwner: readsAll(who) })
+      const source = await store.find(who, sessionId, { anyOwner: isAdmin(who) })
       if (!source) throw unknown(sessionId)
       if (messageIndex > source.messageCount) throw tooFar(source.messageCount)
       const { tenant, owner } = who

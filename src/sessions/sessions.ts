@@ -1,4 +1,4 @@
-import type { Principal } from '../access/principal.ts'
+import { isAdmin, type Principal } from '../access/principal.ts'
 import type { Artifact } from '../agent/artifact.ts'
 import { invalid, ServiceError } from '../errors.ts'
 import { mediaTypeOf } from '../files/media-type.ts'
@@ -46,7 +46,7 @@ export interface Sessions {
 export function createSessions(store: SessionStore): Sessions {
   return {
     async read(who, sessionId) {
-      const session = await store.find(who, sessionId, { anyOwner: readsAll(who) })
+      const session = await store.find(who, sessionId, { anyOwner: isAdmin(who) })
       if (!session) throw new ServiceError('not_found', `There is no session ${sessionId}.`)
       const messages = await store.messages(session.tenant, session.key)
       return {
@@ -59,18 +59,13 @@ export function createSessions(store: SessionStore): Sessions {
     },
 
     async list(who, { limit, before }) {
-      const anyOwner = readsAll(who)
+      const anyOwner = isAdmin(who)
       const last = before === undefined ? undefined : await store.find(who, before, { anyOwner })
       if (before !== undefined && !last) throw invalid(['query', 'before'], `there is no session ${before}`)
       const sessions = await store.list(who, { limit, anyOwner, before: last })
       return { sessions: sessions.map(toSummary), offset: sessions.at(-1)?.checkpointId ?? '', count: sessions.length }
     },
   }
-}
-
-/** Administrators read every session of their tenant. */
-export function readsAll(who: Principal): boolean {
-  return who.roles.includes('admin')
 }
 
 function toSummary(session: SessionRecord): SessionList['sessions'][number] {
