@@ -14,6 +14,7 @@ const failures = {
   sub_agent_limit: { status: 409, errorType: 'SubAgentLimit' },
   run_ended: { status: 409, errorType: 'RunEnded' },
   run_not_ended: { status: 409, errorType: 'RunNotEnded' },
+  ambiguous_run: { status: 409, errorType: 'AmbiguousRun' },
   not_interrupted: { status: 409, errorType: 'NotInterrupted' },
   already_decided: { status: 409, errorType: 'AlreadyDecided' },
   approval_required: { status: 409, errorType: 'ApprovalRequired' },

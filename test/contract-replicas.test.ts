@@ -18,7 +18,7 @@ async function startTwo(t: TestContext, options: ServiceOptions) {
   const environment = { DATABASE_URL: await server.createDatabase(), SECRET_KEY: 'x'.repeat(32) }
   const here = await startService(t, { ...options, environment })
   const there = await startService(t, { ...options, environment })
-  return { here: here.client, there: there.client }
+  return { here: here.client, there: there.client, asThere: there.as }
 }
 
 const inSession = (requestId: string) => ({ 'request-id': requestId, 'session-id': 's1' })
@@ -44,6 +44,22 @@ test('Chat: requests of one session run one at a time, in order of arrival, acro
     messages.map((message: { content: string }) => message.content),
     ['1', 'to 1', '2', 'to 2', '3', 'to 3', '4', 'to 4', '5', 'to 5'],
   )
+})
+
+test('Runs: an administrator follows and cancels a run of another caller that another replica runs', async (t) => {
+  const gate = gatedTool('wait')
+  const { here, asThere } = await startTwo(t, { tools: [gate.tool], script: { ...callOf('wait'), text: 'I wait.' } })
+  const ada = await asThere({ sub: 'ada', roles: ['admin'] })
+  const chat = here.chat('Hi', inSession('r1'))
+  await gate.entered
+  const stream = await ada.follow('r1')
+  assert.equal((await stream.next())?.chunk.token, 'I wait.')
+  const cancelled = await ada.request('DELETE', '/core/v1/runs/r1?issuer=agent-core&sub=ann')
+  assert.deepEqual([cancelled.status, cancelled.body.status], [200, 'cancelled'])
+  assert.equal((await stream.rest()).at(-1)?.chunk.finish_reason, 'cancelled')
+  assert.equal((await chat).status, 409)
+  const outsider = await asThere({ sub: 'ada', tenant: 'other', roles: ['admin'] })
+  assert.equal((await outsider.request('GET', '/core/v1/runs/r1?sub=ann')).status, 404)
 })
 
 test('Runs: one that another replica runs, or has in its line, is cancelled at once', async (t) => {

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
 import { createAccessKeyStore } from '../src/store/access-keys.ts'
 import type { Database } from '../src/store/database.ts'
+import { createExecutionStore } from '../src/store/executions.ts'
 import { createSessionStore, existingSessions } from '../src/store/sessions.ts'
 import { ai, endOf, hour, human, running, storeOf } from './store-fixture.ts'
 
@@ -11,6 +12,7 @@ export function registerReadContract(database: () => Database): void {
   registerSessions(database)
   registerAccessKeys(database)
   registerText(database)
+  registerOwners(database)
 
   test('a history is read from an index on', async () => {
     const { store, newRun, texts, tenant } = storeOf(database())
@@ -28,6 +30,35 @@ export function registerReadContract(database: () => Database): void {
     await store.begin(run)
     assert.deepEqual(await texts(run.sessionKey), [`0 ${text}`])
     assert.deepEqual((await store.find(run))!.request, run.request)
+  })
+}
+
+function registerOwners(database: () => Database): void {
+  test('owners of a request id are found in their tenant, the own first; tool executions are none, marks are', async () => {
+    const { store, tenant, start, newRun } = storeOf(database())
+    const requestId = 'r'
+    const owners = ['agent-core ann', 'agent-core bob', 'https://idp bob', 'agent-core a bob', 'agent-core bobby']
+    for (const owner of owners) await start({ owner, requestId, sessionId: owner })
+    await start({ owner: 'agent-core eve', requestId: 'other', sessionId: 'x' })
+    await createExecutionStore(database()).begin({
+      ...{ tenant, owner: 'agent-core tom', requestId, sessionId: 's', bodyHash: '', holder: 'p', agent: 'a', now: hour },
+    })
+    const of = (owner: string, from: { issuer?: string; sub?: string } = {}, where = tenant) =>
+      store.ownersOf({ tenant: where, owner, requestId }, { issuer: undefined, sub: undefined, ...from })
+    assert.deepEqual(await of('https://idp bob'), ['https://idp bob', 'agent-core a bob'])
+    assert.equal((await of('agent-core tom')).length, 2)
+    assert.deepEqual(await of('x', { sub: 'bob' }), ['agent-core bob', 'https://idp bob'])
+    assert.deepEqual(await of('x', { sub: 'a bob' }), ['agent-core a bob'])
+    assert.deepEqual(await of('x', { sub: 'bo' }), [])
+    assert.deepEqual(await of('x', { sub: 'tom' }), [])
+    assert.deepEqual(await of('x', { issuer: 'https://idp' }), ['https://idp bob'])
+    assert.deepEqual(await of('x', { issuer: 'https://id' }), [])
+    assert.deepEqual(await of('x', { issuer: 'agent-core', sub: 'bobby' }), ['agent-core bobby'])
+    assert.deepEqual(await of('agent-core ann', {}, `not ${tenant}`), [])
+    const sessions = createSessionStore(database())
+    const removed = newRun({ owner: 'agent-core bobby' })
+    assert.ok(await sessions.remove(removed, 'agent-core bobby', { jobId: randomUUID(), now: hour }))
+    assert.deepEqual(await of('x', { sub: 'bobby' }), ['agent-core bobby'])
   })
 }
 

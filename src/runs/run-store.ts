@@ -61,6 +61,11 @@ export interface RunStore {
   /** Throws `gone` for one whose session was deleted, or that was too old. */
   find(key: RunKey): Promise<StoredRun | undefined>
   /**
+   * Owners in the tenant of runs with this request id, marks included and direct tool executions left out: two at most, the owner in the
+   * key first. `from` narrows the search to owners of this issuer and `sub`.
+   */
+  ownersOf(key: RunKey, from: { issuer: string | undefined; sub: string | undefined }): Promise<string[]>
+  /**
    * Takes over a run that was left, that ended so that it may go on, or that is interrupted and is to end: nothing of it can be decided any
    * more. Undefined when it changed meanwhile.
    */

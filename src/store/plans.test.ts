@@ -63,6 +63,17 @@ test('no statement of a chat scans a table or sorts', async () => {
   }
 })
 
+test('a run of a tenant is found by its request id without a scan, whosever it is', async () => {
+  const key = { ...who, requestId: 'r' }
+  for (const from of [
+    { issuer: undefined, sub: undefined },
+    { issuer: 'i', sub: 's' },
+  ]) {
+    const plan = await plansOf((on) => createRunStore(on).ownersOf(key, from))
+    assert.match(plan, /SEARCH runs USING INDEX \S+ \(tenant=\? AND request_id=\?\)/)
+  }
+})
+
 test('the next in line and the unended runs are found by the small indexes made for them', async () => {
   const next = await plansOf(({ all: { read }, db }) =>
     runStatements(db, false).handOver(read, { tenant: 't', session: 's', requestId: 'r' }),

@@ -17,6 +17,7 @@ import { asyncEvents } from './async-events.ts'
 import { run, type Database } from './database.ts'
 import { imagesOf, mediaStatements } from './media-statements.ts'
 import { runMoves } from './run-moves.ts'
+import { runOwners } from './run-owners.ts'
 import { createPlainChat, type Ending } from './plain-chat.ts'
 import { parseJson, rowsPerHour, toEndedRow, toMetrics, toStoredRun, toText, toWindow } from './run-rows.ts'
 import { runStatements } from './run-statements.ts'
@@ -163,6 +164,7 @@ export function createRunStore(database: Database): RunStore {
     findEvent: ({ tenant, owner }, event) => events.find(database.of(tenant).read, { tenant, owner, event }),
     ...createTakeOver(database, statements, moves),
     ...runApprovals(database, statements, moves),
+    ...runOwners(database),
     requeue: moves.requeue,
     async history(tenant, session, from, limit = allMessages) {
       const { rows } = await statements.history(database.of(tenant).read, { tenant, session, from, limit })

@@ -8,6 +8,7 @@ import type { Callbacks } from '../../runs/callbacks/callbacks.ts'
 import type { Chats } from '../../runs/chat.ts'
 import type { RunKey } from '../../runs/run.ts'
 import type { RunStore } from '../../runs/run-store.ts'
+import { createFindRunKey } from '../../runs/whose-run.ts'
 import { toRunView, toSharedView, type RunView } from '../../runs/run-view.ts'
 import { principalOf } from '../authenticate.ts'
 import { whenLeft } from '../leaving.ts'
@@ -16,12 +17,22 @@ import { sendRun } from '../send-run.ts'
 
 export interface RunRoutes {
   chats: Chats
-  runs: Pick<RunStore, 'find'>
+  runs: Pick<RunStore, 'find' | 'ownersOf'>
   callbacks: Pick<Callbacks, 'find' | 'resend'>
   openCalls: Pick<ApprovalStore, 'openOf'>
 }
 
 const params = Type.Object({ request_id: Id })
+
+/** Postgres takes no NUL in a text. */
+const nameOf = (description: string) => Type.Optional(Type.String({ minLength: 1, maxLength: 1024, pattern: '^[^\\u0000]*$', description }))
+
+const Whose = Type.Object({
+  issuer: nameOf('Of the owner of the run. Administrators name the owners of other runs.'),
+  sub: nameOf(
+    'Of the owner of the run. Where an administrator leaves out issuer or sub, their own run is meant, else the only match in the tenant; of several it is 409.',
+  ),
+})
 
 export const Run = Type.Object({
   request_id: Type.String(),
@@ -53,7 +64,11 @@ const missing = { 404: ErrorReply, 410: ErrorReply, 422: ValidationReply }
 /** A run as the caller's key permits to read it: without `runs.read` its state alone. `not_found` where there is no such run. */
 export type ViewRun = (who: Principal, key: RunKey) => Promise<RunView>
 
-export function viewRuns({ runs, callbacks, openCalls }: Omit<RunRoutes, 'chats'>): ViewRun {
+export function viewRuns({
+  runs,
+  callbacks,
+  openCalls,
+}: Pick<RunRoutes, 'callbacks' | 'openCalls'> & { runs: Pick<RunStore, 'find'> }): ViewRun {
   return async (who, key) => {
     const run = await runs.find(key)
     if (!run || run.operation === 'tool_execute') throw new ServiceError('not_found', `There is no run ${key.requestId}.`)
@@ -68,24 +83,42 @@ export function viewRuns({ runs, callbacks, openCalls }: Omit<RunRoutes, 'chats'
 export function runRoutes(app: FastifyInstance, doors: RunRoutes): void {
   const { chats, callbacks } = doors
   const view = viewRuns(doors)
+  const findKey = createFindRunKey(doors.runs)
+  const namedBy = (request: FastifyRequest): Promise<RunKey> => {
+    const { request_id: requestId } = request.params as Type.Static<typeof params>
+    const { issuer, sub } = request.query as Type.Static<typeof Whose>
+    return findKey(principalOf(request), { requestId, issuer, sub })
+  }
 
   app.get(
     '/core/v1/runs/:request_id',
     {
       config: { access: accessTo.readRun },
-      schema: { tags: ['Runs'], summary: 'A run', params, response: { 200: Run, ...missing, ...refusals } },
+      schema: {
+        tags: ['Runs'],
+        summary: 'A run',
+        params,
+        querystring: Whose,
+        response: { 200: Run, ...missing, 409: ErrorReply, ...refusals },
+      },
     },
-    async (request) => view(principalOf(request), keyOf(request)),
+    async (request) => view(principalOf(request), await namedBy(request)),
   )
 
   app.delete(
     '/core/v1/runs/:request_id',
     {
       config: { access: accessTo.cancelRun },
-      schema: { tags: ['Runs'], summary: 'Cancel a run', params, response: { 200: Run, ...missing, 409: ErrorReply, ...refusals } },
+      schema: {
+        tags: ['Runs'],
+        summary: 'Cancel a run',
+        params,
+        querystring: Whose,
+        response: { 200: Run, ...missing, 409: ErrorReply, ...refusals },
+      },
     },
     async (request) => {
-      const key = keyOf(request)
+      const key = await namedBy(request)
       await chats.cancel(key)
       return view(principalOf(request), key)
     },
@@ -119,18 +152,19 @@ export function runRoutes(app: FastifyInstance, doors: RunRoutes): void {
         tags: ['Runs'],
         summary: "A run's events, from the start or behind last-event-id, then as they come",
         params,
+        querystring: Whose,
         headers: Type.Object({ 'last-event-id': Type.Optional(Type.String()) }),
         response: {
           200: eventStream,
           ...missing,
-          // Of a run that failed before its first event.
+          // Of a run that failed before its first event; 409 also of an id that several callers have.
           ...{ 409: ErrorReply, 502: ErrorReply },
           ...refusals,
         },
       },
     },
     async (request, reply) => {
-      const key = keyOf(request)
+      const key = await namedBy(request)
       const after = numberOf(request.headers['last-event-id'], key.requestId)
       const left = whenLeft(reply)
       const run = await chats.follow(key, left)
@@ -140,6 +174,7 @@ export function runRoutes(app: FastifyInstance, doors: RunRoutes): void {
   )
 }
 
+/** The caller's own run. */
 function keyOf(request: FastifyRequest): RunKey {
   const { tenant, owner } = principalOf(request)
   return { tenant, owner, requestId: (request.params as { request_id: string }).request_id }
