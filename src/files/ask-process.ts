@@ -1,36 +1,64 @@
 import { endProcess, setBusy, startLimited } from './limited-process.ts'
 
 export interface AskLimits {
+  /** Time of the process itself: while `serve` works the clock stands still. */
   maxMs: number
   heapMb: number
   signal?: AbortSignal | undefined
+  /** Answers a request of the process, a message `{ request }`, by a message `{ response }`. A rejection ends the whole. */
+  serve?(request: unknown): Promise<unknown>
 }
 
 /** Of all threads, the garbage collector's too. */
 const cpuSeconds = 180
 
 /**
- * Starts a module in a process of its own, tells it one thing, and resolves to its one answer. Whatever takes seconds or gigabytes
- * in there holds up nobody, can be stopped, and ends alone when memory does. Rejects with the reason, as the end of a sentence.
+ * Starts a module in a process of its own, sends one question, and resolves to the one answer. Work that takes seconds or gigabytes
+ * in that process holds up nobody, can be stopped, and ends alone when memory does. Rejects with the reason, as the end of a sentence.
  */
-export async function askProcess<Answer>(module: URL, question: object, { maxMs, heapMb, signal }: AskLimits): Promise<Answer> {
+export async function askProcess<Answer extends object>(module: URL, question: object, limits: AskLimits): Promise<Answer> {
+  const { maxMs, heapMb, signal, serve } = limits
   signal?.throwIfAborted()
   const child = startLimited(module, { limits: { dataKb: 2_000_000, heapMb, cpuSeconds }, serialization: 'advanced' })
   setBusy(child, true)
   const { promise, resolve, reject } = Promise.withResolvers<Answer>()
-  const timer = setTimeout(() => reject(new Error(`it took longer than ${maxMs / 1000} s`)), maxMs)
+  const clock = startClock(maxMs, () => reject(new Error(`it took longer than ${maxMs / 1000} s`)))
   const abort = () => reject(signal?.reason)
   signal?.addEventListener('abort', abort, { once: true })
-  child.once('message', (answer: Answer) => resolve(answer))
+  child.on('message', (message: Answer | { request: unknown }) => {
+    if (!serve || !('request' in message)) return resolve(message as Answer)
+    clock.pause()
+    serve(message.request).then((response) => {
+      clock.resume()
+      if (child.connected) child.send({ response }, () => {})
+    }, reject)
+  })
   child.once('error', (cause) => reject(new Error('its parser can not be started', { cause })))
   child.once('exit', (_code, signal) => reject(new Error(signal ? 'it needs too much memory' : 'its parser stopped')))
-  // What can not be sent is told by `exit`, which says more.
+  // A message that cannot be sent is reported by `exit`, which says more.
   child.send(question, () => {})
   try {
     return await promise
   } finally {
-    clearTimeout(timer)
+    clock.pause()
     signal?.removeEventListener('abort', abort)
     await endProcess(child)
+  }
+}
+
+/** Calls `expire` once `maxMs` have passed outside of pauses. */
+function startClock(maxMs: number, expire: () => void) {
+  let restMs = maxMs
+  let since = performance.now()
+  let timer = setTimeout(expire, restMs).unref()
+  return {
+    pause() {
+      clearTimeout(timer)
+      restMs -= performance.now() - since
+    },
+    resume() {
+      since = performance.now()
+      timer = setTimeout(expire, Math.max(0, restMs)).unref()
+    },
   }
 }

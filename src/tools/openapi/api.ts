@@ -5,8 +5,17 @@ export interface Api {
   operations: Operation[]
   /** By the name that the document gives them. */
   schemes: Record<string, SecurityScheme>
-  /** Operations that can't be called, and why. */
-  skipped: string[]
+  skipped: SkippedOperation[]
+}
+
+/** An operation, or a path, of which no tool can be made. */
+export interface SkippedOperation {
+  /** Ends the name that its tool would have. */
+  id: string
+  /** `GET /pets`, or `/pets` of a path. */
+  place: string
+  /** A sentence without its full stop. */
+  reason: string
 }
 
 export interface Operation {

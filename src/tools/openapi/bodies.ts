@@ -29,7 +29,7 @@ const preferred = [
 export function toBody(given: unknown, options: Options): FoundBody | undefined {
   if (given === undefined) return undefined
   const found = options.references.follow(given)
-  if (!isRecord(found)) throw new Error('its body refers to what is not in the document')
+  if (!isRecord(found)) throw new Error(`its body cannot be read: ${options.references.whyNot(given)}`)
   const contents = isRecord(found['content']) ? Object.entries(found['content']) : []
   const best = preferred.map((one) => contents.find(([type]) => one.test(type))).find(Boolean) ?? contents[0]
   if (!best) return undefined

@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import type { TestContext } from 'node:test'
@@ -20,11 +20,17 @@ interface Options {
   /** OUTBOUND_ALLOW. */
   allowed?: string[]
   everyMs?: number
+  /** Of agent.yaml, where it is there already. */
+  folder?: string
+  /** Other files beside agent.yaml, by their names. */
+  files?: Record<string, object | string>
 }
 
 export interface Opened {
   folder: string
   tools(): readonly Tool[]
+  /** Why operations are no tools, by the end of their names. */
+  refused(): Record<string, string>
   tool(id: string): Tool
   /** Checked as the agent checks it, then run. */
   run(id: string, input: JsonObject, context?: Partial<ToolContext>): Promise<any>
@@ -32,11 +38,11 @@ export interface Opened {
 
 /** The tools of an entry `api` over a real document and real connections; closed when the test ends. */
 export async function openApi(t: TestContext, options: Options): Promise<Opened> {
-  const folder = await mkdtemp(path.join(tmpdir(), 'openapi-'))
+  const folder = options.folder ?? (await mkdtemp(path.join(tmpdir(), 'openapi-')))
   t.after(() => rm(folder, { recursive: true, force: true }))
-  const { document, config = {}, environment = {}, allowed = [], spec, everyMs } = options
-  if (document !== undefined)
-    await writeFile(path.join(folder, 'spec.yaml'), typeof document === 'string' ? document : JSON.stringify(document))
+  const { document, config = {}, environment = {}, allowed = [], spec, everyMs, files = {} } = options
+  for (const [name, content] of Object.entries({ ...files, ...(document !== undefined && { 'spec.yaml': document }) }))
+    await writeInto(folder, name, content)
   const outbound = createGuardedFetch({ allowed })
   t.after(() => outbound.close())
   const deps = dependenciesOf({ files: await openFilesRoot(folder), cacheDir: folder, configDir: folder, environment, outbound })
@@ -63,7 +69,15 @@ export async function openApi(t: TestContext, options: Options): Promise<Opened>
     return one.execute(input, contextOf({ callId: 'call-7', ...context }))
   }
 
-  return { folder, tools: group.tools, tool, run }
+  const refused = () => Object.fromEntries((group.refused?.() ?? []).map(({ name, reason }) => [name.slice('api__'.length), reason]))
+  return { folder, tools: group.tools, refused, tool, run }
+}
+
+/** Writes a file with the folders that it needs: text, or a value as JSON. */
+export async function writeInto(folder: string, name: string, content: object | string): Promise<void> {
+  const file = path.join(folder, name)
+  await mkdir(path.dirname(file), { recursive: true })
+  await writeFile(file, typeof content === 'string' ? content : JSON.stringify(content))
 }
 
 /** A document of one server and these paths. */

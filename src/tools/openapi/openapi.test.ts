@@ -135,7 +135,7 @@ test('what is no document of OpenAPI 3 is refused with the reason', async (t) =>
   const external = { '/a': { get: operationOf('getA', [{ $ref: 'http://127.0.0.1:1/other.yaml#/x' }]) } }
   await assert.rejects(
     openApi(t, { document: documentOf('http://127.0.0.1:1', external) }),
-    /none of its operations can be called \(getA: a parameter refers/,
+    /none of its operations can be called \(getA: a parameter cannot be read: http:\/\/127.0.0.1:1\/other.yaml is not a file/,
   )
 })
 
@@ -268,4 +268,22 @@ test('an address is asked whether its document has changed, with the configured 
   )
   id = 'getB'
   await until(() => api.tools()[0]?.name === 'api__getB')
+})
+
+test('a document of too many operations says which tags it has, and how many operations each', async (t) => {
+  const tagsOf = (n: number) => (n < 700 ? ['repos'] : n < 1100 ? ['issues', 'repos'] : [])
+  const paths = Object.fromEntries(
+    Array.from({ length: 1200 }, (_, n) => [`/things${n}`, { get: operationOf(`get${n}`, [], { tags: tagsOf(n) }) }]),
+  )
+  const document = documentOf('http://127.0.0.1:1', paths)
+  await assert.rejects(openApi(t, { document }), (error: Error) => {
+    assert.match(
+      error.message,
+      /it has 1200 operations, more than the 1000 that an entry may have: choose some with include, such as \["tag:repos"\]/,
+    )
+    assert.match(error.message, /its tags are repos \(1100\), issues \(400\), 100 operations without a tag\.$/)
+    return true
+  })
+  const some = await openApi(t, { document, config: { include: ['tag:issues'] } })
+  assert.equal(some.tools().length, 400)
 })

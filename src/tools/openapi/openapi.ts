@@ -2,12 +2,13 @@ import type { Static } from 'typebox'
 import type { Tool } from '../../agent/tool.ts'
 import { resolveReferences } from '../../configuration/references.ts'
 import type { toolConfigs } from '../../configuration/schema.ts'
-import { createCheck, type ToolDependencies, type ToolGroup, type ToolSpec } from '../builder.ts'
-import type { Api, Operation } from './api.ts'
+import { createCheck, type RefusedTool, type ToolDependencies, type ToolGroup, type ToolSpec } from '../builder.ts'
+import type { Api, Operation, SkippedOperation } from './api.ts'
 import { call } from './call.ts'
 import { checkCredentials, type CredentialOptions } from './credentials.ts'
 import { readDocument } from './read-document.ts'
-import { openSource, withoutUser } from './source.ts'
+import { openSource } from './open-source.ts'
+import { withoutUser } from './source-address.ts'
 import { createTokens } from './tokens.ts'
 import { checkTokenUrls, createBases, type Bases } from './trust.ts'
 
@@ -30,6 +31,7 @@ export async function createOpenApi(spec: ToolSpec, deps: ToolDependencies, ever
   const own: CredentialOptions = { credentials, headers: ownHeaders, environment, tokens: createTokens(outbound) }
   const options = { ...(include && { include }), ...(exclude && { exclude }), ownHeaders: Object.keys(ownHeaders) }
   let tools: readonly Tool[] = []
+  let refused: readonly RefusedTool[] = []
 
   /** The configured headers are the API's: a document that is elsewhere is asked for without them. */
   function toHeadersFor({ origin }: URL): Record<string, string> {
@@ -40,7 +42,7 @@ export async function createOpenApi(spec: ToolSpec, deps: ToolDependencies, ever
   async function load(signal?: AbortSignal): Promise<void> {
     const found = await source.read(signal)
     if (!found) return
-    const api = await readDocument(found.bytes, options, signal).catch((error: unknown) => {
+    const api = await readDocument(found, options, signal).catch((error: unknown) => {
       throw new Error(`The OpenAPI document can not be used: ${error instanceof Error ? error.message : 'it can not be read'}.`, {
         cause: error,
       })
@@ -49,9 +51,27 @@ export async function createOpenApi(spec: ToolSpec, deps: ToolDependencies, ever
     checkTokenUrls(api, { credentials, bases, tokenUrl: token_url && resolveReferences(token_url, environment) })
     const unknown = Object.keys(effects).filter((id) => !api.operations.some((one) => one.id === id))
     if (unknown.length > 0) log.warn({ tool: spec.name, operations: unknown }, 'effects names operations that are not there')
-    if (api.skipped.length > 0) log.warn({ tool: spec.name, skipped: api.skipped.slice(0, 20) }, 'Operations are left out')
-    tools = api.operations.map((operation) => toTool(operation, api))
+    const { made, skipped } = toTools(api)
+    if (skipped.length > 0)
+      log.warn({ tool: spec.name, count: skipped.length, skipped: toLines(skipped) }, 'Operations of an OpenAPI document cannot be used')
+    tools = made
+    refused = skipped.map((operation) => toRefused(spec.name, operation))
     found.keep()
+  }
+
+  /** An operation whose server cannot be called leaves the others as they are; throws where none can be called. */
+  function toTools(api: Api): { made: Tool[]; skipped: SkippedOperation[] } {
+    const skipped = [...api.skipped]
+    const made = api.operations.flatMap((operation) => {
+      try {
+        return [toTool(operation, api)]
+      } catch (error) {
+        skipped.push({ id: operation.id, place: `${operation.method} ${operation.path}`, reason: messageOf(error).replace(/\.$/, '') })
+        return []
+      }
+    })
+    if (made.length === 0) throw new Error(`${skipped[api.skipped.length]!.reason}.`)
+    return { made, skipped }
   }
 
   function toTool(operation: Operation, { schemes }: Api): Tool {
@@ -73,6 +93,7 @@ export async function createOpenApi(spec: ToolSpec, deps: ToolDependencies, ever
   await load(deps.signal)
   return {
     tools: () => tools,
+    refused: () => refused,
     close: keepUp(everyMs ?? source.everyMs, load, (error) =>
       log.warn({ tool: spec.name, reason: messageOf(error) }, 'An OpenAPI document could not be read again; the tools stay as they are'),
     ),
@@ -97,6 +118,22 @@ function keepUp(everyMs: number, load: (signal: AbortSignal) => Promise<void>, o
     closing.abort()
     clearTimeout(timer)
     await looking
+  }
+}
+
+const maxLoggedOperations = 20
+
+function toLines(skipped: readonly SkippedOperation[]): string[] {
+  return skipped.slice(0, maxLoggedOperations).map(({ place, reason }) => `${place}: ${reason}`)
+}
+
+/** Listed with its reason, so that nobody takes the tools for all that the document has. */
+function toRefused(entry: string, { id, place, reason }: SkippedOperation): RefusedTool {
+  return {
+    name: `${entry}__${id}`,
+    description: `(${place})`,
+    schema: { type: 'object' },
+    reason: `The operation cannot be used: ${reason}.`,
   }
 }
 

@@ -1,56 +1,16 @@
 import type { JsonSchema, JsonValue } from '../../agent/messages.ts'
-import { isRecord, type Api, type Operation, type ReadOptions } from './api.ts'
+import { isRecord, type Operation, type SkippedOperation } from './api.ts'
 import { toBody, type FoundBody } from './bodies.ts'
 import { createKeys } from './keys.ts'
 import { toParameters, type FoundParameter } from './parameters.ts'
-import { createReferences, type References } from './references.ts'
+import type { References } from './references.ts'
 import { shortText } from './schemas.ts'
-import { toRequirements, toSchemes } from './schemes.ts'
-import { isWanted, toId } from './selection.ts'
+import { toRequirements } from './schemes.ts'
+import { toId } from './selection.ts'
 
 const methods = ['get', 'head', 'options', 'post', 'put', 'patch', 'delete'] as const
 
-/** More tools than any model can choose from. */
-const maxOperations = 1000
 const maxDescription = 1200
-/** Of the JSON of one tool's schema, and of all of an entry. */
-const maxSchema = 24_000
-const maxSchemas = 8_000_000
-
-/** Throws an `Error` that says what is wrong with a document as a whole. */
-export function readApi(document: unknown, options: ReadOptions): Api {
-  if (!isRecord(document)) throw new Error('it is no OpenAPI document')
-  const version = String(document['openapi'] ?? '')
-  if (document['swagger'] !== undefined) throw new Error('it is of Swagger 2.0; OpenAPI 3.0 and 3.1 are read')
-  if (!/^3\.\d/.test(version)) throw new Error('it does not say that it is of OpenAPI 3.0 or 3.1')
-  const references = createReferences(document)
-  const found = findOperations(document, references)
-  if (found.length === 0) throw new Error('it has no operations')
-  const wanted = found.filter((one) => isWanted(one, options))
-  if (wanted.length === 0) throw new Error(`include and exclude leave none of its ${found.length} operations (${toNames(found)})`)
-  if (wanted.length > maxOperations) {
-    throw new Error(`it has ${wanted.length} operations, more than the ${maxOperations} that an entry may have: name some in include`)
-  }
-  const schemes = toSchemes(document, references)
-  const hidden = new Set([...options.ownHeaders, ...Object.values(schemes).flatMap((one) => (one.type === 'apiKey' ? [one.name] : []))])
-  const room = Math.min(maxSchema, Math.floor(maxSchemas / wanted.length))
-  const skipped: string[] = []
-  const operations = wanted.flatMap((one) => {
-    try {
-      return [toOperation(one, { references, hidden, room })]
-    } catch (error) {
-      skipped.push(`${one.id}: ${error instanceof Error ? error.message : 'it can not be read'}`)
-      return []
-    }
-  })
-  if (operations.length === 0) throw new Error(`none of its operations can be called (${skipped[0]})`)
-  return { operations, schemes, skipped }
-}
-
-function toNames(found: readonly FoundOperation[]): string {
-  const names = found.slice(0, 20).map(({ id }) => id)
-  return [...names, ...(found.length > names.length ? ['...'] : [])].join(', ')
-}
 
 export interface FoundOperation {
   id: string
@@ -62,20 +22,51 @@ export interface FoundOperation {
   document: Record<string, unknown>
 }
 
-function findOperations(document: Record<string, unknown>, references: References): FoundOperation[] {
+export interface FoundOperations {
+  readable: FoundOperation[]
+  unread: SkippedOperation[]
+}
+
+export function findOperations(document: Record<string, unknown>, references: References): FoundOperations {
   const paths = isRecord(document['paths']) ? Object.entries(document['paths']) : []
   const taken = new Set<string>()
-  return paths.flatMap(([path, value]) => {
-    const item = references.follow(value)
-    if (!path.startsWith('/') || !isRecord(item)) return []
-    return methods.flatMap((method) => {
-      const operation = item[method]
-      if (!isRecord(operation)) return []
+  const found: FoundOperations = { readable: [], unread: [] }
+
+  function addUnread(reason: string, method: string | undefined, path: string): void {
+    const place = method === undefined ? path : `${method.toUpperCase()} ${path}`
+    found.unread.push({ id: toId(undefined, method ?? 'any', path, taken), place, reason })
+  }
+
+  for (const [path, value] of paths) {
+    // Names beside the paths are extensions, `x-...`.
+    if (!path.startsWith('/')) continue
+    const item = toItem(value, references)
+    if (!item) {
+      addUnread(references.whyNot(value), undefined, path)
+      continue
+    }
+    const own = methods.filter((method) => Object.hasOwn(item, method))
+    if (own.length === 0 && isRecord(value) && '$ref' in value) addUnread('what it refers to has no operations', undefined, path)
+    for (const method of own) {
+      const operation = references.follow(item[method])
+      if (!isRecord(operation)) {
+        addUnread(references.whyNot(item[method]), method, path)
+        continue
+      }
       const id = toId(operation['operationId'], method, path, taken)
       const tags = Array.isArray(operation['tags']) ? operation['tags'].map(String) : []
-      return [{ id, method: method.toUpperCase(), path, tags, operation, item, document }]
-    })
-  })
+      found.readable.push({ id, method: method.toUpperCase(), path, tags, operation, item, document })
+    }
+  }
+  return found
+}
+
+/** Beside its reference a path item may have fields of its own. */
+function toItem(value: unknown, references: References): Record<string, unknown> | undefined {
+  const item = references.follow(value)
+  if (!isRecord(item) || !isRecord(value) || item === value) return isRecord(item) ? item : undefined
+  const { $ref: _, ...own } = value
+  return { ...item, ...own }
 }
 
 export interface Reading {
@@ -86,7 +77,8 @@ export interface Reading {
   room: number
 }
 
-function toOperation(found: FoundOperation, reading: Reading): Operation {
+/** Throws with the reason where a call of the operation could not be made rightly. */
+export function toOperation(found: FoundOperation, reading: Reading): Operation {
   const { id, method, path, operation, item, document } = found
   const keys = createKeys()
   const parameters = toParameters([item['parameters'], operation['parameters']], path, { ...reading, keys })

@@ -31,9 +31,12 @@ export function toParameters(lists: readonly unknown[], path: string, options: O
   const byPlace = new Map<string, Record<string, unknown>>()
   for (const given of lists.flatMap((list) => (Array.isArray(list) ? list : []))) {
     const found = options.references.follow(given)
-    if (!isRecord(found)) throw new Error('a parameter refers to what is not in the document')
+    if (!isRecord(found)) throw new Error(`a parameter cannot be read: ${options.references.whyNot(given)}`)
     const { name, in: place } = found
-    if (typeof name === 'string' && typeof place === 'string' && place in styles) byPlace.set(`${place} ${name}`, found)
+    if (typeof name !== 'string') throw new Error('a parameter has no name')
+    if (typeof place !== 'string' || !Object.hasOwn(styles, place))
+      throw new Error(`its parameter ${name} is in ${String(place)}, a place that OpenAPI 3 does not have`)
+    byPlace.set(`${place} ${name}`, found)
   }
   const asked = [...byPlace.values()].filter((one) => isAsked(String(one['name']), one['in'] as Place, options.hidden))
   const named = new Set(asked.flatMap((one) => (one['in'] === 'path' ? [one['name']] : [])))

@@ -1,20 +1,77 @@
 import { askProcess } from '../../files/ask-process.ts'
 import type { Api, ReadOptions } from './api.ts'
+import type { SourceDocument } from './source.ts'
 
 export interface ReadQuestion {
   bytes: Uint8Array
+  /** The document's own name, to which its references are relative. */
+  href: string
   options: ReadOptions
 }
 
 /** JSON is read twice as fast as what processes say to each other by themselves. */
 export type ReadAnswer = { api: string } | { error: string }
 
+/** A file that the document refers to; `fault` ends the sentence "X, which ...". */
+export type FileAnswer = { href: string; bytes: Uint8Array } | { href: string; fault: string }
+
 /** Ten times the largest that is known to be in use. */
 const limits = { maxMs: 60_000, heapMb: 1024 }
 
+/** Of the files that one document refers to: twice the count, and ten times the bytes, of the largest that is known to be in use. */
+const fileLimits = { count: 5000, bytes: 64 * 1024 * 1024, ms: 120_000, atOnce: 8 }
+
 /** Reads a document in a process of its own: large ones take seconds, malicious ones more. Throws an `Error` with the reason. */
-export async function readDocument(bytes: Uint8Array, options: ReadOptions, signal?: AbortSignal): Promise<Api> {
-  const answer = await askProcess<ReadAnswer>(new URL('./worker', import.meta.url), { bytes, options }, { ...limits, signal })
+export async function readDocument(document: SourceDocument, options: ReadOptions, signal?: AbortSignal): Promise<Api> {
+  const files = createFileReader(document, signal)
+  const { bytes, href } = document
+  const question: ReadQuestion = { bytes, href, options }
+  const answer = await askProcess<ReadAnswer>(new URL('./worker', import.meta.url), question, { ...limits, signal, serve: files.read })
   if ('error' in answer) throw new Error(answer.error)
   return JSON.parse(answer.api) as Api
+}
+
+/** Reads files for the process, which cannot be trusted with more than their content. */
+function createFileReader({ readReferenced }: Pick<SourceDocument, 'readReferenced'>, signal: AbortSignal | undefined) {
+  let count = 0
+  let bytes = 0
+  let ms = 0
+
+  async function readFile(href: string, until: AbortSignal): Promise<FileAnswer> {
+    if (++count > fileLimits.count) throw new Error(`it refers to more than ${fileLimits.count} other files`)
+    try {
+      const content = await readReferenced(href, until)
+      bytes += content.length
+      if (bytes <= fileLimits.bytes) return { href, bytes: content }
+    } catch (error) {
+      until.throwIfAborted()
+      return { href, fault: error instanceof Error ? error.message : 'cannot be read' }
+    }
+    throw new Error(`its files are larger than ${fileLimits.bytes / 1024 / 1024} MiB together`)
+  }
+
+  async function readAll(hrefs: readonly string[], until: AbortSignal): Promise<FileAnswer[]> {
+    const rest = [...hrefs]
+    const answers: FileAnswer[] = []
+    const work = async () => {
+      for (let href = rest.pop(); href !== undefined; href = rest.pop()) answers.push(await readFile(href, until))
+    }
+    await Promise.all(Array.from({ length: fileLimits.atOnce }, work))
+    return answers
+  }
+
+  async function read(request: unknown): Promise<FileAnswer[]> {
+    const started = performance.now()
+    const timeout = AbortSignal.timeout(Math.max(1, Math.ceil(fileLimits.ms - ms)))
+    try {
+      return await readAll(request as string[], AbortSignal.any([timeout, ...(signal ? [signal] : [])]))
+    } catch (error) {
+      if (timeout.aborted) throw new Error(`its files could not be read within ${fileLimits.ms / 1000} s`, { cause: error })
+      throw error
+    } finally {
+      ms += performance.now() - started
+    }
+  }
+
+  return { read }
 }

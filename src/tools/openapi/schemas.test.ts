@@ -5,7 +5,7 @@ import { createReferences } from './references.ts'
 import { toInputSchema } from './schemas.ts'
 
 function convert(schema: unknown, schemas: object = {}, maxCharacters = 20_000) {
-  return toInputSchema(schema, createReferences({ components: { schemas } }), maxCharacters)
+  return toInputSchema(schema, createReferences({ components: { schemas } }, 'folder:/document/spec.yaml'), maxCharacters)
 }
 
 test('what OpenAPI 3.0 says in its own words is said in those of JSON Schema', () => {

@@ -7,7 +7,8 @@ export function toSchemes(document: Record<string, unknown>, references: Referen
   return Object.fromEntries(
     all.flatMap(([name, given]) => {
       const found = references.follow(given)
-      return isRecord(found) && name !== '__proto__' ? [[name, toScheme(found)]] : []
+      if (name === '__proto__') return []
+      return [[name, isRecord(found) ? toScheme(found) : { type: 'other', called: references.whyNot(given) }]]
     }),
   )
 }

@@ -49,7 +49,7 @@ interface TokenUrlOptions {
 export function checkTokenUrls({ schemes, operations }: Api, { credentials, bases, tokenUrl }: TokenUrlOptions): void {
   for (const [name, scheme] of Object.entries(schemes)) {
     if (scheme.type !== 'clientCredentials' || !Object.hasOwn(credentials, name)) continue
-    const base = operations[0] && bases.of(operations[0]).base
+    const base = findBase(operations, bases)
     const address = tokenUrl ?? scheme.tokenUrl
     if (!URL.canParse(address, base?.href)) throw new Error(`The token address of ${name} is none: set token_url.`)
     const url = new URL(address, base?.href)
@@ -61,4 +61,16 @@ export function checkTokenUrls({ schemes, operations }: Api, { credentials, base
     }
     scheme.tokenUrl = url.href
   }
+}
+
+/** Of the first operation that has one: another may name a server that cannot be called. */
+function findBase(operations: readonly Operation[], bases: Bases): URL | undefined {
+  for (const operation of operations) {
+    try {
+      return bases.of(operation).base
+    } catch {
+      continue
+    }
+  }
+  return undefined
 }

@@ -1,0 +1,24 @@
+import { LineCounter, parseDocument } from 'yaml'
+
+/** An alias may stand for an alias that stands for ...: what it unfolds to is bounded. */
+const maxAliasCount = 1000
+
+/** JSON or YAML. Throws an `Error` with the reason. */
+export function parseText(bytes: Uint8Array): unknown {
+  const text = new TextDecoder().decode(bytes)
+  try {
+    return JSON.parse(text)
+  } catch (error) {
+    // A text that begins like JSON was meant to be JSON.
+    if (/^\s*[{[]/.test(text)) throw new Error(`it is not JSON: ${error instanceof Error ? error.message : ''}`, { cause: error })
+  }
+  const lineCounter = new LineCounter()
+  const document = parseDocument(text, { lineCounter, prettyErrors: false, logLevel: 'silent', merge: true })
+  const [fault] = document.errors
+  if (fault) throw new Error(`it is not YAML, in line ${lineCounter.linePos(fault.pos[0]).line}`)
+  try {
+    return document.toJS({ maxAliasCount })
+  } catch (error) {
+    throw new Error('its aliases unfold to too much, or are none', { cause: error })
+  }
+}
