@@ -3,10 +3,11 @@ import { checkCustomRoles } from '../access/permissions.ts'
 import { ownToolNames } from '../agent/tool-names.ts'
 import { describeFault } from './describe-fault.ts'
 import { checkMcp } from './mcp-rules.ts'
+import { createPatternCheck } from './pattern-rules.ts'
 import { checkSpec } from './spec-rules.ts'
 import { problemAt, type ConfigProblem, type Path } from './problems.ts'
 import { agentSchema, closeRecords, findToolSchema, isSchema, type Schema } from './schema-walk.ts'
-import { toolConfigs, type AgentConfig } from './schema.ts'
+import { maxTools, toolConfigs, type AgentConfig } from './schema.ts'
 import { findDanger } from './yaml-source.ts'
 
 const subAgentPrefix = 'sub_agent:'
@@ -58,7 +59,10 @@ function compile(schema: Schema): Compiled {
 /** Looks at each tool that can be looked at, so that its faults are told together with those of the schema. */
 function checkTools(config: unknown): ConfigProblem[] {
   const firstOf = new Map<string, number>()
-  const tools = listIn(config, 'tools')
+  // That there are too many is a fault of the schema.
+  const tools = listIn(config, 'tools').slice(0, maxTools)
+  const groups = groupsOf(tools)
+  const checkPatterns = createPatternCheck()
   return tools.flatMap((tool, index) => {
     if (!isSchema(tool) || typeof tool['name'] !== 'string') return []
     const at = ['tools', index]
@@ -69,14 +73,14 @@ function checkTools(config: unknown): ConfigProblem[] {
       ...(first === undefined
         ? []
         : [problemAt([...at, 'name'], `"${name}" is the name of tools[${first}] already; each tool needs its own`)]),
-      ...checkPrefix(name, tools, at),
+      ...checkPrefix(name, groups, at),
       ...(isReserved(name) ? [problemAt([...at, 'name'], `"${name}" is a name that the agent uses itself; choose another`)] : []),
-      ...checkToolConfig(tool, at),
+      ...checkToolConfig(tool, at, checkPatterns),
     ]
   })
 }
 
-function checkToolConfig(tool: Record<string, unknown>, at: Path): ConfigProblem[] {
+function checkToolConfig(tool: Record<string, unknown>, at: Path, checkPatterns: ReturnType<typeof createPatternCheck>): ConfigProblem[] {
   const type = tool['type'] ?? tool['name']
   if (typeof type !== 'string') return []
   const schema = findToolSchema(type)
@@ -88,6 +92,7 @@ function checkToolConfig(tool: Record<string, unknown>, at: Path): ConfigProblem
   const config = tool['config'] ?? {}
   if (!isSchema(config)) return []
   const problems = checkSchema(schema, config, [...at, 'config'])
+  problems.push(...checkPatterns(config, [...at, 'config']))
   if (type === 'mcp') problems.push(...checkMcp(config, [...at, 'config']))
   if (type === 'openapi') problems.push(...checkSpec(config['spec'], [...at, 'config', 'spec']))
   if (tool['config'] === undefined && Object.keys(config).length > 0) tool['config'] = config
@@ -97,10 +102,17 @@ function checkToolConfig(tool: Record<string, unknown>, at: Path): ConfigProblem
 /** Entries that stand for several tools; `<entry>__<tool>` is the name of each. */
 const groupTypes: readonly unknown[] = ['mcp', 'openapi']
 
+/** The index of each, by its name; of two with the same name that of the first. */
+function groupsOf(tools: readonly unknown[]): Map<string, number> {
+  const groups = tools.flatMap((tool, index): [string, number][] => (isGroup(tool) ? [[String(tool['name']), index]] : []))
+  return new Map(groups.toReversed())
+}
+
 /** Names that belong to another entry would make it unclear whose a tool is. */
-function checkPrefix(name: string, tools: readonly unknown[], at: Path): ConfigProblem[] {
-  const index = tools.findIndex((tool) => isGroup(tool) && name.startsWith(`${String(tool['name'])}__`))
-  if (index === -1) return []
+function checkPrefix(name: string, groups: ReadonlyMap<string, number>, at: Path): ConfigProblem[] {
+  const heads = [...name.matchAll(/(?=__)/g)].map(({ index }) => name.slice(0, index))
+  const index = heads.map((head) => groups.get(head)).find((found) => found !== undefined)
+  if (index === undefined) return []
   return [problemAt([...at, 'name'], `"${name}" begins like the names of the tools of tools[${index}]; choose another`)]
 }
 

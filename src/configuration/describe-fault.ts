@@ -42,6 +42,11 @@ function toRule(keyword: string, params: Record<string, unknown>, error: ErrorOb
       return limit === '1' ? 'must not be empty' : `must have at least ${limit} entries`
     case 'minProperties':
       return limit === '1' ? 'must not be empty' : `must have at least ${limit} entries`
+    case 'maxLength':
+      return `must have at most ${limit} characters`
+    case 'maxItems':
+    case 'maxProperties':
+      return `must have at most ${limit} entries`
     case 'minimum':
       return `must be ${limit} or more`
     case 'maximum':

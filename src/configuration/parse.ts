@@ -20,7 +20,12 @@ export function toAgentConfig(value: unknown, lineOf: (at: Path) => number | und
 
 /** 16 hex digits that change with the content, and not with the order of keys. */
 export function configVersion(config: AgentConfig): string {
-  return hash('sha256', JSON.stringify(config, sortKeys)).slice(0, 16)
+  return hash('sha256', toStableJson(config)).slice(0, 16)
+}
+
+/** The same text for values that differ in the order of their keys alone. */
+export function toStableJson(value: object): string {
+  return JSON.stringify(value, sortKeys)
 }
 
 function sortKeys(_: string, value: unknown): unknown {

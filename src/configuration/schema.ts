@@ -9,6 +9,13 @@ const maxSeconds = 604_800
 
 const mebibyte = 1024 * 1024
 
+/** Entries of `tools`: each is built, kept alive and told to the model, and an entry of a server or a document brings many tools. */
+export const maxTools = 500
+/** Entries of lists and mappings that nobody writes longer by hand; each is compared and checked with every change. */
+const maxEntries = 500
+/** Headers, variables of a command, credentials: more than any server takes. */
+const maxSecrets = 100
+
 function optional<T extends TSchema>(schema: T) {
   return Type.Optional(schema)
 }
@@ -18,7 +25,7 @@ const Name = Type.String({
   description: '1 to 64 letters of A-Z and a-z, digits, "_", ".", ":" and "-".',
 })
 const Secret = Type.String({ minLength: 1, writeOnly: true, description: 'A value, or "${NAME}" for an environment variable.' })
-const Secrets = Type.Record(Type.String(), Type.String(), { writeOnly: true })
+const Secrets = Type.Record(Type.String(), Type.String(), { writeOnly: true, maxProperties: maxSecrets })
 const Address = Type.String({ pattern: '^(https?://|\\$\\{)', description: 'An http(s) address; may hold "${NAME}".' })
 
 export const providers = ['embedded', 'openai', 'anthropic', 'google', 'amazon-bedrock', 'azure', 'mistral', 'openai-compatible'] as const
@@ -65,15 +72,18 @@ const ModelConfig = Type.Object(
   strict,
 )
 
-const Patterns = Type.Array(Type.String({ minLength: 1 }), { minItems: 1 })
+const Patterns = Type.Array(Type.String({ minLength: 1 }), { minItems: 1, maxItems: maxEntries })
 
 const Effect = Type.Enum(['read', 'write'])
 const Effects = Type.Record(Type.String(), Effect, {
+  maxProperties: 2000,
   description:
     'By tool, without the name of the entry: `read` may be made again after a crash, `write` never is. Default: what it says itself.',
 })
-const Only = Type.Array(Type.String({ minLength: 1 }), { description: 'Names, or patterns with "*".' })
-const OnlyOperations = Type.Array(Type.String({ minLength: 1 }), {
+const Selector = Type.String({ minLength: 1, maxLength: 500 })
+const Only = Type.Array(Selector, { maxItems: maxEntries, description: 'Names, or patterns with "*".' })
+const OnlyOperations = Type.Array(Selector, {
+  maxItems: maxEntries,
   description: 'Operations by name, patterns with "*", or by tag: `tag:pets`.',
 })
 const Decider = Type.Enum(['caller', 'role'])
@@ -81,6 +91,8 @@ const Host = Type.String({
   pattern: '^(\\*\\.)?[A-Za-z0-9.-]+(:[0-9]+)?$|^\\[[0-9a-fA-F:.]+\\](:[0-9]+)?$',
   description: 'A host without scheme and path: "example.com", "*.example.com" for all under it, "example.com:8443".',
 })
+
+const Hosts = Type.Array(Host, { maxItems: maxEntries, description: 'Default: every public host.' })
 
 const OAuth = Type.Object(
   {
@@ -113,7 +125,10 @@ export const toolConfigs = {
   knowledge_search: Type.Object({ paths: Patterns }, about('Finds passages in the files of `paths`.')),
   data_query: Type.Object(
     {
-      tables: Type.Record(Type.String({ pattern: '^[A-Za-z_][A-Za-z0-9_]*$' }), Type.String({ minLength: 1 }), { minProperties: 1 }),
+      tables: Type.Record(Type.String({ pattern: '^[A-Za-z_][A-Za-z0-9_]*$' }), Type.String({ minLength: 1 }), {
+        minProperties: 1,
+        maxProperties: maxEntries,
+      }),
       max_rows: optional(Type.Integer({ minimum: 1, maximum: 10_000 })),
     },
     about('SQL over files: each of `tables` is one under FILES_ROOT.'),
@@ -124,7 +139,7 @@ export const toolConfigs = {
       headers: optional(Secrets),
       oauth: optional(OAuth),
       command: optional(Type.String({ minLength: 1, description: 'A server that is started here, and spoken to by its standard input.' })),
-      args: optional(Type.Array(Type.String())),
+      args: optional(Type.Array(Type.String(), { maxItems: maxEntries })),
       env: optional(Secrets),
       cwd: optional(Type.String({ minLength: 1, description: 'Relative to agent.yaml; default: its folder.' })),
       include: optional(Only),
@@ -142,6 +157,7 @@ export const toolConfigs = {
       credentials: optional(
         Type.Record(Type.String(), Type.String(), {
           writeOnly: true,
+          maxProperties: maxSecrets,
           description: 'By security scheme: the key or token; for basic `user:password`, for client credentials `id:secret`.',
         }),
       ),
@@ -169,16 +185,15 @@ export const toolConfigs = {
     about('Runs Python, shut off from the network and from this machine.'),
   ),
   chart: Type.Object({}, about('Draws charts as SVG or PNG, by Vega-Lite.')),
-  web_page: Type.Object(
-    { allowed_hosts: optional(Type.Array(Host, { description: 'Default: every public host.' })) },
-    about('Reads pages of the web as text.'),
-  ),
+  web_page: Type.Object({ allowed_hosts: optional(Hosts) }, about('Reads pages of the web as text.')),
   http_request: Type.Object(
     {
-      allowed_hosts: optional(Type.Array(Host, { description: 'Default: every public host.' })),
-      context_hosts: optional(Type.Array(Host, { description: "Get the caller's stix headers." })),
+      allowed_hosts: optional(Hosts),
+      context_hosts: optional(Type.Array(Host, { maxItems: maxEntries, description: "Get the caller's stix headers." })),
       methods: optional(Type.Array(Type.Enum(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE']), { minItems: 1 })),
-      headers: optional(Type.Record(Host, Secrets, { description: 'By host: sent along, and never shown to the model.' })),
+      headers: optional(
+        Type.Record(Host, Secrets, { maxProperties: maxEntries, description: 'By host: sent along, and never shown to the model.' }),
+      ),
     },
     about('Sends HTTP requests, to public hosts or to those that are allowed.'),
   ),
@@ -220,20 +235,27 @@ export const AgentConfigSchema = Type.Object(
     uri_id: Type.String({ minLength: 1, default: 'agent-core' }),
     description: Type.String({ default: 'Answers questions with its tools.' }),
     instructions: Type.String({ default: '', description: 'The system prompt.' }),
-    conversation_starters: Type.Array(Type.Object({ title: Type.String(), message: Type.String() }, strict), { default: [] }),
+    conversation_starters: Type.Array(Type.Object({ title: Type.String(), message: Type.String() }, strict), {
+      default: [],
+      maxItems: 100,
+    }),
     llms: Type.Object(
       {
         primary: ModelConfig,
-        fallback: Type.Array(ModelConfig, { default: [], description: 'Tried in order when the primary model fails.' }),
+        fallback: Type.Array(ModelConfig, { default: [], maxItems: 50, description: 'Tried in order when the primary model fails.' }),
         small: optional(ModelConfig),
         embedding: optional(ModelConfig),
       },
       { ...strict, default: { primary: { provider: 'embedded', model: 'rules-1' } } },
     ),
-    tools: Type.Array(ToolConfig, { default: [] }),
+    tools: Type.Array(ToolConfig, { default: [], maxItems: maxTools }),
     approvals: Type.Object(
       {
-        effects: Type.Array(Effect, { default: [], description: 'Calls of tools with one of these wait until somebody approves of them.' }),
+        effects: Type.Array(Effect, {
+          default: [],
+          maxItems: 10,
+          description: 'Calls of tools with one of these wait until somebody approves of them.',
+        }),
         by: Type.Enum(['caller', 'role'], {
           default: 'caller',
           description: 'caller: who asked. role: somebody else, whose role permits runs.approve.',
@@ -261,9 +283,9 @@ export const AgentConfigSchema = Type.Object(
     sub_agents: Type.Object(
       {
         may_create: Type.Boolean({ default: true }),
-        max: Type.Integer({ minimum: 0, default: 16 }),
-        max_depth: Type.Integer({ minimum: 1, default: 1 }),
-        concurrency: Type.Integer({ minimum: 1, default: 4 }),
+        max: Type.Integer({ minimum: 0, maximum: 1000, default: 16 }),
+        max_depth: Type.Integer({ minimum: 1, maximum: 20, default: 1 }),
+        concurrency: Type.Integer({ minimum: 1, maximum: 1000, default: 4 }),
       },
       { ...strict, default: {} },
     ),
@@ -309,8 +331,8 @@ export const AgentConfigSchema = Type.Object(
     ),
     access: Type.Object(
       {
-        roles: Type.Record(Name, Type.Array(Type.String()), { default: {} }),
-        rate_limits: Type.Record(Name, RateLimit, { default: {} }),
+        roles: Type.Record(Name, Type.Array(Type.String(), { maxItems: 100 }), { default: {}, maxProperties: maxEntries }),
+        rate_limits: Type.Record(Name, RateLimit, { default: {}, maxProperties: maxEntries }),
       },
       { ...strict, default: {} },
     ),

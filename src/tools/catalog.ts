@@ -1,5 +1,5 @@
-import { isDeepStrictEqual } from 'node:util'
 import type { Tool, ToolListing, ToolSet } from '../agent/tool.ts'
+import { toStableJson } from '../configuration/parse.ts'
 import type { AgentConfig, ToolConfig, ToolType } from '../configuration/schema.ts'
 import type { ToolDependencies } from './builder.ts'
 import { createToolSearch } from './tool-index.ts'
@@ -59,21 +59,22 @@ export function createToolCatalog({ tools, approvals }: CatalogConfig, deps: Too
 export function createToolCatalogs(deps: ToolDependencies, options: CatalogOptions = {}): ToolCatalogs {
   const { builders = builtIn, retryDelayMs = doubling, settleMs = defaultSettleMs } = options
   const own = { ...deps, log: deps.log.child({ component: 'tools' }) }
-  /** How many open catalogs have each. */
-  const users = new Map<ToolEntry, number>()
+  /** The entries that are open, by what they are made of, each with the number of catalogs that have it. */
+  const openEntries = new Map<string, { entry: ToolEntry; users: number }>()
 
   function take(config: ToolConfig): ToolEntry {
-    const made = madeOf(config)
-    const known = [...users.keys()].find((entry) => isDeepStrictEqual(madeOf(entry.config), made))
-    const entry = known ?? createToolEntry(config, own, { builders, retryDelayMs })
-    users.set(entry, (users.get(entry) ?? 0) + 1)
-    return entry
+    const key = keyOf(config)
+    const shared = openEntries.get(key) ?? { entry: createToolEntry(config, own, { builders, retryDelayMs }), users: 0 }
+    shared.users++
+    openEntries.set(key, shared)
+    return shared.entry
   }
 
   async function release(entry: ToolEntry): Promise<void> {
-    const left = (users.get(entry) ?? 0) - 1
-    if (left > 0) return void users.set(entry, left)
-    users.delete(entry)
+    const key = keyOf(entry.config)
+    const shared = openEntries.get(key)
+    if (!shared || --shared.users > 0) return
+    openEntries.delete(key)
     await entry.close()
   }
 
@@ -104,10 +105,10 @@ export function createToolCatalogs(deps: ToolDependencies, options: CatalogOptio
   return { open }
 }
 
-/** What an entry is made of: who must approve of its calls is put onto its tools from outside. */
-function madeOf(config: ToolConfig): ToolConfig {
+/** Names what an entry is made of: who must approve of its calls is put onto its tools from outside. */
+function keyOf(config: ToolConfig): string {
   const { approval: _approval, by: _by, ...made } = config
-  return made
+  return toStableJson(made)
 }
 
 async function withinTime(work: Promise<unknown>, ms: number): Promise<void> {

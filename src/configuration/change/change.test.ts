@@ -180,8 +180,45 @@ test('a change of endless size is refused at once, also one of many parts', () =
   })
   assert.deepEqual(refusalOf(roles(0, 100_000)), [''])
   assert.deepEqual(refusalOf({ instructions: 'x'.repeat(2_000_000) }), [''])
-  const grown = applyPatch(before, roles(0, 2000), rules)
-  assert.deepEqual(refusalOf(roles(2000, 2000), grown), [''])
+  const grown = applyPatch(before, { instructions: 'x'.repeat(600_000) }, rules)
+  assert.deepEqual(refusalOf({ description: 'x'.repeat(600_000) }, grown), [''])
+  assert.ok(work() < 2000)
+})
+
+test('lists and mappings have limits, and the refusal names them', () => {
+  const roles = Object.fromEntries(Array.from({ length: 501 }, (_, n) => [`r${n}`, ['chat']]))
+  const tools = (length: number) => Array.from({ length }, (_, n) => ({ name: `t${n}`, type: 'calculator' }))
+  assert.deepEqual(refusalOf({ access: { roles } }), ['access.roles'])
+  assert.deepEqual(refusalOf({ tools: tools(501) }), ['tools'])
+  assert.deepEqual(refusalOf({ tools: tools(500) }), [])
+  assert.deepEqual(refusalOf({ conversation_starters: Array(101).fill({ title: 't', message: 'm' }) }), ['conversation_starters'])
+  const headers = Object.fromEntries(Array.from({ length: 101 }, (_, n) => [`x-${n}`, 'v']))
+  assert.deepEqual(refusalOf({ tools: [{ name: 'm', type: 'mcp', config: { url: 'https://a.example', headers } }] }), [
+    'tools[0].config.headers',
+  ])
+  assert.deepEqual(refusalOf({ sub_agents: { max: 1001 } }), ['sub_agents.max'])
+})
+
+test('patterns that stand for too many others are refused by their path before any is made', () => {
+  const work = workSince()
+  const bomb = '{a,b}'.repeat(24)
+  const entry = (type: string, config: object) => ({ name: type, type, config })
+  const refused = refusalOf({
+    tools: [
+      entry('read_file', { paths: ['handbook/**', bomb] }),
+      entry('list_files', { paths: ['{1..9999999}'] }),
+      entry('knowledge_search', { paths: ['+(+(+(a)))b', 'x/{{a,b},{c,d}}/*.md'] }),
+      entry('data_query', { tables: { good: 'data/*.csv', bad: `data/${bomb}.csv` } }),
+    ],
+  })
+  assert.deepEqual(refused, [
+    'tools[0].config.paths[1]',
+    'tools[1].config.paths[0]',
+    'tools[2].config.paths[0]',
+    'tools[3].config.tables.bad',
+  ])
+  const many = Array.from({ length: 12 }, (_, n) => ({ name: `r${n}`, type: 'read_file', config: { paths: ['{1..500}'] } }))
+  assert.deepEqual(refusalOf({ tools: many }), ['tools[10].config.paths[0]'])
   assert.ok(work() < 2000)
 })
 

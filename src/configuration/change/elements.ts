@@ -12,9 +12,10 @@ export function earlierElements(
   const keys = (list: readonly unknown[]) => list.map((element) => (nameOf(element) === undefined ? keyOf(element) : undefined))
   const earlier = Map.groupBy([...keys(before).entries()], ([, key]) => key)
   const later = Map.groupBy([...keys(after).entries()], ([, key]) => key)
+  const indexByName = new Map(before.map((element, index) => [nameOf(element), index] as const).toReversed())
   return after.map((element, index) => {
     const name = nameOf(element)
-    if (name !== undefined) return findIndex(before, name)
+    if (name !== undefined) return indexByName.get(name)
     const key = keyOf(element)
     const [was, is] = [earlier.get(key) ?? [], later.get(key) ?? []]
     return was.length === is.length ? was[is.findIndex(([at]) => at === index)]?.[0] : undefined
@@ -34,9 +35,4 @@ export function elementsBefore(before: readonly unknown[], after: readonly unkno
 export function nameOf(element: unknown): string | undefined {
   const name = own(element, 'name')
   return typeof name === 'string' ? name : undefined
-}
-
-function findIndex(list: readonly unknown[], name: string): number | undefined {
-  const index = list.findIndex((element) => nameOf(element) === name)
-  return index === -1 ? undefined : index
 }

@@ -1,6 +1,8 @@
 import { stat } from 'node:fs/promises'
 import path from 'node:path'
+import { isGlob } from '../../configuration/pattern-rules.ts'
 import { createFileSet } from '../../files/file-set.ts'
+import { createPatterns } from '../../files/patterns.ts'
 import type { FilesRoot } from '../../files/root.ts'
 import type { SourceFile, TableFormat, TableSource } from './database.ts'
 
@@ -25,19 +27,22 @@ export interface Tables {
 }
 
 export function createTables(paths: Readonly<Record<string, string>>, files: FilesRoot): Tables {
-  const tables = Object.entries(paths).map(([name, pattern]) => ({ name, pattern: files.normalise(pattern) }))
+  const tables = Object.entries(paths).map(([name, written]) => {
+    const pattern = files.normalise(written)
+    return { name, pattern, patterns: isGlob(pattern) ? createPatterns([pattern]) : undefined }
+  })
   // All names of a table's files, as last found: a file may have several, and one must not open what another closes.
   const known = new Map<string, string[]>()
   const present = createFileSet(files.path, {
-    paths: tables.flatMap(({ pattern }) => (isGlob(pattern) ? [] : [pattern])),
-    globs: tables.flatMap(({ pattern }) => (isGlob(pattern) ? [pattern] : [])),
+    paths: tables.flatMap(({ pattern, patterns }) => (patterns ? [] : [pattern])),
+    globs: tables.flatMap(({ patterns }) => patterns?.globs ?? []),
   })
 
   async function find(isWithheld: (path: string) => boolean): Promise<{ sources: TableSource[]; withheld: string[] }> {
     const sources: TableSource[] = []
     const withheld: string[] = []
-    for (const { name, pattern } of tables) {
-      const relatives = isGlob(pattern) ? await files.list([pattern]) : [pattern]
+    for (const { name, pattern, patterns } of tables) {
+      const relatives = patterns ? await files.list(patterns.globs) : [pattern]
       if (relatives.length === 0) throw new Error(`The table ${name} has no file: nothing matches ${pattern}.`)
       const source = await toSource(name, relatives, files)
       known.set(name, [...new Set([...relatives, ...source.files.map((file) => toRelative(file.path))])])
@@ -50,7 +55,7 @@ export function createTables(paths: Readonly<Record<string, string>>, files: Fil
   function reads(relative: string): boolean {
     try {
       const canonical = files.normalise(relative)
-      if (tables.some(({ pattern }) => pattern === canonical || (isGlob(pattern) && path.matchesGlob(canonical, pattern)))) return true
+      if (tables.some(({ pattern, patterns }) => pattern === canonical || patterns?.matches(canonical))) return true
       return present.has(canonical)
     } catch {
       // A path that leaves the root is read by nobody.
@@ -89,8 +94,4 @@ async function toFile(table: string, relative: string, files: FilesRoot): Promis
   } catch (error) {
     throw new Error(`The table ${table} can't be read: ${error instanceof Error ? error.message : relative}`, { cause: error })
   }
-}
-
-function isGlob(pattern: string): boolean {
-  return /[*?[{]/.test(pattern)
 }
