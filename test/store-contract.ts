@@ -8,6 +8,7 @@ import { registerConfigurationContract } from './store-contract-configurations.t
 import { registerJobContract } from './store-contract-jobs.ts'
 import { registerImageContract } from './store-contract-images.ts'
 import { registerLineContract } from './store-contract-line.ts'
+import { registerLossContract } from './store-contract-losses.ts'
 import { registerMemoryContract } from './store-contract-memory.ts'
 import { registerReadContract } from './store-contract-read.ts'
 import { registerReportContract } from './store-contract-reports.ts'
@@ -32,6 +33,7 @@ export function registerStoreContract(name: string, open: () => Promise<Database
     describe('async runs', () => registerAsyncContract(() => database))
     describe('jobs', () => registerJobContract(() => database))
     describe('line and taking over', () => registerLineContract(() => database))
+    describe('runs that lose their process', () => registerLossContract(() => database))
     describe('memories and feedback', () => registerMemoryContract(() => database))
     describe('what is read', () => registerReadContract(() => database))
     describe('sessions deleted and forked', () => registerSessionChanges(() => database))

@@ -5,8 +5,9 @@ import type { Jobs } from './jobs.ts'
 import { LiveRun } from './live-run.ts'
 import type { LiveRuns } from './live-runs.ts'
 import { runKeyText, type ChatRequest, type RunKey } from './run.ts'
-import type { RunStore, Seen, StoredRun, TakenOver, TakeOver } from './run-store.ts'
+import type { LostRun, RunStore, Seen, StoredRun, TakenOver, TakeOver } from './run-store.ts'
 import { stopLost } from './stop-lost.ts'
+import { createSuspects, isHopeless, isSuspect } from './suspects.ts'
 import { toNewMessages } from './window/transcript.ts'
 
 interface AdoptionDependencies {
@@ -27,11 +28,11 @@ interface AdoptionDependencies {
 /** Runs whose process has them no more are taken up, or made jobs: those of processes that died, and those of this one that a fault made it forget. */
 export interface Adoption {
   /** Takes over one run and launches it; undefined when it changed meanwhile. */
-  takeOver(run: StoredRun, how?: How): Promise<LiveRun | undefined>
+  takeOver(run: LostRun, how?: How): Promise<LiveRun | undefined>
   /** This process, as one that takes over a run with this request. */
   asTaker(run: StoredRun & { request: ChatRequest }): TakeOver
   /** Launches a run that the store has just given to this process. */
-  goOn(run: StoredRun & { request: ChatRequest }, taken: TakenOver, how?: How): LiveRun
+  goOn(run: LostRun & { request: ChatRequest }, taken: TakenOver, how?: How): LiveRun
   /** One sweep, until nothing is left to take of processes that are lost for more than `graceMs`. */
   adopt(graceMs: number): Promise<void>
   /** No sweep begins any more. */
@@ -55,26 +56,36 @@ export function createAdoption({ store, live, agent, holder, isBusy, nextPlace, 
   let sweeping: Promise<void> | undefined
   let calledAt = 0
   let isStopped = false
+  let lastGraceMs = 0
+  const suspects = createSuspects({
+    async takeOver(run) {
+      if (live.find(run) || isBusy(run)) return undefined
+      return takeOver(run, { from: { ...run, graceMs: lastGraceMs }, mayBeUnwanted: true })
+    },
+    next: () => adopt(lastGraceMs),
+    sleep,
+  })
 
   function asTaker({ request, requestId }: StoredRun & { request: ChatRequest }): TakeOver {
     return { holder, place: nextPlace(), now: now(), messages: toNewMessages(request, requestId, now()) }
   }
 
-  async function takeOver(run: StoredRun, how: How = {}): Promise<LiveRun | undefined> {
+  async function takeOver(run: LostRun, how: How = {}): Promise<LiveRun | undefined> {
     const { request } = run
     if (!request) return undefined
     const taken = await store.takeOver(run, how.from ?? run, asTaker({ ...run, request }))
     return taken && goOn({ ...run, request }, taken, how)
   }
 
-  function goOn(run: StoredRun & { request: ChatRequest }, taken: TakenOver, { mayBeUnwanted = false, ending, ...how }: How = {}): LiveRun {
-    const { tenant, owner, requestId, status, log } = run
+  function goOn(run: LostRun & { request: ChatRequest }, taken: TakenOver, { mayBeUnwanted = false, ending, ...how }: How = {}): LiveRun {
+    const { tenant, owner, requestId, status, log, losses } = run
     const isResumed = status === 'interrupted' || how.isResumed === true
     const next = new LiveRun({
       ...run,
       key: { tenant, owner, requestId },
       agent: agent(),
       fence: taken.fence,
+      losses: losses?.count ?? 0,
       // A repeat has its time anew.
       ranMs: run.endedAt === undefined ? run.ranMs : 0,
       ...(isResumed ? { resumed: { restoredAt: log?.restoredAt } } : {}),
@@ -84,18 +95,21 @@ export function createAdoption({ store, live, agent, holder, isBusy, nextPlace, 
     const turn = taken.kind === 'running' ? taken.turn : undefined
     // One that still waits in line need not get its turn to end.
     if (!turn) void isWanted?.then((wanted) => wanted || next.stop('lost'))
-    if (ending) next.stop('cancelled')
+    if (ending) next.stop(ending)
     return live.launch(next, turn, isWanted ? isWanted.then((wanted) => (wanted ? undefined : 'lost')) : Promise.resolve(ending))
   }
 
   async function sweep(graceMs: number): Promise<void> {
     for (;;) {
+      if (isStopped) return
       const { runs, takers } = await store.orphans(holder, graceMs)
-      const lost = shareOf(runs, takers).map((run) => ({ run, from: { ...run, graceMs } }))
-      if (lost.length < runs.length) callOthers(runs[0]!.holder)
+      const others = runs.filter((run) => !isSuspect(run))
+      const lost = shareOf(others, takers).map((run) => ({ run, from: { ...run, graceMs } }))
+      if (lost.length < others.length) callOthers(runs[0]!.holder)
       const found = [...lost, ...(await findStrays()).map((run) => ({ run, from: run }))]
       // The first sweep comes with the start: what goes on must find the tools that it had.
-      if (found.length > 0) await agent().tools.settling()
+      if (found.length > 0 || runs.length > 0) await agent().tools.settling()
+      suspects.tryOne(shuffled(runs.filter(isSuspect)))
       let taken = 0
       for (let at = 0; at < found.length; at += together) {
         if (isStopped) return
@@ -116,7 +130,8 @@ export function createAdoption({ store, live, agent, holder, isBusy, nextPlace, 
     news.tell('left', { holder: lost })
   }
 
-  async function takeUp(run: StoredRun, from: Seen): Promise<unknown> {
+  async function takeUp(run: LostRun, from: Seen): Promise<unknown> {
+    if (isHopeless(run)) return takeOver(run, { from, ending: 'lost' })
     if (run.operation !== 'chain_async') return takeOver(run, { from, mayBeUnwanted: true })
     // Many processes work on those.
     const isBack = await store.putBack(run, from, now())
@@ -140,6 +155,7 @@ export function createAdoption({ store, live, agent, holder, isBusy, nextPlace, 
 
   async function adopt(graceMs: number): Promise<void> {
     if (isStopped) return
+    lastGraceMs = graceMs
     sweeping ??= sweep(graceMs).finally(() => (sweeping = undefined))
     return sweeping
   }
@@ -151,10 +167,16 @@ export function createAdoption({ store, live, agent, holder, isBusy, nextPlace, 
  * What one process takes before it looks again: processes that find the same runs share them, and begin with others each, so that they
  * seldom meet.
  */
-function shareOf(runs: readonly StoredRun[], takers: number): StoredRun[] {
+function shareOf(runs: readonly LostRun[], takers: number): LostRun[] {
   if (takers === 1) return [...runs]
-  const mixed = runs.map((run) => ({ run, at: Math.random() })).sort((a, b) => a.at - b.at)
-  return mixed.slice(0, Math.ceil(runs.length / takers)).map(({ run }) => run)
+  return shuffled(runs).slice(0, Math.ceil(runs.length / takers))
+}
+
+function shuffled<T>(items: readonly T[]): T[] {
+  return items
+    .map((item) => ({ item, at: Math.random() }))
+    .sort((a, b) => a.at - b.at)
+    .map(({ item }) => item)
 }
 
 /** Until others have had their turn. */

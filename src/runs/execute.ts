@@ -18,7 +18,7 @@ import { keepEvent } from './keep-event.ts'
 import { artifactsOf, earlierIn, emptyProgress, restore, type Progress } from './progress.ts'
 import { finish } from './finish.ts'
 import { checkHints, isDown } from './hints.ts'
-import { processLost } from './outcome.ts'
+import { maxLosses, processLost } from './outcome.ts'
 import type { Jobs } from './jobs.ts'
 import type { LiveRun } from './live-run.ts'
 import { FenceLost, type HistoryMessage, type NextRun, type RunStore, type Turn } from './run-store.ts'
@@ -99,8 +99,14 @@ export type Ending = 'lost' | 'cancelled'
 /** Ends a run that does not go on; what it had done stays, and a repeat of one that was lost goes on from there. */
 export async function endAs(ending: Ending, run: LiveRun, turn: Turn, deps: Execution): Promise<NextRun | undefined> {
   const progress = emptyProgress(turn)
-  await load(run, progress, deps, { asksModel: false })
-  if (ending === 'lost') return finish(run, progress, toErrorBody(processLost()), deps)
+  // To read what the run has stored may be what its processes died of.
+  if (run.losses > maxLosses) progress.checkpoints = 1
+  else await load(run, progress, deps, { asksModel: false })
+  if (ending === 'lost') {
+    const error = processLost(run.losses)
+    if (run.losses >= maxLosses) deps.onFault(run, error)
+    return finish(run, progress, toErrorBody(error), deps)
+  }
   progress.reason = 'cancelled'
   const unmade = callsWithoutResult(progress.messages)
   for (const { id, name } of unmade) progress.messages.push({ role: 'tool', callId: id, name, text: cancelledWaiting, isError: true })

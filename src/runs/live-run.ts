@@ -20,6 +20,8 @@ export interface LiveRunOptions {
   fence: number
   /** Default: 0. */
   ranMs?: number
+  /** How often in a row it has lost its process. Default: 0. */
+  losses?: number
   /** It goes on behind its interruption, in this place of readers' knowledge; absent: it begins, or a process lost it. */
   resumed?: { restoredAt: number | undefined }
 }
@@ -36,6 +38,7 @@ export class LiveRun {
   readonly fence: number
   /** How long it ran before it was interrupted: while it waits for approval its clock stands. */
   readonly ranMs: number
+  readonly losses: number
   readonly resumed: LiveRunOptions['resumed']
   readonly log = new EventLog()
   /** Resolves when it has its session, rejects when it never got it. */
@@ -68,6 +71,7 @@ export class LiveRun {
     this.onDisconnect = options.onDisconnect
     this.fence = options.fence
     this.ranMs = options.ranMs ?? 0
+    this.losses = options.losses ?? 0
     this.resumed = options.resumed
   }
 

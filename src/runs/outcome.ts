@@ -69,8 +69,12 @@ export function toAnswerStep(step: Step): AnswerStep {
   }
 }
 
-export function processLost(): ServiceError {
-  return new ServiceError('process_lost', 'The process that ran this request is gone.')
+/** How often in a row a run may lose its process without a new checkpoint; then it is not tried again. */
+export const maxLosses = 3
+
+export function processLost(losses = 0): ServiceError {
+  const tries = losses < maxLosses ? '' : ` This happened ${losses} times in a row without progress, so the request is not tried again.`
+  return new ServiceError('process_lost', `The process that ran this request is gone.${tries}`)
 }
 
 /** The Error shape of a run that did not answer; undefined when it did. */

@@ -84,10 +84,24 @@ export interface Seen {
   status: RunStatus
   /** Present: it is taken only where its process is lost, for more than this. */
   graceMs?: number
+  /** Present: kept with the run when it moves. */
+  losses?: Losses | undefined
 }
 
+/** How often in a row a run lost its process without a new checkpoint in between. */
+export interface Losses {
+  count: number
+  /** Checkpoints that the run had at the last loss. */
+  checkpoints: number
+  /** The process that was lost; absent where that turned out to be wrong. */
+  holder?: string
+}
+
+/** An unended run whose process is lost; its losses include this one. */
+export type LostRun = StoredRun & { losses?: Losses | undefined }
+
 export interface Orphans {
-  runs: StoredRun[]
+  runs: LostRun[]
   /** Processes that may take them up, the one that asks included; at least 1. */
   takers: number
 }

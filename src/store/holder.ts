@@ -17,6 +17,11 @@ const attemptMs = 3000
  * before it believes that of others.
  */
 const watchMs = 2 * beatMs + retryMs
+/**
+ * A process whose event loop turned all the time lost its lease by its database alone: nothing that it ran has stopped it. Longer than a
+ * renewal may take, shorter than a standstill that costs a lease.
+ */
+const longPauseMs = 5000
 /** How often a process that is alone looks for runs that a fault made it forget. */
 const lookEveryMs = 15_000
 
@@ -40,11 +45,12 @@ interface Options {
 
 /** Of an embedded database nobody else has anything. */
 export async function keepHolder(database: Database, options: Options): Promise<Holder> {
-  return database.isShared ? keepLease(database, options) : keepAlone(options)
+  return database.isShared ? keepLease(database, options) : keepAlone(database, options)
 }
 
-function keepAlone({ id, log }: Options): Holder {
+function keepAlone(database: Database, { id, log }: Options): Holder {
   let timer: NodeJS.Timeout | undefined
+  let isReleased = false
   return {
     id,
     onLost(adopt) {
@@ -52,7 +58,12 @@ function keepAlone({ id, log }: Options): Holder {
       look()
       timer = setInterval(look, lookEveryMs).unref()
     },
-    release: async () => clearInterval(timer),
+    async release() {
+      if (isReleased) return
+      isReleased = true
+      clearInterval(timer)
+      await createProcessStore(database).release(id)
+    },
   }
 }
 
@@ -64,21 +75,35 @@ async function keepLease(database: Database, { id, news, log }: Options): Promis
   let keptSince = renewedAt
   let timer: NodeJS.Timeout | undefined
   let beating = Promise.resolve()
+  /** The longest pause of the event loop since the lease was renewed. */
+  let steppedAt = renewedAt
+  let longestPauseMs = 0
   let isReleased = false
 
   async function beat(): Promise<void> {
     const startedAt = performance.now()
+    step()
     try {
       const isKept = await within(attemptMs, processes.renew(id, lifeMs))
+      step()
       if (!isKept) log.warn('The lease of this process had run out: what it had may be taken over by now')
+      if (!isKept && longestPauseMs < longPauseMs) await within(attemptMs, processes.forgive(id))
+      longestPauseMs = 0
       if (!isKept || performance.now() - renewedAt > watchMs) keptSince = performance.now()
       renewedAt = performance.now()
       beatAgain(Math.max(0, beatMs - (renewedAt - startedAt)))
       sweep()
     } catch (err) {
       log.warn({ err }, 'The lease of this process could not be renewed')
+      step()
       beatAgain(retryMs)
     }
+  }
+
+  function step(): void {
+    const at = performance.now()
+    longestPauseMs = Math.max(longestPauseMs, at - steppedAt)
+    steppedAt = at
   }
 
   function beatAgain(ms: number): void {

@@ -15,7 +15,7 @@ function asSeen(param: Param<Seen>) {
   return { ...ofKey(param), fence: param('fence'), status: param('status') }
 }
 
-type Taken = Seen & Pick<RunRow, 'holder' | 'place'> & { newFence: number }
+type Taken = Seen & Pick<RunRow, 'holder' | 'place' | 'losses'> & { newFence: number }
 type Entered = Place & { requestId: string; messageCount: number; now: number }
 type EndedWaiting = Seen & Pick<RunRow, 'request' | 'error' | 'log' | 'finish_reason' | 'continuable'> & { newStatus: string; now: number }
 type TakenBack = Pick<RunRow, 'tenant' | 'prompt_tokens' | 'completion_tokens' | 'total_tokens' | 'latency_ms'> & {
@@ -105,6 +105,7 @@ export function lineStatements(database: Kysely<Tables>) {
           fence: param('newFence'),
           holder: param('holder'),
           place: param('place'),
+          losses: param('losses'),
           status: 'pending',
           // A repeat has its time anew.
           ran_ms: sql`case when ended_at is null then ran_ms else 0 end`,
@@ -117,10 +118,10 @@ export function lineStatements(database: Kysely<Tables>) {
     ),
 
     /** Makes a run nobody's. */
-    freeRun: statement(database, (db, param: Param<Seen>) =>
+    freeRun: statement(database, (db, param: Param<Seen & Pick<RunRow, 'losses'>>) =>
       db
         .updateTable('runs')
-        .set({ fence: sql`fence + 1`, holder: '', status: 'pending' })
+        .set({ fence: sql`fence + 1`, holder: '', status: 'pending', losses: param('losses') })
         .where((is) => is.and(asSeen(param)))
         .returning('fence'),
     ),

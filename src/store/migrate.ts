@@ -8,6 +8,7 @@ import * as runJobs from './migrations/0005-run-jobs.ts'
 import * as runTails from './migrations/0006-run-tails.ts'
 import * as retention from './migrations/0007-retention.ts'
 import * as logCounts from './migrations/0009-log-counts.ts'
+import * as runLosses from './migrations/0010-run-losses.ts'
 
 /** In order; a migration that was released is never changed. */
 const migrations: Record<string, Migration> = {
@@ -19,6 +20,7 @@ const migrations: Record<string, Migration> = {
   '0006-run-tails': runTails,
   '0007-retention': retention,
   '0009-log-counts': logCounts,
+  '0010-run-losses': runLosses,
 }
 
 export const migrationNames: readonly string[] = Object.keys(migrations)

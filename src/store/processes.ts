@@ -1,12 +1,15 @@
 import { sql, type RawBuilder } from 'kysely'
 import { run, type Database } from './database.ts'
+import { forgiveLosses, releaseRuns } from './run-losses.ts'
 
 /** Leases: what belongs to a process is its own until then, and as long as it says so again. Times are those of the database. */
 export interface ProcessStore {
   /** Says that a process is there for so long; true where its last lease had not run out yet. */
   renew(id: string, lifeMs: number): Promise<boolean>
-  /** It is gone by its own word. */
+  /** The process is gone by its own word: its runs are handed over, not lost. */
   release(id: string): Promise<void>
+  /** The process was there all the time: runs that were taken over from it were not lost with it. */
+  forgive(id: string): Promise<void>
 }
 
 export function createProcessStore(database: Database): ProcessStore {
@@ -26,8 +29,12 @@ export function createProcessStore(database: Database): ProcessStore {
         return kept.rows.length > 0
       }, atOnce),
     async release(id) {
-      await database.all.unit((connection) => run(connection, db.deleteFrom('processes').where('id', '=', id)))
+      await database.all.unit(async (connection) => {
+        await releaseRuns(database, connection, id)
+        await run(connection, db.deleteFrom('processes').where('id', '=', id))
+      })
     },
+    forgive: (id) => forgiveLosses(database, id),
   }
 }
 

@@ -105,6 +105,8 @@ export function runMoves(database: Database, statements: RunStatements) {
       newFence: fence,
       holder,
       place: row.ended_at === null ? row.place : place,
+      // A repeat has its chances anew.
+      losses: row.ended_at === null ? row.losses : null,
     })
     if (taken.rows.length === 0) return undefined
     if (row.status === 'interrupted') await lapse(connection, { ...one, now })

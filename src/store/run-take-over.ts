@@ -18,6 +18,7 @@ import { run, type Database } from './database.ts'
 import { lineStatements } from './line-statements.ts'
 import { mediaStatements } from './media-statements.ts'
 import { aliveProcesses } from './processes.ts'
+import { countLoss } from './run-losses.ts'
 import type { RunMoves } from './run-moves.ts'
 import { countOf, hourOf, json, parseJson, toStoredRun } from './run-rows.ts'
 import type { RunStatements } from './run-statements.ts'
@@ -92,11 +93,12 @@ export function createTakeOver(
     })
   }
 
-  /** Undefined where it is not as it was, or where its process is not lost after all. */
-  async function findSeen(connection: Connection, key: RunKey, { fence, status, graceMs }: Seen): Promise<RunRow | undefined> {
+  /** The run with the losses that it is to have; undefined where it is not as it was, or where its process is not lost after all. */
+  async function findSeen(connection: Connection, key: RunKey, { fence, status, graceMs, losses }: Seen): Promise<RunRow | undefined> {
     const row = await find(connection, key)
     if (row?.fence !== fence || row.status !== status) return undefined
-    return graceMs !== undefined && (await isAlive(connection, row.holder, graceMs)) ? undefined : row
+    if (graceMs !== undefined && (await isAlive(connection, row.holder, graceMs))) return undefined
+    return losses ? { ...row, losses: json(losses) } : row
   }
 
   function takeUp(...[key, by]: Parameters<RunStore['takeUp']>): Promise<TakenUp | undefined> {
@@ -129,6 +131,15 @@ export function createTakeOver(
     const query = database.db
       .selectFrom('runs')
       .selectAll()
+      .select((of) =>
+        of
+          .selectFrom('run_steps')
+          .select(({ fn }) => fn.countAll<number>().as('count'))
+          .whereRef('run_steps.tenant', '=', 'runs.tenant')
+          .whereRef('run_steps.owner', '=', 'runs.owner')
+          .whereRef('run_steps.request_id', '=', 'runs.request_id')
+          .as('checkpoints'),
+      )
       // Values that stand in the text: only so is the index of unended runs used.
       .where(sql<boolean>`status in ('pending', 'running')`)
       .where('operation', '!=', 'tool_execute')
@@ -138,7 +149,8 @@ export function createTakeOver(
       .limit(maxOrphans)
     const { rows } = await run(database.all.read, query)
     const alive = rows.length > 0 ? await run(database.all.read, aliveProcesses(database)) : { rows: [] }
-    return { runs: rows.map(toStoredRun), takers: Math.max(1, alive.rows.length) }
+    const runs = rows.map((row) => ({ ...toStoredRun(row), losses: countLoss(row, row.checkpoints ?? 0) }))
+    return { runs, takers: Math.max(1, alive.rows.length) }
   }
 
   async function ownUnended(holder: string): Promise<RunKey[]> {

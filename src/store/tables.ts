@@ -97,6 +97,8 @@ export interface RunRow {
   work_rank: number | null
   /** Since when it is a mark. */
   gone_at: number | null
+  /** JSON; how often it has lost its process in a row, null where it never has. */
+  losses: string | null
 }
 
 export interface RunStepRow {

@@ -1,0 +1,55 @@
+import type { LiveRun } from './live-run.ts'
+import { maxLosses } from './outcome.ts'
+import type { LostRun } from './run-store.ts'
+
+/** How long a suspect goes on alone, at most, before the next one is taken. */
+const aloneMs = 15_000
+
+interface SuspectDependencies {
+  takeOver(run: LostRun): Promise<LiveRun | undefined>
+  /** Looks for the next one. */
+  next(): Promise<void>
+  sleep(ms: number, signal?: AbortSignal): Promise<void>
+}
+
+/**
+ * Suspects are runs that will have lost their process for the last time. One of them may be what their processes died of: they go on
+ * one after another, so that it does not take the others with it.
+ */
+export function createSuspects({ takeOver, next, sleep }: SuspectDependencies) {
+  let isTrying = false
+
+  async function goOnAlone(suspects: readonly LostRun[]): Promise<void> {
+    const done = new AbortController()
+    try {
+      for (const suspect of suspects) {
+        const run = await takeOver(suspect)
+        if (!run) continue
+        await Promise.race([run.ended, sleep(aloneMs, done.signal)])
+        break
+      }
+    } finally {
+      done.abort()
+      isTrying = false
+    }
+    await next()
+  }
+
+  return {
+    /** Takes one of the suspects, unless another is being tried; resolves at once. */
+    tryOne(suspects: readonly LostRun[]): void {
+      if (isTrying || suspects.length === 0) return
+      isTrying = true
+      // What fails here fails in the next sweep too, which says so.
+      void goOnAlone(suspects).catch(() => undefined)
+    },
+  }
+}
+
+export function isSuspect(run: LostRun): boolean {
+  return run.losses?.count === maxLosses - 1
+}
+
+export function isHopeless(run: LostRun): boolean {
+  return (run.losses?.count ?? 0) >= maxLosses
+}
