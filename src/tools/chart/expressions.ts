@@ -1,8 +1,10 @@
 import { expressionFunction } from 'vega'
+import { ofVega, ofViews } from './functions.ts'
+import { member } from './member.ts'
 
 /**
- * Expressions of a specification, worked out from their syntax tree: nothing that a specification says is ever made into a program. A
- * value that is a function is undefined here, whatever object it was reached through, and only functions that are named can be called.
+ * Expressions of a specification, worked out from their syntax tree: nothing that a specification says is ever made into a program. An expression reads
+ * own properties of data alone (`member`), and calls only functions that read (`ofVega`).
  */
 
 /** A node of Vega's own parser. */
@@ -158,12 +160,6 @@ function toIdentifier({ name, value }: Node): Evaluate {
   return ({ parameters }) => parameters[`$${name}`]
 }
 
-function member(object: unknown, key: unknown): unknown {
-  if (object === null || object === undefined) throw new Error(`there is no ${String(key)} of ${String(object)}`)
-  const value = (object as Record<string, unknown>)[key as string]
-  return typeof value === 'function' ? undefined : value
-}
-
 function toUnary(operator: string, argument: Evaluate): Evaluate {
   switch (operator) {
     case '+':
@@ -221,14 +217,18 @@ function toCall(node: Node, context: Context): Evaluate {
   if (ofEvents.has(name)) return () => undefined
   const own = Object.hasOwn(plain, name) ? plain[name] : undefined
   if (own) return (scope) => own(...values.map((value) => value(scope)))
-  // It has a `toString` of its own, and of what all objects have nothing else.
-  const known: unknown = name in Object.prototype && name !== 'toString' ? undefined : expressionFunction(name)
-  if (typeof known !== 'function') throw new Error(`An expression can not use the function ${name}.`)
+  if (ofViews.has(name)) return () => refuse(name)
+  const known: unknown = ofVega.has(name) ? expressionFunction(name) : undefined
+  if (typeof known !== 'function') return refuse(name)
   return (scope) =>
     known.apply(
       context.functions,
       values.map((value) => value(scope)),
     ) as unknown
+}
+
+function refuse(name: string): never {
+  throw new Error(`An expression can not use the function ${name}.`)
 }
 
 /** Selections speak of the mouse, of which a picture knows nothing. */

@@ -7,7 +7,7 @@ import { expressions } from './expressions.ts'
 import { checkFields } from './fields.ts'
 import { themeFor } from './fit.ts'
 
-import { ChartFault, readSpecification, type Json } from './specification.ts'
+import { ChartFault, namesPrototype, readSpecification, type Json } from './specification.ts'
 import { textWidth } from './text-width.ts'
 import { families } from './theme.ts'
 
@@ -41,6 +41,8 @@ const maxWarnings = 10
 
 /** Draws a chart from nothing but what it is given. Throws `ChartFault`, or what Vega throws. */
 export async function drawChart({ text, svg, png }: ChartRequest, font: string | undefined): Promise<Chart> {
+  if (namesPrototype(text))
+    throw new ChartFault('Neither the specification nor a row can have a property named __proto__: choose another name.')
   const { spec: given, rows } = JSON.parse(text) as { spec: Json; rows?: Json[] }
   const spec = readSpecification(given, rows)
   const messages = createMessages()

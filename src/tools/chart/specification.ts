@@ -24,6 +24,9 @@ const sides: ReadonlySet<string> = new Set([
   'discreteHeight',
 ])
 
+/** Properties whose value is the name of a field, a parameter, a view or data. */
+const named: ReadonlySet<string> = new Set(['as', 'name', 'field', 'groupby'])
+
 const marks = [
   ...['arc', 'area', 'bar', 'boxplot', 'circle', 'errorband', 'errorbar', 'geoshape', 'image', 'line', 'point', 'rect', 'rule', 'square'],
   ...['text', 'tick', 'trail'],
@@ -62,15 +65,35 @@ function hasData(spec: unknown): boolean {
 function visit(value: unknown, path: string, depth: number): void {
   if (depth > maxDepth) throw new ChartFault('spec is nested too deep.')
   if (Array.isArray(value)) return value.forEach((one, at) => visit(one, `${path}[${at}]`, depth + 1))
+  if (typeof value === 'string') return checkText(value, path)
   if (!isObject(value)) return
   checkMark(value, path)
   for (const [key, one] of Object.entries(value)) {
     const place = `${path}.${key}`
+    checkName(key, place)
+    if (named.has(key)) for (const name of [one].flat()) checkName(name, place)
+    if (key === 'datasets' && isObject(one)) for (const name of Object.keys(one)) checkName(name, place)
+    if (key === 'values') checkText(one, place)
     if (key === 'data' && isObject(one) && 'url' in one) throw new ChartFault(`${place}.url can not be loaded: give the rows as \`data\`.`)
     if (sides.has(key)) checkSide(value, key, place)
     // Rows may be called whatever they like.
     if (key !== 'values' && key !== 'datasets' && key !== 'usermeta') visit(one, place, depth + 1)
   }
+}
+
+/** Vega keeps what has a name in plain objects, where a name that all objects have would be found without having been put there. */
+function checkName(name: unknown, path: string): void {
+  if (typeof name === 'string' && Object.hasOwn(Object.prototype, name))
+    throw new ChartFault(`${path} can not be named ${name}: choose another name.`)
+}
+
+function checkText(text: unknown, path: string): void {
+  if (typeof text === 'string' && text.includes('__proto__')) throw new ChartFault(`${path} can not speak of __proto__.`)
+}
+
+/** Whether an object in JSON that `JSON.stringify` wrote, at whatever depth, has a property `__proto__`: in a text its quotes would be escaped. */
+export function namesPrototype(json: string): boolean {
+  return json.includes('"__proto__":')
 }
 
 function checkMark(view: Json, path: string): void {

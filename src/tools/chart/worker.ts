@@ -1,4 +1,5 @@
 import process from 'node:process'
+import { freezeIntrinsics } from '../../files/freeze-intrinsics.ts'
 import type { WorkerMessage } from '../../files/worker-processes.ts'
 import { drawChart, findFont, setUp, type Chart, type ChartRequest } from './render.ts'
 import { ChartFault } from './specification.ts'
@@ -27,6 +28,7 @@ const first = {
   encoding: { x: { field: 'a' }, y: { field: 'c', type: 'quantitative' } },
 }
 await answer({ text: JSON.stringify({ spec: first }), svg: false, png: true })
+freezeIntrinsics()
 
 process.on(
   'message',
