@@ -15,7 +15,10 @@ async function createCounted(maxCharacters?: number) {
     reads.push(path.basename(file))
     return readDocument(file)
   })
-  return { reads, read: async (name: string) => (await cache.read(path.join(folder, name))).text }
+  return {
+    reads,
+    read: async (name: string) => (await cache.read(path.join(folder, name), { tenant: 'default', owner: 'agent-core ann' })).text,
+  }
 }
 
 test('a document is parsed once until it changes, also when asked for twice at the same time', async () => {

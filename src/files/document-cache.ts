@@ -1,10 +1,11 @@
 import { stat } from 'node:fs/promises'
+import type { Owner } from '../access/owner.ts'
 import { readDocument } from './document-text.ts'
 import type { Document } from './document.ts'
 
 export interface DocumentCache {
   /** As `readDocument`; a file that has not changed is parsed once. */
-  read(absolutePath: string): Promise<Document>
+  read(absolutePath: string, caller: Owner): Promise<Document>
 }
 
 interface Entry {
@@ -27,8 +28,8 @@ export function createDocumentCache(maxCharacters = 20_000_000, read = readDocum
     }
   }
 
-  function start(absolutePath: string, version: string): Entry {
-    const entry: Entry = { version, document: read(absolutePath), characters: 0 }
+  function start(absolutePath: string, version: string, caller: Owner): Entry {
+    const entry: Entry = { version, document: read(absolutePath, caller), characters: 0 }
     entry.document.then(
       ({ text }) => {
         // Text and sections.
@@ -41,11 +42,11 @@ export function createDocumentCache(maxCharacters = 20_000_000, read = readDocum
   }
 
   return {
-    async read(absolutePath) {
+    async read(absolutePath, caller) {
       const { mtimeMs, size } = await stat(absolutePath)
       const version = `${mtimeMs}-${size}`
       const known = entries.get(absolutePath)
-      const entry = known?.version === version ? known : start(absolutePath, version)
+      const entry = known?.version === version ? known : start(absolutePath, version, caller)
       entries.delete(absolutePath)
       entries.set(absolutePath, entry)
       return entry.document

@@ -1,5 +1,7 @@
+import type { Owner } from '../access/owner.ts'
 import { askProcess } from './ask-process.ts'
 import type { Document } from './document.ts'
+import { createFairPool, serviceItself } from './fair-pool.ts'
 
 export type ParsedKind = 'markdown' | 'html' | 'pdf' | 'docx' | 'xlsx'
 
@@ -10,15 +12,22 @@ export interface ParseLimits {
   heapMb: number
   /** Nobody waits for it any more. */
   signal?: AbortSignal
+  /** Whose share of the processes is taken. Default: the service's own. */
+  caller?: Owner | undefined
 }
 
 /** Nobody waits longer for a page of text; a document of 50 MB may need twenty times as much while it is parsed. */
 const defaults: ParseLimits = { maxMs: 60_000, heapMb: 1024 }
 
+/** Of the whole service: each may take a gigabyte and a processor. Documents of 50 MB wait in memory. */
+const parsers = createFairPool({ places: 4, maxWaiting: 32 })
+
 /** Parses in a process of its own: the parsers take seconds for a large document and gigabytes for a malicious one. Throws an `Error` with the reason. */
 export async function parseInProcess(kind: ParsedKind, bytes: Uint8Array, limits: Partial<ParseLimits> = {}): Promise<Document> {
   const worker = new URL('./document-worker', import.meta.url)
-  const answer = await askProcess<ParseAnswer>(worker, { kind, bytes }, { ...defaults, ...limits })
+  const { caller = serviceItself, ...asked } = { ...defaults, ...limits }
+  const parse = () => askProcess<ParseAnswer>(worker, { kind, bytes }, asked)
+  const answer = await parsers.use({ caller, signal: asked.signal }, parse)
   if ('error' in answer) throw new Error(answer.error)
   return answer.document
 }

@@ -1,5 +1,6 @@
 import { open, type FileHandle } from 'node:fs/promises'
 import path from 'node:path'
+import type { Owner } from '../access/owner.ts'
 import { toDocument, type Document } from './document.ts'
 import { parseInProcess, type ParsedKind } from './document-process.ts'
 import { readMarkdown } from './markdown.ts'
@@ -23,14 +24,14 @@ const names = { text: 'text', markdown: 'Markdown', html: 'HTML', pdf: 'PDF', do
 
 /**
  * Reads a document of any kind that it knows: text, Markdown, HTML, PDF, DOCX, XLSX. Throws an `Error` that says in words why a
- * file can't be read, without its path.
+ * file can't be read, without its path. The caller is whose share of the parsers is taken; without one it is the service's.
  */
-export async function readDocument(absolutePath: string): Promise<Document> {
+export async function readDocument(absolutePath: string, caller?: Owner): Promise<Document> {
   await using file = await open(absolutePath, 'r')
   const bytes = await readBounded(file)
   const kind = kindsByExtension[path.extname(absolutePath).toLowerCase()] ?? kindOf(bytes)
   try {
-    return await parse(kind, bytes)
+    return await parse(kind, bytes, caller)
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error)
     throw new Error(`The document can not be read as ${names[kind]}: ${why}`, { cause: error })
@@ -43,18 +44,18 @@ async function readBounded(file: FileHandle): Promise<Buffer> {
   return file.readFile()
 }
 
-async function parse(kind: Kind, bytes: Buffer): Promise<Document> {
+async function parse(kind: Kind, bytes: Buffer, caller?: Owner): Promise<Document> {
   switch (kind) {
     case 'text':
       return toPlain(decode(bytes))
     case 'markdown':
-      return bytes.length <= smallMarkdownBytes ? readMarkdown(decode(bytes)) : parseInProcess(kind, Buffer.from(decode(bytes)))
+      return bytes.length <= smallMarkdownBytes ? readMarkdown(decode(bytes)) : parseInProcess(kind, Buffer.from(decode(bytes)), { caller })
     case 'html':
       return bytes.length <= smallHtmlBytes
         ? (await import('./html.ts')).readHtml(decode(bytes))
-        : parseInProcess(kind, Buffer.from(decode(bytes)))
+        : parseInProcess(kind, Buffer.from(decode(bytes)), { caller })
     default:
-      return parseInProcess(kind, bytes)
+      return parseInProcess(kind, bytes, { caller })
   }
 }
 

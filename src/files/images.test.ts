@@ -7,7 +7,12 @@ import sharp from 'sharp'
 import { makeBomb, makeImage, svg, type ImageFormat } from '../../test/fixtures/make-images.ts'
 import { createImages } from './images.ts'
 
-const images = createImages()
+const decoder = createImages()
+const caller = { tenant: 'default', owner: 'agent-core ann' }
+const images = {
+  fromText: (content: string) => decoder.fromText(content, caller),
+  fromFile: (absolutePath: string) => decoder.fromFile(absolutePath, caller),
+}
 const base64 = (bytes: Uint8Array) => Buffer.from(bytes).toString('base64')
 
 async function fitted(bytes: Uint8Array) {

@@ -1,7 +1,8 @@
 import { open } from 'node:fs/promises'
 import type { Sharp } from 'sharp'
+import type { Owner } from '../access/owner.ts'
 import type { Image } from '../agent/messages.ts'
-import { atMost } from './at-most.ts'
+import { createFairPool } from './fair-pool.ts'
 
 /** A picture that was really decoded, made fit for a model. */
 export interface FittedImage extends Image {
@@ -10,10 +11,10 @@ export interface FittedImage extends Image {
 }
 
 export interface Images {
-  /** Bare base64, or a `data:` URL. Throws an `Error` that says in words why it is no image. */
-  fromText(content: string): Promise<FittedImage>
+  /** Bare base64, or a `data:` URL. Throws an `Error` that says in words why it is no image, or `PoolBusy`. */
+  fromText(content: string, caller: Owner): Promise<FittedImage>
   /** Throws as `fromText`. */
-  fromFile(absolutePath: string): Promise<FittedImage>
+  fromFile(absolutePath: string, caller: Owner): Promise<FittedImage>
 }
 
 /** Of one image as it is given; what models themselves take at most. */
@@ -27,6 +28,8 @@ const maxFittedBytes = 3_500_000
 const maxSeconds = 20
 /** Each takes some 250 MB at worst, and a thread of the pool that files and databases need too. */
 const maxDecoders = 2
+/** Of one caller: the bytes of images that wait are counted as those of bodies. */
+const maxWaiting = 1000
 const lossyQuality = 85
 
 const formats = { png: 'png', jpeg: 'jpeg', webp: 'webp', gif: 'png' } as const
@@ -36,15 +39,16 @@ const refusal = 'it is not a PNG, JPEG, GIF or WebP image'
 
 /** Decodes images whole, a few at a time, and fits them for models: upright, without metadata, of animations the first picture. */
 export function createImages(): Images {
-  const decoding = atMost(maxDecoders)
+  const decoding = createFairPool({ places: maxDecoders, maxWaiting })
   let loading: Promise<Load> | undefined
-  const decode = (bytesOf: () => Buffer | Promise<Buffer>) => decoding(async () => fit(await (loading ??= loadSharp()), await bytesOf()))
+  const decode = (caller: Owner, bytesOf: () => Buffer | Promise<Buffer>) =>
+    decoding.use({ caller }, async () => fit(await (loading ??= loadSharp()), await bytesOf()))
   return {
-    async fromText(content) {
+    async fromText(content, caller) {
       const text = toBase64(content)
-      return decode(() => Buffer.from(text, 'base64'))
+      return decode(caller, () => Buffer.from(text, 'base64'))
     },
-    fromFile: (absolutePath) => decode(() => readBounded(absolutePath)),
+    fromFile: (absolutePath, caller) => decode(caller, () => readBounded(absolutePath)),
   }
 }
 

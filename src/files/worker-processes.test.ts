@@ -65,13 +65,19 @@ test('a tenant keeps its process while it asks, and two tenants that alternate k
   }
 })
 
-test('all jobs of two tenants that share one process end', async (t) => {
+test('callers that share one process take turns', async (t) => {
   const ask = await startWorkers(t, { maxProcesses: 1 })
   const ends: string[] = []
   const slow = Array.from({ length: 4 }, () => ask('a', 'busy').then(() => ends.push('a')))
   const quick = ask('b').then(() => ends.push('b'))
   await Promise.all([...slow, quick])
-  assert.equal(ends.length, 5)
+  assert.deepEqual(ends, ['a', 'b', 'a', 'a', 'a'])
+})
+
+test('one caller has half of the processes, however many jobs wait', async (t) => {
+  const ask = await startWorkers(t)
+  const own = await Promise.all(Array.from({ length: 4 }, () => ask('a', 'busy')))
+  assert.equal(new Set(own.map(({ pid }) => pid)).size, 1)
 })
 
 test('a worker that can not start rejects the jobs of every tenant, and starts anew for the next', async (t) => {

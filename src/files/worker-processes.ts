@@ -1,5 +1,6 @@
 import type { ChildProcess } from 'node:child_process'
-import type { Owner } from '../access/owner.ts'
+import { callerKey, type Owner } from '../access/owner.ts'
+import { FairQueue, shareOf } from './fair-queue.ts'
 import { endProcess, setBusy, startLimited, type ProcessOptions } from './limited-process.ts'
 
 /** What a worker says: once that it is ready, then one answer to each question, in their order. */
@@ -14,21 +15,21 @@ export interface WorkerOptions extends ProcessOptions {
   questionsPerProcess?: number
   /** Without work for this long a process is ended. */
   idleMs: number
-  /** The second is for those who would wait behind somebody's endless question. A process that is kept ready for another tenant is not counted. */
+  /** One caller has half of them at most, so that an endless question of one holds up no other. A process that is kept ready for another tenant is not counted. */
   maxProcesses: number
   /** For who asked: sentences. */
   words: { slow: string; exhausted: string; lost: string; closed: string }
 }
 
 export interface WorkerProcesses<Q, A> {
-  /** Rejects with one of the words; an abort rejects with the signal's reason. The question meets a process that has worked for no other tenant. */
+  /** Rejects with one of the words, or with `PoolBusy`; an abort rejects with the signal's reason. The question meets a process that has worked for no other tenant. */
   ask(question: Q, signal: AbortSignal, caller: Owner): Promise<A>
   close(): Promise<void>
 }
 
 interface Job<Q, A> {
   question: Q
-  tenant: string
+  caller: Owner
   /** Of `performance.now()`. */
   since: number
   resolve(answer: A): void
@@ -58,7 +59,8 @@ const patienceMs = 100
  */
 export function createWorkerProcesses<Q extends object, A extends object>(options: WorkerOptions): WorkerProcesses<Q, A> {
   const { module, questionMs, questionsPerProcess = Infinity, idleMs, maxProcesses, words } = options
-  const waiting: Job<Q, A>[] = []
+  const waiting = new FairQueue<Job<Q, A>>()
+  const share = shareOf(maxProcesses)
   /** The one whose last work is longest ago is first. */
   const lanes = new Set<Lane<Q, A>>()
   let lastTenant: string | undefined
@@ -89,9 +91,10 @@ export function createWorkerProcesses<Q extends object, A extends object>(option
   /** A process that dies while it loads would die again: jobs that no loaded process will take are rejected, and the next call tries anew. */
   function rejectHopeless(error: Error): void {
     const tenants = new Set([...lanes].filter((lane) => lane.ready).map((lane) => lane.tenant))
-    for (const job of waiting.splice(0)) {
-      if (tenants.has(job.tenant) || tenants.has(undefined)) waiting.push(job)
-      else job.reject(error)
+    for (const job of waiting) {
+      if (tenants.has(job.caller.tenant) || tenants.has(undefined)) continue
+      waiting.remove(job)
+      job.reject(error)
     }
   }
 
@@ -117,17 +120,23 @@ export function createWorkerProcesses<Q extends object, A extends object>(option
   function advance(): void {
     if (closed) return
     let reserved = 0
-    for (const job of [...waiting]) {
-      const lane = findLane(job.tenant)
-      if (lane) take(lane, waiting.splice(waiting.indexOf(job), 1)[0]!)
+    for (const job of waiting) {
+      if (countBusy(job.caller) >= share) continue
+      const lane = findLane(job.caller.tenant)
+      if (lane) take(lane, job)
       else if (reserved < countStarting()) reserved++
       else if (mayStart(job)) open()
     }
     for (const lane of lanes) {
-      const isBusy = lane.job !== undefined || waiting.length > 0
+      const isBusy = lane.job !== undefined || waiting.size > 0
       setBusy(lane.child, isBusy)
       if (!isBusy && lane.ready) lane.timer ??= setTimeout(() => void drop(lane, undefined), idleMs).unref()
     }
+  }
+
+  function countBusy(caller: Owner): number {
+    const key = callerKey(caller)
+    return [...lanes].filter(({ job }) => job && callerKey(job.caller) === key).length
   }
 
   function countStarting(): number {
@@ -144,8 +153,8 @@ export function createWorkerProcesses<Q extends object, A extends object>(option
     return fresh && (count < maxProcesses || endIdle()) ? fresh : undefined
   }
 
-  function mayStart({ tenant, since }: Job<Q, A>): boolean {
-    const ownBusy = [...lanes].some((lane) => lane.tenant === tenant)
+  function mayStart({ caller, since }: Job<Q, A>): boolean {
+    const ownBusy = [...lanes].some((lane) => lane.tenant === caller.tenant)
     const waitedMs = performance.now() - since
     if (ownBusy && waitedMs < patienceMs) {
       crowded ??= setTimeout(() => {
@@ -168,9 +177,10 @@ export function createWorkerProcesses<Q extends object, A extends object>(option
   }
 
   function take(lane: Lane<Q, A>, job: Job<Q, A>): void {
+    waiting.serve(job)
     clearTimeout(lane.timer)
-    const isChange = lane.tenant === undefined && lastTenant !== undefined && lastTenant !== job.tenant
-    lane.tenant = lastTenant = job.tenant
+    const isChange = lane.tenant === undefined && lastTenant !== undefined && lastTenant !== job.caller.tenant
+    lane.tenant = lastTenant = job.caller.tenant
     lane.job = job
     lanes.delete(lane)
     lanes.add(lane)
@@ -179,14 +189,14 @@ export function createWorkerProcesses<Q extends object, A extends object>(option
     if (isChange && ![...lanes].some(({ tenant }) => tenant === undefined)) open()
   }
 
-  function ask(question: Q, signal: AbortSignal, { tenant }: Owner): Promise<A> {
+  function ask(question: Q, signal: AbortSignal, caller: Owner): Promise<A> {
     return new Promise<A>((resolve, reject) => {
       if (closed) return reject(new Error(words.closed))
       if (signal.aborted) return reject(signal.reason)
       const abort = () => {
         const lane = [...lanes].find((lane) => lane.job === job)
         if (lane) return void drop(lane, signal.reason)
-        waiting.splice(waiting.indexOf(job), 1)
+        waiting.remove(job)
         job.reject(signal.reason)
         advance()
       }
@@ -194,9 +204,9 @@ export function createWorkerProcesses<Q extends object, A extends object>(option
         signal.removeEventListener('abort', abort)
         done(value as never)
       }
-      const job: Job<Q, A> = { question, tenant, since: performance.now(), resolve: listening(resolve), reject: listening(reject) }
+      const job: Job<Q, A> = { question, caller, since: performance.now(), resolve: listening(resolve), reject: listening(reject) }
+      waiting.add(job)
       signal.addEventListener('abort', abort, { once: true })
-      waiting.push(job)
       advance()
     })
   }
@@ -205,7 +215,7 @@ export function createWorkerProcesses<Q extends object, A extends object>(option
     closed = true
     clearTimeout(crowded)
     const error = new Error(words.closed)
-    for (const job of waiting.splice(0)) job.reject(error)
+    for (const job of waiting.clear()) job.reject(error)
     await Promise.all([...lanes].map((lane) => drop(lane, error)))
   }
 

@@ -183,7 +183,7 @@ export function createChats(deps: ChatDependencies): Chats {
   }
 
   async function storeNew(chat: NewChat, { key, sessionId, agent, event }: Place): Promise<{ run: LiveRun; begun: Begun }> {
-    const use = { agent, filters: chat.request.filters }
+    const use = { caller: key, agent, filters: chat.request.filters }
     const attached = chat.attachments && (await deps.attachments.check(chat.attachments, use, chat.at))
     const request = attached ? withAttachments(chat.request, attached) : chat.request
     const run = new LiveRun({ ...chat, request, key, sessionId, agent, fence: 1 })

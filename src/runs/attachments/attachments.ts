@@ -1,12 +1,14 @@
 import { stat } from 'node:fs/promises'
 import path from 'node:path'
+import type { Owner } from '../../access/owner.ts'
 import type { Image } from '../../agent/messages.ts'
 import type { DataFilter } from '../../agent/tool.ts'
 import type { Agent } from '../../configuration/agent.ts'
 import { invalid, ServiceError, type Fault } from '../../errors.ts'
-import { atMost } from '../../files/at-most.ts'
 import type { DocumentCache } from '../../files/document-cache.ts'
 import type { Document } from '../../files/document.ts'
+import { createFairPool } from '../../files/fair-pool.ts'
+import { PoolBusy } from '../../files/fair-queue.ts'
 import type { FittedImage, Images } from '../../files/images.ts'
 import { isHidden } from '../../files/patterns.ts'
 import { PathError, type FilesRoot } from '../../files/root.ts'
@@ -28,6 +30,7 @@ export interface CheckedAttachments {
 
 /** By whom, and under which filters, it is to be used. */
 interface Use {
+  caller: Owner
   agent: Agent
   filters: readonly DataFilter[]
 }
@@ -46,8 +49,12 @@ const maxImages = 5
 /** Of all context files of a chat. */
 const maxContextBytes = 100_000_000
 const maxReadMs = 60_000
-/** Documents that are parsed at the same time, each in a process that may need a gigabyte. */
-const maxParsed = 2
+/** Files that are read at the same time. */
+const maxParsed = 4
+/** Of one caller: a file that waits is no more than a path. */
+const maxWaiting = 1000
+/** Seconds. */
+const retryAfter = 2
 
 interface Located {
   /** In its one spelling, relative to the files root. */
@@ -64,7 +71,7 @@ export interface AttachmentDependencies {
 }
 
 export function createAttachments({ files, documents, images }: AttachmentDependencies): Attachments {
-  const parsing = atMost(maxParsed)
+  const parsing = createFairPool({ places: maxParsed, maxWaiting })
 
   async function locate(given: string): Promise<Located> {
     const name = files.normalise(given)
@@ -91,13 +98,13 @@ export function createAttachments({ files, documents, images }: AttachmentDepend
     if (given.images.length > maxImages) throw refused('images', `${given.images.length} were sent, at most ${maxImages} are taken`)
     const { seesImages, name } = use.agent.model
     if (given.images.length > 0 && !seesImages) throw refused('images', `The model ${name} can't see images`)
-    const contextFiles = await checkContext(contextPaths)
-    const fitted = await checkImages(given, imagePaths)
+    const contextFiles = await checkContext(contextPaths, use.caller)
+    const fitted = await checkImages(given, imagePaths, use.caller)
     return { contextFiles, pictures: fitted.map(({ mediaType, data }) => ({ mediaType, data })), images: toReferences(fitted, imagePaths) }
   }
 
   /** Each is read once: what a model can't be shown is refused now. */
-  async function checkContext(paths: readonly Attempt<Located>[]): Promise<string[]> {
+  async function checkContext(paths: readonly Attempt<Located>[], caller: Owner): Promise<string[]> {
     const located = paths.map((one, at) => valueOf(one, `context_files[${at}]`))
     const unique = [...new Map(located.map((one, at) => [one.absolute, { ...one, at }] as const)).values()]
     const sizes = await Promise.all(
@@ -111,23 +118,29 @@ export function createAttachments({ files, documents, images }: AttachmentDepend
     const total = sizes.reduce((sum, size) => sum + size, 0)
     if (total > maxContextBytes) throw refused('context_files', `they have ${total} bytes together, at most ${maxContextBytes} are read`)
     const late = AbortSignal.timeout(maxReadMs)
-    const read = await Promise.all(unique.map(({ absolute }) => attempt(parse(absolute, late))))
+    const read = await Promise.all(unique.map(({ absolute }) => attempt(parse(absolute, caller, late))))
     for (const [index, one] of read.entries()) valueOf(one, `context_files[${unique[index]!.at}]: ${unique[index]!.name}`)
     return unique.map(({ name }) => name)
   }
 
-  async function checkImages(given: GivenAttachments, paths: readonly Attempt<Located | undefined>[]): Promise<FittedImage[]> {
+  async function checkImages(
+    given: GivenAttachments,
+    paths: readonly Attempt<Located | undefined>[],
+    caller: Owner,
+  ): Promise<FittedImage[]> {
     const located = paths.map((one, at) => valueOf(one, `images[${at}]`))
     const read = await Promise.all(
-      given.images.map(({ content }, at) => attempt(located[at] ? images.fromFile(located[at].absolute) : images.fromText(content))),
+      given.images.map(({ content }, at) =>
+        attempt(located[at] ? images.fromFile(located[at].absolute, caller) : images.fromText(content, caller)),
+      ),
     )
     return read.map((one, at) => valueOf(one, `images[${at}]${located[at] ? `: ${located[at].name}` : ''}`))
   }
 
-  function parse(absolute: string, late?: AbortSignal): Promise<Document> {
-    return parsing(async () => {
+  function parse(absolute: string, caller: Owner, late?: AbortSignal): Promise<Document> {
+    return parsing.use({ caller }, async () => {
       if (late?.aborted) throw new Error(`The context files together take longer than ${maxReadMs / 1000} s to read.`)
-      return documents.read(absolute)
+      return documents.read(absolute, caller)
     })
   }
 
@@ -136,7 +149,7 @@ export function createAttachments({ files, documents, images }: AttachmentDepend
     async read(given, use) {
       const located = await locate(given)
       refuseWithheld(located, use, (why) => new ServiceError('invalid_input', `${given}: ${why}`))
-      return parse(located.absolute)
+      return parse(located.absolute, use.caller)
     },
   }
 }
@@ -172,6 +185,7 @@ function attempt<T>(work: Promise<T>): Promise<Attempt<T>> {
 /** `at` is where the caller named it. */
 function valueOf<T>(one: Attempt<T>, at: string): T {
   if (one.error === undefined) return one.value as T
+  if (one.error instanceof PoolBusy) throw new ServiceError('overloaded', `${at}: ${one.error.message}`, { cause: one.error, retryAfter })
   throw refused(at, whyUnreadable(one.error), one.error)
 }
 

@@ -19,14 +19,14 @@ export interface Context {
 }
 
 /** The context files of a run as they are now; undefined where it has none. */
-export async function loadContext({ request, agent }: LiveRun, deps: ContextDependencies): Promise<Context | undefined> {
+export async function loadContext({ key, request, agent }: LiveRun, deps: ContextDependencies): Promise<Context | undefined> {
   const names = request.contextFiles ?? []
   if (names.length === 0) return undefined
   const files = await Promise.all(
     names.map(async (name): Promise<ContextFile> => {
       // One that is gone by now must not take away what was accepted.
       const content = await deps.attachments
-        .read(name, { agent, filters: request.filters })
+        .read(name, { caller: key, agent, filters: request.filters })
         .catch((error: unknown) => ({ fault: faultOf(error) }))
       return { name, content }
     }),

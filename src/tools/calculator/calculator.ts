@@ -39,7 +39,7 @@ export function createCalculator(spec: ToolSpec, _deps?: unknown, limits: Partia
     limits: { dataKb: 700_000, heapMb: 192 },
     questionMs: expressionMs,
     idleMs,
-    maxProcesses: 2,
+    maxProcesses: 4,
     words: {
       slow: `The expression took longer than ${expressionMs / 1000} s.`,
       exhausted: 'The expression needs too much memory.',

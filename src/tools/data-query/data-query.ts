@@ -2,6 +2,7 @@ import type { JsonObject, JsonValue } from '../../agent/messages.ts'
 import type { Tool, ToolContext } from '../../agent/tool.ts'
 import type { ToolBuild, ToolDependencies, ToolSpec } from '../builder.ts'
 import { createCheck } from '../builder.ts'
+import { serviceItself } from '../../files/fair-pool.ts'
 import type { DatabasePlan } from './database.ts'
 import type { TableDescription } from './description.ts'
 import { toTableLines } from './description.ts'
@@ -39,7 +40,7 @@ export async function createDataQuery(spec: ToolSpec, deps: ToolDependencies): P
   async function describeAll(): Promise<TableDescription[]> {
     const { sources } = await tables.find(() => false)
     const plan: DatabasePlan = { tables: sources, filters: [], cacheDir: deps.cacheDir }
-    const reply = await engine.ask({ type: 'describe', plan }, AbortSignal.timeout(firstLoadMs))
+    const reply = await engine.ask({ type: 'describe', plan }, { caller: serviceItself, signal: AbortSignal.timeout(firstLoadMs) })
     return reply.type === 'described' ? reply.tables : []
   }
 
@@ -71,7 +72,7 @@ export async function createDataQuery(spec: ToolSpec, deps: ToolDependencies): P
     const visible = { tables: sources.map(({ name }) => name), withheld }
     const maxRows = (spec.config['max_rows'] as number | undefined) ?? defaultMaxRows
     const limits = { maxRows, maxCharacters: Math.max(0, spec.maxOutputCharacters - envelopeCharacters) }
-    const reply = await engine.ask({ type: 'query', plan, sql, visible, limits }, context.signal)
+    const reply = await engine.ask({ type: 'query', plan, sql, visible, limits }, context)
     if (reply.type !== 'rows') throw new Error('The query engine gave no rows.')
     return reply.rows
   }

@@ -1,4 +1,5 @@
 import type { ChildProcess } from 'node:child_process'
+import { createFairPool, type Asker } from '../../files/fair-pool.ts'
 import { endProcess, setBusy, startLimited } from '../../files/limited-process.ts'
 import type { Reply, Request } from './child.ts'
 
@@ -25,24 +26,30 @@ export class QueryFailure extends Error {
  * memory has a hard end (text it builds is not counted by `memory_limit`), it sees no environment, and it can be killed.
  */
 export interface QueryProcess {
-  /** Rejects with `QueryFailure`, or the abort's reason. */
-  ask(question: Question, signal: AbortSignal): Promise<Answer>
+  /** Rejects with `QueryFailure`, with `PoolBusy`, or the abort's reason. */
+  ask(question: Question, asker: QueryAsker): Promise<Answer>
   close(): Promise<void>
 }
+
+export type QueryAsker = Required<Asker>
 
 export interface QueryProcessOptions {
   /** How long a cancelled query may take to stop before its process is killed. */
   cancelGraceMs?: number
 }
 
+/** Each query holds a thread as long as it runs. */
+const threads = 8
+
 const options = {
   // Three databases hold 0.5 GB each; Node and the threads of DuckDB need the rest.
   limits: { dataKb: 2_000_000, heapMb: 512 },
   // TZ: DuckDB's binding shows instants in the zone of its process. The threads are those that queries run on.
-  env: { TZ: 'UTC', UV_THREADPOOL_SIZE: '8' },
+  env: { TZ: 'UTC', UV_THREADPOOL_SIZE: String(threads) },
 }
 
 export function createQueryProcess({ cancelGraceMs = 1_000 }: QueryProcessOptions = {}): QueryProcess {
+  const pool = createFairPool({ places: threads })
   let child: ChildProcess | undefined
   const alive = new Set<ChildProcess>()
   let lastId = 0
@@ -73,7 +80,7 @@ export function createQueryProcess({ cancelGraceMs = 1_000 }: QueryProcessOption
     else owner.kill('SIGKILL')
   }
 
-  async function ask(question: Question, signal: AbortSignal): Promise<Answer> {
+  async function work(question: Question, signal: AbortSignal): Promise<Answer> {
     signal.throwIfAborted()
     const owner = started()
     const id = ++lastId
@@ -106,7 +113,7 @@ export function createQueryProcess({ cancelGraceMs = 1_000 }: QueryProcessOption
     await Promise.all([...alive].map(endProcess))
   }
 
-  return { ask, close }
+  return { ask: (question, asker) => pool.use(asker, () => work(question, asker.signal)), close }
 }
 
 const lostMessage = 'The query engine ended, most likely for want of memory. Ask for less at a time, or run the query again.'

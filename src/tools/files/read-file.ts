@@ -40,7 +40,7 @@ export function createReadOf({ files, documents }: { files: FilesRoot; documents
 function readTool(spec: ToolSpec, { access, documents }: { access: FileAccess; documents: DocumentCache }): Tool {
   async function execute(input: JsonObject, context: ToolContext) {
     const { path, absolute } = await access.locate(String(input['path']), context)
-    const { text } = await documents.read(absolute)
+    const { text } = await documents.read(absolute, context.caller)
     const offset = Number(input['offset'] ?? 0)
     if (offset > text.length) throw new Error(`The offset ${offset} is behind the end: ${path} has ${text.length} characters.`)
     const page = toPage(text, offset, spec.maxOutputCharacters - frame - 2 * path.length)

@@ -1,6 +1,7 @@
 import { test } from 'node:test'
 import assert from 'node:assert/strict'
 import { setTimeout as after } from 'node:timers/promises'
+import type { Owner } from '../../access/owner.ts'
 import { InterpreterLost, type Interpreter } from './interpreter.ts'
 import { createRooms, type Found, type Room, type Rooms, type RoomsOptions } from './rooms.ts'
 
@@ -36,13 +37,16 @@ function prepare(options: Partial<RoomsOptions> = {}): { rooms: Rooms; started: 
 }
 
 interface Asked {
+  caller?: Owner
   patienceMs?: number
   signal?: AbortSignal
   accepts?: (room: Room) => boolean
 }
 
 function enter<T>(rooms: Rooms, session: string, work: (room: Room, found: Found) => Promise<T>, asked: Asked = {}): Promise<T> {
-  return rooms.visit({ session, signal: new AbortController().signal, patienceMs: 2_000, accepts: () => true, ...asked }, work)
+  // Each conversation has a caller of its own, where a test does not say otherwise.
+  const caller = { tenant: 'default', owner: session }
+  return rooms.visit({ session, caller, signal: new AbortController().signal, patienceMs: 2_000, accepts: () => true, ...asked }, work)
 }
 
 const nameOf = async ({ interpreter }: Room) => (interpreter as Fake).name
@@ -182,4 +186,53 @@ test('closing ends all processes and refuses what waits', async () => {
   await holding
   assert.deepEqual(alive(), [])
   await assert.rejects(enter(rooms, 'a', nameOf), /closed/)
+})
+
+const ann: Owner = { tenant: 'one', owner: 'agent-core ann' }
+const bob: Owner = { tenant: 'two', owner: 'agent-core bob' }
+
+test('one caller has half of the processes at work, and another finds one at once', async () => {
+  const { rooms } = prepare({ max: 4 })
+  const { promise: held, resolve: release } = Promise.withResolvers<void>()
+  const inside: string[] = []
+  const hold = (session: string, caller: Owner) =>
+    enter(
+      rooms,
+      session,
+      async () => {
+        inside.push(session)
+        await held
+      },
+      { caller },
+    )
+  const calls = ['a1', 'a2', 'a3', 'a4'].map((session) => hold(session, ann))
+  await after(1)
+  assert.deepEqual(inside, ['a1', 'a2'])
+  calls.push(hold('b1', bob))
+  await after(1)
+  assert.deepEqual(inside, ['a1', 'a2', 'b1'])
+  const impatient = enter(rooms, 'a5', nameOf, { caller: ann, patienceMs: 20 })
+  await assert.rejects(impatient, /^Error: Your other conversations have 2 calls of Python running; no more run for one caller at a time/)
+  release()
+  await Promise.all(calls)
+  assert.deepEqual(inside, ['a1', 'a2', 'b1', 'a3', 'a4'])
+  await rooms.close()
+})
+
+test('callers take turns where conversations wait for one process', async () => {
+  const { rooms } = prepare({ max: 1 })
+  const order: string[] = []
+  const call = (session: string, caller: Owner) => enter(rooms, session, async () => void order.push(session), { caller })
+  await Promise.all([call('a1', ann), call('a2', ann), call('a3', ann), call('b1', bob), call('b2', bob)])
+  assert.deepEqual(order, ['a1', 'b1', 'a2', 'b2', 'a3'])
+  await rooms.close()
+})
+
+test('a caller with many conversations gives up rooms of its own before those of another caller', async () => {
+  const { rooms } = prepare({ max: 4 })
+  await enter(rooms, 'b1', nameOf, { caller: bob })
+  await after(2)
+  for (const session of ['a1', 'a2', 'a3', 'a4', 'a5']) await enter(rooms, session, nameOf, { caller: ann })
+  assert.deepEqual(await enter(rooms, 'b1', async (_room, found) => found, { caller: bob }), { isFresh: false, hasForgotten: false })
+  await rooms.close()
 })

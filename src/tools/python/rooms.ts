@@ -1,3 +1,5 @@
+import { callerKey, type Owner } from '../../access/owner.ts'
+import { FairQueue, shareOf } from '../../files/fair-queue.ts'
 import { InterpreterLost, type Interpreter } from './interpreter.ts'
 
 /** Where the code of a conversation runs, with what earlier calls left there. */
@@ -17,6 +19,7 @@ export interface GivenFile {
 
 export interface Visit {
   session: string
+  caller: Owner
   signal: AbortSignal
   /** How long to wait for a place. */
   patienceMs: number
@@ -34,7 +37,10 @@ export interface Found {
 
 /** Python processes, one for each conversation that uses it. Calls of one conversation take turns. */
 export interface Rooms {
-  /** Gives the room of a conversation to `work`. Rejects with an `Error` in words when there is no place in time. */
+  /**
+   * Gives the room of a conversation to `work`. One caller has half of the processes at work at most, and callers take turns. Rejects with
+   * an `Error` in words when there is no place in time.
+   */
   visit<T>(visit: Visit, work: (room: Room, found: Found) => Promise<T>): Promise<T>
   /** Starts a process that waits for the next conversation. */
   prepare(): void
@@ -55,6 +61,7 @@ export interface RoomsOptions {
 
 interface Place {
   session: string
+  caller: Owner
   isBusy: boolean
   usedAt: number
   /** Whether code has run in it. */
@@ -74,7 +81,8 @@ const maxForgotten = 10_000
 
 export function createRooms({ start, max, keepMs, spareMs = hourMs, spareDelayMs = 500 }: RoomsOptions): Rooms {
   const places = new Map<string, Place>()
-  const waiting: Waiting[] = []
+  const waiting = new FairQueue<Waiting>()
+  const share = shareOf(max)
   const forgotten = new Set<string>()
   /** Processes on their way out still have their memory. */
   const ending = new Set<Promise<void>>()
@@ -84,33 +92,48 @@ export function createRooms({ start, max, keepMs, spareMs = hourMs, spareDelayMs
   let closed = false
 
   function advance(): void {
-    for (const one of [...waiting]) admit(one)
+    for (const one of waiting) admit(one)
   }
 
   function admit(one: Waiting): void {
     const own = places.get(one.session)
-    if (own?.isBusy) return
+    if (own?.isBusy || isAtShare(one)) return
     if (own?.room?.interpreter.isAlive && one.accepts(own.room)) return enter(one, own)
     if (own) leave(own)
     const isFull = places.size + ending.size + (spare ? 1 : 0) >= max
     if (isFull && !spare) {
       // Whoever ends makes this be called again.
-      const idle = [...places.values()].filter((place) => !place.isBusy).sort((a, b) => a.usedAt - b.usedAt)[0]
+      const idle = findIdle()
       if (idle && ending.size === 0) leave(idle)
       return
     }
     void open(one)
   }
 
+  function ofCaller(caller: Owner): Place[] {
+    const key = callerKey(caller)
+    return [...places.values()].filter((place) => callerKey(place.caller) === key)
+  }
+
+  function isAtShare({ caller }: Pick<Visit, 'caller'>): boolean {
+    return ofCaller(caller).filter((place) => place.isBusy).length >= share
+  }
+
+  /** The place that is given up for another conversation: of the caller with the most places the one that was used longest ago. */
+  function findIdle(): Place | undefined {
+    const idle = [...places.values()].filter((place) => !place.isBusy)
+    return idle.toSorted((a, b) => ofCaller(b.caller).length - ofCaller(a.caller).length || a.usedAt - b.usedAt)[0]
+  }
+
   function enter(one: Waiting, place: Place): void {
-    waiting.splice(waiting.indexOf(one), 1)
+    waiting.serve(one)
     clearTimeout(place.timer)
     place.isBusy = true
     one.enter(place)
   }
 
   async function open(one: Waiting): Promise<void> {
-    const place: Place = { session: one.session, isBusy: true, isUsed: false, usedAt: Date.now() }
+    const place: Place = { session: one.session, caller: one.caller, isBusy: true, isUsed: false, usedAt: Date.now() }
     places.set(one.session, place)
     try {
       const interpreter = await takeSpare()
@@ -118,8 +141,7 @@ export function createRooms({ start, max, keepMs, spareMs = hourMs, spareDelayMs
       void interpreter.gone.then(() => places.get(place.session) === place && !place.isBusy && leave(place))
     } catch (error) {
       places.delete(one.session)
-      const index = waiting.indexOf(one)
-      if (index !== -1) waiting.splice(index, 1)
+      waiting.remove(one)
       one.refuse(new Error('Python can not be started at the moment.', { cause: error }))
       return advance()
     }
@@ -191,13 +213,13 @@ export function createRooms({ start, max, keepMs, spareMs = hourMs, spareDelayMs
   function waitFor(visit: Visit): Promise<Place> {
     return new Promise((resolve, reject) => {
       const stop = (error: unknown) => {
-        const index = waiting.indexOf(one)
-        if (index !== -1) waiting.splice(index, 1)
+        waiting.remove(one)
         settle()
         reject(error)
       }
       const abort = () => stop(visit.signal.reason)
-      const impatient = () => stop(new Error(toReason(places.get(visit.session), max)))
+      const impatient = () =>
+        stop(new Error(isAtShare(visit) && !places.has(visit.session) ? toOwnReason(share) : toReason(places.get(visit.session), max)))
       const timer = setTimeout(impatient, visit.patienceMs)
       const settle = () => {
         clearTimeout(timer)
@@ -211,8 +233,12 @@ export function createRooms({ start, max, keepMs, spareMs = hourMs, spareDelayMs
         },
         refuse: stop,
       }
+      try {
+        waiting.add(one)
+      } catch (error) {
+        return stop(error)
+      }
       visit.signal.addEventListener('abort', abort, { once: true })
-      waiting.push(one)
       advance()
     })
   }
@@ -243,13 +269,17 @@ export function createRooms({ start, max, keepMs, spareMs = hourMs, spareDelayMs
       closed = true
       clearTimeout(spareTimer)
       clearTimeout(restTimer)
-      for (const one of waiting.splice(0)) one.refuse(new Error('Python is closed.'))
+      for (const one of waiting.clear()) one.refuse(new Error('Python is closed.'))
       const unused = spare
       spare = undefined
       for (const place of places.values()) leave(place)
       await Promise.all([...ending, unused?.then((interpreter) => interpreter.end()).catch(() => {})])
     },
   }
+}
+
+function toOwnReason(share: number): string {
+  return `Your other conversations have ${share} ${share === 1 ? 'call' : 'calls'} of Python running; no more run for one caller at a time. Try again later.`
 }
 
 /** Why a conversation has waited in vain. */

@@ -80,6 +80,7 @@ export function createRunPython(spec: ToolSpec, { files, cacheDir, log }: ToolDe
     const visit = {
       // What was computed of all data must not be found where some of it is filtered.
       session: `${context.session}\n${context.restriction}`,
+      caller: context.caller,
       signal: context.signal,
       patienceMs: endsAt - performance.now(),
       accepts: (room: Room) => given.mayKeep(room, context),

@@ -73,7 +73,7 @@ export function createPageReader(limits: Partial<PageLimits> = {}): PageReader {
         throw new Error(`${url} is ${essenceOf(type) || 'no text'}: only pages, texts and documents (PDF, Word, Excel) can be read.`)
       default:
         if (isCut) throw new Error('The document is too large to be read.')
-        return fromDocument(await readDocument(kind, bytes, asker.signal))
+        return fromDocument(await readDocument(kind, bytes, asker))
     }
   }
 
@@ -100,9 +100,9 @@ function kindOf(bytes: Uint8Array, type: string | null): Kind | undefined {
   return isText(bytes, type) || isUnsaid ? 'text' : undefined
 }
 
-async function readDocument(kind: Exclude<Kind, 'html' | 'text'>, bytes: Uint8Array, signal: AbortSignal): Promise<Document> {
+async function readDocument(kind: Exclude<Kind, 'html' | 'text'>, bytes: Uint8Array, { caller, signal }: Asker): Promise<Document> {
   try {
-    return await parseInProcess(kind, bytes, { signal })
+    return await parseInProcess(kind, bytes, { caller, signal })
   } catch (error) {
     signal.throwIfAborted()
     throw new Error(`The document can not be read: ${error instanceof Error ? error.message : 'it is broken'}.`, { cause: error })
