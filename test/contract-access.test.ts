@@ -20,7 +20,7 @@ const routes = [
   ['POST', '/core/v1/runs/{request_id}/callback', 'runs.write'],
   ['POST', '/core/v1/runs/{request_id}/feedback', 'runs.write'],
   ['POST', '/core/v1/runs/{request_id}/approvals', 'runs.write', 'runs.approve'],
-  ['GET', '/core/v1/approvals', 'runs.write', 'runs.approve'],
+  ['GET', '/core/v1/approvals', 'runs.read', 'runs.write', 'runs.approve'],
   ['GET', '/core/v1/tools', 'tools.read'],
   ['POST', '/core/v1/tool/execute', 'tools.execute'],
   ['GET', '/core/v1/chain/sub_agents', 'sub_agents.read'],

@@ -191,7 +191,7 @@ test('Approval: the same decision again is 200, another 409; what is not there 4
   assert.deepEqual(errorOf(await decide(client, 'r1', 'other')), [409, 'NotInterrupted'])
 })
 
-test('Approval: by role decides another sub whose key permits runs.approve, never who asked; and sees nothing that was said', async (t) => {
+test('Approval: by role decides another sub whose key permits runs.approve, never who asked; and sees of it what the list shows', async (t) => {
   const roles = { approver: ['runs.approve'], watcher: ['runs.read', 'chat'] }
   const { as, sent } = await start(t, {
     traits: { approval: { by: 'role' } },
@@ -206,7 +206,7 @@ test('Approval: by role decides another sub whose key permits runs.approve, neve
   const eve = await as({ sub: 'eve', roles: ['approver'] })
   const list = (client: Client) => client.request('GET', '/core/v1/approvals')
   const listed = await list(eve)
-  const { requested_at: requestedAt, expires_at: expiresAt, ...listedCall } = listed.body.approvals[0]
+  const { requested_at: requestedAt, expires_at: expiresAt, question, messages, ...listedCall } = listed.body.approvals[0]
   const described = {
     request_id: 'r1',
     session_id: 's1',
@@ -215,10 +215,14 @@ test('Approval: by role decides another sub whose key permits runs.approve, neve
     tool_input: { to: 'Bob' },
     by: 'role',
     requested_by: 'ann',
+    may_decide: true,
   }
+  assert.deepEqual([question, messages], ['A secret.', [{ role: 'human', content: 'A secret.' }]])
   assert.deepEqual([listedCall, listed.body.count], [described, 1])
   assert.equal(Date.parse(expiresAt) - Date.parse(requestedAt), 86_400_000)
-  assert.equal((await list(ann)).body.count, 0)
+  const [shown, ...rest] = (await list(ann)).body.approvals
+  assert.deepEqual(shown, { ...listedCall, requested_at: requestedAt, expires_at: expiresAt, may_decide: false })
+  assert.deepEqual(rest, [])
   for (const who of [
     { sub: 'bob', roles: ['user'] },
     { sub: 'eve', roles: ['approver'], tenant: 'other' },
@@ -228,10 +232,10 @@ test('Approval: by role decides another sub whose key permits runs.approve, neve
     assert.deepEqual(errorOf(await decide(other, 'r1', call!)), [404, 'NotFound'])
   }
   const watcher = await as({ sub: 'joe', roles: ['watcher'] })
-  for (const refused of [await decide(watcher, 'r1', call!), await list(watcher)]) {
-    assert.equal(refused.status, 403)
-    assert.match(refused.body.body, /runs\.write or runs\.approve/)
-  }
+  const refused = await decide(watcher, 'r1', call!)
+  assert.equal(refused.status, 403)
+  assert.match(refused.body.body, /runs\.write or runs\.approve/)
+  assert.deepEqual((await list(watcher)).body, { approvals: [], count: 0 })
   const decided = await decide(eve, 'r1', call!)
   assert.equal(decided.status, 200, decided.text)
   assert.equal((await ended(ann)).body.outcome.output, 'done')
@@ -240,6 +244,50 @@ test('Approval: by role decides another sub whose key permits runs.approve, neve
   assert.ok(!again.text.includes('secret') && !again.text.includes('done'))
   assert.equal((await eve.run('r1')).status, 403)
   assert.deepEqual(sent, [{ to: 'Bob' }])
+})
+
+test('Approval: own calls are listed with whether the key may decide them, and only then with what was said last', async (t) => {
+  const roles = Object.fromEntries(['runs.read', 'runs.write', 'runs.approve', 'sessions.read'].map((one) => [one, [one]]))
+  const { client, as } = await start(t, {
+    config: { access: { roles } },
+    script: ({ body }) => (body.messages.at(-1).content.startsWith('Write') ? sendTo('A') : { text: 'b'.repeat(3000) }),
+  })
+  for (const text of ['one', 'two', 'three']) await client.chat(text, { 'session-id': 's1' })
+  const question = `Write ${'🙂'.repeat(2000)}`
+  await client.chat(question, ids)
+  const list = (who: object) => as(who).then((of) => of.request('GET', '/core/v1/approvals'))
+  const readBy = async (role: string) => (await list({ roles: [role] })).body.approvals[0]
+  for (const role of ['user', 'runs.write', 'runs.approve']) {
+    const call = await readBy(role)
+    assert.equal(call.may_decide, true, role)
+    assert.deepEqual(
+      call.messages.map((message: { role: string; content: string }) => [message.role, message.content.slice(0, 5)]),
+      [
+        ['ai', 'bbbbb'],
+        ['human', 'two'],
+        ['ai', 'bbbbb'],
+        ['human', 'three'],
+        ['ai', 'bbbbb'],
+        ['human', 'Write'],
+      ],
+    )
+    assert.equal(call.messages[0].content, `${'b'.repeat(1999)}…`)
+    assert.equal(call.question, call.messages.at(-1).content)
+    assert.ok(call.question.length <= 2000 && call.question.isWellFormed() && call.question.endsWith('🙂…'))
+  }
+  for (const role of ['viewer', 'operator', 'runs.read']) {
+    const { may_decide: mayDecide, ...call } = await readBy(role)
+    assert.equal(mayDecide, false, role)
+    assert.ok(!('question' in call) && !('messages' in call))
+    assert.equal(call.tool_input.to, 'A')
+  }
+  assert.equal((await list({ roles: ['sessions.read'] })).status, 403)
+  for (const who of [
+    { sub: 'bob', roles: ['admin'] },
+    { tenant: 'other', roles: ['admin'] },
+  ]) {
+    assert.equal((await list(who)).body.count, 0)
+  }
 })
 
 test('Approval: a user decides its own calls, which nobody else is shown; pages go on behind a call', async (t) => {

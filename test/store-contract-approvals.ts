@@ -207,7 +207,7 @@ export function registerApprovalContract(database: () => Database): void {
     assert.deepEqual([...(await store.decisions(run)).keys()].toSorted(), ['a', 'b'])
   })
 
-  test('who may decide what: own calls by the caller, those of others by a role, of the same tenant alone', async () => {
+  test('own calls are found and listed, and those of others that a role decides, of the same tenant alone', async () => {
     const { interrupted, approvals, mine } = setUp()
     const first = await interrupted([callOf('a'), callOf('b', 'role')])
     const theirs = { owner: 'agent-core bob', sessionId: 't' }
@@ -215,13 +215,14 @@ export function registerApprovalContract(database: () => Database): void {
     const names = async (asker: typeof mine, change: object = {}) =>
       (await approvals.list(asker, { limit: 9, before: undefined, now: hour, ...change }))?.map(({ callId }) => callId)
     const approver = { ...mine, mayApprove: true }
-    assert.deepEqual(await names(mine), ['a'])
-    assert.deepEqual(await names(approver), ['d', 'a'])
+    assert.deepEqual(await names(mine), ['a', 'b'])
+    assert.deepEqual(await names(approver), ['d', 'a', 'b'])
     assert.deepEqual(await names({ ...approver, owner: 'agent-core eve' }), ['d', 'b'])
     assert.deepEqual(await names({ ...approver, tenant: 'other' }), [])
     assert.deepEqual(await names(approver, { limit: 1 }), ['d'])
-    assert.deepEqual(await names(approver, { before: 'd' }), ['a'])
-    assert.equal(await names(approver, { before: 'z' }), undefined)
+    assert.deepEqual(await names(approver, { before: 'd' }), ['a', 'b'])
+    for (const before of ['z', 'c']) assert.equal(await names(approver, { before }), undefined)
+    assert.equal(await names(mine, { before: 'd' }), undefined)
     const found = async (asker: typeof mine, { run }: typeof first, callId: string) =>
       (await approvals.find(asker, run.requestId, callId))?.owner
     assert.equal(await found(mine, second, 'd'), undefined)
@@ -243,6 +244,30 @@ export function registerApprovalContract(database: () => Database): void {
       before = call.callId
     }
     assert.deepEqual(seen, ['n', 'm', 'y', 'z', 'x'])
+  })
+
+  test('an excerpt has the last messages of the session of a run, cut, and is of one tenant', async () => {
+    const { store, tenant, newRun } = storeOf(database())
+    const approvals = createApprovalStore(database())
+    const begun = async (owner: string, ...texts: string[]) => {
+      const run = newRun({ tenant, owner, sessionId: owner, messages: texts.map((text) => human(text)) })
+      await running(store, run)
+      return run
+    }
+    const long = await begun('agent-core ann', '0', '1', '2', 'xxxxx', '🙂🙂🙂')
+    const short = await begun('agent-core bob', 'hi')
+    const most = { messages: 3, characters: 2 }
+    const excerpts = await approvals.excerpts(tenant, [long, short], most)
+    const told = excerpts.map(({ owner, questionIndex, messages }) => [owner, questionIndex, ...messages.map(({ content }) => content)])
+    assert.deepEqual(
+      told.toSorted(([a], [b]) => String(a).localeCompare(String(b))),
+      [
+        ['agent-core ann', 4, '2', 'xxx', '🙂🙂🙂'],
+        ['agent-core bob', 0, 'hi'],
+      ],
+    )
+    assert.deepEqual(await approvals.excerpts(`not ${tenant}`, [long, short], most), [])
+    assert.deepEqual(await approvals.excerpts(tenant, [{ ...short, owner: long.owner }], most), [])
   })
 
   test('a session that is deleted takes its calls along', async () => {

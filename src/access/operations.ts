@@ -12,6 +12,8 @@ export const accessTo = {
   cancelRun: ['runs.write'],
   /** Owners decide with what they may do to their runs, approvers decide calls of others. */
   decideCall: ['runs.write', 'runs.approve'],
+  /** Calls that wait for approval: a caller's own, and for approvers those of others. */
+  listCalls: ['runs.read', 'runs.write', 'runs.approve'],
   executeTool: ['tools.execute'],
   /** A download link works without a key, so every answer that holds one needs this permission too. */
   linkArtifact: ['artifacts.read'],

@@ -3,6 +3,7 @@ import type { PendingCall } from '../agent/approval.ts'
 import type { JsonObject } from '../agent/messages.ts'
 import type { ApprovalStore, Asker, CallKey, StoredCall } from '../runs/approvals/approval-store.ts'
 import { run, type Database } from './database.ts'
+import { excerptsOf } from './excerpts.ts'
 import { runMoves } from './run-moves.ts'
 import { json, keyColumns, parseJson, toText } from './run-rows.ts'
 import { runStatements } from './run-statements.ts'
@@ -34,7 +35,7 @@ export function createApprovalStore(database: Database): ApprovalStore {
         .where('tenant', '=', who.tenant)
         .where('request_id', '=', requestId)
         .where('call_id', '=', callId)
-        .where((is) => is.or([is('owner', '=', who.owner), ...(who.mayApprove ? [is('by', '=', 'role')] : [])]))
+        .where(isShownTo(who))
       const rows = (await run(database.of(who.tenant).read, query)).rows
       const row = rows.find(({ owner }) => owner === who.owner) ?? rows[0]
       return row && toCall(row)
@@ -69,7 +70,7 @@ export function createApprovalStore(database: Database): ApprovalStore {
       }),
 
     async list(who, { limit, before, now }) {
-      const start = before === undefined ? undefined : await placeOf(who.tenant, before)
+      const start = before === undefined ? undefined : await placeOf(who, before)
       if (before !== undefined && start === undefined) return undefined
       const open = db
         .selectFrom('approvals')
@@ -77,7 +78,7 @@ export function createApprovalStore(database: Database): ApprovalStore {
         .where('tenant', '=', who.tenant)
         .where('decision', 'is', null)
         .where('expires_at', '>', now)
-        .where(decidedBy(who))
+        .where(isShownTo(who))
         .orderBy('requested_at', 'desc')
         .orderBy('place')
         .orderBy('call_id')
@@ -86,27 +87,27 @@ export function createApprovalStore(database: Database): ApprovalStore {
       return (await run(database.of(who.tenant).read, page)).rows.map(toCall)
     },
 
+    excerpts: (tenant, runs, most) => excerptsOf(database, tenant, runs, most),
+
     async openOf(key) {
       return (await run(database.of(key.tenant).read, openOfRun(key))).rows.map(toPending)
     },
   }
 
-  async function placeOf(tenant: string, callId: string): Promise<Place | undefined> {
+  async function placeOf(who: Asker, callId: string): Promise<Place | undefined> {
     const query = db
       .selectFrom('approvals')
       .select(['requested_at', 'place', 'call_id'])
-      .where('tenant', '=', tenant)
+      .where('tenant', '=', who.tenant)
       .where('call_id', '=', callId)
-    return (await run(database.of(tenant).read, query)).rows[0]
+      .where(isShownTo(who))
+    return (await run(database.of(who.tenant).read, query)).rows[0]
   }
 }
 
-/** Its own calls that the caller decides, and others' that a role does. */
-function decidedBy({ owner, mayApprove }: Asker) {
-  return (is: ExpressionBuilder<Tables, 'approvals'>) => {
-    const own = is.and([is('owner', '=', owner), is('by', '=', 'caller')])
-    return mayApprove ? is.or([own, is.and([is('owner', '!=', owner), is('by', '=', 'role')])]) : own
-  }
+/** Calls of the asker's own runs, and calls that a role decides for who has that role. */
+function isShownTo({ owner, mayApprove }: Asker) {
+  return (is: ExpressionBuilder<Tables, 'approvals'>) => is.or([is('owner', '=', owner), ...(mayApprove ? [is('by', '=', 'role')] : [])])
 }
 
 type Place = Pick<ApprovalRow, 'requested_at' | 'place' | 'call_id'>

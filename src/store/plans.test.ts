@@ -6,6 +6,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { after, before, test } from 'node:test'
 import { createAccessKeyStore } from './access-keys.ts'
 import type { Database, Scope } from './database.ts'
+import { excerptsOf } from './excerpts.ts'
 import { jobStatements } from './job-statements.ts'
 import { lineStatements } from './line-statements.ts'
 import type { RunReports, Span } from '../runs/reports/run-reports.ts'
@@ -72,6 +73,14 @@ test('a run of a tenant is found by its request id without a scan, whosever it i
     const plan = await plansOf((on) => createRunStore(on).ownersOf(key, from))
     assert.match(plan, /SEARCH runs USING INDEX \S+ \(tenant=\? AND request_id=\?\)/)
   }
+})
+
+test('what was said last is read by keys alone, not by looking through sessions or messages', async () => {
+  const runs = [{ ...who, requestId: 'r' }]
+  const plan = await plansOf((on) => excerptsOf(on, 't', runs, { messages: 6, characters: 9 }))
+  assert.match(plan, /SEARCH runs [^;]+\(tenant=\? AND request_id=\? AND owner=\?\)/)
+  assert.match(plan, /SEARCH sessions [^;]+\(key=\?\)/)
+  assert.match(plan, /SEARCH messages [^;]+\(session=\? AND idx>\?\)/)
 })
 
 test('the next in line and the unended runs are found by the small indexes made for them', async () => {

@@ -47,6 +47,15 @@ const List = Type.Object({
       requested_by: Type.String({ description: 'The `sub` of who asked the agent.' }),
       requested_at: Type.String({ format: 'date-time' }),
       expires_at: Type.String({ format: 'date-time' }),
+      may_decide: Type.Boolean({
+        description: 'Whether this key permits to decide the call. `question` and `messages` are present only then.',
+      }),
+      question: Type.Optional(Type.String({ description: 'What the agent was asked; at most 2,000 characters.' })),
+      messages: Type.Optional(
+        Type.Array(Type.Object({ role: Type.Enum(['human', 'ai']), content: Type.String() }), {
+          description: 'The last 6 messages of the session, oldest first, each at most 2,000 characters.',
+        }),
+      ),
     }),
   ),
   count: Type.Integer({ description: 'Of those in the list.' }),
@@ -57,10 +66,10 @@ export function approvalRoutes(app: FastifyInstance, { approvals, openCalls, run
   app.get(
     '/core/v1/approvals',
     {
-      config: { access: accessTo.decideCall },
+      config: { access: accessTo.listCalls },
       schema: {
         tags: ['Runs'],
-        summary: 'The calls that the caller may decide, newest first',
+        summary: 'Calls that wait for approval: those of own runs, and those of others that the key permits to decide; newest first',
         querystring: Query,
         response: { 200: List, 422: ValidationReply, ...refusals },
       },

@@ -13,8 +13,10 @@ export interface ApprovalStore {
    * on. An async run gets a job, in which any process goes on with it. Undefined, and nothing is changed, when it is not open any more.
    */
   decide(key: CallKey, decision: NewDecision, by: TakeOver): Promise<Decided | undefined>
-  /** Open calls that the asker may decide, newest first; undefined where there is no call `before`. */
+  /** Open calls of the asker's own runs, and those of others that a role decides, newest first; undefined where there is no call `before`. */
   list(who: Asker, page: { limit: number; before: string | undefined; now: number }): Promise<StoredCall[] | undefined>
+  /** What was said last in the sessions of these runs of a tenant. A run that is gone has no excerpt. */
+  excerpts(tenant: string, runs: readonly RunKey[], most: ExcerptLimits): Promise<Excerpt[]>
   /** Open calls of a run, as they were asked for. */
   openOf(key: RunKey): Promise<PendingCall[]>
 }
@@ -22,6 +24,19 @@ export interface ApprovalStore {
 export interface Asker extends Owner {
   /** Whether it may decide what a role decides, of others. */
   mayApprove: boolean
+}
+
+export interface ExcerptLimits {
+  messages: number
+  /** Of each message; the store may answer with more than these, so that the reader of an excerpt sees that a message goes on. */
+  characters: number
+}
+
+/** The last messages of the session of a run, oldest first. */
+export interface Excerpt extends RunKey {
+  messages: { index: number; role: 'human' | 'ai'; content: string }[]
+  /** Index of the message that the run answers. */
+  questionIndex: number | undefined
 }
 
 export interface CallKey extends RunKey {

@@ -1,7 +1,7 @@
 import { subOf } from '../../access/owner.ts'
 import type { JsonObject } from '../../agent/messages.ts'
 import type { PendingCall } from '../../agent/approval.ts'
-import type { StoredCall } from './approval-store.ts'
+import type { Excerpt, StoredCall } from './approval-store.ts'
 
 /** What a run waits for, as its caller is told. */
 export interface ApprovalRequired {
@@ -23,7 +23,7 @@ export function toWaitingText(requestId: string, calls: readonly PendingCall[]):
   return `${what} for the approval of a person, who decides with POST /core/v1/runs/${requestId}/approvals.`
 }
 
-/** A call that waits, for who may decide it. */
+/** A call that waits. */
 export interface CallView {
   request_id: string
   session_id: string
@@ -35,9 +35,17 @@ export interface CallView {
   requested_by: string
   requested_at: string
   expires_at: string
+  /** Whether the reader's key permits to decide the call. Only then the view has `question` and `messages`. */
+  may_decide: boolean
+  question?: string
+  messages?: { role: 'human' | 'ai'; content: string }[]
 }
 
-export function toCallView(call: StoredCall): CallView {
+/** Enough to see what a call is for: the last messages of the session, each cut at so many characters. */
+export const excerptLimits = { messages: 6, characters: 2000 }
+
+/** `excerpt`: of a call that the reader may decide. */
+export function toCallView(call: StoredCall, mayDecide: boolean, excerpt: Excerpt | undefined): CallView {
   const { requestId, sessionId, callId, tool, input, by, requestedAt, expiresAt } = call
   return {
     request_id: requestId,
@@ -49,5 +57,18 @@ export function toCallView(call: StoredCall): CallView {
     requested_by: subOf(call),
     requested_at: new Date(requestedAt).toISOString(),
     expires_at: new Date(expiresAt).toISOString(),
+    may_decide: mayDecide,
+    ...(mayDecide && excerpt ? toExcerptView(excerpt) : {}),
   }
+}
+
+function toExcerptView({ messages, questionIndex }: Excerpt): Required<Pick<CallView, 'question' | 'messages'>> {
+  const shown = messages.map(({ role, content }) => ({ role, content: toCut(content) }))
+  return { question: shown[messages.findIndex(({ index }) => index === questionIndex)]?.content ?? '', messages: shown }
+}
+
+/** No half of a surrogate pair is left at the end. */
+function toCut(text: string): string {
+  if (text.length <= excerptLimits.characters) return text
+  return `${text.slice(0, excerptLimits.characters - 1).replace(/[\ud800-\udbff]$/, '')}…`
 }

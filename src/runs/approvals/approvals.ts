@@ -1,14 +1,15 @@
 import { isDeepStrictEqual } from 'node:util'
+import { accessTo, permits } from '../../access/operations.ts'
 import { subOf } from '../../access/owner.ts'
 import type { Principal } from '../../access/principal.ts'
 import { isDeeper, maxJsonDepth } from '../../agent/json-depth.ts'
 import type { JsonObject } from '../../agent/messages.ts'
 import type { CurrentAgent } from '../../configuration/agent.ts'
 import { invalid, ServiceError } from '../../errors.ts'
-import type { RunKey } from '../run.ts'
+import { runKeyText, type RunKey } from '../run.ts'
 import type { RunStore } from '../run-store.ts'
-import type { ApprovalStore, Asker, StoredCall } from './approval-store.ts'
-import { toCallView, type CallView } from './approval-view.ts'
+import type { ApprovalStore, Asker, Excerpt, StoredCall } from './approval-store.ts'
+import { excerptLimits, toCallView, type CallView } from './approval-view.ts'
 import type { StandingRuns } from './standing-runs.ts'
 
 export interface GivenDecision {
@@ -23,7 +24,7 @@ export interface GivenDecision {
 export interface Approvals {
   /** Resolves with the run when the decision is stored; it goes on when it was the last. The same decision again changes nothing. */
   decide(who: Principal, requestId: string, given: GivenDecision): Promise<RunKey>
-  /** What the caller may decide, newest first. */
+  /** Open calls of the caller's runs, and calls of others that the caller may decide, newest first. */
   list(who: Principal, page: { limit: number; before: string | undefined }): Promise<{ approvals: CallView[]; count: number }>
 }
 
@@ -39,7 +40,7 @@ export function createApprovals({ store, runs, chats, agent, now }: ApprovalsDep
   async function decide(who: Principal, requestId: string, given: GivenDecision): Promise<RunKey> {
     const call = await store.find(toAsker(who), requestId, given.callId)
     if (!call) throw await whyMissing({ ...ownerOf(who), requestId }, given.callId)
-    refuseOwn(who, call)
+    if (!mayDecide(who, call)) throw forOthers()
     if (call.decision) return settled(call, given)
     if (call.expiresAt <= now()) throw notInterrupted(requestId)
     checkInput(call, given)
@@ -74,12 +75,22 @@ export function createApprovals({ store, runs, chats, agent, now }: ApprovalsDep
     if (fault) throw invalid(['body', 'tool_input'], fault)
   }
 
+  async function excerptsOf(tenant: string, calls: readonly StoredCall[]): Promise<Map<string, Excerpt>> {
+    const runs = [...new Map(calls.map((call) => [runKeyText(call), call])).values()]
+    const excerpts = runs.length === 0 ? [] : await store.excerpts(tenant, runs, excerptLimits)
+    return new Map(excerpts.map((excerpt) => [runKeyText(excerpt), excerpt]))
+  }
+
   return {
     decide,
     async list(who, { limit, before }) {
       const calls = await store.list(toAsker(who), { limit, before, now: now() })
       if (!calls) throw invalid(['query', 'before'], 'is no call that waits for approval, or waited for it')
-      const approvals = calls.filter((call) => call.by === 'caller' || !isOwn(who, call)).map(toCallView)
+      const excerpts = await excerptsOf(
+        who.tenant,
+        calls.filter((call) => mayDecide(who, call)),
+      )
+      const approvals = calls.map((call) => toCallView(call, mayDecide(who, call), excerpts.get(runKeyText(call))))
       return { approvals, count: approvals.length }
     },
   }
@@ -98,11 +109,16 @@ function isOwn({ sub }: Principal, call: RunKey): boolean {
   return subOf(call) === sub
 }
 
-function refuseOwn(who: Principal, call: StoredCall): void {
-  if (call.by === 'caller' || !isOwn(who, call)) return
-  throw new ServiceError(
+/** Owners decide their own calls, approvers those of others: never the own ones where the tool says `by: role`. */
+function mayDecide(who: Principal, call: StoredCall): boolean {
+  if (call.by === 'caller') return call.owner === who.owner && permits(who, accessTo.decideCall)
+  return !isOwn(who, call) && who.permissions.has('runs.approve')
+}
+
+function forOthers(): ServiceError {
+  return new ServiceError(
     'forbidden',
-    'RBAC: access denied: somebody else than who asked for this call decides it, whose key permits runs.approve.',
+    'RBAC: access denied: a call that a role decides is decided by another caller than its own, whose key permits runs.approve.',
   )
 }
 
