@@ -193,10 +193,12 @@ test('Streaming: a replay after the end, and after a restart, has the same numbe
   checkStream(events, 'r')
   assert.deepEqual(await (await service.client.follow('r')).rest(), events)
   assert.deepEqual(await (await service.client.follow('r', 'r:4')).rest(), events.slice(4))
+  assert.equal((await service.client.follow('r', events.at(-1)!.id)).status, 204)
   await service.restart()
   assert.deepEqual(await (await service.client.follow('r')).rest(), events)
   assert.deepEqual(await (await service.client.follow('r', events.at(-2)!.id)).rest(), events.slice(-1))
-  assert.deepEqual(await (await service.client.follow('r', events.at(-1)!.id)).rest(), [])
+  const all = await service.client.follow('r', events.at(-1)!.id)
+  assert.deepEqual([all.status, await all.rest()], [204, []])
 })
 
 test('Streaming: a chain can be followed as a stream too', async (t) => {

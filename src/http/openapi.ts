@@ -114,6 +114,7 @@ const statusHeaders: Record<string, Record<string, Header>> = {
 const meanings: Record<string, string> = {
   200: 'Done.',
   202: 'It waits for approval.',
+  204: 'There is no more.',
   400: 'Something that the request names can not be used.',
   401: 'No key, or one that is not valid.',
   403: 'The key does not permit this.',

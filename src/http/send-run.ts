@@ -4,38 +4,53 @@ import type { OpenRun } from '../runs/live-runs.ts'
 import type { EventLog } from '../runs/event-log.ts'
 import { errorOf } from '../runs/outcome.ts'
 import { sendFailure } from './error-reply.ts'
-import { sendEvents, sseHeaders } from './sse.ts'
-import { chunksOf, toTexts, type ToChunk } from './stream-chunks.ts'
-
-/** A stream that has nothing to say for this long begins all the same, so that no proxy gives it up; its errors come as chunks then. */
-const firstEventMs = 15_000
+import type { OpenChat } from './open-chat.ts'
+import { sendEvents, startInTime, type StreamStart } from './sse.ts'
+import { toTexts, type ToChunk } from './stream-chunks.ts'
 
 interface Reader {
   /** Number of the last event that the reader has. */
   after: number
-  left: AbortSignal
-  /** How an event is told; default: as our own chunk. */
-  toChunk?: ToChunk
+  toChunk: ToChunk
 }
 
-/** Sends a run's events as they come. A run that fails before its first event is an ordinary HTTP error. */
-export async function sendRun(
-  reply: FastifyReply,
-  run: OpenRun,
-  { after, left, toChunk = chunksOf(run.requestId) }: Reader,
-): Promise<FastifyReply> {
-  const { log, goesOn } = run
-  await firstEvent(log, left)
-  const [first] = log.events
-  const error = first?.type === 'end' ? errorOf(first) : undefined
-  if (error && first?.type === 'end' && first.reason === 'error' && after === 0) return sendFailure(reply, error)
-  reply.hijack()
-  reply.raw.writeHead(200, { ...(reply.getHeaders() as Record<string, string>), ...sseHeaders })
-  // Who comes back to a run that is silent must see that it is there; else the first event takes the headers along.
-  if (log.events.length <= after) reply.raw.flushHeaders()
-  const isStanding = goesOn !== undefined && after >= log.events.length
-  await sendEvents(reply.raw, isStanding ? waitingTexts(goesOn, toChunk, after, left) : toTexts(log, toChunk, after, left))
-  return reply
+/**
+ * Sends a run's events as they come. A run that fails before its first event is an ordinary HTTP error, unless its stream had to begin before.
+ * `opening`: the run, which may have to wait for its session.
+ */
+export async function sendRun(reply: FastifyReply, opening: Promise<OpenChat>, { after, toChunk }: Reader): Promise<FastifyReply> {
+  const start = startInTime(reply)
+  try {
+    const { run, left } = await opening
+    const { log, goesOn } = run
+    // A browser's EventSource asks again behind every end, until it is told that nothing more comes.
+    if (hasAll(log, after) && !start.hasBegun) return await reply.code(204).send()
+    await firstEvent(log, left, start)
+    const [first] = log.events
+    const error = first?.type === 'end' ? errorOf(first) : undefined
+    if (error && first?.type === 'end' && first.reason === 'error' && after === 0 && !start.hasBegun) return sendFailure(reply, error)
+    // A reader that comes back to a silent run must see that the run is there.
+    if (log.events.length <= after) start.beginSilent()
+    else start.begin()
+    const isStanding = goesOn !== undefined && after >= log.events.length
+    await sendEvents(reply.raw, isStanding ? waitingTexts(goesOn, toChunk, after, left) : toTexts(log, toChunk, after, left))
+    return reply
+  } catch (error) {
+    if (!start.hasBegun) throw error
+    await sendEvents(reply.raw, [toFailedChunk(error, after, toChunk)])
+    return reply
+  } finally {
+    start.stop()
+  }
+}
+
+/** Whether a run has ended, and the reader has its last event. */
+function hasAll({ events }: EventLog, after: number): boolean {
+  return after === events.length && events.at(-1)?.type === 'end'
+}
+
+function toFailedChunk(error: unknown, after: number, toChunk: ToChunk): string {
+  return toChunk(after + 1, { type: 'end', reason: 'error', usage: [], thoughts: [], error: toErrorBody(error) }, true)
 }
 
 /** For who has all of a run that waits for approval: what comes when it goes on. */
@@ -50,21 +65,20 @@ async function* waitingTexts(
     log = (await goesOn(left)).log
   } catch (error) {
     // Its session was deleted, or the service stops.
-    const end = { type: 'end' as const, reason: 'error' as const, usage: [], thoughts: [], error: toErrorBody(error) }
-    return yield toChunk(after + 1, end, true)
+    return yield toFailedChunk(error, after, toChunk)
   }
   yield* toTexts(log, toChunk, after, left)
 }
 
-async function firstEvent(log: EventLog, left: AbortSignal): Promise<void> {
-  if (log.events.length > 0) return
+/** Resolves when there is an event, or the stream has begun without one. */
+async function firstEvent(log: EventLog, left: AbortSignal, start: StreamStart): Promise<void> {
+  if (log.events.length > 0 || start.hasBegun) return
   const enough = new AbortController()
   const stop = () => enough.abort()
-  const timer = setTimeout(stop, firstEventMs)
+  start.onSilent(stop)
   left.addEventListener('abort', stop, { once: true })
   const reading = log.follow(0, enough.signal)
   await reading.next()
   await reading.return()
-  clearTimeout(timer)
   left.removeEventListener('abort', stop)
 }

@@ -1,7 +1,10 @@
 import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
+import type { FastifyReply } from 'fastify'
 
+/** Proxies give up a response of which they hear nothing for some longer time. */
 const keepAliveMs = 15_000
+const keepAlive = ': keep-alive\n\n'
 /** A reader that takes nothing for this long is cut off. */
 const stuckMs = 60_000
 
@@ -11,24 +14,71 @@ export const sseHeaders = {
   'x-accel-buffering': 'no',
 }
 
+/** The beginning of a stream: until then a failure is an ordinary HTTP error, behind it an event. */
+export interface StreamStart {
+  readonly hasBegun: boolean
+  /** Sends the headers with the first event. */
+  begin(): void
+  /** Sends the headers now, with a comment, since no event is there yet. */
+  beginSilent(): void
+  /** Calls back when the stream begins without an event. */
+  onSilent(call: () => void): void
+  /** The stream has begun, or never will. */
+  stop(): void
+}
+
+/** A stream that begins with its first event, and 15 s after its request at the latest. */
+export function startInTime(reply: FastifyReply): StreamStart {
+  let hasBegun = false
+  let call = (): void => undefined
+  const timer = setTimeout(beginSilent, Math.max(0, keepAliveMs - reply.elapsedTime))
+
+  function begin(): void {
+    clearTimeout(timer)
+    if (hasBegun) return
+    hasBegun = true
+    reply.hijack()
+    reply.raw.writeHead(200, { ...(reply.getHeaders() as Record<string, string>), ...sseHeaders })
+  }
+
+  function beginSilent(): void {
+    if (hasBegun) return
+    begin()
+    reply.raw.write(keepAlive)
+    call()
+  }
+
+  return {
+    get hasBegun() {
+      return hasBegun
+    },
+    begin,
+    beginSilent,
+    onSilent(listener) {
+      call = listener
+    },
+    stop: () => clearTimeout(timer),
+  }
+}
+
 /**
  * Writes server-sent events as they come and ends the response. No more is asked for while the socket is full, so that nothing is kept
  * here for a slow reader; one that takes nothing at all is cut off.
  */
-export async function sendEvents(response: ServerResponse, texts: AsyncIterable<string>): Promise<void> {
-  const keepAlive = setInterval(() => {
-    if (!response.writableNeedDrain) response.write(': keep-alive\n\n')
+export async function sendEvents(response: ServerResponse, texts: AsyncIterable<string> | Iterable<string>): Promise<void> {
+  const timer = setInterval(() => {
+    if (!response.writableNeedDrain) response.write(keepAlive)
   }, keepAliveMs)
   try {
     for await (const text of texts) {
-      keepAlive.refresh()
+      timer.refresh()
       if (!response.write(text)) await drained(response)
     }
     response.end()
   } catch {
     response.destroy()
   } finally {
-    clearInterval(keepAlive)
+    clearInterval(timer)
   }
 }
 

@@ -5,7 +5,7 @@ import type { FastifyReply } from 'fastify'
 import type { Agent } from '../../configuration/agent.ts'
 import { ServiceError } from '../../errors.ts'
 import { asObject, type Caller } from '../protocol-caller.ts'
-import { sendEvents, sseHeaders } from '../sse.ts'
+import { sendEvents, startInTime } from '../sse.ts'
 import { toCard, type CardOptions } from './card.ts'
 import { toA2aError } from './errors.ts'
 import { createRequestHandler, type A2aDoors } from './requests.ts'
@@ -24,11 +24,13 @@ export async function answer(doors: A2aDoors, caller: Caller, reply: FastifyRepl
   request.body = body
   if (!isMessageId(id)) return reply.send({ jsonrpc: '2.0', id: null, error: toJsonRpcError(new RequestMalformedError(badId)) })
   const { handler, thrown } = telling(createRequestHandler(doors, caller), caller)
-  const failed = (error: unknown) => {
+  const start = streaming.has(method) ? startInTime(reply) : undefined
+  const failed = async (error: unknown) => {
+    if (start?.hasBegun) return sendTexts(reply, [toText({ jsonrpc, id: id ?? null, error })])
     const refused = thrown()
     // One that passes is said as everywhere: what calls over HTTP knows when to come back.
     if (refused instanceof ServiceError && refused.retryAfter !== undefined) throw refused
-    return reply.send({ jsonrpc: '2.0', id: body['id'] ?? null, error })
+    return reply.send({ jsonrpc: '2.0', id: id ?? null, error })
   }
   // Without the header it is the revision that came before there was one (A2A 1.0, 3.6.2).
   const requestedVersion = String(request.headers[A2A_VERSION_HEADER.toLowerCase()] ?? '') || '0.3'
@@ -39,20 +41,20 @@ export async function answer(doors: A2aDoors, caller: Caller, reply: FastifyRepl
       if (!('error' in answered)) return reply.send(answered)
       // What the library itself could not read, it tells in the words of its own code.
       const isUnread = thrown() === undefined && asObject(answered.error)['code'] === A2A_ERROR_CODE.INTERNAL_ERROR
-      return failed(
-        isUnread ? toJsonRpcError(new RequestMalformedError(`The params do not fit ${String(body['method'])}.`)) : answered.error,
-      )
+      return await failed(isUnread ? toJsonRpcError(new RequestMalformedError(`The params do not fit ${String(method)}.`)) : answered.error)
     }
     // A stream that is refused at once is no stream.
     const first = await answered.next()
-    reply.hijack()
-    reply.raw.writeHead(200, { ...(reply.getHeaders() as Record<string, string>), ...sseHeaders })
-    await sendEvents(reply.raw, toTexts(first, answered))
-    return reply
+    start?.begin()
+    return await sendTexts(reply, toTexts(first, answered))
   } catch (error) {
-    return failed(toJsonRpcError(toA2aError(error)))
+    return await failed(toJsonRpcError(toA2aError(error)))
+  } finally {
+    start?.stop()
   }
 }
+
+const streaming = new Set<unknown>(['SendStreamingMessage', 'SubscribeToTask'])
 
 const badId = 'The id of a message must be text, a number or null.'
 
@@ -62,7 +64,16 @@ function isMessageId(id: unknown): boolean {
 }
 
 async function* toTexts<T>(first: IteratorResult<T, void>, rest: AsyncGenerator<T, void>): AsyncGenerator<string, void> {
-  for (let next = first; !next.done; next = await rest.next()) yield `data: ${JSON.stringify(next.value)}\n\n`
+  for (let next = first; !next.done; next = await rest.next()) yield toText(next.value)
+}
+
+function toText(message: unknown): string {
+  return `data: ${JSON.stringify(message)}\n\n`
+}
+
+async function sendTexts(reply: FastifyReply, texts: AsyncIterable<string> | Iterable<string>): Promise<FastifyReply> {
+  await sendEvents(reply.raw, texts)
+  return reply
 }
 
 /** The library tells what is thrown: so it throws what may be told, and the log has the rest. */

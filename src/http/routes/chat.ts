@@ -5,6 +5,7 @@ import { openChat, outcomeOf, type ChatDoor } from '../open-chat.ts'
 import { toApprovalRequired } from '../../runs/approvals/approval-view.ts'
 import { ApprovalAnswer, ChainAnswer, ChatBody, ErrorReply, eventStream, IdHeaders, refusals } from '../schemas.ts'
 import { sendRun } from '../send-run.ts'
+import { chunksOf } from '../stream-chunks.ts'
 
 /** The three ways to chat. */
 export function chatRoutes(app: FastifyInstance, door: ChatDoor): void {
@@ -54,8 +55,8 @@ export function chatRoutes(app: FastifyInstance, door: ChatDoor): void {
       },
     },
     async (request, reply) => {
-      const { run, left } = await openChat(door, { request, reply, operation: 'chain_streaming' })
-      return sendRun(reply, run, { after: 0, left })
+      const opening = openChat(door, { request, reply, operation: 'chain_streaming' })
+      return sendRun(reply, opening, { after: 0, toChunk: chunksOf(request.id) })
     },
   )
 }

@@ -35,8 +35,9 @@ export function openAiRoutes(app: FastifyInstance, door: ChatDoor): void {
       },
     },
     async (request, reply) => {
-      const { chat, head, stream, withUsage } = await openCompletion(door, request, reply)
-      if (stream) return sendRun(reply, chat.run, { after: 0, left: chat.left, toChunk: completionChunksOf(head, withUsage) })
+      const { opening, head, stream, withUsage } = openCompletion(door, request, reply)
+      if (stream) return sendRun(reply, opening, { after: 0, toChunk: completionChunksOf(head, withUsage) })
+      const chat = await opening
       const { answer, error } = await outcomeOf(chat)
       return error ? sendFailure(reply, error) : toCompletion(head, answer, chat.run.log.events)
     },
@@ -55,8 +56,9 @@ export function openAiRoutes(app: FastifyInstance, door: ChatDoor): void {
       },
     },
     async (request, reply) => {
-      const { chat, head, stream } = await openResponse(door, request, reply)
-      if (stream) return sendRun(reply, chat.run, { after: 0, left: chat.left, toChunk: responseEventsOf(head) })
+      const { opening, head, stream } = openResponse(door, request, reply)
+      if (stream) return sendRun(reply, opening, { after: 0, toChunk: responseEventsOf(head) })
+      const chat = await opening
       const { answer, end, error } = await outcomeOf(chat)
       return error ? sendFailure(reply, error) : toResponse(head, answer, end)
     },
@@ -65,25 +67,25 @@ export function openAiRoutes(app: FastifyInstance, door: ChatDoor): void {
 
 // Functions of their own: what waits for the run holds nothing of a body, which may be megabytes of images.
 
-async function openCompletion(door: ChatDoor, request: FastifyRequest, reply: FastifyReply) {
+function openCompletion(door: ChatDoor, request: FastifyRequest, reply: FastifyReply) {
   const body = request.body as CompletionBody
   refuseInCompletion(body)
   refuseOtherModel(body.model, door.agent().config)
   const stream = body.stream === true
   const place = { body: toChatBody(body.messages as GivenMessage[], ['body', 'messages']), at: ['body'] }
-  const chat = await openChat(door, { request, reply, operation: operationOf(stream), place })
+  const opening = openChat(door, { request, reply, operation: operationOf(stream), place })
   const withUsage = body.stream_options?.include_usage === true
-  return { chat, head: completionHead(chat.run.requestId, body.model), stream, withUsage }
+  return { opening, head: completionHead(request.id, body.model), stream, withUsage }
 }
 
-async function openResponse(door: ChatDoor, request: FastifyRequest, reply: FastifyReply) {
+function openResponse(door: ChatDoor, request: FastifyRequest, reply: FastifyReply) {
   const body = request.body as ResponseBody
   refuseInResponse(body)
   refuseOtherModel(body.model, door.agent().config)
   const stream = body.stream === true
   const place = { body: responseToChatBody(body), at: ['body'] }
-  const chat = await openChat(door, { request, reply, operation: operationOf(stream), place })
-  return { chat, head: responseHead(chat.run.requestId, body), stream }
+  const opening = openChat(door, { request, reply, operation: operationOf(stream), place })
+  return { opening, head: responseHead(request.id, body), stream }
 }
 
 function operationOf(stream: boolean): Operation {

@@ -1,4 +1,4 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import { accessTo, permits } from '../../access/operations.ts'
 import type { Principal } from '../../access/principal.ts'
@@ -12,8 +12,10 @@ import { createFindRunKey } from '../../runs/whose-run.ts'
 import { toRunView, toSharedView, type RunView } from '../../runs/run-view.ts'
 import { principalOf } from '../authenticate.ts'
 import { whenLeft } from '../leaving.ts'
+import type { OpenChat } from '../open-chat.ts'
 import { ApprovalRequired, ChainAnswer, ErrorReply, eventStream, Id, refusals, ValidationReply } from '../schemas.ts'
 import { sendRun } from '../send-run.ts'
+import { chunksOf } from '../stream-chunks.ts'
 
 export interface RunRoutes {
   chats: Chats
@@ -142,6 +144,13 @@ export function runRoutes(app: FastifyInstance, doors: RunRoutes): void {
     },
   )
 
+  async function follow(key: RunKey, reply: FastifyReply): Promise<OpenChat> {
+    const left = whenLeft(reply)
+    const run = await chats.follow(key, left)
+    void reply.header('session-id', run.sessionId).header('request-id', run.requestId)
+    return { run, left }
+  }
+
   app.get(
     '/core/v1/runs/:request_id/stream',
     {
@@ -156,6 +165,7 @@ export function runRoutes(app: FastifyInstance, doors: RunRoutes): void {
         headers: Type.Object({ 'last-event-id': Type.Optional(Type.String()) }),
         response: {
           200: eventStream,
+          204: Type.Null({ description: 'The run has ended, and `last-event-id` is its last event: nothing more comes.' }),
           ...missing,
           // Of a run that failed before its first event; 409 also of an id that several callers have.
           ...{ 409: ErrorReply, 502: ErrorReply },
@@ -166,10 +176,7 @@ export function runRoutes(app: FastifyInstance, doors: RunRoutes): void {
     async (request, reply) => {
       const key = await namedBy(request)
       const after = numberOf(request.headers['last-event-id'], key.requestId)
-      const left = whenLeft(reply)
-      const run = await chats.follow(key, left)
-      void reply.header('session-id', run.sessionId).header('request-id', run.requestId)
-      return sendRun(reply, run, { after, left })
+      return sendRun(reply, follow(key, reply), { after, toChunk: chunksOf(key.requestId) })
     },
   )
 }
