@@ -37,7 +37,8 @@ export function toBody(given: unknown, options: Options): FoundBody | undefined 
   const mediaType = type.includes('*') ? 'application/json' : type.trim()
   const inner = isRecord(content) ? content : {}
   const isData = isForm(mediaType) || isJson(mediaType)
-  const schema: JsonSchema = isData ? toInputSchema(inner['schema'], options.references, options.room) : { type: 'string' }
+  const whole: JsonSchema = isData ? toInputSchema(inner['schema'], options.references, options.room) : { type: 'string' }
+  const schema = isForm(mediaType) ? withoutHeaders(whole, options.ownHeaders) : whole
   const isRequired = found['required'] === true
   const encoding = isForm(mediaType) ? toEncoding(schema, inner['encoding']) : {}
   const own = { mediaType, required: isRequired, encoding }
@@ -45,6 +46,15 @@ export function toBody(given: unknown, options: Options): FoundBody | undefined 
   const key = options.keys.take('body', 'request_body')
   const said = describe(found, schema, mediaType)
   return { body: { ...own, from: { key } }, properties: [[key, said]], required: isRequired ? [key] : [] }
+}
+
+/** A field that may be sent as a header too, such as Slack's `token`, is filled by the configuration. */
+function withoutHeaders(schema: JsonSchema, ownHeaders: ReadonlySet<string>): JsonSchema {
+  const properties = isRecord(schema['properties']) ? Object.entries(schema['properties']) : []
+  const rest = properties.filter(([name]) => !ownHeaders.has(name.toLowerCase()))
+  if (rest.length === properties.length) return schema
+  const required = ((schema['required'] ?? []) as string[]).filter((name) => !ownHeaders.has(name.toLowerCase()))
+  return { ...schema, properties: Object.fromEntries(rest), required }
 }
 
 export function isJson(mediaType: string): boolean {

@@ -113,7 +113,7 @@ test('a document outside of the folder of agent.yaml is not read, by no path and
   await assert.rejects(build('file:///etc/passwd'), /does not exist beside agent.yaml/)
 })
 
-test('what is no document of OpenAPI 3 is refused with the reason', async (t) => {
+test('what is no document of OpenAPI is refused with the reason', async (t) => {
   const bomb = [
     'a: &a [x, x, x, x, x, x, x, x, x, x]',
     ...'bcdefghij'.split('').map((name, index) => {
@@ -125,8 +125,9 @@ test('what is no document of OpenAPI 3 is refused with the reason', async (t) =>
     ['{"openapi": ', /it is not JSON/],
     ['a: [', /it is not YAML, in line/],
     ['just words', /it is no OpenAPI document/],
-    ['swagger: "2.0"', /it is of Swagger 2.0/],
-    ['openapi: 4.0.0\npaths: {}', /does not say that it is of OpenAPI 3.0 or 3.1/],
+    ['swagger: "2.0"', /it has no operations/],
+    ['swagger: "1.2"', /does not say that it is of OpenAPI 3.0 or 3.1, or Swagger 2.0/],
+    ['openapi: 4.0.0\npaths: {}', /does not say that it is of OpenAPI 3.0 or 3.1, or Swagger 2.0/],
     ['openapi: 3.0.0\npaths: {}', /it has no operations/],
     [bomb, /aliases unfold to too much/],
     [`openapi: 3.0.0\npaths: ${'['.repeat(20_000)}`, /nested too deeply|it is not YAML/],
@@ -135,7 +136,7 @@ test('what is no document of OpenAPI 3 is refused with the reason', async (t) =>
   const external = { '/a': { get: operationOf('getA', [{ $ref: 'http://127.0.0.1:1/other.yaml#/x' }]) } }
   await assert.rejects(
     openApi(t, { document: documentOf('http://127.0.0.1:1', external) }),
-    /none of its operations can be called \(getA: a parameter cannot be read: http:\/\/127.0.0.1:1\/other.yaml is not a file/,
+    /none of its operations can be called \(GET \/a: a parameter cannot be read: http:\/\/127.0.0.1:1\/other.yaml is not a file/,
   )
 })
 

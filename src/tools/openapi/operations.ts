@@ -73,6 +73,8 @@ export interface Reading {
   references: References
   /** Names of parameters that the model is not asked for: others fill them. */
   hidden: ReadonlySet<string>
+  /** Headers that the configuration sends. Lower case. */
+  ownHeaders: ReadonlySet<string>
   /** Characters of the schema. */
   room: number
 }

@@ -9,12 +9,17 @@ export function parseText(bytes: Uint8Array): unknown {
   try {
     return JSON.parse(text)
   } catch (error) {
-    // A text that begins like JSON was meant to be JSON.
-    if (/^\s*[{[]/.test(text)) throw new Error(`it is not JSON: ${error instanceof Error ? error.message : ''}`, { cause: error })
+    return parseYaml(text, error)
   }
+}
+
+function parseYaml(text: string, jsonFault: unknown): unknown {
   const lineCounter = new LineCounter()
   const document = parseDocument(text, { lineCounter, prettyErrors: false, logLevel: 'silent', merge: true })
   const [fault] = document.errors
+  // A text that begins like JSON was most likely meant to be JSON.
+  if (fault && /^\s*[{[]/.test(text) && jsonFault instanceof Error)
+    throw new Error(`it is not JSON: ${jsonFault.message}`, { cause: fault })
   if (fault) throw new Error(`it is not YAML, in line ${lineCounter.linePos(fault.pos[0]).line}`)
   try {
     return document.toJS({ maxAliasCount })

@@ -1,8 +1,9 @@
 import { isRecord, type Api, type Operation, type ReadOptions, type SkippedOperation } from './api.ts'
 import { findOperations, toOperation, type FoundOperation, type FoundOperations, type Reading } from './operations.ts'
-import { createReferences, type Observed, type ReferenceFault, type References } from './references.ts'
+import { createReferences, type LoadedFile, type Observed, type ReferenceFault, type References } from './references.ts'
 import { toSchemes } from './schemes.ts'
 import { isWanted } from './selection.ts'
+import { toPlainSwagger, upgradeSwagger, type PlainSwagger } from './swagger2.ts'
 
 /** More tools than any model can choose from. */
 const maxOperations = 1000
@@ -11,8 +12,8 @@ const maxSchema = 24_000
 const maxSchemas = 8_000_000
 const maxNamedTags = 40
 
-/** Other files of a document, by their addresses: the content of each, or why it cannot be read, as the end of a sentence. */
-export type LoadFiles = (hrefs: readonly string[]) => Promise<ReadonlyMap<string, { content: unknown } | { fault: string }>>
+/** Loads other files of a document: each by its address. */
+export type LoadFiles = (hrefs: readonly string[]) => Promise<ReadonlyMap<string, LoadedFile>>
 
 export interface ApiDocument {
   content: unknown
@@ -22,17 +23,19 @@ export interface ApiDocument {
 }
 
 /** Throws an `Error` that says what is wrong with a document as a whole. */
-export async function readApi({ content, href, load }: ApiDocument, options: ReadOptions): Promise<Api> {
-  const document = checkVersion(content)
-  const references = createReferences(document, href)
+export async function readApi(source: ApiDocument, options: ReadOptions): Promise<Api> {
+  const load = onlyOnce(source.load)
+  const { document, skipped: unconverted } = await toVersion3({ ...source, load })
+  const references = createReferences(document, source.href)
   const observe = <Item, T>(items: readonly Item[], work: (item: Item) => T) => observeAll(items, work, { references, load })
   const [operations] = await observe([document], () => findOperations(document, references))
-  const found = valueOf(operations!)
-  const wanted = toWanted(found, options)
+  const { readable: convertible, unread } = valueOf(operations!)
+  const wanted = toWanted({ readable: convertible, unread: [...unconverted, ...unread] }, options)
   const [read] = await observe([document], () => toSchemes(document, references))
   const schemes = valueOf(read!)
   const hidden = new Set([...options.ownHeaders, ...Object.values(schemes).flatMap((one) => (one.type === 'apiKey' ? [one.name] : []))])
-  const reading: Reading = { references, hidden, room: Math.min(maxSchema, Math.floor(maxSchemas / wanted.readable.length)) }
+  const ownHeaders = new Set(options.ownHeaders.map((name) => name.toLowerCase()))
+  const reading: Reading = { references, hidden, ownHeaders, room: Math.min(maxSchema, Math.floor(maxSchemas / wanted.readable.length)) }
   const results = await observe(wanted.readable, (one) => toOperation(one, reading))
   const skipped: SkippedOperation[] = [...wanted.unread]
   const readable = results.flatMap((result, index) => {
@@ -41,16 +44,30 @@ export async function readApi({ content, href, load }: ApiDocument, options: Rea
     skipped.push({ id: wanted.readable[index]!.id, place: placeOf(wanted.readable[index]!), reason: one })
     return []
   })
-  if (readable.length === 0) throw new Error(`none of its operations can be called (${skipped[0]?.id}: ${skipped[0]?.reason})`)
+  if (readable.length === 0) throw new Error(toNothing(skipped))
   return { operations: readable, schemes, skipped }
 }
 
-function checkVersion(document: unknown): Record<string, unknown> {
+/** A document of OpenAPI 3, as it is or made of one of Swagger 2.0. */
+async function toVersion3({ content: document, href, load }: ApiDocument): Promise<PlainSwagger> {
   if (!isRecord(document)) throw new Error('it is no OpenAPI document')
-  const version = String(document['openapi'] ?? '')
-  if (document['swagger'] !== undefined) throw new Error('it is of Swagger 2.0; OpenAPI 3.0 and 3.1 are read')
-  if (!/^3\.\d/.test(version)) throw new Error('it does not say that it is of OpenAPI 3.0 or 3.1')
-  return document
+  if (/^3\.\d/.test(String(document['openapi'] ?? ''))) return { document, skipped: [] }
+  if (!String(document['swagger'] ?? '').startsWith('2.0'))
+    throw new Error('it does not say that it is of OpenAPI 3.0 or 3.1, or Swagger 2.0')
+  const references = createReferences(document, href)
+  const [result] = await observeAll([document], () => toPlainSwagger(document, href, references), { references, load })
+  const plain = valueOf(result!)
+  return { document: await upgradeSwagger(plain.document), skipped: plain.skipped }
+}
+
+/** Files stay what they were when they were loaded first. */
+function onlyOnce(load: LoadFiles): LoadFiles {
+  const files = new Map<string, LoadedFile>()
+  return async (hrefs) => {
+    const missing = hrefs.filter((href) => !files.has(href))
+    if (missing.length > 0) for (const [href, file] of await load(missing)) files.set(href, file)
+    return new Map(hrefs.map((href) => [href, files.get(href) ?? { fault: 'cannot be read' }]))
+  }
 }
 
 /** Does `work` for each item, again for those that need further files, until no item needs another one. */
@@ -96,8 +113,7 @@ function toWanted({ readable, unread }: FoundOperations, options: ReadOptions): 
   // An operation that cannot be read has no tags and no name of its own: `include` cannot tell, `exclude` can name it.
   const { include: _, ...excluded } = options
   const unreadable = unread.filter(({ id }) => isWanted({ id, tags: [], operation: {} }, excluded))
-  if (wanted.length === 0 && unreadable.length > 0)
-    throw new Error(`none of its operations can be called (${unreadable[0]!.place}: ${unreadable[0]!.reason})`)
+  if (wanted.length === 0 && unreadable.length > 0) throw new Error(toNothing(unreadable))
   if (wanted.length === 0) throw new Error(`include and exclude leave none of its ${total} operations (${toNames(readable)})`)
   if (wanted.length > maxOperations) {
     throw new Error(
@@ -105,6 +121,11 @@ function toWanted({ readable, unread }: FoundOperations, options: ReadOptions): 
     )
   }
   return { readable: wanted, unread: unreadable }
+}
+
+function toNothing(skipped: readonly SkippedOperation[]): string {
+  const some = skipped.slice(0, 3).map(({ place, reason }) => `${place}: ${reason}`)
+  return `none of its operations can be called (${some.join('; ')}${skipped.length > some.length ? '; ...' : ''})`
 }
 
 function placeOf({ method, path }: FoundOperation): string {

@@ -8,9 +8,12 @@ export interface References {
   whyNot(value: unknown): string
   /** Runs `work` and returns which references it came upon that `follow` has no value for. */
   observe<T>(work: () => T): Observed<T>
-  /** Adds a file that a reference named: its content, or why it cannot be read, as the end of a sentence. */
-  add(href: string, file: { content: unknown } | { fault: string }): void
+  /** Adds a file that a reference named. */
+  add(href: string, file: LoadedFile): void
 }
+
+/** The content of a file, or why it cannot be read, as the end of a sentence. */
+export type LoadedFile = { content: unknown } | { fault: string }
 
 export interface Observed<T> {
   outcome: { value: T } | { error: unknown }
@@ -33,7 +36,7 @@ const maxChain = 32
 
 /** `href`: the name of the document, to which its references are relative. */
 export function createReferences(document: unknown, href: string): References {
-  const files = new Map<string, { content: unknown } | { fault: string }>([[withoutFragment(href), { content: document }]])
+  const files = new Map<string, LoadedFile>([[withoutFragment(href), { content: document }]])
   const targets = new Map<string, Target>()
   let awaited = new Set<string>()
   let faults = new Map<string, ReferenceFault>()
@@ -99,7 +102,7 @@ export function createReferences(document: unknown, href: string): References {
     return { outcome, awaited, faults: [...faults.values()] }
   }
 
-  function add(name: string, file: { content: unknown } | { fault: string }): void {
+  function add(name: string, file: LoadedFile): void {
     if ('content' in file) makeAbsolute(file.content, name)
     files.set(name, file)
   }

@@ -100,17 +100,22 @@ function toUrlEncoded(value: JsonObject, encoding: Body['encoding']): string {
 function toMultipart(value: JsonObject, encoding: Body['encoding']): FormData {
   const form = new FormData()
   for (const [name, item] of Object.entries(value)) {
-    const { contentType, isFile } = ownIn(encoding, name)
+    const { contentType, isFile, style, explode = true } = ownIn(encoding, name)
     const isData = isObject(item) || (Array.isArray(item) && item.some((each) => typeof each === 'object'))
     const type = contentType?.split(',')[0]?.trim() ?? (isData ? 'application/json' : undefined)
     // A list of texts is a field that is there several times; anything deeper is data.
-    const texts = isData ? [JSON.stringify(item)] : toPairs({ name, style: 'form', explode: true }, item).map(([, text]) => text)
+    const texts = isData ? [JSON.stringify(item)] : toPairs({ name, style: 'form', explode }, item).map(([, text]) => join(text, style))
     for (const text of texts) {
       if (!isFile && type === undefined) form.append(name, text)
       else form.append(name, new Blob([text], { type: type ?? 'text/plain' }), isFile ? name : undefined)
     }
   }
   return form
+}
+
+/** Items of a list that is one field, as its style has them. */
+function join(text: string, style = 'form'): string {
+  return text.split('\0').join(style === 'spaceDelimited' ? ' ' : style === 'pipeDelimited' ? '|' : ',')
 }
 
 function ownIn(encoding: Body['encoding'], name: string): Encoding {

@@ -5,6 +5,7 @@ import type { Api } from './api.ts'
 import { parseText } from './parse-document.ts'
 import { readApi, type LoadFiles } from './read-api.ts'
 import type { FileAnswer, ReadAnswer, ReadQuestion } from './read-document.ts'
+import type { LoadedFile } from './references.ts'
 
 /** A process for one document: asked with its text, it answers once with the operations of all its files; it ends when its channel closes. */
 
@@ -25,7 +26,7 @@ const load: LoadFiles = async (hrefs) => {
   return new Map(response.map((file) => [file.href, 'fault' in file ? { fault: file.fault } : parseFile(file.bytes)]))
 }
 
-function parseFile(bytes: Uint8Array): { content: unknown } | { fault: string } {
+function parseFile(bytes: Uint8Array): LoadedFile {
   try {
     return { content: parseText(bytes) }
   } catch (error) {
