@@ -1,7 +1,10 @@
+import { normaliseText } from './normalise-text.ts'
 import type { Tool } from './tool.ts'
 
 /** What every provider takes as the name of a tool: `[A-Za-z0-9_-]{1,64}`. This is the one place that makes such names. */
 const longest = 64
+/** Of a name that a server or a file brings. */
+const maxRead = 1000
 const fits = /^[A-Za-z0-9_-]{1,64}$/
 
 /** What the agent itself offers to the model beside its configured tools: no entry may have these names. */
@@ -10,8 +13,7 @@ export const ownToolNames: ReadonlySet<string> = new Set(['create_sub_agent', 'e
 /** The name, made fit; the same name always becomes the same. */
 export function fitName(name: string): string {
   if (fits.test(name)) return name
-  const plain = name
-    .normalize('NFKD')
+  const plain = normaliseText(name.slice(0, maxRead), 'NFKD')
     .replace(/\p{M}/gu, '')
     .replace(/[^A-Za-z0-9_-]/gu, '_')
   return plain.slice(0, longest) || '_'

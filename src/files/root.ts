@@ -10,6 +10,9 @@ export class PathError extends Error {
   }
 }
 
+/** Characters: as many bytes as Linux takes (`PATH_MAX`). */
+export const maxPath = 4096
+
 /** A folder that nothing read through it can leave, neither by `..` nor by a symbolic link. */
 export interface FilesRoot {
   /** The folder itself, absolute, links resolved. */
@@ -26,6 +29,7 @@ export async function openFilesRoot(folder: string): Promise<FilesRoot> {
   const root = await realpath(folder)
 
   function normalise(relative: string): string {
+    if (relative.length > maxPath) throw new PathError(`A path can have at most ${maxPath} characters; this has ${relative.length}.`)
     if (relative.includes('\0')) throw new PathError('A path can not hold a NUL character.')
     const inside = path.relative(root, path.resolve(root, relative))
     if (inside === '..' || inside.startsWith(`..${path.sep}`) || path.isAbsolute(inside)) {

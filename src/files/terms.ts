@@ -1,3 +1,5 @@
+import { normaliseText } from '../agent/normalise-text.ts'
+
 /** Words that tell nothing about what a passage is about. */
 const common = new Set(
   [
@@ -9,8 +11,7 @@ const common = new Set(
 
 /** The terms of a text: lower case, without accents and plural endings, in order, repeated as often as they occur. */
 export function toTerms(text: string): string[] {
-  const plain = text
-    .normalize('NFKD')
+  const plain = normaliseText(text, 'NFKD')
     .replace(/\p{M}+/gu, '')
     .toLowerCase()
   return (plain.match(/[\p{L}\p{N}]+/gu) ?? []).flatMap((word) => (hasNoSpaces.test(word) ? toPairs(word) : [toStem(word)]))

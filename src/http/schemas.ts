@@ -61,7 +61,7 @@ export const AsyncBody = Type.Object(
     type: Type.Enum(['ai.service.agent.chain']),
     source: Type.String({ minLength: 1, maxLength: maxName, description: 'Who sends the event.' }),
     id: Type.String({ minLength: 1, maxLength: maxName, description: 'Of the event; with `source` it is unique.' }),
-    time: maybe(Type.String()),
+    time: maybe(Type.String({ maxLength: maxName })),
     data: Type.Object({
       ...Type.Omit(ChatBody, ['on_disconnect']).properties,
       callback_url: maybe(Type.String({ maxLength: maxAddress, description: 'An http or https address that is told of the end.' })),

@@ -7,6 +7,7 @@ import { react } from '../agent/react.ts'
 import type { InnerAgent, Tool, ToolContext } from '../agent/tool.ts'
 import { offerTools } from '../agent/tool-offer.ts'
 import type { Surroundings } from './delegation.ts'
+import { subAgentLimits } from './limits.ts'
 import type { SubAgent } from './sub-agent-store.ts'
 import { systemOf } from './system.ts'
 import { chooseTools } from './tool-choice.ts'
@@ -22,6 +23,7 @@ const schema = {
     task: {
       type: 'string',
       minLength: 1,
+      maxLength: subAgentLimits.task,
       description: 'What it is to do, with all that it must know: it sees nothing of this conversation.',
     },
   },
@@ -63,7 +65,8 @@ function checkTask(input: unknown): string | undefined {
   const { task, ...more } = input as Record<string, unknown>
   const [other] = Object.keys(more)
   if (other !== undefined) return `${other} is not a parameter`
-  return typeof task === 'string' && task.trim() !== '' ? undefined : 'task must be a text'
+  if (typeof task !== 'string' || task.trim() === '') return 'task must be a text'
+  return task.length > subAgentLimits.task ? `task must have ${subAgentLimits.task} characters at most` : undefined
 }
 
 interface Work {

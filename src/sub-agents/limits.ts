@@ -6,4 +6,7 @@ export const subAgentLimits = {
   description: 2000,
   objective: 20_000,
   tools: 100,
+  /** Of one of its tools' names. */
+  toolName: 256,
+  task: 200_000,
 } as const

@@ -36,7 +36,12 @@ function createTool(around: Surroundings, known: SubAgent[]): Tool {
         name: text('Its name.', subAgentLimits.name),
         description: text('What it is for, in a sentence.', subAgentLimits.description),
         objective: text('Its goal, as it is told itself.', subAgentLimits.objective),
-        tools: { type: 'array', items: { type: 'string' }, description: `Names of its tools, out of: ${choicesOf(named)}.` },
+        tools: {
+          type: 'array',
+          items: { type: 'string' },
+          maxItems: subAgentLimits.tools,
+          description: `Names of its tools, out of: ${choicesOf(named)}.`,
+        },
         workflow_type: { enum: [...workflowTypes], description: 'plan_execute: it makes a plan first. Default: react.' },
       },
       required: ['name', 'description', 'objective', 'tools'],

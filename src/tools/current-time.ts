@@ -3,7 +3,11 @@ import { createTool, type ToolBuild, type ToolSpec } from './builder.ts'
 const schema = {
   type: 'object',
   properties: {
-    timezone: { type: 'string', description: 'IANA name such as `Europe/Zurich`, or an offset such as `+02:00`; default UTC.' },
+    timezone: {
+      type: 'string',
+      maxLength: 100,
+      description: 'IANA name such as `Europe/Zurich`, or an offset such as `+02:00`; default UTC.',
+    },
   },
   additionalProperties: false,
 }

@@ -12,7 +12,11 @@ const CreateBody = Type.Object(
     name: Type.String({ minLength: 1, maxLength: subAgentLimits.name, pattern: subAgentLimits.namePattern }),
     description: Type.String({ maxLength: subAgentLimits.description, default: '' }),
     objective: Type.String({ maxLength: subAgentLimits.objective, default: '' }),
-    tools: Type.Array(Type.String({ minLength: 1 }), { maxItems: subAgentLimits.tools, default: [], description: 'Names of tools.' }),
+    tools: Type.Array(Type.String({ minLength: 1, maxLength: subAgentLimits.toolName }), {
+      maxItems: subAgentLimits.tools,
+      default: [],
+      description: 'Names of tools.',
+    }),
     workflow_type: Type.Enum([...workflowTypes], { default: 'react' }),
   },
   { additionalProperties: false },

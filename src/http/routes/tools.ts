@@ -5,6 +5,7 @@ import type { JsonObject, JsonValue } from '../../agent/messages.ts'
 import type { DataScope, ToolListing } from '../../agent/tool.ts'
 import type { CurrentAgent } from '../../configuration/agent.ts'
 import type { DirectExecution, ToolRequest } from '../../runs/executions/direct-execution.ts'
+import { hintLimits } from '../../runs/hints.ts'
 import { principalOf } from '../authenticate.ts'
 import { contextHeaders, hashOf, toFilters } from '../chat-request.ts'
 import { isId } from '../ids.ts'
@@ -25,7 +26,7 @@ const ListedTool = Type.Object({
 })
 
 const ExecuteBody = Type.Object({
-  tool_name: Type.String({ minLength: 1 }),
+  tool_name: Type.String({ minLength: 1, maxLength: hintLimits.nameCharacters }),
   tool_input: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
   data_filter_hints: DataFilterHints,
 })

@@ -13,6 +13,9 @@ const description =
   'Draws a chart from a Vega-Lite specification (version 6) and rows of data, as a picture that the user can download. Any chart of Vega-Lite: bars, ' +
   'lines, areas, points, pies (mark arc), box plots, heat maps, layers, facets, transforms. Nothing is loaded: the rows are given as `data`, or stand in spec.data.values.'
 
+/** Of a specification and its data, as JSON. */
+const maxCharacters = 20_000_000
+
 const schema = {
   type: 'object',
   properties: {
@@ -22,7 +25,10 @@ const schema = {
         'For instance {"title": "Sales by region", "mark": "bar", "encoding": {"x": {"field": "region", "type": "nominal"}, "y": {"field": "amount", "type": "quantitative"}}}.',
     },
     data: {
-      anyOf: [{ type: 'array', items: { type: 'object' } }, { type: 'string' }],
+      anyOf: [
+        { type: 'array', items: { type: 'object' } },
+        { type: 'string', maxLength: maxCharacters },
+      ],
       description:
         'The rows, or the name of a tool: then its last result in this conversation turn is charted, without being written out again.',
     },
@@ -42,7 +48,6 @@ export interface ChartLimits {
 /** Twice what 100,000 rows take, and two hundred times what a chart takes that somebody looks at. */
 const defaults: ChartLimits = { chartMs: 10_000, idleMs: 300_000 }
 const maxRows = 100_000
-const maxCharacters = 20_000_000
 
 /** Gives `{files, width, height, rows, warnings?}`: the first file's size in pixels, the number of rows given. */
 export function createChart(spec: ToolSpec, deps: ToolDependencies, limits: Partial<ChartLimits> = {}): ToolBuild {

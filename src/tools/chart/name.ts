@@ -1,13 +1,16 @@
+import { normaliseText } from '../../agent/normalise-text.ts'
 import type { JsonObject, JsonValue } from '../../agent/messages.ts'
 
 const longest = 60
+/** Characters of a title that are looked at, and lines of it. */
+const maxRead = 1000
+const maxLines = 20
 
 /** A file's name out of a chart's title, without an ending: `sales-by-region`. */
 export function nameOf({ title, description }: JsonObject): string {
-  const name = textOf(title) || textOf(description)
+  const name = (textOf(title) || textOf(description)).slice(0, maxRead)
   const plain =
-    name
-      .normalize('NFC')
+    normaliseText(name, 'NFC')
       .toLowerCase()
       .match(/[\p{L}\p{M}\p{N}]+/gu)
       ?.join('-') ?? ''
@@ -18,6 +21,10 @@ export function nameOf({ title, description }: JsonObject): string {
 
 function textOf(title: JsonValue | undefined): string {
   if (typeof title === 'string') return title
-  if (Array.isArray(title)) return title.filter((line) => typeof line === 'string').join(' ')
+  if (Array.isArray(title))
+    return title
+      .slice(0, maxLines)
+      .filter((line) => typeof line === 'string')
+      .join(' ')
   return typeof title === 'object' && title !== null ? textOf(title['text']) : ''
 }

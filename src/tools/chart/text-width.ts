@@ -1,3 +1,5 @@
+import { normaliseText } from '../../agent/normalise-text.ts'
+
 /**
  * Widths of characters in thousandths of the font's size, as of Helvetica and the fonts made to fit where it does. Vega measures text with a canvas, which is
  * not here, or takes each character as 0.8 of the size, which leaves labels out that would fit.
@@ -32,7 +34,7 @@ const boldAllowance = 1.07
 /** Pixels, about. */
 export function textWidth(text: string, fontSize: number, isBold = false): number {
   let sum = 0
-  for (const character of text.normalize('NFD')) sum += widths.get(character) ?? unknownWidth(character)
+  for (const character of normaliseText(text, 'NFD')) sum += widths.get(character) ?? unknownWidth(character)
   return Math.ceil((sum / 1000) * fontSize * allowance * (isBold ? boldAllowance : 1))
 }
 

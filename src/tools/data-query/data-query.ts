@@ -18,7 +18,7 @@ const envelopeCharacters = 100
 
 const schema = {
   type: 'object',
-  properties: { sql: { type: 'string', minLength: 1, description: 'One SELECT statement in the DuckDB dialect.' } },
+  properties: { sql: { type: 'string', minLength: 1, maxLength: 100_000, description: 'One SELECT statement in the DuckDB dialect.' } },
   required: ['sql'],
   additionalProperties: false,
 }

@@ -3,11 +3,12 @@ import type { JsonObject } from '../../agent/messages.ts'
 import type { ToolContext } from '../../agent/tool.ts'
 import { createPatterns } from '../../files/patterns.ts'
 import { createTool, type ToolBuild, type ToolDependencies, type ToolSpec } from '../builder.ts'
+import { maxPath } from '../../files/root.ts'
 import { createFileAccess } from './file-access.ts'
 
 const schema = {
   type: 'object',
-  properties: { path: { type: 'string', description: 'A folder, such as `handbook`; default: everything.' } },
+  properties: { path: { type: 'string', maxLength: maxPath, description: 'A folder, such as `handbook`; default: everything.' } },
   additionalProperties: false,
 }
 

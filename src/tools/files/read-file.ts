@@ -2,14 +2,14 @@ import type { JsonObject } from '../../agent/messages.ts'
 import type { Tool, ToolContext } from '../../agent/tool.ts'
 import { createDocumentCache, type DocumentCache } from '../../files/document-cache.ts'
 import { createPatterns } from '../../files/patterns.ts'
-import type { FilesRoot } from '../../files/root.ts'
+import { maxPath, type FilesRoot } from '../../files/root.ts'
 import { createTool, toolDefaults, type ToolBuild, type ToolDependencies, type ToolSpec } from '../builder.ts'
 import { createFileAccess, type FileAccess } from './file-access.ts'
 
 const schema = {
   type: 'object',
   properties: {
-    path: { type: 'string', minLength: 1, description: 'As list_files or a search gave it.' },
+    path: { type: 'string', minLength: 1, maxLength: maxPath, description: 'As list_files or a search gave it.' },
     offset: { type: 'integer', minimum: 0, description: 'Character to begin at; `next_offset` of the page before.' },
   },
   required: ['path'],

@@ -6,7 +6,7 @@ import { createTool, type ToolBuild, type ToolSpec } from '../builder.ts'
 const schema = {
   type: 'object',
   properties: {
-    file_name: { type: 'string', minLength: 1, description: 'With an extension, such as `report.md`; no folders.' },
+    file_name: { type: 'string', minLength: 1, maxLength: 1000, description: 'With an extension, such as `report.md`; no folders.' },
     content: { type: 'string', description: 'The whole text of the file.' },
   },
   required: ['file_name', 'content'],

@@ -13,6 +13,9 @@ import { createMask, isSecretHeader } from './secrets.ts'
 type Config = Static<(typeof toolConfigs)['http_request']>
 type Headers = Record<string, string>
 
+/** Characters that a request may carry: as many as fit into a call that a model writes, many times over. */
+const maxBodyCharacters = 4_000_000
+
 const allMethods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
 const safe: ReadonlySet<string> = new Set(['GET', 'HEAD'])
 
@@ -53,8 +56,8 @@ function toSchema(methods: readonly string[]) {
   const properties = {
     method: { type: 'string', enum: [...methods] },
     url: { type: 'string', minLength: 1, maxLength: 8192, description: 'An http or https address, its query included.' },
-    headers: { type: 'object', additionalProperties: { type: 'string' } },
-    body: { type: 'string', description: 'Text, or JSON as text. Not with GET and HEAD.' },
+    headers: { type: 'object', maxProperties: 100, additionalProperties: { type: 'string', maxLength: 16_384 } },
+    body: { type: 'string', maxLength: maxBodyCharacters, description: 'Text, or JSON as text. Not with GET and HEAD.' },
   }
   const isSafe = methods.every((method) => safe.has(method))
   const { body: _, ...withoutBody } = properties
