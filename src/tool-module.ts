@@ -29,7 +29,7 @@ export interface ModuleContext {
   /** Appends a line to the step's log, which callers see. */
   log(text: string): void
   /** Keeps a file, which becomes part of the answer. Rejects where it can't be kept. */
-  artifact(name: string, type: string, bytes: Uint8Array | ArrayBuffer | string): Promise<ModuleArtifact>
+  artifact(name: string, type: string, bytes: Uint8Array | ArrayBuffer | string, options?: ModuleArtifactOptions): Promise<ModuleArtifact>
 }
 
 export interface ModuleFilter {
@@ -37,6 +37,13 @@ export interface ModuleFilter {
   /** `in`: one of the values, which commas separate. */
   type: 'equals' | 'not_equals' | 'in' | 'contains'
   value: string
+}
+
+export interface ModuleArtifactOptions {
+  /** The file is part of the result: a model that sees is shown a picture, and clients of `/mcp` get the content. Default: it is kept alone. */
+  returned?: boolean
+  /** Names the file as a resource of its own for clients of `/mcp`; only with `returned`. */
+  uri?: string
 }
 
 export interface ModuleArtifact {

@@ -1,9 +1,13 @@
 import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
-import type { Image } from '../src/agent/messages.ts'
-import type { NewRun } from '../src/runs/run-store.ts'
+import type { Image, ToolImage } from '../src/agent/messages.ts'
+import { FenceLost, type NewRun } from '../src/runs/run-store.ts'
+import { createSessionStore } from '../src/store/sessions.ts'
 import type { Database } from '../src/store/database.ts'
-import { endOf, hour, human, running, storeOf } from './store-fixture.ts'
+import { ai, endOf, hour, human, running, storeOf } from './store-fixture.ts'
+
+const owner = 'agent-core ann'
 
 const images: Image[] = [
   { mediaType: 'image/png', data: 'AAAA' },
@@ -65,5 +69,68 @@ export function registerImageContract(database: () => Database): void {
     const { run, turn } = await start()
     assert.equal((await store.begin(pictured({ requestId: run.requestId }))).kind, 'known')
     assert.equal((await store.images(tenant, turn.session, [run.requestId])).size, 0)
+  })
+
+  const picture = (requestId: string, n: number, data: string): ToolImage => ({
+    mediaType: 'image/png',
+    data,
+    name: `${n}.png`,
+    requestId,
+    n,
+  })
+  const bytesOf = async ({ store, tenant }: ReturnType<typeof setUp>, session: string, images: readonly ToolImage[]) =>
+    Object.fromEntries(await store.resultImages(tenant, session, images))
+
+  test('pictures of results are kept beside those of the question, and a number may be used again', async () => {
+    const own = setUp()
+    const { store, tenant, pictured } = own
+    const run = pictured()
+    const turn = await running(store, run)
+    const { requestId } = run
+    const first = picture(requestId, 100, 'AAAA')
+    const second = picture(requestId, 101, 'BBBB'.repeat(300_000))
+    await store.keepResultImages(run, 1, turn.session, [first, second])
+    await store.keepResultImages(run, 1, turn.session, [{ ...first, data: 'CCCC' }])
+    assert.deepEqual(await bytesOf(own, turn.session, [first, second, picture('unknown', 100, '')]), {
+      [`${requestId} 100`]: 'CCCC',
+      [`${requestId} 101`]: second.data,
+    })
+    assert.deepEqual((await store.images(tenant, turn.session, [requestId])).get(requestId), images)
+    assert.equal((await store.resultImages('other', turn.session, [first])).size, 0)
+    assert.equal((await store.resultImages(tenant, turn.session, [])).size, 0)
+    await assert.rejects(store.keepResultImages(run, 2, turn.session, [second]), FenceLost)
+  })
+
+  test('pictures that no message names go with the end of their run, unless it may go on', async () => {
+    for (const continuable of [false, true]) {
+      const own = setUp()
+      const { store, tenant, pictured } = own
+      const run = pictured()
+      const turn = await running(store, run)
+      const image = picture(run.requestId, 100, 'AAAA')
+      await store.keepResultImages(run, 1, turn.session, [image])
+      await store.finish(run, 1, endOf(turn, { dropsResultImages: true, continuable }))
+      assert.equal(Object.keys(await bytesOf(own, turn.session, [image])).length, continuable ? 1 : 0)
+      assert.equal((await store.images(tenant, turn.session, [run.requestId])).get(run.requestId)?.length, 3)
+    }
+  })
+
+  test('a fork has the pictures of results that its messages name, and a deleted session has none', async () => {
+    const own = setUp()
+    const { store, tenant, start } = own
+    const { run, turn } = await start()
+    const image = picture(run.requestId, 100, 'AAAA')
+    await store.keepResultImages(run, 1, turn.session, [image])
+    const result = { role: 'tool' as const, callId: 'c', name: 'look', text: 'Seen.', isError: false, images: [{ ...image, data: '' }] }
+    const message = { ...ai('two'), data: { requestId: run.requestId, transcript: [result] } }
+    await store.finish(run, 1, endOf(turn, { message }))
+    const sessions = createSessionStore(database())
+    const from = (await sessions.find({ tenant, owner }, run.sessionId, { anyOwner: false }))!
+    const fork = { tenant, owner, sessionId: 'fork', key: randomUUID(), checkpointId: 'c', messageIndex: 2, now: hour }
+    assert.equal(await sessions.fork(from, fork), 'done')
+    assert.deepEqual(await bytesOf(own, fork.key, [image]), { [`${run.requestId} 100`]: 'AAAA' })
+    assert.equal(await sessions.remove({ tenant, owner }, run.sessionId, { jobId: randomUUID(), now: hour }), true)
+    assert.deepEqual(await bytesOf(own, turn.session, [image]), {})
+    assert.deepEqual(await bytesOf(own, fork.key, [image]), { [`${run.requestId} 100`]: 'AAAA' })
   })
 }

@@ -61,6 +61,7 @@ export function endOf(turn: Turn, change: Partial<EndedRun> = {}): EndedRun {
     log: { input: 'hello', events: [] },
     messageCount: turn.messageCount + (message ? 1 : 0),
     checkpointId: randomUUID(),
+    dropsResultImages: false,
     hadCheckpoints: false,
     jobs: [],
     ...change,

@@ -19,6 +19,20 @@ export interface Artifact {
 /** Keeps a file. Throws where it can't be kept: too large, disk full. */
 export type KeepArtifact = (file: NewArtifact) => Promise<Artifact>
 
+/** What becomes of a file beside being kept. */
+export interface ArtifactUse {
+  /** It is part of what the call returns: a model that sees is shown a picture, and MCP clients get the content. */
+  isReturned: boolean
+  /** What the tool calls it, where that is no picture or sound but a resource of its own. */
+  uri?: string
+}
+
+/** A file that a call has returned. */
+export interface ReturnedFile {
+  artifact: Artifact
+  uri?: string
+}
+
 /** A file as a tool hands it over. */
 export interface NewArtifact {
   /** As the tool, or the model, would call it; is made safe. */

@@ -1,4 +1,5 @@
 import type { AssistantMessage, Message, ToolMessage } from './messages.ts'
+import { withoutImages } from './tool-images.ts'
 
 /** What a model is told of a call whose result was never seen. */
 export const outcomeUnknown = 'The outcome of this call is unknown: it may or may not have been done. It was not repeated.'
@@ -46,7 +47,7 @@ export const charactersPerToken = 4
 export function estimateTokens(message: Message): number {
   const calls =
     message.role === 'assistant' ? message.toolCalls.reduce((sum, call) => sum + call.name.length + call.arguments.length, 0) : 0
-  const images = message.role === 'user' ? (message.images?.length ?? 0) * tokensPerImage : 0
+  const images = message.role === 'assistant' ? 0 : (message.images?.length ?? 0) * tokensPerImage
   return Math.ceil((message.text.length + calls) / charactersPerToken) + images + tokensPerMessage
 }
 
@@ -67,8 +68,10 @@ export function totalTokens(messages: readonly Message[]): number {
 
 /** As it is shown where room is short; for what is no tool output the message itself. */
 export function cutOutput(message: Message): Message {
-  if (message.role !== 'tool' || message.text.length <= oldOutputCharacters) return message
-  return { ...message, text: `${message.text.slice(0, oldOutputCharacters).toWellFormed()}\n[old output, cut]` }
+  if (message.role !== 'tool') return message
+  const isLong = message.text.length > oldOutputCharacters
+  const text = isLong ? `${message.text.slice(0, oldOutputCharacters).toWellFormed()}\n[old output, cut]` : message.text
+  return isLong || message.images ? withoutImages({ ...message, text }) : message
 }
 
 export interface Fitted {

@@ -46,6 +46,17 @@ export interface ToolMessage {
   name: string
   text: string
   isError: boolean
+  /** Pictures that the tool has returned for the model to look at. */
+  images?: ToolImage[]
+}
+
+/** A picture in a tool's result. Stored messages have it without its bytes: `data` is empty until they are read again. */
+export interface ToolImage extends Image {
+  /** Its file's name. */
+  name: string
+  /** The run that the bytes are kept under, and their number there. */
+  requestId: string
+  n: number
 }
 
 export type JsonValue = string | number | boolean | null | JsonValue[] | { [key: string]: JsonValue }

@@ -5,8 +5,8 @@ export function withNotes(text: string, ...notes: (string | undefined)[]): strin
 }
 
 /** Undefined for none. */
-export function imagesNote(names: readonly string[]): string | undefined {
-  return names.length > 0 ? `[Images that came with this message, not shown here: ${listOf(names)}]` : undefined
+export function imagesNote(names: readonly string[], place: 'message' | 'result' = 'message'): string | undefined {
+  return names.length > 0 ? `[Images that came with this ${place}, not shown here: ${listOf(names)}]` : undefined
 }
 
 /** Undefined for none. */

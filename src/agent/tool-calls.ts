@@ -5,8 +5,17 @@ import type { AgentEvent, Step, StepStart } from './events.ts'
 import { outcomeUnknown } from './history.ts'
 import { InnerEvents } from './inner-events.ts'
 import { isDeeper, maxJsonDepth } from './json-depth.ts'
-import type { JsonObject, JsonValue, Message, ToolCall } from './messages.ts'
-import { runTool, type Caller, type DataFilter, type DataScope, type InnerAgent, type Tool, type ToolOutcome } from './tool.ts'
+import type { JsonObject, JsonValue, Message, ToolCall, ToolImage } from './messages.ts'
+import {
+  runTool,
+  type Caller,
+  type DataFilter,
+  type DataScope,
+  type InnerAgent,
+  type ShowImage,
+  type Tool,
+  type ToolOutcome,
+} from './tool.ts'
 import { findTool, nameTools } from './tool-names.ts'
 
 export interface CallOptions {
@@ -31,6 +40,8 @@ export interface CallOptions {
   latestOutput?(tool: string): JsonValue | undefined
   signal: AbortSignal
   keepArtifact: KeepArtifact
+  /** Absent where the model can't see. */
+  showImage?: ShowImage | undefined
   /** What an agent inside of this call had said before the run was taken over; absent for nothing. */
   earlier?(callId: string): readonly Message[]
   /** The sub-agent whose calls these are. */
@@ -58,6 +69,7 @@ interface Ended {
   prepared: Prepared
   step: Step
   text: string
+  images: readonly ToolImage[]
   waitsFor?: readonly PendingCall[]
 }
 
@@ -103,7 +115,7 @@ export async function* runCalls(
         yield* inner.take()
         continue
       }
-      const { prepared: one, step, text, waitsFor } = ended
+      const { prepared: one, step, text, images, waitsFor } = ended
       running.delete(one.call.id)
       if (waitsFor) {
         open.push(...waitsFor)
@@ -112,7 +124,9 @@ export async function* runCalls(
         continue
       }
       const effect = one.tool?.effect ?? 'read'
-      const message: Message = { role: 'tool', callId: one.call.id, name: one.call.name, text, isError: step.status === 'error' }
+      const { id: callId, name } = one.call
+      const shown = images.length > 0 ? { images: [...images] } : {}
+      const message: Message = { role: 'tool', callId, name, text, isError: step.status === 'error', ...shown }
       results.set(one.call.id, message)
       yield { type: 'result', message, effect, step }
       yield { type: 'step_end', step }
@@ -209,9 +223,9 @@ function stepOf({ call, tool, input }: Prepared, { now, subAgent }: CallOptions)
 
 async function execute(one: Prepared, step: StepStart, options: CallOptions, inner: InnerAgent): Promise<Ended> {
   if (!one.tool || one.fault) return ended(one, step, refused(one.fault ?? ''))
-  const { headers, caller, session, contextFiles, latestOutput = nothingYet, keepArtifact, signal, now } = options
+  const { headers, caller, session, contextFiles, latestOutput = nothingYet, keepArtifact, showImage, signal, now } = options
   const context = { callId: one.call.id, caller, headers, session, contextFiles, latestOutput, inner, ...scopeIn(options, one.tool) }
-  return ended(one, step, await runTool(one.tool, one.input, { context, keepArtifact, signal, now }))
+  return ended(one, step, await runTool(one.tool, one.input, { context, keepArtifact, showImage, signal, now }))
 }
 
 /** What a tool may see in a run. */
@@ -222,18 +236,18 @@ export function scopeIn({ tools, allTools, filters }: CallOptions, tool: Tool): 
 const nothingYet = () => undefined
 
 function ended(prepared: Prepared, start: StepStart, outcome: ToolOutcome): Ended {
-  const { isError, output, text, log, durationMs, artifacts, waitsFor } = outcome
+  const { isError, output, text, images, log, durationMs, artifacts, waitsFor } = outcome
   const made = artifacts.length > 0 ? { artifacts } : {}
   const step = { ...start, log, output, status: isError ? ('error' as const) : ('success' as const), durationMs, ...made }
   const { decision } = prepared
   // The call stands in the transcript as the model asked for it.
   const note = decision?.decision === 'approve' && decision.input ? changed(decision.input) : ''
-  return { prepared, step, text: note + text, ...(waitsFor ? { waitsFor } : {}) }
+  return { prepared, step, text: note + text, images, ...(waitsFor ? { waitsFor } : {}) }
 }
 
 function refused(fault: string): ToolOutcome {
   const output: JsonValue = { error: fault }
-  return { isError: true, output, text: fault, log: fault, durationMs: 0, artifacts: [] }
+  return { isError: true, output, text: fault, log: fault, durationMs: 0, artifacts: [], returned: [], images: [] }
 }
 
 function unknownEnd(prepared: Prepared, step: StepStart): Ended {

@@ -33,6 +33,8 @@ test('text stays text, other output is JSON for the model, and nothing is null',
       log: 'Done.',
       durationMs: 5,
       artifacts: [],
+      returned: [],
+      images: [],
     })
   }
 })
@@ -50,6 +52,8 @@ test('what a tool logs stands in front of how it ended', async () => {
     log: '12 rows\nRow 13 is broken.',
     durationMs: 5,
     artifacts: [],
+    returned: [],
+    images: [],
   })
 })
 

@@ -1,9 +1,10 @@
 import { Interrupted, type Decider, type PendingCall } from './approval.ts'
-import type { Artifact, KeepArtifact } from './artifact.ts'
+import type { Artifact, ArtifactUse, KeepArtifact, ReturnedFile } from './artifact.ts'
 import type { AgentEvent, StepStart } from './events.ts'
 import { outcomeUnknown } from './history.ts'
 import { isDeeper, maxJsonDepth } from './json-depth.ts'
-import type { JsonObject, JsonSchema, JsonValue, Message } from './messages.ts'
+import type { JsonObject, JsonSchema, JsonValue, Message, ToolImage } from './messages.ts'
+import { maxImagesPerResult } from './tool-images.ts'
 
 /** Port: something that the agent can do. Adapters live in tools/. */
 export interface Tool {
@@ -64,7 +65,7 @@ export interface ToolContext {
   /** Appends a line to the step's human-readable log. */
   log(text: string): void
   /** Keeps a file that the tool made; it becomes part of the answer. Throws where it can't be kept. */
-  artifact(name: string, type: string, bytes: Uint8Array): Promise<Artifact>
+  artifact(name: string, type: string, bytes: Uint8Array, use?: ArtifactUse): Promise<Artifact>
   /** For an agent inside of the call; absent outside of a run. */
   inner?: InnerAgent
 }
@@ -96,6 +97,10 @@ export interface ToolOutcome {
   durationMs: number
   /** Files that it made, also where it failed in the end. */
   artifacts: Artifact[]
+  /** Those of the files that are part of what it returned. */
+  returned: ReturnedFile[]
+  /** Pictures among them, for a model that sees. */
+  images: ToolImage[]
   /** An agent inside of the call waits for approval of these: the call has not ended, and goes on when they are decided. */
   waitsFor?: readonly PendingCall[]
 }
@@ -103,16 +108,22 @@ export interface ToolOutcome {
 export interface RunToolOptions {
   context: Omit<ToolContext, 'log' | 'signal' | 'artifact'>
   keepArtifact: KeepArtifact
+  /** Absent where nobody looks at pictures. */
+  showImage?: ShowImage | undefined
   signal: AbortSignal
   /** Epoch milliseconds. */
   now(): number
 }
+
+/** Makes a picture fit for the model. Rejects with the reason why it can't be shown. */
+export type ShowImage = (name: string, bytes: Uint8Array) => Promise<ToolImage>
 
 /** Runs a tool within its time and output limits. Never throws: whatever goes wrong becomes the outcome. */
 export async function runTool(tool: Tool, input: JsonObject, options: RunToolOptions): Promise<ToolOutcome> {
   const startedAt = options.now()
   const lines: string[] = []
   const artifacts: Artifact[] = []
+  const files = collectReturned(options.showImage)
   const ended = (isError: boolean, output: JsonValue, last: string): ToolOutcome => {
     const whole = typeof output === 'string' ? output : JSON.stringify(output)
     lines.push(last)
@@ -120,10 +131,12 @@ export async function runTool(tool: Tool, input: JsonObject, options: RunToolOpt
     return {
       isError,
       output: whole.length > maxOutputKept ? text : output,
-      text,
+      text: [text, ...files.notes].join('\n'),
       log: lines.join('\n'),
       durationMs: options.now() - startedAt,
       artifacts,
+      returned: files.returned,
+      images: [...files.images],
     }
   }
   const timeout = AbortSignal.timeout(Math.ceil(tool.timeoutMs))
@@ -132,10 +145,11 @@ export async function runTool(tool: Tool, input: JsonObject, options: RunToolOpt
   try {
     signal.throwIfAborted()
     started = true
-    const artifact: ToolContext['artifact'] = async (name, type, bytes) => {
+    const artifact: ToolContext['artifact'] = async (name, type, bytes, use) => {
       signal.throwIfAborted()
       const kept = await options.keepArtifact({ name, type, bytes, tool: (tool.shownAs ?? { tool: tool.name }).tool })
       artifacts.push(kept)
+      if (use?.isReturned) await files.add(kept, bytes, use.uri)
       return kept
     }
     const context: ToolContext = { ...options.context, signal, artifact, log: (text) => lines.push(text) }
@@ -149,6 +163,31 @@ export async function runTool(tool: Tool, input: JsonObject, options: RunToolOpt
     const why = options.signal.aborted ? cancelled(tool, started) : timeout.aborted ? timedOut(tool) : messageOf(error)
     return { ...ended(true, { error: why }, why), ...waitsFor }
   }
+}
+
+/** The files that a call returns, and what the model is shown of them. */
+function collectReturned(showImage: ShowImage | undefined) {
+  const returned: ReturnedFile[] = []
+  const images: ToolImage[] = []
+  const notes: string[] = []
+  let pictures = 0
+
+  async function add(artifact: Artifact, bytes: Uint8Array, uri: string | undefined): Promise<void> {
+    returned.push({ artifact, ...(uri !== undefined && { uri }) })
+    if (!showImage || !artifact.type.startsWith('image/')) return
+    if (++pictures > maxImagesPerResult) {
+      if (pictures === maxImagesPerResult + 1)
+        notes.push(`[More than ${maxImagesPerResult} images came with this result: the others are not shown.]`)
+      return
+    }
+    try {
+      images.push(await showImage(artifact.name, bytes))
+    } catch (error) {
+      notes.push(`[${artifact.name} is not shown: ${messageOf(error)}.]`)
+    }
+  }
+
+  return { returned, images, notes, add }
 }
 
 /** Characters of JSON that are kept for the caller; of more, only what the model was told. */

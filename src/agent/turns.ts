@@ -3,6 +3,7 @@ import { Interrupted } from './approval.ts'
 import type { AgentEvent, EndReason, TextLabel } from './events.ts'
 import { fitOutputs, repair } from './history.ts'
 import type { AssistantMessage, Message, ToolCall } from './messages.ts'
+import { fitImages } from './tool-images.ts'
 import type { Model, ModelReply, RequestedCall, ToolOffer } from './model.ts'
 import type { Tool } from './tool.ts'
 import { callsWithoutResult, runCalls, scopeIn, type CallOptions } from './tool-calls.ts'
@@ -111,7 +112,7 @@ async function* relay(
   tools: ToolOffer[],
 ): AsyncGenerator<AgentEvent, ModelReply> {
   const { model, system, signal, windowTokens = Infinity } = options
-  const replying = model.reply({ system, messages: fitOutputs(repair(options.messages), windowTokens), tools }, signal)
+  const replying = model.reply({ system, messages: fitOutputs(fitImages(repair(options.messages)), windowTokens), tools }, signal)
   let isTold = false
   try {
     for (;;) {

@@ -15,6 +15,8 @@ export interface Images {
   fromText(content: string, caller: Owner): Promise<FittedImage>
   /** Throws as `fromText`. */
   fromFile(absolutePath: string, caller: Owner): Promise<FittedImage>
+  /** Throws as `fromText`. */
+  fromBytes(bytes: Uint8Array, caller: Owner): Promise<FittedImage>
 }
 
 /** Of one image as it is given; what models themselves take at most. */
@@ -49,6 +51,10 @@ export function createImages(): Images {
       return decode(caller, () => Buffer.from(text, 'base64'))
     },
     fromFile: (absolutePath, caller) => decode(caller, () => readBounded(absolutePath)),
+    async fromBytes(bytes, caller) {
+      if (bytes.byteLength > maxBytes) throw tooLarge()
+      return decode(caller, () => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength))
+    },
   }
 }
 

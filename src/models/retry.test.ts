@@ -138,6 +138,29 @@ test('a model that can not see is passed over for a question with images', async
   assert.equal(withRetry([sees, blind]).seesImages, true)
 })
 
+test('pictures of results are told by name to a model that can not see, and are no reason to pass it over', async () => {
+  const image = { ...picture, name: 'a.png', requestId: 'r', n: 100 }
+  const result: ModelRequest['messages'][number] = {
+    role: 'tool',
+    callId: 'c',
+    name: 'look',
+    text: 'Seen.',
+    isError: false,
+    images: [image],
+  }
+  const blind = new BlindModel(say('Well.'))
+  assert.equal((await ask([blind], undefined, { ...request, messages: [result] })).reply?.text, 'Well.')
+  assert.deepEqual(blind.requests[0]!.messages, [
+    {
+      role: 'tool',
+      callId: 'c',
+      name: 'look',
+      text: 'Seen.\n\n[Images that came with this result, not shown here: a.png]',
+      isError: false,
+    },
+  ])
+})
+
 test('images of earlier turns are told by name to a model that can not see', async () => {
   const earlier = { ...picture, earlier: { name: 'cat.png' } }
   const last = { role: 'user' as const, text: 'And now?' }

@@ -1,6 +1,6 @@
 import type { Artifact, KeepArtifact } from '../agent/artifact.ts'
 import type { AgentEvent } from '../agent/events.ts'
-import type { Image } from '../agent/messages.ts'
+import type { Image, ToolImage } from '../agent/messages.ts'
 import { ModelError } from '../agent/model.ts'
 import { planExecute } from '../agent/plan.ts'
 import { react } from '../agent/react.ts'
@@ -22,9 +22,11 @@ import { maxLosses, processLost } from './outcome.ts'
 import type { Jobs } from './jobs.ts'
 import type { LiveRun } from './live-run.ts'
 import { FenceLost, type HistoryMessage, type NextRun, type RunStore, type Turn } from './run-store.ts'
+import type { Images } from '../files/images.ts'
 import { dataOf, newestImages } from './attachments/attached.ts'
 import type { Attachments } from './attachments/attachments.ts'
 import { loadContext } from './attachments/context-files.ts'
+import { createShowImage, fillImages, ownResultImages } from './attachments/result-images.ts'
 import type { RunObserver } from './run-observer.ts'
 import { toTranscript } from './window/transcript.ts'
 import { maxReadMessages } from './window/window.ts'
@@ -36,6 +38,8 @@ export interface Execution {
   now(): number
   newId(): string
   attachments: Attachments
+  /** Fits pictures that tools return. */
+  images: Pick<Images, 'fromBytes'>
   /** A tool of this name that reads these files and no others. */
   readTool(name: string, files: readonly string[]): Tool
   /** Keeps files that the run's tools make; `session` is the session's key, `earlier` what they made before it was taken over. */
@@ -129,6 +133,7 @@ async function load(run: LiveRun, progress: Progress, deps: Execution, { asksMod
   // What costs time to read is for the model alone.
   const context = asksModel ? await loadContext(run, deps) : undefined
   if (context?.tool) progress.extraTools = [context.tool]
+  const shown = asksModel ? await loadImages(run, progress, store) : undefined
   const { messages, system } = toTranscript({
     history: progress.history,
     summary: turn.summary,
@@ -136,17 +141,19 @@ async function load(run: LiveRun, progress: Progress, deps: Execution, { asksMod
     requestId: run.key.requestId,
     messages: run.request.messages,
     tokens: config.memory.history_tokens,
-    ...(asksModel ? { images: await loadImages(run, progress, store) } : {}),
+    ...(shown ? { images: shown.questions } : {}),
     ...(context ? { context: context.text } : {}),
   })
   progress.system = [config.instructions, system].filter((text) => text !== '').join('\n\n')
   progress.messages = messages
   progress.ownFrom = messages.length
   progress.storedMessages = messages.length
-  if (run.fence === 1) return
-  const [checkpoints, decisions] = await Promise.all([store.checkpoints(run.key), store.decisions(run.key)])
-  restore(run, progress, checkpoints)
-  progress.decisions = decisions
+  if (run.fence > 1) {
+    const [checkpoints, decisions] = await Promise.all([store.checkpoints(run.key), store.decisions(run.key)])
+    restore(run, progress, checkpoints)
+    progress.decisions = decisions
+  }
+  if (shown) await loadResultImages(run, progress, shown.results, store)
 }
 
 /** However long the window has waited for its summary, not more is read than a few windows hold, or the request itself has brought. */
@@ -174,20 +181,41 @@ function ownMessage(run: LiveRun): HistoryMessage {
   return { idx: 0, role: 'human', content: run.input, data: dataOf(run.request, run.key.requestId) }
 }
 
-/** Bytes of the newest images in the window. A model that can't see gets only those which the question is about, to be refused. */
-async function loadImages({ key, agent, request }: LiveRun, { history, turn }: Progress, store: RunStore): Promise<Map<string, Image[]>> {
-  const newest = newestImages({ requestId: key.requestId, images: request.images?.length ?? 0 }, history)
-  if (newest.size === 0 || (!agent.model.seesImages && !request.images)) return new Map()
-  const found = await store.images(key.tenant, turn.session, [...newest.keys()])
-  for (const [requestId, count] of newest) found.set(requestId, (found.get(requestId) ?? []).slice(0, count))
-  return found
+interface ShownImages {
+  /** Bytes of images that came with questions, by the run that brought them. */
+  questions: Map<string, Image[]>
+  /** Pictures of earlier results, without their bytes. */
+  results: readonly ToolImage[]
+}
+
+/** The newest images in the window. A model that can't see gets only those which the question is about, to be refused. */
+async function loadImages({ key, agent, request }: LiveRun, { history, turn }: Progress, store: RunStore): Promise<ShownImages> {
+  const { questions: newest, results } = newestImages({ requestId: key.requestId, images: request.images?.length ?? 0 }, history)
+  if (newest.size === 0 || (!agent.model.seesImages && !request.images)) return { questions: new Map(), results }
+  const questions = await store.images(key.tenant, turn.session, [...newest.keys()])
+  for (const [requestId, count] of newest) questions.set(requestId, (questions.get(requestId) ?? []).slice(0, count))
+  return { questions, results }
+}
+
+/** Bytes of pictures that tools returned: in earlier turns, and in this run before it was taken over. */
+async function loadResultImages(
+  { key, agent }: LiveRun,
+  progress: Progress,
+  earlier: readonly ToolImage[],
+  store: RunStore,
+): Promise<void> {
+  const images = [...earlier, ...ownResultImages(progress)]
+  if (images.length === 0 || !agent.model.seesImages) return
+  const bytes = await store.resultImages(key.tenant, progress.turn.session, images)
+  progress.messages = progress.messages.map((message) => fillImages(message, bytes))
+  progress.nested = progress.nested.map((nested) => ({ ...nested, message: fillImages(nested.message, bytes) }))
 }
 
 function agentEvents(
   run: LiveRun,
   progress: Progress,
   list: readonly SubAgent[],
-  { keeper, subAgents, onFault, now, newId }: Execution,
+  { keeper, images, subAgents, onFault, now, newId }: Execution,
 ): AsyncGenerator<AgentEvent, void> {
   const { agent, key, request, signal } = run
   const { config, model } = agent
@@ -206,6 +234,7 @@ function agentEvents(
       progress.steps.findLast((step) => (step.tool === tool || fitName(step.tool) === tool) && step.status === 'success')?.output,
     windowTokens: config.memory.history_tokens,
     keepArtifact: keeper(run, progress.turn.session, artifactsOf(progress)),
+    showImage: model.seesImages ? createShowImage(key, images, ownResultImages(progress)) : undefined,
     decided: (callId: string) => progress.decisions.get(callId),
     stopReason: () => reasonOfStop(run),
     ...{ now, newId },

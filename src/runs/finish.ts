@@ -2,7 +2,9 @@ import { repair } from '../agent/history.ts'
 import type { Step } from '../agent/events.ts'
 import type { Message } from '../agent/messages.ts'
 import { planningOf } from '../agent/plan-position.ts'
+import { withoutImageBytes } from '../agent/tool-images.ts'
 import { toErrorBody, type ErrorBody } from '../errors.ts'
+import { ownResultImages } from './attachments/result-images.ts'
 import { callbackJob } from './callbacks/callbacks.ts'
 import { toCompact } from './compact-log.ts'
 import type { Execution } from './execute.ts'
@@ -83,6 +85,7 @@ function toEndedRun(run: LiveRun, progress: Progress, end: EndEvent, deps: Execu
     messageCount: turn.messageCount + (message ? 1 : 0),
     checkpointId: deps.newId(),
     hadCheckpoints: progress.checkpoints > 0,
+    dropsResultImages: message?.data?.transcript === undefined && ownResultImages(progress).length > 0,
     jobs,
   }
 }
@@ -146,7 +149,7 @@ function textOfThought(step: Step): string {
 }
 
 function withoutReasoning(message: Progress['messages'][number]): Progress['messages'][number] {
-  if (message.role !== 'assistant') return message
+  if (message.role !== 'assistant') return withoutImageBytes(message)
   return { role: message.role, text: message.text, toolCalls: message.toolCalls }
 }
 

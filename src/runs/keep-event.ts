@@ -1,7 +1,9 @@
-import type { AgentEvent, NestedEvent, Step, TurnEvent } from '../agent/events.ts'
+import type { AgentEvent, NestedEvent, ResultEvent, Step, TurnEvent } from '../agent/events.ts'
+import type { Message } from '../agent/messages.ts'
 import type { Execution } from './execute.ts'
 import type { LiveRun } from './live-run.ts'
 import { checkpoint, type Progress } from './progress.ts'
+import type { RunStore } from './run-store.ts'
 
 /** One event: into the log what readers see, into the store what the run must be able to go on from. A promise only where it must wait. */
 export function keepEvent(event: AgentEvent, run: LiveRun, progress: Progress, deps: Execution): Promise<void> | undefined {
@@ -33,15 +35,7 @@ export function keepEvent(event: AgentEvent, run: LiveRun, progress: Progress, d
       if (event.message.reasoning) progress.usage.thoughts.push(toThought(event, event.message.reasoning, newId()))
       return event.message.toolCalls.length > 0 ? checkpoint(run, progress, store) : undefined
     case 'result':
-      progress.results.push(event.message)
-      if (run.signal.aborted && event.message.isError) {
-        progress.cutOff.add(event.message.callId)
-        return undefined
-      }
-      // Before the next write starts, this one is on the disk: it is never made twice. A read may be.
-      return event.effect === 'write'
-        ? checkpoint(run, progress, store, { type: 'step_end', step: toldStep(event.step, progress) })
-        : undefined
+      return keepResult(event, run, progress, deps)
     case 'nested':
       deps.observer?.saw(run, event)
       return keepNested(event, run, progress, deps)
@@ -58,6 +52,27 @@ export function keepEvent(event: AgentEvent, run: LiveRun, progress: Progress, d
       progress.reason = event.reason
       return undefined
   }
+}
+
+function keepResult(event: ResultEvent, run: LiveRun, progress: Progress, { store }: Execution): Promise<void> | undefined {
+  const { message, effect } = event
+  if (run.signal.aborted && message.isError) {
+    progress.results.push(message)
+    progress.cutOff.add(message.callId)
+    return undefined
+  }
+  const images = keepImages(message, run, progress, store)
+  progress.results.push(message)
+  // Before the next write starts, this one is on the disk: it is never made twice. A read may be.
+  if (effect !== 'write') return images
+  const next = { type: 'step_end' as const, step: toldStep(event.step, progress) }
+  return images ? images.then(() => checkpoint(run, progress, store, next)) : checkpoint(run, progress, store, next)
+}
+
+/** The bytes are stored before a message names them. */
+function keepImages(message: Message, run: LiveRun, { turn }: Progress, store: RunStore): Promise<void> | undefined {
+  if (message.role !== 'tool' || !message.images) return undefined
+  return store.keepResultImages(run.key, run.fence, turn.session, message.images)
 }
 
 /** It began when readers were told that it did. */
@@ -83,6 +98,7 @@ async function keepNested(
   const { message } = event
   // How a call that was cut off would have ended is not known: one that goes on has no result of it.
   const isCutOff = event.type === 'result' && run.signal.aborted && event.message.isError
+  if (!isCutOff) await keepImages(message, run, progress, store)
   if (!isCutOff) progress.nested.push({ callId, message })
   if (event.type === 'turn') {
     progress.usage.models.push(event.usage)

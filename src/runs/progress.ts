@@ -3,6 +3,7 @@ import type { Artifact } from '../agent/artifact.ts'
 import type { EndReason, Step } from '../agent/events.ts'
 import type { Message, ToolMessage } from '../agent/messages.ts'
 import type { Tool } from '../agent/tool.ts'
+import { withoutImageBytes } from '../agent/tool-images.ts'
 import { fromCompact, toCompact } from './compact-log.ts'
 import type { LiveRun } from './live-run.ts'
 import type { LoggedEvent } from './run.ts'
@@ -91,11 +92,11 @@ export async function storeNext(
   if (next) events.push(next)
   const { messages, usage, storedUsage } = progress
   const data: Checkpoint = {
-    messages: unstored(progress),
+    messages: unstored(progress).map(withoutImageBytes),
     iterations: progress.iterations,
     events: toCompact(events),
     usage: { models: usage.models.slice(storedUsage.models), thoughts: usage.thoughts.slice(storedUsage.thoughts) },
-    ...(progress.nested.length > progress.storedNested ? { nested: progress.nested.slice(progress.storedNested) } : {}),
+    ...(progress.nested.length > progress.storedNested ? { nested: progress.nested.slice(progress.storedNested).map(toStoredNested) } : {}),
   }
   const upTo = { nested: progress.nested.length, messages: messages.length, models: usage.models.length, thoughts: usage.thoughts.length }
   await store(progress.checkpoints + 1, data)
@@ -105,6 +106,10 @@ export async function storeNext(
   progress.storedNested = upTo.nested
   progress.storedEvents += events.length
   for (const message of data.messages) if (message.role === 'tool') progress.storedResults.add(message.callId)
+}
+
+function toStoredNested(nested: NestedMessage): NestedMessage {
+  return { ...nested, message: withoutImageBytes(nested.message) }
 }
 
 /** Whether a checkpoint would hold anything new. */

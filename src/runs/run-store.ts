@@ -1,6 +1,6 @@
 import type { Decision, PendingCall } from '../agent/approval.ts'
 import type { Step } from '../agent/events.ts'
-import type { Image, Message } from '../agent/messages.ts'
+import type { Image, Message, ToolImage } from '../agent/messages.ts'
 import type { Owner } from '../access/owner.ts'
 import { ServiceError, type ErrorBody } from '../errors.ts'
 import type { CompactLog } from './compact-log.ts'
@@ -44,6 +44,10 @@ export interface RunStore {
   history(tenant: string, session: string, from: number, limit?: number): Promise<HistoryMessage[]>
   /** The images of a session's messages, by the run that brought them, in order. */
   images(tenant: string, session: string, requestIds: readonly string[]): Promise<Map<string, Image[]>>
+  /** Bytes of pictures that tools returned, as base64, by `imageKey`. */
+  resultImages(tenant: string, session: string, images: readonly Pick<ToolImage, 'requestId' | 'n'>[]): Promise<Map<string, string>>
+  /** Keeps the bytes of pictures that tools returned in a running run. Throws `FenceLost` as `checkpoint` does. */
+  keepResultImages(key: RunKey, fence: number, session: string, images: readonly ToolImage[]): Promise<void>
   /** Keeps a step of a running run. Throws `FenceLost` when it belongs to another process by now. */
   checkpoint(key: RunKey, fence: number, step: number, data: Checkpoint): Promise<void>
   checkpoints(key: RunKey): Promise<Checkpoint[]>
@@ -302,6 +306,8 @@ export interface EndedRun {
   messageCount: number
   checkpointId: string
   hadCheckpoints: boolean
+  /** Pictures of its tools are kept, and no message names them. */
+  dropsResultImages: boolean
   /** Added with the end: what is to be done after it. */
   jobs: NewJob[]
 }

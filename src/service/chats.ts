@@ -23,7 +23,7 @@ import { createSubAgents, type SubAgents } from '../sub-agents/sub-agents.ts'
 import { createReadOf } from '../tools/files/read-file.ts'
 
 /** What this part of the wiring makes itself is left out. */
-type Given = Omit<ChatDependencies, 'admission' | 'attachments' | 'readTool' | 'subAgents' | 'onFault' | 'onEnd' | 'jobs'>
+type Given = Omit<ChatDependencies, 'admission' | 'attachments' | 'images' | 'readTool' | 'subAgents' | 'onFault' | 'onEnd' | 'jobs'>
 
 interface ChatOptions extends Given, Pick<DirectExecutionDependencies, 'files' | 'onExecuted'> {
   limits: Pick<AdmissionDependencies, 'runsElsewhere' | 'countRuns'>
@@ -57,6 +57,7 @@ export function openChats(stack: AsyncDisposableStack, options: ChatOptions): Op
   const { database, executions, root, files, onExecuted, limits, log, ...given } = options
   const { agent, store, jobs, now } = given
   const documents = createDocumentCache()
+  const images = createImages()
   const onSubAgentFault = (err: unknown) => log.error({ err }, 'The state of a sub-agent could not be stored')
   const { isShared } = database
   const subAgents = createSubAgents({ ...given, store: createSubAgentStore(database), isShared, onFault: onSubAgentFault })
@@ -67,7 +68,8 @@ export function openChats(stack: AsyncDisposableStack, options: ChatOptions): Op
     ...(isShared ? { tails: createRunTails(database) } : {}),
     admission,
     subAgents,
-    attachments: createAttachments({ files: root, documents, images: createImages() }),
+    attachments: createAttachments({ files: root, documents, images }),
+    images,
     readTool: createReadOf({ files: root, documents }),
     onFault: logFault(log),
     onEnd: logEnd(log, now),

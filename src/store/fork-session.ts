@@ -1,4 +1,5 @@
 import { sql, type Kysely } from 'kysely'
+import { resultImagesIn } from '../runs/attachments/result-images.ts'
 import type { MessageData } from '../sessions/message.ts'
 import type { NewFork, SessionRecord } from '../sessions/session-store.ts'
 import { run } from './database.ts'
@@ -58,13 +59,15 @@ async function copyMessages(
     .columns(['tenant', 'session', 'idx', 'role', 'content', 'created_at', 'data'])
     .expression(messages.select(['tenant', to.as('session'), 'idx', 'role', 'content', 'created_at', 'data']))
   await run(connection, copy)
-  const withImages = messages.select('data').where('role', '=', 'human').where('data', 'is not', null)
+  // Both what a question brings and what a tool returns is named by such a field; few messages have any.
+  const withImages = messages.select('data').where('data', 'like', '%"mediaType":%')
   const { rows } = await run(connection, withImages)
   const runs = rows.flatMap(({ data }) => {
-    const { images, requestId } = parseJson<MessageData>(data) ?? {}
-    return images && requestId !== undefined ? [requestId] : []
+    const { images, transcript, requestId } = parseJson<MessageData>(data) ?? {}
+    const hasImages = images !== undefined || resultImagesIn(transcript ?? []).length > 0
+    return hasImages && requestId !== undefined ? [requestId] : []
   })
-  for (const requestId of runs) {
+  for (const requestId of new Set(runs)) {
     const media = db.selectFrom('media').where('tenant', '=', tenant).where('session', '=', from).where('request_id', '=', requestId)
     const copyOfMedia = db
       .insertInto('media')

@@ -64,7 +64,7 @@ export function createPlainChat({ db, of }: Database) {
   /** Undefined, and nothing is changed, where the end is not plain, or somebody waits for the session. */
   async function finish({ key, fence, ended, hourRow }: Ending): Promise<'done' | 'unknown' | undefined> {
     const { message, error, jobs } = ended
-    if (!message || error || jobs.length > 0) return undefined
+    if (!message || error || jobs.length > 0 || ended.dropsResultImages) return undefined
     const row = { ...toEndedRow(key, fence, ended), ...toMetrics(key.tenant, ended, hourRow), ...toMessage(message) }
     const values = { ...ended, ...row, now: ended.endedAt, dropsSteps: ended.hadCheckpoints && !ended.continuable }
     // A database that is away is waited for longer than this does.

@@ -15,7 +15,8 @@ import {
 import { runApprovals } from './run-approvals.ts'
 import { asyncEvents } from './async-events.ts'
 import { run, type Database } from './database.ts'
-import { imagesOf, mediaStatements } from './media-statements.ts'
+import { imageKey } from '../runs/attachments/result-images.ts'
+import { imagesOf, mediaStatements, resultImagesOf } from './media-statements.ts'
 import { runMoves } from './run-moves.ts'
 import { runOwners } from './run-owners.ts'
 import { createPlainChat, type Ending } from './plain-chat.ts'
@@ -147,6 +148,7 @@ export function createRunStore(database: Database): RunStore {
       const [next] = await together([
         hasSession ? handOver(connection, { tenant, owner, session, requestId, now: ended.endedAt }) : undefined,
         ended.hadCheckpoints && !ended.continuable ? statements.deleteSteps(connection, key) : undefined,
+        ended.dropsResultImages && !ended.continuable ? media.deleteResultImages(connection, { tenant, session, requestId }) : undefined,
         message && hasSession ? insertMessages(connection, tenant, session, messageCount - 1, [message]) : undefined,
         hasSession ? insertJobs(connection, ended.jobs) : undefined,
         // Last: all of a tenant's ends meet in this row.
@@ -178,6 +180,17 @@ export function createRunStore(database: Database): RunStore {
       }
       return found
     },
+    async resultImages(tenant, session, images) {
+      if (images.length === 0) return new Map()
+      const { rows } = await run(database.of(tenant).read, resultImagesOf(database.db, tenant, session, images))
+      return new Map(rows.map(({ requestId, n, data }) => [imageKey({ requestId, n }), data]))
+    },
+    keepResultImages: (key, fence, session, images) =>
+      database.of(key.tenant).unit(async (connection) => {
+        if ((await statements.holdRun(connection, { ...key, fence })).rows.length === 0) throw new FenceLost(key)
+        const { tenant, requestId } = key
+        for (const { n, mediaType, data } of images) await media.replace(connection, { tenant, session, requestId, n, mediaType, data })
+      }, ofRun),
     checkpoint: (key, fence, n, data) =>
       database.of(key.tenant).unit(async (connection) => {
         const { rows } = await statements.keepStep(connection, { ...key, fence, n, data: JSON.stringify(data) })

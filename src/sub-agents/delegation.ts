@@ -19,6 +19,7 @@ export type CommonOptions = Pick<
   | 'decided'
   | 'filters'
   | 'keepArtifact'
+  | 'showImage'
   | 'stopReason'
   | 'windowTokens'
   | 'now'

@@ -270,6 +270,28 @@ test('images, failed tools and malformed arguments reach the provider in its own
   assert.deepEqual([tool_use_id, is_error, body.messages.length], ['call-1', true, 3])
 })
 
+test('pictures of a result stand in it, in the shape of each provider', async () => {
+  const image = { mediaType: 'image/png', data: 'aGk=', name: 'a.png', requestId: 'r', n: 100 }
+  const messages: Message[] = [
+    { role: 'user', text: 'Look.' },
+    { role: 'assistant', text: '', toolCalls: [{ id: 'call-1', name: 'look', arguments: '{}' }] },
+    { role: 'tool', callId: 'call-1', name: 'look', text: 'Seen.', isError: false, images: [image] },
+  ]
+  const found: Record<Provider, RegExp> = {
+    anthropic: /"tool_result".*"text":"Seen\.".*\{"type":"image","source":\{"type":"base64","media_type":"image\/png","data":"aGk="\}\}/,
+    google: /"functionResponse".*"Seen\.|"inlineData":\{"mimeType":"image\/png","data":"aGk="\}/,
+    'amazon-bedrock': /"toolResult".*"text":"Seen\.".*\{"image":\{"format":"png","source":\{"bytes":"aGk="\}\}\}/,
+  }
+  const tools = [{ name: 'look', description: 'Looks.', schema: { type: 'object', properties: {} } }]
+  for (const provider of Object.keys(found) as Provider[]) {
+    const { server, ask } = await setUp(provider, answers[provider])
+    await ask({ system: '', messages, tools })
+    const sent = JSON.stringify(server.requests[0]!.body)
+    assert.match(sent, found[provider], provider)
+    assert.equal(sent.split('aGk=').length, 2, provider)
+  }
+})
+
 test('an image stands behind its text in the shape of each provider', async () => {
   const messages: Message[] = [{ role: 'user', text: 'Look.', images: [{ mediaType: 'image/jpeg', data: 'aGk=' }] }]
   const sent: Record<Provider, (body: any) => unknown> = {

@@ -38,8 +38,13 @@ function toUserMessage({ text, images = [] }: UserMessage): LanguageModelV4Messa
   return { role: 'user', content: text === '' ? pictures : [{ type: 'text', text }, ...pictures] }
 }
 
-function toToolMessage({ callId, name, text, isError }: ToolMessage): LanguageModelV4Message {
-  const output = { type: isError ? ('error-text' as const) : ('text' as const), value: text }
+function toToolMessage({ callId, name, text, isError, images = [] }: ToolMessage): LanguageModelV4Message {
+  const pictures = images.map(({ mediaType, data }) => ({ type: 'file' as const, mediaType, data: { type: 'data' as const, data } }))
+  // An error that is no text has no type of its own.
+  const output =
+    pictures.length > 0
+      ? { type: 'content' as const, value: [{ type: 'text' as const, text }, ...pictures] }
+      : { type: isError ? ('error-text' as const) : ('text' as const), value: text }
   return { role: 'tool', content: [{ type: 'tool-result', toolCallId: callId, toolName: name, output }] }
 }
 

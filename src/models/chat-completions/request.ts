@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { AssistantMessage, Message, UserMessage } from '../../agent/messages.ts'
+import type { AssistantMessage, Image, Message, ToolMessage, UserMessage } from '../../agent/messages.ts'
 import type { ModelRequest, ToolOffer } from '../../agent/model.ts'
 import { parseArguments } from '../call-arguments.ts'
 
@@ -18,11 +18,10 @@ export interface RequestSettings {
 /** The JSON text of a request's body. */
 export function toRequestBody(settings: RequestSettings, request: ModelRequest): string {
   const { provider, model, temperature, maxOutputTokens, reasoningEffort } = settings
-  const toId = provider === 'mistral' ? toMistralId : (id: string) => id
   const system = request.system === '' ? [] : [{ role: 'system', content: request.system }]
   return JSON.stringify({
     model,
-    messages: [...system, ...request.messages.map((message) => toWireMessage(message, toId))],
+    messages: [...system, ...(provider === 'mistral' ? toMistralMessages : toWireMessages)(request.messages)],
     tools: request.tools.length > 0 ? request.tools.map(toWireTool) : undefined,
     stream: true,
     // Mistral refuses what it does not know, and sends the usage anyway.
@@ -35,17 +34,59 @@ export function toRequestBody(settings: RequestSettings, request: ModelRequest):
 
 type ToId = (id: string) => string
 
+/** OpenAI takes text alone in a result: pictures of results follow the last result of their turn, in a message of the user's role. */
+function toWireMessages(messages: readonly Message[]): object[] {
+  const wire: object[] = []
+  let pending: object[] = []
+  for (const message of messages) {
+    if (message.role === 'user' && pending.length > 0) {
+      // Not every server takes two messages of a user in a row.
+      wire.push({ role: 'user', content: [...pending, ...toParts(message)] })
+      pending = []
+      continue
+    }
+    if (message.role !== 'tool' && pending.length > 0) {
+      wire.push({ role: 'user', content: pending })
+      pending = []
+    }
+    wire.push(toWireMessage(message, sameId))
+    if (message.role === 'tool' && message.images) pending.push(...toResultParts(message, message.images))
+  }
+  return pending.length > 0 ? [...wire, { role: 'user', content: pending }] : wire
+}
+
+/** Mistral takes pictures in a result, and no message of a user behind one. */
+function toMistralMessages(messages: readonly Message[]): object[] {
+  return messages.map((message) => {
+    if (message.role !== 'tool' || !message.images) return toWireMessage(message, toMistralId)
+    const content = [{ type: 'text', text: message.text }, ...message.images.map(toPicture)]
+    return { role: 'tool', tool_call_id: toMistralId(message.callId), content }
+  })
+}
+
 function toWireMessage(message: Message, toId: ToId): object {
-  if (message.role === 'user') return { role: 'user', content: toContent(message) }
+  if (message.role === 'user') return { role: 'user', content: message.images?.length ? toParts(message) : message.text }
   if (message.role === 'tool') return { role: 'tool', tool_call_id: toId(message.callId), content: message.text }
   return toWireAssistant(message, toId)
 }
 
-function toContent({ text, images = [] }: UserMessage): string | object[] {
-  if (images.length === 0) return text
-  const pictures = images.map(({ mediaType, data }) => ({ type: 'image_url', image_url: { url: `data:${mediaType};base64,${data}` } }))
+function toParts({ text, images = [] }: UserMessage): object[] {
+  const pictures = images.map(toPicture)
   return text === '' ? pictures : [{ type: 'text', text }, ...pictures]
 }
+
+function toPicture({ mediaType, data }: Image): object {
+  return { type: 'image_url', image_url: { url: `data:${mediaType};base64,${data}` } }
+}
+
+/** The label says whose the pictures are: what is written in them is no word of the user's. */
+function toResultParts({ callId, name }: ToolMessage, images: readonly (Image & { name: string })[]): object[] {
+  const names = images.map((image) => image.name).join(', ')
+  const label = `[Output of the tool ${name} (call ${callId}), not a message of the user: ${names}]`
+  return [{ type: 'text', text: label }, ...images.map(toPicture)]
+}
+
+const sameId: ToId = (id) => id
 
 function toWireAssistant({ text, toolCalls }: AssistantMessage, toId: ToId): object {
   if (toolCalls.length === 0) return { role: 'assistant', content: text }

@@ -17,17 +17,17 @@ const image = (data: string): Image => ({ mediaType: 'image/png', data })
 test('the newest five images are shown, those of the question first', () => {
   const history = [withImages(0, 'a', 2), withImages(2, 'b', 1), withImages(4, 'c', 3), withImages(6, 'now', 1)]
   assert.deepEqual(
-    [...newestImages({ requestId: 'now', images: 1 }, history)],
+    [...newestImages({ requestId: 'now', images: 1 }, history).questions],
     [
       ['now', 1],
       ['c', 3],
       ['b', 1],
     ],
   )
-  assert.deepEqual([...newestImages({ requestId: 'now', images: 5 }, history)], [['now', 5]])
-  assert.deepEqual([...newestImages({ requestId: 'now', images: 0 }, [])], [])
+  assert.deepEqual([...newestImages({ requestId: 'now', images: 5 }, history).questions], [['now', 5]])
+  assert.deepEqual([...newestImages({ requestId: 'now', images: 0 }, []).questions], [])
   assert.deepEqual(
-    [...newestImages({ requestId: 'x', images: 0 }, history)],
+    [...newestImages({ requestId: 'x', images: 0 }, history).questions],
     [
       ['now', 1],
       ['c', 3],

@@ -1,8 +1,9 @@
-import type { Image, UserMessage } from '../../agent/messages.ts'
+import type { Image, ToolImage, UserMessage } from '../../agent/messages.ts'
 import { filesNote, imagesNote, withNotes } from '../../agent/notes.ts'
 import type { MessageData } from '../../sessions/message.ts'
 import type { ChatRequest } from '../run.ts'
 import type { HistoryMessage } from '../run-store.ts'
+import { resultImagesIn } from './result-images.ts'
 
 /** What came with human messages, in transcripts. */
 
@@ -31,17 +32,32 @@ export function toImages(images: readonly Image[] = []): { images?: Image[] } {
 /** As many as one request may bring. */
 const maxImagesShown = 5
 
-/** The runs whose images are shown, this one before those in the session's window, the newest first; and how many of each. */
-export function newestImages(own: { requestId: string; images: number }, history: readonly HistoryMessage[]): Map<string, number> {
-  const newest = new Map<string, number>()
-  let left = maxImagesShown
+/** The images of a session that are shown again. */
+export interface NewestImages {
+  /** Runs whose questions brought images, and how many of each are shown. */
+  questions: Map<string, number>
+  /** Pictures that tools returned in earlier turns. */
+  results: ToolImage[]
+}
+
+/** The images of this run's question before those in the session's window, the newest first. */
+export function newestImages(own: { requestId: string; images: number }, history: readonly HistoryMessage[]): NewestImages {
+  const questions = new Map<string, number>()
+  const results: ToolImage[] = []
+  let room = maxImagesShown
   const add = (requestId: string, images: number): void => {
-    const count = Math.min(left, images)
-    if (count === 0 || newest.has(requestId)) return
-    newest.set(requestId, count)
-    left -= count
+    const count = Math.min(room, images)
+    if (count === 0 || questions.has(requestId)) return
+    questions.set(requestId, count)
+    room -= count
   }
   add(own.requestId, own.images)
-  for (const { data } of history.toReversed()) if (data?.images && data.requestId !== undefined) add(data.requestId, data.images.length)
-  return newest
+  for (const { data } of history.toReversed()) {
+    if (data?.images && data.requestId !== undefined) add(data.requestId, data.images.length)
+    if (!data?.transcript || data.requestId === own.requestId) continue
+    const newest = room > 0 ? resultImagesIn(data.transcript).slice(-room) : []
+    results.push(...newest)
+    room -= newest.length
+  }
+  return { questions, results }
 }

@@ -32,7 +32,7 @@ const schema = {
       description:
         'The rows, or the name of a tool: then its last result in this conversation turn is charted, without being written out again.',
     },
-    format: { type: 'string', enum: ['svg', 'png'], description: 'Default: both.' },
+    format: { type: 'string', enum: ['svg', 'png'], description: 'Default: both. `png` comes with the result as a picture.' },
   },
   required: ['spec'],
   additionalProperties: false,
@@ -91,8 +91,8 @@ export function createChart(spec: ToolSpec, deps: ToolDependencies, limits: Part
     const chart = await draw({ text, svg: format !== 'png', png: format !== 'svg' }, context)
     const name = nameOf(input['spec'] as JsonObject)
     const files = [
-      ...(chart.png ? [await keep(context, `${name}.png`, 'image/png', chart.png)] : []),
-      ...(chart.svg ? [await keep(context, `${name}.svg`, 'image/svg+xml', chart.svg)] : []),
+      ...(chart.png ? [await keep(context, { name: `${name}.png`, type: 'image/png', isReturned: format === 'png' }, chart.png)] : []),
+      ...(chart.svg ? [await keep(context, { name: `${name}.svg`, type: 'image/svg+xml', isReturned: false }, chart.svg)] : []),
     ]
     const warnings = [...(given?.note === undefined ? [] : [given.note]), ...chart.warnings]
     context.log(`Made ${files.map((file) => String(file['file_name'])).join(' and ')}.`)
@@ -114,8 +114,15 @@ function restrictions(): string[] {
   return ['--permission', '--allow-addons', '--disallow-code-generation-from-strings', ...allowed]
 }
 
-async function keep(context: ToolContext, name: string, type: string, { bytes, width, height }: Picture): Promise<JsonObject> {
-  const { id, name: kept, type: fileType, size } = await context.artifact(name, type, bytes)
+interface ChartFile {
+  name: string
+  type: string
+  /** A model that sees is shown the picture. */
+  isReturned: boolean
+}
+
+async function keep(context: ToolContext, { name, type, isReturned }: ChartFile, { bytes, width, height }: Picture): Promise<JsonObject> {
+  const { id, name: kept, type: fileType, size } = await context.artifact(name, type, bytes, { isReturned })
   return { artifact_id: id, file_name: kept, file_type: fileType, size, width, height }
 }
 

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { CallToolResult, ContentBlock } from '@modelcontextprotocol/client'
+import type { ArtifactUse } from '../../agent/artifact.ts'
 import type { JsonValue } from '../../agent/messages.ts'
 import type { ToolContext } from '../../agent/tool.ts'
 import { toLine } from '../plain-text.ts'
@@ -38,7 +39,8 @@ async function toText(block: ContentBlock, number: number, keep: ToolContext['ar
   if (block.type === 'image' || block.type === 'audio') {
     const type = toType(block.mimeType, 'application/octet-stream')
     const name = `${block.type}-${number}${endingOf(type)}`
-    return `[${block.type} ${await keepFile(keep, name, type, Buffer.from(block.data, 'base64'))}]`
+    const file = { name, type, bytes: Buffer.from(block.data, 'base64') }
+    return `[${block.type} ${await keepFile(keep, file, { isReturned: true })}]`
   }
   if (block.type === 'resource_link') {
     const about = [block.title ?? block.name, block.mimeType, block.description].filter((part) => part !== undefined && part !== '')
@@ -48,14 +50,19 @@ async function toText(block: ContentBlock, number: number, keep: ToolContext['ar
   const isText = 'text' in resource
   const type = toType(resource.mimeType, isText ? 'text/plain' : 'application/octet-stream')
   const bytes = isText ? Buffer.from(resource.text) : Buffer.from(resource.blob, 'base64')
-  const line = `[resource ${shown(resource.uri)} ${await keepFile(keep, nameOf(resource.uri, number, type), type, bytes)}]`
+  const file = { name: nameOf(resource.uri, number, type), type, bytes }
+  const line = `[resource ${shown(resource.uri)} ${await keepFile(keep, file, { isReturned: true, uri: shown(resource.uri) })}]`
   return isText ? `${line}\n${resource.text}` : line
 }
 
 /** A call has done what it did: that a file of it can't be kept is told, and is no failure. */
-async function keepFile(keep: ToolContext['artifact'], name: string, type: string, bytes: Buffer): Promise<string> {
+async function keepFile(
+  keep: ToolContext['artifact'],
+  { name, type, bytes }: { name: string; type: string; bytes: Buffer },
+  use: ArtifactUse,
+): Promise<string> {
   try {
-    const kept = await keep(name, type, bytes)
+    const kept = await keep(name, type, bytes, use)
     return `(${type}, ${kept.size} bytes) is kept as the file ${kept.name}`
   } catch (error) {
     return `(${type}, ${bytes.length} bytes) could not be kept: ${error instanceof Error ? error.message : 'it failed'}`

@@ -1,3 +1,4 @@
+import type { ArtifactUse } from '../../agent/artifact.ts'
 import type { JsonObject, JsonSchema } from '../../agent/messages.ts'
 import type { ModuleArtifact, ModuleFilter } from '../../tool-module.ts'
 import type { FileMark } from './file-mark.ts'
@@ -32,7 +33,7 @@ export type FromModule =
   | { type: 'loaded'; definition: Definition }
   | { type: 'failed'; message: string }
   | { type: 'log'; call: number; text: string }
-  | { type: 'artifact'; call: number; file: number; name: string; mediaType: string; bytes: Uint8Array }
+  | { type: 'artifact'; call: number; file: number; name: string; mediaType: string; bytes: Uint8Array; use: ArtifactUse }
   /** The abort has arrived: the process can still be spoken to. */
   | { type: 'aborted'; call: number }
   | { type: 'result'; call: number; json: string }

@@ -122,11 +122,11 @@ export function startModule({ path, cwd, env, limits, onFiles, onOutput, onCrash
     }
   }
 
-  async function keep({ call, file, name, mediaType, bytes }: Extract<FromModule, { type: 'artifact' }>): Promise<void> {
+  async function keep({ call, file, name, mediaType, bytes, use }: Extract<FromModule, { type: 'artifact' }>): Promise<void> {
     try {
       const open = calls.get(call)
       if (!open) throw new Error('its call has ended')
-      const { id, name: kept, type, size, sha256 } = await open.context.artifact(name, mediaType, bytes)
+      const { id, name: kept, type, size, sha256 } = await open.context.artifact(name, mediaType, bytes, use)
       send({ type: 'kept', file, artifact: { id, name: kept, type, size, sha256 } })
     } catch (error) {
       send({ type: 'refused', file, message: `The file ${name} can't be kept: ${error instanceof Error ? error.message : 'it failed'}` })

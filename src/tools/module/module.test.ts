@@ -1,4 +1,5 @@
 import { test, type TestContext } from 'node:test'
+import type { ArtifactUse } from '../../agent/artifact.ts'
 import assert from 'node:assert/strict'
 import { mkdir, mkdtemp, rename, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -98,12 +99,12 @@ test('a call has its context: headers, filters, its id, its session, a log and f
   const execute = `async (_, { headers, filters, callId, session, log, artifact }) => {
     log('half way')
     const { id, size } = await artifact('a.bin', 'application/x-a', new Uint8Array([1, 2, 255]))
-    await artifact('b.txt', 'text/plain', 'grün')
+    await artifact('b.txt', 'text/plain', 'grün', { returned: true, uri: 'test://b' })
     return { headers, filters, callId, session, id, size }
   }`
   const { call } = await open(t, { 'mine.ts': moduleOf(execute).replace("effect: 'read'", 'filters: true') })
   const logged: string[] = []
-  const kept: [string, string, number[]][] = []
+  const kept: [string, string, number[], ArtifactUse | undefined][] = []
   const result = await call(
     {},
     {
@@ -112,8 +113,8 @@ test('a call has its context: headers, filters, its id, its session, a log and f
       headers: { 'stix-user': 'ann' },
       filters: [{ tool: 'mine', key: 'region', type: 'equals', value: 'North' }],
       log: (text) => logged.push(text),
-      async artifact(name, type, bytes) {
-        kept.push([name, type, [...bytes]])
+      async artifact(name, type, bytes, use) {
+        kept.push([name, type, [...bytes], use])
         return { id: 'f1', name, type, size: bytes.byteLength, sha256: 'aa', tool: 'mine', createdAt: 1 }
       },
     },
@@ -128,8 +129,8 @@ test('a call has its context: headers, filters, its id, its session, a log and f
   })
   assert.deepEqual(logged, ['half way'])
   assert.deepEqual(kept, [
-    ['a.bin', 'application/x-a', [1, 2, 255]],
-    ['b.txt', 'text/plain', [...Buffer.from('grün')]],
+    ['a.bin', 'application/x-a', [1, 2, 255], { isReturned: false }],
+    ['b.txt', 'text/plain', [...Buffer.from('grün')], { isReturned: true, uri: 'test://b' }],
   ])
 })
 

@@ -1,5 +1,6 @@
 import process from 'node:process'
 import { pathToFileURL } from 'node:url'
+import type { ArtifactUse } from '../../agent/artifact.ts'
 import type { ModuleArtifact, ModuleContext } from '../../tool-module.ts'
 import { parseDefinition } from './definition.ts'
 import { describeFault, describeLoadFault } from './fault.ts'
@@ -72,20 +73,28 @@ function contextOf(call: number, open: OpenCall): Pick<ModuleContext, 'signal' |
       open.logged += line.length + 1
       if (line !== '' && calls.has(call)) send({ type: 'log', call, text: line })
     },
-    async artifact(name, mediaType, content) {
+    async artifact(name, mediaType, content, options) {
       const bytes = toBytes(content)
       if (typeof name !== 'string' || typeof mediaType !== 'string')
         throw new TypeError('artifact(name, type, bytes): name and type are texts')
+      const use = toUse(options)
       if (bytes.byteLength > maxArtifactBytes)
         throw new Error(`The file ${name} has ${bytes.byteLength} bytes, more than ${maxArtifactBytes}`)
       if (!calls.has(call)) throw new Error(`The file ${name} can't be kept: its call has ended`)
       const file = ++lastFile
       return new Promise((resolve, reject) => {
         keeping.set(file, { resolve, reject })
-        send({ type: 'artifact', call, file, name, mediaType, bytes })
+        send({ type: 'artifact', call, file, name, mediaType, bytes, use })
       })
     },
   }
+}
+
+function toUse(options: unknown): ArtifactUse {
+  const { returned = false, uri } = Object(options) as Record<string, unknown>
+  if (typeof returned !== 'boolean') throw new TypeError('artifact(name, type, bytes, options): returned is true or false')
+  if (uri !== undefined && typeof uri !== 'string') throw new TypeError('artifact(name, type, bytes, options): uri is a text')
+  return { isReturned: returned, ...(uri !== undefined && { uri }) }
 }
 
 function toBytes(content: unknown): Uint8Array {

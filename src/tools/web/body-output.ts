@@ -40,7 +40,8 @@ async function toBodyOutput(answer: Answer, { context, maxCharacters, mask }: Ou
     return { ...contentType, body: toValue(text, answer, maxCharacters) }
   }
   if (answer.isCut) throw new Error(`The answer is a file of more than ${maxBodyBytes / 1024 / 1024} MiB, which is too large to keep.`)
-  const kept = await context.artifact(toName(answer), essenceOf(type), answer.bytes)
+  const essence = essenceOf(type)
+  const kept = await context.artifact(toName(answer), essence, answer.bytes, { isReturned: /^(image|audio)\//.test(essence) })
   return { ...contentType, artifact: { file_name: kept.name, file_type: kept.type, size: kept.size } }
 }
 
