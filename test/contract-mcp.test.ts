@@ -104,6 +104,39 @@ for (const mode of modes) {
     assert.equal(await (await fetch(link?.uri ?? '')).text(), '<svg/>')
   })
 
+  test(`Beyond the interface: what a tool returns is content of its result, beside the links; a repeat has the same (${mode})`, async (t) => {
+    const bytes = Buffer.from('some bytes')
+    const large = Buffer.alloc(5 * 1024 * 1024)
+    const tool = fakeTool('returns', async (_input, { artifact }) => {
+      await artifact('a.png', 'image/png', bytes, { isReturned: true })
+      await artifact('a.wav', 'audio/wav', bytes, { isReturned: true })
+      await artifact('a.txt', 'text/plain', bytes, { isReturned: true, uri: 'test://a' })
+      await artifact('a.bin', 'application/octet-stream', bytes, { isReturned: true })
+      await artifact('kept.png', 'image/png', bytes)
+      await artifact('large.png', 'image/png', large, { isReturned: true })
+      return 'Done.'
+    })
+    const service = await startService(t, { tools: [tool] })
+    const client = await connect(t, service, { mode, headers: { 'request-id': 'again' } })
+    for (let time = 0; time < 2; time++) {
+      const { content } = await client.callTool({ name: 'returns', arguments: {} })
+      const types = content.map(({ type }) => type)
+      assert.deepEqual(types.slice(0, 5), ['text', 'image', 'audio', 'resource', 'resource'])
+      assert.deepEqual(
+        types.slice(5),
+        Array.from({ length: 6 }, () => 'resource_link'),
+      )
+      const data = bytes.toString('base64')
+      assert.deepEqual(content[1], { type: 'image', mimeType: 'image/png', data })
+      assert.deepEqual(content[2], { type: 'audio', mimeType: 'audio/wav', data })
+      assert.deepEqual(content[3], { type: 'resource', resource: { uri: 'test://a', mimeType: 'text/plain', text: 'some bytes' } })
+      const [, , , , blob, ...links] = content
+      assert.ok(blob?.type === 'resource' && 'blob' in blob.resource && blob.resource.blob === data)
+      const link = links.find((one) => one.type === 'resource_link' && one.name === 'a.bin')
+      assert.ok(link?.type === 'resource_link' && (await fetch(link.uri)).ok)
+    }
+  })
+
   test(`Beyond the interface: steps are told as progress to who asks for that (${mode})`, async (t) => {
     const service = await startService(t, { script: [callOf('drawing'), { text: 'Done.' }], tools: [drawing] })
     const client = await connect(t, service, { mode })
@@ -310,3 +343,59 @@ for (const mode of modes) {
     await assert.rejects(client.callTool({ name: 'other__booleans', arguments: {} }), /There is no tool other__booleans/)
   })
 }
+
+test('Beyond the interface: an annotated argument is compared with its header', async (t) => {
+  const region = { type: 'string', 'x-mcp-header': 'Region' }
+  const schema = { type: 'object', properties: { region, count: { type: 'integer', 'x-mcp-header': 'Count' } } }
+  const seen: unknown[] = []
+  const tool = fakeTool('place', async (input) => seen.push(input), { schema, effect: 'write' })
+  const service = await startService(t, { tools: [tool] })
+  const { key } = await service.key()
+  const call = async (args: object, headers: Record<string, string>) => {
+    const meta = {
+      'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+      'io.modelcontextprotocol/clientInfo': { name: 'test', version: '1' },
+      'io.modelcontextprotocol/clientCapabilities': {},
+    }
+    const response = await fetch(`${service.url}/mcp`, {
+      method: 'POST',
+      headers: {
+        'x-service-access': key,
+        'content-type': 'application/json',
+        accept: 'application/json, text/event-stream',
+        'mcp-protocol-version': '2026-07-28',
+        'mcp-method': 'tools/call',
+        'mcp-name': 'place',
+        ...headers,
+      },
+      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'place', arguments: args, _meta: meta } }),
+    })
+    return { status: response.status, text: await response.text() }
+  }
+  const encoded = (text: string) => `=?base64?${Buffer.from(text).toString('base64')}?=`
+  for (const [args, headers] of [
+    [{ region: 'us' }, { 'mcp-param-region': 'eu' }],
+    [{ region: 'us' }, {}],
+    [{ region: 'us' }, { 'mcp-param-region': '=?base64?%%?=' }],
+    [{ region: 'us' }, { 'mcp-param-region': encoded('eu') }],
+    [{ count: 7 }, { 'mcp-param-count': '8' }],
+  ] as const) {
+    const { status, text } = await call(args, headers)
+    assert.equal(status, 400, JSON.stringify(headers))
+    assert.equal(JSON.parse(text).error.code, -32020)
+  }
+  assert.deepEqual(seen, [])
+  for (const [args, headers] of [
+    [{ region: 'us' }, { 'mcp-param-region': 'us' }],
+    [{ region: 'Zürich' }, { 'mcp-param-region': encoded('Zürich') }],
+    [{ count: 7 }, { 'mcp-param-count': '7' }],
+    [{}, { 'mcp-param-region': 'ignored' }],
+  ] as const) {
+    assert.equal((await call(args, headers)).status, 200, JSON.stringify(args))
+  }
+  assert.equal(seen.length, 4)
+  // The official client sends the headers by itself.
+  const client = await connect(t, service)
+  await client.listTools()
+  assert.equal((await client.callTool({ name: 'place', arguments: { region: 'Zürich', count: 1 } })).isError ?? false, false)
+})

@@ -1,3 +1,4 @@
+import { buffer } from 'node:stream/consumers'
 import type { Artifact, KeepArtifact } from '../agent/artifact.ts'
 import { isAdmin, type Principal } from '../access/principal.ts'
 import { ServiceError } from '../errors.ts'
@@ -42,6 +43,8 @@ export interface Artifacts {
   share(who: Principal, requestId: string, index: ArtifactIndex): Promise<SharedArtifact>
   /** An address of a file that was kept under a folder. */
   linkTo(folder: string, artifact: Artifact): Promise<string>
+  /** The bytes of a file that was kept under a folder; undefined where they are gone. */
+  read(folder: string, artifact: Artifact): Promise<Uint8Array | undefined>
   /** What a link of this service hands out; whoever gets it reads it or closes it. */
   open(place: { folder: string; id: string }, query: UntrustedQuery): Promise<LinkedFile & { content: OpenArtifact }>
   /** Gives the files of one session, by key, to another. */
@@ -117,6 +120,11 @@ export function createArtifacts(deps: ArtifactsDependencies): Artifacts {
       } finally {
         await content.close()
       }
+    },
+
+    async read(folder, { id }) {
+      const content = await reach(bytes.open({ folder, id }))
+      return content && buffer(content.read())
     },
 
     async open(place, query) {

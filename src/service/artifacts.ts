@@ -49,6 +49,7 @@ export async function openArtifacts(stack: AsyncDisposableStack, options: Artifa
         return { folder, keep: artifacts.keeper({ folder, limits: limitsOf(agent()), earlier: [] }) }
       },
       link: artifacts.linkTo,
+      read: artifacts.read,
     },
   }
 }

@@ -1,16 +1,47 @@
-import type { CallToolResult } from '@modelcontextprotocol/server'
+import type { CallToolResult, ContentBlock } from '@modelcontextprotocol/server'
 import type { JsonObject, JsonValue } from '../../agent/messages.ts'
 import { ServiceError, toErrorBody, type ErrorBody } from '../../errors.ts'
-import type { ExecutionAnswer } from '../../runs/executions/direct-execution.ts'
+import type { Executed, ReturnedContent } from '../../runs/executions/direct-execution.ts'
 
-/** The result of a tool in MCP's shape. Files are links that expire soon; a file without an address has no link. */
-export function toResult({ output, status, generated_artifacts: files = [] }: ExecutionAnswer): CallToolResult {
-  const links = files.flatMap(({ file_name: name, file_type: mimeType, size, download_url: uri }) =>
-    uri === undefined ? [] : [{ type: 'resource_link' as const, uri, name, mimeType, size }],
+/** Bytes of returned files that a result holds itself; the others of its files are links alone. */
+const maxContentBytes = { file: 4 * 1024 * 1024, all: 8 * 1024 * 1024 }
+
+/**
+ * The result of a tool in MCP's shape. Files are links that expire soon; a file without an address has no link. A picture, a sound or a
+ * resource that the tool returned stands before the links as content.
+ */
+export async function toResult({ result, returned }: Executed): Promise<CallToolResult> {
+  const { output, status, generated_artifacts: files = [] } = result
+  const contents = await toContents(returned)
+  const links = files.flatMap(({ file_name: name, file_type: mimeType, size, download_url: uri }): ContentBlock[] =>
+    uri === undefined ? [] : [{ type: 'resource_link', uri, name, mimeType, size }],
   )
-  if (status === 'error') return { isError: true, content: [{ type: 'text', text: reasonOf(output) }, ...links] }
-  const content = [{ type: 'text' as const, text: textOf(output) }, ...links]
+  if (status === 'error') return { isError: true, content: [{ type: 'text', text: reasonOf(output) }, ...contents, ...links] }
+  const content: ContentBlock[] = [{ type: 'text', text: textOf(output) }, ...contents, ...links]
   return isObject(output) ? { content, structuredContent: output } : { content }
+}
+
+/** A file that can't be read any more has its link alone. */
+async function toContents(returned: readonly ReturnedContent[]): Promise<ContentBlock[]> {
+  const contents: ContentBlock[] = []
+  let total = 0
+  for (const file of returned) {
+    const { size } = file.artifact
+    if (size > maxContentBytes.file || total + size > maxContentBytes.all) continue
+    total += size
+    const bytes = await file.read()
+    if (bytes) contents.push(toContent(file, Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)))
+  }
+  return contents
+}
+
+function toContent({ artifact, uri, link }: ReturnedContent, bytes: Buffer): ContentBlock {
+  const { type: mimeType } = artifact
+  const kind = /^(image|audio)\//.exec(mimeType)?.[1]
+  if (uri === undefined && (kind === 'image' || kind === 'audio')) return { type: kind, mimeType, data: bytes.toString('base64') }
+  const about = { uri: uri ?? link, mimeType }
+  const isText = mimeType.startsWith('text/') || /[/+](json|xml|yaml)$/.test(mimeType)
+  return { type: 'resource', resource: isText ? { ...about, text: bytes.toString() } : { ...about, blob: bytes.toString('base64') } }
 }
 
 /** A refusal, or a run that did not answer: an error of the tool, which a model can read and act upon. */

@@ -1,8 +1,8 @@
 import { randomUUIDv7 } from 'node:crypto'
 import {
+  McpServer,
   ProtocolError,
   ProtocolErrorCode,
-  Server,
   type CallToolResult,
   type ServerContext,
   type Tool as McpTool,
@@ -23,11 +23,28 @@ export interface McpDoors extends Ask {
   version: string
 }
 
+/** The library asks this class for a tool's schema before a call, and compares the headers `Mcp-Param-*` with annotated arguments. */
+class AgentServer extends McpServer {
+  private readonly tools: ToolSet
+
+  constructor(info: { name: string; version: string }, tools: ToolSet) {
+    super(info, { capabilities: { tools: {} } })
+    this.tools = tools
+  }
+
+  override toolInputSchemaJson(name: string): Record<string, unknown> | undefined {
+    return toolsOf(this.tools).get(name)?.schema
+  }
+}
+
 /** The agent and its tools, for one exchange of one caller. */
-export function createMcpServer(doors: McpDoors, caller: Caller): Server {
+export async function createMcpServer(doors: McpDoors, caller: Caller): Promise<McpServer> {
   const { config, tools: set } = doors.agent()
   const mayExecute = permits(caller.principal, accessTo.executeTool)
-  const server = new Server({ name: config.name, version: doors.version }, { capabilities: { tools: {} } })
+  // A call is checked against the schema of its tool, which may be on its way.
+  if (asObject(caller.request.body)['method'] === 'tools/call') await set.settling()
+  const product = new AgentServer({ name: config.name, version: doors.version }, set)
+  const { server } = product
   server.setRequestHandler('tools/list', async () => {
     await set.settling()
     const tools = mayExecute ? [...toolsOf(set)].map(toMcpTool) : []
@@ -40,7 +57,7 @@ export function createMcpServer(doors: McpDoors, caller: Caller): Server {
       return execute(doors, caller, { name, input: input as JsonObject }, context)
     })
   })
-  return server
+  return product
 }
 
 /** Whether a message calls a tool that the caller's key does not permit: known before anything is done. */
@@ -71,8 +88,7 @@ async function execute(
     filters: [],
     headers: contextOf(request, mcpReq._meta),
   }
-  const { result } = await tools.execute(principal, toolRequest, AbortSignal.any([mcpReq.signal, left]))
-  return toResult(result)
+  return toResult(await tools.execute(principal, toolRequest, AbortSignal.any([mcpReq.signal, left])))
 }
 
 /** Those that are ready, by names that every client takes; `ask` is the agent's own. */

@@ -2,7 +2,7 @@ import { createHash, hash } from 'node:crypto'
 import { accessTo, permits } from '../../access/operations.ts'
 import { callerKey, type Owner } from '../../access/owner.ts'
 import type { Principal } from '../../access/principal.ts'
-import type { Artifact, KeepArtifact } from '../../agent/artifact.ts'
+import type { Artifact, KeepArtifact, ReturnedFile } from '../../agent/artifact.ts'
 import type { JsonObject } from '../../agent/messages.ts'
 import { runTool, type DataFilter, type Tool, type ToolSet } from '../../agent/tool.ts'
 import type { News } from '../../replicas/news.ts'
@@ -51,11 +51,21 @@ export interface ExecutionFiles {
   open(): { folder: string; keep: KeepArtifact }
   /** An address that hands out the file, for a short time. */
   link(folder: string, artifact: Artifact): Promise<string>
+  /** The bytes of a kept file; undefined where they are gone. */
+  read(folder: string, artifact: Artifact): Promise<Uint8Array | undefined>
 }
 
 export interface Executed {
   sessionId: string
   result: ExecutionAnswer
+  /** Files that are part of what the tool returned. */
+  returned: readonly ReturnedContent[]
+}
+
+/** A file that a tool returned, with an address that hands it out for a short time. */
+export interface ReturnedContent extends ReturnedFile {
+  link: string
+  read(): Promise<Uint8Array | undefined>
 }
 
 /** The answer of `tool/execute`. */
@@ -171,7 +181,8 @@ export function createDirectExecution({
       const outcome = await runTool(tool, request.input, { context, keepArtifact: keep, signal: stopping.signal, now })
       const status = outcome.isError ? 'error' : 'success'
       onExecuted(tool.name, status, outcome.durationMs / 1000)
-      const made = outcome.artifacts.length > 0 ? { files: { folder, made: outcome.artifacts } } : {}
+      const { artifacts, returned } = outcome
+      const made = artifacts.length > 0 ? { files: { folder, made: artifacts, ...(returned.length > 0 && { returned }) } } : {}
       return { tool_name: tool.name, output: outcome.output, execution_time: outcome.durationMs / 1000, status, ...made }
     }
   }
@@ -184,13 +195,23 @@ export function createDirectExecution({
   async function answerTo(who: Principal, one: Running, left: AbortSignal): Promise<Executed> {
     const { sessionId, result } = await outcomeOf(one, left)
     const { files: kept, ...answer } = result
-    if (!kept) return { sessionId, result: answer }
+    if (!kept) return { sessionId, result: answer, returned: [] }
     const mayLink = permits(who, accessTo.linkArtifact)
-    const described = kept.made.map(async (file) => {
-      const artifact = toGeneratedArtifact(file)
-      return mayLink ? { ...artifact, download_url: await files.link(kept.folder, file) } : artifact
+    const links = mayLink ? await linksOf(kept) : new Map<string, string>()
+    const described = kept.made.map((file) => {
+      const url = links.get(file.id)
+      return { ...toGeneratedArtifact(file), ...(url !== undefined && { download_url: url }) }
     })
-    return { sessionId, result: { ...answer, generated_artifacts: await Promise.all(described) } }
+    const returned = mayLink ? (kept.returned ?? []) : []
+    const readable = returned.map((file): ReturnedContent => {
+      const { artifact } = file
+      return { ...file, link: links.get(artifact.id) ?? '', read: () => files.read(kept.folder, artifact) }
+    })
+    return { sessionId, result: { ...answer, generated_artifacts: described }, returned: readable }
+  }
+
+  async function linksOf({ folder, made }: NonNullable<ExecutionResult['files']>): Promise<Map<string, string>> {
+    return new Map(await Promise.all(made.map(async (file): Promise<[string, string]> => [file.id, await files.link(folder, file)])))
   }
 
   async function drain(ms: number): Promise<void> {

@@ -1,4 +1,4 @@
-import type { Artifact } from '../../agent/artifact.ts'
+import type { Artifact, ReturnedFile } from '../../agent/artifact.ts'
 import type { JsonValue } from '../../agent/messages.ts'
 import type { RunKey } from '../run.ts'
 
@@ -42,5 +42,5 @@ export interface ExecutionResult {
   execution_time: number
   status: 'success' | 'error'
   /** Files that the tool made, and the folder that they are kept under; absent for none. */
-  files?: { folder: string; made: Artifact[] }
+  files?: { folder: string; made: Artifact[]; returned?: ReturnedFile[] }
 }
