@@ -59,7 +59,7 @@ export async function startService(folder: string, { core = pins?.measured, env:
     ...more,
   }
   const startedAt = performance.now()
-  const part = await start('service', [main, 'serve'], { core, env, cwd: folder, logFile: path.join(folder, 'log') })
+  const part = await start('service', [main, 'serve', '--init'], { core, env, cwd: folder, logFile: path.join(folder, 'log') })
   await untilOk(`http://127.0.0.1:${port}/health`, {}, folder)
   const healthyMs = performance.now() - startedAt
   const key = (await readFile(path.join(folder, 'data', 'admin.key'), 'utf8')).trim()

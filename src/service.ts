@@ -58,13 +58,16 @@ export interface ServiceOptions {
   log: Logger
   /** Present where it is one of several behind one port: another process listens, at this address, and gives it connections. */
   frontDoor?: { url: string; figures: FigureSharing }
+  /** Whether a shared database without a configuration begins with the sample, where there is no agent.yaml; default true. */
+  mayMakeSample?: boolean
 }
 
 /**
  * The wiring: every adapter meets its port here, or in the part of it that `service/` has for a noun. The data directory must be held by
  * the caller. Throws `ConfigError` for a file that holds no configuration that can be used.
  */
-export async function createService({ settings, environment, version, log, frontDoor }: ServiceOptions): Promise<Service> {
+export async function createService(options: ServiceOptions): Promise<Service> {
+  const { settings, environment, version, log, frontDoor, mayMakeSample = true } = options
   // Closed in reverse order: at the end, and where the start fails half-way.
   await using stack = new AsyncDisposableStack()
   const now = Date.now
@@ -87,7 +90,16 @@ export async function createService({ settings, environment, version, log, front
   const outbound = stack.adopt(createGuardedFetch({ allowed: settings.outboundAllow }), (one) => one.close())
   const tools = { files: root, cacheDir, outbound }
   const shared = secrets.box && { database, box: secrets.box, id, news }
-  const { agents, configuration, follow } = await openAgents(stack, { settings, environment, tools, shared, now, newId, log })
+  const { agents, configuration, follow } = await openAgents(stack, {
+    settings,
+    environment,
+    tools,
+    shared,
+    mayMakeSample,
+    now,
+    newId,
+    log,
+  })
   const customRoles = () => agents.current().config.access.roles
   const access = await openAccess(stack, { database, settings, secrets, news, customRoles, now, log })
 

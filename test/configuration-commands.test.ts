@@ -107,6 +107,13 @@ test('doctor looks at what the database has, and tells of an edit that is not in
   assert.equal(code, 0)
 })
 
+test('without --init an empty database gets no sample', async (t) => {
+  const environment = await newEnvironment()
+  const { code, out, err } = await run(t, await makeFolder(t), ['serve'], environment)
+  assert.deepEqual([code, out], [1, ''])
+  assert.match(err, /^The database has no configuration yet, and \S+agent\.yaml does not exist\. .*serve --init.*\n$/)
+})
+
 test('a start says in lines what it can not use: a first file, and what the database has', async (t) => {
   const environment = await newEnvironment()
   const folder = await makeFolder(t)

@@ -21,7 +21,7 @@ function work(supervisor: Supervisor): void {
     supervisor.tell({ kind: 'taken' })
     if (connection) given.take(connection)
   })
-  supervisor.tell({ kind: 'ready', adminKeyFile: '', advice: [] })
+  supervisor.tell({ kind: 'ready', adminKeyFile: '', advice: [], example: '' })
 }
 
 function launch(connections: Connections, pids: number[]): void {

@@ -64,7 +64,7 @@ export async function serve(
   environment?: Record<string, string>,
   maxBlocks?: number,
 ): Promise<RunningService> {
-  const running = runCommand(t, folder, ['serve'], environment, maxBlocks)
+  const running = runCommand(t, folder, ['serve', '--init'], environment, maxBlocks)
   const { promise, resolve, reject } = Promise.withResolvers<string>()
   running.child.stdout?.on('data', () => {
     const [, url] = /listens on (http\S+)[\s\S]*Read more/.exec(running.stdout()) ?? []

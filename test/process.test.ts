@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { access, readFile, stat, writeFile } from 'node:fs/promises'
+import { access, readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { promisify } from 'node:util'
@@ -35,6 +35,55 @@ test('a first start makes what is missing and prints a curl line that works as p
   const { body } = JSON.parse(stdout)
   assert.equal(body.input, 'What were the total sales by region?')
   assert.match(body.output, /North/)
+})
+
+test('without --init a start makes no agent: it stops where agent.yaml, or what a variable names, is missing', async (t) => {
+  const folder = await makeFolder(t)
+  const started = async (environment: Record<string, string>) => {
+    const { ended, stdout, stderr } = runCommand(t, folder, ['serve'], environment)
+    return [await ended, stdout(), stderr()]
+  }
+  const [code, out, err] = await started({})
+  assert.deepEqual([code, out], [1, ''])
+  assert.match(String(err), /^\S+agent\.yaml does not exist\. .*serve --init.*\n$/)
+  await writeFile(path.join(folder, 'agent.yaml'), 'name: Mine\n')
+  await writeFile(path.join(folder, 'plain.txt'), 'text')
+  for (const [name, value] of [
+    ['AGENT_CONFIG', 'nope/agent.yaml'],
+    ['AGENT_CONFIG', '.'],
+    ['FILES_ROOT', 'nope'],
+    ['FILES_ROOT', 'plain.txt'],
+  ] as const) {
+    const [code, out, err] = await started({ [name]: value })
+    assert.deepEqual([code, out], [1, ''], name)
+    assert.match(String(err), new RegExp(`^${name} is "/.+", which .+\\.\\n$`))
+    const chat = runCommand(t, folder, ['chat', '--message', 'hello'], { [name]: value })
+    assert.equal(await chat.ended, 1)
+    assert.match(chat.stderr(), new RegExp(`^${name} is `))
+  }
+  assert.deepEqual((await readdir(folder)).toSorted(), ['agent.yaml', 'plain.txt'])
+})
+
+test('the curl line of a start asks the first question of the configuration, whatever is in it', async (t) => {
+  const folder = await makeFolder(t)
+  const tryIt = async (starters: object[]) => {
+    await writeFile(path.join(folder, 'agent.yaml'), JSON.stringify({ conversation_starters: starters }))
+    const service = await serve(t, folder)
+    const [, pasted] = /Try it:\n([\s\S]*?)\nRead more/.exec(service.stdout()) ?? []
+    const { stdout } = await run('sh', ['-c', pasted!], { cwd: '/' })
+    service.child.kill('SIGTERM')
+    await service.ended
+    return JSON.parse(stdout).body.input as string
+  }
+  const awkward = `What's "7" + $HOME \\ 8?`
+  assert.equal(
+    await tryIt([
+      { title: 'Long', message: 'x'.repeat(500) },
+      { title: 'Sum', message: awkward },
+    ]),
+    awkward,
+  )
+  assert.equal(await tryIt([]), 'What can you do?')
 })
 
 test('a second start on the same data directory is refused in one line', async (t) => {
@@ -216,7 +265,7 @@ test('a disk that is full: what can not be kept is not answered, and what was an
 
 test('a port that is taken is told in one line', async (t) => {
   const { url } = await serve(t, await makeFolder(t))
-  const second = runCommand(t, await makeFolder(t), ['serve'], { PORT: new URL(url).port })
+  const second = runCommand(t, await makeFolder(t), ['serve', '--init'], { PORT: new URL(url).port })
   assert.equal(await second.ended, 1)
   assert.match(second.stderr(), /^Can't listen on .*PORT.*\n$/)
 })

@@ -6,7 +6,7 @@ import { isId } from '../http/ids.ts'
 import type { Settings } from '../settings.ts'
 import { CommandFailure, type CommandContext, type Terminal } from './terminal.ts'
 import { createConversation, type Conversation } from './chat/conversation.ts'
-import { makeMissing, readSettings } from './prepare.ts'
+import { findMissing, makeMissing, readSettings } from './prepare.ts'
 import { findService, withdraw } from './running-service.ts'
 import { createServiceClient } from './chat/service-client.ts'
 import { answerLines, askOnce, converse } from './chat/terminal-chat.ts'
@@ -76,11 +76,13 @@ async function findOrStart({ url }: ChatOptions, settings: Readonly<Settings>, c
   const own = await findService(settings)
   if (url !== undefined) return { url, isOwn: url === own, close: leave }
   if (own !== undefined) return { url: own, isOwn: true, close: leave }
+  const missing = await findMissing(settings, context.terminal.environment)
+  if (missing.length > 0) throw new CommandFailure(1, missing)
   await makeMissing(settings)
   // For this conversation alone: reached by nobody else, whatever the settings say.
   const alone = { ...settings, host: '127.0.0.1', publicUrl: undefined }
   const { start } = await import('./start.ts')
-  const { service, release } = await start({ ...context, settings: alone, port: 0, isQuiet: true })
+  const { service, release } = await start({ ...context, settings: alone, port: 0, isQuiet: true, mayMakeSample: true })
   const { port } = service.app.server.address() as AddressInfo
   return {
     url: `http://127.0.0.1:${port}`,

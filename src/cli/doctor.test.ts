@@ -11,7 +11,7 @@ test('before the first start all is well, and nothing is made', async (t) => {
   const { code, out } = await runIn(folder, ['doctor'])
   assert.equal(code, 0)
   assert.match(out, /^ok {4}data directory: .+ is made by the first start$/m)
-  assert.match(out, /^ok {4}configuration: .+ is made by the first start$/m)
+  assert.match(out, /^ok {4}configuration: .+ is made by "agent-core serve --init"$/m)
   assert.deepEqual(await readdir(folder), [])
 })
 

@@ -7,7 +7,7 @@ import { checkArtifacts, checkConfiguration, checkDataDir, checkFilesRoot, check
 import { checkSecrets } from './doctor/secrets.ts'
 import { findModelOffers } from './doctor/model-advice.ts'
 import { checkModels, type Finding } from '../models/check-models.ts'
-import { readSettings } from './prepare.ts'
+import { findMissing, readSettings } from './prepare.ts'
 
 /** Tools that index large folders take their time; a model may have to be loaded first. */
 const toolsMs = 60_000
@@ -41,6 +41,13 @@ async function* examine(terminal: Terminal): AsyncGenerator<Finding, void> {
   yield* store
   if (store.length > 0 && store.every(({ state }) => state !== 'fail')) yield* await checkSecrets(settings)
   yield* await checkArtifacts(settings)
+  const missing = (await findMissing(settings, terminal.environment)).map((line): Finding => ({
+    state: 'fail',
+    text: `settings: ${line}`,
+    advice: 'A mount may have failed.',
+  }))
+  yield* missing
+  if (missing.length > 0) return
   const { finding, config } = await checkConfiguration(settings)
   yield* finding
   const files = await checkFilesRoot(settings)

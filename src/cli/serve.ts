@@ -4,7 +4,7 @@ import type { Service } from '../service.ts'
 import type { Settings } from '../settings.ts'
 import { adviseOnModels } from './doctor/model-advice.ts'
 import { createLogger } from './logger.ts'
-import { makeMissing, readSettings } from './prepare.ts'
+import { makeMissing, readSettings, refuseMissing } from './prepare.ts'
 import { withdraw } from './running-service.ts'
 import type { CommandContext } from './terminal.ts'
 import { addressOf, failToListen } from './listen.ts'
@@ -27,15 +27,22 @@ export function addServe(program: Command, context: CommandContext): void {
   program
     .command('serve')
     .description('Start the service.')
-    .action(() => serve(context))
+    .option('--init', 'make agent.yaml and sample files where they are missing')
+    .action(({ init = false }: { init?: boolean }) => serve({ ...context, mayMakeSample: init }))
 }
 
-async function serve(context: CommandContext): Promise<void> {
+interface ServeContext extends CommandContext {
+  /** Whether a service without a configuration begins with the sample. */
+  mayMakeSample: boolean
+}
+
+async function serve(context: ServeContext): Promise<void> {
   const { terminal } = context
   const settings = readSettings(terminal)
   const supervisor = findSupervisor()
   if (supervisor) return serveAsWorker(settings, supervisor, context)
-  const made = await makeMissing(settings)
+  const made = context.mayMakeSample ? await makeMissing(settings) : []
+  if (!context.mayMakeSample) await refuseMissing(settings, terminal.environment)
   const onReady: OnReady = (url, ready) => greet({ url, ...ready, made, workers: settings.workers }, context)
   if (settings.workers > 1) await serveByWorkers(settings, onReady, context)
   else await serveAlone(settings, onReady, context)
@@ -43,7 +50,7 @@ async function serve(context: CommandContext): Promise<void> {
 
 type OnReady = (url: string, ready: Ready) => void
 
-async function serveAlone(settings: Settings, onReady: OnReady, context: CommandContext): Promise<void> {
+async function serveAlone(settings: Settings, onReady: OnReady, context: ServeContext): Promise<void> {
   const { stopping } = context.terminal
   // Its dependencies are loaded where it is: a process that supervises others stays small.
   const { start } = await import('./start.ts')
@@ -74,7 +81,7 @@ async function serveByWorkers(settings: Settings, onReady: OnReady, context: Com
 }
 
 /** One of several behind one port; nothing but its log is told. */
-async function serveAsWorker(settings: Settings, supervisor: Supervisor, context: CommandContext): Promise<void> {
+async function serveAsWorker(settings: Settings, supervisor: Supervisor, context: ServeContext): Promise<void> {
   try {
     const figures = shareFigures(supervisor)
     const url = await askForAddress(supervisor)
@@ -107,8 +114,13 @@ function askForAddress({ tell, onMessage }: Supervisor): Promise<string> {
 }
 
 async function toReady({ agent, adminKeyFile }: Service, { terminal }: CommandContext): Promise<Ready> {
-  return { adminKeyFile, advice: await adviseOnModels(agent.config, terminal.environment) }
+  const example = agent.config.conversation_starters.find(({ message }) => message !== '' && message.length <= maxExampleCharacters)
+  const advice = await adviseOnModels(agent.config, terminal.environment)
+  return { adminKeyFile, advice, example: example?.message ?? 'What can you do?' }
 }
+
+/** A longer question is no line to paste. */
+const maxExampleCharacters = 200
 
 interface Greeting extends Ready {
   url: string
@@ -116,13 +128,15 @@ interface Greeting extends Ready {
   workers: number
 }
 
-function greet({ url, adminKeyFile, advice, made, workers }: Greeting, context: CommandContext): void {
-  for (const file of made) say(context, `Made ${file}`)
+function greet({ url, adminKeyFile, advice, example, made, workers }: Greeting, context: CommandContext): void {
+  if (made.length > 0) say(context, `Made ${made.join(' and ')}`)
   say(context, `Agent Core ${context.version} listens on ${url}${workers > 1 ? ` with ${workers} workers` : ''}`)
   for (const line of advice) say(context, line)
   say(context, 'Try it:')
   say(context, `  curl -s ${url}/core/v1/chain -H "x-service-access: $(cat ${adminKeyFile})" -H 'content-type: application/json' \\`)
-  say(context, `    -d '{"messages": [{"role": "user", "content": "What were the total sales by region?"}]}'`)
+  // A quote inside of quotes of the shell, which must not end them.
+  const content = JSON.stringify(example).replaceAll("'", String.raw`'\''`)
+  say(context, `    -d '{"messages": [{"role": "user", "content": ${content}}]}'`)
   say(context, `Read more: ${url}/docs`)
 }
 

@@ -16,14 +16,16 @@ interface Start {
   /** Overrides the settings: for a service of this command alone. */
   port?: number
   isQuiet?: boolean
+  /** Whether a database without a configuration begins with the sample. */
+  mayMakeSample?: boolean
 }
 
 /** Starts the service in this process. The caller closes it, then releases the data directory. */
-export async function start({ settings, terminal, version, port, isQuiet }: Start) {
+export async function start({ settings, terminal, version, port, isQuiet, mayMakeSample = false }: Start) {
   const { release } = hold(settings)
   try {
     const log = await createLogger(settings, terminal.stdout, { isQuiet: isQuiet ?? false })
-    const service = await createService({ settings, environment: terminal.environment, version, log })
+    const service = await createService({ settings, environment: terminal.environment, version, log, mayMakeSample })
     try {
       const url = await listen(service, settings, port ?? settings.port)
       await announce(settings.dataDir, url)
@@ -46,17 +48,24 @@ async function listen({ app }: Service, { host }: Settings, port: number): Promi
 /** Connections that come at once are taken, not refused. */
 const backlog = 8192
 
-interface WorkerStart extends Pick<Start, 'settings' | 'terminal' | 'version'> {
+interface WorkerStart extends Pick<Start, 'settings' | 'terminal' | 'version' | 'mayMakeSample'> {
   worker: { id: number; pid: number | undefined }
   /** Where another process listens, and gives this one connections. */
   frontDoor: { url: string; figures: FigureSharing }
 }
 
 /** Starts the service as one of several processes behind one port. */
-export async function startWorker({ settings, terminal, version, worker, frontDoor }: WorkerStart): Promise<Service> {
+export async function startWorker({
+  settings,
+  terminal,
+  version,
+  worker,
+  frontDoor,
+  mayMakeSample = false,
+}: WorkerStart): Promise<Service> {
   const log = await createLogger(settings, terminal.stdout, { isQuiet: false, worker })
   try {
-    return await createService({ settings, environment: terminal.environment, version, log, frontDoor })
+    return await createService({ settings, environment: terminal.environment, version, log, frontDoor, mayMakeSample })
   } catch (error) {
     throw toFailure(2, settings, error)
   }

@@ -32,6 +32,8 @@ interface AgentsOptions {
   tools: Pick<Parameters<typeof createToolCatalogs>[0], 'files' | 'cacheDir' | 'outbound'>
   /** Where several processes have one configuration. */
   shared: Shared | undefined
+  /** Whether a shared database without a configuration begins with the sample. */
+  mayMakeSample: boolean
   now(): number
   newId(): string
   log: Logger
@@ -65,7 +67,9 @@ export async function openAgents(stack: AsyncDisposableStack, options: AgentsOpt
     tryOut: (config: AgentConfig) => tryOut(config, making),
     rules: { allowedReferences: settings.configEnv, mayBringCode: settings.configCode === 'allow' },
   }
-  return options.shared ? openShared(stack, options.shared, common) : openOwn(stack, common)
+  if (!options.shared) return openOwn(stack, common)
+  const sample = () => (options.mayMakeSample ? readFile(sampleConfig, 'utf8') : refuseSample(settings.agentConfig))
+  return openShared(stack, options.shared, { ...common, sample })
 }
 
 type Common = Making & { file: ConfigurationFile }
@@ -87,11 +91,14 @@ async function openOwn(stack: AsyncDisposableStack, common: Common): Promise<Ope
 }
 
 /** What the database holds counts, for all processes. */
-async function openShared(stack: AsyncDisposableStack, { database, box, id, news }: Shared, common: Common): Promise<OpenAgents> {
+async function openShared(
+  stack: AsyncDisposableStack,
+  { database, box, id, news }: Shared,
+  common: Common & { sample(): Promise<string> },
+): Promise<OpenAgents> {
   const store = await openConfigurationStore(database, { box, now: common.now })
-  const sample = () => readFile(sampleConfig, 'utf8')
   const presence = createPresence(database, { id, news })
-  const shared = await openSharedConfiguration({ ...common, store, news, sample, hasOthers: presence.hasOthers })
+  const shared = await openSharedConfiguration({ ...common, store, news, hasOthers: presence.hasOthers })
   stack.adopt(shared.agents, (one) => one.close())
   const configuration = stack.adopt(shared, (one) => one.close())
   const follow = () => {
@@ -101,8 +108,13 @@ async function openShared(stack: AsyncDisposableStack, { database, box, id, news
   return { agents: shared.agents, configuration, follow }
 }
 
-/** What a first start begins with. */
+/** What `serve --init` begins with. */
 const sampleConfig = new URL('../../samples/agent.yaml', import.meta.url)
+
+async function refuseSample(agentConfig: string): Promise<never> {
+  const advice = 'Name a file by AGENT_CONFIG, or run "agent-core serve --init", which begins with a sample.'
+  throw new Error(`The database has no configuration yet, and ${agentConfig} does not exist. ${advice}`)
+}
 
 interface AgentMaking {
   environment: Environment

@@ -133,7 +133,8 @@ async function checkStored(store: ConfigurationStore, settings: Settings): Promi
 }
 
 async function checkConfigFile({ agentConfig }: Settings): Promise<CheckedConfiguration> {
-  if (!(await exists(agentConfig))) return { finding: [{ state: 'ok', text: `configuration: ${agentConfig} is made by the first start` }] }
+  if (!(await exists(agentConfig)))
+    return { finding: [{ state: 'ok', text: `configuration: ${agentConfig} is made by "agent-core serve --init"` }] }
   try {
     return { finding: [{ state: 'ok', text: `configuration: ${agentConfig}` }], config: await loadAgentConfig(agentConfig) }
   } catch (error) {
@@ -146,7 +147,7 @@ async function checkConfigFile({ agentConfig }: Settings): Promise<CheckedConfig
 export async function checkFilesRoot({ filesRoot }: Settings): Promise<Finding> {
   const what = `files: ${filesRoot}`
   const found = await stat(filesRoot).catch(() => undefined)
-  if (!found) return { state: 'ok', text: `${what} is made by the first start, with samples` }
+  if (!found) return { state: 'ok', text: `${what} is made by the first start` }
   const isReadable = await access(filesRoot, constants.R_OK | constants.X_OK).then(
     () => true,
     () => false,

@@ -8,6 +8,8 @@ export interface Ready {
   adminKeyFile: string
   /** A line each, of its models. */
   advice: readonly string[]
+  /** A question to try: the first conversation starter. */
+  example: string
 }
 
 export type FromWorker =

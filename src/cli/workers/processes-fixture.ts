@@ -45,4 +45,4 @@ export function createFakeProcesses(): FakeProcesses {
   }
 }
 
-export const ready: FromWorker = { kind: 'ready', adminKeyFile: '/data/admin.key', advice: [] }
+export const ready: FromWorker = { kind: 'ready', adminKeyFile: '/data/admin.key', advice: [], example: '' }
