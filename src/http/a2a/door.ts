@@ -22,7 +22,7 @@ export async function answer(doors: A2aDoors, caller: Caller, reply: FastifyRepl
   const body = { jsonrpc, id, method, params }
   // What else stands in the message is dropped while the agent works.
   request.body = body
-  if (!isMessageId(id)) return reply.send({ jsonrpc: '2.0', id: null, error: toJsonRpcError(new RequestMalformedError(badId)) })
+  if (!isMessageId(id)) return reply.send({ jsonrpc: '2.0', id: null, error: badId })
   const { handler, thrown } = telling(createRequestHandler(doors, caller), caller)
   const start = streaming.has(method) ? startInTime(reply) : undefined
   const failed = async (error: unknown) => {
@@ -56,7 +56,8 @@ export async function answer(doors: A2aDoors, caller: Caller, reply: FastifyRepl
 
 const streaming = new Set<unknown>(['SendStreamingMessage', 'SubscribeToTask'])
 
-const badId = 'The id of a message must be text, a number or null.'
+/** Invalid Request of JSON-RPC 2.0. */
+const badId = { code: -32600, message: 'The id of a message must be text, a number or null.' }
 
 /** Ids of JSON-RPC 2.0; a notification has none. */
 function isMessageId(id: unknown): boolean {

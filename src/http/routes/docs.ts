@@ -1,7 +1,8 @@
 import swagger from '@fastify/swagger'
 import swaggerUi from '@fastify/swagger-ui'
-import type { FastifyInstance } from 'fastify'
+import type { FastifyError, FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
+import { notFound, sendError } from '../error-reply.ts'
 import { describeRoute, withReferences, type DescribedRoute } from '../openapi.ts'
 
 export interface Docs {
@@ -36,12 +37,37 @@ export function openApiRoute(app: FastifyInstance): void {
   app.get('/openapi.json', { config: { access: 'public' }, schema }, async () => app.swagger())
 }
 
+/**
+ * What the page may load: its own files alone. Addresses stay http where the service is reached over http. Swagger UI sets the attribute
+ * `style` of elements that it draws, which `style-src-attr` permits without permitting style sheets in the page.
+ */
+const contentSecurityPolicy = [
+  "default-src 'self'",
+  "base-uri 'self'",
+  "connect-src 'self'",
+  "font-src 'self' data:",
+  "form-action 'self'",
+  "frame-ancestors 'self'",
+  "img-src 'self' data:",
+  "object-src 'none'",
+  "script-src 'self'",
+  "script-src-attr 'none'",
+  "style-src 'self'",
+  "style-src-attr 'unsafe-inline'",
+].join('; ')
+
 /** A page to read the document and try it, from this service alone. */
 export async function docsRoutes(app: FastifyInstance): Promise<void> {
   await app.register(async (docs) => {
     docs.addHook('onRoute', (route) => {
       route.config = { ...route.config, access: 'public' }
     })
-    await docs.register(swaggerUi, { routePrefix: '/docs', staticCSP: true })
+    // @fastify/static throws where a path leaves its folder.
+    docs.setErrorHandler((error: FastifyError, request, reply) => {
+      const isRefused = error.statusCode !== undefined && error.statusCode < 500
+      return sendError(isRefused ? notFound(request) : error, request, reply)
+    })
+    // The validator is a foreign host, which would be given the address of this service.
+    await docs.register(swaggerUi, { routePrefix: '/docs', staticCSP: contentSecurityPolicy, uiConfig: { validatorUrl: null } })
   })
 }
