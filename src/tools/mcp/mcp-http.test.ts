@@ -233,7 +233,9 @@ test('a token is had for the scopes that the server asks for, first with 401 and
     return (response.writeHead(403, challenge(`error="insufficient_scope", scope="${scope}"`)).end(), true)
   }
   const oauth = { client_id: 'me', client_secret: 'secret', token_url: `${url}/token` }
-  const { call } = await connect(t, { url: server.url, oauth })
+  // A connection that is made anew asks for tokens of its own.
+  const timing = { retryMs: () => 60_000, pollMs: 60_000 }
+  const { call } = await connect(t, { url: server.url, oauth }, { timing })
   assert.equal((await call('moody')).output, 'sunny')
   assert.deepEqual(
     asked.map(({ body }) => body.get('scope')),
@@ -246,7 +248,7 @@ test('a token is had for the scopes that the server asks for, first with 401 and
   assert.ok(asked.length <= 12, `${asked.length} tokens`)
   const before = asked.length
   missing = 'write'
-  const fixed = await connect(t, { url: server.url, oauth: { ...oauth, scope: 'read' } })
+  const fixed = await connect(t, { url: server.url, oauth: { ...oauth, scope: 'read' } }, { timing })
   assert.match(
     (await fixed.call('moody')).text,
     /The server wants the scopes write for this \(403\), which the token of oauth does not have\./,
