@@ -194,3 +194,20 @@ test('a closed calculator refuses, also what was waiting', async () => {
   await pending
   await assert.rejects(calculate('1', closing), /closed/)
 })
+
+test('an expression leaves nothing behind for the next one', async () => {
+  const controls = ['1 km to m', 'round(pi, 2)', 'e', '5 cm + 1 m', 'sin(1)', '1/3', 'sqrt(2)', '[1,2;3,4] * 2', 'speedOfLight']
+  const before = await Promise.all(controls.map((control) => calculate(control)))
+  const attempts = [
+    ...['createUnit("foo")', 'import({sin: 1})', 'config({number: "number"})', 'pi = 3; e = 1; sin = cos; km = 5; speedOfLight = 1'],
+    ...[
+      'x = unit("1 km"); x.units[1].unit.value = 5',
+      'x = unit("1 km"); x.units[1].unit.name = "zz"',
+      'x = unit("1 km"); x.fixPrefix = true',
+    ],
+    ...['{"__proto__": {"x": 1}}.x', 'a = {}; a.constructor', 'a = {toString: 1, valueOf: 2}', 'f(x) = x; f.constructor', 'sqrt.transform'],
+    ...['bignumber(2).constructor', 'matrix([1]).constructor', 'a = [1]; a["__proto__"]', 'subset({a: 1}, index("constructor"), 2)'],
+  ]
+  for (const attempt of attempts) await calculate(attempt).catch(() => undefined)
+  assert.deepEqual(await Promise.all(controls.map((control) => calculate(control))), before)
+})

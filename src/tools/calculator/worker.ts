@@ -2,6 +2,7 @@ import { createRequire } from 'node:module'
 import process from 'node:process'
 import vm from 'node:vm'
 import type { BigNumber, ConfigOptions, MathJsInstance } from 'mathjs'
+import { freezeIntrinsics } from '../../files/freeze-intrinsics.ts'
 import type { WorkerMessage } from '../../files/worker-processes.ts'
 import { toExpression } from './syntax.ts'
 
@@ -81,4 +82,5 @@ process.on('message', ({ expression }: { expression: string }) => process.send?.
 process.on('disconnect', () => process.exit(0))
 // mathjs makes most of itself at the first use, which is not the time of anybody's expression.
 answer('1 + 1')
+freezeIntrinsics()
 process.send?.({ ready: true } satisfies WorkerMessage<Answer>)

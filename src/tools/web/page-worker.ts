@@ -1,4 +1,5 @@
 import process from 'node:process'
+import { freezeIntrinsics } from '../../files/freeze-intrinsics.ts'
 import type { WorkerMessage } from '../../files/worker-processes.ts'
 import { readPage, type Page } from './read-page.ts'
 
@@ -28,4 +29,5 @@ process.on(
 process.on('disconnect', () => process.exit(0))
 // Most of what reads pages is made at its first use.
 await answer({ html: '<html><body><article><h1>A</h1><p>B</p></article></body></html>', url: 'http://localhost/' })
+freezeIntrinsics()
 process.send?.({ ready: true } satisfies WorkerMessage<PageAnswer>)
