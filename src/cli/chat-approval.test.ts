@@ -13,13 +13,13 @@ const sums = (...expressions: string[]) => ({
 })
 
 /** A folder whose agent is this scripted model, with a calculator that needs approval. */
-async function createAgent(t: TestContext, script: ModelScript) {
+async function createAgent(t: TestContext, script: ModelScript, by = 'caller') {
   const folder = await createFolder(t)
   const server = await startModelServer(script)
   t.after(() => server.close())
   await mkdir(path.join(folder, 'files'))
   const primary = { provider: 'openai-compatible', model: 'm', base_url: server.url }
-  const config = { llms: { primary }, tools: [{ name: 'calculator', approval: 'required' }] }
+  const config = { llms: { primary }, tools: [{ name: 'calculator', approval: 'required', by }] }
   await writeFile(path.join(folder, 'agent.yaml'), JSON.stringify(config))
   const results = () =>
     server.requests
@@ -105,6 +105,42 @@ test('--message asks for approval where a person sits at the terminal, also at a
   await saw('approve?')
   stdin.write('yes\r')
   await saw('It is 2.')
+  assert.equal(await ended, 0)
+})
+
+test('/approvals shows what waits and why, and has an approver decide the calls of others', async (t) => {
+  const { folder } = await createAgent(t, [sums('1 + 1'), { text: 'It is 2.' }, sums('2 + 2')], 'role')
+  const settings = readSettings(createTestTerminal(folder).terminal)
+  const { service, release, url } = await start({ settings, terminal: createTestTerminal(folder).terminal, version: '0', isQuiet: true })
+  t.after(async () => {
+    await service.close(0)
+    release()
+  })
+  const keyOf = async (sub: string, role: string) => (await runIn(folder, ['keys', 'create', '--sub', sub, '--roles', role])).out.trim()
+  const [ann, eve] = [await keyOf('ann', 'user'), await keyOf('eve', 'admin')]
+  const ask = (session: string) => runIn(folder, ['chat', '--url', url, '--key', ann, '--message', 'Add, please.', '--session', session])
+  await ask('s1')
+  const own = createTestTerminal(folder, onTerminal)
+  const listed = runCommand(['chat', '--url', url, '--key', ann], own.terminal)
+  await own.saw('> ')
+  own.stdin.write('/approvals\r')
+  await own.saw('ann waits in session s1 for a call of calculator.\n{"expression":"1 + 1"}\nThis call is not yours to decide.\n')
+  own.stdin.write('/quit\r')
+  assert.equal(await listed, 0)
+  const { terminal, stdin, saw, out } = createTestTerminal(folder, onTerminal)
+  const ended = runCommand(['chat', '--url', url, '--key', eve], terminal)
+  await saw('> ')
+  stdin.write('/approvals\r')
+  await saw('  human: Add, please.\n? calculator {\n  "expression": "1 + 1"\n}\n')
+  await saw('approve?')
+  stdin.write('\u0003')
+  await saw('[38G\n')
+  stdin.write('/approvals\r')
+  while (out().split('approve?').length < 3) await new Promise((resolve) => setTimeout(resolve, 10))
+  stdin.write('y\r')
+  stdin.write('/approvals\r')
+  await saw('No call waits for approval.\n')
+  stdin.write('/quit\r')
   assert.equal(await ended, 0)
 })
 

@@ -4,6 +4,7 @@ import { decideCalls, howToDecide, type Person } from './approvals.ts'
 import { formatTable } from '../table.ts'
 import { withoutControls } from './markdown-stream.ts'
 import { newId, type ServiceClient } from './service-client.ts'
+import { decideWaiting } from './waiting-calls.ts'
 
 /** A conversation in one session at a time. `person` is asked for approval where a call needs it; absent: nobody is there to be asked. */
 export interface Conversation {
@@ -21,12 +22,18 @@ export interface ConversationOptions {
   sessionId?: string | undefined
 }
 
-const help = ['/new    begin another session', '/tools  list the tools', '/quit   end (as Ctrl-D does)']
+const help = [
+  '/new        begin another session',
+  '/tools      list the tools',
+  '/approvals  list the calls that wait for approval, and decide yours',
+  '/quit       end (as Ctrl-D does)',
+]
 
 export function createConversation({ client, terminal, sessionId = newId() }: ConversationOptions): Conversation {
   const { stdout, stderr } = terminal
   let session = sessionId
   let running: { requestId: string; leaving: AbortController; cancelled: AbortController; cancelling?: Promise<void> } | undefined
+  let deciding: AbortController | undefined
 
   async function ask(text: string, person?: Person): Promise<'done' | 'failed'> {
     const requestId = newId()
@@ -61,10 +68,19 @@ export function createConversation({ client, terminal, sessionId = newId() }: Co
     return isDone ? 'done' : 'failed'
   }
 
-  async function listTools(): Promise<'done' | 'failed'> {
+  async function listTools(): Promise<void> {
+    const rows = (await client.tools()).map(({ name, status, description }) => [name, status, description.split('\n', 1)[0] ?? ''])
+    for (const line of formatTable(rows)) stdout.write(`${withoutControls(line).slice(0, stdout.columns || undefined)}\n`)
+  }
+
+  async function decideAll(person: Person | undefined): Promise<void> {
+    deciding = new AbortController()
+    await decideWaiting({ client, person, stdout, cancelled: deciding.signal }).finally(() => (deciding = undefined))
+  }
+
+  async function obey(command: Promise<void>): Promise<'done' | 'failed'> {
     try {
-      const rows = (await client.tools()).map(({ name, status, description }) => [name, status, description.split('\n', 1)[0] ?? ''])
-      for (const line of formatTable(rows)) stdout.write(`${withoutControls(line).slice(0, stdout.columns || undefined)}\n`)
+      await command
       return 'done'
     } catch (error) {
       if (!(error instanceof CommandFailure)) throw error
@@ -78,7 +94,8 @@ export function createConversation({ client, terminal, sessionId = newId() }: Co
     if (text === '') return 'done'
     if (!text.startsWith('/')) return ask(text, person)
     if (text === '/quit') return 'quit'
-    if (text === '/tools') return listTools()
+    if (text === '/tools') return obey(listTools())
+    if (text === '/approvals') return obey(decideAll(person))
     if (text === '/new') {
       session = newId()
       stderr.write(`A new session: ${session}\n`)
@@ -89,7 +106,8 @@ export function createConversation({ client, terminal, sessionId = newId() }: Co
   }
 
   function cancel(): boolean {
-    if (!running) return false
+    deciding?.abort()
+    if (!running) return deciding !== undefined
     if (running.cancelling) running.leaving.abort()
     else {
       running.cancelling = client.cancel(running.requestId)

@@ -28,7 +28,13 @@ export function openLineReader({ stdin, stdout, stopping }: Terminal, onInterrup
   let isClosed = false
   let take: ((line: string | undefined) => void) | undefined
 
-  reader.on('line', (line) => (take ? take(line) : typed.push(line)))
+  reader.on('line', (line) => {
+    const resolve = take
+    // A second line of the same chunk comes before the reader of the first goes on: it is kept.
+    take = undefined
+    if (resolve) resolve(line)
+    else typed.push(line)
+  })
   reader.on('close', () => {
     isClosed = true
     take?.(undefined)

@@ -25,6 +25,15 @@ export interface WaitingCall {
   tool_input: unknown
 }
 
+/** A call of the list of approvals; `messages`, the last of the session, where the key permits to decide the call. */
+export interface ListedCall extends WaitingCall {
+  request_id: string
+  session_id: string
+  requested_by: string
+  may_decide: boolean
+  messages?: { role: string; content: string }[]
+}
+
 export interface Decision {
   tool_call_id: string
   decision: 'approve' | 'reject'
@@ -54,6 +63,8 @@ export interface ServiceClient {
   ask(question: Question, signal: AbortSignal): AsyncGenerator<Chunk, void>
   /** Decides a call that waits; what the service does not want is a `ServiceRefusal`. */
   decide(requestId: string, decision: Decision): Promise<void>
+  /** Calls that wait for approval, newest first. */
+  waitingCalls(): Promise<ListedCall[]>
   /** Ends a run; one that has ended, or never began, stays as it is. */
   cancel(requestId: string): Promise<void>
   tools(): Promise<ListedTool[]>
@@ -131,6 +142,10 @@ export function createServiceClient({ url, key, retryDelaysMs = defaultDelaysMs 
     async decide(requestId, decision) {
       const headers = { 'content-type': 'application/json' }
       await sendOnce(`/runs/${requestId}/approvals`, { method: 'POST', headers, body: JSON.stringify(decision) })
+    },
+    async waitingCalls() {
+      const reply = await sendOnce('/approvals')
+      return ((await reply.json()) as { approvals: ListedCall[] }).approvals
     },
     async cancel(requestId) {
       await send(`/runs/${requestId}`, { method: 'DELETE', signal: AbortSignal.timeout(5000) }).catch(() => undefined)
