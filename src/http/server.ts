@@ -7,6 +7,7 @@ import type { RequestLimits } from '../access/rate-limits.ts'
 import type { Verifier } from '../access/verify.ts'
 import { limitBodies } from './body-limits.ts'
 import { refuseBroken } from './broken-requests.ts'
+import { batchType, eventType, isEvents, takeEvents } from './cloud-events.ts'
 import { drain, drainEarlyAnswers, type DrainLimits } from './early-answers.ts'
 import { notFound, replyWithErrors, sendError } from './error-reply.ts'
 import { isId } from './ids.ts'
@@ -14,13 +15,6 @@ import { isOpenAi } from './openai/errors.ts'
 import { readBodies, type ReadText } from './read-bodies.ts'
 import { echoSessions } from './session-header.ts'
 import { validateWith } from './validation.ts'
-
-declare module 'fastify' {
-  interface FastifyContextConfig {
-    /** Whether the route takes CloudEvents beside plain JSON. */
-    takesEvents?: boolean
-  }
-}
 
 export interface ServerOptions {
   log: Logger
@@ -68,6 +62,7 @@ export function createServer({ log, verifier, limits, meter, bodyLimit }: Server
     if (isOpenAi(request.url)) void reply.header('x-request-id', request.id)
     done()
   })
+  takeEvents(app)
   echoSessions(app)
   // A path that is not there is not there whatever the request holds: it is not read.
   app.addHook('onRequest', (request, _reply, done) => done(request.is404 ? notFound(request) : undefined))
@@ -80,7 +75,7 @@ export function createServer({ log, verifier, limits, meter, bodyLimit }: Server
 function takeJson(app: FastifyInstance, readText: ReadText): void {
   const parse = app.getDefaultJsonParser('error', 'error')
   app.removeContentTypeParser('application/json')
-  app.addContentTypeParser(['application/json', eventType], (request, _payload, done) => {
+  app.addContentTypeParser(['application/json', eventType, batchType], (request, _payload, done) => {
     const refusal = refuseCoding(request)
     if (refusal) return done(refusal)
     readText(request, (error, text) => {
@@ -91,17 +86,13 @@ function takeJson(app: FastifyInstance, readText: ReadText): void {
   })
 }
 
-function refuseCoding({ headers, routeOptions }: FastifyRequest): ServiceError | undefined {
-  const coding = headers['content-encoding'] ?? 'identity'
+function refuseCoding(request: FastifyRequest): ServiceError | undefined {
+  const coding = request.headers['content-encoding'] ?? 'identity'
   if (coding !== 'identity') return new ServiceError('unsupported_media_type', `The content coding ${coding} is not taken.`)
-  const isEvent = headers['content-type']!.toLowerCase().startsWith(eventType)
-  if (isEvent && !routeOptions.config.takesEvents)
+  if (isEvents(request) && !request.routeOptions.config.takesEvents)
     return new ServiceError('unsupported_media_type', 'The content type must be application/json.')
   return undefined
 }
-
-/** CloudEvents in structured mode. */
-const eventType = 'application/cloudevents+json'
 
 /** A whole body of the largest size on a line of 1 MB/s reaches its end. */
 const drained: DrainLimits = { bytes: 128 * 1024 * 1024, silentMs: 5000, totalMs: 60_000 }

@@ -10,21 +10,34 @@ const maxValuesLookedThrough = 1000
 
 /** Bodies are taken as they are; what comes as text (query, path, headers) is read as the type that its schema says. */
 export function validateWith(app: FastifyInstance): void {
-  const options = { useDefaults: true, removeAdditional: false, allowUnionTypes: true, strict: false } as const
-  const quick = new Ajv(options)
-  const whole = new Ajv({ ...options, allErrors: true })
   const text = new Ajv({ ...options, allErrors: true, coerceTypes: true })
+  const createBodyCheck = bodyChecks()
   app.setValidatorCompiler(({ schema, httpPart }) => {
     if (httpPart !== 'body') return text.compile(schema as object)
-    const isRight = quick.compile(schema as object)
-    const findAll = whole.compile(schema as object)
+    const check = createBodyCheck(schema)
     return (body: unknown) => {
-      if (isRight(body)) return true
-      const { errors } = isRight
-      return { error: (isSmall(body) && !findAll(body) ? findAll.errors : errors) as FastifySchemaValidationError[] }
+      const errors = check(body)
+      return errors ? { error: errors } : true
     }
   })
 }
+
+/** Compiles schemas of bodies; a check answers with what is wrong, undefined where nothing is. */
+export function bodyChecks(): (schema: object) => (body: unknown) => FastifySchemaValidationError[] | undefined {
+  const quick = new Ajv(options)
+  const whole = new Ajv({ ...options, allErrors: true })
+  return (schema) => {
+    const isRight = quick.compile(schema)
+    const findAll = whole.compile(schema)
+    return (body) => {
+      if (isRight(body)) return undefined
+      const { errors } = isRight
+      return (isSmall(body) && !findAll(body) ? findAll.errors : errors) as FastifySchemaValidationError[]
+    }
+  }
+}
+
+const options = { useDefaults: true, removeAdditional: false, allowUnionTypes: true, strict: false } as const
 
 function isSmall(body: unknown): boolean {
   const left: unknown[] = [body]
@@ -41,7 +54,7 @@ function isSmall(body: unknown): boolean {
 const parts: Record<string, string> = { body: 'body', querystring: 'query', params: 'path', headers: 'header' }
 
 /** Ajv's findings as a `validation` error, each with its place. */
-export function toFaults(error: FastifyError): ServiceError {
+export function toFaults(error: Pick<FastifyError, 'validation' | 'validationContext'>): ServiceError {
   const part = parts[error.validationContext ?? 'body'] ?? 'body'
   const faults = withoutNull(error.validation ?? [])
     .slice(0, maxFaults)

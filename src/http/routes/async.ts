@@ -1,12 +1,28 @@
-import type { FastifyInstance } from 'fastify'
-import { Type } from 'typebox'
+import { randomUUIDv7 } from 'node:crypto'
+import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { Type, type Static } from 'typebox'
 import { accessTo } from '../../access/operations.ts'
 import type { CurrentAgent } from '../../configuration/agent.ts'
-import type { Chats } from '../../runs/chat.ts'
+import { ServiceError, toErrorBody } from '../../errors.ts'
+import type { Chats, NewChat } from '../../runs/chat.ts'
+import type { Accepted } from '../../runs/run-store.ts'
 import { principalOf } from '../authenticate.ts'
 import { toNewChat } from '../chat-request.ts'
+import {
+  batchType,
+  createDecodeData,
+  eventType,
+  isBatch,
+  isBinary,
+  relocate,
+  toBinaryPlace,
+  withData,
+  type DecodeData,
+} from '../cloud-events.ts'
+import { isId } from '../ids.ts'
 import { AsyncBody, ErrorReply, IdHeaders, refusals } from '../schemas.ts'
 import { tellSession } from '../session-header.ts'
+import { bodyChecks, toFaults } from '../validation.ts'
 
 export interface AsyncRoutes {
   chats: Chats
@@ -20,37 +36,117 @@ const Acknowledgement = Type.Object({
   session_id: Type.String(),
 })
 
-/** Where the chat stands in its envelope. */
-const at = ['body', 'data']
+/** Events of a batch; each costs what a request of its own costs. */
+const maxEvents = 100
 
-/** A chat that is acknowledged at once and answered later. */
-export function asyncRoutes(app: FastifyInstance, { chats, agent }: AsyncRoutes): void {
+const Batch = Type.Array(Type.Unknown(), { maxItems: maxEvents, description: 'Events as in structured mode, at most 100.' })
+
+const Answers = Type.Union([Acknowledgement, Type.Array(Type.Union([Acknowledgement, ErrorReply]))], {
+  description: 'Of a batch: an acknowledgement or an error for each event, in their order.',
+})
+
+const attribute = Type.Optional(Type.String({ description: 'Of an event in binary mode, percent-encoded; the body is its data.' }))
+
+const EventHeaders = Type.Object({
+  ...IdHeaders.properties,
+  'ce-specversion': attribute,
+  'ce-type': attribute,
+  'ce-source': attribute,
+  'ce-id': attribute,
+  'ce-time': attribute,
+})
+
+const single = { schema: AsyncBody }
+
+/** A chat that is acknowledged at once and answered later, as an event or several. */
+export function asyncRoutes(app: FastifyInstance, doors: AsyncRoutes): void {
+  const check = bodyChecks()(AsyncBody)
   app.post(
     '/core/v1/chain_async',
     {
       config: { access: accessTo.chat, hasSession: 'body', takesEvents: true },
+      // What is wrong is said of the place where it stands: in headers, in the body, or in an event of a batch.
+      attachValidation: true,
       schema: {
         tags: ['Chat'],
         summary: 'An acknowledgement at once; the answer goes to callback_url, and stays readable as a run',
-        consumes: ['application/json', 'application/cloudevents+json'],
-        headers: IdHeaders,
-        body: AsyncBody,
+        headers: EventHeaders,
+        body: { content: { 'application/json': single, [eventType]: single, [batchType]: { schema: Batch } } },
         response: {
-          200: Acknowledgement,
+          200: Answers,
           ...{ 400: ErrorReply, 409: ErrorReply, 410: ErrorReply },
           ...refusals,
         },
       },
     },
     async (request, reply) => {
-      const { id, source, data } = request.body as AsyncBody
-      const event = { source, id, callbackUrl: data.callback_url ?? undefined }
-      const accepted = await chats.accept(principalOf(request), event, () =>
-        toNewChat(request, 'chain_async', agent().config.limits.max_input_characters, { body: data, at }),
-      )
-      tellSession(request, reply, accepted.sessionId)
-      if (request.headers['request-id'] === undefined) void reply.header('request-id', accepted.requestId)
-      return { status: 'accepted', id, request_id: accepted.requestId, session_id: accepted.sessionId }
+      refuseInvalid(request)
+      if (!isBatch(request)) return acceptOne(doors, request, reply)
+      if (!isId(request.headers['session-id'])) void reply.removeHeader('session-id')
+      const decode = createDecodeData(app, request)
+      const answers: object[] = []
+      for (const [n, event] of (request.body as unknown[]).entries()) {
+        answers.push(await answerOf(request, () => acceptOfBatch(doors, { request, event, n, decode, check })))
+      }
+      return answers
     },
   )
+}
+
+function refuseInvalid(request: FastifyRequest): void {
+  if (!request.validationError) return
+  const error = toFaults(request.validationError as FastifyError)
+  throw isBinary(request) ? relocate(error, toBinaryPlace) : error
+}
+
+async function acceptOne({ chats, agent }: AsyncRoutes, request: FastifyRequest, reply: FastifyReply): Promise<object> {
+  const { id, source, data } = request.body as AsyncBody
+  const event = { source, id, callbackUrl: data.callback_url ?? undefined }
+  const at = isBinary(request) ? ['body'] : ['body', 'data']
+  const accepted = await chats.accept(principalOf(request), event, () =>
+    toNewChat(request, 'chain_async', agent().config.limits.max_input_characters, { body: data, at }),
+  )
+  tellSession(request, reply, accepted.sessionId)
+  if (request.headers['request-id'] === undefined) void reply.header('request-id', accepted.requestId)
+  return toAcknowledgement(id, accepted)
+}
+
+interface BatchEvent {
+  request: FastifyRequest
+  event: unknown
+  /** Its place in the batch. */
+  n: number
+  decode: DecodeData
+  check: ReturnType<ReturnType<typeof bodyChecks>>
+}
+
+/** Each event is a run with a request id of its own: the header `request-id` names the batch. */
+async function acceptOfBatch({ chats, agent }: AsyncRoutes, { request, event, n, decode, check }: BatchEvent): Promise<object> {
+  const whole = withData(event, ['body', n], decode)
+  const validation = check(whole)
+  if (validation) throw relocate(toFaults({ validation, validationContext: 'body' }), ([part, ...rest]) => [part!, n, ...rest])
+  const { id, source, data } = whole as AsyncBody
+  const place = { body: data, at: ['body', n, 'data'] }
+  const toChat = (): NewChat => ({
+    ...toNewChat(request, 'chain_async', agent().config.limits.max_input_characters, place),
+    requestId: randomUUIDv7(),
+    newSessionId: randomUUIDv7(),
+  })
+  return toAcknowledgement(
+    id,
+    await chats.accept(principalOf(request), { source, id, callbackUrl: data.callback_url ?? undefined }, toChat),
+  )
+}
+
+async function answerOf(request: FastifyRequest, accept: () => Promise<object>): Promise<object> {
+  try {
+    return await accept()
+  } catch (error) {
+    if (!(error instanceof ServiceError)) request.log.error({ err: error }, 'unexpected failure')
+    return toErrorBody(error)
+  }
+}
+
+function toAcknowledgement(id: string, { requestId, sessionId }: Accepted): Static<typeof Acknowledgement> {
+  return { status: 'accepted', id, request_id: requestId, session_id: sessionId }
 }
