@@ -215,6 +215,21 @@ test('Headers: every stix header reaches the tools of a chain, a stream and a di
   assert.ok(!log.join('').includes('context-value'))
 })
 
+test('Headers: the trace of a caller reaches the tools of a chain and of a direct execution', async (t) => {
+  const seen: ToolContext['traceparent'][] = []
+  const look = fakeTool('look', async (_input, context) => {
+    seen.push(context.traceparent)
+    return {}
+  })
+  const { client } = await startService(t, { tools: [look], script: [callOf('look'), {}] })
+  const headers = { traceparent: '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01' }
+  const body = { tool_name: 'look', tool_input: {} }
+  await client.chat('go', headers)
+  await client.request('POST', '/core/v1/tool/execute', { body, headers })
+  await client.request('POST', '/core/v1/tool/execute', { body, headers: { traceparent: 'nonsense' } })
+  assert.deepEqual(seen, [headers.traceparent, headers.traceparent, undefined])
+})
+
 test('Headers: the session-id is echoed on refusals too, and made where there is none', async (t) => {
   const { client, url } = await startService(t, { script: {} })
   const ids = { 'session-id': 's' }

@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict'
+import { createServer as createHttpServer, type IncomingHttpHeaders } from 'node:http'
 import { createServer } from 'node:net'
 import type { AddressInfo } from 'node:net'
-import { test } from 'node:test'
+import { test, type TestContext } from 'node:test'
+import { setTimeout as wait } from 'node:timers/promises'
 import { startCollector } from './collector-fixture.ts'
+import { startModelServer, type ModelServerRequest } from './model-server.ts'
 import { startService } from './service-fixture.ts'
 import { callOf, fakeTool, gatedTool } from './service-tools.ts'
 
@@ -90,6 +93,14 @@ test('Traces: what was said is in them only where that is asked for', async (t) 
   ])
   const [step] = collector.named('execute_tool add')
   assert.deepEqual([step?.attributes['gen_ai.tool.call.arguments'], step?.attributes['gen_ai.tool.call.result']], ['{"a":1}', '{"sum":3}'])
+  const [first, second] = collector.named('chat scripted')
+  const asked = { role: 'user', parts: [{ type: 'text', content: 'add it' }] }
+  assert.deepEqual(JSON.parse(String(first?.attributes['gen_ai.input.messages'])), [asked])
+  const [question, call, result] = JSON.parse(String(second?.attributes['gen_ai.input.messages'])) as { role: string; parts: any[] }[]
+  assert.deepEqual([question, call?.role, result?.role], [asked, 'assistant', 'tool'])
+  assert.deepEqual([call?.parts[0].type, call?.parts[0].arguments], ['tool_call', '{"a":1}'])
+  assert.deepEqual(result?.parts, [{ type: 'tool_call_response', id: call?.parts[0].id, response: '{"sum":3}' }])
+  assert.match(String(first?.attributes['gen_ai.output.messages']), /"tool_call","name":"add"/)
   // A caller without a span of its own, or with one that is none, begins a trace.
   assert.equal(run?.parentSpanId, undefined)
 })
@@ -113,6 +124,104 @@ test('Traces: a run that fails, and one that is cancelled, say so', async (t) =>
   assert.deepEqual([of('r1')?.status.code, of('r1')?.attributes['error.type']], [2, 'ModelUnavailable'])
   assert.deepEqual([of('r2')?.status.code, of('r2')?.attributes['gen_ai.response.finish_reasons']], [0, ['cancelled']])
   assert.equal(collector.named('execute_tool wait')[0]?.attributes['error.type'], 'tool_error')
+  const [refused] = collector.named('chat scripted').filter(({ parentSpanId }) => parentSpanId === of('r1')?.spanId)
+  assert.deepEqual([refused?.status.code, refused?.attributes['error.type']], [2, 'refused'])
+  assert.deepEqual([refused?.attributes['gen_ai.request.model'], refused?.attributes['gen_ai.usage.input_tokens']], ['scripted', undefined])
+})
+
+test('Traces: each attempt at a model is a span, with its failure and its server, also of a model that stands in', async (t) => {
+  const collector = await startCollector(t)
+  const model = await startModelServer([
+    { status: 500, body: {} },
+    { status: 401, body: {} },
+    { text: 'fine', usage: { input: 3, output: 1 } },
+  ])
+  t.after(() => model.close())
+  const entry = (name: string) => ({ provider: 'openai-compatible', model: name, base_url: `${model.url}/v1` })
+  const service = await startService(t, {
+    config: { llms: { primary: entry('first'), fallback: [entry('second')] } },
+    environment: { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url },
+  })
+  assert.equal((await service.client.chat('go')).status, 200)
+  await service.close(1000)
+  const spans = collector.spans.filter(({ name }) => name.startsWith('chat '))
+  const { hostname, port } = new URL(model.url)
+  assert.deepEqual(
+    spans.map(({ name, kind, status, attributes }) => [
+      ...[name, kind, status.code ?? 0, attributes['error.type'], attributes['agent_core.model.attempt']],
+      ...[attributes['server.address'], attributes['server.port'], attributes['gen_ai.usage.input_tokens']],
+    ]),
+    [
+      ['chat first', 3, 2, 'unavailable', 1, hostname, Number(port), undefined],
+      ['chat first', 3, 2, 'unauthorized', 2, hostname, Number(port), undefined],
+      ['chat second', 3, 0, undefined, 3, hostname, Number(port), 3],
+    ],
+  )
+  const [run] = collector.named('invoke_agent Agent Core')
+  assert.deepEqual(
+    model.requests.map(({ headers }) => headers['traceparent']),
+    spans.map(({ spanId }) => `00-${run?.traceId}-${spanId}-01`),
+  )
+})
+
+test('Traces: a model call that its caller leaves ends as cancelled', async (t) => {
+  const collector = await startCollector(t)
+  const service = await startService(t, { script: { silentAfter: 0 }, environment: { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url } })
+  const cancelled = service.client.chat('go', { 'request-id': 'r' })
+  while (service.model.requests.length === 0) await wait(10)
+  await service.client.request('DELETE', '/core/v1/runs/r')
+  assert.equal((await cancelled).status, 409)
+  await service.close(1000)
+  const [chat] = collector.named('chat scripted')
+  assert.deepEqual([chat?.status.code, chat?.attributes['error.type']], [2, 'cancelled'])
+})
+
+/** A site with an operation `getA` of an OpenAPI document, which keeps the headers of its requests. */
+async function startApi(t: TestContext) {
+  const headers: IncomingHttpHeaders[] = []
+  const server = createHttpServer((request, response) => {
+    if (request.url !== '/openapi.json') headers.push(request.headers)
+    const document = { openapi: '3.0.0', paths: { '/a': { get: { operationId: 'getA', parameters: [asked] } } } }
+    response.setHeader('content-type', 'application/json').end(request.url === '/openapi.json' ? JSON.stringify(document) : '{}')
+  }).listen(0, '127.0.0.1')
+  const asked = { name: 'traceparent', in: 'header', schema: { type: 'string' } }
+  await new Promise((resolve) => server.once('listening', resolve))
+  t.after(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return { headers, spec: `http://127.0.0.1:${(server.address() as AddressInfo).port}/openapi.json` }
+}
+
+test('Traces: a tool of an API is told the span of its call', async (t) => {
+  const [collector, api] = await Promise.all([startCollector(t), startApi(t)])
+  const service = await startService(t, {
+    script: [callOf('api__getA', {}), { text: 'ok' }],
+    config: { tools: [{ name: 'api', type: 'openapi', config: { spec: api.spec } }] },
+    environment: { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url },
+  })
+  const headers = { traceparent: `00-${trace}-${span}-01`, 'stix-user': 'ann' }
+  assert.equal((await service.client.chat('go', headers)).status, 200)
+  await service.close(1000)
+  const [step] = collector.named('execute_tool api__getA')
+  assert.equal(step?.traceId, trace)
+  assert.deepEqual([api.headers[0]?.['traceparent'], api.headers[0]?.['stix-user']], [`00-${trace}-${step?.spanId}-01`, 'ann'])
+})
+
+test('Traces: without a collector the caller’s trace goes on to models and tools as it came, and nothing without one', async (t) => {
+  const api = await startApi(t)
+  const service = await startService(t, {
+    script: (_, index) => (index % 2 === 0 ? callOf('api__getA', {}) : { text: 'ok' }),
+    config: { tools: [{ name: 'api', type: 'openapi', config: { spec: api.spec } }] },
+  })
+  const traceparent = `00-${trace}-${span}-01`
+  assert.equal((await service.client.chat('go', { traceparent })).status, 200)
+  assert.deepEqual(
+    [...service.model.requests, ...api.headers.map((headers) => ({ headers }))].map(({ headers }) => headers['traceparent']),
+    [traceparent, traceparent, traceparent],
+  )
+  assert.equal((await service.client.chat('go')).status, 200)
+  assert.deepEqual([service.model.requests[2]?.headers['traceparent'], api.headers[1]?.['traceparent']], [undefined, undefined])
 })
 
 test('Traces: a collector that never answers disturbs no run, and holds the end for two seconds at most', async (t) => {
@@ -129,40 +238,32 @@ test('Traces: a collector that never answers disturbs no run, and holds the end 
 
 test('Traces: what a sub-agent does stands under the call in which it runs', async (t) => {
   const collector = await startCollector(t)
-  const usage = { model: 'inner-1', input: 1, output: 1, cachedInput: 0, reasoning: 0 }
-  const step = { id: 'inner-call', type: 'tool_call' as const, tool: 'add', input: {}, startedAt: Date.now(), subAgent: 'helper' }
-  const asked = { role: 'assistant' as const, text: '', toolCalls: [{ id: step.id, name: 'add', arguments: '{}' }] }
-  const result = { role: 'tool' as const, callId: step.id, name: 'add', text: '3', isError: false }
-  const helper = fakeTool(
-    'helper',
-    async (_input, { callId, inner }) => {
-      const nested = { type: 'nested', callId, subAgent: 'helper' } as const
-      await inner!.tell({
-        ...nested,
-        event: { type: 'turn', message: asked, usage, finish: 'tool_calls', startedAt: step.startedAt, endedAt: step.startedAt + 5 },
-      })
-      await inner!.tell({ type: 'step_start', step })
-      const ended = { ...step, log: 'Done.', output: 3, status: 'success' as const, durationMs: 7 }
-      await inner!.tell({ ...nested, event: { type: 'result', message: result, effect: 'read', step: ended } })
-      return 'three'
-    },
-    { shownAs: { type: 'sub_agent_call', tool: 'sub_agent:helper' } },
-  )
+  const isInner = ({ body }: ModelServerRequest) => String(body.messages[0].content).includes('You are the sub-agent')
+  const hasResult = ({ body }: ModelServerRequest) => body.messages.at(-1).role === 'tool'
   const service = await startService(t, {
-    tools: [helper],
-    script: [callOf('helper'), { text: 'three' }],
+    tools: [fakeTool('add', async () => 3)],
+    script: (request) => {
+      if (hasResult(request)) return { text: 'three' }
+      return isInner(request) ? callOf('add') : callOf('sub_agent_helper', { task: 'Add.' })
+    },
     environment: { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url },
   })
-  await service.client.chat('go')
+  const body = { name: 'helper', description: 'Adds.', objective: 'Add.', tools: ['add'] }
+  assert.equal((await service.client.request('POST', '/core/v1/chain/sub_agents', { body })).status, 200)
+  assert.equal((await service.client.chat('go')).status, 200)
   await service.close(1000)
   const [run] = collector.named('invoke_agent Agent Core')
   const [call] = collector.named('execute_tool sub_agent:helper')
   assert.equal(call?.parentSpanId, run?.spanId)
-  const [chat] = collector.named('chat inner-1')
+  const chats = collector.named('chat scripted').map(({ parentSpanId }) => parentSpanId)
+  assert.deepEqual(chats, [run?.spanId, call?.spanId, call?.spanId, run?.spanId])
   const [add] = collector.named('execute_tool add')
-  assert.deepEqual([chat?.parentSpanId, chat?.took], [call?.spanId, 5])
-  assert.deepEqual([add?.parentSpanId, add?.took, add?.attributes['gen_ai.agent.name']], [call?.spanId, 7, 'helper'])
-  assert.equal(collector.spans.length, 6)
+  assert.deepEqual([add?.parentSpanId, add?.attributes['gen_ai.agent.name']], [call?.spanId, 'helper'])
+  assert.equal(collector.spans.length, 7)
+  // The server of each model is told which attempt it serves.
+  const parents = service.model.requests.map(({ headers }) => String(headers['traceparent']).split('-')[2])
+  const spans = collector.named('chat scripted').map(({ spanId }) => spanId)
+  assert.deepEqual(parents, spans)
 })
 
 test('Traces: a call of an MCP server’s tool says so, and where the server is', async (t) => {

@@ -6,6 +6,8 @@ export interface Model {
   readonly name: string
   /** Whether it takes images. */
   readonly seesImages: boolean
+  /** Where its requests go; absent of a model without a server. */
+  readonly server?: ModelServer | undefined
   /**
    * Yields text as it arrives and returns the whole message once the model said that it has finished.
    * Every expected failure is a `ModelError`; an abort of `signal` throws whatever the adapter likes.
@@ -14,12 +16,34 @@ export interface Model {
   reply(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelEvent, ModelReply>
 }
 
+export interface ModelServer {
+  address: string
+  port: number
+}
+
+/** Port: follows one model call, attempt by attempt. Must not throw. */
+export interface ModelCallTrace {
+  /** An attempt at a model begins. */
+  attempt(model: Model, request: ModelRequest): ModelAttempt
+}
+
+export interface ModelAttempt {
+  /** W3C `traceparent` that goes to the model's server. */
+  traceparent: string | undefined
+  /** Called once: with the reply, the error, or neither where the caller has left. */
+  end(outcome: { reply?: ModelReply; error?: ModelError }): void
+}
+
 export interface ModelRequest {
   /** The system prompt; empty for none. */
   system: string
   messages: readonly Message[]
   /** Tools that the model may call; empty for none. */
   tools: readonly ToolOffer[]
+  /** Absent: nobody follows the call. */
+  trace?: ModelCallTrace
+  /** W3C `traceparent` for the model's server. */
+  traceparent?: string
 }
 
 /** What a model is told of a tool. */

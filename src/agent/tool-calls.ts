@@ -17,6 +17,7 @@ import {
   type ToolOutcome,
 } from './tool.ts'
 import { findTool, nameTools } from './tool-names.ts'
+import type { RunTrace } from './trace.ts'
 
 export interface CallOptions {
   /** As they are now: they may change from turn to turn. */
@@ -46,6 +47,8 @@ export interface CallOptions {
   earlier?(callId: string): readonly Message[]
   /** The sub-agent whose calls these are. */
   subAgent?: string
+  /** Absent: nobody traces the run. */
+  trace?: RunTrace
   /** Epoch milliseconds. */
   now(): number
   /** A UUIDv7. */
@@ -224,7 +227,9 @@ function stepOf({ call, tool, input }: Prepared, { now, subAgent }: CallOptions)
 async function execute(one: Prepared, step: StepStart, options: CallOptions, inner: InnerAgent): Promise<Ended> {
   if (!one.tool || one.fault) return ended(one, step, refused(one.fault ?? ''))
   const { headers, caller, session, contextFiles, latestOutput = nothingYet, keepArtifact, showImage, signal, now } = options
-  const context = { callId: one.call.id, caller, headers, session, contextFiles, latestOutput, inner, ...scopeIn(options, one.tool) }
+  const traceparent = options.trace?.traceparentOf(one.call.id)
+  const own = { callId: one.call.id, inner, ...(traceparent !== undefined && { traceparent }) }
+  const context = { ...own, caller, headers, session, contextFiles, latestOutput, ...scopeIn(options, one.tool) }
   return ended(one, step, await runTool(one.tool, one.input, { context, keepArtifact, showImage, signal, now }))
 }
 

@@ -48,6 +48,8 @@ export interface ToolContext {
   signal: AbortSignal
   /** The caller's `stix*` headers, lower-case names. */
   headers: Readonly<Record<string, string>>
+  /** W3C `traceparent` for requests to servers that the operator has configured; absent: there is no trace. */
+  traceparent?: string
   /** Whose call this is: what a process has seen of one tenant must not meet the calls of another. Modules of operators are not given the caller. */
   caller: Caller
   /** Names the conversation, for what a tool keeps between its calls: no other conversation and nobody else's has this name. */

@@ -23,6 +23,8 @@ export interface LoopOptions extends CallOptions {
   offered?(all: readonly Tool[], messages: readonly Message[]): readonly Tool[]
   /** Tokens that the transcript is shown in: over that, tool output is cut for the model, old output first. Default: no bound. */
   windowTokens?: number
+  /** The tool call in which the agent runs; absent: it is the run's own. */
+  within?: string
   /** Why `signal` was aborted. */
   stopReason(): 'timeout' | 'cancelled'
 }
@@ -112,7 +114,9 @@ async function* relay(
   tools: ToolOffer[],
 ): AsyncGenerator<AgentEvent, ModelReply> {
   const { model, system, signal, windowTokens = Infinity } = options
-  const replying = model.reply({ system, messages: fitOutputs(fitImages(repair(options.messages)), windowTokens), tools }, signal)
+  const trace = options.trace?.modelCall(options.within)
+  const messages = fitOutputs(fitImages(repair(options.messages)), windowTokens)
+  const replying = model.reply({ system, messages, tools, ...(trace && { trace }) }, signal)
   let isTold = false
   try {
     for (;;) {

@@ -1,4 +1,4 @@
-import type { Model } from '../agent/model.ts'
+import type { Model, ModelServer } from '../agent/model.ts'
 import { ConfigError, problemAt, type Path } from '../configuration/problems.ts'
 import { resolveReferences, type Environment } from '../configuration/references.ts'
 import type { AgentConfig, ModelConfig } from '../configuration/schema.ts'
@@ -11,7 +11,7 @@ import { createRulesModel } from './embedded/rules-model.ts'
 import type { Timeouts } from './chat-completions/event-stream.ts'
 import { resolveAccess, type Access } from './model-access.ts'
 import { withRetry, type RetryOptions } from './retry.ts'
-import { toKeyHeader, toWireUrl } from './wire-address.ts'
+import { toKeyHeader, toServer, toWireUrl } from './wire-address.ts'
 
 export interface ModelDependencies {
   /** For `${NAME}` in keys, headers and addresses. */
@@ -86,7 +86,20 @@ function toAiSdkModel(provider: AiSdkProvider, config: ModelConfig, access: Acce
     settings: { temperature: config.temperature, maxOutputTokens: config.max_output_tokens, reasoning: config.reasoning_effort },
     timeouts,
     origin: access.origin,
+    server: access.baseUrl ? toServer(access.baseUrl) : toUsualServer(provider, config),
   })
+}
+
+/** Where a provider's package sends its requests without `base_url`. */
+function toUsualServer(provider: AiSdkProvider, { region = '' }: ModelConfig): ModelServer | undefined {
+  // A region that a variable holds is not resolved for this.
+  if (provider === 'amazon-bedrock' && !/^[a-z0-9-]+$/.test(region)) return undefined
+  const hosts = {
+    anthropic: 'api.anthropic.com',
+    google: 'generativelanguage.googleapis.com',
+    'amazon-bedrock': `bedrock-runtime.${region}.amazonaws.com`,
+  }
+  return { address: hosts[provider], port: 443 }
 }
 
 function toTimeouts({ connect_timeout = 10, first_token_timeout = 120, idle_timeout = 60 }: ModelConfig): Timeouts {

@@ -1,5 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises'
-import { ModelError, type Model, type ModelEvent, type ModelReply, type ModelRequest } from '../agent/model.ts'
+import { ModelError, type Model, type ModelAttempt, type ModelEvent, type ModelReply, type ModelRequest } from '../agent/model.ts'
 import { showsImages, withoutImages } from './unseen-images.ts'
 
 export interface RetryOptions {
@@ -62,18 +62,26 @@ async function* tryOnce(
     sent.any = false
     yield { type: 'retrying' }
   }
-  const replying = model.reply(request, signal)
+  const { trace, ...plain } = request
+  const attempt = trace?.attempt(model, plain)
+  const replying = model.reply(attempt?.traceparent === undefined ? plain : { ...plain, traceparent: attempt.traceparent }, signal)
+  let outcome: Parameters<ModelAttempt['end']>[0] = {}
   try {
     for (;;) {
       const next = await replying.next()
-      if (next.done) return next.value
+      if (next.done) {
+        outcome = { reply: next.value }
+        return next.value
+      }
       sent.any = true
       yield next.value
     }
   } catch (error) {
     if (signal.aborted || !(error instanceof ModelError)) throw error
+    outcome = { error }
     return error
   } finally {
+    attempt?.end(outcome)
     // Closes the connection where the reader leaves; behind an end it does nothing.
     await replying.return(undefined as never)
   }

@@ -1,3 +1,4 @@
+import type { ModelServer } from '../agent/model.ts'
 import type { ModelConfig } from '../configuration/schema.ts'
 import type { ChatCompletionsProvider } from './chat-completions/request.ts'
 
@@ -36,4 +37,9 @@ export function toWireUrl(
 export function toKeyHeader(provider: ChatCompletionsProvider, apiKey: string | undefined): Record<string, string> {
   if (apiKey === undefined) return {}
   return provider === 'azure' ? { 'api-key': apiKey } : { authorization: `Bearer ${apiKey}` }
+}
+
+/** The server of an address, as traces name it. */
+export function toServer({ hostname, port, protocol }: URL): ModelServer {
+  return { address: hostname, port: port === '' ? (protocol === 'http:' ? 80 : 443) : Number(port) }
 }

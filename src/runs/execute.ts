@@ -4,6 +4,7 @@ import type { Image, ToolImage } from '../agent/messages.ts'
 import { ModelError } from '../agent/model.ts'
 import { planExecute } from '../agent/plan.ts'
 import { react } from '../agent/react.ts'
+import { forwardTrace } from '../agent/trace.ts'
 import { callsWithoutResult } from '../agent/tool-calls.ts'
 import type { Tool } from '../agent/tool.ts'
 import { offerTools } from '../agent/tool-offer.ts'
@@ -215,14 +216,16 @@ function agentEvents(
   run: LiveRun,
   progress: Progress,
   list: readonly SubAgent[],
-  { keeper, images, subAgents, onFault, now, newId }: Execution,
+  { keeper, images, subAgents, observer, onFault, now, newId }: Execution,
 ): AsyncGenerator<AgentEvent, void> {
   const { agent, key, request, signal } = run
   const { config, model } = agent
   const listings = agent.tools.list()
   const configured = listings.flatMap((listing): Tool[] => (listing.tool ? [listing.tool] : []))
   const tools = [...configured, ...progress.extraTools]
+  const trace = observer?.traceOf?.(run) ?? forwardTrace(request.traceparent)
   const common = {
+    ...(trace && { trace }),
     headers: request.headers,
     filters: request.filters,
     caller: { tenant: key.tenant, owner: key.owner },

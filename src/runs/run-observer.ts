@@ -1,4 +1,5 @@
 import type { NestedEvent, Step, StepStart, TurnEvent } from '../agent/events.ts'
+import type { RunTrace } from '../agent/trace.ts'
 import type { LiveRun } from './live-run.ts'
 
 /** What an observer is told of: what ended or began, never text as it arrives. */
@@ -9,6 +10,8 @@ export interface RunObserver {
   /** The run has its session and begins, or goes on. */
   started(run: LiveRun): void
   saw(run: LiveRun, event: ObservedEvent): void
+  /** How the run stands in a trace, while it runs; undefined, or absent, where this observer makes none. */
+  traceOf?(run: LiveRun): RunTrace | undefined
   /** Its last event is in its log; or another process goes on with it, and there is none. */
   ended(run: LiveRun): void
 }
@@ -18,6 +21,13 @@ export function together(observers: readonly RunObserver[]): RunObserver {
   return {
     started(run) {
       for (const one of observers) one.started(run)
+    },
+    traceOf(run) {
+      for (const one of observers) {
+        const trace = one.traceOf?.(run)
+        if (trace) return trace
+      }
+      return undefined
     },
     saw(run, event) {
       for (const one of observers) one.saw(run, event)

@@ -128,6 +128,7 @@ function eventsOf({ one, around, below, context, inner, terminated }: Work, task
     ...common,
     earlier: inner.earlier,
     subAgent: one.name,
+    within: context.callId,
     signal: AbortSignal.any([context.signal, terminated]),
   })
 }

@@ -22,6 +22,7 @@ export type CommonOptions = Pick<
   | 'showImage'
   | 'stopReason'
   | 'windowTokens'
+  | 'trace'
   | 'now'
   | 'newId'
 >

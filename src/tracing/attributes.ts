@@ -1,12 +1,16 @@
 import type { Attributes } from '@opentelemetry/api'
-import type { Step, StepStart, TurnEvent } from '../agent/events.ts'
-import type { JsonValue, ToolCall } from '../agent/messages.ts'
+import type { Step, StepStart } from '../agent/events.ts'
+import type { Model, ModelReply, ModelRequest, ModelUsage } from '../agent/model.ts'
 import type { ModelConfig } from '../configuration/schema.ts'
 import type { LiveRun } from '../runs/live-run.ts'
 import { outputOf } from '../runs/outcome.ts'
 import type { EndEvent } from '../runs/run.ts'
+import { toCallPart, toInputMessages, toMessage, toText } from './messages.ts'
 
 /** Names of the OpenTelemetry semantic conventions for generative AI, and what we have for them. */
+
+/** Characters of one attribute; content may be long. */
+export const maxContent = 65_536
 
 /** `gen_ai.provider.name` by our provider; others are named as they are. */
 const wellKnown: Readonly<Record<string, string>> = {
@@ -45,26 +49,31 @@ export function endAttributes(run: LiveRun, end: EndEvent, withContent: boolean)
   }
 }
 
-export function chatAttributes(run: LiveRun, { message, usage, finish }: TurnEvent, withContent: boolean): Attributes {
+/** What is known of a model call before it is made. */
+export function requestAttributes(run: LiveRun, model: Model, { system, messages }: ModelRequest, withContent: boolean): Attributes {
   const { primary, fallback } = run.agent.config.llms
-  const config = [primary, ...fallback].find(({ model }) => model === usage.model) ?? primary
+  const config = [primary, ...fallback].find((each) => each.model === model.name) ?? primary
+  const { server } = model
   return {
     'gen_ai.operation.name': 'chat',
     'gen_ai.provider.name': toProvider(config),
-    'gen_ai.request.model': usage.model,
-    'gen_ai.response.model': usage.model,
+    'gen_ai.request.model': model.name,
     'gen_ai.conversation.id': run.sessionId,
+    ...(server && { 'server.address': server.address, 'server.port': server.port }),
     ...(config.temperature !== undefined && { 'gen_ai.request.temperature': config.temperature }),
     ...(config.max_output_tokens !== undefined && { 'gen_ai.request.max_tokens': config.max_output_tokens }),
+    ...(withContent && { 'gen_ai.input.messages': toInputMessages(messages, maxContent) }),
+    ...(withContent && system !== '' && { 'gen_ai.system_instructions': JSON.stringify([toText(system)]) }),
+  }
+}
+
+export function replyAttributes({ text, toolCalls, usage, finish }: ModelReply, withContent: boolean): Attributes {
+  const parts = () => [...(text === '' ? [] : [toText(text)]), ...toolCalls.map(toCallPart)]
+  return {
+    'gen_ai.response.model': usage.model,
     ...usageAttributes(usage),
     'gen_ai.response.finish_reasons': [finish],
-    ...(withContent && {
-      'gen_ai.output.messages': toMessage(
-        'assistant',
-        [...(message.text ? [toText(message.text)] : []), ...message.toolCalls.map(toCallPart)],
-        finish,
-      ),
-    }),
+    ...(withContent && { 'gen_ai.output.messages': toMessage('assistant', parts(), finish) }),
   }
 }
 
@@ -103,7 +112,7 @@ export function toolEndAttributes(step: Step, withContent: boolean): Attributes 
   }
 }
 
-function usageAttributes({ input, output, cachedInput, reasoning }: Omit<TurnEvent['usage'], 'model'>): Attributes {
+function usageAttributes({ input, output, cachedInput, reasoning }: Omit<ModelUsage, 'model'>): Attributes {
   return {
     'gen_ai.usage.input_tokens': input,
     'gen_ai.usage.output_tokens': output,
@@ -114,16 +123,4 @@ function usageAttributes({ input, output, cachedInput, reasoning }: Omit<TurnEve
 
 function toProvider({ provider }: ModelConfig): string {
   return wellKnown[provider] ?? provider
-}
-
-function toMessage(role: string, parts: JsonValue[], finish_reason?: string): string {
-  return JSON.stringify([{ role, parts, ...(finish_reason === undefined ? {} : { finish_reason }) }])
-}
-
-function toText(content: string): JsonValue {
-  return { type: 'text', content }
-}
-
-function toCallPart({ id, name, arguments: text }: ToolCall): JsonValue {
-  return { type: 'tool_call', id, name, arguments: text }
 }

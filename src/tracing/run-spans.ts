@@ -1,13 +1,16 @@
 import { ROOT_CONTEXT, SpanKind, SpanStatusCode, trace, type Context, type Span, type Tracer } from '@opentelemetry/api'
-import type { Step, StepStart, TurnEvent } from '../agent/events.ts'
+import type { Step, StepStart } from '../agent/events.ts'
+import type { ModelCallTrace } from '../agent/model.ts'
+import type { RunTrace } from '../agent/trace.ts'
 import type { LiveRun } from '../runs/live-run.ts'
 import { errorOf } from '../runs/outcome.ts'
 import type { ObservedEvent } from '../runs/run-observer.ts'
-import { chatAttributes, endAttributes, runAttributes, toolAttributes, toolEndAttributes } from './attributes.ts'
-import { parentOf } from './traceparent.ts'
+import { endAttributes, runAttributes, toolAttributes, toolEndAttributes } from './attributes.ts'
+import { createModelSpans } from './model-spans.ts'
+import { parentOf, toTraceparent } from './traceparent.ts'
 
 /** One run as spans: `invoke_agent`, in it `chat` for each model call and `execute_tool` for each step, those of sub-agents under their call. */
-export class RunSpans {
+export class RunSpans implements RunTrace {
   private readonly run: LiveRun
   private readonly tracer: Tracer
   private readonly withContent: boolean
@@ -30,8 +33,6 @@ export class RunSpans {
 
   saw(event: ObservedEvent): void {
     switch (event.type) {
-      case 'turn':
-        return this.chat(event, this.root)
       case 'step_start':
         return this.startStep(event.step)
       case 'step_end':
@@ -40,7 +41,6 @@ export class RunSpans {
         if (event.event.type === 'result') return this.endStep(event.event.step)
         if (event.event.type !== 'turn') return
         for (const { id } of event.event.message.toolCalls) this.callers.set(id, event.callId)
-        return this.chat(event.event, this.steps.get(event.callId) ?? this.root)
     }
   }
 
@@ -59,10 +59,14 @@ export class RunSpans {
     this.root.end()
   }
 
-  private chat(turn: TurnEvent, parent: Span): void {
-    const attributes = chatAttributes(this.run, turn, this.withContent)
-    const options = { kind: SpanKind.CLIENT, startTime: turn.startedAt, attributes }
-    this.tracer.startSpan(`chat ${turn.usage.model}`, options, within(parent)).end(turn.endedAt)
+  modelCall(callId: string | undefined): ModelCallTrace {
+    const { run, tracer, withContent } = this
+    const asking = (callId === undefined ? undefined : this.steps.get(callId)) ?? this.root
+    return createModelSpans({ run, tracer, withContent, parent: within(asking) })
+  }
+
+  traceparentOf(callId: string): string {
+    return toTraceparent(this.steps.get(callId) ?? this.root)
   }
 
   private startStep(step: StepStart): void {

@@ -3,7 +3,9 @@ import { detectResources, envDetector, resourceFromAttributes } from '@opentelem
 import { BatchSpanProcessor, TracerProvider, type SpanExporter } from '@opentelemetry/sdk-trace'
 import type { LiveRun } from '../runs/live-run.ts'
 import type { RunObserver } from '../runs/run-observer.ts'
+import { maxContent } from './attributes.ts'
 import { RunSpans } from './run-spans.ts'
+import { createSafeTrace } from './safe-trace.ts'
 
 export interface TracingOptions {
   /** The collector's base address, without a slash at the end; `/v1/traces` is put behind it. */
@@ -24,8 +26,6 @@ export interface Tracing {
 
 /** How long one export may take, retries included; spans that can't be sent in it are dropped. */
 const exportMs = 2000
-/** Of one attribute; content may be long. */
-const maxCharacters = 65_536
 
 /** Spans of runs, by OTLP over HTTP. Nothing is registered globally; headers and certificates come from the standard OTEL_ variables. */
 export function createTracing({ endpoint, serviceName, version, captureContent, onError }: TracingOptions): Tracing {
@@ -33,7 +33,7 @@ export function createTracing({ endpoint, serviceName, version, captureContent, 
   const own = resourceFromAttributes({ 'service.name': serviceName, 'service.version': version })
   const provider = new TracerProvider({
     resource: detectResources({ detectors: [envDetector] }).merge(own),
-    spanLimits: { attributeValueLengthLimit: maxCharacters },
+    spanLimits: { attributeValueLengthLimit: maxContent },
     spanProcessors: [new BatchSpanProcessor({ exporter: telling(exporter, onError) })],
   })
   const tracer = provider.getTracer('agent-core', version)
@@ -51,6 +51,10 @@ export function createTracing({ endpoint, serviceName, version, captureContent, 
   return {
     observer: {
       started: (run) => safely(() => spans.set(run, new RunSpans(run, tracer, captureContent))),
+      traceOf(run) {
+        const own = spans.get(run)
+        return own && createSafeTrace(own, onError)
+      },
       saw: (run, event) => safely(() => spans.get(run)?.saw(event)),
       ended: (run) =>
         safely(() => {

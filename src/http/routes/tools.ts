@@ -8,6 +8,7 @@ import type { DirectExecution, ToolRequest } from '../../runs/executions/direct-
 import { hintLimits } from '../../runs/hints.ts'
 import { principalOf } from '../authenticate.ts'
 import { contextHeaders, hashOf, toFilters } from '../chat-request.ts'
+import { traceparentOf } from '../traceparent.ts'
 import { isId } from '../ids.ts'
 import { whenLeft } from '../leaving.ts'
 import { tellSession } from '../session-header.ts'
@@ -98,6 +99,7 @@ function toObject(output: JsonValue): JsonObject {
 function toToolRequest(request: FastifyRequest): ToolRequest {
   const { tool_name: toolName, tool_input: input, data_filter_hints: hints } = request.body as Type.Static<typeof ExecuteBody>
   const filters = toFilters(hints)
+  const traceparent = traceparentOf(request)
   return {
     requestId: request.id,
     isRepeatable: isId(request.headers['request-id']),
@@ -108,6 +110,7 @@ function toToolRequest(request: FastifyRequest): ToolRequest {
     input: (input ?? {}) as JsonObject,
     filters,
     headers: contextHeaders(request),
+    ...(traceparent !== undefined && { traceparent }),
   }
 }
 

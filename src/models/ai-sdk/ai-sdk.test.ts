@@ -310,3 +310,17 @@ test('an image stands behind its text in the shape of each provider', async () =
     assert.deepEqual(sent[provider](server.requests[0]!.body), shapes[provider], provider)
   }
 })
+
+test('each provider is sent the trace that a call belongs to, and none without one', async () => {
+  const traceparent = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01'
+  for (const provider of providers) {
+    const { server, ask } = await setUp(provider, { status: 400, body: {} })
+    await assert.rejects(ask({ ...question, traceparent }))
+    await assert.rejects(ask())
+    assert.deepEqual(
+      server.requests.map(({ headers }) => headers['traceparent']),
+      [traceparent, undefined],
+      provider,
+    )
+  }
+})

@@ -1,5 +1,5 @@
 import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4StreamPart } from '@ai-sdk/provider'
-import { ModelError, type Model, type ModelEvent, type ModelReply, type ModelRequest } from '../../agent/model.ts'
+import { ModelError, type Model, type ModelEvent, type ModelReply, type ModelRequest, type ModelServer } from '../../agent/model.ts'
 import { toFunctionTool, toPrompt } from './prompt.ts'
 import { PartCollector } from './reply.ts'
 import type { Timeouts } from '../chat-completions/event-stream.ts'
@@ -15,6 +15,7 @@ export interface AiSdkOptions {
   settings: Pick<LanguageModelV4CallOptions, 'temperature' | 'maxOutputTokens' | 'reasoning'>
   timeouts: Timeouts
   origin: Origin
+  server: ModelServer | undefined
 }
 
 /** A `Model` behind a provider package of the AI SDK, of which only its stream is used: retries, tools and limits are ours. */
@@ -30,7 +31,9 @@ export function createAiSdkModel(options: AiSdkOptions): Model {
     let reader: ReadableStreamDefaultReader<LanguageModelV4StreamPart> | undefined
     try {
       const tools = request.tools.length > 0 ? request.tools.map(toFunctionTool) : undefined
-      const call = { ...settings, prompt: toPrompt(provider, request), tools, abortSignal: watch.signal }
+      const { traceparent } = request
+      const headers = traceparent === undefined ? undefined : { traceparent }
+      const call = { ...settings, prompt: toPrompt(provider, request), tools, headers, abortSignal: watch.signal }
       reader = (await watch.within(timeouts.firstTokenMs, language.doStream(call))).stream.getReader()
       for (;;) {
         const next = await watch.within(collector.hasBegun ? timeouts.idleMs : timeouts.firstTokenMs, reader.read())
@@ -48,7 +51,7 @@ export function createAiSdkModel(options: AiSdkOptions): Model {
     }
   }
 
-  return { name: model, seesImages: options.seesImages, reply }
+  return { name: model, seesImages: options.seesImages, server: options.server, reply }
 }
 
 /** Ends a request when the caller leaves or the provider is silent. Its signal has no reason of its own: the SDK misreads those. */

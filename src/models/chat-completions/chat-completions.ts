@@ -2,6 +2,7 @@ import type { Model, ModelEvent, ModelReply, ModelRequest } from '../../agent/mo
 import { ReplyBuilder } from './reply.ts'
 import { toRequestBody, type RequestSettings } from './request.ts'
 import type { Connections } from '../connections.ts'
+import { toServer } from '../wire-address.ts'
 import { EventStream, type Timeouts } from './event-stream.ts'
 import type { Origin } from '../failures.ts'
 
@@ -23,6 +24,11 @@ export function createChatCompletionsModel(options: ChatCompletionsOptions): Mod
   const path = url.pathname + url.search
   const pool = connections.pool(url.origin, timeouts.connectMs)
 
+  /** A header that is configured stays as it is. */
+  function withTrace({ traceparent }: ModelRequest): string[] {
+    return traceparent === undefined || 'traceparent' in options.headers ? headers : [...headers, 'traceparent', traceparent]
+  }
+
   async function* reply(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelEvent, ModelReply> {
     signal.throwIfAborted()
     const builder = new ReplyBuilder(model, origin)
@@ -30,7 +36,7 @@ export function createChatCompletionsModel(options: ChatCompletionsOptions): Mod
     const leave = () => stream.leave()
     signal.addEventListener('abort', leave)
     try {
-      stream.open(pool, { path, headers, body: toRequestBody(options, request) })
+      stream.open(pool, { path, headers: withTrace(request), body: toRequestBody(options, request) })
       while (!builder.isDone && !stream.isOver) {
         await stream.change()
         signal.throwIfAborted()
@@ -49,5 +55,5 @@ export function createChatCompletionsModel(options: ChatCompletionsOptions): Mod
     }
   }
 
-  return { name: model, seesImages: options.seesImages, reply }
+  return { name: model, seesImages: options.seesImages, server: toServer(url), reply }
 }

@@ -27,6 +27,8 @@ export interface ToolRequest {
   input: JsonObject
   filters: DataFilter[]
   headers: Record<string, string>
+  /** W3C `traceparent` of the caller. */
+  traceparent?: string
 }
 
 export interface DirectExecutionDependencies {
@@ -173,6 +175,7 @@ export function createDirectExecution({
         callId: request.isRepeatable ? callIdOf(key) : newId(),
         caller: { tenant: key.tenant, owner: key.owner },
         headers: request.headers,
+        ...(request.traceparent !== undefined && { traceparent: request.traceparent }),
         session: conversationOf(key, sessionId),
         ...nothing,
         ...scopeOf(tool, tools, request.filters),

@@ -29,7 +29,8 @@ export async function callServerTool(
   { connection, secrets, traits, input, context }: ServerCall,
 ): Promise<JsonValue> {
   const { signal, artifact } = context
-  const meta = { ...context.headers, [idempotencyKey]: context.callId }
+  const trace = context.traceparent === undefined ? {} : { traceparent: context.traceparent }
+  const meta = { ...trace, ...context.headers, [idempotencyKey]: context.callId }
   try {
     const onProgress = createProgressLog((line) => context.log(secrets.mask(line)))
     const result = await connection.call({ tool: listed, input, meta, signal, timeoutMs: traits.timeoutMs, onProgress })

@@ -63,6 +63,9 @@ test('the caller’s context and the id of the call go along, whatever the proto
   const { progressToken, ...meta } = JSON.parse(String(output))
   assert.deepEqual(meta, { 'stix-user': 'ann', 'stix-trace': 't1', 'idempotency-key': 'call-7' })
   assert.equal(typeof progressToken, 'number')
+  const traceparent = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01'
+  const traced = await call('act', {}, { context: { callId: 'call-8', traceparent } })
+  assert.equal(JSON.parse(String(traced.output)).traceparent, traceparent)
 })
 
 test('progress is told in the log of the step, some of it', async (t) => {

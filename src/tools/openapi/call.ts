@@ -5,7 +5,7 @@ import type { Outbound } from '../builder.ts'
 import { maxBodyBytes, toAnswerOutput } from '../web/body-output.ts'
 import { decodeText, isText } from '../web/decode-text.ts'
 import { readAtMost, type Answer } from '../web/fetch-address.ts'
-import { toContextHeaders } from '../web/request-headers.ts'
+import { toContextHeaders, toTraceHeaders } from '../web/request-headers.ts'
 import { createMask } from '../web/secrets.ts'
 import type { Api, Operation } from './api.ts'
 import { sign, type CredentialOptions } from './credentials.ts'
@@ -46,7 +46,7 @@ async function askWithTokens(options: CallOptions, input: JsonObject, context: T
   for (let isSecond = false; ; isSecond = true) {
     const request = toRequest(options.operation, options.base, input)
     if (!safe.has(request.method)) request.headers['idempotency-key'] = context.callId
-    if (options.isTrusted) Object.assign(request.headers, toContextHeaders(context.headers))
+    if (options.isTrusted) Object.assign(request.headers, toTraceHeaders(context), toContextHeaders(context.headers))
     const signed = options.isTrusted ? await sign(request, options, options, context.signal) : undefined
     if (request.cookies.length > 0) request.headers['cookie'] = request.cookies.join('; ')
     const answer = await askAgain(request, options, context)

@@ -24,7 +24,7 @@ const styles = {
 } as const
 
 /** Headers that OpenAPI leaves to the rest of the document, and those whose value is ours or a secret's. */
-const notAsked = new Set(['accept', 'content-type', 'authorization', 'cookie', 'idempotency-key'])
+const notAsked = new Set(['accept', 'content-type', 'authorization', 'cookie', 'idempotency-key', 'traceparent'])
 
 /** Parameters of a path and of its operation, which wins. Throws where a call could not be made without one that can't be read. */
 export function toParameters(lists: readonly unknown[], path: string, options: Options): FoundParameter[] {

@@ -95,13 +95,13 @@ test('the context of the caller goes to context hosts alone, and never past a re
   })
   const { ask } = await opened(t, { context_hosts: [`a.example:${site.port}`, `b.example:${other.port}`] })
   const headers = { 'stix-user': 'ann', 'stix-odd': 'a\u{1f600}' }
-  await ask({ method: 'GET', url: `http://a.example:${site.port}/` }, { headers })
-  await ask({ method: 'GET', url: `http://a.example:${site.port}/away` }, { headers })
-  await ask({ method: 'GET', url: `http://c.example:${site.port}/` }, { headers })
-  assert.deepEqual(
-    [...site.asked, ...other.asked].map((asked) => asked.headers['stix-user']),
-    ['ann', 'ann', undefined, undefined],
-  )
+  const context = { headers, traceparent: '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01' }
+  await ask({ method: 'GET', url: `http://a.example:${site.port}/` }, context)
+  await ask({ method: 'GET', url: `http://a.example:${site.port}/away` }, context)
+  await ask({ method: 'GET', url: `http://c.example:${site.port}/` }, context)
+  const sent = (name: string) => [...site.asked, ...other.asked].map((asked) => asked.headers[name])
+  assert.deepEqual(sent('stix-user'), ['ann', 'ann', undefined, undefined])
+  assert.deepEqual(sent('traceparent'), [context.traceparent, context.traceparent, undefined, undefined])
   await assert.rejects(ask({ method: 'GET', url: site.origin, headers: { 'Stix-User': 'eve' } }), /stix-user is the caller's own/)
 })
 

@@ -7,7 +7,7 @@ import { createTool, type ToolBuild, type ToolDependencies, type ToolSpec } from
 import { maxBodyBytes, toAnswerOutput } from './body-output.ts'
 import { fetchAddress, FetchRefused } from './fetch-address.ts'
 import { mayHaveSecrets, parseHost, type HostPattern } from './hosts.ts'
-import { headerFault, isFieldName, isFieldValue, toContextHeaders } from './request-headers.ts'
+import { headerFault, isFieldName, isFieldValue, toContextHeaders, toTraceHeaders } from './request-headers.ts'
 import { createMask, isSecretHeader } from './secrets.ts'
 
 type Config = Static<(typeof toolConfigs)['http_request']>
@@ -32,7 +32,7 @@ export function createHttpRequest(spec: ToolSpec, deps: ToolDependencies): ToolB
     const headersFor = (url: URL) => {
       const own = resolveFor(url, secrets, deps.environment, (secret) => used.push(secret))
       const isTold = contextHosts.some((pattern) => mayHaveSecrets(pattern, url))
-      return { ...(isTold && toContextHeaders(context.headers)), ...own }
+      return { ...(isTold && { ...toTraceHeaders(context), ...toContextHeaders(context.headers) }), ...own }
     }
     const { signal } = context
     const answer = await fetchAddress(deps.outbound, { ...request, allowedHosts, headersFor, maxBytes: maxBodyBytes, signal })

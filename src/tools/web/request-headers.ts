@@ -1,3 +1,5 @@
+import type { ToolContext } from '../../agent/tool.ts'
+
 /** What of a request's headers is the connection's own or a secret's place. A model that set them could speak for somebody else. */
 
 const ofConnection = new Set([
@@ -27,6 +29,11 @@ export function isFieldName(name: string): boolean {
 
 export function isFieldValue(value: string): boolean {
   return fieldValue.test(value)
+}
+
+/** The trace that a call belongs to, for its server (W3C Trace Context). */
+export function toTraceHeaders({ traceparent }: Pick<ToolContext, 'traceparent'>): Record<string, string> {
+  return traceparent === undefined ? {} : { traceparent }
 }
 
 /** What of the caller's context can be sent as headers. */

@@ -1,0 +1,39 @@
+import type { JsonValue, Message, ToolCall } from '../agent/messages.ts'
+
+/** Messages in the shapes of the semantic conventions (`gen-ai-input-messages.json`, `gen-ai-output-messages.json`). */
+
+/** The newest messages of a transcript as JSON of at most so many characters: JSON that was cut could be read by nobody. */
+export function toInputMessages(messages: readonly Message[], maxCharacters: number): string {
+  const texts: string[] = []
+  let size = 2
+  for (const message of messages.toReversed()) {
+    const text = JSON.stringify({ role: message.role, parts: toParts(message) })
+    size += text.length + 1
+    if (size > maxCharacters) break
+    texts.push(text)
+  }
+  return `[${texts.toReversed().join(',')}]`
+}
+
+export function toMessage(role: string, parts: JsonValue[], finish_reason?: string): string {
+  return JSON.stringify([{ role, parts, ...(finish_reason === undefined ? {} : { finish_reason }) }])
+}
+
+export function toText(content: string): JsonValue {
+  return { type: 'text', content }
+}
+
+export function toCallPart({ id, name, arguments: text }: Pick<ToolCall, 'name' | 'arguments'> & { id?: string }): JsonValue {
+  return { type: 'tool_call', ...(id !== undefined && { id }), name, arguments: text }
+}
+
+function toParts(message: Message): JsonValue[] {
+  if (message.role === 'assistant') return [...textOf(message.text), ...message.toolCalls.map(toCallPart)]
+  const own = message.role === 'tool' ? [{ type: 'tool_call_response', id: message.callId, response: message.text }] : textOf(message.text)
+  // An image is named by its type: its bytes would be most of the trace.
+  return [...own, ...(message.images ?? []).map(({ mediaType }) => ({ type: 'blob', modality: 'image', mime_type: mediaType }))]
+}
+
+function textOf(text: string): JsonValue[] {
+  return text === '' ? [] : [toText(text)]
+}

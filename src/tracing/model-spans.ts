@@ -1,0 +1,37 @@
+import { SpanKind, SpanStatusCode, type Context, type Tracer } from '@opentelemetry/api'
+import type { Model, ModelAttempt, ModelCallTrace, ModelRequest } from '../agent/model.ts'
+import type { LiveRun } from '../runs/live-run.ts'
+import { requestAttributes, replyAttributes } from './attributes.ts'
+import { toTraceparent } from './traceparent.ts'
+
+export interface ModelSpanOptions {
+  run: LiveRun
+  tracer: Tracer
+  withContent: boolean
+  /** Of the agent that asks. */
+  parent: Context
+}
+
+/** One model call: a span `chat` for each attempt at a model, those that fail and those of fallbacks too. */
+export function createModelSpans({ run, tracer, withContent, parent }: ModelSpanOptions): ModelCallTrace {
+  let attempts = 0
+
+  function attempt(model: Model, request: ModelRequest): ModelAttempt {
+    const attributes = { ...requestAttributes(run, model, request, withContent), 'agent_core.model.attempt': ++attempts }
+    const span = tracer.startSpan(`chat ${model.name}`, { kind: SpanKind.CLIENT, attributes }, parent)
+    return {
+      traceparent: toTraceparent(span),
+      end({ reply, error }) {
+        if (reply) span.setAttributes(replyAttributes(reply, withContent))
+        else {
+          const type = error?.code ?? 'cancelled'
+          const message = error === undefined ? {} : { message: error.message }
+          span.setAttribute('error.type', type).setStatus({ code: SpanStatusCode.ERROR, ...message })
+        }
+        span.end()
+      },
+    }
+  }
+
+  return { attempt }
+}
