@@ -1,10 +1,13 @@
 import { endProcess, setBusy, startLimited } from './limited-process.ts'
+import { FrameFault, type MessageLimits } from './message-frames.ts'
 
 export interface AskLimits {
   /** Time of the process itself: while `serve` works the clock stands still. */
   maxMs: number
   heapMb: number
   signal?: AbortSignal | undefined
+  /** What one message of the process may have. */
+  messages?: Partial<MessageLimits> | undefined
   /** Answers a request of the process, a message `{ request }`, by a message `{ response }`. A rejection ends the whole. */
   serve?(request: unknown): Promise<unknown>
 }
@@ -17,9 +20,9 @@ const cpuSeconds = 180
  * in that process holds up nobody, can be stopped, and ends alone when memory does. Rejects with the reason, as the end of a sentence.
  */
 export async function askProcess<Answer extends object>(module: URL, question: object, limits: AskLimits): Promise<Answer> {
-  const { maxMs, heapMb, signal, serve } = limits
+  const { maxMs, heapMb, signal, messages, serve } = limits
   signal?.throwIfAborted()
-  const child = startLimited(module, { limits: { dataKb: 2_000_000, heapMb, cpuSeconds }, serialization: 'advanced' })
+  const child = startLimited(module, { limits: { dataKb: 2_000_000, heapMb, cpuSeconds }, messages })
   setBusy(child, true)
   const { promise, resolve, reject } = Promise.withResolvers<Answer>()
   const clock = startClock(maxMs, () => reject(new Error(`it took longer than ${maxMs / 1000} s`)))
@@ -33,7 +36,7 @@ export async function askProcess<Answer extends object>(module: URL, question: o
       if (child.connected) child.send({ response }, () => {})
     }, reject)
   })
-  child.once('error', (cause) => reject(new Error('its parser can not be started', { cause })))
+  child.on('error', (cause) => reject(cause instanceof FrameFault ? cause : new Error('its parser can not be started', { cause })))
   child.once('exit', (_code, signal) => reject(new Error(signal ? 'it needs too much memory' : 'its parser stopped')))
   // A message that cannot be sent is reported by `exit`, which says more.
   child.send(question, () => {})

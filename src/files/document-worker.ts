@@ -1,6 +1,7 @@
 import process from 'node:process'
 import type { ParseAnswer, ParsedKind } from './document-process.ts'
 import type { Document } from './document.ts'
+import { packDocument } from './packed-document.ts'
 
 /** A process for one document: told `{kind, bytes}`, it answers once; it ends when its channel closes. */
 
@@ -33,7 +34,7 @@ async function answer(kind: ParsedKind, bytes: Uint8Array): Promise<ParseAnswer>
   try {
     const document = await parse(kind, Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength))
     checkSize(document)
-    return { document }
+    return { document: packDocument(document) }
   } catch (error) {
     return { error: error instanceof Error ? error.message : String(error) }
   }

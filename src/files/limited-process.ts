@@ -1,8 +1,11 @@
-import { spawn, type ChildProcess, type SerializationType } from 'node:child_process'
+import { spawn, type ChildProcess } from 'node:child_process'
+import { realpathSync } from 'node:fs'
 import { Socket } from 'node:net'
 import path from 'node:path'
 import { execPath } from 'node:process'
-import { fileURLToPath } from 'node:url'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+import { openChannel } from './child-channel.ts'
+import type { MessageLimits } from './message-frames.ts'
 
 export interface ProcessLimits {
   /** Memory that may be written to, of every kind; where the system knows no such limit, the process goes without. */
@@ -16,8 +19,8 @@ export interface ProcessLimits {
 export interface ProcessOptions {
   limits: ProcessLimits
   env?: Record<string, string>
-  /** `advanced` carries bytes. */
-  serialization?: SerializationType
+  /** What one message of the process may have. Default: a megabyte, and no byte arrays. */
+  messages?: Partial<MessageLimits>
   /** Of Node, beside its memory: what it may not do. */
   nodeFlags?: readonly string[]
   args?: readonly string[]
@@ -30,18 +33,25 @@ export interface ProcessOptions {
   isIsolated?: boolean
 }
 
+const defaultMessages: MessageLimits = { structure: 1024 * 1024, bytes: 0 }
+
+/** What a process reads before its own program, the first of them by name: one with Node's permissions needs them to be readable. */
+export const channelFiles: readonly string[] = ['parent-channel', 'parent-socket', 'message-frames'].map((name) =>
+  realpathSync(path.join(import.meta.dirname, `${name}${path.extname(import.meta.filename)}`)),
+)
+
 /** Each of them where it is there and allowed; what this prepares for is held by others where none is. */
 const isolated =
   'w=; if unshare -Un true 2>/dev/null; then w="unshare -Un --"; fi; ' +
   'if $w setpriv --nnp true 2>/dev/null; then w="$w setpriv --nnp --"; fi; '
 
 /**
- * Runs a module (its URL without the ending) in a process with an IPC channel and no environment but `env`. Memory that runs out
+ * Runs a module (its URL without the ending) in a process with a channel for messages and no environment but `env`. Memory that runs out
  * ends this process alone, where a thread would take the service with it. It rests (`setBusy`) when it starts. It leads a group of its own:
  * what it has started ends with it, and all of them with the service, also while they are busy and hear nothing.
  */
 export function startLimited(module: URL, options: ProcessOptions): ChildProcess {
-  const { limits, env = {}, serialization = 'json', nodeFlags = [], args = [], cwd } = options
+  const { limits, env = {}, messages, nodeFlags = [], args = [], cwd } = options
   const { isForeign = false, isIsolated = false, descriptor = 'ignore' } = options
   // The ending is this file's own: `.js` once the service is built.
   const entry = fileURLToPath(module) + path.extname(import.meta.filename)
@@ -50,13 +60,14 @@ export function startLimited(module: URL, options: ProcessOptions): ChildProcess
   const limited = allowed.map((limit) => `ulimit ${limit} 2>/dev/null; `).join('')
   const script = `${limited}${isIsolated ? isolated : 'w=; '}${watched}exec $w "$0" "$@"`
   const output = isForeign ? 'pipe' : 'ignore'
-  const child = spawn('/bin/sh', ['-c', script, execPath, `--max-old-space-size=${heapMb}`, ...nodeFlags, entry, ...args], {
+  const flags = [`--max-old-space-size=${heapMb}`, ...nodeFlags, `--import=${pathToFileURL(channelFiles[0]!).href}`]
+  const child = spawn('/bin/sh', ['-c', script, execPath, ...flags, entry, ...args], {
     env,
-    serialization,
     cwd,
     detached: true,
-    stdio: ['ignore', output, output, 'ipc', descriptor, 'pipe'],
+    stdio: ['ignore', output, output, 'pipe', descriptor, 'pipe'],
   })
+  openChannel(child, 3, { ...defaultMessages, ...messages })
   setBusy(child, false)
   // By this what it leaves behind is ended.
   child.once('exit', () => child.stdio.at(5)?.destroy())
@@ -73,8 +84,6 @@ const watched = '{ read -r _; kill -s KILL -- -$$; } <&5 >/dev/null 2>&1 3>&- 4>
 export function setBusy(child: ChildProcess, isBusy: boolean): void {
   if (isBusy) child.ref()
   else child.unref()
-  if (isBusy) child.channel?.ref()
-  else child.channel?.unref()
   for (const pipe of child.stdio.filter((one) => one instanceof Socket)) {
     if (isBusy) pipe.ref()
     else pipe.unref()

@@ -37,6 +37,7 @@ export function createCalculator(spec: ToolSpec, _deps?: unknown, limits: Partia
     module: new URL('./worker', import.meta.url),
     // Generous for sums (mathjs itself takes 40 MB), too small to hurt the machine.
     limits: { dataKb: 700_000, heapMb: 192 },
+    messages: { structure: 64 * 1024 },
     questionMs: expressionMs,
     idleMs,
     maxProcesses: 4,

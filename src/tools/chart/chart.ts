@@ -48,6 +48,8 @@ export interface ChartLimits {
 /** Twice what 100,000 rows take, and two hundred times what a chart takes that somebody looks at. */
 const defaults: ChartLimits = { chartMs: 10_000, idleMs: 300_000 }
 const maxRows = 100_000
+/** Of both pictures: a large SVG, and pixels that can not be compressed. */
+const maxPictureBytes = 96 * 1024 * 1024
 
 /** Gives `{files, width, height, rows, warnings?}`: the first file's size in pixels, the number of rows given. */
 export function createChart(spec: ToolSpec, deps: ToolDependencies, limits: Partial<ChartLimits> = {}): ToolBuild {
@@ -56,7 +58,7 @@ export function createChart(spec: ToolSpec, deps: ToolDependencies, limits: Part
     module: new URL('./worker', import.meta.url),
     limits: { dataKb: 1_500_000, heapMb: 512, cpuSeconds: 300 },
     questionsPerProcess: 100,
-    serialization: 'advanced',
+    messages: { bytes: maxPictureBytes },
     nodeFlags: restrictions(),
     isIsolated: true,
     questionMs: chartMs,

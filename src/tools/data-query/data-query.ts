@@ -35,7 +35,7 @@ export interface DataQueryTool extends Tool {
 export async function createDataQuery(spec: ToolSpec, deps: ToolDependencies): Promise<ToolBuild & { tool: DataQueryTool }> {
   const paths = spec.config['tables'] as Record<string, string>
   const tables = createTables(paths, deps.files)
-  const engine = createQueryProcess()
+  const engine = createQueryProcess({ maxCharacters: spec.maxOutputCharacters })
 
   async function describeAll(): Promise<TableDescription[]> {
     const { sources } = await tables.find(() => false)

@@ -34,12 +34,17 @@ export interface QueryProcess {
 export type QueryAsker = Required<Asker>
 
 export interface QueryProcessOptions {
+  /** Of the rows of an answer, as JSON. */
+  maxCharacters?: number
   /** How long a cancelled query may take to stop before its process is killed. */
   cancelGraceMs?: number
 }
 
 /** Each query holds a thread as long as it runs. */
 const threads = 8
+
+/** Of the descriptions of tables, and of what stands around rows. */
+const describedBytes = 4 * 1024 * 1024
 
 const options = {
   // Three databases hold 0.5 GB each; Node and the threads of DuckDB need the rest.
@@ -48,7 +53,7 @@ const options = {
   env: { TZ: 'UTC', UV_THREADPOOL_SIZE: String(threads) },
 }
 
-export function createQueryProcess({ cancelGraceMs = 1_000 }: QueryProcessOptions = {}): QueryProcess {
+export function createQueryProcess({ maxCharacters = 20_000, cancelGraceMs = 1_000 }: QueryProcessOptions = {}): QueryProcess {
   const pool = createFairPool({ places: threads })
   let child: ChildProcess | undefined
   const alive = new Set<ChildProcess>()
@@ -57,7 +62,10 @@ export function createQueryProcess({ cancelGraceMs = 1_000 }: QueryProcessOption
 
   function started(): ChildProcess {
     if (child) return child
-    const fresh = startLimited(new URL('./child', import.meta.url), options)
+    const fresh = startLimited(new URL('./child', import.meta.url), {
+      ...options,
+      messages: { structure: describedBytes + 8 * maxCharacters },
+    })
     child = fresh
     alive.add(fresh)
     fresh.on('message', (reply: Reply) => waiting.get(reply.id)?.resolve(reply))

@@ -1,6 +1,7 @@
 import type { JsonObject, JsonValue } from '../../agent/messages.ts'
 import type { ToolContext } from '../../agent/tool.ts'
 import { endProcess, setBusy, startLimited } from '../../files/limited-process.ts'
+import { FrameFault } from '../../files/message-frames.ts'
 import type { FileMark } from './file-mark.ts'
 import type { Definition, FromModule, ToModule } from './messages.ts'
 import { readLines } from './output.ts'
@@ -49,6 +50,8 @@ interface OpenCall {
 
 /** Generous for a tool's own work, and too little to hurt the machine. */
 const memory = { dataKb: 2_000_000, heapMb: 768 }
+/** A result has 10,000,000 characters at most, a file 256 MiB. */
+const messageLimits = { structure: 24 * 1024 * 1024, bytes: 256 * 1024 * 1024 }
 const nodeFlags = ['--disable-warning=ExperimentalWarning', '--disable-warning=MODULE_TYPELESS_PACKAGE_JSON']
 
 /**
@@ -58,7 +61,7 @@ const nodeFlags = ['--disable-warning=ExperimentalWarning', '--disable-warning=M
 export function startModule({ path, cwd, env, limits, onFiles, onOutput, onCrash }: ProcessOptions): ModuleProcess {
   const child = startLimited(new URL('./worker', import.meta.url), {
     ...{ limits: memory, env, cwd, nodeFlags },
-    serialization: 'advanced',
+    messages: messageLimits,
     isForeign: true,
   })
   const calls = new Map<number, OpenCall>()
@@ -167,7 +170,7 @@ export function startModule({ path, cwd, env, limits, onFiles, onOutput, onCrash
       // What the module itself sends over this channel, as some packages do, is nothing to us.
     }
   })
-  child.on('error', (error) => lose(`it can't be started: ${error.message}`))
+  child.on('error', (error) => lose(error instanceof FrameFault ? error.message : `it can't be started: ${error.message}`))
   child.on('exit', (code, signal) => {
     const gone = () => lose(reason ?? (signal ? 'it needed too much memory' : `it ended itself with code ${code}`))
     // Its last word may be on its way still: why it ended.

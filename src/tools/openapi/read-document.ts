@@ -9,14 +9,14 @@ export interface ReadQuestion {
   options: ReadOptions
 }
 
-/** JSON is read twice as fast as what processes say to each other by themselves. */
-export type ReadAnswer = { api: string } | { error: string }
+/** `api` is JSON, which is read twice as fast as what processes say to each other by themselves. */
+export type ReadAnswer = { api: Uint8Array } | { error: string }
 
 /** A file that the document refers to; `fault` ends the sentence "X, which ...". */
 export type FileAnswer = { href: string; bytes: Uint8Array } | { href: string; fault: string }
 
-/** Ten times the largest that is known to be in use. */
-const limits = { maxMs: 60_000, heapMb: 1024 }
+/** Ten times the largest that is known to be in use. The structure holds the names of files that are asked for. */
+const limits = { maxMs: 60_000, heapMb: 1024, messages: { structure: 16 * 1024 * 1024, bytes: 128 * 1024 * 1024 } }
 
 /** Of the files that one document refers to: twice the count, and ten times the bytes, of the largest that is known to be in use. */
 const fileLimits = { count: 5000, bytes: 64 * 1024 * 1024, ms: 120_000, atOnce: 8 }
@@ -28,7 +28,7 @@ export async function readDocument(document: SourceDocument, options: ReadOption
   const question: ReadQuestion = { bytes, href, options }
   const answer = await askProcess<ReadAnswer>(new URL('./worker', import.meta.url), question, { ...limits, signal, serve: files.read })
   if ('error' in answer) throw new Error(answer.error)
-  return JSON.parse(answer.api) as Api
+  return JSON.parse(Buffer.from(answer.api).toString()) as Api
 }
 
 /** Reads files for the process, which cannot be trusted with more than their content. */

@@ -36,7 +36,7 @@ function parseFile(bytes: Uint8Array): LoadedFile {
 
 async function answer(question: ReadQuestion): Promise<ReadAnswer> {
   try {
-    return { api: JSON.stringify(await read(question)) }
+    return { api: Buffer.from(JSON.stringify(await read(question))) }
   } catch (error) {
     return { error: toReason(error) }
   }

@@ -122,3 +122,20 @@ function canIsolate(): boolean {
     return false
   }
 }
+
+test('code that exchanges what copies bytes hands over the file that it wrote, and nothing larger', async () => {
+  const exchange = `${breakOut}
+Bytes = _pyodide_core.to_js(b'x').constructor
+large = Bytes.new(200_000_000)
+give = _pyodide_core.create_proxy(lambda *given: large)
+Array = Bytes.__proto__
+for name in ('slice', 'subarray'):
+    setattr(Array.prototype, name, give)
+open('x.bin', 'wb').write(b'abc')
+'exchanged'
+`
+  python.made.clear()
+  const outcome = await python.run(exchange).then(JSON.stringify, (error: Error) => error.message)
+  assert.match(outcome, /exchanged|Python ended unexpectedly/)
+  for (const bytes of python.made.values()) assert.equal(bytes.toString(), 'abc')
+})

@@ -2,7 +2,9 @@ import type { ChildProcess } from 'node:child_process'
 import { closeSync, openSync, realpathSync } from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
-import { endProcess, setBusy, startLimited } from '../../files/limited-process.ts'
+import { channelFiles, endProcess, setBusy, startLimited } from '../../files/limited-process.ts'
+import type { MessageLimits } from '../../files/message-frames.ts'
+import { isRan, messageLimits, type AnswerLimits } from './check-report.ts'
 import type { Order, Ran, Report, RunOrder } from './messages.ts'
 
 /** Python in a process of its own, which keeps what code leaves behind. It works for one conversation and is never given to another. */
@@ -30,6 +32,8 @@ export interface InterpreterOptions {
   memoryMb: number
   /** Whether to use what the system has to keep a process apart. */
   isIsolated: boolean
+  /** The largest answers that it may give. */
+  answers: AnswerLimits
 }
 
 /** Without an answer to an interrupt for so long, it is killed. */
@@ -45,7 +49,8 @@ const reservedMb = 1_700
 
 /** Makes a snapshot of Python as it is when it has started. */
 export async function makeSnapshot(options: InterpreterOptions): Promise<Uint8Array> {
-  const child = startPython(options)
+  // The snapshot is a picture of Python's memory.
+  const child = startPython(options, { structure: 64 * 1024, bytes: options.memoryMb * 1024 * 1024 })
   try {
     const report = await firstReport(child)
     if (report.type !== 'snapshot') throw new InterpreterLost('crash')
@@ -57,14 +62,14 @@ export async function makeSnapshot(options: InterpreterOptions): Promise<Uint8Ar
 
 /** Resolves when it can be used. */
 export async function startInterpreter(options: InterpreterOptions, snapshot: string): Promise<Interpreter> {
-  const child = startPython(options, snapshot)
+  const child = startPython(options, messageLimits(options.answers), snapshot)
   const report = await firstReport(child)
   if (report.type === 'ready') return toInterpreter(child)
   await endProcess(child)
   throw new InterpreterLost('crash')
 }
 
-function startPython({ memoryMb, isIsolated }: InterpreterOptions, snapshot?: string): ChildProcess {
+function startPython({ memoryMb, isIsolated }: InterpreterOptions, messages: MessageLimits, snapshot?: string): ChildProcess {
   // Links are resolved: the permissions are those of real paths.
   const pyodide = realpathSync(fileURLToPath(import.meta.resolve('pyodide')))
   const own = realpathSync(import.meta.dirname)
@@ -72,9 +77,10 @@ function startPython({ memoryMb, isIsolated }: InterpreterOptions, snapshot?: st
   try {
     return startLimited(new URL('./child', import.meta.url), {
       limits: { dataKb: (memoryMb + reservedMb) * 1024, heapMb: Math.floor(memoryMb / 4) },
-      serialization: 'advanced',
+      messages,
       nodeFlags: [
         ...['--permission', '--allow-worker', `--allow-fs-read=${own}/*`, `--allow-fs-read=${path.dirname(pyodide)}/*`],
+        ...channelFiles.map((file) => `--allow-fs-read=${file}`),
         ...['--disallow-code-generation-from-strings', '--max-semi-space-size=2', '--no-warnings'],
       ],
       args: [pathToFileURL(pyodide).href, String((memoryMb - baseMb) * 1024 * 1024), ...(descriptor === undefined ? [] : ['4'])],
@@ -97,12 +103,13 @@ function firstReport(child: ChildProcess): Promise<Report> {
     }
     setBusy(child, true)
     child.once('message', done)
-    child.once('error', lost)
+    child.on('error', lost)
     child.once('exit', lost)
   })
 }
 
 interface Running {
+  limits: AnswerLimits
   resolve(ran: Ran): void
   reject(error: unknown): void
 }
@@ -122,7 +129,10 @@ function toInterpreter(child: ChildProcess): Interpreter {
   }
 
   child.on('message', (report: Report) => {
-    if (report.type === 'ran') running?.resolve(report)
+    if (report.type === 'ran' && running) {
+      if (isRan(report, running.limits)) running.resolve(report)
+      else void endProcess(child)
+    }
     if (report.type === 'lost') reason = report.reason
   })
   child.on('error', () => void endProcess(child))
@@ -148,7 +158,7 @@ function toInterpreter(child: ChildProcess): Interpreter {
     setBusy(child, true)
     try {
       return await new Promise<Ran>((resolve, reject) => {
-        running = { resolve, reject }
+        running = { limits: order, resolve, reject }
         child.send({ type: 'run', ...order, number: current } satisfies Order, (error) => error && void endProcess(child))
       })
     } finally {

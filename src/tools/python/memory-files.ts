@@ -51,6 +51,25 @@ type Write = (
 /** The folder that a run works in. */
 export const folder = '/work'
 
+/** Taken before any code runs: code that reaches the JavaScript around it may exchange what prototypes have. */
+const Bytes = Uint8Array
+const { call } = Function.prototype
+const typedArray = Object.getOwnPropertyDescriptors(Object.getPrototypeOf(Bytes.prototype) as Uint8Array)
+const bufferOf = call.bind(typedArray.buffer.get!) as (bytes: Uint8Array) => ArrayBuffer
+const offsetOf = call.bind(typedArray.byteOffset.get!) as (bytes: Uint8Array) => number
+const lengthOf = call.bind(typedArray.byteLength.get!) as (bytes: Uint8Array) => number
+const setBytes = call.bind(typedArray.set.value!) as (target: Uint8Array, source: Uint8Array) => void
+
+/** The first bytes of a file, as many as are asked for or as there are. */
+function copyOf(contents: Uint8Array, size: number): Uint8Array {
+  const length = size < lengthOf(contents) ? size : lengthOf(contents)
+  const copy = new Bytes(length)
+  setBytes(copy, new Bytes(bufferOf(contents), offsetOf(contents), length))
+  return copy
+}
+
+/** Of the paths of files that were not handed over, together. */
+export const maxLeftCharacters = 10_000
 const noSpace = 51
 /** Files, folders and links; the ones of Python itself are few. */
 const maxNodes = 5_000
@@ -199,15 +218,17 @@ export function createRunFolder(fs: MemoryFileSystem): RunFolder {
     writtenSince(before, { files: maxFiles, bytes: maxBytes }) {
       const written: WrittenFiles = { files: [], left: [] }
       let total = 0
+      let characters = 0
       for (const [path, node] of collect()) {
         if (before.get(path) === stateOf(node)) continue
         const size = node.usedBytes ?? 0
         if (written.files.length === maxFiles || total + size > maxBytes) {
-          written.left.push(path)
+          characters += path.length
+          if (characters <= maxLeftCharacters) written.left.push(path)
           continue
         }
         total += size
-        written.files.push({ path, bytes: (node.contents as Uint8Array).slice(0, size) })
+        written.files.push({ path, bytes: copyOf(node.contents as Uint8Array, size) })
       }
       return written
     },

@@ -6,6 +6,7 @@ import { fitAnswer, shorten, toFailureText, type Answer } from './answer.ts'
 import { createGivenFiles } from './given-files.ts'
 import { InterpreterLost } from './interpreter.ts'
 import type { RunFile } from './memory-files.ts'
+import { readTold } from './check-report.ts'
 import type { Ran, Told } from './messages.ts'
 import { createRooms, type Found, type Room, type RoomsOptions } from './rooms.ts'
 import { createStarter } from './starter.ts'
@@ -59,7 +60,8 @@ const namedResults = /\bresults\s*(?:\[|\.get\(|\.pop\()\s*(["'])((?:(?!\1)[^\n\
 export function createRunPython(spec: ToolSpec, { files, cacheDir, log }: ToolDependencies, options: RunPythonOptions = {}): ToolBuild {
   const { prepareMs = 5_000, ...roomsOptions } = options
   const memoryMb = Number(spec.config['memory_mb'] ?? 512)
-  const startPython = createStarter(memoryMb, cacheDir)
+  const answers = { maxCharacters: Math.floor(spec.maxOutputCharacters / 2), written }
+  const startPython = createStarter(memoryMb, cacheDir, answers)
   const start = () =>
     startPython().catch((err: unknown) => {
       log.warn({ tool: spec.name, err }, 'Python can not be started')
@@ -89,7 +91,7 @@ export function createRunPython(spec: ToolSpec, { files, cacheDir, log }: ToolDe
       const { files: brought, notes } = await given.bring(room, context)
       const results = resultsFor(code, context)
       const limitMs = Math.max(1, endsAt - performance.now())
-      const order = { code, given: brought, maxCharacters: Math.floor(spec.maxOutputCharacters / 2), written, ...(results && { results }) }
+      const order = { code, given: brought, ...answers, ...(results && { results }) }
       const ran = await room.interpreter.run(order, { limitMs, signal: context.signal }).catch((error: unknown) => {
         if (error instanceof InterpreterLost) log.info({ tool: spec.name, reason: error.reason }, 'A Python process has ended')
         throw toFailure(error, limitMs)
@@ -110,7 +112,7 @@ export function createRunPython(spec: ToolSpec, { files, cacheDir, log }: ToolDe
     if (ran.left.length > 0) {
       notes.push(`Not kept, too many or too large (${written.files} files and 50 MB for a call): ${shorten(ran.left.join(', '), 500)}.`)
     }
-    const told = JSON.parse(ran.told) as Told
+    const told = readTold(ran.told)
     const answer = toAnswer(told, ran, names, notes)
     const limit = spec.maxOutputCharacters - frame
     if (told.error === undefined) return fitAnswer(answer, limit) as JsonObject

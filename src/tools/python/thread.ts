@@ -4,6 +4,7 @@ import v8 from 'node:v8'
 import vm from 'node:vm'
 import { parentPort, workerData } from 'node:worker_threads'
 import type { PyodideAPI } from 'pyodide'
+import { longestTold, maxPrinted } from './check-report.ts'
 import { createRunFolder, limitFiles, type MemoryFileSystem, type MemoryStore } from './memory-files.ts'
 import type { Report, RunOrder, ThreadData } from './messages.ts'
 import { keepPrinted } from './printed.ts'
@@ -22,12 +23,6 @@ interface Internals {
 type Run = (code: string, number: number, results: string | undefined, limit: number) => string
 
 const pageBytes = 65_536
-/** Of what is printed, more than any answer holds. */
-const maxPrinted = 200_000
-
-/** JSON in JSON: a character becomes twelve at most. */
-const longestTold = (maxCharacters: number) => 12 * maxCharacters + 10_000
-
 const data = workerData as ThreadData
 const port = parentPort as NonNullable<typeof parentPort>
 const interrupts = new Int32Array(data.interrupts)
@@ -109,7 +104,7 @@ function serve(): void {
     const before = runFolder.state()
     Atomics.store(interrupts, 0, 0)
     const told = run(order.code, order.number, order.results, order.maxCharacters)
-    // Code can reach what runs it, and have it tell what it likes: the service reads that whole.
+    // The service would end this process for it.
     if (told.length > longestTold(order.maxCharacters)) throw new Error('It tells too much.')
     const written = runFolder.writtenSince(before, order.written)
     return { type: 'ran', told, stdout: stdout.take(), stderr: stderr.take(), notGiven, ...written }

@@ -34,6 +34,9 @@ const defaults: PageLimits = { pageMs: 10_000, idleMs: 60_000 }
 /** Characters of HTML that are read, from its beginning: pages that people write have less, and readers take more than twice as long for twice as much. */
 const maxHtml = 4_000_000
 
+/** The text of such a page, all of it in another script. */
+const maxTextBytes = 6 * maxHtml
+
 export function createPageReader(limits: Partial<PageLimits> = {}): PageReader {
   const { pageMs, idleMs } = { ...defaults, ...limits }
   const processes = createWorkerProcesses<PageRequest, PageAnswer>({
@@ -41,6 +44,7 @@ export function createPageReader(limits: Partial<PageLimits> = {}): PageReader {
     limits: { dataKb: 1_500_000, heapMb: 512, cpuSeconds: 300 },
     questionsPerProcess: 100,
     isIsolated: true,
+    messages: { bytes: maxTextBytes },
     questionMs: pageMs,
     idleMs,
     maxProcesses: 2,
@@ -55,8 +59,8 @@ export function createPageReader(limits: Partial<PageLimits> = {}): PageReader {
   async function readHtml(html: string, url: string, { signal, caller }: Asker): Promise<ReadBody> {
     const answer = await processes.ask({ html: html.slice(0, maxHtml), url }, signal, caller)
     if ('error' in answer) throw new Error(`The page can not be read: ${answer.error}.`)
-    if (answer.page.text === '') throw new Error('The page has no text: most likely it is made by scripts, which are not run here.')
-    return { ...answer.page }
+    if (answer.text.length === 0) throw new Error('The page has no text: most likely it is made by scripts, which are not run here.')
+    return { ...answer.page, text: Buffer.from(answer.text).toString() }
   }
 
   async function read({ bytes, headers, url, isCut }: Answer, asker: Asker): Promise<ReadBody> {

@@ -11,11 +11,13 @@ export interface PageRequest {
   url: string
 }
 
-export type PageAnswer = { page: Page } | { error: string }
+/** The text is UTF-8. */
+export type PageAnswer = { page: Omit<Page, 'text'>; text: Uint8Array } | { error: string }
 
 async function answer({ html, url }: PageRequest): Promise<PageAnswer> {
   try {
-    return { page: await readPage(html, url) }
+    const { text, ...page } = await readPage(html, url)
+    return { page, text: Buffer.from(text) }
   } catch (error) {
     const isDeep = error instanceof RangeError
     return { error: isDeep ? 'its elements are nested too deep' : error instanceof Error ? error.message.slice(0, 500) : 'it is no page' }
