@@ -18,7 +18,7 @@ export interface ToolModule<Schema = unknown> {
 export interface ModuleContext {
   /** The call's id: the idempotency key for what is done elsewhere. */
   callId: string
-  /** Names the conversation; nobody else's has this name. */
+  /** The conversation: the caller's `session-id`, or the id that the service gave it. Two callers may use the same one. */
   session: string
   /** Aborted when the run is cancelled or the tool's time is up. Soon after, a call that goes on is ended with its process. */
   signal: AbortSignal

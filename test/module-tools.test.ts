@@ -80,6 +80,17 @@ test('a module makes files and writes to the log of its step, and hears of the c
   assert.deepEqual([artifact.file_name, artifact.file_type, artifact.size, artifact.tool], ['map.svg', 'image/svg+xml', 6, 'weather'])
 })
 
+test('a module is given the session id of its caller, in a chat and in a direct execution', async (t) => {
+  const { client } = await start(t, 'return { session: context.session }')
+  const headers = { 'session-id': 'c-20943' }
+  assert.equal((await client.chat('Rome', headers)).body.body.output, 'It says {"session":"c-20943"}')
+  const body = { tool_name: 'weather', tool_input: { city: 'Rome' } }
+  const execute = (more: Record<string, string>) => client.request('POST', '/core/v1/tool/execute', { body, headers: more })
+  assert.deepEqual((await execute(headers)).body.output, { session: 'c-20943' })
+  const named = await execute({})
+  assert.equal(named.body.output.session, named.headers.get('session-id'))
+})
+
 test(
   'a module that reads with filters is given them; on another a hint is refused, also when its file has changed',
   { timeout: 30_000 },

@@ -9,6 +9,7 @@ export function contextOf(traits: Partial<ToolContext> = {}): ToolContext {
     headers: {},
     caller: { tenant: 'default', owner: 'test user' },
     session: 's',
+    sessionId: 's',
     contextFiles: [],
     latestOutput: () => undefined,
     filters: [],

@@ -37,6 +37,7 @@ export function optionsOf(model: Model, { tools = [], ...traits }: Traits = {}):
     headers: {},
     caller: { tenant: 'default', owner: 'test user' },
     session: 's',
+    sessionId: 's',
     contextFiles: [],
     filters: [],
     signal: new AbortController().signal,

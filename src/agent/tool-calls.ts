@@ -34,8 +34,10 @@ export interface CallOptions {
   /** What was decided of a call that needs approval; undefined where nothing was. Absent: nothing can be approved. */
   decided?(callId: string): Decision | undefined
   caller: Caller
-  /** Names the conversation. */
+  /** Names the conversation, among those of all callers. */
   session: string
+  /** Names the conversation, as its caller knows it. */
+  sessionId: string
   contextFiles: readonly string[]
   /** What a tool has given last; default: nothing. */
   latestOutput?(tool: string): JsonValue | undefined
@@ -226,10 +228,10 @@ function stepOf({ call, tool, input }: Prepared, { now, subAgent }: CallOptions)
 
 async function execute(one: Prepared, step: StepStart, options: CallOptions, inner: InnerAgent): Promise<Ended> {
   if (!one.tool || one.fault) return ended(one, step, refused(one.fault ?? ''))
-  const { headers, caller, session, contextFiles, latestOutput = nothingYet, keepArtifact, showImage, signal, now } = options
+  const { headers, caller, session, sessionId, contextFiles, latestOutput = nothingYet, keepArtifact, showImage, signal, now } = options
   const traceparent = options.trace?.traceparentOf(one.call.id)
   const own = { callId: one.call.id, inner, ...(traceparent !== undefined && { traceparent }) }
-  const context = { ...own, caller, headers, session, contextFiles, latestOutput, ...scopeIn(options, one.tool) }
+  const context = { ...own, caller, headers, session, sessionId, contextFiles, latestOutput, ...scopeIn(options, one.tool) }
   return ended(one, step, await runTool(one.tool, one.input, { context, keepArtifact, showImage, signal, now }))
 }
 

@@ -54,6 +54,8 @@ export interface ToolContext {
   caller: Caller
   /** Names the conversation, for what a tool keeps between its calls: no other conversation and nobody else's has this name. */
   session: string
+  /** The caller's `session-id`, or the one that the service gave: unique among the conversations of one caller, and a sub-agent's is its run's. */
+  sessionId: string
   /** Files that came with the question, relative to the files root. */
   contextFiles: readonly string[]
   /** What a tool has given last in this run; undefined where it has not succeeded in it. */

@@ -162,7 +162,7 @@ async function callOnce(tool: Tool, input: JsonObject, signal: AbortSignal, say:
   const fault = tool.check(input)
   if (fault !== undefined) throw new CommandFailure(1, [`The input does not fit: ${fault}`])
   const caller = { tenant: 'default', owner: 'check' }
-  const context = { callId: 'check', caller, session: 'check', headers: {}, filters: [], contextFiles: [] }
+  const context = { callId: 'check', caller, session: 'check', sessionId: 'check', headers: {}, filters: [], contextFiles: [] }
   const { isError, output, log, durationMs } = await runTool(tool, input, {
     context: { ...context, latestOutput: () => undefined, isWithheld: () => false, restriction: '' },
     async keepArtifact({ name, type, bytes, tool }) {

@@ -230,6 +230,7 @@ function agentEvents(
     filters: request.filters,
     caller: { tenant: key.tenant, owner: key.owner },
     session: progress.turn.session,
+    sessionId: run.sessionId,
     contextFiles: request.contextFiles ?? [],
     isDown: (tool: string) => isDown(tool, listings),
     // A model knows it by the name that was made fit for it.

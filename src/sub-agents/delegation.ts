@@ -14,6 +14,7 @@ export type CommonOptions = Pick<
   | 'isDown'
   | 'caller'
   | 'session'
+  | 'sessionId'
   | 'contextFiles'
   | 'latestOutput'
   | 'decided'

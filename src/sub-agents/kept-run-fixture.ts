@@ -170,6 +170,7 @@ function commonOf({
   headers,
   caller,
   session,
+  sessionId,
   contextFiles,
   decided,
   filters,
@@ -178,7 +179,7 @@ function commonOf({
   now,
   newId,
 }: ReturnType<typeof optionsOf>) {
-  return { headers, caller, session, contextFiles, ...(decided && { decided }), filters, keepArtifact, stopReason, now, newId }
+  return { headers, caller, session, sessionId, contextFiles, ...(decided && { decided }), filters, keepArtifact, stopReason, now, newId }
 }
 
 function toSubAgent(name: string, { tools, innerWorkflow = 'react' }: KeptRunOptions): SubAgent {

@@ -177,6 +177,7 @@ export function createDirectExecution({
         headers: request.headers,
         ...(request.traceparent !== undefined && { traceparent: request.traceparent }),
         session: conversationOf(key, sessionId),
+        sessionId,
         ...nothing,
         ...scopeOf(tool, tools, request.filters),
       }
@@ -228,7 +229,7 @@ export function createDirectExecution({
   return { execute, drain }
 }
 
-/** The conversation of calls without a run. Tools of operators read this name, so the hash hides the caller's own. */
+/** Names the conversation of calls without a run, among those of all callers. */
 function conversationOf(caller: Owner, sessionId: string): string {
   return `direct ${hash('sha256', `${callerKey(caller)}\n${sessionId}`, 'base64url')}`
 }

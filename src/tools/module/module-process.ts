@@ -186,7 +186,7 @@ export function startModule({ path, cwd, env, limits, onFiles, onOutput, onCrash
     loaded: loading.promise,
     isUsable: () => !isGone && !isRetired,
     call(input, context) {
-      const { signal, callId, session, headers } = context
+      const { signal, callId, sessionId, headers } = context
       const filters = context.filters.map(({ key, type, value }) => ({ key, type, value }))
       return new Promise<JsonValue>((resolve, reject) => {
         if (signal.aborted) return reject(signal.reason as Error)
@@ -202,7 +202,7 @@ export function startModule({ path, cwd, env, limits, onFiles, onOutput, onCrash
         signal.addEventListener('abort', abort, { once: true })
         calls.set(call, { context, resolve: listening(resolve), reject: listening(reject) })
         setBusy(child, true)
-        send({ type: 'call', call, input, context: { callId, session, headers, filters } })
+        send({ type: 'call', call, input, context: { callId, session: sessionId, headers, filters } })
       })
     },
     retire() {

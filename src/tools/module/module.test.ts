@@ -109,7 +109,7 @@ test('a call has its context: headers, filters, its id, its session, a log and f
     {},
     {
       callId: 'c1',
-      session: 's1',
+      sessionId: 's1',
       headers: { 'stix-user': 'ann' },
       filters: [{ tool: 'mine', key: 'region', type: 'equals', value: 'North' }],
       log: (text) => logged.push(text),
