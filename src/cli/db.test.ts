@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
@@ -33,10 +34,16 @@ test('a database of a later version is told', async (t) => {
   assert.match(err, /^The database is of a later version of agent-core \(9999-later\): start that one, or restore a backup\.\n$/)
 })
 
-test('a server that is not there is told, without its password', async (t) => {
+test('a server that is not there is told by its place and the reason, without its password', async (t) => {
   const environment = { DATABASE_URL: 'postgres://postgres:hidden@127.0.0.1:1/none', SECRET_KEY: 'x'.repeat(32) }
-  const { code, err } = await runIn(await createFolder(t), ['db', 'migrate'], environment)
+  const folder = await createFolder(t)
+  const why = `The database "none" at 127.0.0.1:1 can't be reached: connect ECONNREFUSED 127.0.0.1:1`
+  await writeFile(path.join(folder, 'agent.yaml'), '')
+  for (const args of [['serve'], ['db', 'migrate'], ['keys', 'list'], ['keys', 'create', '--sub', 'a'], ['config', 'history']]) {
+    assert.deepEqual(await runIn(folder, args, environment), { code: 1, out: '', err: `${why}\n` }, args.join(' '))
+  }
+  const { code, out } = await runIn(folder, ['doctor'], environment)
   assert.equal(code, 1)
-  assert.match(err, /^The database can not be reached\. .*ECONNREFUSED/)
-  assert.doesNotMatch(err, /hidden/)
+  assert.ok(out.includes(`fail  store: Postgres: ${why}\n`), out)
+  assert.doesNotMatch(out, /hidden/)
 })

@@ -39,5 +39,6 @@ export function addDb(program: Command, { terminal }: CommandContext): void {
 /** With what the database itself said: that it is newer than this program, or can't be reached. */
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
-  return error.cause instanceof Error && error.cause.message !== '' ? `${error.message} ${error.cause.message}` : error.message
+  const { message, cause } = error
+  return cause instanceof Error && !message.includes(cause.message) ? `${message} ${cause.message}` : message
 }

@@ -1,5 +1,6 @@
 import pg from 'pg'
 import { migrationNames } from './migrate.ts'
+import { connectPostgres } from './postgres-connect.ts'
 import { findRowSecurity, type RowSecurity } from './row-security.ts'
 
 /** What a server and its database are like, before anything is made there. */
@@ -22,7 +23,7 @@ const asked = 9
 export async function inspectPostgres(url: string): Promise<PostgresState> {
   const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 5000, query_timeout: 10_000 })
   client.on('error', () => undefined)
-  await client.connect()
+  await connectPostgres(client)
   try {
     const { rows } = await client.query<Pick<PostgresState, 'version' | 'isSupported' | 'maxConnections'>>(
       `select current_setting('server_version') as version, current_setting('server_version_num')::int >= 140000 as "isSupported",

@@ -2,6 +2,7 @@ import { Kysely, PostgresDialect } from 'kysely'
 import pg from 'pg'
 import type { Database } from './database.ts'
 import { openBossJobs } from './pg-boss/jobs.ts'
+import { connectPostgres } from './postgres-connect.ts'
 import { prepare } from './postgres-prepare.ts'
 import { createScopes, everyTenant } from './postgres-scopes.ts'
 import type { Tables } from './tables.ts'
@@ -98,9 +99,7 @@ async function beside<T>(connect: () => Promise<pg.Client>, work: (client: pg.Cl
 async function connectBeside(url: string): Promise<pg.Client> {
   const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: connectMs, keepAlive: true })
   client.on('error', () => undefined)
-  await client.connect().catch((cause: unknown) => {
-    throw new Error('The database can not be reached.', { cause })
-  })
+  await connectPostgres(client)
   return client
 }
 

@@ -262,5 +262,6 @@ async function nearestFolder(file: string): Promise<string> {
 /** With the cause, where an error has one: what a driver says is what an operator needs. */
 function messageOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
-  return error.cause instanceof Error ? `${error.message} ${error.cause.message}` : error.message
+  const { message, cause } = error
+  return cause instanceof Error && !message.includes(cause.message) ? `${message} ${cause.message}` : message
 }
