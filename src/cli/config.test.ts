@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { writeFile } from 'node:fs/promises'
+import { mkdir, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { test } from 'node:test'
 import { parse } from 'yaml'
@@ -16,14 +16,66 @@ test('a right file is ok, and each problem of a wrong one is a line', async (t) 
   assert.match(err, /^other\.yaml:1 id: .+\nother\.yaml:2 memory\.recall: .+\n$/)
 })
 
-test('a variable that is not set is told by name, and is no fault of the file', async (t) => {
+test('a variable that is not set, or belongs to the service, is told where it is used', async (t) => {
   const folder = await createFolder(t)
+  await writeFile(
+    path.join(folder, 'agent.yaml'),
+    `description: Costs \${NOTHING}.
+llms:
+  primary: { provider: openai, model: m, api_key: "\${MY_KEY}" }
+tools:
+  - { name: down, type: mcp, config: { url: "https://\${MY_HOST}/mcp", headers: { authorization: "Bearer \${SECRET_KEY}" } } }
+`,
+  )
+  const { code, out, err } = await runIn(folder, ['config', 'check'])
+  assert.deepEqual([code, out], [1, ''])
+  assert.deepEqual(err.trimEnd().split('\n'), [
+    'agent.yaml:3 llms.primary.api_key: the environment variable MY_KEY is not set',
+    'agent.yaml:5 tools[0].config.url: the environment variable MY_HOST is not set',
+    "agent.yaml:5 tools[0].config.headers.authorization: ${SECRET_KEY} belongs to the service and can't be used in the configuration",
+  ])
   await writeFile(path.join(folder, 'agent.yaml'), 'llms: { primary: { provider: openai, model: m, api_key: "${MY_KEY}" } }\n')
-  const without = await runIn(folder, ['config', 'check'])
-  assert.equal(without.code, 0)
-  assert.match(without.out, /^note: .*llms\.primary: api_key: the environment variable MY_KEY is not set\nok: /)
   assert.match((await runIn(folder, ['config', 'check'], { MY_KEY: 'sk-1' })).out, /^ok: [^\n]+\n$/)
+  await writeFile(path.join(folder, 'agent.yaml'), 'llms: { primary: { provider: openai, model: m } }\n')
+  assert.match((await runIn(folder, ['config', 'check'])).err, /^agent\.yaml:1 llms\.primary: api_key: .+\n$/)
 })
+
+test('files, documents and commands that are not there are told with line and path, and nothing is run', async (t) => {
+  const folder = await createFolder(t)
+  await mkdir(path.join(folder, 'files', 'docs'), { recursive: true })
+  await writeFile(path.join(folder, 'files', 'empty.md'), '')
+  await writeFile(path.join(folder, 'agent.yaml'), wrongPlaces)
+  const { code, out, err } = await runIn(folder, ['config', 'check'], { PATH: '/usr/bin:/bin' })
+  assert.deepEqual([code, out], [1, ''])
+  const lines = err.trimEnd().replaceAll(folder, 'HERE').split('\n')
+  const expected = [
+    /^agent\.yaml:2 tools\[0\]\.config\.tables\.a: .*none\.csv/,
+    /^agent\.yaml:2 tools\[0\]\.config\.tables\.b: .*nothing matches data\/\*\.csv/,
+    /^agent\.yaml:3 tools\[1\]\.config\.path: HERE\/tools\/none\.ts does not exist$/,
+    /^agent\.yaml:4 tools\[2\]\.config\.path: HERE\/files is not a file$/,
+    /^agent\.yaml:5 tools\[3\]\.config\.command: there is no command "no-such-command" in PATH$/,
+    /^agent\.yaml:6 tools\[4\]\.config\.command: there is no command "\.\/server\.sh" in HERE$/,
+    /^agent\.yaml:7 tools\[5\]\.config\.cwd: HERE\/none is not a folder$/,
+    /^agent\.yaml:8 tools\[6\]\.config\.paths: no file under .*\/files matches handbok\/\*\*$/,
+    /^agent\.yaml:9 tools\[7\]\.config\.paths: none of the 1 files that match \*\.md has text to be searched$/,
+    /^agent\.yaml:10 tools\[8\]\.config\.spec: HERE\/none\.yaml does not exist$/,
+  ]
+  assert.equal(lines.length, expected.length, err)
+  expected.forEach((pattern, index) => assert.match(lines[index]!, pattern))
+})
+
+const wrongPlaces = `tools:
+  - { name: data, type: data_query, config: { tables: { a: none.csv, b: "data/*.csv" } } }
+  - { name: mine, type: module, config: { path: ./tools/none.ts } }
+  - { name: other, type: module, config: { path: ./files } }
+  - { name: server, type: mcp, config: { command: no-such-command } }
+  - { name: local, type: mcp, config: { command: ./server.sh } }
+  - { name: away, type: mcp, config: { command: sh, cwd: none } }
+  - { name: books, type: knowledge_search, config: { paths: ["handbok/**"] } }
+  - { name: blank, type: knowledge_search, config: { paths: ["*.md"] } }
+  - { name: api, type: openapi, config: { spec: none.yaml } }
+  - { name: found, type: mcp, config: { command: sh, args: ["-c", "touch was-run"] } }
+`
 
 test('the configuration is shown with its defaults and without its secrets', async (t) => {
   const folder = await createFolder(t)

@@ -2,17 +2,14 @@ import { randomUUIDv7 } from 'node:crypto'
 import path from 'node:path'
 import type { Command } from 'commander'
 import { stringify } from 'yaml'
-import { formatProblems, loadAgentConfig } from '../configuration/load.ts'
-import { ConfigError } from '../configuration/problems.ts'
 import { redactConfig } from '../configuration/redact.ts'
-import type { AgentConfig } from '../configuration/schema.ts'
 import { restoreConfiguration } from '../configuration/shared/restore.ts'
 import type { Settings } from '../settings.ts'
 import { tellAll } from '../store/news.ts'
+import { checkConfigFile } from './config-check.ts'
 import { formatTable } from './table.ts'
 import { CommandFailure, type CommandContext, type Terminal } from './terminal.ts'
 import { loadUsedConfiguration, toFailure, withConfigurations } from './used-configuration.ts'
-import { findModelFaults } from '../models/check-models.ts'
 import { readSettings } from './prepare.ts'
 
 /** Checks agent.yaml; shows the configuration in use, and puts a former one in its place. */
@@ -22,12 +19,11 @@ export function addConfig(program: Command, { terminal }: CommandContext): void 
 
   config
     .command('check [file]')
-    .description('Check a file (default: the one in use); each problem is a line.')
+    .description('Check a file (default: AGENT_CONFIG), and whether all that it names is there; each problem is a line.')
     .action(async (file?: string) => {
-      const whole = file === undefined ? readSettings(terminal).agentConfig : path.resolve(terminal.cwd, file)
-      const parsed = await load(whole)
-      // Not faults of the file: where it will be used the variables may be set.
-      for (const fault of findModelFaults(parsed, terminal.environment)) say(`note: as things are, this could not start: ${fault}`)
+      const settings = readSettings(terminal)
+      const whole = file === undefined ? settings.agentConfig : path.resolve(terminal.cwd, file)
+      await checkConfigFile(whole, settings, terminal)
       say(`ok: ${whole}`)
     })
 
@@ -84,13 +80,4 @@ function readShared(terminal: Terminal): Settings {
 
 function toTime(ms: number): string {
   return new Date(ms).toISOString()
-}
-
-async function load(file: string): Promise<AgentConfig> {
-  try {
-    return await loadAgentConfig(file)
-  } catch (error) {
-    if (error instanceof ConfigError) throw new CommandFailure(1, formatProblems(file, error))
-    throw error
-  }
 }

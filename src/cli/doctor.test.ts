@@ -63,6 +63,16 @@ test('wrong settings and a wrong configuration are told, a line for each problem
   assert.match(config.out, /^fail {2}configuration: agent\.yaml:1 id: /m)
 })
 
+test('a search without documents is a failure', async (t) => {
+  const folder = await createFolder(t)
+  await mkdir(path.join(folder, 'files'))
+  await writeFile(path.join(folder, 'agent.yaml'), 'tools: [{ name: books, type: knowledge_search, config: { paths: ["handbok/**"] } }]\n')
+  const { code, out } = await runIn(folder, ['doctor'])
+  assert.equal(code, 1)
+  assert.match(out, /^fail {2}tool books: it has no documents: no file under .+ matches handbok\/\*\*\n {6}Put documents there/m)
+  assert.doesNotMatch(out, /tool books is ready/)
+})
+
 test('a data directory that another holds is a warning, a damaged store a failure', async (t) => {
   const folder = await createFolder(t)
   const dataDir = path.join(folder, '.agent-core')

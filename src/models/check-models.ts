@@ -1,4 +1,5 @@
 import { ModelError, type Model, type ModelErrorCode } from '../agent/model.ts'
+import { ConfigError, type ConfigProblem } from '../configuration/problems.ts'
 import type { Environment } from '../configuration/references.ts'
 import type { AgentConfig, ModelConfig } from '../configuration/schema.ts'
 import { createConnections, type Connections } from './connections.ts'
@@ -13,16 +14,22 @@ export interface Finding {
 }
 
 /** Why the models of a configuration can't be made: keys that are missing, variables that are not set. */
-export function findModelFaults({ llms }: AgentConfig, environment: Environment): string[] {
-  try {
-    const connections = createConnections()
-    createModels(llms, { environment, connections })
-    createSmallModel(llms, { environment, connections })
-    createEmbedder(llms.embedding, { environment, connections })
-    return []
-  } catch (error) {
-    return [error instanceof Error ? error.message : String(error)]
-  }
+export function findModelProblems({ llms }: AgentConfig, environment: Environment): ConfigProblem[] {
+  const deps = { environment, connections: createConnections() }
+  const makings = [
+    () => createModels(llms, deps),
+    ...(llms.small ? [() => createSmallModel(llms, deps)] : []),
+    () => createEmbedder(llms.embedding, deps),
+  ]
+  return makings.flatMap((make) => {
+    try {
+      make()
+      return []
+    } catch (error) {
+      if (error instanceof ConfigError) return error.problems
+      throw error
+    }
+  })
 }
 
 export interface ModelCheckOptions {

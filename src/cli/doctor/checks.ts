@@ -10,14 +10,15 @@ import type { ConfigurationStore } from '../../configuration/configuration-store
 import { toAgentConfig } from '../../configuration/parse.ts'
 import { ConfigError } from '../../configuration/problems.ts'
 import type { Environment } from '../../configuration/references.ts'
-import type { AgentConfig } from '../../configuration/schema.ts'
+import type { AgentConfig, ToolConfig } from '../../configuration/schema.ts'
 import { parseSource } from '../../configuration/source.ts'
-import { openFilesRoot } from '../../files/root.ts'
+import { openFilesRoot, type FilesRoot } from '../../files/root.ts'
 import { createGuardedFetch } from '../../outbound/guarded-fetch.ts'
 import type { Settings } from '../../settings.ts'
 import { isHeld, isOpenToOthers } from '../../store/data-dir.ts'
 import { openDatabase } from '../../store/open.ts'
 import { createToolCatalog } from '../../tools/catalog.ts'
+import { findKnowledgeFault } from '../../tools/knowledge/find-fault.ts'
 import type { Finding } from '../../models/check-models.ts'
 import { findService } from '../running-service.ts'
 import { withConfigurations } from '../used-configuration.ts'
@@ -168,20 +169,38 @@ export async function checkTools(config: AgentConfig, settings: Settings, { envi
   const cacheDir = await mkdtemp(path.join(tmpdir(), 'agent-core-doctor-'))
   const outbound = createGuardedFetch({ allowed: outboundAllow })
   const own = { cacheDir, configDir: path.dirname(path.resolve(agentConfig)), environment, outbound }
-  const catalog = createToolCatalog(config, { files: await openFilesRoot(filesRoot), ...own, log: pino({ level: 'silent' }) })
+  const files = await openFilesRoot(filesRoot)
+  const catalog = createToolCatalog(config, { files, ...own, log: pino({ level: 'silent' }) })
   const { promise: late, resolve } = Promise.withResolvers<void>()
   const timer = setTimeout(resolve, timeoutMs)
   try {
     await Promise.race([catalog.ready(), late])
-    return [...Map.groupBy(catalog.list(), ({ name, entry = name }) => entry)].flatMap(([entry, listed]) =>
-      toFindings(entry, listed, timeoutMs),
-    )
+    const listings = [...Map.groupBy(catalog.list(), ({ name, entry = name }) => entry)]
+    const found = listings.map(async ([entry, listed]) => {
+      const isReady = listed.every(({ status }) => status === 'ready')
+      const empty = isReady
+        ? await checkDocuments(
+            config.tools.find(({ name }) => name === entry),
+            files,
+          )
+        : undefined
+      return empty ?? toFindings(entry, listed, timeoutMs)
+    })
+    return (await Promise.all(found)).flat()
   } finally {
     clearTimeout(timer)
     await catalog.close()
     await outbound.close()
     await rm(cacheDir, { recursive: true, force: true })
   }
+}
+
+/** A search without documents is ready, and finds nothing. Undefined: there are some, or the tool is of another type. */
+async function checkDocuments(tool: ToolConfig | undefined, files: FilesRoot): Promise<Finding[] | undefined> {
+  if (!tool || (tool.type ?? tool.name) !== 'knowledge_search') return undefined
+  const fault = await findKnowledgeFault(tool.config?.['paths'] as string[], files)
+  const advice = `Put documents there, or correct "paths" of the entry ${tool.name} in agent.yaml.`
+  return fault === undefined ? undefined : [{ state: 'fail', text: `tool ${tool.name}: it has no documents: ${fault}`, advice }]
 }
 
 /** One line for an entry, whatever it stands for; one more for each reason why some of its tools can't be used. */

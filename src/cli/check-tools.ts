@@ -1,0 +1,103 @@
+import { access, constants, stat } from 'node:fs/promises'
+import path from 'node:path'
+import { problemAt, type ConfigProblem, type Path } from '../configuration/problems.ts'
+import type { Environment } from '../configuration/references.ts'
+import type { AgentConfig, ToolConfig, ToolType } from '../configuration/schema.ts'
+import type { FilesRoot } from '../files/root.ts'
+import { createTables } from '../tools/data-query/tables.ts'
+import { findKnowledgeFault } from '../tools/knowledge/find-fault.ts'
+
+export interface ToolPlaces {
+  /** The folder of agent.yaml. */
+  configDir: string
+  /** Undefined where FILES_ROOT is no folder. */
+  files: FilesRoot | undefined
+  environment: Environment
+}
+
+type Config = Readonly<Record<string, unknown>>
+type Check = (config: Config, at: Path, places: ToolPlaces) => Promise<ConfigProblem[]>
+
+/** Files, folders and commands that tools name and that are not there. Runs no command and reaches no network. */
+export async function findToolProblems({ tools }: Pick<AgentConfig, 'tools'>, places: ToolPlaces): Promise<ConfigProblem[]> {
+  const found = tools.map(async (tool, index) => {
+    const check = checks[typeOf(tool)]
+    return check ? check(tool.config ?? {}, ['tools', index, 'config'], places) : []
+  })
+  return (await Promise.all(found)).flat()
+}
+
+function typeOf({ type, name }: ToolConfig): ToolType {
+  return (type ?? name) as ToolType
+}
+
+const checks: Partial<Record<ToolType, Check>> = {
+  data_query: checkTables,
+  knowledge_search: checkDocuments,
+  mcp: checkCommand,
+  module: ({ path: file }, at, { configDir }) => checkFile(String(file), [...at, 'path'], configDir),
+  openapi: async ({ spec }, at, { configDir }) => {
+    const isAddress = /^(https?:\/\/|\$\{)/i.test(String(spec))
+    return isAddress ? [] : checkFile(String(spec), [...at, 'spec'], configDir)
+  },
+}
+
+async function checkFile(file: string, at: Path, folder: string): Promise<ConfigProblem[]> {
+  const absolute = path.resolve(folder, file)
+  const found = await stat(absolute).catch(() => undefined)
+  if (!found) return [problemAt(at, `${absolute} does not exist`)]
+  return found.isFile() ? [] : [problemAt(at, `${absolute} is not a file`)]
+}
+
+async function checkTables({ tables }: Config, at: Path, { files }: ToolPlaces): Promise<ConfigProblem[]> {
+  const found = Object.entries(tables as Record<string, string>).map(async ([name, pattern]) => {
+    const here = [...at, 'tables', name]
+    if (!files) return [problemAt(here, noFiles)]
+    try {
+      await createTables({ [name]: pattern }, files).find(() => false)
+      return []
+    } catch (error) {
+      return [problemAt(here, error instanceof Error ? error.message : String(error))]
+    }
+  })
+  return (await Promise.all(found)).flat()
+}
+
+async function checkDocuments({ paths }: Config, at: Path, { files }: ToolPlaces): Promise<ConfigProblem[]> {
+  const here = [...at, 'paths']
+  if (!files) return [problemAt(here, noFiles)]
+  try {
+    const fault = await findKnowledgeFault(paths as string[], files)
+    return fault === undefined ? [] : [problemAt(here, fault)]
+  } catch (error) {
+    return [problemAt(here, error instanceof Error ? error.message : String(error))]
+  }
+}
+
+const noFiles = 'FILES_ROOT is not a folder that can be read'
+
+/** Looks for the command as the shell does that would start it. */
+async function checkCommand(
+  { command, cwd = '.', env }: Config,
+  at: Path,
+  { configDir, environment }: ToolPlaces,
+): Promise<ConfigProblem[]> {
+  if (typeof command !== 'string') return []
+  const folder = path.resolve(configDir, String(cwd))
+  if (!(await stat(folder).catch(() => undefined))?.isDirectory()) return [problemAt([...at, 'cwd'], `${folder} is not a folder`)]
+  const search = (env as Record<string, string> | undefined)?.['PATH'] ?? environment['PATH'] ?? ''
+  const folders = command.includes('/') ? [folder] : search.split(path.delimiter)
+  const candidates = await Promise.all(folders.map((each) => isExecutable(path.resolve(folder, each, command))))
+  if (candidates.includes(true)) return []
+  const where = command.includes('/') ? `in ${folder}` : 'in PATH'
+  return [problemAt([...at, 'command'], `there is no command ${JSON.stringify(command)} ${where}`)]
+}
+
+async function isExecutable(file: string): Promise<boolean> {
+  try {
+    await access(file, constants.X_OK)
+    return (await stat(file)).isFile()
+  } catch {
+    return false
+  }
+}

@@ -1,0 +1,36 @@
+import { readFile } from 'node:fs/promises'
+import path from 'node:path'
+import { formatProblems, loadAgentConfig } from '../configuration/load.ts'
+import { ConfigError, type ConfigProblem } from '../configuration/problems.ts'
+import { findUnsetVariables } from '../configuration/unset-variables.ts'
+import { readYaml } from '../configuration/yaml-source.ts'
+import { openFilesRoot } from '../files/root.ts'
+import { findModelProblems } from '../models/check-models.ts'
+import type { Settings } from '../settings.ts'
+import { findToolProblems } from './check-tools.ts'
+import { CommandFailure, type Terminal } from './terminal.ts'
+
+/**
+ * Fails with a line for each fault of a file: what is no configuration, and else what a start with this environment and these files could not
+ * make work. Runs no command and reaches no network.
+ */
+export async function checkConfigFile(file: string, { filesRoot }: Settings, { environment }: Terminal): Promise<void> {
+  try {
+    const config = await loadAgentConfig(file)
+    const unset = findUnsetVariables(config, environment)
+    // A model that lacks a variable can't be made: it is told once.
+    const isTold = unset.some(({ at }) => at[0] === 'llms')
+    const files = await openFilesRoot(filesRoot).catch(() => undefined)
+    const tools = await findToolProblems(config, { configDir: path.dirname(path.resolve(file)), files, environment })
+    const problems = [...unset, ...(isTold ? [] : findModelProblems(config, environment)), ...tools]
+    if (problems.length > 0) throw new ConfigError(await withLines(problems, file))
+  } catch (error) {
+    if (error instanceof ConfigError) throw new CommandFailure(1, formatProblems(file, error))
+    throw error
+  }
+}
+
+async function withLines(problems: readonly ConfigProblem[], file: string): Promise<ConfigProblem[]> {
+  const { lineOf } = readYaml(await readFile(file, 'utf8'))
+  return problems.map((problem) => ({ ...problem, line: lineOf(problem.at) })).toSorted((a, b) => (a.line ?? 0) - (b.line ?? 0))
+}
