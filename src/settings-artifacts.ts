@@ -52,7 +52,7 @@ export function readArtifactStore(read: Reader, problems: string[]): S3Settings 
 }
 
 function readEndpoint(read: Reader, name: string): string | undefined {
-  return read.address(name)?.replace(/\/+$/, '')
+  return read.address(name)?.replace(/(?<!\/)\/+$/, '')
 }
 
 function readRegion(read: Reader, name: string): string | undefined {

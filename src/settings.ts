@@ -86,7 +86,7 @@ export function loadSettings(environment: Environment, cwd = '.'): Readonly<Sett
   const settings: Settings = {
     port: read.integer('PORT', { fallback: 8080, min: 0, max: 65_535 }),
     host: read.checked('HOST', isHost, 'a host name or an IP address, without scheme and port') ?? '127.0.0.1',
-    publicUrl: read.address('PUBLIC_URL')?.replace(/\/+$/, ''),
+    publicUrl: read.address('PUBLIC_URL')?.replace(/(?<!\/)\/+$/, ''),
     dataDir: folder('DATA_DIR', '.agent-core'),
     agentConfig: folder('AGENT_CONFIG', 'agent.yaml'),
     filesRoot: folder('FILES_ROOT', 'files'),
@@ -200,7 +200,7 @@ function readCallbackRetries(read: Reader, problems: string[]): number[] {
 }
 
 function readTracing(read: Reader): TracingSettings | undefined {
-  const endpoint = read.address('OTEL_EXPORTER_OTLP_ENDPOINT')?.replace(/\/+$/, '')
+  const endpoint = read.address('OTEL_EXPORTER_OTLP_ENDPOINT')?.replace(/(?<!\/)\/+$/, '')
   const serviceName = read.checked('OTEL_SERVICE_NAME', isName, nameRule) ?? 'agent-core'
   const captureContent = read.oneOf('OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT', ['true', 'false']) === 'true'
   return endpoint === undefined ? undefined : { endpoint, serviceName, captureContent }

@@ -111,7 +111,7 @@ async function readKey({ url, key }: ChatOptions, { dataDir }: Settings, { termi
 
 function toUrl(text: string): string {
   const url = URL.parse(text)
-  if (url && /^https?:$/.test(url.protocol) && !url.search && !url.hash && !url.username) return url.href.replace(/\/+$/, '')
+  if (url && /^https?:$/.test(url.protocol) && !url.search && !url.hash && !url.username) return url.href.replace(/(?<!\/)\/+$/, '')
   throw new InvalidArgumentError('It may be an address such as http://127.0.0.1:8080.')
 }
 

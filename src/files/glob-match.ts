@@ -42,7 +42,10 @@ function toPart(part: string): (name: string) => boolean {
 function toTokens(part: string): Token[] | undefined {
   if (!/[*?[]/.test(part)) return undefined
   // A class has at least one character, which may be "]".
-  const pieces = part.match(/\[[!^]?\]?(?:\[:[a-z]+:\]|[^\]])*\]|[^]/gu) ?? []
+  // Behind the last bracket no class can end, so none is looked for there.
+  const lastEnd = part.lastIndexOf(']') + 1
+  const upToLastEnd = part.slice(0, lastEnd).match(/\[[!^]?\]?(?:\[:[a-z]+:\]|[^\]])*\]|[^]/gu) ?? []
+  const pieces = [...upToLastEnd, ...Array.from(part.slice(lastEnd))]
   return pieces.map((piece) => {
     if (piece === '*') return many
     if (piece === '?') return () => true

@@ -55,5 +55,5 @@ export function principalOf(request: FastifyRequest): Principal {
 function tokenOf({ headers }: FastifyRequest): string {
   const key = headers['x-service-access']
   if (typeof key === 'string' && key !== '') return key
-  return /^bearer +(.+)$/i.exec(headers.authorization ?? '')?.[1] ?? ''
+  return /^bearer +([^ ].*)$/i.exec(headers.authorization ?? '')?.[1] ?? ''
 }

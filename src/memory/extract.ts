@@ -91,7 +91,7 @@ function shown(question: string, { score, comment = '' }: Feedback): string {
 function plainLesson(question: string, { score, comment }: Feedback): string {
   const rated = Math.abs(score) < minTelling ? 'of middling use' : score > 0 ? 'good' : 'bad'
   const topic = cut(question.replace(/\s+/g, ' ').trim(), 100)
-  return `The user found the answer to “${topic}” ${rated}${comment === undefined ? '' : `: ${comment.replace(/[.\s]+$/, '')}`}.`
+  return `The user found the answer to “${topic}” ${rated}${comment === undefined ? '' : `: ${comment.replace(/(?<![.\s])[.\s]+$/, '')}`}.`
 }
 
 /** The end of a long text is kept too: there most people put what they want. */

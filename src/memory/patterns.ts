@@ -101,12 +101,14 @@ function toSentences(text: string): string[] {
   if (own.length > maxTold) return []
   const sentences = own.split(/(?<=[.!?])\s+|\n+|;\s+/).map((sentence) => sentence.trim())
   // "I live in Rome and my name is Ada" tells two things.
-  return sentences.flatMap((sentence) => sentence.split(/,?\s+(?:and|but)\s+(?=(?:i|i'm|my|always|never|please|remember|call)\b)/i))
+  return sentences.flatMap((sentence) =>
+    sentence.split(/(?:,|(?<!\s))\s+(?:and|but)\s+(?=(?:i|i'm|my|always|never|please|remember|call)\b)/i),
+  )
 }
 
 /** As somebody else would say it: "my dog is Rex" is "The user's dog is Rex". */
 function toThirdPerson(said: string): string {
-  const shifted = shift(said.replace(/[.!\s]+$/, ''))
+  const shifted = shift(said.replace(/(?<![.!\s])[.!\s]+$/, ''))
   return `${shifted.charAt(0).toUpperCase()}${shifted.slice(1)}.`
 }
 

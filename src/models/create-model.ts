@@ -77,7 +77,7 @@ function toChatCompletionsModel(provider: ChatCompletionsProvider, config: Model
 
 function toAiSdkModel(provider: AiSdkProvider, config: ModelConfig, access: Access, connections: Connections): Model {
   const timeouts = toTimeouts(config)
-  const baseUrl = access.baseUrl?.href.replace(/\/+$/, '')
+  const baseUrl = access.baseUrl?.href.replace(/(?<!\/)\/+$/, '')
   return createAiSdkModel({
     provider,
     model: config.model,

@@ -94,7 +94,7 @@ function excerpt(origin: Origin, text: string): string {
   clean = clean
     .slice(0, maxLookedThrough)
     .replace(/(https?:\/\/)[^\s/@]*@/g, '$1')
-    .replace(/(https?:\/\/[^\s?#"']*)[?#][^\s"']*/g, '$1')
+    .replace(/(https?:\/\/[^\s?#"']*)(?:[?#][^\s"']*)?/g, '$1')
     .replace(/[\p{C}\s]+/gu, ' ')
     .trim()
   return clean.length > maxExcerpt ? `${clean.slice(0, maxExcerpt - 1)}…` : clean

@@ -19,7 +19,7 @@ export function toWireUrl(
   operation: 'chat/completions' | 'embeddings',
 ): URL {
   const url = new URL(baseUrl ?? baseUrls[provider] ?? '')
-  const base = url.pathname.replace(/\/+$/, '')
+  const base = url.pathname.replace(/(?<!\/)\/+$/, '')
   if (provider !== 'azure') {
     url.pathname = `${base}/${operation}`
     return url

@@ -95,6 +95,6 @@ function parseTime(text: string): number | undefined {
   if (!/^\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[-+]\d{2}:\d{2})?)?$/.test(text)) return undefined
   // Without an offset UTC is meant: the machine's own zone would make a filter depend on where it runs.
   const iso = text.replace(' ', 'T')
-  const time = Date.parse(/T.*(Z|[-+]\d{2}:\d{2})$/.test(iso) || !iso.includes('T') ? iso : `${iso}Z`)
+  const time = Date.parse(/(Z|[-+]\d{2}:\d{2})$/.test(iso) || !iso.includes('T') ? iso : `${iso}Z`)
   return Number.isNaN(time) ? undefined : time
 }

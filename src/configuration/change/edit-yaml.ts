@@ -40,8 +40,8 @@ function write(document: Document, text: string, before: Data, after: Data): str
   document.contents = update(document, document.contents, before, after)
   return document.toString({
     lineWidth: 0,
-    flowCollectionPadding: !/[{[]\w/.test(text.replace(/^\s*#.*$/gm, '')),
-    indentSeq: !/^(\s*)[^\s#-][^\n]*:[ \t]*\n\1- /m.test(text),
+    flowCollectionPadding: !/[{[]\w/.test(text.replace(/^[^\S\n]*#.*$/gm, '')),
+    indentSeq: !/^([^\S\n]*)[^\s#-].*:[ \t]*\n\1- /m.test(text),
   })
 }
 

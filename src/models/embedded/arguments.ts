@@ -140,7 +140,7 @@ function namedValue(name: string, text: string): string | undefined {
 
 /** What the request is about: behind its last preposition, or what is written like a name or a number. */
 function objectOf(text: string): string | undefined {
-  const plain = text.replace(/[?!.]+$/, '')
+  const plain = text.replace(/(?<![?!.])[?!.]+$/, '')
   const name =
     /\b(?:in|for|of|about|from|to|at|on|called|named|with)\s+(?:the\s+)?([\p{Lu}\d][\p{L}\d_-]*(?:\s+\p{Lu}[\p{L}\d_-]*)*)/u.exec(
       plain,
@@ -163,6 +163,6 @@ export function toTopic(text: string, name = 'query'): string {
   let topic = text.trim()
   if (/^(query|q|search|keywords?|topic|terms?|search_?query)$/i.test(name)) for (const leadIn of leadIns) topic = topic.replace(leadIn, '')
   else topic = topic.replace(/^(?:please\s+)?(?:ask|tell|have|let)\s+(?:the\s+)?[\w-]+(?:\s+agent)?\s+(?:to|about)\s+/i, '')
-  topic = topic.replace(/[?!.\s]+$/, '').trim()
+  topic = topic.replace(/(?<![?!.\s])[?!.\s]+$/, '').trim()
   return topic === '' ? text.trim() : topic
 }

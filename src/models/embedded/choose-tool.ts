@@ -62,7 +62,7 @@ function toProfile(tool: ToolOffer): Profile {
     required.some((name) => freeTextNames.test(name)) &&
     /\b(search|find|look|retriev|passages|knowledge)/i.test(`${tool.name} ${tool.description}`)
   // Table lines are read on their own; as plain words they would speak for the tool twice.
-  const description = tool.description.replace(/^\s*-\s.*$/gm, '')
+  const description = tool.description.replace(/^[^\S\n]*-\s.*$/gm, '')
   return {
     tool,
     name: new Set(wordsOf(tool.name.replace(subAgentPrefix, '')).map(stem)),

@@ -37,7 +37,7 @@ function findNamed(message: string, tools: readonly ToolOffer[]): Named | undefi
   const names = new Map(tools.map((tool) => [tool.name, tool]))
   let mentions = 0
   for (const { 0: token, index } of message.matchAll(/[\p{L}\d][\p{L}\d_.:-]*/gu)) {
-    const said = token.replace(/[.:-]+$/, '')
+    const said = token.replace(/(?<![.:-])[.:-]+$/, '')
     const tool = names.get(said) ?? names.get(fitName(said))
     if (!tool) continue
     if (++mentions > maxMentions) return undefined
@@ -80,9 +80,12 @@ function readArguments(text: string, schema: JsonSchema): JsonObject | undefined
   const value = isText && Object.keys(pairs).length === 0 ? oneText(text, name, properties[name]!) : undefined
   if (value !== undefined) return { [name]: value }
   // What words say: a number, a place, a date. No text is made of the words themselves.
-  const filled = fillArguments({ ...schema, properties: pick(properties, open), required: open }, text)
+  const filled = fillArguments({ ...schema, properties: pick(properties, open), required: open }, text.slice(0, maxOrder))
   return filled && open.every((one) => filled.found.includes(one)) ? { ...filled.input, ...pairs } : undefined
 }
+
+/** An order in words is short; what is longer brings a text. */
+const maxOrder = 2400
 
 function pick(properties: Record<string, Property>, names: readonly string[]): Record<string, Property> {
   return Object.fromEntries(names.flatMap((name) => (properties[name] ? [[name, properties[name]]] : [])))
@@ -146,7 +149,7 @@ function readOrder(message: string, tools: readonly ToolOffer[]): Choice | undef
 
 /** The address stands for what is to be read, not beside something else that is asked. */
 const readsPage =
-  /^(?:please\s+|can you\s+|could you\s+)?(?:(?:read|open|fetch|load|get|visit|browse|show(?: me)?|summari[sz]e|look at|check)\s+(?:the\s+|this\s+)?(?:web\s*)?(?:page|site|article|link|url)?\s*(?:at\s+|of\s+|from\s+)?|what (?:does|is on|stands on|is at)\s+(?:the\s+page\s+)?)?<?https?:\/\//i
+  /^(?:please\s+|can you\s+|could you\s+)?(?:(?:read|open|fetch|load|get|visit|browse|show(?: me)?|summari[sz]e|look at|check)\s+(?:the\s+|this\s+)?(?:(?:web\s*)?(?:page|site|article|link|url)\s*|web\s+)?(?:at\s+|of\s+|from\s+)?|what (?:does|is on|stands on|is at)\s+(?:the\s+page\s+)?)?<?https?:\/\//i
 
 function takesOnly({ schema }: ToolOffer, name: string): boolean {
   const required = Array.isArray(schema['required']) ? (schema['required'] as string[]) : []

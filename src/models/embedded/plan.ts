@@ -108,7 +108,7 @@ function replaceNumber(last: string, part: string): string {
 function continued(last: string, part: string): string {
   const object = part
     .replace(/^(and |so |ok |okay )?((what|how) about|and|or|but|now|same for|the same for|only|in|for)\s+(in |for )?(the )?/i, '')
-    .replace(/[?!.]+$/, '')
+    .replace(/(?<![?!.])[?!.]+$/, '')
   if (/^(and |so )?(what|how) about\b|^and (in|the)?\s*\S+\W*$/i.test(part)) return object
   return `${toTopic(last)} ${object}`
 }

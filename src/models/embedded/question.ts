@@ -20,7 +20,7 @@ const questionCharacters = 600
 
 export function readMessage(text: string): Asked {
   const trimmed = text.trim()
-  if (trimmed.length <= questionCharacters && !/^\s*(#|```|---)/m.test(trimmed)) return { parts: splitParts(trimmed), sections: [] }
+  if (trimmed.length <= questionCharacters && !/^[^\S\n]*(#|```|---)/m.test(trimmed)) return { parts: splitParts(trimmed), sections: [] }
   const blocks = trimmed.split(/\n\s*\n/)
   const first = blocks[0]!
   const last = blocks.at(-1)!

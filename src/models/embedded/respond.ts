@@ -164,7 +164,7 @@ function answer(plan: readonly Planned[], done: readonly Done[], given: (planned
   const all = [...answered, ...rest.map((one, at) => tellResult(plan[at]?.part ?? '', one.input, one.result))]
   if (all.length === 0) return undefined
   const open = rest.length > 0 ? [] : plan.filter((planned, at) => texts[at] === undefined && /\?|\d/.test(planned.part))
-  return [...new Set(all), ...open.map(({ part }) => `I found no tool for “${part.replace(/[?!.]+$/, '')}”.`)].join('\n\n')
+  return [...new Set(all), ...open.map(({ part }) => `I found no tool for “${part.replace(/(?<![?!.])[?!.]+$/, '')}”.`)].join('\n\n')
 }
 
 interface Known {

@@ -357,3 +357,20 @@ test('a question of nothing but signs or one word does not make it slow', async 
     assert.ok(tookMs < 500, `${unit}: ${tookMs} ms`)
   }
 })
+
+test('a long order for a named tool takes time in proportion to its length', async () => {
+  const write: ToolOffer = {
+    name: 'write_file',
+    description: 'Writes a file.',
+    schema: {
+      type: 'object',
+      properties: { file_name: { type: 'string' }, content: { type: 'string' } },
+      required: ['file_name', 'content'],
+    },
+  }
+  for (const pump of ['a', '.', '“', "'", '3.', '{']) {
+    const work = workSince()
+    await ask(`Use write_file with content ${pump.repeat(100_000)}`, [write])
+    assert.ok(work() < 2000, pump)
+  }
+})

@@ -3,7 +3,7 @@ import { ModelError } from '../../agent/model.ts'
 import { respond } from './respond.ts'
 
 /** Words of one piece of a streamed answer. */
-const pieces = /\s*(?:\S+\s*){1,4}/g
+const pieces = /(?:\S+\s*){1,4}|\s+/g
 
 /**
  * A model that needs no key and no network: it decides by rules, from the request alone, which tool to call with what, and reports what

@@ -9,7 +9,7 @@ export function writesFiles(schema: JsonSchema): boolean {
 const order = /^(?:please\s+|can you\s+|could you\s+)*(?:write|save|store|put|create|make)\s+(.+)$/is
 /** "to a file called notes.txt", "into `notes.txt`", "as notes.txt" */
 const target =
-  /\s*\b(?:(?:in|to|into|as)\s+(?:a\s+|the\s+)?(?:new\s+)?(?:text\s+)?(?:file\b)?|(?:a\s+)?(?:new\s+)?(?:text\s+)?file\b)\s*(?:called\s+|named\s+)?["'`“]?([\w-]+(?:\.[\w-]+)*\.[a-z][a-z0-9]{0,4})?["'`”]?/i
+  /(?<!\s)\s*\b(?:(?:in|to|into|as)\s+(?:a\s+|the\s+)?(?:new\s+)?(?:text\s+)?(?:file\b)?|(?:a\s+)?(?:new\s+)?(?:text\s+)?file\b)\s*(?:called\s+|named\s+)?["'`“]?([\w-]+(?:\.[\w-]+)*\.[a-z][a-z0-9]{0,4})?["'`”]?/i
 
 /** What a request orders to be written; undefined when it orders nothing of the kind. */
 export function readWriteOrder(request: string): JsonObject | undefined {

@@ -26,7 +26,7 @@ function create(config: ModelConfig, { environment, connections }: Omit<ModelDep
   const connectMs = (config.connect_timeout ?? 10) * 1000
   const limitMs = (config.first_token_timeout ?? defaultLimit) * 1000
   if (isAiSdkProvider(provider)) {
-    const baseUrl = access.baseUrl?.href.replace(/\/+$/, '')
+    const baseUrl = access.baseUrl?.href.replace(/(?<!\/)\/+$/, '')
     const load = () => loadEmbeddingModel(provider, model, { ...access, baseUrl }, createModelFetch(connections, connectMs))
     return createAiSdkEmbedder({ name, load, limitMs, origin })
   }

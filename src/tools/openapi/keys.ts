@@ -25,5 +25,5 @@ export function createKeys(): Keys {
 /** `filter[name]` as `filter_name`. */
 function fitKey(name: string): string {
   const plain = name.replace(/[^A-Za-z0-9_.-]+/g, '_').slice(0, longest)
-  return plain.replace(/^_+|_+$/g, '') === '' ? 'value' : plain === name ? name : plain.replace(/_+$/, '')
+  return plain.replace(/^_+|(?<!_)_+$/g, '') === '' ? 'value' : plain === name ? name : plain.replace(/(?<!_)_+$/, '')
 }

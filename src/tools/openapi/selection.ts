@@ -5,7 +5,7 @@ import type { FoundOperation } from './operations.ts'
 export function toId(operationId: unknown, method: string, path: string, taken: Set<string>): string {
   const isSaid = typeof operationId === 'string' && operationId.trim() !== ''
   const said = isSaid ? operationId : `${method}${path.replace(/\W+/g, '_')}`
-  const plain = said.replace(/[^A-Za-z0-9_.-]+/g, '_').replace(/^_+|_+$/g, '') || method
+  const plain = said.replace(/[^A-Za-z0-9_.-]+/g, '_').replace(/^_+|(?<!_)_+$/g, '') || method
   const short = plain.slice(0, 100)
   let id = short
   for (let n = 2; taken.has(id); n++) id = `${short}_${n}`

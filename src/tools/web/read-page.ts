@@ -42,7 +42,7 @@ function toDocument(html: string) {
 
 function tidy(text: string): string {
   return text
-    .replace(/!\[[^\]]*\]\(data:[^)]*\)/g, '')
+    .replace(/!\[[^[\]]*\]\(data:[^)]*(\))?/g, (image: string, end?: string) => (end ? '' : image))
     .replace(/\n{3,}/g, '\n\n')
     .trim()
 }

@@ -132,7 +132,7 @@ function tellCalculation(request: string, input: JsonObject, result: JsonValue):
       /^(?:please\s+|can you\s+|could you\s+)*(?:what(?:'s| is| are)|calculate|compute|evaluate|work out|how much (?:is|are|does)|tell me|convert)\s+/i,
       '',
     )
-    .replace(/[?!.=\s]+$/, '')
+    .replace(/(?<![?!.=\s])[?!.=\s]+$/, '')
   const expression = typeof input['expression'] === 'string' ? input['expression'] : said
   const isQuestion =
     /^(how|what|which|who|when|where|is|are|i|we|if)\b/i.test(said) || said.length > 60 || /\b(that|it|this|result)\b/i.test(said)

@@ -93,7 +93,7 @@ function blocksOf(text: string): string[] {
 
 /** The sentences of a long paragraph that fit the question best, in their order. */
 function shorten(block: string, wanted: ReadonlySet<string>, limit: number): string {
-  if (block.length <= limit || /^\s*([-*|]|\d+[.)])/m.test(block)) return cut(block, Math.max(limit, maxCharacters))
+  if (block.length <= limit || /^[^\S\n]*([-*|]|\d+[.)])/m.test(block)) return cut(block, Math.max(limit, maxCharacters))
   const sentences = block.match(/[^.!?]+(?:[.!?]+(?=\s|$)|$)|[.!?]/g) ?? [block]
   const rated = sentences.map((text, at) => ({
     text: text.trim(),

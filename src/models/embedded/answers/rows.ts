@@ -92,7 +92,7 @@ function numeric(columns: string[], rows: JsonValue[][]): boolean[] {
 
 /** A Markdown table; numbers to the right. */
 export function toTable(titles: string[], rows: string[][], isNumber: boolean[] = []): string {
-  const line = (cells: string[]) => `| ${cells.map((text) => text.replaceAll('|', '\\|').replace(/\s*\n\s*/g, ' ')).join(' | ')} |`
+  const line = (cells: string[]) => `| ${cells.map((text) => text.replaceAll('|', '\\|').replace(/(?<!\s)\s*\n\s*/g, ' ')).join(' | ')} |`
   return [line(titles), `|${titles.map((_, at) => (isNumber[at] ? '---:' : '---')).join('|')}|`, ...rows.map(line)].join('\n')
 }
 

@@ -19,7 +19,7 @@ export interface Column {
 
 export function parseTables(description: string): Table[] {
   return description.split('\n').flatMap((line) => {
-    const [, name, columns] = /^\s*-\s+"?([^":]+)"?:\s+(.+)$/.exec(line) ?? []
+    const [, name, columns] = /^\s*-\s+"?([^\s":][^":]*)"?:\s+(\S.*)$/.exec(line) ?? []
     if (!name || !columns) return []
     const parsed = splitOutside(columns).flatMap((text) => toColumn(name, text))
     return parsed.length > 0 ? [{ name, columns: parsed }] : []
