@@ -15,7 +15,8 @@ const Read = Type.Object({
 const Update = Type.Object(
   {
     configuration: Type.Record(Type.String(), Type.Unknown(), {
-      description: 'Merged into the configuration (RFC 7396): objects merge, null removes, lists replace. "********" keeps a secret.',
+      description:
+        'Fields as in `GET /core/v1/agent/config/schema`, merged into the configuration (RFC 7396): objects merge, null removes, lists replace. "********" keeps a secret.',
     }),
     validate_only: Type.Optional(Type.Boolean({ default: false })),
     in_memory_only: Type.Optional(
