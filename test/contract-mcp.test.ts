@@ -399,3 +399,15 @@ test('Beyond the interface: an annotated argument is compared with its header', 
   await client.listTools()
   assert.equal((await client.callTool({ name: 'place', arguments: { region: 'Zürich', count: 1 } })).isError ?? false, false)
 })
+
+test('MCP: a client that takes any type is answered, one that takes neither type is 406 as JSON-RPC', async (t) => {
+  const { client } = await startService(t, { script: {} })
+  const body = { jsonrpc: '2.0', id: 1, method: 'tools/list' }
+  const list = (accept: string) => client.request('POST', '/mcp', { body, headers: { accept } })
+  for (const accept of ['*/*', 'text/html, */*;q=0.8']) {
+    const { status, text } = await list(accept)
+    assert.deepEqual([status, text.includes('"name":"ask"')], [200, true], accept)
+  }
+  const { status, body: refused } = await list('text/html')
+  assert.deepEqual([status, refused.jsonrpc], [406, '2.0'])
+})

@@ -3,12 +3,18 @@ import { sendEvents, sseHeaders } from '../sse.ts'
 
 /** A request as the protocol's library takes it: its headers alone, since its body is parsed. Keys stay here. */
 export function toFetchRequest({ headers, method }: FastifyRequest, signal: AbortSignal): Request {
-  const taken = Object.entries(headers).filter(([name]) => name === 'accept' || name === 'content-type' || name.startsWith('mcp-'))
+  const taken = Object.entries(headers).filter(([name]) => name === 'content-type' || name.startsWith('mcp-'))
   return new Request('http://agent.invalid/mcp', {
     method,
-    headers: taken.map(([name, value]): [string, string] => [name, String(value)]),
+    headers: [['accept', acceptOf(headers.accept)], ...taken.map(([name, value]): [string, string] => [name, String(value)])],
     signal,
   })
+}
+
+/** The library asks for both types by their names; a client that takes any type takes them too (RFC 9110, 12.5.1). */
+function acceptOf(accept = '*/*'): string {
+  const takesAny = accept.split(',').some((range) => range.split(';', 1)[0]!.trim() === '*/*')
+  return takesAny ? 'application/json, text/event-stream' : accept
 }
 
 /** Sends what the library answers: JSON as it is, events paced as every stream. */

@@ -5,7 +5,7 @@ import { principalOf } from '../authenticate.ts'
 import { whenLeft } from '../leaving.ts'
 import type { McpDoor } from '../mcp/door.ts'
 import type { McpDoors } from '../mcp/server.ts'
-import { ErrorReply, IdHeaders, refusals } from '../schemas.ts'
+import { IdHeaders, refusals } from '../schemas.ts'
 
 export interface McpRoutes extends McpDoors {
   /** Where browsers reach the service, when that is known. */
@@ -13,6 +13,15 @@ export interface McpRoutes extends McpDoors {
 }
 
 const Message = Type.Object({ jsonrpc: Type.Literal('2.0') }, { description: 'A JSON-RPC message of the Model Context Protocol.' })
+
+const RpcError = Type.Object(
+  {
+    jsonrpc: Type.Literal('2.0'),
+    id: Type.Union([Type.String(), Type.Number(), Type.Null()]),
+    error: Type.Object({ code: Type.Integer(), message: Type.String(), data: Type.Optional(Type.Unknown()) }),
+  },
+  { description: 'An error of JSON-RPC.' },
+)
 
 const answers = {
   description: 'The answer, as a message of JSON-RPC: in a stream of server-sent events where it takes time.',
@@ -37,7 +46,7 @@ export function mcpRoutes(app: FastifyInstance, doors: McpRoutes): void {
         summary: 'The agent and its tools for clients of the Model Context Protocol',
         headers: IdHeaders,
         body: Message,
-        response: { 200: answers, 202: Type.Null(), 400: ErrorReply, ...refusals },
+        response: { 200: answers, 202: Type.Null(), 400: RpcError, 406: RpcError, ...refusals },
       },
     },
     async (request, reply) => (await open()).answer({ principal: principalOf(request), request, left: whenLeft(reply) }, reply),
