@@ -122,3 +122,12 @@ test('Errors: who is answered and then sends nothing more of its body is cut off
   assert.match(await answerOf(socket), /^HTTP\/1.1 200 /)
   await new Promise<void>((resolve) => socket.once('close', () => resolve()))
 })
+
+test('Errors: headers that are too large are refused, and the refusal reaches who sends all of them first', async (t) => {
+  const { url } = await startService(t, { script: {} })
+  const socket = connect(Number(new URL(url).port), '127.0.0.1')
+  t.after(() => socket.destroy())
+  await write(socket, 'GET /health HTTP/1.1\r\nhost: x\r\nlong: ')
+  for (let n = 0; n < 64; n++) await write(socket, piece)
+  assert.match(await answerOf(socket), /^HTTP\/1.1 431 /)
+})

@@ -8,9 +8,17 @@ const refusals: Record<string, [status: number, errorType: string, sentence: str
   ERR_HTTP_REQUEST_TIMEOUT: [408, 'RequestTimeout', 'The request did not arrive in time.'],
 }
 
+const answered = new WeakSet<Socket>()
+
+/** What a client still sends is dropped for so long. */
+const lingerMs = 5000
+
 /** Answers in the shape of every other error, and closes the connection: where the next request would begin is not known. */
 export function refuseBroken(error: NodeJS.ErrnoException, socket: Socket): void {
+  // The client still sends; a connection that is closed now loses the answer.
+  if (answered.has(socket)) return
   if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy()
+  answered.add(socket)
   const [status, errorType, sentence] = refusals[error.code ?? ''] ?? [400, 'BadRequest', 'The request is not valid HTTP.']
   const body = JSON.stringify({ body: sentence, status_code: status, details: { error_type: errorType } } satisfies ErrorBody)
   const head = [
@@ -19,5 +27,7 @@ export function refuseBroken(error: NodeJS.ErrnoException, socket: Socket): void
     `content-length: ${Buffer.byteLength(body)}`,
     'connection: close',
   ]
+  const timer = setTimeout(() => socket.destroy(), lingerMs).unref()
+  socket.once('close', () => clearTimeout(timer))
   socket.end(`${head.join('\r\n')}\r\n\r\n${body}`)
 }
