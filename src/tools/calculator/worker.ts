@@ -1,4 +1,4 @@
-import { createRequire } from 'node:module'
+import { createRequire, flushCompileCache } from 'node:module'
 import process from 'node:process'
 import vm from 'node:vm'
 import type { BigNumber, ConfigOptions, MathJsInstance } from 'mathjs'
@@ -84,3 +84,5 @@ process.on('disconnect', () => process.exit(0))
 answer('1 + 1')
 freezeIntrinsics()
 process.send?.({ ready: true } satisfies WorkerMessage<Answer>)
+// A process that is killed would leave nothing to the next.
+flushCompileCache()
