@@ -294,7 +294,11 @@ export const AgentConfigSchema = Type.Object(
     limits: Type.Object(
       {
         max_input_characters: Type.Integer({ minimum: 1, default: 200_000 }),
-        max_runs: Type.Integer({ minimum: 1, default: 5000, description: 'Runs that one process has before it takes no more.' }),
+        max_runs: Type.Integer({
+          minimum: 1,
+          default: 5000,
+          description: 'Runs that one process has before it takes no more. The last tenth is for callers with few runs.',
+        }),
         max_session_wait: Type.Number({
           minimum: 0,
           maximum: maxSeconds,

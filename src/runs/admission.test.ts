@@ -18,6 +18,18 @@ function admissionWith(elsewhere: number, stored: number) {
   return { asked, refuse: async (own: number) => (await admission.refuseRun(ann, load(own)))?.code, admission, load }
 }
 
+test('the last tenth of all runs is for callers that have few of them', async () => {
+  const config = { limits: { max_runs: 100 }, access: { rate_limits: {} } }
+  const admission = createAdmission({ agent: () => ({ config }) as unknown as Agent, strain: () => undefined })
+  const refuse = async (all: number, own: number) =>
+    (await admission.refuseRun(ann, { known: all, begun: () => all, own: () => own }))?.message
+  assert.equal(await refuse(89, 89), undefined)
+  assert.equal(await refuse(90, 90), 'The service takes nothing new now: 90 of your runs have not ended, of 100 that there may be.')
+  assert.equal(await refuse(95, 10), 'The service takes nothing new now: 10 of your runs have not ended, of 100 that there may be.')
+  assert.equal(await refuse(99, 9), undefined)
+  assert.equal(await refuse(100, 0), 'The service takes nothing new now: 100 runs have not ended.')
+})
+
 test('who has fewer runs than allowed here and elsewhere begins another, and nobody is asked', () => {
   const { admission, load, asked } = admissionWith(1, 99)
   assert.equal(admission.refuseRun(ann, load(0)), undefined)

@@ -41,6 +41,15 @@ export function createAdmission({ agent, strain, runsElsewhere, countRuns }: Adm
     return refuseEvent()
   }
 
+  /** The last tenth of the runs is for callers with few of them: one caller alone does not have others refused. */
+  function refuseLargest({ known, begun, own }: Load): ServiceError | undefined {
+    const most = agent().config.limits.max_runs
+    const reserve = Math.floor(most / 10)
+    if (known < most - reserve || begun() < most - reserve) return undefined
+    const count = own()
+    return reserve > 0 && count >= reserve ? overloaded(`${count} of your runs have not ended, of ${most} that there may be`) : undefined
+  }
+
   function refuseEvent(): ServiceError | undefined {
     const reason = strain()
     return reason === undefined ? undefined : overloaded(reason)
@@ -50,7 +59,7 @@ export function createAdmission({ agent, strain, runsElsewhere, countRuns }: Adm
     refuseExecution,
     refuseEvent,
     refuseRun(caller, load) {
-      const refusal = refuseExecution(load)
+      const refusal = refuseExecution(load) ?? refuseLargest(load)
       if (refusal) return refusal
       const most = limitOf(agent().config.access.rate_limits, caller, 'concurrent_runs')
       if (most === undefined) return undefined
