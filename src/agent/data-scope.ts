@@ -16,7 +16,7 @@ export function scopeOf(tool: Tool, tools: readonly Tool[], filters: readonly Da
 const names = new WeakMap<readonly DataFilter[], string>()
 
 /** The same for the same hints in another order. */
-export function nameFilters(filters: readonly DataFilter[]): string {
+function nameFilters(filters: readonly DataFilter[]): string {
   if (filters.length === 0) return ''
   let name = names.get(filters)
   if (name === undefined) names.set(filters, (name = toName(filters)))

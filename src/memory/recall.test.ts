@@ -45,6 +45,7 @@ test('what tools said comes only where it fits, under a heading of its own, and 
   const memories = [memory('The user lives in Rome.'), memory('sales wants ISO dates.', { kind: 'lesson', origin: 'tool' })]
   assert.deepEqual(await recalled(memories, 'Where do I live?'), ['- The user lives in Rome.'])
   assert.deepEqual(await recalled(memories, 'sales by date'), ['- The user lives in Rome.', '- Lesson: sales wants ISO dates.'])
+  assert.deepEqual(await recalled(memories, 'sales by date', { withoutTools: true }), ['- The user lives in Rome.'])
   const known = createKnown({ version: async () => 1, all: async () => ({ version: 1, memories }) }, { now: () => 0 })
   const recall = createRecall({ known, now: () => 0, onFault: assert.fail })
   const text = await recall(who, 'sales', { limit: 8, embedder: undefined, signal: new AbortController().signal })

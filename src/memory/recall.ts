@@ -9,6 +9,8 @@ export interface RecallOptions {
   /** How many at most. */
   limit: number
   embedder: Embedder | undefined
+  /** Whether what tools said is left out: it may tell of data that this question's run may not see. */
+  withoutTools?: boolean
   signal: AbortSignal
 }
 
@@ -33,7 +35,7 @@ export function createRecall({ known, now, onFault }: Dependencies): Recall {
   async function recall(asked: Promise<KnownMemories | undefined>, question: string, options: RecallOptions): Promise<string | undefined> {
     try {
       const own = await asked
-      return own && render(choose(own, question, await vectorOf(own, question, options), options.limit))
+      return own && render(choose(own, question, await vectorOf(own, question, options), options))
     } catch (error) {
       onFault(error)
       return undefined
@@ -87,7 +89,12 @@ const maxRanked = 50
  * The memories that are shown with a question: how the caller wants things first, then what fits the question by its words and by its
  * meaning, then what was said last; what tools said only where it fits.
  */
-export function choose(own: KnownMemories, question: string, vector: Vector | undefined, limit: number): Memory[] {
+export function choose(
+  own: KnownMemories,
+  question: string,
+  vector: Vector | undefined,
+  { limit, withoutTools = false }: Pick<RecallOptions, 'limit' | 'withoutTools'>,
+): Memory[] {
   const scores = rank(own, question, vector)
   const scoreOf = (memory: Memory) => scores.get(memory) ?? 0
   const byFit = (a: Memory, b: Memory) => scoreOf(b) - scoreOf(a) || b.updatedAt - a.updatedAt || (a.id < b.id ? 1 : -1)
@@ -95,7 +102,7 @@ export function choose(own: KnownMemories, question: string, vector: Vector | un
   const preferences = said.filter(({ kind }) => kind === 'preference').slice(0, Math.ceil(limit / 2))
   const fitting = said.filter((memory) => scoreOf(memory) > 0)
   const first = [...new Set([...preferences, ...fitting])].slice(0, limit)
-  const tools = own.memories.filter((memory) => memory.origin === 'tool' && scoreOf(memory) > 0).toSorted(byFit)
+  const tools = own.memories.filter((memory) => !withoutTools && memory.origin === 'tool' && scoreOf(memory) > 0).toSorted(byFit)
   const fromTools = tools.slice(0, Math.min(maxFromTools, limit - first.length))
   const rest = said.filter((memory) => !first.includes(memory)).slice(0, limit - first.length - fromTools.length)
   return toSize([...first, ...rest, ...fromTools])

@@ -29,6 +29,7 @@ import type { Attachments } from './attachments/attachments.ts'
 import { loadContext } from './attachments/context-files.ts'
 import { createShowImage, fillImages, ownResultImages } from './attachments/result-images.ts'
 import type { RunObserver } from './run-observer.ts'
+import { summaryUnder, underFilters } from './window/restriction.ts'
 import { toTranscript } from './window/transcript.ts'
 import { maxReadMessages } from './window/window.ts'
 
@@ -134,10 +135,12 @@ async function load(run: LiveRun, progress: Progress, deps: Execution, { asksMod
   // What costs time to read is for the model alone.
   const context = asksModel ? await loadContext(run, deps) : undefined
   if (context?.tool) progress.extraTools = [context.tool]
-  const shown = asksModel ? await loadImages(run, progress, store) : undefined
+  const { filters } = run.request
+  const history = underFilters(filters, progress.history)
+  const shown = asksModel ? await loadImages(run, turn, history, store) : undefined
   const { messages, system } = toTranscript({
-    history: progress.history,
-    summary: turn.summary,
+    history,
+    summary: summaryUnder(filters, turn.summary),
     messageIndex: turn.messageIndex,
     requestId: run.key.requestId,
     messages: run.request.messages,
@@ -190,7 +193,12 @@ interface ShownImages {
 }
 
 /** The newest images in the window. A model that can't see gets only those which the question is about, to be refused. */
-async function loadImages({ key, agent, request }: LiveRun, { history, turn }: Progress, store: RunStore): Promise<ShownImages> {
+async function loadImages(
+  { key, agent, request }: LiveRun,
+  turn: Turn,
+  history: readonly HistoryMessage[],
+  store: RunStore,
+): Promise<ShownImages> {
   const { questions: newest, results } = newestImages({ requestId: key.requestId, images: request.images?.length ?? 0 }, history)
   if (newest.size === 0 || (!agent.model.seesImages && !request.images)) return { questions: new Map(), results }
   const questions = await store.images(key.tenant, turn.session, [...newest.keys()])

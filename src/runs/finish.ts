@@ -15,6 +15,7 @@ import { artifactsOf, checkpoint, hasUnstored, type Progress } from './progress.
 import { statusOfEnd, type EndEvent } from './run.ts'
 import { FenceLost, type EndedRun, type NewMessage, type NextRun } from './run-store.ts'
 import { toUsage, totalsOf } from './usage.ts'
+import { hintNames } from './window/restriction.ts'
 import { nextWindowStart, toSized } from './window/window.ts'
 
 /** Stores the end of a run; its readers see the `end` event after that. Answers with the next run in the session's line. */
@@ -111,6 +112,7 @@ function toAiMessage(run: LiveRun, progress: Progress, end: EndEvent, createdAt:
     data: {
       requestId: run.key.requestId,
       model: modelOf(run, progress),
+      ...(run.request.filters.length > 0 ? { hints: hintNames(run.request.filters) } : {}),
       finishReason: end.reason,
       usage: end.usage,
       ...(steps.length > 0 ? { steps: steps.map(toAnswerStep) } : {}),

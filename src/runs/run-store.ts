@@ -200,6 +200,8 @@ export interface RunningSummary {
   text: string
   /** System messages that began the session: they hold in all its runs. */
   system?: string
+  /** Names of the data filter hints that all its answers were made under. */
+  hints?: string[]
 }
 
 export type Begun =

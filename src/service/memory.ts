@@ -42,6 +42,8 @@ export function openMemory(database: Database, { agent, jobs, now, newId, log }:
   }
   return {
     memories: createMemories({ store, feedback, known, now, newId, wake: () => jobs.wake('feedback') }),
-    recall: ({ key, input, agent: { config, embedder }, signal }) => recall(key, input, { limit: config.memory.recall, embedder, signal }),
+    recall: ({ key, input, request, agent: { config, embedder }, signal }) => {
+      return recall(key, input, { limit: config.memory.recall, embedder, withoutTools: request.filters.length > 0, signal })
+    },
   }
 }

@@ -6,6 +6,8 @@ export interface MessageData {
   /** ai: its run. human: the run that brought it, where it brought several, or images. */
   requestId?: string
   model?: string
+  /** ai: names of the data filter hints of its run, where it had some. */
+  hints?: string[]
   finishReason?: string
   usage?: UsageEntry[]
   steps?: AnswerStep[]

@@ -5,6 +5,7 @@ import { digest, summaryTokens } from './digest.ts'
 import type { Job, JobOutcome } from '../jobs.ts'
 import type { RunningSummary } from '../run-store.ts'
 import { summariseWith } from './summary-prompt.ts'
+import { commonHints } from './restriction.ts'
 import type { SummaryStore } from './summary-store.ts'
 import { systemOf } from './transcript.ts'
 
@@ -53,6 +54,8 @@ export function createSummaries({ store, agent, now, onFailure }: SummaryDepende
     signal: AbortSignal,
   ): Promise<RunningSummary> {
     let summary: RunningSummary = window.summary ?? { text: '' }
+    // What was summarised before hints were kept with it may tell of everything.
+    let hints = window.summary && (window.summary.hints ?? [])
     // What left the window before there were summaries comes into the first one.
     let at = window.summary ? window.start : 0
     while (at < upTo) {
@@ -60,10 +63,15 @@ export function createSummaries({ store, agent, now, onFailure }: SummaryDepende
       if (messages.length === 0) break
       const [system] = systemOf(messages)
       summary = { ...summary, ...(system === undefined ? {} : { system }), text: await extend(summary.text, messages, signal) }
+      hints = commonHints(hints, messages)
       at = messages.at(-1)!.idx + 1
     }
-    return summary
+    return hints && hints.length > 0 ? { ...summary, hints } : withoutHints(summary)
   }
+}
+
+function withoutHints({ text, system }: RunningSummary): RunningSummary {
+  return system === undefined ? { text } : { text, system }
 }
 
 type Extend = (earlier: string, messages: Awaited<ReturnType<SummaryStore['history']>>, signal: AbortSignal) => Promise<string>
