@@ -37,6 +37,7 @@ export function createDecodeData(app: FastifyInstance, request: FastifyRequest):
   const scan = new JsonScan()
   const parse = app.getDefaultJsonParser('error', 'error')
   return (bytes, place) => {
+    scan.begin()
     const refusal = scan.add(bytes)
     if (refusal) throw refusal.code === 'validation' ? invalid(place, 'is nested too deeply') : refusal
     let data: unknown

@@ -46,6 +46,20 @@ test('a text with too many values is refused, and one that is nested too deeply'
   assert.equal(scan(`[${'[],'.repeat(maxBodyDepth * 2)}0]`).refusal, undefined)
 })
 
+test('a text that is not complete changes nothing in how the next is counted', () => {
+  for (const broken of ['"', '"\\', '['.repeat(maxBodyDepth), ']'.repeat(5000), '{"a']) {
+    const scan = new JsonScan()
+    scan.begin()
+    scan.add(Buffer.from(broken))
+    const before = scan.values
+    scan.begin()
+    assert.equal(scan.add(Buffer.from('["a",{},{}]')), undefined, broken)
+    assert.equal(scan.values - before, 5, broken)
+    scan.begin()
+    assert.equal(scan.add(Buffer.from('['.repeat(maxBodyDepth + 1)))?.code, 'validation', broken)
+  }
+})
+
 test('the time grows with the length alone, whatever stands in the text', () => {
   const cost = (text: string) => {
     const bytes = Buffer.from(text)

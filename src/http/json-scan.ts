@@ -10,13 +10,20 @@ const quote = 0x22
 const backslash = 0x5c
 const comma = 0x2c
 
-/** Counts the values of a JSON text while its pieces arrive, so that a text whose values take too much memory is never parsed. */
+/** Counts the values of JSON texts while their pieces arrive, so that a text whose values take too much memory is never parsed. */
 export class JsonScan {
   values = 0
   private depth = 0
   private inText = false
   /** Whether the text of the last piece ends with an open escape. */
   private isEscaped = false
+
+  /** A new text begins, wherever the one before ended, complete or not. The values of all texts count together. */
+  begin(): void {
+    this.depth = 0
+    this.inText = false
+    this.isEscaped = false
+  }
 
   /** Counts one more piece; the refusal, once there are too many values or levels. */
   add(piece: Buffer): ServiceError | undefined {
