@@ -131,3 +131,30 @@ test('CloudEvents: a batch has at most 100 events, and is a list', async (t) => 
   const elsewhere = await client.request('POST', '/core/v1/chain', { body: [], headers: batch })
   assert.equal(elsewhere.status, 415)
 })
+
+test('CloudEvents: a broken event of a batch hides no values of the next, and refuses it nothing', async (t) => {
+  const { client } = await startService(t, { script: { text: 'hi' } })
+  const encoded = (id: string, text: string) => {
+    const { data: _, ...envelope } = event(id, {})
+    return { ...envelope, data_base64: Buffer.from(text).toString('base64') }
+  }
+  const statuses = async (...events: object[]) => {
+    const { body } = await sendEvent(client, events, batch)
+    return body.map((answer: { status?: string; status_code?: number }) => answer.status ?? answer.status_code)
+  }
+  assert.deepEqual(await statuses(encoded('1', '"'), encoded('2', `[${'{},'.repeat(100_000)}{}]`)), [422, 413])
+  const nested = JSON.stringify({ ...chat, x: JSON.parse('['.repeat(20) + ']'.repeat(20)) })
+  assert.deepEqual(await statuses(encoded('3', '['.repeat(990)), encoded('4', nested)), [422, 'accepted'])
+})
+
+test('CloudEvents: each event of a batch counts as a request of its caller', async (t) => {
+  const config = { access: { rate_limits: { user: { requests_per_minute: 3 } } } }
+  const { client } = await startService(t, { script: { text: 'hi' }, config })
+  const events = Array.from({ length: 5 }, (_, n) => event(`r${n}`, chat))
+  const { body } = await sendEvent(client, events, batch)
+  assert.deepEqual(
+    body.map((answer: { status?: string; status_code?: number }) => answer.status ?? answer.status_code),
+    ['accepted', 'accepted', 'accepted', 429, 429],
+  )
+  assert.equal((await sendEvent(client, event('r5', chat))).status, 429)
+})

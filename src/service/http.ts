@@ -86,7 +86,7 @@ export async function openHttp(stack: AsyncDisposableStack, options: HttpOptions
   await documentRoutes(app, { version, publicUrl })
   withOtherMethods(app, () => {
     chatRoutes(app, doors)
-    asyncRoutes(app, doors)
+    asyncRoutes(app, { ...doors, limits: options.limits })
     openAiRoutes(app, doors)
     sessionRoutes(app, doors)
     runRoutes(app, doors)

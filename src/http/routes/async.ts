@@ -2,6 +2,7 @@ import { randomUUIDv7 } from 'node:crypto'
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { Type, type Static } from 'typebox'
 import { accessTo } from '../../access/operations.ts'
+import type { RequestLimits } from '../../access/rate-limits.ts'
 import type { CurrentAgent } from '../../configuration/agent.ts'
 import { ServiceError, toErrorBody } from '../../errors.ts'
 import type { Chats, NewChat } from '../../runs/chat.ts'
@@ -27,6 +28,7 @@ import { bodyChecks, toFaults } from '../validation.ts'
 export interface AsyncRoutes {
   chats: Chats
   agent: CurrentAgent
+  limits: Pick<RequestLimits, 'take'>
 }
 
 const Acknowledgement = Type.Object({
@@ -36,7 +38,7 @@ const Acknowledgement = Type.Object({
   session_id: Type.String(),
 })
 
-/** Events of a batch; each costs what a request of its own costs. */
+/** Events of a batch; each counts as a request of its own. */
 const maxEvents = 100
 
 const Batch = Type.Array(Type.Unknown(), { maxItems: maxEvents, description: 'Events as in structured mode, at most 100.' })
@@ -121,7 +123,10 @@ interface BatchEvent {
 }
 
 /** Each event is a run with a request id of its own: the header `request-id` names the batch. */
-async function acceptOfBatch({ chats, agent }: AsyncRoutes, { request, event, n, decode, check }: BatchEvent): Promise<object> {
+async function acceptOfBatch({ chats, agent, limits }: AsyncRoutes, { request, event, n, decode, check }: BatchEvent): Promise<object> {
+  // The request itself was counted when its key was verified.
+  const tooMany = n > 0 ? limits.take(principalOf(request)) : undefined
+  if (tooMany) throw tooMany
   const whole = withData(event, ['body', n], decode)
   const validation = check(whole)
   if (validation) throw relocate(toFaults({ validation, validationContext: 'body' }), ([part, ...rest]) => [part!, n, ...rest])
