@@ -110,6 +110,42 @@ test('Beyond the interface: the agent card needs no key, and tells nothing of da
   assert.ok(body.includes('sales') && !body.includes('Atlantis'))
 })
 
+test('The agent card says what its tools do by their type, never in the words of their descriptions', async (t) => {
+  const calculator = { name: 'sums', type: 'calculator' }
+  const secret = { name: 'sales', type: 'data_query', config: { tables: { regions: 'regions.csv' } } }
+  const service = await startService(t, { config: { tools: [calculator, secret] }, files: { 'regions.csv': 'region\nAtlantis\nMu\n' } })
+  const [chat, ...skills] = (await service.client.request('GET', '/.well-known/agent-card.json')).body.skills
+  assert.equal(chat.id, 'chat')
+  assert.deepEqual(
+    skills.map(({ id, description }: { id: string; description: string }) => [id, description]),
+    [
+      ['tool:sums', 'Evaluates expressions and converts units.'],
+      ['tool:sales', 'Queries tables of data.'],
+    ],
+  )
+})
+
+test('The agent card can be cached, and is sent again only where it has changed', async (t) => {
+  const service = await startService(t, { config: { name: 'Seller' } })
+  const get = (condition?: string) =>
+    fetch(`${service.url}/.well-known/agent-card.json`, condition === undefined ? {} : { headers: { 'if-none-match': condition } })
+  const first = await get()
+  const etag = first.headers.get('etag')!
+  assert.match(etag, /^"[\da-f]{64}"$/)
+  assert.match(first.headers.get('cache-control')!, /^public, max-age=\d+$/)
+  for (const condition of [etag, `W/${etag}`, `"other", ${etag}`, '*']) {
+    const same = await get(condition)
+    assert.deepEqual([same.status, await same.text(), same.headers.get('etag')], [304, '', etag], condition)
+    assert.equal(same.headers.get('cache-control'), first.headers.get('cache-control'))
+  }
+  assert.equal((await get('"other"')).status, 200)
+  const admin = await service.as({ sub: 'root', roles: ['admin'] })
+  await admin.request('PUT', '/core/v1/agent/config', { body: { configuration: { name: 'Buyer' } } })
+  const changed = await get(etag)
+  assert.deepEqual([changed.status, JSON.parse(await changed.text()).name], [200, 'Buyer'])
+  assert.notEqual(changed.headers.get('etag'), etag)
+})
+
 test('Beyond the interface: another agent asks, and goes on in the context that it is told; a task is a run', async (t) => {
   const service = await startService(t, { script: [{ text: 'Hello Ann.' }, { text: 'Ann.' }] })
   const client = await connect(service)

@@ -1,6 +1,7 @@
-import { A2A_PROTOCOL_VERSION, type AgentCard, type AgentSkill } from '@a2a-js/sdk'
+import { A2A_PROTOCOL_VERSION, type AgentCard } from '@a2a-js/sdk'
 import type { Agent } from '../../configuration/agent.ts'
 import { inputModes } from './parts.ts'
+import { toSkills } from './skills.ts'
 
 export interface CardOptions {
   version: string
@@ -10,11 +11,7 @@ export interface CardOptions {
 
 /** What anybody may know of the agent: names, but no description of a tool, since these tell of its data. */
 export function toCard({ config, tools }: Pick<Agent, 'config' | 'tools'>, { version, address }: CardOptions): AgentCard {
-  const { name, description, conversation_starters: starters } = config
-  const chat = toSkill({ id: 'chat', name, description, tags: ['chat'], examples: starters.map((starter) => starter.message) })
-  const used = tools
-    .list()
-    .map((tool) => toSkill({ id: `tool:${tool.name}`, name: tool.name, description: 'A tool of the agent.', tags: ['tool'] }))
+  const { name, description } = config
   return {
     name,
     description,
@@ -29,11 +26,7 @@ export function toCard({ config, tools }: Pick<Agent, 'config' | 'tools'>, { ver
     securityRequirements: [{ schemes: { key: { list: [] } } }, { schemes: { bearer: { list: [] } } }],
     defaultInputModes: inputModes,
     defaultOutputModes: ['text/plain'],
-    skills: [chat, ...used],
+    skills: toSkills(config, tools.list()),
     signatures: [],
   }
-}
-
-function toSkill(skill: Pick<AgentSkill, 'id' | 'name' | 'description' | 'tags'> & { examples?: string[] }): AgentSkill {
-  return { examples: [], ...skill, inputModes: [], outputModes: [], securityRequirements: [] }
 }

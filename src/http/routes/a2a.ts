@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
 import { accessTo } from '../../access/operations.ts'
@@ -7,6 +8,11 @@ import { whenLeft } from '../leaving.ts'
 import { ErrorReply, IdHeaders, refusals } from '../schemas.ts'
 
 const Json = Type.Record(Type.String(), Type.Unknown())
+
+/** Seconds. A change of the configuration or of a tool's state shows in every cached card within this time. */
+const cardMaxAge = 60
+
+const cacheHeaders = { 'cache-control': { type: 'string' }, etag: { type: 'string' } }
 
 const Message = Type.Object({}, { description: 'A JSON-RPC 2.0 request of the Agent2Agent protocol: `jsonrpc`, `id`, `method`, `params`.' })
 
@@ -19,8 +25,23 @@ const answers = {
 export function a2aRoutes(app: FastifyInstance, doors: A2aDoors): void {
   app.get(
     '/.well-known/agent-card.json',
-    { config: { access: 'public' }, schema: { tags: ['Protocols'], summary: 'The agent card (A2A 1.0)', response: { 200: Json } } },
-    async () => (await import('../a2a/door.ts')).cardOf(doors.agent(), doors),
+    {
+      config: { access: 'public' },
+      schema: {
+        tags: ['Protocols'],
+        summary: 'The agent card (A2A 1.0)',
+        response: {
+          200: { ...Json, headers: cacheHeaders },
+          304: { type: 'null', description: 'The card is still the one of `if-none-match`.' },
+        },
+      },
+    },
+    async (request, reply) => {
+      const card = (await import('../a2a/door.ts')).cardOf(doors.agent(), doors)
+      const etag = `"${hash('sha256', JSON.stringify(card))}"`
+      void reply.header('cache-control', `public, max-age=${cardMaxAge}`).header('etag', etag)
+      return isUnchanged(request.headers['if-none-match'], etag) ? reply.code(304).send() : card
+    },
   )
 
   app.post(
@@ -40,4 +61,10 @@ export function a2aRoutes(app: FastifyInstance, doors: A2aDoors): void {
       return answer(doors, { principal: principalOf(request), request, left: whenLeft(reply) }, reply)
     },
   )
+}
+
+/** `if-none-match` lists tags or is `*`; tags are compared weakly (RFC 9110, 13.1.2). */
+function isUnchanged(condition: string | undefined, etag: string): boolean {
+  const tags = condition?.split(',').map((tag) => tag.trim().replace(/^W\//, '')) ?? []
+  return tags.includes(etag) || tags.includes('*')
 }
