@@ -83,9 +83,37 @@ test('former configurations are listed and restored from any machine, and runnin
   assert.match((await run(t, elsewhere, ['config', 'history'], environment)).out, / restore /)
   const none = await run(t, elsewhere, ['config', 'restore', 'x'], environment)
   assert.deepEqual([none.code, none.err], [1, 'There is no version "x"; "agent-core config history" shows them.\n'])
-  const alone = await run(t, elsewhere, ['config', 'history'], {})
-  assert.deepEqual([alone.code, alone.out], [2, ''])
-  assert.match(alone.err, /^Without DATABASE_URL the file is the configuration; .*config-backups\.\n$/)
+})
+
+test('without a shared database the copies of the file are listed and restored, and the running service takes them up', async (t) => {
+  const folder = await makeFolder(t)
+  const service = await serve(t, folder, {})
+  await put(service, { description: 'Second.' })
+  await put(service, { name: 'Third' })
+  const history = await run(t, folder, ['config', 'history'], {})
+  const [head, third, second, first, ...rest] = history.out.trimEnd().split('\n')
+  assert.deepEqual([history.code, rest], [0, []])
+  assert.match(head!, /^version +since +by way of +who +changed$/)
+  assert.match(third!, /^[0-9a-f]{16} +20\S+Z +- +- +name$/)
+  assert.match(second!, /^[0-9a-f]{16} +20\S+Z +- +- +description$/)
+  assert.match(first!, /^[0-9a-f]{16} +- +- +-$/)
+  const before = await readFile(path.join(folder, 'agent.yaml'), 'utf8')
+  const version = first!.split(' ')[0]!
+  const restored = await run(t, folder, ['config', 'restore', version], {})
+  assert.equal(restored.out, `In use is version ${version}. Changed: name description.\n`)
+  const { body } = await until(
+    () => get(service),
+    ({ body }) => body.configuration.name === 'Agent Core',
+  )
+  assert.notEqual(body.configuration.description, 'Second.')
+  // What was replaced is a version too, once, and can be had again.
+  const after = (await run(t, folder, ['config', 'history'], {})).out.trimEnd().split('\n')
+  assert.equal(after.length, 5)
+  assert.equal(after[1]!.split(' ')[0], version)
+  assert.equal((await run(t, folder, ['config', 'restore', third!.split(' ')[0]!], {})).code, 0)
+  assert.equal(await readFile(path.join(folder, 'agent.yaml'), 'utf8'), before)
+  const none = await run(t, folder, ['config', 'restore', 'x'], {})
+  assert.deepEqual([none.code, none.err], [1, 'There is no version "x"; "agent-core config history" shows them.\n'])
 })
 
 test('doctor looks at what the database has, and tells of an edit that is not in effect', async (t) => {

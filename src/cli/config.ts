@@ -2,13 +2,16 @@ import { randomUUIDv7 } from 'node:crypto'
 import path from 'node:path'
 import type { Command } from 'commander'
 import { stringify } from 'yaml'
+import { listFileVersions, restoreFileVersion } from '../configuration/file-history.ts'
+import type { PastConfiguration } from '../configuration/configuration-store.ts'
 import { redactConfig } from '../configuration/redact.ts'
 import { restoreConfiguration } from '../configuration/shared/restore.ts'
 import type { Settings } from '../settings.ts'
+import { createConfigurationFile } from '../store/configuration-file.ts'
 import { tellAll } from '../store/news.ts'
 import { checkConfigFile } from './config-check.ts'
 import { formatTable } from './table.ts'
-import { CommandFailure, type CommandContext, type Terminal } from './terminal.ts'
+import { CommandFailure, type CommandContext } from './terminal.ts'
 import { loadUsedConfiguration, toFailure, withConfigurations } from './used-configuration.ts'
 import { readSettings } from './prepare.ts'
 
@@ -40,13 +43,13 @@ export function addConfig(program: Command, { terminal }: CommandContext): void 
 
   config
     .command('history')
-    .description('List the configurations that the database keeps, the one in use first (with Postgres).')
+    .description('List the configurations that are kept, the one in use first.')
     .action(async () => {
-      const past = await withConfigurations(readShared(terminal), (store) => store.list())
+      const past = await listPast(readSettings(terminal))
       const rows = past.map(({ version, at, kind, by, diff }) => [
         version,
-        toTime(at),
-        kind,
+        at === undefined ? '-' : toTime(at),
+        kind ?? '-',
         by ? `${by.sub} (${by.tenant})` : '-',
         diff.join(' '),
       ])
@@ -55,14 +58,10 @@ export function addConfig(program: Command, { terminal }: CommandContext): void 
 
   config
     .command('restore <version>')
-    .description('Put a former configuration in use again, on all replicas; "config history" lists them (with Postgres).')
+    .description('Put a former configuration in use again, on all replicas; "config history" lists them.')
     .action(async (version: string) => {
-      const settings = readShared(terminal)
-      const restored = await withConfigurations(settings, async (store, database) => {
-        const made = await restoreConfiguration(version, { store, newVersion: randomUUIDv7, now: Date.now })
-        if (made) await tellAll(database, 'configuration', { version: made.version })
-        return made
-      }).catch((error: unknown) => {
+      const settings = readSettings(terminal)
+      const restored = await restore(version, settings).catch((error: unknown) => {
         throw toFailure(1, settings, error)
       })
       if (!restored)
@@ -71,11 +70,23 @@ export function addConfig(program: Command, { terminal }: CommandContext): void 
     })
 }
 
-function readShared(terminal: Terminal): Settings {
-  const settings = readSettings(terminal)
-  if (settings.databaseUrl !== undefined) return settings
-  const backups = path.join(settings.dataDir, 'config-backups')
-  throw new CommandFailure(2, [`Without DATABASE_URL the file is the configuration; what it was before is kept in ${backups}.`])
+type Past = Pick<PastConfiguration, 'version' | 'diff'> & Partial<Pick<PastConfiguration, 'kind' | 'by'>> & { at: number | undefined }
+
+/** Without a shared database the file is the configuration, and its copies say neither who changed it nor how. */
+async function listPast(settings: Settings): Promise<Past[]> {
+  if (settings.databaseUrl !== undefined) return withConfigurations(settings, (store) => store.list())
+  return listFileVersions(createConfigurationFile(settings.agentConfig, settings.dataDir))
+}
+
+async function restore(version: string, settings: Settings): Promise<{ version: string; diff: string[] } | undefined> {
+  if (settings.databaseUrl === undefined) {
+    return restoreFileVersion(version, createConfigurationFile(settings.agentConfig, settings.dataDir))
+  }
+  return withConfigurations(settings, async (store, database) => {
+    const made = await restoreConfiguration(version, { store, newVersion: randomUUIDv7, now: Date.now })
+    if (made) await tellAll(database, 'configuration', { version: made.version })
+    return made
+  })
 }
 
 function toTime(ms: number): string {

@@ -13,6 +13,8 @@ export interface ConfigurationFile {
   make(text: string): Promise<void>
   /** Keeps a text beside the last ones; answers with its path in the data directory. */
   backUp(text: string): Promise<{ path: string; remove(): Promise<void> }>
+  /** The copies of this file, newest first, each with the time (epoch milliseconds) at which it was made. */
+  backups(): Promise<{ text: string; at: number }[]>
   /** Keeps in the data directory what the file held when it was last in line with a database, for the next start. */
   note(note: FileNote): Promise<void>
   recall(): Promise<FileNote | undefined>

@@ -56,6 +56,24 @@ test('the last twenty copies are kept, for their owner alone', async (t) => {
   assert.deepEqual([await readFile(path.join(data, last!), 'utf8'), (await stat(path.join(data, last!))).mode & 0o777], ['22', 0o600])
 })
 
+test('copies are listed newest first with their time, without those of other files, and a text is not copied twice in a row', async (t) => {
+  const { folder, file } = await makeFile(t)
+  const from = Date.now()
+  for (const text of ['a', 'b', 'b', 'a']) {
+    await file.backUp(text)
+    await new Promise((resolve) => setTimeout(resolve, 2))
+  }
+  const again = await file.backUp('a')
+  await again.remove()
+  await createConfigurationFile(path.join(folder, 'agent-other.yaml'), path.join(folder, 'data')).backUp('other')
+  const copies = await file.backups()
+  assert.deepEqual(
+    copies.map(({ text }) => text),
+    ['a', 'b', 'a'],
+  )
+  assert.ok(copies.every(({ at }) => at >= from && at <= Date.now()))
+})
+
 test('changes of every kind are noticed: in place, by a rename, and of a file that becomes a link', async (t) => {
   const { folder, name, file } = await makeFile(t)
   let notice = Promise.withResolvers<void>()

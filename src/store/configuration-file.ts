@@ -19,6 +19,10 @@ export function createConfigurationFile(file: string, dataDir: string): Configur
 
   async function backUp(text: string): Promise<{ path: string; remove(): Promise<void> }> {
     await mkdir(folder, { recursive: true, mode: 0o700 })
+    // An edit by a command is noticed by the service, which makes a copy too.
+    const newest = (await findBackups()).at(0)
+    if (newest && (await readFile(newest.place, 'utf8').catch(() => undefined)) === text)
+      return { path: path.relative(dataDir, newest.place), remove: async () => undefined }
     const { name, ext } = path.parse(file)
     const stem = `${name}-${new Date().toISOString().replace(/[-:]/g, '')}`
     const copy = path.join(folder, `${stem}-${randomUUID().slice(0, 8)}${ext || '.yaml'}`)
@@ -27,16 +31,46 @@ export function createConfigurationFile(file: string, dataDir: string): Configur
     return { path: path.relative(dataDir, copy), remove: () => rm(copy, { force: true }) }
   }
 
+  /** Newest first, of this file alone. */
+  async function findBackups(): Promise<{ place: string; at: number }[]> {
+    const { name } = path.parse(file)
+    const names = await readdir(folder).catch(() => [])
+    const found = names.flatMap((copy) => {
+      const at = copy.startsWith(`${name}-`) ? timeIn(copy.slice(name.length)) : undefined
+      return at === undefined ? [] : [{ place: path.join(folder, copy), at }]
+    })
+    return found.toSorted((a, b) => b.at - a.at)
+  }
+
+  /** A copy that goes away meanwhile is none. */
+  async function backups(): Promise<{ text: string; at: number }[]> {
+    const read = async ({ place, at }: { place: string; at: number }) =>
+      readFile(place, 'utf8').then(
+        (text) => [{ text, at }],
+        () => [],
+      )
+    return (await Promise.all((await findBackups()).map(read))).flat()
+  }
+
   return {
     name: path.basename(file),
     read: () => readFile(file, 'utf8'),
     replace: (text, next) => replace(file, text, next),
     make: (text) => make(file, text),
     backUp,
+    backups,
     note: (note) => writeWhole(noteFile, JSON.stringify({ ...note, file: path.resolve(file) })),
     recall: async () => recall(noteFile, path.resolve(file)),
     watch: (onChange) => follow(file, onChange),
   }
+}
+
+/** `-20261122T093015.123Z-...`, as in the names of copies; undefined for another text. */
+function timeIn(text: string): number | undefined {
+  const [, ...parts] = /^-(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d\.\d{3})Z-/.exec(text) ?? []
+  if (parts.length === 0) return undefined
+  const [year, month, day, hour, minute, second] = parts
+  return Date.parse(`${year}-${month}-${day}T${hour}:${minute}:${second}Z`)
 }
 
 async function make(file: string, text: string): Promise<void> {
