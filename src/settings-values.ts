@@ -10,7 +10,7 @@ export function readers(environment: Environment, problems: string[]) {
   const text = (name: string): string | undefined => environment[name] || undefined
 
   const refuse = (name: string, value: string, rule: string) => {
-    problems.push(`${name} is ${JSON.stringify(value)}; it may be ${rule}.`)
+    problems.push(`${name} is ${JSON.stringify(value)}; it must be ${rule}.`)
   }
 
   function checked(name: string, fits: (value: string) => boolean, rule: string): string | undefined {
@@ -32,7 +32,7 @@ export function readers(environment: Environment, problems: string[]) {
   function secret(name: string, fits: (value: string) => boolean, rule: string): string | undefined {
     const value = text(name)
     if (value === undefined || fits(value)) return value
-    problems.push(`${name} is set to something else than what it may be: ${rule}.`)
+    problems.push(`${name} is not ${rule}.`)
     return undefined
   }
 
@@ -66,7 +66,7 @@ export function readers(environment: Environment, problems: string[]) {
   function items(name: string, fits: (item: string) => boolean, rule: string): string[] {
     const found = (text(name) ?? '').split(/[\s,]+/).filter((item) => item !== '')
     for (const item of found.filter((item) => !fits(item))) {
-      problems.push(`${name} has ${JSON.stringify(hideSecrets(item))}; it may be ${rule}, separated by commas.`)
+      problems.push(`${name} has ${JSON.stringify(hideSecrets(item))}; it must be ${rule}, separated by commas.`)
     }
     return found.filter(fits)
   }

@@ -114,7 +114,7 @@ test('every variable is read', () => {
   })
 })
 
-test('all problems are told at once, a line each with the name, what it was and what it may be', () => {
+test('all problems are told at once, a line each with the name, what it was and what it must be', () => {
   const problems = problemsOf({
     PORT: '80a',
     HOST: 'http://x',
@@ -129,17 +129,17 @@ test('all problems are told at once, a line each with the name, what it was and 
     METRICS_PUBLIC: '1',
   })
   assert.deepEqual(problems, [
-    'PORT is "80a"; it may be a whole number from 0 to 65535.',
-    'HOST is "http://x"; it may be a host name or an IP address, without scheme and port.',
-    'PUBLIC_URL is "agents.example"; it may be an http:// or https:// address without user, query and fragment.',
-    'CONFIG_ENV has "B-C"; it may be names of environment variables, separated by commas.',
-    'CONFIG_CODE is "yes"; it may be allow or deny.',
-    'OUTBOUND_ALLOW has "10.0.0.0/33"; it may be hosts, host:port or CIDR blocks, separated by commas.',
-    'HTTP_BODY_LIMIT is "64 potatoes"; it may be a size up to 512mb, like 64mb, 10kb or 4096 (bytes).',
-    'WORKERS is "0"; it may be a whole number from 1 to 256.',
-    'LOG_LEVEL is "loud"; it may be trace, debug, info, warn, error, fatal or silent.',
-    'LOG_FORMAT is "xml"; it may be pretty or json.',
-    'METRICS_PUBLIC is "1"; it may be true or false.',
+    'PORT is "80a"; it must be a whole number from 0 to 65535.',
+    'HOST is "http://x"; it must be a host name or an IP address, without scheme and port.',
+    'PUBLIC_URL is "agents.example"; it must be an http:// or https:// address without user, query and fragment.',
+    'CONFIG_ENV has "B-C"; it must be names of environment variables, separated by commas.',
+    'CONFIG_CODE is "yes"; it must be allow or deny.',
+    'OUTBOUND_ALLOW has "10.0.0.0/33"; it must be hosts, host:port or CIDR blocks, separated by commas.',
+    'HTTP_BODY_LIMIT is "64 potatoes"; it must be a size up to 512mb, like 64mb, 10kb or 4096 (bytes).',
+    'WORKERS is "0"; it must be a whole number from 1 to 256.',
+    'LOG_LEVEL is "loud"; it must be trace, debug, info, warn, error, fatal or silent.',
+    'LOG_FORMAT is "xml"; it must be pretty or json.',
+    'METRICS_PUBLIC is "1"; it must be true or false.',
   ])
 })
 
@@ -189,7 +189,7 @@ test('a store of artifacts that is none is refused by a line that names the vari
     'S3://bucket/x?y=1',
   ]) {
     const [problem, ...others] = problemsOf({ ARTIFACT_STORE: store })
-    assert.match(problem!, /^ARTIFACT_STORE is ".*"; it may be s3:\/\/bucket or/, store)
+    assert.match(problem!, /^ARTIFACT_STORE is ".*"; it must be s3:\/\/bucket or/, store)
     assert.deepEqual(others, [])
   }
   const problems = problemsOf({
@@ -209,7 +209,7 @@ test('a store of artifacts that is none is refused by a line that names the vari
   ]
   assert.deepEqual(keys, [
     'AWS_ACCESS_KEY_ID is not set; AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY come together.',
-    'AWS_SECRET_ACCESS_KEY is set to something else than what it may be: a text without spaces and line ends.',
+    'AWS_SECRET_ACCESS_KEY is not a text without spaces and line ends.',
   ])
   assert.doesNotMatch([...problems, ...keys].join(), /hunter2/)
 })
@@ -219,7 +219,7 @@ test('Postgres needs a secret key of at least 32 characters, and more than one w
   assert.deepEqual(problemsOf(database), [
     'SECRET_KEY is not set; with DATABASE_URL it must be a text of at least 32 characters without spaces.',
   ])
-  assert.match(problemsOf({ ...database, SECRET_KEY: 'k'.repeat(31) })[0] ?? '', /^SECRET_KEY is set to something else/)
+  assert.match(problemsOf({ ...database, SECRET_KEY: 'k'.repeat(31) })[0] ?? '', /^SECRET_KEY is not a text of at least 32 characters/)
   assert.deepEqual(problemsOf({ ...database, SECRET_KEY: key, WORKERS: '2' }), [])
   assert.deepEqual(loadSettings({ ...database, SECRET_KEY: ` ${'n'.repeat(32)}  ${key}` }).secretKeys, ['n'.repeat(32), key])
   for (const bad of [`${key} short`, `${key} ${key} ${key}`, ' ']) assert.equal(problemsOf({ ...database, SECRET_KEY: bad }).length, 1)
@@ -265,7 +265,7 @@ test('CALLBACK_SECRET is one secret of Standard Webhooks, or two; a wrong one is
   const three = [1, 2, 3].map(() => whsec(24)).join(' ')
   for (const bad of ['hidden', whsec(23), whsec(65), three, `${whsec(24)} hidden`, 'whsec_?', `${whsec(24)},${whsec(24)}`]) {
     assert.deepEqual(problemsOf({ CALLBACK_SECRET: bad }), [
-      'CALLBACK_SECRET is set to something else than what it may be: whsec_ and 24 to 64 bytes in base64, or two such, separated by a space.',
+      'CALLBACK_SECRET is not a secret of whsec_ and 24 to 64 bytes in base64, or two such, separated by a space.',
     ])
   }
 })
@@ -274,8 +274,10 @@ test('CALLBACK_RETRY_SECONDS is a list of delays', () => {
   assert.deepEqual(loadSettings({ CALLBACK_RETRY_SECONDS: '0, 0.25,3600' }).callbackRetryMs, [0, 250, 3_600_000])
   assert.deepEqual(problemsOf({ CALLBACK_RETRY_SECONDS: '5,-1,soon,604801' }), [
     ...['-1', 'soon', '604801'].map(
-      (bad) => `CALLBACK_RETRY_SECONDS has "${bad}"; it may be seconds from 0 to 604800, separated by commas.`,
+      (bad) => `CALLBACK_RETRY_SECONDS has "${bad}"; it must be seconds from 0 to 604800, separated by commas.`,
     ),
   ])
-  assert.deepEqual(problemsOf({ CALLBACK_RETRY_SECONDS: '1,'.repeat(51) }), ['CALLBACK_RETRY_SECONDS has 51 delays; it may have up to 50.'])
+  assert.deepEqual(problemsOf({ CALLBACK_RETRY_SECONDS: '1,'.repeat(51) }), [
+    'CALLBACK_RETRY_SECONDS has 51 delays; it must have at most 50.',
+  ])
 })

@@ -67,7 +67,7 @@ export type LogLevel = (typeof logLevels)[number]
 const maxBodyLimit = 512 * 1024 * 1024
 const minSecretLength = 32
 
-/** Every problem of the environment: a line each that names the variable, what it was (no secrets) and what it may be. */
+/** Every problem of the environment: a line each that names the variable, what it was (no secrets) and what it must be. */
 export class SettingsError extends Error {
   readonly problems: readonly string[]
 
@@ -93,7 +93,7 @@ export function loadSettings(environment: Environment, cwd = '.'): Readonly<Sett
     artifactShareDir: folder('ARTIFACT_SHARE_DIR', '/tmp/share'),
     artifactStore: readArtifactStore(read, problems),
     databaseConnections: read.integer('DATABASE_CONNECTIONS', { fallback: 20, min: 2, max: 1000 }),
-    databaseUrl: read.secret('DATABASE_URL', isPostgres, 'an address like postgres://user:password@host:5432/database'),
+    databaseUrl: read.secret('DATABASE_URL', isPostgres, 'a Postgres address (postgres://user:password@host:5432/database)'),
     secretKeys: readSecretKeys(read),
     accessProvider: readProvider(read, problems),
     adminTenant: read.checked('ADMIN_TENANT', isName, nameRule) ?? 'default',
@@ -186,7 +186,7 @@ function readCallbackSecrets(read: Reader): string[] {
     return length >= 24 && length <= 64
   }
   const fits = (text: string) => split(text).length <= 2 && split(text).every(isSecret)
-  const found = read.secret('CALLBACK_SECRET', fits, 'whsec_ and 24 to 64 bytes in base64, or two such, separated by a space')
+  const found = read.secret('CALLBACK_SECRET', fits, 'a secret of whsec_ and 24 to 64 bytes in base64, or two such, separated by a space')
   return found === undefined ? [] : split(found)
 }
 
@@ -194,7 +194,7 @@ function readCallbackRetries(read: Reader, problems: string[]): number[] {
   const isDelay = (text: string) => /^\d{1,6}(\.\d{1,3})?$/.test(text) && Number(text) <= 604_800
   const seconds = read.list('CALLBACK_RETRY_SECONDS', isDelay, 'seconds from 0 to 604800')
   if (seconds.length > maxCallbackRetries) {
-    problems.push(`CALLBACK_RETRY_SECONDS has ${seconds.length} delays; it may have up to ${maxCallbackRetries}.`)
+    problems.push(`CALLBACK_RETRY_SECONDS has ${seconds.length} delays; it must have at most ${maxCallbackRetries}.`)
   }
   return (seconds.length > 0 ? seconds.map(Number) : defaultCallbackRetries).map((one) => one * 1000)
 }

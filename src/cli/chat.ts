@@ -112,10 +112,10 @@ async function readKey({ url, key }: ChatOptions, { dataDir }: Settings, { termi
 function toUrl(text: string): string {
   const url = URL.parse(text)
   if (url && /^https?:$/.test(url.protocol) && !url.search && !url.hash && !url.username) return url.href.replace(/(?<!\/)\/+$/, '')
-  throw new InvalidArgumentError('It may be an address such as http://127.0.0.1:8080.')
+  throw new InvalidArgumentError('It must be an address such as http://127.0.0.1:8080.')
 }
 
 function toSession(text: string): string {
   if (isId(text)) return text
-  throw new InvalidArgumentError('It may have 1 to 128 letters, digits and . _ : - and begins with a letter or digit.')
+  throw new InvalidArgumentError('It must have 1 to 128 letters, digits and . _ : - and begin with a letter or digit.')
 }

@@ -125,7 +125,7 @@ function toSeconds(text: string): number {
   const [, digits, unit] = /^(\d{1,12})([smhd])$/.exec(text) ?? []
   const seconds = Number(digits) * (secondsPer[unit ?? ''] ?? Number.NaN)
   if (seconds >= 1 && seconds <= maxSeconds) return seconds
-  throw new InvalidArgumentError('It may be a number and a unit (s, m, h or d), such as 30d, up to 36500d.')
+  throw new InvalidArgumentError('It must be a number and a unit (s, m, h or d), such as 30d, up to 36500d.')
 }
 
 function toName(text: string): string {

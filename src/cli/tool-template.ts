@@ -5,39 +5,43 @@ export const toolTemplate = `import { defineTool } from 'agent-core'
 // Without a service, "agent-core tool check" tells what is wrong with it, and tries it.
 export default defineTool({
   // What the model is told. It decides by this alone when to use the tool.
-  description: 'Tells on which weekday a date falls, and how many days from today it is (negative: ago).',
+  description: 'Repeats a text. Say here what the tool does, and when it is to be used.',
   // JSON Schema of the input. What does not fit never reaches execute.
   schema: {
     type: 'object',
     properties: {
-      date: { type: 'string', pattern: '^[0-9]{4}-[0-9]{2}-[0-9]{2}$', description: 'Such as 2026-01-31.' },
+      text: { type: 'string', minLength: 1, description: 'What to repeat.' },
     },
-    required: ['date'],
+    required: ['text'],
     additionalProperties: false,
   },
   // 'read': may be called again after a crash, and beside other calls. 'write': changes something, so it is called at most once.
   effect: 'read',
   // Gives anything that JSON can say. A throw is told to the model, which may try again with another input.
   // Of the context there are signal, headers, filters, log, artifact, callId and session.
-  async execute({ date }, { log }) {
-    const day = Date.parse(date)
-    if (new Date(day).getUTCDate() !== Number(date.slice(8))) throw new Error('There is no such date.')
-    const today = new Date().toISOString().slice(0, 10)
-    log('today is ' + today)
-    const weekday = new Intl.DateTimeFormat('en', { weekday: 'long', timeZone: 'UTC' }).format(day)
-    return { date, weekday, days_from_today: (day - Date.parse(today)) / 86_400_000 }
+  async execute({ text }, { log }) {
+    log('A log line of ' + text.length + ' characters of input.')
+    return { text }
   },
 })
 `
 
 /** An input of the template's tool. */
-export const templateInput = { date: '2026-12-24' }
+export const templateInput = { text: 'hello' }
 
-/** For editors: where they find the types of this package (and of Node, where they are installed), and how Node reads TypeScript. */
+/**
+ * For editors: where they find the types of this package (and of Node, where they are installed), and how Node reads TypeScript. Paths are
+ * relative to the folder of the file, so that the file can be committed.
+ */
 export function editorSettings(types: string, nodeTypes: string | undefined): string {
   const compilerOptions = {
-    ...{ target: 'es2024', module: 'nodenext', noEmit: true, strict: true, skipLibCheck: true },
-    ...{ erasableSyntaxOnly: true, allowImportingTsExtensions: true },
+    target: 'es2024',
+    module: 'nodenext',
+    noEmit: true,
+    strict: true,
+    skipLibCheck: true,
+    erasableSyntaxOnly: true,
+    allowImportingTsExtensions: true,
     ...(nodeTypes !== undefined && { typeRoots: [nodeTypes], types: ['node'] }),
     paths: { 'agent-core': [types] },
   }

@@ -68,7 +68,7 @@ async function makeTool(terminal: Terminal, name: string, { dir, add }: NewOptio
   if (!(await writeNew(file, toolTemplate))) throw new CommandFailure(1, [`${shown(file)} is there already; nothing was changed.`])
   say(`made ${shown(file)}`)
   const forEditors = path.join(folder, 'tsconfig.json')
-  if (await writeNew(forEditors, await settingsForEditors())) say(`made ${shown(forEditors)}, by which editors find the types`)
+  if (await writeNew(forEditors, await settingsForEditors(folder))) say(`made ${shown(forEditors)}, by which editors find the types`)
   if (change) {
     await createConfigurationFile(settings.agentConfig, settings.dataDir).replace(change.text, change.next)
     say(`added ${name} to ${shown(settings.agentConfig)}`)
@@ -81,14 +81,19 @@ async function makeTool(terminal: Terminal, name: string, { dir, add }: NewOptio
 }
 
 /** With the types of Node where this is a checkout. */
-async function settingsForEditors(): Promise<string> {
+async function settingsForEditors(folder: string): Promise<string> {
+  const relative = (file: string) => {
+    const from = path.relative(folder, file).split(path.sep).join('/')
+    return from.startsWith('.') ? from : `./${from}`
+  }
   const here = (name: string) => fileURLToPath(new URL(name, import.meta.url))
   const nodeTypes = here('../../node_modules/@types')
   const hasTypes = await access(path.join(nodeTypes, 'node')).then(
     () => true,
     () => false,
   )
-  return editorSettings(here(`../tool-module${path.extname(import.meta.filename)}`), hasTypes ? nodeTypes : undefined)
+  const types = here(`../tool-module${path.extname(import.meta.filename)}`)
+  return editorSettings(relative(types), hasTypes ? relative(nodeTypes) : undefined)
 }
 
 /** False where there is a file of this name. */
@@ -109,7 +114,9 @@ function toEntryPath(relative: string): string {
 /** The text of the configuration without and with an entry. */
 async function addEntry(file: string, entry: { name: string }): Promise<{ text: string; next: string }> {
   const text = await readFile(file, 'utf8').catch(() => {
-    throw new CommandFailure(1, [`${file} is not there; the first start makes it. Without --add the file of the tool is made alone.`])
+    throw new CommandFailure(1, [
+      `${file} does not exist; "agent-core serve --init" makes one. Without --add the file of the tool is made alone.`,
+    ])
   })
   try {
     const { value } = readYaml(text)

@@ -118,7 +118,7 @@ function mayDecide(who: Principal, call: StoredCall): boolean {
 function forOthers(): ServiceError {
   return new ServiceError(
     'forbidden',
-    'RBAC: access denied: a call that a role decides is decided by another caller than its own, whose key permits runs.approve.',
+    'RBAC: access denied: only another caller, whose key has the permission runs.approve, may decide this call.',
   )
 }
 
