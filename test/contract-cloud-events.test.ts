@@ -156,5 +156,8 @@ test('CloudEvents: each event of a batch counts as a request of its caller', asy
     body.map((answer: { status?: string; status_code?: number }) => answer.status ?? answer.status_code),
     ['accepted', 'accepted', 'accepted', 429, 429],
   )
+  const { error_type: errorType, retry_after: retryAfter } = body[3].details
+  assert.equal(errorType, 'RateLimited')
+  assert.ok(retryAfter >= 1 && retryAfter <= 60, String(retryAfter))
   assert.equal((await sendEvent(client, event('r5', chat))).status, 429)
 })

@@ -4,7 +4,7 @@ import { Type, type Static } from 'typebox'
 import { accessTo } from '../../access/operations.ts'
 import type { RequestLimits } from '../../access/rate-limits.ts'
 import type { CurrentAgent } from '../../configuration/agent.ts'
-import { ServiceError, toErrorBody } from '../../errors.ts'
+import { ServiceError, toErrorBody, type ErrorBody } from '../../errors.ts'
 import type { Chats, NewChat } from '../../runs/chat.ts'
 import type { Accepted } from '../../runs/run-store.ts'
 import { principalOf } from '../authenticate.ts'
@@ -43,8 +43,18 @@ const maxEvents = 100
 
 const Batch = Type.Array(Type.Unknown(), { maxItems: maxEvents, description: 'Events as in structured mode, at most 100.' })
 
-const Answers = Type.Union([Acknowledgement, Type.Array(Type.Union([Acknowledgement, ErrorReply]))], {
-  description: 'Of a batch: an acknowledgement or an error for each event, in their order.',
+const EventError = Type.Object({
+  ...ErrorReply.properties,
+  details: Type.Optional(
+    Type.Object({
+      ...ErrorReply.properties.details.properties,
+      retry_after: Type.Optional(Type.Integer({ description: 'Seconds, as the header `retry-after` elsewhere.' })),
+    }),
+  ),
+})
+
+const Answers = Type.Union([Acknowledgement, Type.Array(Type.Union([Acknowledgement, EventError]))], {
+  description: 'Of a batch: an acknowledgement or an error for each event, in their order. Each event counts as a request.',
 })
 
 const attribute = Type.Optional(Type.String({ description: 'Of an event in binary mode, percent-encoded; the body is its data.' }))
@@ -148,8 +158,16 @@ async function answerOf(request: FastifyRequest, accept: () => Promise<object>):
     return await accept()
   } catch (error) {
     if (!(error instanceof ServiceError)) request.log.error({ err: error }, 'unexpected failure')
-    return toErrorBody(error)
+    return toElement(error)
   }
+}
+
+/** An error as an element of a batch. An element has no header `retry-after`, so its details have the seconds. */
+function toElement(error: unknown): ErrorBody {
+  const body = toErrorBody(error)
+  const retryAfter = error instanceof ServiceError ? error.retryAfter : undefined
+  if (retryAfter === undefined || !body.details) return body
+  return { ...body, details: { ...body.details, retry_after: retryAfter } }
 }
 
 function toAcknowledgement(id: string, { requestId, sessionId }: Accepted): Static<typeof Acknowledgement> {
