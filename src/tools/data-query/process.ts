@@ -43,6 +43,9 @@ export interface QueryProcessOptions {
 /** Each query holds a thread as long as it runs. */
 const threads = 8
 
+/** Processes that one query may lose to other queries; then the query fails. */
+const maxRetries = 3
+
 /** Of the descriptions of tables, and of what stands around rows. */
 const describedBytes = 4 * 1024 * 1024
 
@@ -57,6 +60,8 @@ export function createQueryProcess({ maxCharacters = 20_000, cancelGraceMs = 1_0
   const pool = createFairPool({ places: threads })
   let child: ChildProcess | undefined
   const alive = new Set<ChildProcess>()
+  /** Processes that were killed because a cancelled query did not stop. */
+  const killedForOthers = new WeakSet<ChildProcess>()
   let lastId = 0
   const waiting = new Map<number, { resolve(reply: Reply): void; owner: ChildProcess }>()
 
@@ -88,26 +93,39 @@ export function createQueryProcess({ maxCharacters = 20_000, cancelGraceMs = 1_0
     else owner.kill('SIGKILL')
   }
 
+  /** A query whose process was killed for the sake of another query runs again: queries of all callers share a process, and only read. */
   async function work(question: Question, signal: AbortSignal): Promise<Answer> {
-    signal.throwIfAborted()
-    const owner = started()
+    for (let retries = maxRetries; ; retries--) {
+      signal.throwIfAborted()
+      const owner = started()
+      const reply = await send(owner, question, signal)
+      if (reply.type === 'failed' && reply.exhausted && child === owner) child = undefined
+      signal.throwIfAborted()
+      if (reply.type !== 'failed') return reply
+      const isInnocent = reply.message === lostMessage && killedForOthers.has(owner)
+      if (!isInnocent || retries === 0) throw new QueryFailure(reply.message, { table: reply.table, reason: reply.cause })
+    }
+  }
+
+  async function send(owner: ChildProcess, question: Question, signal: AbortSignal): Promise<Reply> {
     const id = ++lastId
     let killing: NodeJS.Timeout | undefined
     const cancel = () => {
       if (owner.connected) owner.send({ id, type: 'cancel' } satisfies Request)
-      killing = setTimeout(() => owner.kill('SIGKILL'), cancelGraceMs)
+      killing = setTimeout(() => {
+        killedForOthers.add(owner)
+        // New queries start in a new process at once.
+        if (child === owner) child = undefined
+        owner.kill('SIGKILL')
+      }, cancelGraceMs)
     }
     signal.addEventListener('abort', cancel, { once: true })
     try {
-      const reply = await new Promise<Reply>((resolve) => {
+      return await new Promise<Reply>((resolve) => {
         waiting.set(id, { resolve, owner })
         setBusy(owner, true)
         owner.send({ ...question, id }, (error) => error && resolve({ id, type: 'failed', message: lostMessage }))
       })
-      if (reply.type === 'failed' && reply.exhausted && child === owner) child = undefined
-      signal.throwIfAborted()
-      if (reply.type !== 'failed') return reply
-      throw new QueryFailure(reply.message, { table: reply.table, reason: reply.cause })
     } finally {
       waiting.delete(id)
       endOrRest(owner)

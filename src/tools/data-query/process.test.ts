@@ -1,0 +1,32 @@
+import assert from 'node:assert/strict'
+import { tmpdir } from 'node:os'
+import { after, test } from 'node:test'
+import { setTimeout as wait } from 'node:timers/promises'
+import { createQueryProcess, type Question } from './process.ts'
+
+const processes = createQueryProcess({ cancelGraceMs: 0 })
+after(() => processes.close())
+
+const endless = 'with recursive n(i) as (select 1 union all select 1 from n) select count(*) from n'
+const long = 'select count(*) from range(20000000) t(i) where sin(i) > 2'
+
+function query(sql: string): Question {
+  const plan = { tables: [], filters: [], cacheDir: tmpdir() }
+  return { type: 'query', plan, sql, visible: { tables: [], withheld: [] }, limits: { maxRows: 10, maxCharacters: 1000 } }
+}
+
+function askAs(owner: string, sql: string, signal = new AbortController().signal) {
+  return processes.ask(query(sql), { caller: { tenant: owner, owner }, signal })
+}
+
+test('a query whose process is killed because another query does not stop runs again', { timeout: 60_000 }, async () => {
+  await askAs('bob', 'select 1')
+  const stop = new AbortController()
+  const cancelled = askAs('alice', endless, stop.signal)
+  const other = askAs('bob', long)
+  await wait(50)
+  stop.abort(new Error('enough'))
+  await assert.rejects(cancelled, { message: 'enough' })
+  const answer = await other
+  assert.deepEqual(answer.type === 'rows' && answer.rows.rows, [[0]])
+})
