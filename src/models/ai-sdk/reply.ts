@@ -8,6 +8,7 @@ import type { JsonValue } from '../../agent/messages.ts'
 import { ModelError, type ModelEvent, type ModelReply, type ModelUsage, type RequestedCall } from '../../agent/model.ts'
 import type { VendorPart } from './prompt.ts'
 import { toStreamError, type Origin } from '../failures.ts'
+import { checkCallCount, toTokenCount } from '../reply-limits.ts'
 
 /** Makes events and the reply of the parts that an AI SDK provider streams. */
 export class PartCollector {
@@ -51,6 +52,7 @@ export class PartCollector {
       case 'tool-call':
         this.start(`call ${part.toolCallId}`, { type: 'call' }, part.providerMetadata)
         this.calls.push({ name: part.toolName, arguments: part.input })
+        checkCallCount(this.calls.length, this.origin)
         return undefined
       case 'error':
         throw toStreamError(this.origin, part.error)
@@ -122,9 +124,9 @@ function toFinish({ unified, raw }: LanguageModelV4FinishReason, hasCalls: boole
 function toUsage(model: string, { inputTokens, outputTokens }: LanguageModelV4Usage): ModelUsage {
   return {
     model,
-    input: inputTokens.total ?? 0,
-    output: outputTokens.total ?? 0,
-    cachedInput: inputTokens.cacheRead ?? 0,
-    reasoning: outputTokens.reasoning ?? 0,
+    input: toTokenCount(inputTokens.total),
+    output: toTokenCount(outputTokens.total),
+    cachedInput: toTokenCount(inputTokens.cacheRead),
+    reasoning: toTokenCount(outputTokens.reasoning),
   }
 }

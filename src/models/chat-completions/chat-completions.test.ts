@@ -417,3 +417,19 @@ test('arguments that a model once wrote wrong do not spoil the session', async (
   await ask({ system: '', messages: [{ role: 'assistant', text: '', toolCalls }], tools: [] })
   assert.equal(server.requests[0]!.body.messages[0].tool_calls[0].function.arguments, '{}')
 })
+
+test('counts of tokens that are none count nothing', async () => {
+  const { ask } = await setUp({
+    text: 'Done.',
+    chunks: [{ choices: [], usage: { prompt_tokens: 1e308, completion_tokens: -5, prompt_tokens_details: { cached_tokens: 'many' } } }],
+  })
+  assert.deepEqual((await ask()).reply.usage, { model: 'gpt-5-mini', input: 0, output: 0, cachedInput: 0, reasoning: 0 })
+})
+
+test('an answer with more tool calls than a run can make is refused while it arrives', async () => {
+  const calls = Array.from({ length: 501 }, () => ({ name: 'now', arguments: ['{}'] }))
+  const { message } = await failureOf({ calls })
+  assert.match(message, /the answer has more than 500 tool calls$/)
+  const { ask } = await setUp({ calls: calls.slice(1) })
+  assert.equal((await ask()).reply.toolCalls.length, 500)
+})

@@ -2,6 +2,7 @@ import type { ModelEvent, ModelReply, ModelUsage } from '../../agent/model.ts'
 import { ModelError } from '../../agent/model.ts'
 import { CallBuilder, type WireCall } from './calls.ts'
 import { toStreamError, type Origin } from '../failures.ts'
+import { checkCallCount, toTokenCount } from '../reply-limits.ts'
 import { ThinkTags } from './think-tags.ts'
 
 /** No answer of a model is that long: a server that goes on for ever must not fill the memory. */
@@ -127,6 +128,7 @@ export class ReplyBuilder {
 
   private addCalls(deltas: WireCall[]): void {
     for (const delta of deltas) this.grow(this.calls.accept(delta))
+    checkCallCount(this.calls.count, this.origin)
   }
 
   private grow(characters: number): void {
@@ -147,10 +149,10 @@ function toFinish(reason: string, hasCalls: boolean): ModelReply['finish'] {
 function toUsage(model: string, usage: WireUsage | undefined): ModelUsage {
   return {
     model,
-    input: usage?.prompt_tokens ?? 0,
-    output: usage?.completion_tokens ?? 0,
-    cachedInput: usage?.prompt_tokens_details?.cached_tokens ?? 0,
-    reasoning: usage?.completion_tokens_details?.reasoning_tokens ?? 0,
+    input: toTokenCount(usage?.prompt_tokens),
+    output: toTokenCount(usage?.completion_tokens),
+    cachedInput: toTokenCount(usage?.prompt_tokens_details?.cached_tokens),
+    reasoning: toTokenCount(usage?.completion_tokens_details?.reasoning_tokens),
   }
 }
 
