@@ -150,7 +150,7 @@ function createSampler(flags: string): Sampler {
         return one(element.element).repeat(Math.max(1, element.min))
       case 'Group':
       case 'CapturingGroup':
-        return one(element.alternatives[0])
+        return element.alternatives.slice(0, 1).map(one).join('')
       case 'Character':
         return String.fromCodePoint(element.value)
       default:
