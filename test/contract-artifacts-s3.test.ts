@@ -127,7 +127,7 @@ test('a bucket that can not be used stops the start by a line that names the var
   assert.deepEqual(await foldersOf({ environment } as S3Server), [])
 
   const folder = await createFolder(t)
-  const bad = await runIn(folder, ['serve'], { ...environment, PORT: '0', ARTIFACT_STORE: 's3://nowhere/x' })
+  const bad = await runIn(folder, ['serve', '--init'], { ...environment, PORT: '0', ARTIFACT_STORE: 's3://nowhere/x' })
   assert.equal(bad.code, 1)
   assert.match(bad.err, /^ARTIFACT_STORE is "s3:\/\/nowhere\/x"; [^\n]+\n$/)
   const doctor = await runIn(folder, ['doctor'], { ...environment, ARTIFACT_STORE: 's3://nowhere/x' })

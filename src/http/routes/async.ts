@@ -4,7 +4,7 @@ import { Type, type Static } from 'typebox'
 import { accessTo } from '../../access/operations.ts'
 import type { RequestLimits } from '../../access/rate-limits.ts'
 import type { CurrentAgent } from '../../configuration/agent.ts'
-import { ServiceError, toErrorBody, type ErrorBody } from '../../errors.ts'
+import { invalid, ServiceError, toErrorBody, type ErrorBody } from '../../errors.ts'
 import type { Chats, NewChat } from '../../runs/chat.ts'
 import type { Accepted } from '../../runs/run-store.ts'
 import { principalOf } from '../authenticate.ts'
@@ -106,6 +106,8 @@ export function asyncRoutes(app: FastifyInstance, doors: AsyncRoutes): void {
 }
 
 function refuseInvalid(request: FastifyRequest): void {
+  // Fastify checks a body by its content type; a request without a body has none.
+  if (request.body === undefined) throw invalid(['body'], 'must be object', 'type')
   if (!request.validationError) return
   const error = toFaults(request.validationError as FastifyError)
   throw isBinary(request) ? relocate(error, toBinaryPlace) : error
