@@ -203,6 +203,29 @@ test('Beyond the interface: a task is cancelled at once, down to the socket of t
   await assert.rejects(all(client.resubscribeTask({ tenant: '', id: started.id })), /has ended/)
 })
 
+test('A subscription begins with the task as it is: its answer so far, and when it started', async (t) => {
+  const service = await startService(t, { script: { text: ['It ', 'is', ' 3.'], silentAfter: 3 } })
+  const client = await connect(service)
+  const { id } = await taskOf(client.sendMessage({ ...ask('1 + 2?'), configuration: atOnce }))
+  // The first subscriber shows when the answer has begun.
+  let seen = ''
+  for await (const { payload } of client.resubscribeTask({ tenant: '', id })) {
+    if (payload?.$case === 'task') seen += answerOf(payload.value)
+    if (payload?.$case === 'artifactUpdate') seen += payload.value.artifact!.parts.map(textOf).join('')
+    if (seen === 'It is') break
+  }
+  const stream = client.resubscribeTask({ tenant: '', id })
+  const first = ((await stream.next()).value as StreamResponse).payload
+  assert.ok(first?.$case === 'task')
+  const { status } = first.value
+  assert.deepEqual([status?.state, answerOf(first.value)], [TaskState.TASK_STATE_WORKING, 'It is'])
+  assert.equal(status?.timestamp, (await client.getTask({ tenant: '', id })).status?.timestamp)
+  await client.cancelTask(naming(id))
+  const rest = await all(stream)
+  assert.deepEqual(read(rest).states, [TaskState.TASK_STATE_CANCELED])
+  assert.equal(read(rest).artifacts.size, 0)
+})
+
 test('Beyond the interface: a task goes on when its client has gone', async (t) => {
   const gate = Promise.withResolvers<void>()
   const service = await startService(t, { script: { text: 'Done.', begins: gate.promise }, config: { limits: { reconnect_grace: 0 } } })

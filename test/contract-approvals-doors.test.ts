@@ -260,6 +260,50 @@ test('Approval: A2A streams end where input is required; data parts decide call 
   assert.match(JSON.stringify(service.model.requests.at(-1)?.body), /rejected by a person: Not her\./)
 })
 
+test('Approval: a subscription to an A2A task that requires input stays open through decisions, to the end', async (t) => {
+  const script = [callOf('send', { to: 'Bob' }), callOf('send', { to: 'Eve' }), { text: 'It is done.' }]
+  const { service } = await start(t, { script })
+  const client = await a2a(service)
+  const waiting = (await client.sendMessage(message(textPart('Write.')))) as Task
+  const stream = client.resubscribeTask({ tenant: '', id: waiting.id })
+  const begin = ((await stream.next()).value as StreamResponse).payload
+  assert.ok(begin?.$case === 'task')
+  assert.deepEqual(begin.value.status, waiting.status)
+  const answered: Task[] = []
+  const events: StreamResponse[] = []
+  const approveFirst = client.sendMessage(message(textPart('approve'), { taskId: waiting.id }))
+  for await (const event of stream) {
+    events.push(event)
+    if (event.payload?.$case !== 'statusUpdate' || event.payload.value.status?.state !== TaskState.TASK_STATE_INPUT_REQUIRED) continue
+    await approveFirst
+    answered.push((await client.sendMessage(message(textPart('approve'), { taskId: waiting.id }))) as Task)
+  }
+  const { TASK_STATE_WORKING: works, TASK_STATE_INPUT_REQUIRED: asks, TASK_STATE_COMPLETED: completed } = TaskState
+  assert.deepEqual(statesOf(events), [works, works, asks, works, works, completed])
+  assert.equal(answered[0]?.status?.state, completed)
+  const texts = events.flatMap(({ payload }) => (payload?.$case === 'artifactUpdate' ? payload.value.artifact!.parts : []))
+  assert.equal(texts.map(({ content }) => (content?.$case === 'text' ? content.value : '')).join(''), 'It is done.')
+})
+
+test('Approval: a subscription ends with a task that is cancelled while it waits, and leaves no error when its reader leaves', async (t) => {
+  const { service } = await start(t)
+  const client = await a2a(service)
+  const waiting = (await client.sendMessage(message(textPart('Write.')))) as Task
+  const leaving = new AbortController()
+  const left = client.resubscribeTask({ tenant: '', id: waiting.id }, { signal: leaving.signal })
+  await left.next()
+  leaving.abort()
+  await assert.rejects(all(left))
+  const stream = client.resubscribeTask({ tenant: '', id: waiting.id })
+  await stream.next()
+  await client.cancelTask({ tenant: '', id: waiting.id, metadata: undefined })
+  assert.deepEqual(statesOf(await all(stream)), [TaskState.TASK_STATE_CANCELED])
+  assert.deepEqual(
+    service.log.filter((line) => (JSON.parse(line) as { level: number }).level >= 50),
+    [],
+  )
+})
+
 test('Approval: who may not decide is refused by an A2A task, also of what somebody else decides', async (t) => {
   const { service, sent } = await start(t, { traits: { approval: { by: 'role' } } })
   const client = await a2a(service)

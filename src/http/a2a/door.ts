@@ -46,7 +46,8 @@ export async function answer(doors: A2aDoors, caller: Caller, reply: FastifyRepl
     // A stream that is refused at once is no stream.
     const first = await answered.next()
     start?.begin()
-    return await sendTexts(reply, toTexts(first, answered))
+    const toFailure = (error: unknown) => toText({ jsonrpc, id: id ?? null, error: toJsonRpcError(toA2aError(error)) })
+    return await sendTexts(reply, toTexts(first, answered, toFailure))
   } catch (error) {
     return await failed(toJsonRpcError(toA2aError(error)))
   } finally {
@@ -64,8 +65,17 @@ function isMessageId(id: unknown): boolean {
   return id === undefined || id === null || typeof id === 'string' || typeof id === 'number'
 }
 
-async function* toTexts<T>(first: IteratorResult<T, void>, rest: AsyncGenerator<T, void>): AsyncGenerator<string, void> {
-  for (let next = first; !next.done; next = await rest.next()) yield toText(next.value)
+/** The messages of a stream. A failure behind the first one is the last: the session was deleted, or the service stops. */
+async function* toTexts<T>(
+  first: IteratorResult<T, void>,
+  rest: AsyncGenerator<T, void>,
+  toFailure: (error: unknown) => string,
+): AsyncGenerator<string, void> {
+  try {
+    for (let next = first; !next.done; next = await rest.next()) yield toText(next.value)
+  } catch (error) {
+    yield toFailure(error)
+  }
 }
 
 function toText(message: unknown): string {

@@ -18,7 +18,7 @@ import { asObject, contextOf, type Caller } from '../protocol-caller.ts'
 import { toCard, type CardOptions } from './card.ts'
 import { toQuestion } from './parts.ts'
 import { decideBy } from './decisions.ts'
-import { follow } from './stream.ts'
+import { follow, subscribe, type ToArtifacts } from './stream.ts'
 import { toFileArtifacts, toTask } from './tasks.ts'
 
 export interface A2aDoors extends CardOptions {
@@ -57,10 +57,12 @@ export function createRequestHandler(
   }
 
   async function task(id: string, historyLength: number | undefined): Promise<Task> {
-    const run = await find(id)
-    const open = run.status === 'interrupted' ? await openCalls.openOf(run) : []
-    const whole = await toTask(run, links, open)
+    const whole = await taskOf(await find(id))
     return historyLength === 0 ? { ...whole, history: [] } : whole
+  }
+
+  async function taskOf(run: StoredRun): Promise<Task> {
+    return toTask(run, links, run.status === 'interrupted' ? await openCalls.openOf(run) : [])
   }
 
   async function open(request: SendMessageRequest, operation: Operation): Promise<Opened> {
@@ -95,13 +97,12 @@ export function createRequestHandler(
     return { run: await chats.follow(run, caller.left), after: run.log?.events ? fromCompact(run.log.events).length : 0 }
   }
 
-  const told = ({ run, after = 0 }: Opened) =>
-    follow(run, {
-      toArtifacts: async (files) => (files.length === 0 ? [] : toFileArtifacts(await find(run.requestId), files, links)),
-      stillOpen: () => openCalls.openOf(keyOf(run.requestId)),
-      left: caller.left,
-      after,
-    })
+  const following = (requestId: string) => ({
+    toArtifacts: async (files: Parameters<ToArtifacts>[0]) =>
+      files.length === 0 ? [] : toFileArtifacts(await find(requestId), files, links),
+    stillOpen: () => openCalls.openOf(keyOf(requestId)),
+    left: caller.left,
+  })
 
   return {
     getAgentCard: async () => toCard(agent(), card),
@@ -114,7 +115,8 @@ export function createRequestHandler(
       return task(run.requestId, request.configuration?.historyLength)
     },
     async *sendMessageStream(request) {
-      yield* told(await open(request, 'chain_streaming'))
+      const { run, after } = await open(request, 'chain_streaming')
+      yield* follow(run, following(run.requestId), after)
     },
     async getTask({ id, historyLength }) {
       requireAccess(principal, accessTo.readRun)
@@ -129,9 +131,9 @@ export function createRequestHandler(
     },
     async *resubscribe({ id }) {
       requireAccess(principal, accessTo.readRun)
-      const { endedAt } = await find(id)
-      if (endedAt !== undefined) throw new UnsupportedOperationError(`Task ${id} has ended.`)
-      yield* told({ run: await chats.follow(keyOf(id), caller.left) })
+      const run = await find(id)
+      if (run.endedAt !== undefined) throw new UnsupportedOperationError(`Task ${id} has ended.`)
+      yield* subscribe({ ...following(id), task: await taskOf(run), open: () => chats.follow(keyOf(id), caller.left) })
     },
     listTasks: () => Promise.reject(new UnsupportedOperationError('Tasks are not listed.')),
     getAuthenticatedExtendedAgentCard: () => Promise.reject(new UnsupportedOperationError('There is no other agent card.')),

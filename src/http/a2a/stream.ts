@@ -1,8 +1,8 @@
-import { TaskState, type StreamResponse, type TaskStatus } from '@a2a-js/sdk'
+import { TaskState, type StreamResponse, type Task, type TaskStatus } from '@a2a-js/sdk'
 import type { PendingCall } from '../../agent/approval.ts'
 import type { Artifact as MadeFile } from '../../agent/artifact.ts'
 import type { OpenRun } from '../../runs/live-runs.ts'
-import { errorOf } from '../../runs/outcome.ts'
+import { errorOf, outputOf } from '../../runs/outcome.ts'
 import { isLastEvent, statusOfEnd, type EndEvent, type LoggedEvent } from '../../runs/run.ts'
 import { filesOf, newTask, states, toAnswer, toFileArtifacts, toStatus, toWaitingStatus, type Place } from './tasks.ts'
 
@@ -14,41 +14,106 @@ interface Following {
   /** Calls that wait, and that nobody has decided meanwhile. */
   stillOpen(): Promise<readonly PendingCall[]>
   left: AbortSignal
-  /** Number of the last event that the reader knows; default: none. */
-  after?: number
 }
 
-/** A run's events as updates of its task: steps as its status, the answer as an artifact that grows, its files when it has ended. */
-export async function* follow(
-  run: OpenRun,
-  { toArtifacts, stillOpen, left, after = 0 }: Following,
-): AsyncGenerator<StreamResponse, void, undefined> {
-  const place = { taskId: run.requestId, contextId: run.sessionId }
-  yield { payload: { $case: 'task', value: newTask(place, run.input) } }
-  let isGrowing = false
-  // Of messages that the reader has, none has a number so high.
-  let steps = after
-  for await (const { events } of run.log.follow(after, left)) {
+/** How far a reader is in a run's events. */
+interface Position {
+  /** Number of the last event that the reader has. */
+  after: number
+  /** Number of the last message about a step: larger than any that the reader has. */
+  steps: number
+  /** Whether the reader has a part of the answer, which the next text continues. */
+  isGrowing: boolean
+}
+
+type Updates = AsyncGenerator<StreamResponse, void, undefined>
+
+/** A run's events behind number `after` as updates of its task, until the run ends or waits for approval. */
+export async function* follow(run: OpenRun, options: Following, after = 0): Updates {
+  yield { payload: { $case: 'task', value: newTask(placeOf(run), run.input) } }
+  yield* updatesOf(run, { after, steps: after, isGrowing: false }, options.left)
+  yield* lastUpdatesOf(run, options)
+}
+
+interface Subscription extends Following {
+  /** The stored state of the task. */
+  task: Task
+  /** The run, to follow. Of a run that waits for approval, with `goesOn`. */
+  open(): Promise<OpenRun>
+}
+
+/** The task as it is now, then the run's updates until its end: a run that waits for approval is followed when its calls are decided. */
+export async function* subscribe({ task, open, ...options }: Subscription): Updates {
+  // A run without its turn has said nothing yet, and opening it may take until it has.
+  const isPending = task.status?.state === TaskState.TASK_STATE_SUBMITTED
+  if (isPending) yield { payload: { $case: 'task', value: task } }
+  let run = await open()
+  const { events } = run.log
+  const answer = isPending ? '' : outputOf(events)
+  const known = isPending ? 0 : events.length
+  const position: Position = { after: known, steps: known, isGrowing: answer !== '' }
+  if (!isPending) yield { payload: { $case: 'task', value: { ...task, artifacts: answer === '' ? [] : [toAnswer(answer)] } } }
+  let hasWaitingStatus = task.status?.state === TaskState.TASK_STATE_INPUT_REQUIRED
+  for (;;) {
+    const { after } = position
+    yield* updatesOf(run, position, options.left)
+    if (options.left.aborted) return
+    if (!run.log.interrupted) return yield* lastUpdatesOf(run, options)
+    if (!hasWaitingStatus || position.after > after) yield* lastUpdatesOf(run, options)
+    hasWaitingStatus = true
+    const resumed = await resumedRun(run, open, options.left)
+    if (!resumed) return
+    run = resumed
+  }
+}
+
+/** An interrupted run when it goes on; undefined where the reader leaves before. */
+async function resumedRun(run: OpenRun, open: Subscription['open'], left: AbortSignal): Promise<OpenRun | undefined> {
+  try {
+    // The process gives the run up behind its interrupt: only then can the stored run be opened.
+    await run.ended
+    const interrupted = await open()
+    return interrupted.goesOn ? await interrupted.goesOn(left) : interrupted
+  } catch (error) {
+    if (left.aborted) return undefined
+    throw error
+  }
+}
+
+/** Steps are told as the task's status, the answer as an artifact that grows. Moves `position`. */
+async function* updatesOf({ log, ...run }: OpenRun, position: Position, left: AbortSignal): Updates {
+  const place = placeOf(run)
+  for await (const { first, events } of log.follow(position.after, left)) {
     for (const piece of toPieces(events)) {
       if (piece.type === 'answer') {
-        yield toArtifactUpdate(place, piece.text, isGrowing)
-        isGrowing = true
+        yield toArtifactUpdate(place, piece.text, position.isGrowing)
+        position.isGrowing = true
         continue
       }
-      // What comes behind another label is the answer, and what came before is not.
-      isGrowing = false
-      if (piece.type === 'step') yield toUpdate(place, toStatus(TaskState.TASK_STATE_WORKING, place, piece.text, ++steps))
+      // Text behind a step is another answer: it replaces what was said before.
+      position.isGrowing = false
+      if (piece.type === 'step') yield toUpdate(place, toStatus(TaskState.TASK_STATE_WORKING, place, piece.text, ++position.steps))
     }
+    position.after = first + events.length - 1
   }
-  const end = run.log.events.at(-1)
-  if (end?.type === 'interrupt' && run.log.ended) {
+}
+
+/** How a run ended, with its files; or which calls it waits for. */
+async function* lastUpdatesOf({ log, ...run }: OpenRun, { toArtifacts, stillOpen }: Following): Updates {
+  const place = placeOf(run)
+  const end = log.events.at(-1)
+  if (end?.type === 'interrupt' && log.ended) {
     return yield toUpdate(place, toWaitingStatus(place, await stillOpen()), { finish_reason: 'approval_required' })
   }
   if (end?.type !== 'end') return
-  for (const artifact of await toArtifacts(filesOf(run.log.events))) {
+  for (const artifact of await toArtifacts(filesOf(log.events))) {
     yield { payload: { $case: 'artifactUpdate', value: { ...place, artifact, append: false, lastChunk: true, metadata: undefined } } }
   }
   yield toUpdate(place, toEndStatus(place, end), { finish_reason: end.reason })
+}
+
+function placeOf({ requestId, sessionId }: Pick<OpenRun, 'requestId' | 'sessionId'>): Place {
+  return { taskId: requestId, contextId: sessionId }
 }
 
 type Piece = { type: 'answer' | 'step'; text: string } | { type: 'other' }
