@@ -158,6 +158,8 @@ test('Errors: a NUL where an id or an address belongs is the caller’s fault, o
   const { here } = await startTwo(t, { script: {} })
   const list = await here.request('GET', '/core/v1/sessions?before=%00')
   assert.deepEqual([list.status, list.body.detail?.[0].loc], [422, ['query', 'before']])
+  const subAgent = await here.request('DELETE', '/core/v1/chain/sub_agents/%00')
+  assert.deepEqual([subAgent.status, subAgent.body.detail?.[0].loc], [422, ['path', 'sub_agent_id']])
   const data = { messages: [{ role: 'user', content: 'hi' }], callback_url: 'http://93.184.216.34/?\0' }
   const event = { specversion: '1.0', type: 'ai.service.agent.chain', id: 'e', source: '/tests', data }
   const refused = await here.request('POST', '/core/v1/chain_async', { body: event })

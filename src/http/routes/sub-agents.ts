@@ -5,7 +5,7 @@ import { subAgentLimits } from '../../sub-agents/limits.ts'
 import type { SubAgent } from '../../sub-agents/sub-agent-store.ts'
 import type { SubAgents } from '../../sub-agents/sub-agents.ts'
 import { principalOf } from '../authenticate.ts'
-import { ErrorReply, refusals } from '../schemas.ts'
+import { ErrorReply, Id, refusals, ValidationReply } from '../schemas.ts'
 
 const CreateBody = Type.Object(
   {
@@ -39,7 +39,7 @@ const Listed = Type.Object({
 })
 const Created = Type.Object({ sub_agent_id: Type.String(), sub_agent_info: SubAgentReply })
 const Terminated = Type.Object({ sub_agent_id: Type.String(), status: Type.Enum(['terminated']) })
-const params = Type.Object({ sub_agent_id: Type.String() })
+const params = Type.Object({ sub_agent_id: Id })
 const all = '/core/v1/chain/sub_agents'
 
 /** Specialised agents of a caller, to which the agent can give tasks. */
@@ -80,7 +80,12 @@ export function subAgentRoutes(app: FastifyInstance, { subAgents }: { subAgents:
     `${all}/:sub_agent_id`,
     {
       config: { access: 'sub_agents.read' },
-      schema: { tags, summary: 'A sub-agent', params, response: { 200: SubAgentReply, 404: ErrorReply, ...refusals } },
+      schema: {
+        tags,
+        summary: 'A sub-agent',
+        params,
+        response: { 200: SubAgentReply, 404: ErrorReply, 422: ValidationReply, ...refusals },
+      },
     },
     async (request) => {
       const { sub_agent_id: id } = request.params as Type.Static<typeof params>
@@ -96,7 +101,7 @@ export function subAgentRoutes(app: FastifyInstance, { subAgents }: { subAgents:
         tags,
         summary: 'Terminate a sub-agent; what it does is cancelled',
         params,
-        response: { 200: Terminated, 404: ErrorReply, ...refusals },
+        response: { 200: Terminated, 404: ErrorReply, 422: ValidationReply, ...refusals },
       },
     },
     async (request) => {
