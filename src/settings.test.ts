@@ -226,6 +226,26 @@ test('Postgres needs a secret key of at least 32 characters, and more than one w
   assert.deepEqual(problemsOf({ WORKERS: '2' }), ['WORKERS is 2; without DATABASE_URL it must be 1.'])
 })
 
+test('an address of Postgres whose password would be read as the name of the database is refused', () => {
+  for (const bad of [
+    'postgres:user:hunter2@db/x',
+    'postgres:/user:hunter2@db/x',
+    'postgres:///user:hunter2@db/x',
+    'postgres://user:12/hunter2@db/x',
+  ]) {
+    assert.deepEqual(problemsOf({ DATABASE_URL: bad, SECRET_KEY: key }), [
+      'DATABASE_URL is set to something else than what it may be: an address like postgres://user:password@host:5432/database.',
+    ])
+  }
+  for (const good of [
+    'postgres://db',
+    'postgres:///x?host=/run/postgres',
+    'POSTGRES://u:p%2F%40@db:5432/a%40b?options=-c%20x',
+    'postgres://u@[::1]/x',
+  ])
+    assert.deepEqual(problemsOf({ DATABASE_URL: good, SECRET_KEY: key }), [], good)
+})
+
 test('an identity provider is set up whole or not at all', () => {
   const whole = { ACCESS_JWKS_URL: 'https://id.example/k', ACCESS_ISSUER: 'https://id.example', ACCESS_AUDIENCE: 'agents' }
   assert.deepEqual(problemsOf(whole), [])

@@ -212,6 +212,7 @@ function isName(text: string): boolean {
   return /^[^\p{Cc}]{1,256}$/u.test(text) && text.trim() === text && text.isWellFormed()
 }
 
+/** A password with a slash that is not percent-encoded may stand in the path, and errors name the database: `@` is refused there. */
 function isPostgres(text: string): boolean {
-  return URL.canParse(text) && /^postgres(ql)?:$/.test(new URL(text).protocol)
+  return URL.canParse(text) && /^postgres(ql)?:\/\/[^/?#]*(\/[^@?#]*)?([?#].*)?$/is.test(text)
 }
