@@ -21,7 +21,7 @@ test('what had left the logs before their entries were counted by hours is not c
   await before.close()
   const file = new DatabaseSync(path.join(folder, 'agent-core.db'))
   file.exec(`update runs set status = 'gone', ended_at = null where session_id = 'b';
-    alter table metrics drop column removed; delete from kysely_migration where name >= '0009'`)
+    alter table metrics drop column removed; alter table runs drop column losses; delete from kysely_migration where name >= '0009'`)
   file.close()
   const database = await openSqlite(folder)
   const reports = createRunReports(database)
