@@ -82,6 +82,17 @@ test('Beyond the interface: a streamed completion comes as chunks; what was said
   assert.ok(chunks.slice(0, -1).every((chunk) => chunk.usage === null))
 })
 
+test('The thoughts of two steps are a blank line apart in reasoning_content, streamed or not', async (t) => {
+  const script = [{ ...callOf('add', { a: 1, b: 2 }), reasoning: ['First ', 'add.'] }, { reasoning: 'Then answer.', text: 'It is 3.' }]
+  const { openai } = await startDoor(t, { tools: withTool.tools, script: [...script, ...script] })
+  const messages = [user('1 + 2?')]
+  const { choices } = await openai.chat.completions.create({ model, messages })
+  assert.equal((choices[0]!.message as { reasoning_content?: string }).reasoning_content, 'First add.\n\nThen answer.')
+  const chunks = await all(await openai.chat.completions.create({ model, messages, stream: true }))
+  const deltas = chunks.flatMap(({ choices }) => choices.map(({ delta }) => delta as { reasoning_content?: string }))
+  assert.equal(deltas.map((delta) => delta.reasoning_content ?? '').join(''), 'First add.\n\nThen answer.')
+})
+
 test('Beyond the interface: an answer that a run repeats behind a thought is streamed once', async (t) => {
   // The thinking comes behind the answer, so that the run tells its answer again.
   const chunks = [

@@ -2,7 +2,7 @@ import { errorOf, type Answer } from '../../runs/outcome.ts'
 import { isLastEvent, type LastEvent, type LoggedEvent } from '../../runs/run.ts'
 import type { ToChunk } from '../stream-chunks.ts'
 import { toOpenAiError } from './errors.ts'
-import { Segments, thoughtOf } from './segments.ts'
+import { Segments, Thoughts } from './segments.ts'
 import { finishOf, tokensOf } from './tokens.ts'
 import { waitingFields, withWaitingText } from './waiting.ts'
 
@@ -24,7 +24,8 @@ export function completionHead(requestId: string, model: string): CompletionHead
 export function toCompletion({ requestId, id, ...head }: CompletionHead, { output }: Answer, events: readonly LoggedEvent[]): object {
   const last = events.at(-1) as LastEvent
   const content = withWaitingText(requestId, output, last)
-  const thoughts = events.map(thoughtOf).join('')
+  const reader = new Thoughts()
+  const thoughts = events.map((event) => reader.take(event)).join('')
   const message = { role: 'assistant', content, refusal: null, ...(thoughts === '' ? {} : { reasoning_content: thoughts }) }
   return {
     id,
@@ -43,11 +44,12 @@ export function completionChunksOf({ requestId, id, ...rest }: CompletionHead, w
   const open = `${head}{"index":0,"delta":`
   const close = `,"logprobs":null,"finish_reason":null}]${usage}}\n\n`
   const segments = new Segments()
+  const thoughts = new Thoughts()
   let isFirst = true
   let hasText = false
 
   function toDelta(event: LoggedEvent): string {
-    const thought = thoughtOf(event)
+    const thought = thoughts.take(event)
     const piece = segments.take(event)
     if (thought !== '') return `${open}{"reasoning_content":${JSON.stringify(thought)}}${close}`
     if (!piece) return ''

@@ -31,7 +31,22 @@ export class Segments {
   }
 }
 
-/** What the model thought or planned, in its own words. */
-export function thoughtOf(event: LoggedEvent): string {
-  return event.type === 'text' && event.label !== 'answer' ? event.text : ''
+/** What the model thought or planned, in its own words: thoughts that another event parts stand a blank line apart. */
+export class Thoughts {
+  /** Label of the thought that the next event may continue. */
+  private current: string | undefined
+  private isFirst = true
+
+  /** Empty where the event has no thought. */
+  take(event: LoggedEvent): string {
+    if (event.type === 'text' && event.text === '') return ''
+    if (event.type !== 'text' || event.label === 'answer') {
+      this.current = undefined
+      return ''
+    }
+    const text = this.isFirst || this.current === event.label ? event.text : `\n\n${event.text}`
+    this.current = event.label
+    this.isFirst = false
+    return text
+  }
 }
