@@ -83,7 +83,10 @@ test('Beyond the interface: a streamed completion comes as chunks; what was said
 })
 
 test('The thoughts of two steps are a blank line apart in reasoning_content, streamed or not', async (t) => {
-  const script = [{ ...callOf('add', { a: 1, b: 2 }), reasoning: ['First ', 'add.'] }, { reasoning: 'Then answer.', text: 'It is 3.' }]
+  const script = [
+    { ...callOf('add', { a: 1, b: 2 }), reasoning: ['First ', 'add.'] },
+    { reasoning: 'Then answer.', text: 'It is 3.' },
+  ]
   const { openai } = await startDoor(t, { tools: withTool.tools, script: [...script, ...script] })
   const messages = [user('1 + 2?')]
   const { choices } = await openai.chat.completions.create({ model, messages })
@@ -245,7 +248,8 @@ test('Beyond the interface: what an OpenAI client may not ask for is a 400 that 
   const tool = { type: 'function', function: { name: 'f', parameters: {} } }
   const completions: [object, string][] = [
     [{ tools: [tool] }, 'tools'],
-    [{ tool_choice: 'auto' }, 'tool_choice'],
+    [{ tool_choice: 'required' }, 'tool_choice'],
+    [{ function_call: { name: 'f' } }, 'function_call'],
     [{ functions: [{ name: 'f' }] }, 'functions'],
     [{ store: true }, 'store'],
     [{ n: 2 }, 'n'],
@@ -270,6 +274,7 @@ test('Beyond the interface: what an OpenAI client may not ask for is a 400 that 
   await assert.rejects(tooMany, { message: '400 messages[0].content: must NOT have more than 2000 items' })
   const responses: [object, string][] = [
     [{ tools: [tool] }, 'tools'],
+    [{ tool_choice: { type: 'function', name: 'f' } }, 'tool_choice'],
     [{ previous_response_id: 'resp_1' }, 'previous_response_id'],
     [{ store: true }, 'store'],
     [{ background: true }, 'background'],
@@ -286,6 +291,78 @@ test('Beyond the interface: what an OpenAI client may not ask for is a 400 that 
   assert.equal(service.model.requests.length, 0)
   const tuned = { temperature: 0, top_p: 1, max_tokens: 5, seed: 1, stop: ['x'], user: 'u', tools: [], store: false, n: 1 }
   assert.equal((await openai.chat.completions.create({ model, messages, ...tuned })).choices[0]?.message.content, 'ok')
+})
+
+test('A tool choice that forces nothing is accepted without tools', async (t) => {
+  const { openai } = await startDoor(t)
+  for (const choice of ['auto', 'none'] as const) {
+    const completion = await openai.chat.completions.create({
+      model,
+      messages: [user('hello')],
+      tool_choice: choice,
+      function_call: choice,
+    })
+    assert.equal(completion.choices[0]?.message.content, 'ok')
+    const response = await openai.responses.create({ model, input: 'hello', tool_choice: choice })
+    assert.deepEqual([response.output_text, response.tool_choice], ['ok', choice])
+  }
+})
+
+test('A client may send an answer again as it came, with the null fields of its parts', async (t) => {
+  const { service, openai } = await startDoor(t)
+  const nulls = { refusal: null, image_url: null }
+  const said = (type: string, role = 'assistant') => ({ role, content: [{ type, text: 'Hello Ann.', role, ...nulls }] })
+  const shown = () =>
+    service.model.requests
+      .at(-1)!
+      .body.messages.filter(({ role }: { role: string }) => role !== 'system')
+      .map(({ content }: { content: string }) => content)
+  const turns = (type: string, own: string) => [user('I am Ann.'), said(type), said(own, 'user')] as never
+  await openai.chat.completions.create({ model, messages: turns('text', 'text') })
+  assert.deepEqual(shown(), ['I am Ann.', 'Hello Ann.', 'Hello Ann.'])
+  await openai.responses.create({ model, input: turns('output_text', 'input_text') })
+  assert.deepEqual(shown(), ['I am Ann.', 'Hello Ann.', 'Hello Ann.'])
+  const empty = [{ role: 'user', content: [{ type: 'text', text: null }] }] as never
+  const param = 'messages[0].content[0].text'
+  await assert.rejects(openai.chat.completions.create({ model, messages: empty }), {
+    status: 400,
+    param,
+    code: 'missing_required_parameter',
+  })
+})
+
+test('A response has every field that clients require, whole, streamed and cut', async (t) => {
+  const { openai } = await startDoor(t, { script: [{ text: 'ok' }, { text: 'ok' }, { text: 'o', finish: 'length' }] })
+  const constants = {
+    background: false,
+    temperature: 1,
+    top_p: 1,
+    presence_penalty: 0,
+    frequency_penalty: 0,
+    top_logprobs: 0,
+    reasoning: null,
+    max_output_tokens: null,
+    max_tool_calls: null,
+    service_tier: 'default',
+    safety_identifier: null,
+    prompt_cache_key: null,
+  }
+  const ask = { model, input: 'hello' }
+  const whole = await openai.responses.create(ask)
+  const events = await all(await openai.responses.create({ ...ask, stream: true }))
+  const cut = await all(await openai.responses.create({ ...ask, stream: true }))
+  const responses = [...events, ...cut].flatMap((event) => ('response' in event ? [event.response] : []))
+  assert.deepEqual(
+    responses.map(({ status }) => status),
+    ['in_progress', 'in_progress', 'completed', 'in_progress', 'in_progress', 'incomplete'],
+  )
+  for (const response of [whole, ...responses]) {
+    assert.partialDeepStrictEqual(response, constants)
+    const isCompleted = response.status === 'completed'
+    assert.equal(isCompleted ? Math.abs(response.completed_at! - response.created_at) < 60 : response.completed_at, isCompleted || null)
+  }
+  const details = { cached_tokens: 0, cache_write_tokens: 0 }
+  assert.deepEqual([whole.usage?.input_tokens_details, responses[2]?.usage?.input_tokens_details], [details, details])
 })
 
 test('Beyond the interface: every failure below /v1 has the shape of OpenAI’s interface', async (t) => {

@@ -60,7 +60,7 @@ function isImage({ type }: GivenPart): boolean {
 function toText(part: GivenPart, at: Loc): string {
   const field = part.type === 'refusal' ? 'refusal' : 'text'
   const text = part[field]
-  if (text === undefined) throw invalid([...at, field], 'is required', 'missing')
+  if (typeof text !== 'string') throw invalid([...at, field], 'is required', 'missing')
   return text
 }
 

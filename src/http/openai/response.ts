@@ -15,6 +15,7 @@ export interface ResponseHead {
   model: string
   instructions: string | null
   metadata: Record<string, string>
+  toolChoice: 'auto' | 'none'
 }
 
 export interface OutputMessage {
@@ -35,8 +36,9 @@ export function responseToChatBody({ input, instructions }: ResponseBody): ChatB
   return { ...body, messages: [{ role: 'system', content: instructions }, ...body.messages] }
 }
 
-export function responseHead(requestId: string, { model, instructions = null, metadata }: ResponseBody): ResponseHead {
-  return { requestId, created: Math.floor(Date.now() / 1000), model, instructions, metadata: metadata ?? {} }
+export function responseHead(requestId: string, { model, instructions = null, metadata, tool_choice: choice }: ResponseBody): ResponseHead {
+  const created = Math.floor(Date.now() / 1000)
+  return { requestId, created, model, instructions, metadata: metadata ?? {}, toolChoice: choice === 'auto' ? choice : 'none' }
 }
 
 /** A run that has answered, or waits for approval, as one `response`. */
@@ -48,11 +50,13 @@ export function toResponse(head: ResponseHead, { output }: Answer, end: LastEven
 
 export function endedResponse(head: ResponseHead, output: readonly OutputMessage[], end: LastEvent): object {
   const error = errorOf(end)
+  const status = error ? 'failed' : statusOf(end)
   return {
     ...openResponse(head),
-    status: error ? 'failed' : statusOf(end),
+    status,
+    completed_at: status === 'completed' ? Math.floor(Date.now() / 1000) : null,
     error: error ? { code: 'server_error', message: error.body } : null,
-    incomplete_details: error || statusOf(end) === 'completed' ? null : { reason: whyIncomplete(end) },
+    incomplete_details: status !== 'incomplete' ? null : { reason: whyIncomplete(end) },
     output,
     usage: toUsage(end),
     ...waitingFields(head.requestId, end),
@@ -69,13 +73,30 @@ export function statusOf(end: LastEvent): 'completed' | 'incomplete' {
   return end.type === 'end' && end.reason === 'stop' ? 'completed' : 'incomplete'
 }
 
+/** Fields that clients require of a response, by their defaults: the agent has its own settings, and a request's are ignored. */
+const modelFields = {
+  temperature: 1,
+  top_p: 1,
+  presence_penalty: 0,
+  frequency_penalty: 0,
+  top_logprobs: 0,
+  reasoning: null,
+  max_output_tokens: null,
+  max_tool_calls: null,
+  service_tier: 'default',
+  safety_identifier: null,
+  prompt_cache_key: null,
+}
+
 /** A response that has begun. */
-export function openResponse({ requestId, created, model, instructions, metadata }: ResponseHead): object {
+export function openResponse({ requestId, created, model, instructions, metadata, toolChoice }: ResponseHead): object {
   return {
     id: `resp_${requestId}`,
     object: 'response',
     created_at: created,
+    completed_at: null,
     status: 'in_progress',
+    background: false,
     error: null,
     incomplete_details: null,
     instructions,
@@ -85,11 +106,10 @@ export function openResponse({ requestId, created, model, instructions, metadata
     parallel_tool_calls: false,
     previous_response_id: null,
     store: false,
-    temperature: null,
+    ...modelFields,
     text: { format: { type: 'text' } },
-    tool_choice: 'none',
+    tool_choice: toolChoice,
     tools: [],
-    top_p: null,
     truncation: 'auto',
     usage: null,
   }
@@ -107,7 +127,7 @@ function toUsage({ usage }: LastEvent): object {
   const { input, output, total, cached, reasoning } = tokensOf(usage)
   return {
     input_tokens: input,
-    input_tokens_details: { cached_tokens: cached },
+    input_tokens_details: { cached_tokens: cached, cache_write_tokens: 0 },
     output_tokens: output,
     output_tokens_details: { reasoning_tokens: reasoning },
     total_tokens: total,

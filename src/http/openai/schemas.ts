@@ -14,9 +14,9 @@ const other = (description: string) => Type.Optional(Type.Unknown({ description 
 function messageOf(types: string[], image: TSchema, more: Record<string, TSchema> = {}) {
   const Part = Type.Object({
     type: Type.Enum(types),
-    text: Type.Optional(Type.String()),
-    refusal: Type.Optional(Type.String()),
-    image_url: Type.Optional(image),
+    text: maybe(Type.String()),
+    refusal: maybe(Type.String()),
+    image_url: maybe(image),
   })
   return Type.Object({
     ...more,
@@ -28,8 +28,8 @@ function messageOf(types: string[], image: TSchema, more: Record<string, TSchema
 /** A part of a message, of either interface. */
 export interface GivenPart {
   type: string
-  text?: string
-  refusal?: string
+  text?: string | null
+  refusal?: string | null
   image_url?: string | { url: string } | null
 }
 
@@ -39,6 +39,7 @@ export interface GivenMessage {
 }
 
 const dataUrl = 'A data: URL; other addresses are a 400.'
+const toolChoice = '`auto` and `none` leave the agent its own tools; any other is a 400.'
 const notTaken = 'The agent has its own; a 400.'
 
 export const CompletionBody = Type.Object(
@@ -51,6 +52,7 @@ export const CompletionBody = Type.Object(
     stream: maybe(Type.Boolean()),
     stream_options: maybe(Type.Object({ include_usage: maybe(Type.Boolean()) })),
     tools: other(notTaken),
+    tool_choice: other(toolChoice),
     store: other('`true` is a 400.'),
     n: other('More than 1 is a 400.'),
     response_format: maybe(Type.Object({ type: Type.String({ description: 'Another than `text` is a 400.' }) })),
@@ -60,11 +62,9 @@ export const CompletionBody = Type.Object(
 
 export type CompletionBody = Type.Static<typeof CompletionBody>
 
-const Item = messageOf(
-  ['input_text', 'input_image', 'output_text', 'refusal'],
-  Type.Union([Type.String({ description: dataUrl }), Type.Null()]),
-  { type: Type.Optional(Type.Enum(['message'])) },
-)
+const Item = messageOf(['input_text', 'input_image', 'output_text', 'refusal'], Type.String({ description: dataUrl }), {
+  type: Type.Optional(Type.Enum(['message'])),
+})
 
 export const ResponseBody = Type.Object(
   {
@@ -74,6 +74,7 @@ export const ResponseBody = Type.Object(
     metadata: maybe(Type.Record(Type.String(), Type.String())),
     stream: maybe(Type.Boolean()),
     tools: other(notTaken),
+    tool_choice: other(toolChoice),
     previous_response_id: other('A 400: `session-id` keeps a conversation.'),
     store: other('`true` is a 400.'),
     text: maybe(Type.Object({ format: maybe(Type.Object({ type: Type.String({ description: 'Another than `text` is a 400.' }) })) })),

@@ -8,6 +8,7 @@ type Rules = Record<string, [IsAsked, string]>
 const given: IsAsked = (value) => value !== undefined && value !== null
 const isTrue: IsAsked = (value) => value === true
 const filled: IsAsked = (value) => given(value) && !(Array.isArray(value) && value.length === 0)
+const forcesTool: IsAsked = (choice) => given(choice) && choice !== 'auto' && choice !== 'none'
 const ofAnotherType: IsAsked = (format) => given(format) && (format as { type?: unknown }).type !== 'text'
 
 const ownTools = 'is not supported: the agent uses its own tools'
@@ -15,14 +16,14 @@ const notKept = 'is not supported: conversations are kept by the header session-
 
 const ofBoth: Rules = {
   tools: [filled, ownTools],
-  tool_choice: [given, ownTools],
+  tool_choice: [forcesTool, ownTools],
   store: [isTrue, notKept],
 }
 
 const ofCompletions: Rules = {
   ...ofBoth,
   functions: [filled, ownTools],
-  function_call: [given, ownTools],
+  function_call: [forcesTool, ownTools],
   web_search_options: [given, ownTools],
   n: [(n) => given(n) && n !== 1, 'must be 1'],
   response_format: [ofAnotherType, 'only the type text is supported'],
