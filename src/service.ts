@@ -60,6 +60,8 @@ export interface ServiceOptions {
   frontDoor?: { url: string; figures: FigureSharing }
   /** Whether a shared database without a configuration begins with the sample, where there is no agent.yaml; default true. */
   mayMakeSample?: boolean
+  /** Milliseconds of silence after which a stream has a comment; default 15 s. */
+  streamKeepAliveMs?: number
 }
 
 /**
@@ -67,7 +69,7 @@ export interface ServiceOptions {
  * the caller. Throws `ConfigError` for a file that holds no configuration that can be used.
  */
 export async function createService(options: ServiceOptions): Promise<Service> {
-  const { settings, environment, version, log, frontDoor, mayMakeSample = true } = options
+  const { settings, environment, version, log, frontDoor, mayMakeSample = true, streamKeepAliveMs } = options
   // Closed in reverse order: at the end, and where the start fails half-way.
   await using stack = new AsyncDisposableStack()
   const now = Date.now
@@ -146,7 +148,18 @@ export async function createService(options: ServiceOptions): Promise<Service> {
   const { verifier, adminKeyFile } = access
   // Callbacks name the address that the service has when it listens.
   const onListen = () => void jobs.handle('callback', callbackConcurrency, callbacks.deliver)
-  const http = { settings, version, log, verifier, limits: limits.requests, meter: metrics.requests, doors, address: publicUrl, onListen }
+  const http = {
+    settings,
+    version,
+    log,
+    verifier,
+    limits: limits.requests,
+    meter: metrics.requests,
+    doors,
+    address: publicUrl,
+    onListen,
+    streamKeepAliveMs,
+  }
   const { app, take } = await openHttp(stack, http)
   if (frontDoor) onListen()
   holder.onLost(async (graceMs) => {

@@ -32,6 +32,8 @@ export interface ServiceOptions {
   /** Under the files root: path and content. */
   files?: Record<string, string | Uint8Array>
   environment?: Record<string, string>
+  /** Of silence, after which a stream has a comment. */
+  streamKeepAliveMs?: number
 }
 
 export interface Who {
@@ -115,7 +117,8 @@ async function modelOf(t: Pick<TestContext, 'after'>, { script, environment = {}
 
 async function start(settings: Settings, options: ServiceOptions, lines: string[]) {
   const log = pino({ level: 'debug' }, { write: (line: string) => void lines.push(line) })
-  const service = await createService({ settings, environment: options.environment ?? {}, version: '0.0.0', log })
+  const { environment = {}, streamKeepAliveMs } = options
+  const service = await createService({ settings, environment, version: '0.0.0', log, ...(streamKeepAliveMs && { streamKeepAliveMs }) })
   // Chats wait for this; a direct execution would be told that its tool is not ready.
   await service.agent.tools.settling()
   addTools(service, options.tools ?? [])

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { until } from './async-client.ts'
 import { startService, type TestService } from './service-fixture.ts'
 import { callOf, gatedTool } from './service-tools.ts'
 
@@ -20,7 +21,8 @@ async function firstOf(service: TestService, path: string, body: object, headers
   })
   const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader()
   const { value } = await reader.read()
-  return { status: response.status, type: response.headers.get('content-type')!, first: value, reader }
+  const { status, headers: sent } = response
+  return { status, type: sent.get('content-type')!, session: sent.get('session-id'), first: value, reader }
 }
 
 async function restOf(reader: ReadableStreamDefaultReader<string>): Promise<string> {
@@ -34,7 +36,8 @@ test('Streaming: a stream that has to wait begins with a keep-alive, before its 
   const service = await startService(t, {
     tools: [gate.tool],
     script: [callOf('wait'), { text: 'done' }],
-    config: { name: 'agent', limits: { max_session_wait: 20 } },
+    config: { name: 'agent', limits: { max_session_wait: 5 } },
+    streamKeepAliveMs: 200,
   })
   const running = service.client.chat('go', { 'session-id': 's' })
   await gate.entered
@@ -54,13 +57,64 @@ test('Streaming: a stream that has to wait begins with a keep-alive, before its 
   ])
   for (const { status, type, first } of opened) {
     assert.deepEqual([status, type], [200, 'text/event-stream; charset=utf-8'])
-    assert.equal(first, ': keep-alive\n\n')
+    assert.match(first!, /^(: keep-alive\n\n)+$/)
   }
   // None of them had its turn in time.
   const [own, completion, response, task] = await Promise.all(opened.map(({ reader }) => restOf(reader)))
   const last = JSON.parse(/data: (.*)\n\n$/.exec(own!)![1]!)
   assert.deepEqual([last.finish_reason, last.error.status_code, last.error.details.error_type], ['error', 409, 'SessionBusy'])
   for (const text of [completion, response, task]) assert.match(text!, /data: .*session.*\n\n/i)
+  gate.open()
+  assert.equal((await running).status, 200)
+})
+
+test('Headers: a repeat without session-id gets the first one’s, also when its stream begins before the run has a turn', async (t) => {
+  const gate = gatedTool('wait', { timeoutMs: 60_000 })
+  const service = await startService(t, {
+    tools: [gate.tool],
+    script: [callOf('wait'), { text: 'done' }, { text: 'next' }, { text: 'next' }, { text: 'next' }],
+    config: { name: 'agent' },
+    streamKeepAliveMs: 200,
+  })
+  const running = service.client.chat('go', { 'session-id': 's' })
+  await gate.entered
+  const doors = [
+    ['/core/v1/chain_streaming', { messages: [message] }],
+    ['/v1/chat/completions', { model: 'agent', messages: [message], stream: true }],
+    ['/v1/responses', { model: 'agent', input: 'go', stream: true }],
+  ] as const
+  const opened = await Promise.all(
+    doors.flatMap(([path, body], n) => {
+      const id = { 'request-id': `r${n}` }
+      return [firstOf(service, path, body, { ...id, 'session-id': 's' }), firstOf(service, path, body, id)]
+    }),
+  )
+  for (const { first, session } of opened) {
+    assert.match(first!, /^(: keep-alive\n\n)+$/)
+    assert.equal(session, 's')
+  }
+  gate.open()
+  assert.equal((await running).status, 200)
+  for (const { reader } of opened) assert.match(await restOf(reader), /next/)
+})
+
+test('Headers: a repeat without session-id that ends while it waits for its session names the first one’s', async (t) => {
+  const gate = gatedTool('wait', { timeoutMs: 60_000 })
+  const { client } = await startService(t, { tools: [gate.tool], script: [callOf('wait'), { text: 'done' }] })
+  const running = client.chat('go', { 'session-id': 's' })
+  await gate.entered
+  const first = client.chat('go', { 'request-id': 'r', 'session-id': 's' })
+  await until(
+    () => client.run('r'),
+    ({ status }) => status === 200,
+  )
+  const repeat = client.chat('go', { 'request-id': 'r' })
+  // A refused one shows that the repeat, sent before it, has been taken.
+  assert.equal((await client.chat('other', { 'request-id': 'r' })).status, 409)
+  assert.equal((await client.request('DELETE', '/core/v1/runs/r')).status, 200)
+  for (const { status, body, headers } of await Promise.all([first, repeat])) {
+    assert.deepEqual([status, body.details.error_type, headers.get('session-id')], [409, 'Cancelled', 's'])
+  }
   gate.open()
   assert.equal((await running).status, 200)
 })

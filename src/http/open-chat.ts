@@ -1,12 +1,13 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { CurrentAgent } from '../configuration/agent.ts'
 import type { ErrorBody } from '../errors.ts'
-import type { Chats } from '../runs/chat.ts'
+import type { Chats, OnSession } from '../runs/chat.ts'
 import type { OpenRun } from '../runs/live-runs.ts'
 import { collect, errorOf, type Outcome } from '../runs/outcome.ts'
 import type { Operation } from '../runs/run.ts'
 import { principalOf } from './authenticate.ts'
 import { toNewChat, type ChatPlace } from './chat-request.ts'
+import { isId } from './ids.ts'
 import { whenLeft } from './leaving.ts'
 import { tellSession } from './session-header.ts'
 
@@ -22,6 +23,13 @@ export interface OpenChat {
   left: AbortSignal
 }
 
+/** A chat while it is being opened. */
+export interface Opening {
+  chat: Promise<OpenChat>
+  /** Resolves when the header `session-id` of the answer has its value, which a repeated request takes from the first one. */
+  settled: Promise<void>
+}
+
 interface Asked {
   request: FastifyRequest
   reply: FastifyReply
@@ -31,16 +39,30 @@ interface Asked {
 }
 
 /** Starts or joins the run that a request asks for. */
-export async function openChat({ chats, agent }: ChatDoor, { request, reply, operation, place }: Asked): Promise<OpenChat> {
+export function openChat(door: ChatDoor, asked: Asked): Opening {
+  const { promise: settled, resolve: settle } = Promise.withResolvers<void>()
+  return { chat: open(door, asked, settle), settled }
+}
+
+async function open({ chats, agent }: ChatDoor, { request, reply, operation, place }: Asked, settle: () => void): Promise<OpenChat> {
   const chat = toNewChat(request, operation, agent().config.limits.max_input_characters, place)
   const left = whenLeft(reply)
-  const opening = chats.open(principalOf(request), chat, left)
+  // A request id that the service made is new: no earlier request can have another session.
+  if (chat.sessionId !== undefined || !isId(request.headers['request-id'])) settle()
+  const opening = chats.open(principalOf(request), chat, left, settleWith({ request, reply, settle }))
   // It may hold megabytes of images, and the answer takes minutes.
   request.body = undefined
   const run = await opening
   request.releaseBody()
-  tellSession(request, reply, run.sessionId)
   return { run, left }
+}
+
+/** A function of its own: its closure holds nothing of the body. */
+function settleWith({ request, reply, settle }: Pick<Asked, 'request' | 'reply'> & { settle(): void }): OnSession {
+  return (sessionId) => {
+    tellSession(request, reply, sessionId)
+    settle()
+  }
 }
 
 /** Waits for the whole of a run, or until it waits for approval. */

@@ -4,7 +4,7 @@ import type { OpenRun } from '../runs/live-runs.ts'
 import type { EventLog } from '../runs/event-log.ts'
 import { errorOf } from '../runs/outcome.ts'
 import { sendFailure } from './error-reply.ts'
-import type { OpenChat } from './open-chat.ts'
+import type { Opening } from './open-chat.ts'
 import { sendEvents, startInTime, type StreamStart } from './sse.ts'
 import { toTexts, type ToChunk } from './stream-chunks.ts'
 
@@ -16,12 +16,12 @@ interface Reader {
 
 /**
  * Sends a run's events as they come. A run that fails before its first event is an ordinary HTTP error, unless its stream had to begin before.
- * `opening`: the run, which may have to wait for its session.
+ * The run may have to wait for its session; the stream begins without it, but not before the id of the session is settled.
  */
-export async function sendRun(reply: FastifyReply, opening: Promise<OpenChat>, { after, toChunk }: Reader): Promise<FastifyReply> {
-  const start = startInTime(reply)
+export async function sendRun(reply: FastifyReply, { chat, settled }: Opening, { after, toChunk }: Reader): Promise<FastifyReply> {
+  const start = startInTime(reply, settled)
   try {
-    const { run, left } = await opening
+    const { run, left } = await chat
     const { log, goesOn } = run
     // A browser's EventSource asks again behind every end, until it is told that nothing more comes.
     if (hasAll(log, after) && !start.hasBegun) return await reply.code(204).send()
@@ -33,11 +33,15 @@ export async function sendRun(reply: FastifyReply, opening: Promise<OpenChat>, {
     if (log.events.length <= after) start.beginSilent()
     else start.begin()
     const isStanding = goesOn !== undefined && after >= log.events.length
-    await sendEvents(reply.raw, isStanding ? waitingTexts(goesOn, toChunk, after, left) : toTexts(log, toChunk, after, left))
+    await sendEvents(
+      reply.raw,
+      isStanding ? waitingTexts(goesOn, toChunk, after, left) : toTexts(log, toChunk, after, left),
+      reply.server.streamKeepAliveMs,
+    )
     return reply
   } catch (error) {
     if (!start.hasBegun) throw error
-    await sendEvents(reply.raw, [toFailedChunk(error, after, toChunk)])
+    await sendEvents(reply.raw, [toFailedChunk(error, after, toChunk)], reply.server.streamKeepAliveMs)
     return reply
   } finally {
     start.stop()

@@ -14,6 +14,7 @@ import { isId } from './ids.ts'
 import { isOpenAi } from './openai/errors.ts'
 import { readBodies, type ReadText } from './read-bodies.ts'
 import { echoSessions } from './session-header.ts'
+import { defaultKeepAliveMs } from './sse.ts'
 import { validateWith } from './validation.ts'
 
 export interface ServerOptions {
@@ -24,10 +25,12 @@ export interface ServerOptions {
   meter(method: string, route: string, status: number, seconds: number): void
   /** Bytes of a request's body. */
   bodyLimit: number
+  /** Default: 15 s. */
+  streamKeepAliveMs?: number | undefined
 }
 
 /** The HTTP server without its routes: ids, keys, limits, errors. */
-export function createServer({ log, verifier, limits, meter, bodyLimit }: ServerOptions): FastifyInstance {
+export function createServer({ log, verifier, limits, meter, bodyLimit, streamKeepAliveMs }: ServerOptions): FastifyInstance {
   // Named by the type that Fastify's own signatures have.
   const loggerInstance: FastifyBaseLogger = log
   const app = fastify({
@@ -46,6 +49,7 @@ export function createServer({ log, verifier, limits, meter, bodyLimit }: Server
     },
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: 512 },
   })
+  app.decorate('streamKeepAliveMs', streamKeepAliveMs ?? defaultKeepAliveMs)
   // JSON is all that is spoken here; Fastify would take plain text too.
   app.removeContentTypeParser('text/plain')
   // Responses are made by typed code; their schemas are documentation.

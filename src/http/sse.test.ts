@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import type { ServerResponse } from 'node:http'
 import { PassThrough } from 'node:stream'
 import { test, type TestContext } from 'node:test'
-import { sendEvents } from './sse.ts'
+import type { FastifyReply } from 'fastify'
+import { sendEvents, startInTime } from './sse.ts'
 
 /** As much of a response as is asked for: its buffer is full with ten bytes. */
 function fakeResponse(): ServerResponse & PassThrough {
@@ -122,4 +123,39 @@ test('a source that fails ends the connection, so that no reader takes it for a 
   from.fail()
   await sending
   assert.deepEqual([response.destroyed, response.writableEnded], [true, false])
+})
+
+/** A reply of a request that has just come. */
+function fakeReply() {
+  const heads: object[] = []
+  const headers: Record<string, string> = {}
+  const raw = { writeHead: (_status: number, head: object) => heads.push(head), write: () => true }
+  const reply = { server: { streamKeepAliveMs: 100 }, elapsedTime: 0, hijack: () => undefined, getHeaders: () => headers, raw }
+  return { reply: reply as unknown as FastifyReply, headers, heads }
+}
+
+test('a silent stream begins when its headers are settled, and not before', async (t) => {
+  const pass = withoutWaiting(t)
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const { reply, headers, heads } = fakeReply()
+  startInTime(reply, promise)
+  pass(100)
+  await settled()
+  assert.deepEqual(heads, [])
+  headers['session-id'] = 's'
+  resolve()
+  await settled()
+  assert.partialDeepStrictEqual(heads, [{ 'session-id': 's' }])
+})
+
+test('a stream that is refused while its headers are not settled never begins', async (t) => {
+  const pass = withoutWaiting(t)
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const { reply, heads } = fakeReply()
+  const start = startInTime(reply, promise)
+  pass(100)
+  start.stop()
+  resolve()
+  await settled()
+  assert.deepEqual([start.hasBegun, heads], [false, []])
 })

@@ -2,8 +2,15 @@ import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import type { FastifyReply } from 'fastify'
 
+declare module 'fastify' {
+  interface FastifyInstance {
+    /** Milliseconds of silence after which a stream has a comment. */
+    streamKeepAliveMs: number
+  }
+}
+
 /** Proxies give up a response of which they hear nothing for some longer time. */
-const keepAliveMs = 15_000
+export const defaultKeepAliveMs = 15_000
 const keepAlive = ': keep-alive\n\n'
 /** A reader that takes nothing for this long is cut off. */
 const stuckMs = 60_000
@@ -27,11 +34,13 @@ export interface StreamStart {
   stop(): void
 }
 
-/** A stream that begins with its first event, and 15 s after its request at the latest. */
-export function startInTime(reply: FastifyReply): StreamStart {
+/** A stream that begins with its first event, and 15 s after its request at the latest, if its headers are `settled` by then. */
+export function startInTime(reply: FastifyReply, settled: Promise<void> = Promise.resolve()): StreamStart {
   let hasBegun = false
+  let isStopped = false
   let call = (): void => undefined
-  const timer = setTimeout(beginSilent, Math.max(0, keepAliveMs - reply.elapsedTime))
+  const silentMs = Math.max(0, reply.server.streamKeepAliveMs - reply.elapsedTime)
+  const timer = setTimeout(() => void settled.then(() => isStopped || beginSilent()), silentMs)
 
   function begin(): void {
     clearTimeout(timer)
@@ -57,7 +66,10 @@ export function startInTime(reply: FastifyReply): StreamStart {
     onSilent(listener) {
       call = listener
     },
-    stop: () => clearTimeout(timer),
+    stop() {
+      clearTimeout(timer)
+      isStopped = true
+    },
   }
 }
 
@@ -65,7 +77,11 @@ export function startInTime(reply: FastifyReply): StreamStart {
  * Writes server-sent events as they come and ends the response. No more is asked for while the socket is full, so that nothing is kept
  * here for a slow reader; one that takes nothing at all is cut off.
  */
-export async function sendEvents(response: ServerResponse, texts: AsyncIterable<string> | Iterable<string>): Promise<void> {
+export async function sendEvents(
+  response: ServerResponse,
+  texts: AsyncIterable<string> | Iterable<string>,
+  keepAliveMs: number = defaultKeepAliveMs,
+): Promise<void> {
   const timer = setInterval(() => {
     if (!response.writableNeedDrain) response.write(keepAlive)
   }, keepAliveMs)

@@ -47,12 +47,15 @@ export interface NewChat {
   at: Fault['loc']
 }
 
+export type OnSession = (sessionId: string) => void
+
 export interface Chats extends Pick<StandingRuns, 'decide' | 'expire'> {
   /**
    * Starts a chat, or joins, continues or replays the one that has its request id. Resolves when it has its session.
-   * `left` is aborted when the caller has gone; a run that nobody waits for is stopped after a grace.
+   * `left` is aborted when the caller has gone; a run that nobody waits for is stopped after a grace. `onSession` is called as soon as the
+   * session of the run is known, which is before the run has its turn.
    */
-  open(who: Caller, chat: NewChat, left: AbortSignal): Promise<OpenRun>
+  open(who: Caller, chat: NewChat, left: AbortSignal, onSession?: OnSession): Promise<OpenRun>
   /**
    * Takes an event: its run is stored when this resolves, and starts, here or elsewhere, when its session and a worker are free. The same event again has
    * the ids of the first, and runs nothing; `toChat`, which may refuse what it holds, is not asked then.
@@ -106,24 +109,30 @@ export function createChats(deps: ChatDependencies): Chats {
     return lastPlace
   }
 
-  async function open(who: Caller, chat: NewChat, left: AbortSignal): Promise<OpenRun> {
+  async function open(who: Caller, chat: NewChat, left: AbortSignal, onSession?: OnSession): Promise<OpenRun> {
     const agent = deps.agent()
     const release = agent.hold()
     try {
-      return await openWith(agent, who, chat, left)
+      return await openWith(agent, who, chat, { left, onSession })
     } finally {
       release()
     }
   }
 
-  async function openWith(agent: Agent, who: Caller, chat: NewChat, left: AbortSignal): Promise<OpenRun> {
+  async function openWith(agent: Agent, who: Caller, chat: NewChat, { left, onSession }: Opener): Promise<OpenRun> {
     const settling = agent.tools.settling()
     if (settling) await settling
     const key = { tenant: who.tenant, owner: who.owner, requestId: chat.requestId }
+    let sessionId = chat.sessionId ?? chat.newSessionId
+    const joins = (run: LiveRun | StoredRun): void => {
+      refuseOther(run, chat)
+      sessionId = run.sessionId
+      onSession?.(sessionId)
+    }
     for (;;) {
       const running = live.find(key)
       if (running) {
-        refuseOther(running, chat)
+        joins(running)
         const isUnwanted = running.stopCause === 'left' || running.stopCause === 'lost'
         if (!isUnwanted || running.log.ended) return live.join(running, left)
         // It is being stopped because nobody waited for it. Now somebody does: it goes on from where it ends.
@@ -137,10 +146,9 @@ export function createChats(deps: ChatDependencies): Chats {
         continue
       }
       checkHints(chat.request.filters, agent.tools, chat.at)
-      const sessionId = chat.sessionId ?? chat.newSessionId
       const known = await alone(key, () => begin(who, chat, { key, sessionId, agent }))
+      joins(known)
       if (known instanceof LiveRun) return live.join(known, left)
-      refuseOther(known, chat)
       if (known.status === 'interrupted') return standing.open(known)
       if (known.endedAt !== undefined && !known.continuable) return replay(known)
       if (known.endedAt === undefined) {
@@ -358,6 +366,11 @@ export function createChats(deps: ChatDependencies): Chats {
     adopt: adoption.adopt,
     drain,
   }
+}
+
+interface Opener {
+  left: AbortSignal
+  onSession: OnSession | undefined
 }
 
 interface Opening {

@@ -83,7 +83,7 @@ function toText(message: unknown): string {
 }
 
 async function sendTexts(reply: FastifyReply, texts: AsyncIterable<string> | Iterable<string>): Promise<FastifyReply> {
-  await sendEvents(reply.raw, texts)
+  await sendEvents(reply.raw, texts, reply.server.streamKeepAliveMs)
   return reply
 }
 

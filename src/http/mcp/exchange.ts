@@ -29,6 +29,6 @@ export async function sendResponse(reply: FastifyReply, response: Response): Pro
   reply.hijack()
   reply.raw.writeHead(status, { ...(reply.getHeaders() as Record<string, string>), ...sseHeaders })
   reply.raw.flushHeaders()
-  await sendEvents(reply.raw, body.pipeThrough(new TextDecoderStream()))
+  await sendEvents(reply.raw, body.pipeThrough(new TextDecoderStream()), reply.server.streamKeepAliveMs)
   return reply
 }

@@ -30,7 +30,7 @@ export function chatRoutes(app: FastifyInstance, door: ChatDoor): void {
       },
     },
     async (request, reply) => {
-      const chat = await openChat(door, { request, reply, operation: 'chain' })
+      const chat = await openChat(door, { request, reply, operation: 'chain' }).chat
       const { answer, end, error } = await outcomeOf(chat)
       if (error) return sendFailure(reply, error)
       if (end.type === 'end') return { body: answer }

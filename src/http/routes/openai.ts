@@ -37,7 +37,7 @@ export function openAiRoutes(app: FastifyInstance, door: ChatDoor): void {
     async (request, reply) => {
       const { opening, head, stream, withUsage } = openCompletion(door, request, reply)
       if (stream) return sendRun(reply, opening, { after: 0, toChunk: completionChunksOf(head, withUsage) })
-      const chat = await opening
+      const chat = await opening.chat
       const { answer, error } = await outcomeOf(chat)
       return error ? sendFailure(reply, error) : toCompletion(head, answer, chat.run.log.events)
     },
@@ -58,7 +58,7 @@ export function openAiRoutes(app: FastifyInstance, door: ChatDoor): void {
     async (request, reply) => {
       const { opening, head, stream } = openResponse(door, request, reply)
       if (stream) return sendRun(reply, opening, { after: 0, toChunk: responseEventsOf(head) })
-      const chat = await opening
+      const chat = await opening.chat
       const { answer, end, error } = await outcomeOf(chat)
       return error ? sendFailure(reply, error) : toResponse(head, answer, end)
     },

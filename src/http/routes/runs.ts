@@ -176,7 +176,7 @@ export function runRoutes(app: FastifyInstance, doors: RunRoutes): void {
     async (request, reply) => {
       const key = await namedBy(request)
       const after = numberOf(request.headers['last-event-id'], key.requestId)
-      return sendRun(reply, follow(key, reply), { after, toChunk: chunksOf(key.requestId) })
+      return sendRun(reply, { chat: follow(key, reply), settled: Promise.resolve() }, { after, toChunk: chunksOf(key.requestId) })
     },
   )
 }
