@@ -5,6 +5,12 @@ import type { LostRun } from './run-store.ts'
 /** How long a suspect goes on alone, at most, before the next one is taken. */
 const aloneMs = 15_000
 
+/**
+ * Wait before suspects are looked for again, where none of them could be taken: a job that was left behind may be opening each of them. Without the
+ * wait the search would go round without end, and hold the event loop where the store answers at once, as SQLite does.
+ */
+const lookAgainMs = 1000
+
 interface SuspectDependencies {
   takeOver(run: LostRun): Promise<LiveRun | undefined>
   /** Looks for the next one. */
@@ -19,15 +25,19 @@ interface SuspectDependencies {
 export function createSuspects({ takeOver, next, sleep }: SuspectDependencies) {
   let isTrying = false
 
+  async function takeFirst(suspects: readonly LostRun[]): Promise<LiveRun | undefined> {
+    for (const suspect of suspects) {
+      const run = await takeOver(suspect)
+      if (run) return run
+    }
+    return undefined
+  }
+
   async function goOnAlone(suspects: readonly LostRun[]): Promise<void> {
     const done = new AbortController()
     try {
-      for (const suspect of suspects) {
-        const run = await takeOver(suspect)
-        if (!run) continue
-        await Promise.race([run.ended, sleep(aloneMs, done.signal)])
-        break
-      }
+      const run = await takeFirst(suspects)
+      await (run ? Promise.race([run.ended, sleep(aloneMs, done.signal)]) : sleep(lookAgainMs))
     } finally {
       done.abort()
       isTrying = false
