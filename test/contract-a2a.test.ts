@@ -276,7 +276,7 @@ test('Access: /a2a needs a key that permits chat', async (t) => {
 
 const pixel = Buffer.from('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==', 'base64')
 
-test('Beyond the interface: /a2a takes text and the bytes of images, and refuses other parts by their type', async (t) => {
+test('Beyond the interface: /a2a takes text and the bytes of images and of text files, and refuses other parts by their type', async (t) => {
   const service = await startService(t, { script: { text: 'A pixel.' } })
   const client = await connect(service)
   const image: Part = { content: { $case: 'raw', value: pixel }, metadata: undefined, filename: 'a.png', mediaType: 'image/png' }
@@ -285,12 +285,26 @@ test('Beyond the interface: /a2a takes text and the bytes of images, and refuses
   assert.ok(JSON.stringify(content).includes('What\\nis it?') && JSON.stringify(content).includes('data:image/'))
 
   const data: Part = { content: { $case: 'data', value: { a: 1 } }, metadata: undefined, filename: '', mediaType: '' }
+  const file: Part = { ...image, content: { $case: 'raw', value: Buffer.from('Größe: 42') }, filename: 'size.txt', mediaType: 'text/plain' }
+  const named = await taskOf(client.sendMessage(ask([text('How large?'), { ...file, mediaType: 'text/csv; charset=UTF-8' }, file])))
+  const { content: asked } = service.model.requests[1]!.body.messages.at(-1)
+  assert.match(asked, /<(file-\w+) name="size\.txt" characters="9">\nGröße: 42\n<\/\1>\n\nHow large\?$/)
+  assert.match((await service.client.run(named.id)).body.outcome.input, /How large\?$/)
+  const { sessions } = (await service.client.request('GET', '/core/v1/sessions')).body
+  assert.ok(JSON.stringify(sessions).includes('"How large?"'))
+  const latin: Part = { ...file, content: { $case: 'raw', value: Buffer.from('Größe', 'latin1') } }
+  await assert.rejects(client.sendMessage(ask([latin])), /message\.parts\[0\]\.raw must be text in UTF-8/)
+  await assert.rejects(client.sendMessage(ask([{ ...file, mediaType: 'text/plain; charset=latin1' }])), /charset=latin1 is not taken/)
+  await assert.rejects(client.sendMessage(ask([{ ...file, filename: 'a'.repeat(256) }])), /filename must have at most 255/)
+  const long: Part = { ...file, content: { $case: 'raw', value: Buffer.alloc(200_001, 'a') } }
+  await assert.rejects(client.sendMessage(ask([long])), /at most 200000 are taken/)
+
   await assert.rejects(client.sendMessage(ask([text('x'), data])), /part of type data is not taken/)
   await assert.rejects(client.sendMessage(ask([{ ...image, mediaType: 'application/pdf' }])), /application\/pdf is not taken/)
   await assert.rejects(client.sendMessage(ask([{ ...image, content: { $case: 'raw', value: Buffer.from('no image') } }])), /image/)
   await assert.rejects(client.sendMessage(ask([])), /no text/)
   await assert.rejects(client.sendMessage(ask('x', { contextId: '../up' })), /contextId/)
-  assert.equal(service.model.requests.length, 1)
+  assert.equal(service.model.requests.length, 2)
 })
 
 test('Beyond the interface: the context of a request reaches the tools, from headers and metadata', async (t) => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { arrange, fromContextText, toContextText, type ContextFile } from './context-text.ts'
+import { arrange, fromContextText, questionOf, toContextText, type ContextFile } from './context-text.ts'
 import { readMarkdown } from './markdown.ts'
 
 const file = (name: string, text: string): ContextFile => ({ name, content: readMarkdown(text) })
@@ -47,4 +47,11 @@ test('what is framed is found again, whatever names and contents hold', () => {
   })
   assert.match(text, /read on with the tool read_file/)
   assert.equal(fromContextText('What does a.md say?'), undefined)
+})
+
+test('the question is what stands behind the files; a message without files is the question', () => {
+  const files = [{ name: 'a.md', text: 'Alpha', characters: 5, isWhole: true }]
+  assert.equal(questionOf(`${toContextText(files, { mark: 'm', tool: undefined })}\n\nWhat is it?`), 'What is it?')
+  assert.equal(questionOf('What is it?'), 'What is it?')
+  assert.equal(questionOf('The caller attached <file-m> alone.'), 'The caller attached <file-m> alone.')
 })

@@ -68,7 +68,7 @@ export function toContextText(files: readonly ArrangedFile[], { mark, tool }: { 
 
 /** Such a text taken apart, with what stands behind it; undefined where a message begins otherwise. */
 export function fromContextText(message: string): { files: Omit<ArrangedFile, 'characters'>[]; question: string } | undefined {
-  const tag = message.startsWith(opening) ? /<(file-\w+)>/.exec(message)?.[1] : undefined
+  const tag = tagOf(message)
   if (!tag) return undefined
   const frame = new RegExp(`^<${tag} name=("(?:[^"\\\\]|\\\\.)*") characters="\\d+"( shown="outline")?>\\n([^]*?)\\n</${tag}>$`, 'gm')
   const files = [...message.matchAll(frame)].map(([, name = '""', outline, text = '']) => ({
@@ -76,6 +76,21 @@ export function fromContextText(message: string): { files: Omit<ArrangedFile, 'c
     text,
     isWhole: outline === undefined,
   }))
+  return { files, question: questionBehind(message, tag) }
+}
+
+/** The question of a message that may begin with such a text. */
+export function questionOf(message: string): string {
+  const tag = tagOf(message)
+  return tag ? questionBehind(message, tag) : message
+}
+
+function tagOf(message: string): string | undefined {
+  return message.startsWith(opening) ? /<(file-\w+)>/.exec(message)?.[1] : undefined
+}
+
+function questionBehind(message: string, tag: string): string {
   const end = `</${tag}>`
-  return { files, question: message.slice(message.lastIndexOf(end) + end.length).trim() }
+  const at = message.lastIndexOf(end)
+  return at < 0 ? message : message.slice(at + end.length).trim()
 }

@@ -1,12 +1,13 @@
+import { questionOf } from '../files/context-text.ts'
 import type { ChatMessage } from './run.ts'
 
 const maxCharacters = 60
 
-/** What a session is listed by: the beginning of its first message, cut at a word. */
+/** What a session is listed by: the beginning of its first message, behind its files, cut at a word. */
 export function shortName(messages: readonly ChatMessage[]): string {
   const first = messages.find((message) => message.role === 'user')?.content ?? ''
   // No message is read further than the name can reach.
-  const text = first
+  const text = (questionOf(first) || first)
     .trimStart()
     .slice(0, maxCharacters * 4)
     .replace(/\s+/g, ' ')

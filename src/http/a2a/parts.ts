@@ -1,22 +1,30 @@
 import type { Message, Part } from '@a2a-js/sdk'
 import { ContentTypeNotSupportedError, RequestMalformedError } from '@a2a-js/sdk/errors'
 import type { ChatBody } from '../schemas.ts'
+import { isTextType, textTypes, toTextFile, withTextFiles, type TextFile } from './text-files.ts'
 
 /** What a message may hold, as its sender's agent card lists it. */
-export const inputModes = ['text/plain', 'image/png', 'image/jpeg', 'image/gif', 'image/webp']
+export const inputModes = [...textTypes, 'image/png', 'image/jpeg', 'image/gif', 'image/webp']
 
-/** The question of a message: its texts, a line each, and its pictures. Refuses parts that the agent could not see. */
+/** The question of a message: its texts, a line each, behind its text files, and its pictures. Refuses parts that the agent could not see. */
 export function toQuestion({ parts }: Message): Pick<ChatBody, 'messages' | 'images'> {
   const texts: string[] = []
   const images: { content: string; type: 'base64' }[] = []
-  for (const part of parts) {
+  const files: TextFile[] = []
+  for (const [index, part] of parts.entries()) {
     if (part.content?.$case === 'text') texts.push(part.content.value)
     else if (part.content?.$case === 'raw' && part.mediaType.startsWith('image/')) {
       images.push({ content: Buffer.from(part.content.value).toString('base64'), type: 'base64' })
-    } else throw new ContentTypeNotSupportedError(`A part of type ${kindOf(part)} is not taken: send text, or the bytes of an image.`)
+    } else if (part.content?.$case === 'raw' && isTextType(part.mediaType)) {
+      files.push(toTextFile(part.content.value, part.filename, index))
+    } else {
+      throw new ContentTypeNotSupportedError(
+        `A part of type ${kindOf(part)} is not taken: send text, or the bytes of an image or of a text file in UTF-8.`,
+      )
+    }
   }
-  const content = texts.join('\n')
-  if (content === '' && images.length === 0) throw new RequestMalformedError('message.parts: there is no text and no image.')
+  const content = withTextFiles(texts.join('\n'), files)
+  if (content === '' && images.length === 0) throw new RequestMalformedError('message.parts: there is no text, no image and no file.')
   return { messages: [{ role: 'user', content }], ...(images.length > 0 ? { images } : {}) }
 }
 
