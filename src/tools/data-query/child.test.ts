@@ -16,6 +16,7 @@ test('the process of a query without end is gone with the service', { timeout: 2
   const answered = await Promise.race([once(child, 'message'), wait(2000, 'busy')])
   assert.equal(answered, 'busy')
   const gone = once(child, 'exit')
-  child.disconnect()
+  // A service that dies closes all of its pipes.
+  for (const pipe of child.stdio) pipe?.destroy()
   assert.notEqual(await Promise.race([gone, wait(5000, 'still there')]), 'still there')
 })
