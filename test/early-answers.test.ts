@@ -109,6 +109,7 @@ test('Errors: a client that awaits 100 Continue gets it for a body that is read,
     request.flushHeaders()
     const response = await new Promise<IncomingMessage>((resolve, reject) => request.on('response', resolve).on('error', reject))
     assert.deepEqual([response.statusCode, isContinued], [status, continued])
+    assert.equal(response.headers.connection === 'close', !continued)
     response.resume()
     if (!isContinued) request.destroy()
   }

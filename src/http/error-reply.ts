@@ -29,8 +29,7 @@ export function sendError(thrown: unknown, request: FastifyRequest, reply: Fasti
   const error = toKnown(thrown)
   if (!(error instanceof ServiceError)) request.log.error({ err: error }, 'unexpected failure')
   const code = error instanceof ServiceError ? error.code : 'internal'
-  // Fastify closes the connection behind each body that is refused, and the client that still sends loses the answer.
-  if (code !== 'request_timeout') void reply.removeHeader('connection')
+  tellConnection(request, reply, code)
   if (error instanceof ServiceError && error.retryAfter !== undefined) void reply.header('retry-after', String(error.retryAfter))
   // RFC 9110, 15.5.2: it says how to come in.
   if (code === 'unauthorized') void reply.header('www-authenticate', 'Bearer')
@@ -38,6 +37,16 @@ export function sendError(thrown: unknown, request: FastifyRequest, reply: Fasti
   const asDetail = code === 'validation' && request.routeOptions.config?.validationShape !== 'error'
   const body = asDetail && error instanceof ServiceError ? { detail: error.faults } : toErrorBody(error)
   return reply.code(statusOf(code)).send(body)
+}
+
+/**
+ * Fastify closes the connection after each refused body, and a client that is still sending loses the answer: the connection stays open. A client
+ * that waits for `100 Continue` may send its body or the next request, and nobody can tell which (RFC 9112, 9.3): its connection ends.
+ */
+function tellConnection(request: FastifyRequest, reply: FastifyReply, code: ErrorCode): void {
+  const mayStillSend = request.headers.expect !== undefined && !request.isContinued
+  if (mayStillSend) void reply.header('connection', 'close')
+  else if (code !== 'request_timeout') void reply.removeHeader('connection')
 }
 
 /** These clients ask again after any 409; only one that says when is better later. */

@@ -13,6 +13,8 @@ declare module 'fastify' {
     bodyShare: BodyShare | undefined
     /** The response, where the client waits for `100 Continue` before it sends its body. */
     awaitsContinue: ServerResponse | undefined
+    /** Set when the body is read: a client that waited for `100 Continue` has it. */
+    isContinued: boolean
     /** The body is used and dropped: others may come. Done when the response is closed, if not before. */
     releaseBody(): void
   }
@@ -38,6 +40,7 @@ export function readBodies(app: FastifyInstance, options: BodyOptions): ReadText
   const pace = createBodyPace(options)
   app.decorateRequest('bodyShare', undefined)
   app.decorateRequest('awaitsContinue', undefined)
+  app.decorateRequest('isContinued', false)
   app.decorateRequest('releaseBody', release)
   app.addHook('preParsing', (request, reply, payload, done) => {
     const { 'content-length': length = '0', 'transfer-encoding': coding, expect } = request.headers
@@ -46,7 +49,8 @@ export function readBodies(app: FastifyInstance, options: BodyOptions): ReadText
     if (share instanceof ServiceError) return done(share)
     request.bodyShare = share
     reply.raw.once('close', () => share.release())
-    if (expect !== undefined) request.awaitsContinue = reply.raw
+    // RFC 9110, 10.1.1: only a client of HTTP/1.1 is told to go on.
+    if (expect !== undefined && request.raw.httpVersion === '1.1') request.awaitsContinue = reply.raw
     done(null, payload)
   })
   // Node answers by itself only where nobody listens: a refusal must come in place of `100 Continue`.
@@ -60,6 +64,7 @@ function readText(request: FastifyRequest, pace: BodyPace, take: TakeText): void
   const declared = Number(request.headers['content-length'] ?? Infinity)
   if (Number.isFinite(declared) && declared > bodyLimit) return take(tooLarge(bodyLimit), '')
   request.awaitsContinue?.writeContinue()
+  request.isContinued = true
   const scan = declared <= unscannedBytes ? undefined : new JsonScan()
   const pieces = new Pieces()
   const arriving = pace.start(end)
