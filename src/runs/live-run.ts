@@ -45,6 +45,9 @@ export class LiveRun {
   started: Promise<Turn> = never
   /** Resolves when its last event is in the log. */
   ended: Promise<void> = never
+  /** Resolves when a first checkpoint was stored in this process. */
+  readonly progressed: Promise<void>
+  readonly markProgress: () => void
   /** Epoch milliseconds; set when it has its session. */
   startedAt: number | undefined
   /** Epoch milliseconds of its first text, in this process. */
@@ -62,6 +65,9 @@ export class LiveRun {
   private onReader: (() => void) | undefined
 
   constructor(options: LiveRunOptions) {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    this.progressed = promise
+    this.markProgress = resolve
     this.key = options.key
     this.sessionId = options.sessionId
     this.operation = options.operation

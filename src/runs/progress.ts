@@ -78,6 +78,7 @@ export function emptyProgress(turn: Turn): Progress {
 /** Stores what came since the last checkpoint; `next` is an event that readers see once this is on the disk. */
 export async function checkpoint(run: LiveRun, progress: Progress, store: RunStore, next?: LoggedEvent): Promise<void> {
   await storeNext(run, progress, next, (n, data) => store.checkpoint(run.key, run.fence, n, data))
+  run.markProgress()
 }
 
 /** Has what came since the last checkpoint stored, as the `n`th. */

@@ -2,8 +2,8 @@ import type { LiveRun } from './live-run.ts'
 import { maxLosses } from './outcome.ts'
 import type { LostRun } from './run-store.ts'
 
-/** How long a suspect goes on alone, at most, before the next one is taken. */
-const aloneMs = 15_000
+/** Longest time that a suspect goes on alone without a checkpoint before the next one is taken: as long as a run takes by default. */
+const aloneMs = 300_000
 
 /**
  * Wait before suspects are looked for again, where none of them could be taken: a job that was left behind may be opening each of them. Without the
@@ -19,8 +19,8 @@ interface SuspectDependencies {
 }
 
 /**
- * Suspects are runs that will have lost their process for the last time. One of them may be what their processes died of: they go on
- * one after another, so that it does not take the others with it.
+ * Suspects are runs that will have lost their process for the last time. One of them may be what their processes died of: the next
+ * one is taken when the one before has ended or made a checkpoint, so that a deadly run does not take the others with it.
  */
 export function createSuspects({ takeOver, next, sleep }: SuspectDependencies) {
   let isTrying = false
@@ -37,7 +37,7 @@ export function createSuspects({ takeOver, next, sleep }: SuspectDependencies) {
     const done = new AbortController()
     try {
       const run = await takeFirst(suspects)
-      await (run ? Promise.race([run.ended, sleep(aloneMs, done.signal)]) : sleep(lookAgainMs))
+      await (run ? Promise.race([run.ended, run.progressed, sleep(aloneMs, done.signal)]) : sleep(lookAgainMs))
     } finally {
       done.abort()
       isTrying = false
