@@ -3,6 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { test, type TestContext } from 'node:test'
+import { setTimeout } from 'node:timers/promises'
 import { pathToFileURL } from 'node:url'
 import { createWorkerProcesses } from './worker-processes.ts'
 
@@ -12,7 +13,10 @@ interface Seen {
   earlier: string[]
 }
 
-/** Processes that answer with the names that they were asked before; the name `busy` holds its process for 300 ms. */
+/**
+ * Processes that answer with the names that they were asked before. The name `busy` holds its process for 300 ms, behind the name `chatty` it
+ * answers once more without a question.
+ */
 async function startWorkers(t: TestContext, { maxProcesses = 2, isBroken = false } = {}) {
   const folder = await mkdtemp(path.join(tmpdir(), 'workers-'))
   const text = isBroken
@@ -20,6 +24,7 @@ async function startWorkers(t: TestContext, { maxProcesses = 2, isBroken = false
     : `const earlier = []
 process.on('message', ({ name }) => {
   setTimeout(() => process.send({ pid: process.pid, earlier: [...earlier] }) && earlier.push(name), name === 'busy' ? 300 : 0)
+  if (name === 'chatty') setTimeout(() => process.send({ pid: process.pid, earlier: [] }), 100)
 })
 process.on('disconnect', () => process.exit(0))
 process.send({ ready: true })
@@ -86,3 +91,24 @@ test('a worker that can not start rejects the jobs of every tenant, and starts a
   assert.ok(results.every(({ status }) => status === 'rejected'))
   await assert.rejects(ask('a'), /lost/)
 })
+
+test('a process that answers without a question is replaced', async (t) => {
+  const ask = await startWorkers(t)
+  const { pid } = await ask('a', 'chatty')
+  await whenGone(t, pid)
+  const next = await ask('a')
+  assert.notEqual(next.pid, pid)
+  assert.deepEqual(next.earlier, [])
+})
+
+/** Resolves when a process is gone. */
+async function whenGone(t: TestContext, pid: number): Promise<void> {
+  while (!t.signal.aborted) {
+    try {
+      process.kill(pid, 0)
+    } catch {
+      return
+    }
+    await setTimeout(20)
+  }
+}

@@ -71,6 +71,8 @@ export function createWorkerProcesses<Q extends object, A extends object>(option
     const lane: Lane<Q, A> = { child: startLimited(module, options), ready: false, answered: 0 }
     lanes.add(lane)
     lane.child.on('message', (said: WorkerMessage<A>) => {
+      // A process that speaks unasked does not run the code that it was started with: reading on would cost the service time.
+      if ('ready' in said ? lane.ready : !lane.job) return void drop(lane, new Error(words.lost))
       if ('ready' in said) lane.ready = true
       else finish(lane, (job) => job.resolve(said))
       if (!('ready' in said) && ++lane.answered >= questionsPerProcess) void drop(lane, undefined)
