@@ -38,8 +38,8 @@ export function openApiRoute(app: FastifyInstance): void {
 }
 
 /**
- * What the page may load: its own files alone. Addresses stay http where the service is reached over http. Swagger UI sets the attribute
- * `style` of elements that it draws, which `style-src-attr` permits without permitting style sheets in the page.
+ * What the page may load: its own files alone. Addresses stay http where the service is reached over http. Swagger UI sets styles
+ * by script, which needs no permission.
  */
 const contentSecurityPolicy = [
   "default-src 'self'",
@@ -53,8 +53,14 @@ const contentSecurityPolicy = [
   "script-src 'self'",
   "script-src-attr 'none'",
   "style-src 'self'",
-  "style-src-attr 'unsafe-inline'",
 ].join('; ')
+
+const uiConfig = {
+  // The validator is a foreign host, which would be given the address of this service.
+  validatorUrl: null,
+  // Without the bar on top, whose logo is a picture with a style sheet of its own: the policy refuses it.
+  layout: 'BaseLayout',
+}
 
 /** A page to read the document and try it, from this service alone. */
 export async function docsRoutes(app: FastifyInstance): Promise<void> {
@@ -67,7 +73,6 @@ export async function docsRoutes(app: FastifyInstance): Promise<void> {
       const isRefused = error.statusCode !== undefined && error.statusCode < 500
       return sendError(isRefused ? notFound(request) : error, request, reply)
     })
-    // The validator is a foreign host, which would be given the address of this service.
-    await docs.register(swaggerUi, { routePrefix: '/docs', staticCSP: contentSecurityPolicy, uiConfig: { validatorUrl: null } })
+    await docs.register(swaggerUi, { routePrefix: '/docs', staticCSP: contentSecurityPolicy, theme: { title: 'Agent Core' }, uiConfig })
   })
 }
