@@ -1,5 +1,6 @@
 import { Type } from 'typebox'
 import { hintLimits } from '../runs/hints.ts'
+import { chatExample, eventExample } from './examples.ts'
 import { idPattern } from './ids.ts'
 
 /** Shapes of the interface that more than one route has. */
@@ -49,7 +50,7 @@ export const ChatBody = Type.Object(
     stream: Type.Optional(Type.Unknown({ description: 'Ignored.' })),
     on_disconnect: Type.Optional(Type.Union([Type.Enum(['cancel', 'continue']), Type.Null()])),
   },
-  { description: 'A chat. Fields that are not listed are ignored.' },
+  { description: 'A chat. Fields that are not listed are ignored.', example: chatExample },
 )
 
 export type ChatBody = Type.Static<typeof ChatBody>
@@ -67,7 +68,7 @@ export const AsyncBody = Type.Object(
       callback_url: maybe(Type.String({ maxLength: maxAddress, description: 'An http or https address that is told of the end.' })),
     }),
   },
-  { description: 'A chat as an event. Fields that are not listed are ignored.' },
+  { description: 'A chat as an event. Fields that are not listed are ignored.', example: eventExample },
 )
 
 export type AsyncBody = Type.Static<typeof AsyncBody>

@@ -1,4 +1,5 @@
 import { Type, type TSchema } from 'typebox'
+import { completionExample, responseExample } from '../examples.ts'
 
 /** Shapes of OpenAI's interface, as far as this service speaks it. Fields that are not listed are ignored. */
 
@@ -57,7 +58,7 @@ export const CompletionBody = Type.Object(
     n: other('More than 1 is a 400.'),
     response_format: maybe(Type.Object({ type: Type.String({ description: 'Another than `text` is a 400.' }) })),
   },
-  { description: 'Sampling parameters are ignored: the agent has its own.' },
+  { description: 'Sampling parameters are ignored: the agent has its own.', example: completionExample },
 )
 
 export type CompletionBody = Type.Static<typeof CompletionBody>
@@ -79,7 +80,7 @@ export const ResponseBody = Type.Object(
     store: other('`true` is a 400.'),
     text: maybe(Type.Object({ format: maybe(Type.Object({ type: Type.String({ description: 'Another than `text` is a 400.' }) })) })),
   },
-  { description: 'Sampling parameters are ignored: the agent has its own.' },
+  { description: 'Sampling parameters are ignored: the agent has its own.', example: responseExample },
 )
 
 export type ResponseBody = Type.Static<typeof ResponseBody>

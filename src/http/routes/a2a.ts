@@ -4,6 +4,7 @@ import { Type } from 'typebox'
 import { accessTo } from '../../access/operations.ts'
 import type { A2aDoors } from '../a2a/requests.ts'
 import { principalOf } from '../authenticate.ts'
+import { a2aExample } from '../examples.ts'
 import { whenLeft } from '../leaving.ts'
 import { ErrorReply, IdHeaders, refusals } from '../schemas.ts'
 
@@ -14,7 +15,15 @@ const cardMaxAge = 60
 
 const cacheHeaders = { 'cache-control': { type: 'string' }, etag: { type: 'string' } }
 
-const Message = Type.Object({}, { description: 'A JSON-RPC 2.0 request of the Agent2Agent protocol: `jsonrpc`, `id`, `method`, `params`.' })
+const Message = Type.Object(
+  {},
+  { description: 'A JSON-RPC 2.0 request of the Agent2Agent protocol: `jsonrpc`, `id`, `method`, `params`.', example: a2aExample },
+)
+
+const Headers = Type.Object({
+  ...IdHeaders.properties,
+  'a2a-version': Type.Optional(Type.String({ description: 'Of the protocol; absent, it is 0.3, which is not spoken.', example: '1.0' })),
+})
 
 const answers = {
   description: 'The answer, as a message of JSON-RPC; of `SendStreamingMessage` and `SubscribeToTask` a stream of them.',
@@ -51,7 +60,7 @@ export function a2aRoutes(app: FastifyInstance, doors: A2aDoors): void {
       schema: {
         tags: ['Protocols'],
         summary: 'The agent for other agents (A2A 1.0)',
-        headers: IdHeaders,
+        headers: Headers,
         body: Message,
         response: { 200: answers, 409: ErrorReply, ...refusals },
       },

@@ -20,6 +20,7 @@ import {
   withData,
   type DecodeData,
 } from '../cloud-events.ts'
+import { eventExample } from '../examples.ts'
 import { isId } from '../ids.ts'
 import { AsyncBody, ErrorReply, IdHeaders, refusals } from '../schemas.ts'
 import { tellSession } from '../session-header.ts'
@@ -41,7 +42,11 @@ const Acknowledgement = Type.Object({
 /** Events of a batch; each counts as a request of its own. */
 const maxEvents = 100
 
-const Batch = Type.Array(Type.Unknown(), { maxItems: maxEvents, description: 'Events as in structured mode, at most 100.' })
+const Batch = Type.Array(Type.Unknown(), {
+  maxItems: maxEvents,
+  description: 'Events as in structured mode, at most 100.',
+  example: [eventExample],
+})
 
 const EventError = Type.Object({
   ...ErrorReply.properties,

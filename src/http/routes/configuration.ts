@@ -3,6 +3,7 @@ import { Type } from 'typebox'
 import type { Configuration, ConfigurationUpdate, UpdatedConfiguration } from '../../configuration/configuration.ts'
 import { toJsonSchema } from '../../configuration/json-schema.ts'
 import { principalOf } from '../authenticate.ts'
+import { configurationExample } from '../examples.ts'
 import { ErrorReply, refusals } from '../schemas.ts'
 
 const Read = Type.Object({
@@ -23,7 +24,7 @@ const Update = Type.Object(
       Type.Boolean({ default: false, description: 'What is stored stays as it is; gone when the last replica has stopped.' }),
     ),
   },
-  { additionalProperties: false },
+  { additionalProperties: false, example: configurationExample },
 )
 
 const Updated = Type.Object({

@@ -2,6 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
 import { accessTo } from '../../access/operations.ts'
 import { principalOf } from '../authenticate.ts'
+import { mcpExample } from '../examples.ts'
 import { whenLeft } from '../leaving.ts'
 import type { McpDoor } from '../mcp/door.ts'
 import type { McpDoors } from '../mcp/server.ts'
@@ -12,7 +13,10 @@ export interface McpRoutes extends McpDoors {
   publicUrl: string | undefined
 }
 
-const Message = Type.Object({ jsonrpc: Type.Literal('2.0') }, { description: 'A JSON-RPC message of the Model Context Protocol.' })
+const Message = Type.Object(
+  { jsonrpc: Type.Literal('2.0') },
+  { description: 'A JSON-RPC message of the Model Context Protocol.', example: mcpExample },
+)
 
 const RpcError = Type.Object(
   {

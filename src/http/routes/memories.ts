@@ -2,6 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
 import type { Memories } from '../../memory/memories.ts'
 import { principalOf } from '../authenticate.ts'
+import { feedbackExample } from '../examples.ts'
 import { ErrorReply, Id, refusals, ValidationReply } from '../schemas.ts'
 
 const Query = Type.Object({
@@ -20,10 +21,13 @@ const Memory = Type.Object({
 
 const List = Type.Object({ memories: Type.Array(Memory), count: Type.Integer() })
 
-const FeedbackBody = Type.Object({
-  score: Type.Number({ minimum: -1, maximum: 1, description: 'From -1, bad, to 1, good.' }),
-  comment: Type.Optional(Type.Union([Type.String({ maxLength: 4000 }), Type.Null()])),
-})
+const FeedbackBody = Type.Object(
+  {
+    score: Type.Number({ minimum: -1, maximum: 1, description: 'From -1, bad, to 1, good.' }),
+    comment: Type.Optional(Type.Union([Type.String({ maxLength: 4000 }), Type.Null()])),
+  },
+  { example: feedbackExample },
+)
 
 const Feedback = Type.Object({
   request_id: Type.String(),

@@ -6,6 +6,7 @@ import type { SubAgent } from '../../sub-agents/sub-agent-store.ts'
 import type { SubAgents } from '../../sub-agents/sub-agents.ts'
 import { principalOf } from '../authenticate.ts'
 import { ErrorReply, Id, refusals, ValidationReply } from '../schemas.ts'
+import { subAgentExample } from '../examples.ts'
 
 const CreateBody = Type.Object(
   {
@@ -19,7 +20,7 @@ const CreateBody = Type.Object(
     }),
     workflow_type: Type.Enum([...workflowTypes], { default: 'react' }),
   },
-  { additionalProperties: false },
+  { additionalProperties: false, example: subAgentExample },
 )
 
 const fields = {

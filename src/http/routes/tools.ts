@@ -8,6 +8,7 @@ import type { DirectExecution, ToolRequest } from '../../runs/executions/direct-
 import { hintLimits } from '../../runs/hints.ts'
 import { principalOf } from '../authenticate.ts'
 import { contextHeaders, hashOf, toFilters } from '../chat-request.ts'
+import { executeExample } from '../examples.ts'
 import { traceparentOf } from '../traceparent.ts'
 import { isId } from '../ids.ts'
 import { whenLeft } from '../leaving.ts'
@@ -26,11 +27,14 @@ const ListedTool = Type.Object({
   schema: Type.Record(Type.String(), Type.Unknown(), { description: "JSON Schema of the tool's input." }),
 })
 
-const ExecuteBody = Type.Object({
-  tool_name: Type.String({ minLength: 1, maxLength: hintLimits.nameCharacters }),
-  tool_input: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
-  data_filter_hints: DataFilterHints,
-})
+const ExecuteBody = Type.Object(
+  {
+    tool_name: Type.String({ minLength: 1, maxLength: hintLimits.nameCharacters }),
+    tool_input: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
+    data_filter_hints: DataFilterHints,
+  },
+  { example: executeExample },
+)
 
 const Executed = Type.Object({
   tool_name: Type.String(),
