@@ -1,6 +1,7 @@
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { ServiceError, statusOf, toErrorBody, type ErrorBody, type ErrorCode } from '../errors.ts'
 import { isOpenAi, mayRetryRun, openAiStatus, toOpenAiError } from './openai/errors.ts'
+import { toRpcRefusal } from './rpc-errors.ts'
 import { toFaults } from './validation.ts'
 
 declare module 'fastify' {
@@ -34,6 +35,9 @@ export function sendError(thrown: unknown, request: FastifyRequest, reply: Fasti
   // RFC 9110, 15.5.2: it says how to come in.
   if (code === 'unauthorized') void reply.header('www-authenticate', 'Bearer')
   if (isOpenAi(request.url)) return sendOpenAiRefusal(reply, error, code)
+  const { rpcStatus } = request.routeOptions.config ?? {}
+  const refusal = rpcStatus !== undefined && error instanceof ServiceError ? toRpcRefusal(error, rpcStatus) : undefined
+  if (refusal) return reply.code(refusal.status).send(refusal.body)
   const asDetail = code === 'validation' && request.routeOptions.config?.validationShape !== 'error'
   const body = asDetail && error instanceof ServiceError ? { detail: error.faults } : toErrorBody(error)
   return reply.code(statusOf(code)).send(body)

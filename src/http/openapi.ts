@@ -2,6 +2,7 @@ import type { RouteOptions } from 'fastify'
 import type { TSchema } from 'typebox'
 import { isOpenAi } from './openai/errors.ts'
 import { OpenAiErrorReply } from './openai/replies.ts'
+import { RpcError } from './rpc-errors.ts'
 import {
   ApprovalRequired,
   ChatBody,
@@ -28,6 +29,7 @@ export const named: Record<string, TSchema> = {
   Error: ErrorReply,
   ValidationError: ValidationReply,
   OpenAIError: OpenAiErrorReply,
+  JsonRpcError: RpcError,
   ChatRequest: ChatBody,
   DataFilterHint,
   IntermediateStep: Step,
@@ -71,6 +73,7 @@ function operationId(method: string, url: string): string {
 /** What any route that reads a body may refuse. */
 function refusedBodies({ config, url }: RouteOptions): Record<string, TSchema> {
   if (isOpenAi(url)) return {}
+  if (config?.rpcStatus !== undefined) return { 413: ErrorReply, 415: RpcError, 422: RpcError }
   return { 413: ErrorReply, 415: ErrorReply, 422: config?.validationShape === 'error' ? ErrorReply : ValidationReply }
 }
 

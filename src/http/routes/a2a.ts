@@ -56,7 +56,8 @@ export function a2aRoutes(app: FastifyInstance, doors: A2aDoors): void {
   app.post(
     '/a2a',
     {
-      config: { access: accessTo.chat },
+      // As its SDK: an error of JSON-RPC is an answer.
+      config: { access: accessTo.chat, rpcStatus: 200 },
       schema: {
         tags: ['Protocols'],
         summary: 'The agent for other agents (A2A 1.0)',

@@ -6,6 +6,7 @@ import { mcpExample } from '../examples.ts'
 import { whenLeft } from '../leaving.ts'
 import type { McpDoor } from '../mcp/door.ts'
 import type { McpDoors } from '../mcp/server.ts'
+import { RpcError } from '../rpc-errors.ts'
 import { IdHeaders, refusals } from '../schemas.ts'
 
 export interface McpRoutes extends McpDoors {
@@ -16,15 +17,6 @@ export interface McpRoutes extends McpDoors {
 const Message = Type.Object(
   { jsonrpc: Type.Literal('2.0') },
   { description: 'A JSON-RPC message of the Model Context Protocol.', example: mcpExample },
-)
-
-const RpcError = Type.Object(
-  {
-    jsonrpc: Type.Literal('2.0'),
-    id: Type.Union([Type.String(), Type.Number(), Type.Null()]),
-    error: Type.Object({ code: Type.Integer(), message: Type.String(), data: Type.Optional(Type.Unknown()) }),
-  },
-  { description: 'An error of JSON-RPC.' },
 )
 
 const answers = {
@@ -44,7 +36,8 @@ export function mcpRoutes(app: FastifyInstance, doors: McpRoutes): void {
   app.post(
     '/mcp',
     {
-      config: { access: accessTo.chat },
+      // Streamable HTTP: what cannot be accepted has the status 400.
+      config: { access: accessTo.chat, rpcStatus: 400 },
       schema: {
         tags: ['Protocols'],
         summary: 'The agent and its tools for clients of the Model Context Protocol',
