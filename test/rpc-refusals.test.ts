@@ -40,3 +40,21 @@ for (const [path, status] of [
     assert.deepEqual([refused.status, refused.body.details.error_type], [403, 'Forbidden'])
   })
 }
+
+test('/a2a: an object that is no request of JSON-RPC is an invalid request, and the error names the fault', async (t) => {
+  const service = await startService(t, { script: {} })
+  const cases: [request: Record<string, unknown>, id: unknown, message: RegExp][] = [
+    [{ x: 1 }, null, /^jsonrpc must be/],
+    [{ jsonrpc: '1.0', id: 7, method: 'GetTask', params: { id: 'x' } }, 7, /^jsonrpc must be/],
+    [{ jsonrpc: '2.0', id: 'a' }, 'a', /^method must be/],
+    [{ jsonrpc: '2.0', id: 1, method: 5 }, 1, /^method must be/],
+    [{ jsonrpc: '2.0', id: 1.5, method: 'GetTask', params: { id: 'x' } }, null, /^id must be/],
+    [{ jsonrpc: '2.0', id: {}, method: 'GetTask', params: { id: 'x' } }, null, /^id must be/],
+    [{ jsonrpc: '2.0', method: 'GetTask', params: { id: 'x' } }, null, /^id must be/],
+  ]
+  for (const [body, id, message] of cases) {
+    const reply = await service.client.request('POST', '/a2a', { body, headers: { 'a2a-version': '1.0' } })
+    assert.deepEqual([reply.status, reply.body.jsonrpc, reply.body.id, reply.body.error.code], [200, '2.0', id, -32_600], reply.text)
+    assert.match(reply.body.error.message, message)
+  }
+})

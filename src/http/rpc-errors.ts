@@ -9,7 +9,8 @@ declare module 'fastify' {
 }
 
 const parseError = -32700
-const invalidRequest = -32600
+/** Invalid Request of JSON-RPC 2.0: the body is no request of that protocol. */
+export const invalidRequest = -32600
 
 export const RpcError = Type.Object(
   {

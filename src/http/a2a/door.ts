@@ -5,6 +5,7 @@ import type { FastifyReply } from 'fastify'
 import type { Agent } from '../../configuration/agent.ts'
 import { ServiceError } from '../../errors.ts'
 import { asObject, type Caller } from '../protocol-caller.ts'
+import { invalidRequest } from '../rpc-errors.ts'
 import { sendEvents, startInTime } from '../sse.ts'
 import { toCard, type CardOptions } from './card.ts'
 import { toA2aError } from './errors.ts'
@@ -22,7 +23,8 @@ export async function answer(doors: A2aDoors, caller: Caller, reply: FastifyRepl
   const body = { jsonrpc, id, method, params }
   // What else stands in the message is dropped while the agent works.
   request.body = body
-  if (!isMessageId(id)) return reply.send({ jsonrpc: '2.0', id: null, error: badId })
+  const fault = findEnvelopeFault(body)
+  if (fault) return reply.send({ jsonrpc: '2.0', id: isMessageId(id) ? id : null, error: { code: invalidRequest, message: fault } })
   const { handler, thrown } = telling(createRequestHandler(doors, caller), caller)
   const start = streaming.has(method) ? startInTime(reply) : undefined
   const failed = async (error: unknown) => {
@@ -57,12 +59,17 @@ export async function answer(doors: A2aDoors, caller: Caller, reply: FastifyRepl
 
 const streaming = new Set<unknown>(['SendStreamingMessage', 'SubscribeToTask'])
 
-/** Invalid Request of JSON-RPC 2.0. */
-const badId = { code: -32600, message: 'The id of a message must be text, a number or null.' }
+/** What keeps a body from being a request of JSON-RPC 2.0. The library refuses such a body as -32602, without a reason. */
+function findEnvelopeFault({ jsonrpc, id, method }: Record<'jsonrpc' | 'id' | 'method', unknown>): string | undefined {
+  if (jsonrpc !== '2.0') return 'jsonrpc must be "2.0".'
+  if (!isMessageId(id)) return 'id must be text, a whole number or null: notifications are not taken.'
+  if (typeof method !== 'string' || method === '') return 'method must be the name of a method, such as SendMessage.'
+  return undefined
+}
 
-/** Ids of JSON-RPC 2.0; a notification has none. */
+/** Ids that the library takes. It refuses notifications, which have none. */
 function isMessageId(id: unknown): boolean {
-  return id === undefined || id === null || typeof id === 'string' || typeof id === 'number'
+  return id === null || typeof id === 'string' || Number.isInteger(id)
 }
 
 /** The messages of a stream. A failure behind the first one is the last: the session was deleted, or the service stops. */
