@@ -234,7 +234,7 @@ test('an address of Postgres whose password would be read as the name of the dat
     'postgres://user:12/hunter2@db/x',
   ]) {
     assert.deepEqual(problemsOf({ DATABASE_URL: bad, SECRET_KEY: key }), [
-      'DATABASE_URL is not a Postgres address (postgres://user:password@host:5432/database).',
+      'DATABASE_URL is not a Postgres address (postgres://user:password@host:5432/database, with %40 for "@" and %2F for "/" in each part).',
     ])
   }
   for (const good of [

@@ -93,7 +93,7 @@ export function loadSettings(environment: Environment, cwd = '.'): Readonly<Sett
     artifactShareDir: folder('ARTIFACT_SHARE_DIR', '/tmp/share'),
     artifactStore: readArtifactStore(read, problems),
     databaseConnections: read.integer('DATABASE_CONNECTIONS', { fallback: 20, min: 2, max: 1000 }),
-    databaseUrl: read.secret('DATABASE_URL', isPostgres, 'a Postgres address (postgres://user:password@host:5432/database)'),
+    databaseUrl: read.secret('DATABASE_URL', isPostgres, postgresRule),
     secretKeys: readSecretKeys(read),
     accessProvider: readProvider(read, problems),
     adminTenant: read.checked('ADMIN_TENANT', isName, nameRule) ?? 'default',
@@ -211,6 +211,8 @@ const nameRule = 'a name of 1 to 256 characters without control characters'
 function isName(text: string): boolean {
   return /^[^\p{Cc}]{1,256}$/u.test(text) && text.trim() === text && text.isWellFormed()
 }
+
+const postgresRule = 'a Postgres address (postgres://user:password@host:5432/database, with %40 for "@" and %2F for "/" in each part)'
 
 /** A password with a slash that is not percent-encoded may stand in the path, and errors name the database: `@` is refused there. */
 function isPostgres(text: string): boolean {

@@ -148,7 +148,7 @@ async function checkConfigFile({ agentConfig }: Settings): Promise<CheckedConfig
 export async function checkFilesRoot({ filesRoot }: Settings): Promise<Finding> {
   const what = `files: ${filesRoot}`
   const found = await stat(filesRoot).catch(() => undefined)
-  if (!found) return { state: 'ok', text: `${what} is made by the first start` }
+  if (!found) return { state: 'ok', text: `${what} is made by "agent-core serve --init"` }
   const isReadable = await access(filesRoot, constants.R_OK | constants.X_OK).then(
     () => true,
     () => false,
