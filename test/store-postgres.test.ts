@@ -168,5 +168,8 @@ test('what runs goes on while a later version migrates: what was prepared before
   }))
 
 test('a server that is not there is an error, and leaves nothing open', async () => {
-  await assert.rejects(openPostgres('postgres://postgres:test@127.0.0.1:1/none'), /can not be reached/)
+  await assert.rejects(
+    openPostgres('postgres://postgres:test@127.0.0.1:1/none'),
+    /"none" at 127.0.0.1:1 can't be reached: connect ECONNREFUSED/,
+  )
 })
