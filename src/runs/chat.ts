@@ -256,9 +256,8 @@ export function createChats(deps: ChatDependencies): Chats {
       if (running) {
         running.stop('cancelled')
         await running.ended
-        const isOver = !running.elsewhere && !running.log.interrupted
-        if (isOver && running.stopCause === 'cancelled') return
-        if (isOver) throw hasEnded(key)
+        // The end of the run may have been on its way already: the store says which of the two it became.
+        isAsked ||= running.stopCause === 'cancelled'
       }
       const stored = await findStored(key)
       if (isAsked && stored.status === 'cancelled') return
