@@ -117,6 +117,16 @@ test('a waiting run that another process has by now is left to that one', async 
   assert.deepEqual(asked, ['b takes', 'b takes'])
 })
 
+test('a waiting run that the process hands over at its stop stays in line, and its caller may ask again', async () => {
+  const { store, asked } = fakeStore('a', 'b')
+  const run = runOf('b')
+  const wait = lineOf(store).wait(run, messages, 30_000)
+  await settled()
+  run.stop('given_up')
+  await assert.rejects(wait, isError('overloaded'))
+  assert.ok(!asked.some((call) => call.startsWith('b leaves')))
+})
+
 test('who joined a lost run that ends in its line is told that it was lost', async () => {
   const { store, asked } = fakeStore('a', 'b')
   const run = runOf('b')

@@ -2,7 +2,7 @@ import { ServiceError, toErrorBody } from '../errors.ts'
 import type { NamedSession, News } from '../replicas/news.ts'
 import { callbackJob } from './callbacks/callbacks.ts'
 import type { Jobs } from './jobs.ts'
-import { processLost } from './outcome.ts'
+import { processLost, serviceStopping } from './outcome.ts'
 import type { LiveRun } from './live-run.ts'
 import { runKeyText, type EndEvent } from './run.ts'
 import { FenceLost, type HeldRun, type LineEnd, type NewMessage, type NextRun, type RunStore, type Turn } from './run-store.ts'
@@ -102,6 +102,8 @@ export function createLine({ store, jobs, news, now, newId }: LineDependencies):
 function refuseStopped(run: LiveRun): void {
   if (run.stopCause === 'lost') throw processLost()
   if (run.stopCause === 'taken') throw new FenceLost(run.key)
+  // Another process goes on with the run: the caller may ask again for it.
+  if (run.stopCause === 'given_up') throw serviceStopping()
   if (run.signal.aborted) throw new ServiceError('cancelled', 'The run was cancelled before its turn came.')
 }
 

@@ -5,6 +5,7 @@ import type { EventLog } from './event-log.ts'
 import { EndNotStored } from './finish.ts'
 import { createLine } from './line.ts'
 import type { LiveRun } from './live-run.ts'
+import { serviceStopping } from './outcome.ts'
 import { runKeyText, type RunKey } from './run.ts'
 import { FenceLost, type NewMessage, type Turn } from './run-store.ts'
 import { stopLost } from './stop-lost.ts'
@@ -106,7 +107,7 @@ export function createLiveRuns(deps: LiveRunsDependencies & Elsewhere): LiveRuns
     if (run.log.ended) return
     const isCancelled = error instanceof ServiceError && error.code === 'cancelled' && run.stopCause !== 'given_up'
     if (isCancelled) return run.log.append({ type: 'end', reason: 'cancelled', usage: [], thoughts: [] })
-    const told = run.stopCause === 'given_up' ? new ServiceError('overloaded', 'The service is stopping.') : error
+    const told = run.stopCause === 'given_up' ? serviceStopping() : error
     run.log.append({ type: 'end', reason: 'error', usage: [], thoughts: [], error: toErrorBody(told) })
   }
 

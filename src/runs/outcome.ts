@@ -69,6 +69,11 @@ export function toAnswerStep(step: Step): AnswerStep {
   }
 }
 
+/** This process takes nothing new, and hands over what it cannot end in time. */
+export function serviceStopping(): ServiceError {
+  return new ServiceError('overloaded', 'The service is stopping.', { retryAfter: 5 })
+}
+
 /** How often in a row a run may lose its process without a new checkpoint; then it is not tried again. */
 export const maxLosses = 3
 
