@@ -5,6 +5,8 @@ export interface Balancer {
   url: string
   /** Requests that it passed on, by replica's port. */
   readonly passed: ReadonlyMap<number, number>
+  /** Ids of the requests that it sent again after a 503. */
+  readonly repeated: ReadonlySet<string>
   close(): void
 }
 
@@ -17,6 +19,7 @@ const safe = new Set(['GET', 'HEAD', 'OPTIONS'])
  */
 export async function startBalancer(ports: readonly number[]): Promise<Balancer> {
   const passed = new Map<number, number>()
+  const repeated = new Set<string>()
   let ready = new Set(ports)
   let last = 0
 
@@ -41,6 +44,7 @@ export async function startBalancer(ports: readonly number[]): Promise<Balancer>
       if (answer === 'broken') break
       if (answer.statusCode === 503 && !response.headersSent) {
         answer.resume()
+        repeated.add(String(request.headers['request-id']))
         continue
       }
       passed.set(port, (passed.get(port) ?? 0) + 1)
@@ -60,6 +64,7 @@ export async function startBalancer(ports: readonly number[]): Promise<Balancer>
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     passed,
+    repeated,
     close() {
       clearInterval(checks)
       server.close()

@@ -61,7 +61,7 @@ try {
   isLoad = false
   const chats = (await sending).flat()
   const client = createClient(balancer.url, key)
-  const settledMs = await verify({ chats, client, outside, query, replicas: count, faults })
+  const settledMs = await verify({ chats, repeated: balancer.repeated, client, outside, query, replicas: count, faults })
   for (const replica of replicas) if (replica.crashes > 0) faults.push(`${replica.name} ended by itself ${replica.crashes} times`)
   report(chats, made, settledMs)
 } finally {

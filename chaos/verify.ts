@@ -5,6 +5,8 @@ import type { Outside } from './outside.ts'
 
 export interface Evidence {
   chats: readonly Chat[]
+  /** Ids of the requests that the balancer repeated by itself. */
+  repeated: ReadonlySet<string>
   client: Client
   outside: Outside
   /** Asks the database itself. */
@@ -67,8 +69,9 @@ interface StoredMessage {
 }
 
 /** Each acknowledged message once, in the order in which its sender sent it, its answer right behind it. */
-async function verifySessions({ chats, client, faults }: Evidence, statuses: ReadonlyMap<string, string>): Promise<void> {
+async function verifySessions({ chats, repeated, client, faults }: Evidence, statuses: ReadonlyMap<string, string>): Promise<void> {
   const sessions = Map.groupBy(chats, ({ session }) => session)
+  const isRepeated = ({ requestId, tries }: Chat): boolean => tries > 1 || repeated.has(requestId)
   for (const [session, own] of sessions) {
     const { status, body } = await client.session(session)
     if (status === 404 && own.every(({ isAcknowledged }) => !isAcknowledged)) continue
@@ -80,7 +83,7 @@ async function verifySessions({ chats, client, faults }: Evidence, statuses: Rea
       if (role !== 'human') {
         const before = messages[index - 1]
         // One that failed and was sent again is answered later, behind what came meanwhile.
-        const wasRepeated = own.some((chat) => chat.requestId === metadata?.request_id && chat.tries > 1)
+        const wasRepeated = own.some((chat) => chat.requestId === metadata?.request_id && isRepeated(chat))
         if (!wasRepeated && (before?.role !== 'human' || !before.content.startsWith(`${metadata?.request_id} `))) {
           faults.push(`Session ${session}: the answer of ${metadata?.request_id} stands behind ${JSON.stringify(before?.content)}`)
         }
@@ -94,7 +97,7 @@ async function verifySessions({ chats, client, faults }: Evidence, statuses: Rea
       }
       if (chat.n < (lastOf.get(chat.sender) ?? -1)) faults.push(`${describe(chat)} stands behind what its sender sent later`)
       lastOf.set(chat.sender, chat.n)
-      const behind = messages.slice(index + 1, chat.tries > 1 ? undefined : index + 2)
+      const behind = messages.slice(index + 1, isRepeated(chat) ? undefined : index + 2)
       const isAnswered = behind.some((one) => one.role === 'ai' && one.response_metadata?.request_id === chat.requestId)
       if (statuses.get(chat.requestId) === 'success' && !isAnswered) faults.push(`${describe(chat)} ended well, and has no answer`)
     }
