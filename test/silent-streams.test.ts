@@ -83,12 +83,16 @@ test('Headers: a repeat without session-id gets the first one’s, also when its
     ['/v1/chat/completions', { model: 'agent', messages: [message], stream: true }],
     ['/v1/responses', { model: 'agent', input: 'go', stream: true }],
   ] as const
-  const opened = await Promise.all(
-    doors.flatMap(([path, body], n) => {
-      const id = { 'request-id': `r${n}` }
-      return [firstOf(service, path, body, { ...id, 'session-id': 's' }), firstOf(service, path, body, id)]
-    }),
-  )
+  const pairs = doors.map(async ([path, body], n) => {
+    const id = { 'request-id': `r${n}` }
+    const first = firstOf(service, path, body, { ...id, 'session-id': 's' })
+    await until(
+      () => service.client.run(id['request-id']),
+      ({ status }) => status === 200,
+    )
+    return Promise.all([first, firstOf(service, path, body, id)])
+  })
+  const opened = (await Promise.all(pairs)).flat()
   for (const { first, session } of opened) {
     assert.match(first!, /^(: keep-alive\n\n)+$/)
     assert.equal(session, 's')

@@ -19,7 +19,8 @@ function end(id: string): Step {
 test('a restored log has the events of the live one, one for one', async () => {
   const stored: Checkpoint[] = []
   const store = { checkpoint: async (_key, _fence, _n, data) => void stored.push(structuredClone(data)) } as RunStore
-  const newRun = () => ({ key: { tenant: 't', owner: 'o', requestId: 'r' }, fence: 1, log: new EventLog() }) as LiveRun
+  const newRun = () =>
+    ({ key: { tenant: 't', owner: 'o', requestId: 'r' }, fence: 1, log: new EventLog(), markProgress: () => undefined }) as LiveRun
   const run = newRun()
   const progress = emptyProgress(turn)
   const write = async (id: string) => {
