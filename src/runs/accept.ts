@@ -2,6 +2,7 @@ import { hash } from 'node:crypto'
 import type { Owner } from '../access/owner.ts'
 import type { CurrentAgent } from '../configuration/agent.ts'
 import { invalid, ServiceError } from '../errors.ts'
+import { serviceStopping } from './outcome.ts'
 import type { Admission } from './admission.ts'
 import type { NewChat, Place } from './chat.ts'
 import { checkHints } from './hints.ts'
@@ -35,7 +36,7 @@ export function createAcceptance({ store, jobs, agent, admission, alone, storeNe
     // Before its data is looked at: what was accepted once is acknowledged again whatever has become of it.
     const earlier = await store.findEvent(who, named.key)
     if (earlier) return earlier
-    if (isStopping()) throw new ServiceError('overloaded', 'The service is stopping.', { retryAfter: 5 })
+    if (isStopping()) throw serviceStopping()
     const overload = admission.refuseEvent()
     if (overload) throw overload
     const chat = toChat()

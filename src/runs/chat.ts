@@ -12,6 +12,7 @@ import { createRemoteRuns } from './elsewhere/remote-runs.ts'
 import { serveRemoteReaders } from './elsewhere/remote-readers.ts'
 import type { TailStore } from './elsewhere/tail-store.ts'
 import { checkHints } from './hints.ts'
+import { serviceStopping } from './outcome.ts'
 import { LiveRun } from './live-run.ts'
 import { createLiveRuns, type LiveRunsDependencies, type OpenRun } from './live-runs.ts'
 import { runKeyText, type ChatRequest, type Operation, type RunKey } from './run.ts'
@@ -246,7 +247,7 @@ export function createChats(deps: ChatDependencies): Chats {
   }
 
   function refuseStopping(): void {
-    if (isStopping) throw new ServiceError('overloaded', 'The service is stopping.', { retryAfter: 5 })
+    if (isStopping) throw serviceStopping()
   }
 
   async function cancel(key: RunKey): Promise<void> {

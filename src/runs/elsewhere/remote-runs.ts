@@ -1,4 +1,5 @@
 import { ServiceError } from '../../errors.ts'
+import { serviceStopping } from '../outcome.ts'
 import { runKeyText } from '../run.ts'
 import type { LiveRun } from '../live-run.ts'
 import type { OpenRun } from '../live-runs.ts'
@@ -64,7 +65,7 @@ export function createRemoteRuns(deps: RemoteRunsDependencies): RemoteRuns {
     const done = new AbortController()
     const all = Promise.all([...runs.values()].map(({ run }) => run.ended)).finally(() => done.abort())
     await Promise.race([all, deps.sleep(ms, done.signal).catch(() => undefined)])
-    for (const { run } of runs.values()) run.close(new ServiceError('overloaded', 'The service is stopping.', { retryAfter: 5 }))
+    for (const { run } of runs.values()) run.close(serviceStopping())
   }
 
   return { open, goOn, drain }

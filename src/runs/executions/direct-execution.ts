@@ -9,6 +9,7 @@ import type { News } from '../../replicas/news.ts'
 import { scopeOf } from '../../agent/data-scope.ts'
 import type { Agent, CurrentAgent } from '../../configuration/agent.ts'
 import { ServiceError } from '../../errors.ts'
+import { serviceStopping } from '../outcome.ts'
 import { toGeneratedArtifact, type GeneratedArtifact } from '../../sessions/sessions.ts'
 import { createElsewhere, type Waited } from './elsewhere.ts'
 import type { ExecutionResult, ExecutionStore, StoredExecution } from './execution-store.ts'
@@ -107,7 +108,7 @@ export function createDirectExecution({
   let isStopping = false
 
   async function execute(who: Principal, request: ToolRequest, left: AbortSignal): Promise<Executed> {
-    if (isStopping) throw stops()
+    if (isStopping) throw serviceStopping()
     const current = agent()
     const release = current.hold()
     try {
@@ -154,7 +155,7 @@ export function createDirectExecution({
         if (known.result) return known.result
         if (known.holder !== undefined && known.holder !== holder) {
           await elsewhere.next(key, stopping.signal)
-          if (stopping.signal.aborted) throw isStopping ? stops() : new ServiceError('cancelled', 'The caller has gone.')
+          if (stopping.signal.aborted) throw isStopping ? serviceStopping() : new ServiceError('cancelled', 'The caller has gone.')
           continue
         }
         // It was cut off inside of the tool: what only reads is done again, what writes never is.
@@ -256,10 +257,6 @@ function findTool(tools: ToolSet, { toolName, input, filters }: ToolRequest): To
   const fault = listing.tool.check(input)
   if (fault) throw new ServiceError('invalid_input', `tool_input: ${fault}.`)
   return listing.tool
-}
-
-function stops(): ServiceError {
-  return new ServiceError('overloaded', 'The service is stopping.', { retryAfter: 5 })
 }
 
 /** Callers that wait for one; when the last has left it is stopped. */
