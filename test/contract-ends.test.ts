@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import { openDatabase } from '../src/store/open.ts'
-import { createSessionStore } from '../src/store/sessions.ts'
+import { createSessionStore } from '../src/store/sessions/sessions.ts'
 import { until } from './async-client.ts'
 import type { ModelAnswer } from './model-server.ts'
 import type { Client, StreamEvent } from './service-client.ts'

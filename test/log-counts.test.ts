@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { after, test } from 'node:test'
-import { createRunReports } from '../src/store/run-reports.ts'
-import { openSqlite } from '../src/store/sqlite.ts'
+import { createRunReports } from '../src/store/reports/run-reports.ts'
+import { openSqlite } from '../src/store/sqlite/sqlite.ts'
 import { endOf, storeOf } from './store-fixture.ts'
 
 const folder = mkdtempSync(path.join(tmpdir(), 'agent-core-log-counts-'))

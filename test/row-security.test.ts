@@ -4,9 +4,9 @@ import { after, before, test } from 'node:test'
 import pg from 'pg'
 import { isKeyName } from '../src/access/keys.ts'
 import type { Database, Scope } from '../src/store/database.ts'
-import { openPostgres } from '../src/store/postgres.ts'
-import { everyTenant } from '../src/store/postgres-scopes.ts'
-import { grantSchema } from '../src/store/row-security.ts'
+import { openPostgres } from '../src/store/postgres/postgres.ts'
+import { everyTenant } from '../src/store/postgres/scopes.ts'
+import { grantSchema } from '../src/store/postgres/row-security.ts'
 import { startPostgres, type PostgresServer } from './postgres-server.ts'
 
 let server: PostgresServer

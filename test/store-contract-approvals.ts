@@ -3,9 +3,9 @@ import { test } from 'node:test'
 import type { PendingCall } from '../src/agent/approval.ts'
 import type { Asker, CallKey, NewDecision } from '../src/runs/approvals/approval-store.ts'
 import { FenceLost, type Interruption, type NewRun, type TakeOver, type Turn } from '../src/runs/run-store.ts'
-import { createApprovalStore } from '../src/store/approvals.ts'
+import { createApprovalStore } from '../src/store/runs/approvals.ts'
 import type { Database } from '../src/store/database.ts'
-import { createSessionStore } from '../src/store/sessions.ts'
+import { createSessionStore } from '../src/store/sessions/sessions.ts'
 import { endOf, hour, human, idsOf, jobOf, runJobsOf, running, storeOf } from './store-fixture.ts'
 
 const callOf = (callId: string, by: PendingCall['by'] = 'caller'): PendingCall => ({ callId, tool: 'send', input: { to: callId }, by })

@@ -4,9 +4,9 @@ import { test } from 'node:test'
 import { ServiceError } from '../src/errors.ts'
 import { callbackJob } from '../src/runs/callbacks/callbacks.ts'
 import type { HeldRun, LineEnd, NewRun } from '../src/runs/run-store.ts'
-import { createCallbackStore } from '../src/store/callbacks.ts'
+import { createCallbackStore } from '../src/store/runs/callbacks.ts'
 import type { Database } from '../src/store/database.ts'
-import { createSessionStore } from '../src/store/sessions.ts'
+import { createSessionStore } from '../src/store/sessions/sessions.ts'
 import { dropRunJobs, endOf, hour, human, idsOf, runJobsOf, storeOf } from './store-fixture.ts'
 
 /** Registers what holds of async runs and their callbacks on every database. */

@@ -5,8 +5,8 @@ import type { ConfigurationStore, NewConfiguration } from '../src/configuration/
 import { ServiceError } from '../src/errors.ts'
 import { openConfigurationStore } from '../src/store/configurations.ts'
 import type { Database } from '../src/store/database.ts'
-import { createSecretBox } from '../src/store/secret-box.ts'
-import { renewWrapped } from '../src/store/wrapped.ts'
+import { createSecretBox } from '../src/store/secrets/secret-box.ts'
+import { renewWrapped } from '../src/store/secrets/wrapped.ts'
 import { hour } from './store-fixture.ts'
 
 const [old, next] = ['o'.repeat(32), 'n'.repeat(32)]

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
 import type { Image, ToolImage } from '../src/agent/messages.ts'
 import { FenceLost, type NewRun } from '../src/runs/run-store.ts'
-import { createSessionStore } from '../src/store/sessions.ts'
+import { createSessionStore } from '../src/store/sessions/sessions.ts'
 import type { Database } from '../src/store/database.ts'
 import { ai, endOf, hour, human, running, storeOf } from './store-fixture.ts'
 

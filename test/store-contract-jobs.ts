@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { pino } from 'pino'
 import type { Job, JobOutcome, NewJob } from '../src/runs/jobs.ts'
 import type { Database } from '../src/store/database.ts'
-import { createJobs } from '../src/store/jobs.ts'
+import { createJobs } from '../src/store/jobs/jobs.ts'
 import { startJobClock } from './job-clock.ts'
 import { endOf, idsOf, jobOf, storeOf } from './store-fixture.ts'
 

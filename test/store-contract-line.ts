@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import type { RunStatus } from '../src/runs/run.ts'
 import type { NewRun, RunStore } from '../src/runs/run-store.ts'
 import type { Database } from '../src/store/database.ts'
-import { createProcessStore } from '../src/store/processes.ts'
+import { createProcessStore } from '../src/store/leases/processes.ts'
 import { idsOf, jobOf, ai, endOf, failed, hour, human, storeOf } from './store-fixture.ts'
 
 /** How the runs of a session follow each other, and how one moves to another process. */

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Checkpoint, LostRun, NewRun, RunStore } from '../src/runs/run-store.ts'
 import type { Database } from '../src/store/database.ts'
-import { createProcessStore } from '../src/store/processes.ts'
+import { createProcessStore } from '../src/store/leases/processes.ts'
 import { endOf, failed, hour, storeOf } from './store-fixture.ts'
 
 /** How often in a row a run has lost its process. */

@@ -4,8 +4,8 @@ import { test } from 'node:test'
 import type { Change } from '../src/memory/memory-store.ts'
 import type { Memory } from '../src/memory/memory.ts'
 import type { Database } from '../src/store/database.ts'
-import { createFeedbackStore } from '../src/store/feedback.ts'
-import { createMemoryStore, forgetSession } from '../src/store/memories.ts'
+import { createFeedbackStore } from '../src/store/memory/feedback.ts'
+import { createMemoryStore, forgetSession } from '../src/store/memory/memories.ts'
 import { ai, deleteSession, endOf, hour, human, jobsOf, storeOf } from './store-fixture.ts'
 
 /** Registers what holds of memories and feedback on every database. */

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
-import { createAccessKeyStore } from '../src/store/access-keys.ts'
+import { createAccessKeyStore } from '../src/store/secrets/access-keys.ts'
 import type { Database } from '../src/store/database.ts'
-import { createExecutionStore } from '../src/store/executions.ts'
-import { createSessionStore, existingSessions } from '../src/store/sessions.ts'
+import { createExecutionStore } from '../src/store/runs/executions.ts'
+import { createSessionStore, existingSessions } from '../src/store/sessions/sessions.ts'
 import { ai, endOf, hour, human, running, storeOf } from './store-fixture.ts'
 
 /** Histories, sessions and access keys as they are read. */

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
-import { createAccessKeyStore } from '../src/store/access-keys.ts'
+import { createAccessKeyStore } from '../src/store/secrets/access-keys.ts'
 import type { Database } from '../src/store/database.ts'
-import { createSecretBox, WrongSecretKey } from '../src/store/secret-box.ts'
-import { createSecrets } from '../src/store/secrets.ts'
-import { checkWrapped, renewWrapped } from '../src/store/wrapped.ts'
+import { createSecretBox, WrongSecretKey } from '../src/store/secrets/secret-box.ts'
+import { createSecrets } from '../src/store/secrets/secrets.ts'
+import { checkWrapped, renewWrapped } from '../src/store/secrets/wrapped.ts'
 import { hour } from './store-fixture.ts'
 
 const [old, next] = ['o'.repeat(32), 'n'.repeat(32)]

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Database } from '../src/store/database.ts'
-import { createSummaryStore } from '../src/store/summaries.ts'
+import { createSummaryStore } from '../src/store/sessions/summaries.ts'
 import { ai, endOf, human, running, storeOf } from './store-fixture.ts'
 
 /** The window of a session and the summary of what was before it. */

@@ -3,8 +3,8 @@ import { test } from 'node:test'
 import type { TailBatch } from '../src/runs/elsewhere/tail-store.ts'
 import type { RunKey } from '../src/runs/run.ts'
 import type { Database } from '../src/store/database.ts'
-import { createExecutionStore } from '../src/store/executions.ts'
-import { createRunTails } from '../src/store/run-tails.ts'
+import { createExecutionStore } from '../src/store/runs/executions.ts'
+import { createRunTails } from '../src/store/runs/tails.ts'
 import { endOf, hour, newRun, storeOf } from './store-fixture.ts'
 
 const batch = ({ tenant, owner, requestId }: RunKey, fence: number, first: number, last: number): TailBatch => {

@@ -3,7 +3,7 @@ import type { JobData, NewJob } from '../src/runs/jobs.ts'
 import type { EndedRun, HeldRun, NewMessage, NewRun, RunStore, Turn } from '../src/runs/run-store.ts'
 import type { Selectable } from 'kysely'
 import type { Database } from '../src/store/database.ts'
-import { createRunStore } from '../src/store/runs.ts'
+import { createRunStore } from '../src/store/runs/runs.ts'
 import type { Tables } from '../src/store/tables.ts'
 
 /** What the store tests speak about: a tenant of their own, a run of it, its end. */

@@ -8,7 +8,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { after, test } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { openSqlite } from '../src/store/sqlite.ts'
+import { openSqlite } from '../src/store/sqlite/sqlite.ts'
 import { registerStoreContract } from './store-contract.ts'
 
 const root = mkdtempSync(path.join(os.tmpdir(), 'agent-core-sqlite-'))

@@ -1,5 +1,5 @@
-import { holdDataDir } from '../src/store/data-dir.ts'
-import { openSqlite } from '../src/store/sqlite.ts'
+import { holdDataDir } from '../src/store/sqlite/data-dir.ts'
+import { openSqlite } from '../src/store/sqlite/sqlite.ts'
 
 /** A process for the tests of the embedded database: `node store-writer.ts <what> <folder>`. */
 

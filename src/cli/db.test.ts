@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
-import { holdDataDir } from '../store/data-dir.ts'
+import { holdDataDir } from '../store/sqlite/data-dir.ts'
 import { createFolder, runIn } from './terminal-fixture.ts'
 
 test('a database is made and brought to this version, and says so', async (t) => {

@@ -3,7 +3,7 @@ import { mkdir, readdir, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { test } from 'node:test'
 import { startModelServer } from '../../test/model-server.ts'
-import { holdDataDir } from '../store/data-dir.ts'
+import { holdDataDir } from '../store/sqlite/data-dir.ts'
 import { createFolder, runIn } from './terminal-fixture.ts'
 
 test('before the first start all is well, and nothing is made', async (t) => {

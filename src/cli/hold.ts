@@ -1,5 +1,5 @@
 import type { Settings } from '../settings.ts'
-import { holdDataDir } from '../store/data-dir.ts'
+import { holdDataDir } from '../store/sqlite/data-dir.ts'
 import { withdraw } from './running-service.ts'
 import { CommandFailure } from './terminal.ts'
 

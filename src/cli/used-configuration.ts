@@ -8,8 +8,8 @@ import type { Settings } from '../settings.ts'
 import { openConfigurationStore } from '../store/configurations.ts'
 import { run, type Database } from '../store/database.ts'
 import { openDatabase } from '../store/open.ts'
-import { aliveProcesses } from '../store/processes.ts'
-import { createSecretBox } from '../store/secret-box.ts'
+import { aliveProcesses } from '../store/leases/processes.ts'
+import { createSecretBox } from '../store/secrets/secret-box.ts'
 import { CommandFailure } from './terminal.ts'
 
 /** The configuration that counts: with Postgres the newest in the database, where there is one; else the file. */

@@ -7,9 +7,9 @@ import { createRevocations } from '../access/revocation.ts'
 import { createVerifier } from '../access/verify.ts'
 import type { News } from '../replicas/news.ts'
 import type { Settings } from '../settings.ts'
-import { createAccessKeyStore } from '../store/access-keys.ts'
+import { createAccessKeyStore } from '../store/secrets/access-keys.ts'
 import type { Database } from '../store/database.ts'
-import { createPrivateFile } from '../store/private-file.ts'
+import { createPrivateFile } from '../store/disk/private-file.ts'
 import type { OpenSecrets } from './secrets.ts'
 
 interface AccessOptions {

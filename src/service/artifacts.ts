@@ -10,10 +10,10 @@ import type { ExecutionFiles } from '../runs/executions/direct-execution.ts'
 import type { Execution } from '../runs/execute.ts'
 import type { Jobs } from '../runs/jobs.ts'
 import type { Settings } from '../settings.ts'
-import { createArtifactFiles } from '../store/artifact-files.ts'
+import { createArtifactFiles } from '../store/disk/artifact-files.ts'
 import type { Database } from '../store/database.ts'
-import { existingSessions } from '../store/sessions.ts'
-import { createShareFolder } from '../store/share-folder.ts'
+import { existingSessions } from '../store/sessions/sessions.ts'
+import { createShareFolder } from '../store/disk/share-folder.ts'
 
 interface ArtifactOptions extends Omit<ArtifactsDependencies, 'bytes' | 'shareFolder' | 'secrets' | 'onFault'> {
   agent: CurrentAgent

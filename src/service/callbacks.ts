@@ -3,7 +3,7 @@ import { createCallbackSender } from '../outbound/callback-sender.ts'
 import type { GuardedFetch } from '../outbound/guarded-fetch.ts'
 import { createCallbacks, type CallbackDependencies } from '../runs/callbacks/callbacks.ts'
 import type { Settings } from '../settings.ts'
-import { createCallbackStore } from '../store/callbacks.ts'
+import { createCallbackStore } from '../store/runs/callbacks.ts'
 import type { Database } from '../store/database.ts'
 
 type CallbackOptions = Omit<CallbackDependencies, 'store' | 'send' | 'retryMs' | 'random'> & {

@@ -6,7 +6,7 @@ import type { CurrentAgent } from '../configuration/agent.ts'
 import type { News } from '../replicas/news.ts'
 import type { AdmissionDependencies } from '../runs/admission.ts'
 import type { Database } from '../store/database.ts'
-import { createRunCount } from '../store/run-counts.ts'
+import { createRunCount } from '../store/runs/counts.ts'
 
 interface LimitOptions {
   agent: CurrentAgent

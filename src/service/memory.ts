@@ -7,8 +7,8 @@ import { createRecall } from '../memory/recall.ts'
 import type { Execution } from '../runs/execute.ts'
 import type { Jobs } from '../runs/jobs.ts'
 import type { Database } from '../store/database.ts'
-import { createFeedbackStore } from '../store/feedback.ts'
-import { createMemoryStore } from '../store/memories.ts'
+import { createFeedbackStore } from '../store/memory/feedback.ts'
+import { createMemoryStore } from '../store/memory/memories.ts'
 
 interface MemoryOptions {
   agent: CurrentAgent

@@ -4,7 +4,7 @@ import type { Jobs } from '../runs/jobs.ts'
 import { prune, type OldThings } from '../runs/retention/retention.ts'
 import type { Settings } from '../settings.ts'
 import type { Database } from '../store/database.ts'
-import { createRetentionStore } from '../store/retention.ts'
+import { createRetentionStore } from '../store/sessions/retention.ts'
 
 interface RetentionOptions {
   agent: CurrentAgent

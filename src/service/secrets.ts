@@ -3,12 +3,12 @@ import { deriveCallbackSecret, type CallbackSecretOptions } from '../access/call
 import type { KeptText } from '../access/kept-text.ts'
 import { toSigningKeys } from '../access/signing-keys.ts'
 import type { Settings } from '../settings.ts'
-import { createAccessKeyStore } from '../store/access-keys.ts'
+import { createAccessKeyStore } from '../store/secrets/access-keys.ts'
 import type { Database } from '../store/database.ts'
-import { createPrivateFile } from '../store/private-file.ts'
-import { createSecretBox, type SecretBox } from '../store/secret-box.ts'
-import { createSecrets } from '../store/secrets.ts'
-import { renewWrapped } from '../store/wrapped.ts'
+import { createPrivateFile } from '../store/disk/private-file.ts'
+import { createSecretBox, type SecretBox } from '../store/secrets/secret-box.ts'
+import { createSecrets } from '../store/secrets/secrets.ts'
+import { renewWrapped } from '../store/secrets/wrapped.ts'
 
 /** What the service keeps secret: in a database that processes share, wrapped by SECRET_KEY; else in the data directory. */
 export interface OpenSecrets {

@@ -9,11 +9,11 @@ import type {
 import type { Data } from '../configuration/change/merge.ts'
 import { ServiceError } from '../errors.ts'
 import { run, type Database } from './database.ts'
-import type { SecretBox } from './secret-box.ts'
-import { createSecrets } from './secrets.ts'
+import type { SecretBox } from './secrets/secret-box.ts'
+import { createSecrets } from './secrets/secrets.ts'
 import type { Connection } from './statement.ts'
 import type { ConfigurationRow } from './tables.ts'
-import { configurationName } from './wrapped.ts'
+import { configurationName } from './secrets/wrapped.ts'
 
 /** How many texts are kept to go back to, and how many are known to have been seen. */
 const maxKept = 50

@@ -1,6 +1,6 @@
 import type { Settings } from '../settings.ts'
 import type { Database } from './database.ts'
-import { openSqlite } from './sqlite.ts'
+import { openSqlite } from './sqlite/sqlite.ts'
 
 type Place = Pick<Settings, 'databaseUrl' | 'databaseConnections' | 'dataDir'>
 
@@ -8,6 +8,6 @@ type Place = Pick<Settings, 'databaseUrl' | 'databaseConnections' | 'dataDir'>
 export async function openDatabase({ databaseUrl, databaseConnections: connections, dataDir }: Place): Promise<Database> {
   if (databaseUrl === undefined) return openSqlite(dataDir)
   // Its driver costs 10 MB that nobody else needs.
-  const { openPostgres } = await import('./postgres.ts')
+  const { openPostgres } = await import('./postgres/postgres.ts')
   return openPostgres(databaseUrl, { connections })
 }

@@ -15,7 +15,7 @@ import { parseSource } from '../../configuration/source.ts'
 import { openFilesRoot, type FilesRoot } from '../../files/root.ts'
 import { createGuardedFetch } from '../../outbound/guarded-fetch.ts'
 import type { Settings } from '../../settings.ts'
-import { isHeld, isOpenToOthers } from '../../store/data-dir.ts'
+import { isHeld, isOpenToOthers } from '../../store/sqlite/data-dir.ts'
 import { openDatabase } from '../../store/open.ts'
 import { createToolCatalog } from '../../tools/catalog.ts'
 import { findKnowledgeFault } from '../../tools/knowledge/find-fault.ts'
@@ -68,7 +68,7 @@ export async function checkStore(settings: Settings): Promise<Finding[]> {
 }
 
 async function checkPostgres(url: string, settings: Settings): Promise<Finding[]> {
-  const { inspectPostgres } = await import('../../store/postgres-inspect.ts')
+  const { inspectPostgres } = await import('../../store/postgres/inspect.ts')
   try {
     return toFindingsOfPostgres(await inspectPostgres(url), settings)
   } catch (error) {
@@ -106,7 +106,7 @@ export async function checkConfiguration(settings: Settings): Promise<CheckedCon
   const { databaseUrl } = settings
   if (databaseUrl === undefined) return checkConfigFile(settings)
   try {
-    const { isPrepared } = await import('../../store/postgres-inspect.ts')
+    const { isPrepared } = await import('../../store/postgres/inspect.ts')
     if (!(await isPrepared(databaseUrl))) return await checkConfigFile(settings)
     return (await withConfigurations(settings, (store) => checkStored(store, settings))) ?? (await checkConfigFile(settings))
   } catch (error) {

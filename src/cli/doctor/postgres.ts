@@ -1,6 +1,6 @@
 import type { Finding } from '../../models/check-models.ts'
 import type { Settings } from '../../settings.ts'
-import type { PostgresState } from '../../store/postgres-inspect.ts'
+import type { PostgresState } from '../../store/postgres/inspect.ts'
 
 /** What `doctor` says of a Postgres server. */
 export function toFindings(state: PostgresState, settings: Pick<Settings, 'databaseConnections' | 'workers'>): Finding[] {

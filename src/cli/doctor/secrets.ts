@@ -1,14 +1,14 @@
 import type { Finding } from '../../models/check-models.ts'
 import type { Settings } from '../../settings.ts'
 import { openDatabase } from '../../store/open.ts'
-import { createSecretBox } from '../../store/secret-box.ts'
-import { checkWrapped } from '../../store/wrapped.ts'
+import { createSecretBox } from '../../store/secrets/secret-box.ts'
+import { checkWrapped } from '../../store/secrets/wrapped.ts'
 
 /** Whether SECRET_KEY opens what the database has wrapped, and whether an older one is needed for it still. */
 export async function checkSecrets(settings: Settings): Promise<Finding[]> {
   const { databaseUrl } = settings
   if (databaseUrl === undefined) return []
-  const { isPrepared } = await import('../../store/postgres-inspect.ts')
+  const { isPrepared } = await import('../../store/postgres/inspect.ts')
   // Opening it would change it.
   if (!(await isPrepared(databaseUrl))) return []
   const database = await openDatabase(settings)

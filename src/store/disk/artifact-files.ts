@@ -1,0 +1,120 @@
+import { randomUUID } from 'node:crypto'
+import { constants } from 'node:fs'
+import { copyFile, link, lstat, mkdir, open, opendir, readdir, rename, rm, stat, type FileHandle } from 'node:fs/promises'
+import path from 'node:path'
+import type { ArtifactBytes, ArtifactPlace, OpenArtifact } from '../../artifacts/artifact-bytes.ts'
+import { isPlaceName, placeName } from './artifact-place.ts'
+
+/** `ArtifactBytes` as `<root>/<folder>/<id>`, files with mode 0600 in folders with mode 0700; drafts are in a folder of their own. */
+export function createArtifactFiles(root: string): ArtifactBytes {
+  const folderOf = (name: string) => path.join(root, placeName(name))
+  const fileOf = ({ folder, id }: ArtifactPlace) => path.join(folderOf(folder), placeName(id))
+  const drafts = path.join(root, draftFolder)
+
+  async function makeFolder(folder: string): Promise<void> {
+    const made = await mkdir(folder, { recursive: true, mode: 0o700 })
+    if (made !== undefined) await syncFolder(path.dirname(folder))
+  }
+
+  return {
+    async put(place, bytes) {
+      const file = fileOf(place)
+      const folder = path.dirname(file)
+      await makeFolder(folder)
+      await makeFolder(drafts)
+      const draft = path.join(drafts, randomUUID())
+      try {
+        await writeDurably(draft, bytes)
+        await rename(draft, file)
+        await syncFolder(folder)
+      } catch (error) {
+        await rm(draft, { force: true })
+        throw error
+      }
+    },
+    async open(place) {
+      const handle = await orMissing(open(fileOf(place), constants.O_RDONLY | constants.O_NOFOLLOW))
+      return handle && toOpen(handle)
+    },
+    has: async (place) => (await orMissing(lstat(fileOf(place))))?.isFile() ?? false,
+
+    async copyAll(from, to) {
+      const names = (await orMissing(readdir(folderOf(from)))) ?? []
+      const files = names.filter((name) => !name.startsWith('.'))
+      if (files.length === 0) return
+      await makeFolder(folderOf(to))
+      for (const id of files) await copy(fileOf({ folder: from, id }), fileOf({ folder: to, id }))
+      await syncFolder(folderOf(to))
+    },
+
+    async dropDrafts(before) {
+      for (const name of (await orMissing(readdir(drafts))) ?? []) {
+        const file = path.join(drafts, name)
+        const changedAt = (await orMissing(lstat(file)))?.mtimeMs
+        if (changedAt !== undefined && changedAt < before) await rm(file, { force: true })
+      }
+    },
+
+    deleteAll: async (folder) => rm(folderOf(folder), { recursive: true, force: true, maxRetries: 3 }),
+
+    async *folders() {
+      const listing = await orMissing(opendir(root))
+      for await (const { name } of listing ?? []) {
+        const changedAt = isPlaceName(name) ? (await orMissing(stat(folderOf(name))))?.mtimeMs : undefined
+        if (changedAt !== undefined) yield { name, changedAt }
+      }
+    },
+  }
+}
+
+/** No name of a session's folder begins with a dot. */
+const draftFolder = '.drafts'
+
+async function toOpen(handle: FileHandle): Promise<OpenArtifact> {
+  const { size } = await handle.stat()
+  return {
+    size,
+    read: (range) => handle.createReadStream({ ...range, autoClose: true }),
+    // A second time is a mistake to Node, not to us.
+    close: () => handle.close().catch(() => undefined),
+  }
+}
+
+async function writeDurably(file: string, bytes: Uint8Array): Promise<void> {
+  const handle = await open(file, 'wx', 0o600)
+  try {
+    await handle.writeFile(bytes)
+    await handle.sync()
+  } finally {
+    await handle.close()
+  }
+}
+
+/** A new name lasts once its folder is on the disk. */
+async function syncFolder(folder: string): Promise<void> {
+  const handle = await open(folder, constants.O_RDONLY)
+  try {
+    await handle.sync()
+  } finally {
+    await handle.close()
+  }
+}
+
+/** A second name for the same bytes, which never change; a copy where the file system has no such thing. */
+async function copy(from: string, to: string): Promise<void> {
+  try {
+    await link(from, to)
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    // It is there already, or was deleted meanwhile.
+    if (code === 'EEXIST' || code === 'ENOENT') return
+    await copyFile(from, to, constants.COPYFILE_EXCL)
+  }
+}
+
+async function orMissing<T>(asked: Promise<T>): Promise<T | undefined> {
+  return asked.catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return undefined
+    throw error
+  })
+}

@@ -1,0 +1,73 @@
+import { randomUUID } from 'node:crypto'
+import { link, mkdir, open, readFile, rename, rm } from 'node:fs/promises'
+import path from 'node:path'
+import type { KeptText } from '../../access/kept-text.ts'
+
+/** Undefined where there is no such file. */
+export async function readPrivate(file: string): Promise<string | undefined> {
+  return readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return undefined
+    throw error
+  })
+}
+
+/** A text in a file, mode 0600, for the processes of one machine. Of two that replace it within the same milliseconds the later counts. */
+export function createPrivateFile(file: string): KeptText {
+  const load = async () => (await readPrivate(file))?.trim()
+
+  async function put(text: string, seen: string | undefined): Promise<void> {
+    if (seen === undefined) await makeOnce(file, `${text}\n`)
+    else if ((await load()) === seen) await replacePrivate(file, `${text}\n`)
+  }
+
+  return {
+    place: file,
+    load,
+    async change(next) {
+      for (;;) {
+        const seen = await load()
+        const text = await next(seen)
+        if (text === seen) return text
+        await put(text, seen)
+        if ((await load()) === text) return text
+      }
+    },
+  }
+}
+
+/** Makes a file, mode 0600; one that is there stays as it is: `link` fails where there is one already. */
+async function makeOnce(file: string, text: string): Promise<void> {
+  await mkdir(path.dirname(file), { recursive: true, mode: 0o700 })
+  await withDraft(file, text, (draft) =>
+    link(draft, file).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== 'EEXIST') throw error
+    }),
+  )
+}
+
+/** A file with this text, mode 0600, in place of what was there. */
+export async function replacePrivate(file: string, text: string): Promise<void> {
+  await mkdir(path.dirname(file), { recursive: true, mode: 0o700 })
+  await withDraft(file, text, (draft) => rename(draft, file))
+}
+
+/** Written whole under another name first: a reader never sees half of it. */
+async function withDraft(file: string, text: string, use: (draft: string) => Promise<void>): Promise<void> {
+  const draft = `${file}.${randomUUID()}`
+  try {
+    await writeDurably(draft, text)
+    await use(draft)
+  } finally {
+    await rm(draft, { force: true })
+  }
+}
+
+async function writeDurably(file: string, text: string): Promise<void> {
+  const handle = await open(file, 'wx', 0o600)
+  try {
+    await handle.writeFile(text)
+    await handle.sync()
+  } finally {
+    await handle.close()
+  }
+}

@@ -1,0 +1,74 @@
+import { randomUUID } from 'node:crypto'
+import { constants } from 'node:fs'
+import { access, lstat, mkdir, open, rm, rmdir, type FileHandle } from 'node:fs/promises'
+import path from 'node:path'
+import { pipeline } from 'node:stream/promises'
+import type { ShareFolder } from '../../artifacts/share-folder.ts'
+
+const { O_DIRECTORY, O_NOFOLLOW, O_RDONLY, O_CREAT, O_EXCL, O_WRONLY } = constants
+
+/**
+ * `ShareFolder` on the file system. The default is under /tmp, where others may put links and folders in the way: each step goes on from
+ * the folder that the last one opened, not from a path that may lead elsewhere by now, and follows no link.
+ */
+export function createShareFolder(root: string): ShareFolder {
+  return {
+    async copy(name, fileName, read) {
+      await mkdir(root, { recursive: true })
+      await using share = await open(root, O_RDONLY | O_DIRECTORY | O_NOFOLLOW)
+      const within = await placeOf(share, root)
+      const folder = await makeFolder(within, name)
+      try {
+        await using made = await open(path.join(within, folder), O_RDONLY | O_DIRECTORY | O_NOFOLLOW)
+        await requireTrusted(root, share, made)
+        await write(path.join(await placeOf(made, path.join(root, folder)), fileName), read)
+      } catch (error) {
+        await rmdir(path.join(within, folder)).catch(() => undefined)
+        throw error
+      }
+      return path.join(root, folder, fileName)
+    },
+  }
+}
+
+async function makeFolder(within: string, name: string): Promise<string> {
+  try {
+    await mkdir(path.join(within, name))
+    return name
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+    const other = `${name}-${randomUUID()}`
+    await mkdir(path.join(within, other))
+    return other
+  }
+}
+
+async function write(file: string, read: Parameters<ShareFolder['copy']>[2]): Promise<void> {
+  const handle = await open(file, O_CREAT | O_EXCL | O_NOFOLLOW | O_WRONLY, 0o644)
+  try {
+    await pipeline(read(), handle.createWriteStream({ flush: true }))
+  } catch (error) {
+    await rm(file, { force: true })
+    throw error
+  }
+}
+
+/** A path to an open folder that nobody can lead elsewhere, where the system has such (Linux); its usual path else. */
+async function placeOf(folder: FileHandle, usual: string): Promise<string> {
+  const place = `/proc/self/fd/${folder.fd}`
+  return access(place).then(
+    () => place,
+    () => usual,
+  )
+}
+
+/**
+ * Whose folder it is can read the copies and exchange them. In a parent that everybody writes to, anybody may have made it first; a
+ * mount was put there by an administrator.
+ */
+async function requireTrusted(root: string, share: FileHandle, made: FileHandle): Promise<void> {
+  const [{ uid, dev }, own, parent] = [await share.stat(), await made.stat(), await lstat(path.dirname(root))]
+  const isPublicPlace = (parent.mode & 0o002) !== 0 && parent.dev === dev
+  if (uid === own.uid || uid === 0 || !isPublicPlace) return
+  throw new Error(`${root} belongs to another user (${uid}).`)
+}

@@ -1,0 +1,90 @@
+import { sql, type Kysely } from 'kysely'
+import type { JobStore } from './table.ts'
+import { statement, type Param } from '../statement.ts'
+import type { JobRow, Tables } from '../tables.ts'
+
+export function jobInserts(database: Kysely<Tables>): JobStore['insert'] {
+  const insert = statement(database, (db, param: Param<JobRow>) =>
+    db
+      .insertInto('jobs')
+      .values({
+        id: param('id'),
+        kind: param('kind'),
+        tenant: param('tenant'),
+        data: param('data'),
+        due_at: param('due_at'),
+        attempts: 0,
+        wanted_at: param('wanted_at'),
+        rank: param('rank'),
+      })
+      .onConflict((conflict) => conflict.column('id').doNothing()),
+  )
+  return async (connection, jobs) => {
+    for (const { id, kind, tenant, data, dueAt, rank = 0 } of jobs) {
+      await insert(connection, { id, kind, tenant, data: JSON.stringify(data), due_at: dueAt, wanted_at: dueAt, attempts: 0, rank })
+    }
+  }
+}
+
+interface Claim {
+  kind: string
+  now: number
+  /** When it is anybody's again. */
+  until: number
+  most: number
+}
+
+/** A job as it was begun: what another has begun since is left alone. */
+type Begun = Pick<JobRow, 'id' | 'attempts'>
+
+export function jobStatements(database: Kysely<Tables>) {
+  return {
+    /** Of two that claim at once, no job goes to both: there is one writer. */
+    claim: statement(database, (db, param: Param<Claim>) =>
+      db
+        .with('due', (of) =>
+          of
+            .selectFrom('jobs')
+            .select('id')
+            .where('kind', '=', param('kind'))
+            // Not by the index of times: what is due is read in the order in which it goes.
+            .where(sql`+due_at`, '<=', param('now'))
+            .orderBy('rank')
+            .orderBy('due_at')
+            .limit(param('most')),
+        )
+        .updateTable('jobs')
+        .set(({ eb }) => ({ due_at: param('until'), attempts: eb('attempts', '+', 1) }))
+        .where('id', 'in', (from) => from.selectFrom('due').select('id'))
+        .returningAll(),
+    ),
+
+    nextDue: statement(database, (db, param: Param<{ kind: string }>) =>
+      db.selectFrom('jobs').select('due_at').where('kind', '=', param('kind')).orderBy('due_at').limit(1),
+    ),
+
+    renew: statement(database, (db, param: Param<Begun & { until: number }>) =>
+      db
+        .updateTable('jobs')
+        .set({ due_at: param('until') })
+        .where('id', '=', param('id'))
+        .where('attempts', '=', param('attempts'))
+        .returning('id'),
+    ),
+
+    /** `wantedAt` starts the day anew after which a failing job is given up. */
+    putBack: statement(database, (db, param: Param<Begun & { dueAt: number; wantedAt: number }>) =>
+      db
+        .updateTable('jobs')
+        .set({ due_at: param('dueAt'), wanted_at: param('wantedAt') })
+        .where('id', '=', param('id'))
+        .where('attempts', '=', param('attempts')),
+    ),
+
+    remove: statement(database, (db, param: Param<Begun>) =>
+      db.deleteFrom('jobs').where('id', '=', param('id')).where('attempts', '=', param('attempts')),
+    ),
+  }
+}
+
+export type JobStatements = ReturnType<typeof jobStatements>

@@ -1,0 +1,109 @@
+import type { Job, JobKind, NewJob } from '../../runs/jobs.ts'
+import { run, type Database } from '../database.ts'
+import { jobInserts, jobStatements } from './statements.ts'
+import type { Connection } from '../statement.ts'
+import type { JobRow } from '../tables.ts'
+
+/** Where jobs are kept. */
+export interface JobStore {
+  /** So long who has a job has it without saying so again. */
+  readonly leaseMs: number
+  /** Adds jobs inside of a unit that promises them; one with a known id is there already. */
+  insert(connection: Connection, jobs: readonly NewJob[]): Promise<void>
+  table(options: { now(): number }): JobTable
+  /** Jobs that are to be done, by kind; of all processes. A few seconds old. */
+  count(): Promise<{ kind: string; count: number }[]>
+  /** Looks after what dead processes had; called every few seconds. */
+  keepUp?(): Promise<void>
+}
+
+/** What a worker asks of the place where jobs are kept. Who has a job has it for a lease, and longer as long as it says so. */
+export interface JobTable {
+  /** Of two that claim at once, no job goes to both. */
+  claim(kind: JobKind, most: number): Promise<Claim>
+  /** Answers with those that another has begun since. */
+  renew(jobs: readonly Job[]): Promise<Job[]>
+  /** It is due then; `wantedAt` starts the day anew after which a failing job is given up. */
+  putBack(job: Job, dueAt: number, wantedAt: number): Promise<void>
+  remove(job: Job): Promise<void>
+  /** It has failed for too long: it is not tried again. */
+  giveUp(job: Job): Promise<void>
+}
+
+export interface Claim {
+  claimed: ClaimedJob[]
+  /** When the next may be due, in milliseconds from now, as far as that is known. */
+  nextMs: number | undefined
+}
+
+export interface ClaimedJob {
+  job: Job
+  /** When it was to be done first, or again. */
+  wantedAt: number
+}
+
+/** After a process was killed its jobs wait so long. */
+const leaseMs = 15_000
+
+/** `JobStore` in the table `jobs` of an embedded database. */
+export function tableJobs(database: Pick<Database, 'db' | 'all'>): JobStore {
+  const { db, all } = database
+  return {
+    leaseMs,
+    insert: jobInserts(db),
+    table: ({ now }) => createJobTable(database, now),
+    async count() {
+      const counts = db
+        .selectFrom('jobs')
+        .select(({ fn }) => ['kind', fn.countAll<number>().as('count')])
+        .groupBy('kind')
+        .orderBy('kind')
+      return (await run(all.read, counts)).rows
+    },
+  }
+}
+
+/** In the way of who else claims what is due, one looks again after so long. */
+const raceMs = 100
+
+function createJobTable(database: Pick<Database, 'db' | 'all'>, now: () => number): JobTable {
+  const { read, unit } = database.all
+  const statements = jobStatements(database.db)
+
+  async function remove(job: Job): Promise<void> {
+    await unit((connection) => statements.remove(connection, begun(job)))
+  }
+
+  return {
+    async claim(kind, most) {
+      const due = (await statements.nextDue(read, { kind })).rows[0]?.due_at
+      if (due === undefined || due > now()) return { claimed: [], nextMs: due && due - now() }
+      const claim = { kind, most, now: now(), until: now() + leaseMs }
+      const { rows } = await unit((connection) => statements.claim(connection, claim))
+      // A statement answers in any order.
+      const inOrder = rows.toSorted((a, b) => a.rank - b.rank || a.wanted_at - b.wanted_at)
+      return { claimed: inOrder.map((row) => ({ job: toJob(row), wantedAt: row.wanted_at })), nextMs: rows.length > 0 ? 0 : raceMs }
+    },
+    async renew(jobs) {
+      const until = now() + leaseMs
+      return unit(async (connection) => {
+        const lost: Job[] = []
+        for (const job of jobs) if ((await statements.renew(connection, { ...begun(job), until })).rows.length === 0) lost.push(job)
+        return lost
+      })
+    },
+    async putBack(job, dueAt, wantedAt) {
+      await unit((connection) => statements.putBack(connection, { ...begun(job), dueAt, wantedAt }))
+    },
+    remove,
+    giveUp: remove,
+  }
+}
+
+function begun({ id, attempt }: Job) {
+  return { id, attempts: attempt }
+}
+
+function toJob({ id, kind, tenant, data, due_at, attempts, rank }: JobRow): Job {
+  return { id, kind: kind as JobKind, tenant, data: JSON.parse(data) as Job['data'], dueAt: due_at, attempt: attempts, rank }
+}

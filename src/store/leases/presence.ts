@@ -1,0 +1,51 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { News } from '../../replicas/news.ts'
+import { run, type Database } from '../database.ts'
+import { beatMs } from './holder.ts'
+import { aliveProcesses } from './processes.ts'
+
+/** Whether other processes of this service are there. */
+export interface Presence {
+  /**
+   * At a start. The lease of a process that was killed lasts on for a while: one that lives answers at once, or renews its own. Takes some
+   * milliseconds where another serves or nobody has a lease, and else as long as a renewal may take.
+   */
+  hasOthers(): Promise<boolean>
+  /** From now on this process answers those that start. The returned function ends it. */
+  answer(): () => void
+}
+
+const lookEveryMs = 100
+const waitMs = beatMs + 1000
+
+export function createPresence(database: Database, { id, news }: { id: string; news: News }): Presence {
+  /** Until when each other process is believed to be alive. */
+  async function leases(): Promise<Map<string, number>> {
+    const alive = aliveProcesses(database).select('alive_until').where('id', '<>', id)
+    const { rows } = await run(database.all.read, alive)
+    return new Map(rows.map((row) => [row.id, row.alive_until]))
+  }
+
+  async function hasOthers(): Promise<boolean> {
+    let isAnswered = false
+    /** They wait as this one does, perhaps for each other. */
+    const starting = new Set<string>()
+    const stops = [news.on('serving', () => void (isAnswered = true)), news.on('starting', ({ process }) => starting.add(process))]
+    try {
+      const before = await leases()
+      const isRenewed = ([other, until]: [string, number]) =>
+        !starting.has(other) && until > (before.get(other) ?? Number.POSITIVE_INFINITY)
+      const endsAt = performance.now() + waitMs
+      for (let now = before; now.size > 0 && performance.now() < endsAt; now = await leases()) {
+        if (isAnswered || [...now].some(isRenewed)) return true
+        news.tell('starting', { process: id })
+        await sleep(lookEveryMs)
+      }
+      return isAnswered
+    } finally {
+      for (const stop of stops) stop()
+    }
+  }
+
+  return { hasOthers, answer: () => news.on('starting', () => news.tell('serving', { process: id })) }
+}

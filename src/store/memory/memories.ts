@@ -1,0 +1,279 @@
+import { sql, type Kysely } from 'kysely'
+import type { Owner } from '../../access/owner.ts'
+import type { Change, Material, MemoryStore, StoredMemory } from '../../memory/memory-store.ts'
+import type { Memory, MemoryKind, MemorySource, Origin, Vector } from '../../memory/memory.ts'
+import type { MessageData } from '../../sessions/message.ts'
+import { run, type Database } from '../database.ts'
+import { parseJson, toText } from '../rows.ts'
+import { statement, type Connection, type Param } from '../statement.ts'
+import type { MemoryRow, MemorySourceRow, Tables } from '../tables.ts'
+
+/** `MemoryStore` on either database. */
+export function createMemoryStore(database: Database): MemoryStore {
+  const { db } = database
+  const versionOf = statement(db, (of, param: Param<Owner>) =>
+    of.selectFrom('memory_owners').select('version').where('tenant', '=', param('tenant')).where('owner', '=', param('owner')),
+  )
+  const version = async (who: Owner) => (await versionOf(database.of(who.tenant).read, who)).rows[0]?.version ?? 0
+
+  return {
+    version,
+    async all(who) {
+      // First: what changes in between is found by the next look at the version.
+      const seen = await version(who)
+      const { rows } = await run(database.of(who.tenant).read, ofOwner(db, who).selectAll().orderBy('id'))
+      return { version: seen, memories: rows.map(toMemory) }
+    },
+
+    async page(who, { limit, before }) {
+      const own = ofOwner(db, who).selectAll().orderBy('id', 'desc').limit(limit)
+      const { read } = database.of(who.tenant)
+      const { rows } = await run(read, before === undefined ? own : own.where('id', '<', before))
+      if (rows.length === 0) return []
+      const ids = rows.map(({ id }) => id)
+      const sources = await run(read, db.selectFrom('memory_sources').selectAll().where('memory', 'in', ids).orderBy('created_at', 'desc'))
+      return rows.map((row) => toStoredMemory(row, sources.rows))
+    },
+
+    delete: (who, id) =>
+      database.of(who.tenant).unit(async (connection) => {
+        if (!(await remove(connection, db, who, id))) return false
+        await bump(connection, db, who)
+        return true
+      }),
+
+    async material(who, requestId) {
+      const { rows } = await run(database.of(who.tenant).read, materialOf(db, who, requestId))
+      return rows[0] && toMaterial(rows[0])
+    },
+
+    async hasTaken({ tenant }, session, madeBy) {
+      const taken = db.selectFrom('memory_sources').select('memory').where('tenant', '=', tenant).where('session', '=', session)
+      return (await run(database.of(tenant).read, taken.where('made_by', '=', madeBy).limit(1))).rows.length > 0
+    },
+
+    apply: (who, seen, changes, source, now) =>
+      database.of(who.tenant).unit(async (connection) => {
+        if (!(await holdSession(connection, db, who, source.session))) return 'gone'
+        if (!(await bump(connection, db, who, seen))) return 'moved'
+        for (const change of changes) await applyOne(connection, db, who, change, source, now)
+        return 'done'
+      }),
+
+    setVectors: (who, vectors) =>
+      database.of(who.tenant).unit(async (connection) => {
+        for (const [id, vector] of vectors) {
+          const set = db.updateTable('memories').set(toVectorColumns(vector)).where('id', '=', id)
+          await run(connection, set.where('tenant', '=', who.tenant).where('owner', '=', who.owner))
+        }
+        await bump(connection, db, who)
+      }),
+  }
+}
+
+/**
+ * Forgets what was learned in a session alone; a part of its deletion. The caller's memories have another version then.
+ * `session` is the session's key.
+ */
+export async function forgetSession(connection: Connection, db: Kysely<Tables>, who: Owner, session: string): Promise<void> {
+  const { tenant, owner } = who
+  const ofSession = db.selectFrom('memory_sources').select('memory').where('tenant', '=', tenant).where('session', '=', session)
+  const { rows } = await run(connection, ofSession)
+  if (rows.length === 0) return
+  // First, for its lock: of two sessions that are deleted at once, the later one sees that it was the last source.
+  await bump(connection, db, who)
+  await run(connection, db.deleteFrom('memory_sources').where('tenant', '=', tenant).where('session', '=', session))
+  const ids = rows.map(({ memory }) => memory)
+  const orphans = db.deleteFrom('memories').where('tenant', '=', tenant).where('owner', '=', owner).where('id', 'in', ids)
+  await run(connection, orphans.where('id', 'not in', db.selectFrom('memory_sources').select('memory').where('memory', 'in', ids)))
+}
+
+/** Forgets those of a caller's memories that nobody has said again since (epoch milliseconds). */
+export async function forgetMemories(
+  connection: Connection,
+  db: Kysely<Tables>,
+  who: Owner,
+  ids: readonly string[],
+  since: number,
+): Promise<void> {
+  const { tenant, owner } = who
+  await bump(connection, db, who)
+  const old = db.deleteFrom('memories').where('tenant', '=', tenant).where('owner', '=', owner).where('id', 'in', ids)
+  const { rows } = await run(connection, old.where('updated_at', '<', since).returning('id'))
+  const gone = rows.map(({ id }) => id)
+  if (gone.length > 0) await run(connection, db.deleteFrom('memory_sources').where('tenant', '=', tenant).where('memory', 'in', gone))
+}
+
+function ofOwner(db: Kysely<Tables>, { tenant, owner }: Owner) {
+  return db.selectFrom('memories').where('tenant', '=', tenant).where('owner', '=', owner)
+}
+
+/**
+ * Moves the version on, and locks it: who changes a caller's memories does so alone. False where it was not `seen` any more.
+ */
+async function bump(connection: Connection, db: Kysely<Tables>, { tenant, owner }: Owner, seen?: number): Promise<boolean> {
+  const row = { tenant, owner, version: 1 }
+  const next = sql<number>`memory_owners.version + 1`
+  const { rows } = await run(
+    connection,
+    db
+      .insertInto('memory_owners')
+      .values(row)
+      .onConflict((conflict) => {
+        const moved = conflict.columns(['tenant', 'owner']).doUpdateSet({ version: next })
+        return seen === undefined ? moved : moved.where('memory_owners.version', '=', seen)
+      })
+      .returning('version'),
+  )
+  return rows[0] !== undefined && (seen === undefined || rows[0].version === seen + 1)
+}
+
+/** Also locks it: it can't be deleted before what was learned in it is stored. (No `for share`: SQLite does not know it.) */
+async function holdSession(connection: Connection, db: Kysely<Tables>, { tenant, owner }: Owner, session: string): Promise<boolean> {
+  const same = sql<number>`updated_at`
+  const hold = db.updateTable('sessions').set({ updated_at: same }).where('tenant', '=', tenant).where('key', '=', session)
+  return (await run(connection, hold.where('owner', '=', owner).returning('key'))).rows.length > 0
+}
+
+async function applyOne(
+  connection: Connection,
+  db: Kysely<Tables>,
+  who: Owner,
+  change: Change,
+  source: MemorySource,
+  now: number,
+): Promise<void> {
+  switch (change.kind) {
+    case 'add':
+      await run(connection, db.insertInto('memories').values(toRow(who, change.memory)))
+      return addSource(connection, db, who, change.memory.id, source, now)
+    case 'confirm': {
+      const { tenant, owner } = who
+      const again = db.updateTable('memories').set({ updated_at: now }).where('tenant', '=', tenant).where('owner', '=', owner)
+      const { changes } = await run(connection, again.where('id', '=', change.id))
+      return changes > 0 ? addSource(connection, db, who, change.id, source, now) : undefined
+    }
+    case 'remove':
+      await remove(connection, db, who, change.id)
+      return undefined
+    case 'withdraw':
+      return withdraw(connection, db, who, source.session, change.madeBy)
+  }
+}
+
+async function addSource(
+  connection: Connection,
+  db: Kysely<Tables>,
+  { tenant }: Owner,
+  memory: string,
+  { session, sessionId, messageIndex, madeBy }: MemorySource,
+  now: number,
+): Promise<void> {
+  const row = { tenant, memory, session, session_id: sessionId, message_index: messageIndex, made_by: madeBy, created_at: now }
+  const known = ['memory', 'session', 'message_index'] as const
+  await run(
+    connection,
+    db
+      .insertInto('memory_sources')
+      .values(row)
+      .onConflict((conflict) => conflict.columns(known).doNothing()),
+  )
+}
+
+async function remove(connection: Connection, db: Kysely<Tables>, { tenant, owner }: Owner, id: string): Promise<boolean> {
+  const one = db.deleteFrom('memories').where('tenant', '=', tenant).where('owner', '=', owner).where('id', '=', id)
+  const { changes } = await run(connection, one)
+  if (changes > 0) await run(connection, db.deleteFrom('memory_sources').where('tenant', '=', tenant).where('memory', '=', id))
+  return changes > 0
+}
+
+async function withdraw(connection: Connection, db: Kysely<Tables>, who: Owner, session: string, madeBy: string): Promise<void> {
+  const made = db.selectFrom('memory_sources').select('memory').where('tenant', '=', who.tenant).where('session', '=', session)
+  const { rows } = await run(connection, made.where('made_by', '=', madeBy))
+  for (const { memory } of rows) {
+    const others = db.selectFrom('memory_sources').select('memory').where('memory', '=', memory).where('made_by', '<>', madeBy)
+    if ((await run(connection, others.limit(1))).rows.length === 0) await remove(connection, db, who, memory)
+    else await run(connection, db.deleteFrom('memory_sources').where('memory', '=', memory).where('made_by', '=', madeBy))
+  }
+}
+
+interface MaterialRow {
+  session: string
+  session_id: string
+  message_index: number
+  question: string
+  data: string | null
+}
+
+/** The run's own two messages: the session was its alone, so they stand together. A run that failed has only the first. */
+function materialOf(db: Kysely<Tables>, { tenant, owner }: Owner, requestId: string) {
+  return db
+    .selectFrom('runs')
+    .innerJoin('messages as human', (join) =>
+      join
+        .onRef('human.tenant', '=', 'runs.tenant')
+        .onRef('human.session', '=', 'runs.session')
+        .onRef('human.idx', '=', 'runs.message_index'),
+    )
+    .leftJoin('messages as ai', (join) =>
+      join
+        .onRef('ai.tenant', '=', 'runs.tenant')
+        .onRef('ai.session', '=', 'runs.session')
+        .on('ai.idx', '=', sql<number>`runs.message_index + 1`)
+        .on('ai.role', '=', 'ai'),
+    )
+    .select(['human.session', 'runs.session_id', 'human.idx as message_index', 'human.content as question', 'ai.data'])
+    .where('runs.tenant', '=', tenant)
+    .where('runs.owner', '=', owner)
+    .where('runs.request_id', '=', requestId)
+}
+
+function toMaterial({ session, session_id: sessionId, message_index: messageIndex, question, data }: MaterialRow): Material {
+  const steps = parseJson<MessageData>(data)?.steps ?? []
+  return {
+    session,
+    sessionId,
+    messageIndex,
+    question,
+    steps: steps
+      .filter(({ type }) => type === 'tool_call' || type === 'sub_agent_call')
+      .map(({ tool, tool_input: input, status, output }) => ({ tool, input, status, output })),
+  }
+}
+
+function toRow({ tenant, owner }: Owner, memory: Memory): MemoryRow {
+  const { id, kind, origin, content, createdAt, updatedAt, vector } = memory
+  const columns = vector ? toVectorColumns(vector) : { embedding_model: null, embedding: null }
+  return { tenant, owner, id, kind, origin, content: toText(content), created_at: createdAt, updated_at: updatedAt, ...columns }
+}
+
+function toVectorColumns({ model, values }: Vector) {
+  const bytes = Buffer.from(values.buffer, values.byteOffset, values.byteLength)
+  return { embedding_model: model, embedding: bytes.toString('base64') }
+}
+
+function toMemory(row: MemoryRow): Memory {
+  return {
+    id: row.id,
+    kind: row.kind as MemoryKind,
+    origin: row.origin as Origin,
+    content: row.content,
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
+    vector: toVector(row),
+  }
+}
+
+function toVector({ embedding, embedding_model: model }: MemoryRow): Vector | undefined {
+  if (embedding === null || model === null) return undefined
+  const bytes = new Uint8Array(Buffer.from(embedding, 'base64'))
+  return { model, values: new Float32Array(bytes.buffer, 0, bytes.byteLength >> 2) }
+}
+
+function toStoredMemory(row: MemoryRow, all: readonly MemorySourceRow[]): StoredMemory {
+  const sources = all.filter(({ memory }) => memory === row.id)
+  return {
+    ...toMemory(row),
+    sources: sources.map(({ session_id: sessionId, message_index: messageIndex }) => ({ sessionId, messageIndex })),
+  }
+}

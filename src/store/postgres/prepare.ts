@@ -1,0 +1,88 @@
+import { Kysely, PostgresDialect } from 'kysely'
+import type pg from 'pg'
+import { migrate } from '../migrations/migrate.ts'
+import { bossSchema, prepareBoss } from '../jobs/pg-boss-schema.ts'
+import { everyTenant } from './scopes.ts'
+import { grantSchema, grantTables, openServiceRole, wallTenants } from './row-security.ts'
+
+/** Any number that nothing else on the database locks. */
+const lock = 'select pg_advisory_lock(4815162342)'
+const unlock = 'select pg_advisory_unlock(4815162342)'
+
+export interface Prepared {
+  migrated: string[]
+  /** As which the service's queries are made; undefined: as the login user. */
+  role: string | undefined
+}
+
+/** Brings a database to this version, as its login user, one process after another, however long that takes. */
+export async function prepare(client: pg.Client, connect: () => Promise<pg.Client>): Promise<Prepared> {
+  await refuseOther(client, connect)
+  return alone(client, async () => {
+    // What migrations change stands behind walls by now, also for who owns it.
+    await client.query("select set_config('agent_core.tenant', $1, false)", [everyTenant])
+    const role = await openServiceRole(client)
+    const migrated = await migrate(toKysely(client))
+    await wallTenants(client)
+    await prepareBoss(client)
+    if (role !== undefined) {
+      await grantTables(client)
+      await grantSchema(client, bossSchema)
+    }
+    return { migrated, role }
+  })
+}
+
+async function refuseOther(client: pg.Client, connect: () => Promise<pg.Client>): Promise<void> {
+  const { rows } = await client.query<{ version: string; isOld: boolean; pid: number }>(
+    `select current_setting('server_version') as version, current_setting('server_version_num')::int < 140000 as "isOld",
+      pg_backend_pid() as pid`,
+  )
+  const { version, isOld, pid } = rows[0]!
+  if (isOld) throw new Error(`The database is Postgres ${version}; it must be version 14 or later.`)
+  // A pooler has told a number of its own when the connection was made.
+  const { processID } = client as { processID?: number }
+  if (processID !== pid && (await isShared(client, connect))) {
+    throw new Error(
+      'DATABASE_URL leads to a pooler that gives each transaction another connection; prepared statements, row-level security and LISTEN ' +
+        'need one of their own: let it pool sessions (pool_mode = session), or give the address of the server itself.',
+    )
+  }
+}
+
+/** Whether two connections that are open at once are answered by one process of the server, or one by two. */
+async function isShared(first: pg.Client, connect: () => Promise<pg.Client>): Promise<boolean> {
+  const second = await connect()
+  try {
+    const seen: Set<number>[] = [new Set(), new Set()]
+    for (let n = 0; n < looks; n++) {
+      for (const [at, client] of [first, second].entries()) {
+        seen[at]!.add((await client.query<{ pid: number }>('select pg_backend_pid() as pid')).rows[0]!.pid)
+      }
+    }
+    const [one, other] = seen as [Set<number>, Set<number>]
+    return one.size > 1 || other.size > 1 || [...one].some((pid) => other.has(pid))
+  } finally {
+    await second.end().catch(() => undefined)
+  }
+}
+
+const looks = 5
+
+/** Rights and tables that two change at once are refused to one of them. */
+async function alone<T>(client: pg.Client, work: () => Promise<T>): Promise<T> {
+  await client.query('set statement_timeout = 0; set lock_timeout = 0; set idle_in_transaction_session_timeout = 0')
+  await client.query(lock)
+  try {
+    return await work()
+  } finally {
+    await client.query(unlock).catch(() => undefined)
+  }
+}
+
+/** Migrations on one connection. */
+function toKysely(client: pg.Client): Kysely<never> {
+  const connection = { query: client.query.bind(client), release: () => undefined }
+  const pool = { connect: async () => connection, end: async () => undefined }
+  return new Kysely<never>({ dialect: new PostgresDialect({ pool: pool as never }) })
+}

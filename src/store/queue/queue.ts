@@ -1,0 +1,85 @@
+import { hash } from 'node:crypto'
+import { sql } from 'kysely'
+import type { NewJob } from '../../runs/jobs.ts'
+import type { NextRun } from '../../runs/run-store.ts'
+import type { RunKey } from '../../runs/run.ts'
+import { run, type Database } from '../database.ts'
+import { lineStatements } from './statements.ts'
+import { createRunRanks } from './ranks.ts'
+import { keyColumns } from '../rows.ts'
+import type { RunStatements } from '../runs/statements.ts'
+import type { Connection } from '../statement.ts'
+
+/** A session of the caller that a run is about to leave. */
+interface Leaving {
+  tenant: string
+  owner: string
+  session: string
+  /** Of the run that has it. */
+  requestId: string
+  now: number
+}
+
+interface Due extends RunKey {
+  fence: number
+  now: number
+  isResumed?: true
+}
+
+/** Parts of units in which a session comes to a run that nobody has: it gets its job with the same commit. */
+export function runQueue(database: Database, statements: RunStatements) {
+  const inLine = lineStatements(database.db)
+  const insertJobs: Database['jobs']['insert'] = (connection, jobs) => database.jobs.insert(connection, jobs)
+  const ranks = createRunRanks(database)
+
+  /** Hands a locked session to the next in its line; answers with that run. */
+  async function handOver(connection: Connection, { tenant, owner, session, requestId, now }: Leaving): Promise<NextRun | undefined> {
+    const next = (await statements.handOver(connection, { tenant, session, requestId })).rows[0]?.active_run
+    if (!next) return undefined
+    const key = { tenant, owner, requestId: next }
+    const { holder, fence } = (await inLine.holderOf(connection, key)).rows[0]!
+    if (holder === '') await add(connection, { ...key, fence, now })
+    return { ...key, holder }
+  }
+
+  /** Adds the job of a run that has its session and nobody to go on with it. */
+  async function add(connection: Connection, { now, isResumed, ...key }: Due): Promise<void> {
+    const { rows } = await ranks.give(connection, key)
+    await insertJobs(connection, [jobOf({ ...key, now, rank: rows[0]?.work_rank ?? 0, ...(isResumed ? { isResumed } : {}) })])
+  }
+
+  /** A net under all of this: an older version of this program hands sessions on without a job. */
+  async function requeue(now: number): Promise<void> {
+    const query = database.db
+      .selectFrom('runs')
+      .innerJoin('sessions', (join) =>
+        join
+          .onRef('sessions.tenant', '=', 'runs.tenant')
+          .onRef('sessions.key', '=', 'runs.session')
+          .onRef('sessions.active_run', '=', 'runs.request_id'),
+      )
+      .select(['runs.tenant', 'runs.owner', 'runs.request_id as requestId', 'runs.fence', 'runs.work_rank as rank'])
+      // Both stand in the text: only so is the index of unended runs used.
+      .where(sql<boolean>`runs.status in ('pending', 'running')`)
+      .where(sql<boolean>`runs.status = 'pending'`)
+      .where('runs.holder', '=', '')
+      .orderBy('runs.place')
+      .limit(maxRequeued)
+    const { rows } = await run(database.all.read, query)
+    const jobs = rows.map((row) => jobOf({ ...row, rank: row.rank ?? 0, now }))
+    if (jobs.length > 0) await database.all.unit((connection) => insertJobs(connection, jobs))
+  }
+
+  return { handOver, add, requeue, insertJobs, prepare: ranks.prepare }
+}
+
+export type RunQueue = ReturnType<typeof runQueue>
+
+/** One for each time that nobody has the run. */
+function jobOf({ tenant, owner, requestId, fence, rank, now, isResumed }: Due & { rank: number }): NewJob<'run'> {
+  const id = `run ${hash('sha256', JSON.stringify([...Object.values(keyColumns({ tenant, owner, requestId })), fence]), 'base64url')}`
+  return { id, kind: 'run', tenant, data: { owner, requestId, fence, ...(isResumed ? { isResumed } : {}) }, dueAt: now, rank }
+}
+
+/** In one go; the oldest first. */
+const maxRequeued = 500

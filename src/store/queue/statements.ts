@@ -1,0 +1,184 @@
+import { sql, type Kysely } from 'kysely'
+import { ofKey, ofSession, tenantBeside, type Key } from '../runs/statements.ts'
+import { statement, type Param } from '../statement.ts'
+import type { RunRow, Tables } from '../tables.ts'
+
+interface Place {
+  tenant: string
+  session: string
+}
+
+/** A run as it was read: what has changed since is left alone. */
+type Seen = Key & Pick<RunRow, 'fence' | 'status'>
+
+function asSeen(param: Param<Seen>) {
+  return { ...ofKey(param), fence: param('fence'), status: param('status') }
+}
+
+type Taken = Seen & Pick<RunRow, 'holder' | 'place' | 'losses'> & { newFence: number }
+type Entered = Place & { requestId: string; messageCount: number; now: number }
+type EndedWaiting = Seen & Pick<RunRow, 'request' | 'error' | 'log' | 'finish_reason' | 'continuable'> & { newStatus: string; now: number }
+type TakenBack = Pick<RunRow, 'tenant' | 'prompt_tokens' | 'completion_tokens' | 'total_tokens' | 'latency_ms'> & {
+  hour: number
+  success: number
+  error: number
+  cancelled: number
+  timeout: number
+}
+
+/** The statements that move a run through its session's line, compiled once. */
+export function lineStatements(database: Kysely<Tables>) {
+  return {
+    /** A waiting run, and how the one is that has its session. */
+    findTurn: statement(database, (db, param: Param<Key>) =>
+      db
+        .selectFrom('runs')
+        .innerJoin('sessions', 'sessions.key', 'runs.session')
+        .innerJoin('runs as active', (join) =>
+          join
+            .onRef('active.tenant', '=', 'runs.tenant')
+            .onRef('active.owner', '=', 'runs.owner')
+            .onRef('active.request_id', '=', 'sessions.active_run'),
+        )
+        .select([
+          'runs.session',
+          'runs.fence',
+          'runs.message_index',
+          'runs.session_id',
+          'sessions.active_run',
+          'active.status as active_status',
+        ])
+        .where('runs.tenant', '=', param('tenant'))
+        .where(sql<boolean>`${tenantBeside} = ${param('tenant')}`)
+        .where('runs.owner', '=', param('owner'))
+        .where('runs.request_id', '=', param('requestId'))
+        .where('runs.status', '=', 'pending'),
+    ),
+
+    holderOf: statement(database, (db, param: Param<Key>) =>
+      db
+        .selectFrom('runs')
+        .select(['holder', 'fence'])
+        .where((is) => is.and(ofKey(param))),
+    ),
+
+    /** Comes first in a unit: whoever changes a session or its line waits here, so that no two wait for each other. */
+    lockSession: statement(database, (db, param: Param<Place>) =>
+      db
+        .updateTable('sessions')
+        .set({ active_run: sql.ref('active_run') })
+        .where(ofSession(param))
+        .returning(['active_run', 'message_count', 'window_start', 'summary']),
+    ),
+
+    enterSession: statement(database, (db, param: Param<Entered>) =>
+      db
+        .updateTable('sessions')
+        .set({ active_run: param('requestId'), message_count: param('messageCount'), updated_at: param('now') })
+        .where(ofSession(param)),
+    ),
+
+    giveSession: statement(database, (db, param: Param<Place & { requestId: string }>) =>
+      db
+        .updateTable('sessions')
+        .set({ active_run: param('requestId') })
+        .where(ofSession(param)),
+    ),
+
+    startRun: statement(database, (db, param: Param<Seen & { messageIndex: number; now: number }>) =>
+      db
+        .updateTable('runs')
+        .set({
+          status: 'running',
+          message_index: param('messageIndex'),
+          // One that was interrupted goes on: it has begun.
+          started_at: sql`case when ran_ms > 0 then started_at else ${param('now')} end`,
+        })
+        .where((is) => is.and(asSeen(param)))
+        .returning('request_id'),
+    ),
+
+    takeRun: statement(database, (db, param: Param<Taken>) =>
+      db
+        .updateTable('runs')
+        .set({
+          fence: param('newFence'),
+          holder: param('holder'),
+          place: param('place'),
+          losses: param('losses'),
+          status: 'pending',
+          // A repeat has its time anew.
+          ran_ms: sql`case when ended_at is null then ran_ms else 0 end`,
+          ended_at: null,
+          finish_reason: null,
+          continuable: 0,
+        })
+        .where((is) => is.and(asSeen(param)))
+        .returning('request_id'),
+    ),
+
+    /** Makes a run nobody's. */
+    freeRun: statement(database, (db, param: Param<Seen & Pick<RunRow, 'losses'>>) =>
+      db
+        .updateTable('runs')
+        .set({ fence: sql`fence + 1`, holder: '', status: 'pending', losses: param('losses') })
+        .where((is) => is.and(asSeen(param)))
+        .returning('fence'),
+    ),
+
+    deleteRun: statement(database, (db, param: Param<Seen>) =>
+      db
+        .deleteFrom('runs')
+        .where((is) => is.and(asSeen(param)))
+        .returning('request_id'),
+    ),
+
+    endWaiting: statement(database, (db, param: Param<EndedWaiting>) =>
+      db
+        .updateTable('runs')
+        .set({
+          status: param('newStatus'),
+          finish_reason: param('finish_reason'),
+          continuable: param('continuable'),
+          request: param('request'),
+          error: param('error'),
+          log: param('log'),
+          ended_at: param('now'),
+          latency_ms: 0,
+        })
+        .where((is) => is.and(asSeen(param)))
+        .returning('request_id'),
+    ),
+
+    takeBackMetrics: statement(database, (db, param: Param<TakenBack>) =>
+      db
+        .updateTable('metrics')
+        .set({
+          success: sql`success - ${param('success')}`,
+          error: sql`error - ${param('error')}`,
+          cancelled: sql`cancelled - ${param('cancelled')}`,
+          timeout: sql`timeout - ${param('timeout')}`,
+          prompt_tokens: sql`prompt_tokens - ${param('prompt_tokens')}`,
+          completion_tokens: sql`completion_tokens - ${param('completion_tokens')}`,
+          total_tokens: sql`total_tokens - ${param('total_tokens')}`,
+          latency_ms: sql`latency_ms - ${param('latency_ms')}`,
+        })
+        .where('tenant', '=', param('tenant'))
+        .where('hour', '=', param('hour'))
+        .returning(['min_latency_ms', 'max_latency_ms']),
+    ),
+
+    /** The extremes of an hour, from its runs: a sum can be taken back, they can't. */
+    renewExtremes: statement(database, (db, param: Param<{ tenant: string; hour: number; nextHour: number }>) => {
+      const ofHour = (of: 'min' | 'max') =>
+        sql<number>`coalesce((select ${sql.raw(of)}(runs.latency_ms) from runs where runs.tenant = ${param('tenant')}
+          and runs.ended_at is not null and runs.ended_at >= ${param('hour')} and runs.ended_at < ${param('nextHour')}
+          and runs.operation <> 'tool_execute'), ${sql.ref(`${of}_latency_ms`)})`
+      return db
+        .updateTable('metrics')
+        .set({ min_latency_ms: ofHour('min'), max_latency_ms: ofHour('max') })
+        .where('tenant', '=', param('tenant'))
+        .where('hour', '=', param('hour'))
+    }),
+  }
+}

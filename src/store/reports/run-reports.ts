@@ -1,0 +1,99 @@
+import { sql, type ExpressionBuilder } from 'kysely'
+import type { EndedRunRecord, RunReports } from '../../runs/reports/run-reports.ts'
+import { run, type Database } from '../database.ts'
+import { countLogs, endedIn, findPlace } from './log-counts.ts'
+import { hourMs, hourOf, parseJson } from '../rows.ts'
+import type { MetricsRow, RunRow, Tables } from '../tables.ts'
+
+/** `RunReports` on either database. */
+export function createRunReports({ db, of }: Database): RunReports {
+  const entries = () =>
+    db
+      .selectFrom('runs')
+      .select(['request_id', 'agent', 'model', 'status', 'error', 'latency_ms', 'ended_at', 'completion_tokens', 'total_tokens'])
+
+  return {
+    async sums(tenant, { from, to }) {
+      const inSpan = (is: ExpressionBuilder<Tables, 'metrics'>) =>
+        is.and([
+          is('tenant', '=', tenant),
+          ...(from === undefined ? [] : [is('hour', '>=', hourOf(from))]),
+          ...(to === undefined ? [] : [is('hour', '<', hourOf(to) + hourMs)]),
+        ])
+      // An hour whose runs all go on has none, and its extremes are those of nothing.
+      const query = db
+        .selectFrom('metrics')
+        .select([
+          ...summed.map((column) => sql<number>`cast(coalesce(sum(${sql.ref(column)}), 0) as bigint)`.as(column)),
+          sql<number>`coalesce(min(case when ${runsInHour} > 0 then min_latency_ms end), 0)`.as('min_latency_ms'),
+          sql<number>`coalesce(max(case when ${runsInHour} > 0 then max_latency_ms end), 0)`.as('max_latency_ms'),
+        ])
+        .where(inSpan)
+      const row = (await run(of(tenant).read, query)).rows[0]!
+      const { success, error, cancelled, timeout } = row
+      return {
+        counts: { success, error, cancelled, timeout },
+        promptTokens: row.prompt_tokens,
+        completionTokens: row.completion_tokens,
+        totalTokens: row.total_tokens,
+        latencyMs: row.latency_ms,
+        minLatencyMs: row.min_latency_ms,
+        maxLatencyMs: row.max_latency_ms,
+      }
+    },
+
+    async ended(tenant, { limit, ...page }) {
+      const { read } = of(tenant)
+      const { offset, ...span } = page.offset < farOffset ? page : await findPlace(db, read, tenant, page)
+      const query = entries()
+        .where(endedIn(tenant, span))
+        .orderBy('ended_at', 'desc')
+        .orderBy('request_id', 'desc')
+        .limit(limit)
+        .offset(offset)
+      return (await run(read, query)).rows.map(toRecord)
+    },
+
+    count: (tenant, span) => countLogs(db, of(tenant).read, tenant, span),
+
+    async named(tenant, requestId, span) {
+      const query = entries().where(endedIn(tenant, span)).where('request_id', '=', requestId).orderBy('ended_at', 'desc').orderBy('owner')
+      return (await run(of(tenant).read, query)).rows.map(toRecord)
+    },
+  }
+}
+
+const summed = [
+  'success',
+  'error',
+  'cancelled',
+  'timeout',
+  'prompt_tokens',
+  'completion_tokens',
+  'total_tokens',
+  'latency_ms',
+] as const satisfies (keyof MetricsRow)[]
+
+const runsInHour = sql`(success + error + cancelled + timeout)`
+
+/** Entries that are rather passed over than their hour looked for. */
+const farOffset = 1000
+
+type Entry = Pick<
+  RunRow,
+  'request_id' | 'agent' | 'model' | 'status' | 'error' | 'latency_ms' | 'ended_at' | 'completion_tokens' | 'total_tokens'
+>
+
+function toRecord(row: Entry): EndedRunRecord {
+  return {
+    requestId: row.request_id,
+    agent: row.agent,
+    model: row.model,
+    status: row.status,
+    error: parseJson(row.error),
+    latencyMs: row.latency_ms,
+    endedAt: row.ended_at ?? 0,
+    completionTokens: row.completion_tokens,
+    totalTokens: row.total_tokens,
+  }
+}

@@ -1,0 +1,138 @@
+import type { ExpressionBuilder } from 'kysely'
+import type { PendingCall } from '../../agent/approval.ts'
+import type { JsonObject } from '../../agent/messages.ts'
+import type { ApprovalStore, Asker, CallKey, StoredCall } from '../../runs/approvals/approval-store.ts'
+import { run, type Database } from '../database.ts'
+import { excerptsOf } from '../sessions/excerpts.ts'
+import { runMoves } from './moves.ts'
+import { json, keyColumns, parseJson, toText } from '../rows.ts'
+import { runStatements } from './statements.ts'
+import type { ApprovalRow, Tables } from '../tables.ts'
+
+/** `ApprovalStore` on either database. */
+export function createApprovalStore(database: Database): ApprovalStore {
+  const { db } = database
+  const { find: findRun, lock, take, free } = runMoves(database, runStatements(db, database.isShared))
+
+  function ofCall({ callId, ...key }: CallKey) {
+    return { ...keyColumns(key), call_id: callId }
+  }
+
+  const openOfRun = (key: Parameters<ApprovalStore['openOf']>[0]) =>
+    db
+      .selectFrom('approvals')
+      .selectAll()
+      .where((is) => is.and(keyColumns(key)))
+      .where('decision', 'is', null)
+      .orderBy('requested_at')
+      .orderBy('place')
+
+  return {
+    async find(who, requestId, callId) {
+      const query = db
+        .selectFrom('approvals')
+        .selectAll()
+        .where('tenant', '=', who.tenant)
+        .where('request_id', '=', requestId)
+        .where('call_id', '=', callId)
+        .where(isShownTo(who))
+      const rows = (await run(database.of(who.tenant).read, query)).rows
+      const row = rows.find(({ owner }) => owner === who.owner) ?? rows[0]
+      return row && toCall(row)
+    },
+
+    decide: (key, { decision, input, reason, decidedBy }, by) =>
+      database.of(key.tenant).unit(async (connection) => {
+        const seen = await findRun(connection, key)
+        const state = await lock(connection, key.tenant, seen?.session ?? null)
+        // Read again: whoever had the lock may have changed it.
+        const row = await findRun(connection, key)
+        if (row?.status !== 'interrupted') return undefined
+        const decided = db
+          .updateTable('approvals')
+          .set({
+            decision,
+            new_input: json(input),
+            reason: reason === undefined ? null : toText(reason),
+            decided_by: decidedBy,
+            decided_at: by.now,
+          })
+          .where((is) => is.and(ofCall(key)))
+          .where('decision', 'is', null)
+          .where('expires_at', '>', by.now)
+          .returning('call_id')
+        if ((await run(connection, decided)).rows.length === 0) return undefined
+        if ((await run(connection, openOfRun(key).clearSelect().select('call_id').limit(1))).rows.length > 0) return {}
+        if (row.operation === 'chain_async') return { isFreed: await free(connection, row, state, by.now) }
+        const taken = await take(connection, row, state, by)
+        if (!taken) throw new Error('A run whose session was locked has changed.')
+        return { taken }
+      }),
+
+    async list(who, { limit, before, now }) {
+      const start = before === undefined ? undefined : await placeOf(who, before)
+      if (before !== undefined && start === undefined) return undefined
+      const open = db
+        .selectFrom('approvals')
+        .selectAll()
+        .where('tenant', '=', who.tenant)
+        .where('decision', 'is', null)
+        .where('expires_at', '>', now)
+        .where(isShownTo(who))
+        .orderBy('requested_at', 'desc')
+        .orderBy('place')
+        .orderBy('call_id')
+        .limit(limit)
+      const page = start === undefined ? open : open.where(isBehind(start))
+      return (await run(database.of(who.tenant).read, page)).rows.map(toCall)
+    },
+
+    excerpts: (tenant, runs, most) => excerptsOf(database, tenant, runs, most),
+
+    async openOf(key) {
+      return (await run(database.of(key.tenant).read, openOfRun(key))).rows.map(toPending)
+    },
+  }
+
+  async function placeOf(who: Asker, callId: string): Promise<Place | undefined> {
+    const query = db
+      .selectFrom('approvals')
+      .select(['requested_at', 'place', 'call_id'])
+      .where('tenant', '=', who.tenant)
+      .where('call_id', '=', callId)
+      .where(isShownTo(who))
+    return (await run(database.of(who.tenant).read, query)).rows[0]
+  }
+}
+
+/** Calls of the asker's own runs, and calls that a role decides for who has that role. */
+function isShownTo({ owner, mayApprove }: Asker) {
+  return (is: ExpressionBuilder<Tables, 'approvals'>) => is.or([is('owner', '=', owner), ...(mayApprove ? [is('by', '=', 'role')] : [])])
+}
+
+type Place = Pick<ApprovalRow, 'requested_at' | 'place' | 'call_id'>
+
+/** Newest first; those that were asked for together in the order asked. */
+function isBehind({ requested_at, place, call_id }: Place) {
+  return (is: ExpressionBuilder<Tables, 'approvals'>) =>
+    is.or([
+      is('requested_at', '<', requested_at),
+      is.and([is('requested_at', '=', requested_at), is('place', '>', place)]),
+      is.and({ requested_at, place }).and('call_id', '>', call_id),
+    ])
+}
+
+function toPending({ call_id, tool, input, by }: ApprovalRow): PendingCall {
+  return { callId: call_id, tool, input: JSON.parse(input) as JsonObject, by }
+}
+
+function toCall(row: ApprovalRow): StoredCall {
+  const { tenant, owner, request_id: requestId, session_id: sessionId, requested_at: requestedAt, expires_at: expiresAt } = row
+  const newInput = parseJson<JsonObject>(row.new_input)
+  return {
+    ...toPending(row),
+    ...{ tenant, owner, requestId, sessionId, requestedAt, expiresAt },
+    ...(row.decision === null ? {} : { decision: row.decision }),
+    ...(newInput ? { newInput } : {}),
+  }
+}

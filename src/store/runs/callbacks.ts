@@ -1,0 +1,70 @@
+import type { Kysely } from 'kysely'
+import type { CallbackAttempt, CallbackStatus, CallbackStore } from '../../runs/callbacks/callbacks.ts'
+import { run, type Database } from '../database.ts'
+import { keyColumns } from '../rows.ts'
+import type { Connection } from '../statement.ts'
+import type { Tables } from '../tables.ts'
+
+/** As many attempts of a callback are kept, the newest. */
+const maxAttempts = 100
+
+/** `CallbackStore` on either database. */
+export function createCallbackStore(database: Database): CallbackStore {
+  const { db } = database
+
+  return {
+    async find(key) {
+      const { rows } = await run(database.of(key.tenant).read, ofKey(db.selectFrom('callbacks').selectAll(), keyColumns(key)))
+      const row = rows[0]
+      if (!row) return undefined
+      const { event_id, url, status, attempts, round, tries } = row
+      return { eventId: event_id, url, status: status as CallbackStatus, attempts: toAttempts(attempts), round, tries }
+    },
+
+    record: (key, round, attempt, status) =>
+      database.of(key.tenant).unit(async (connection) => {
+        const columns = keyColumns(key)
+        const row = await lock(connection, db, columns)
+        if (!row) return
+        const isOfRound = row.round === round
+        // One of an earlier round was under way: what it says of the receiver counts, not that it was the last.
+        const isTold = isOfRound || status === 'delivered' || status === 'gone'
+        const change = {
+          attempts: JSON.stringify([...toAttempts(row.attempts), attempt].slice(-maxAttempts)),
+          tries: isOfRound ? row.tries + 1 : row.tries,
+          ...(isTold && row.status !== 'delivered' ? { status } : {}),
+        }
+        await run(connection, ofKey(db.updateTable('callbacks').set(change), columns))
+      }),
+
+    restart: (key, toJob) =>
+      database.of(key.tenant).unit(async (connection) => {
+        const columns = keyColumns(key)
+        const row = await lock(connection, db, columns)
+        if (!row || row.status === 'delivered') return false
+        const round = row.round + 1
+        await run(connection, ofKey(db.updateTable('callbacks').set({ status: 'pending', round, tries: 0 }), columns))
+        await database.jobs.insert(connection, [toJob(round)])
+        return true
+      }),
+  }
+}
+
+type Key = ReturnType<typeof keyColumns>
+
+/** Of two that change a callback the second waits here for the first. */
+async function lock(connection: Connection, db: Kysely<Tables>, key: Key) {
+  const same = ofKey(
+    db.updateTable('callbacks').set(({ ref }) => ({ round: ref('round') })),
+    key,
+  )
+  return (await run(connection, same.returning(['status', 'attempts', 'round', 'tries']))).rows[0]
+}
+
+function ofKey<Q extends { where(column: keyof Key, is: '=', value: string): Q }>(query: Q, { tenant, owner, request_id }: Key): Q {
+  return query.where('tenant', '=', tenant).where('owner', '=', owner).where('request_id', '=', request_id)
+}
+
+function toAttempts(text: string): CallbackAttempt[] {
+  return JSON.parse(text) as CallbackAttempt[]
+}

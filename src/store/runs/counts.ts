@@ -1,0 +1,33 @@
+import { sql } from 'kysely'
+import { callerKey, type Owner } from '../../access/owner.ts'
+import { run, type Database } from '../database.ts'
+
+/**
+ * How many chats of a caller have begun and not ended, in all processes; one that waits in the line for its session has begun, an async one
+ * has not. Who asks while the same is asked gets that answer.
+ */
+export function createRunCount({ db, of }: Database): (who: Owner) => Promise<number> {
+  const asked = new Map<string, Promise<number>>()
+
+  async function count({ tenant, owner }: Owner): Promise<number> {
+    const query = db
+      .selectFrom('runs')
+      .select(({ fn }) => fn.countAll<number>().as('count'))
+      .where('tenant', '=', tenant)
+      .where('owner', '=', owner)
+      // As the index of unended runs has it.
+      .where(sql<boolean>`status in ('pending', 'running')`)
+      .where('operation', '!=', 'tool_execute')
+      .where(({ eb, or }) => or([eb('status', '=', 'running'), eb('operation', '!=', 'chain_async')]))
+    return (await run(of(tenant).read, query)).rows[0]?.count ?? 0
+  }
+
+  return (who) => {
+    const name = callerKey(who)
+    const known = asked.get(name)
+    if (known) return known
+    const answer = count(who).finally(() => asked.delete(name))
+    asked.set(name, answer)
+    return answer
+  }
+}

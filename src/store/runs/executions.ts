@@ -1,0 +1,75 @@
+import { sql } from 'kysely'
+import type { ExecutionResult, ExecutionStore, StoredExecution } from '../../runs/executions/execution-store.ts'
+import { gone } from '../../runs/run-store.ts'
+import { run, type Database } from '../database.ts'
+import { aliveProcesses } from '../leases/processes.ts'
+import { keyColumns, parseJson } from '../rows.ts'
+import { runStatements } from './statements.ts'
+import type { RunRow } from '../tables.ts'
+
+/** `ExecutionStore` on either database: rows among the runs, since both share the caller's request ids. */
+export function createExecutionStore(database: Database): ExecutionStore {
+  const { db } = database
+  const statements = runStatements(db, database.isShared)
+  return {
+    begin: (one) =>
+      database.of(one.tenant).unit(async (connection) => {
+        const inserted = await statements.insertRun(connection, {
+          ...one,
+          session: null,
+          session_id: one.sessionId,
+          operation: 'tool_execute',
+          body_hash: one.bodyHash,
+          request: null,
+          status: 'running',
+          on_disconnect: 'cancel',
+          place: 0,
+          message_index: null,
+        })
+        if (inserted.rows.length > 0) return undefined
+        const row = (await statements.findRun(connection, one)).rows[0]!
+        if (row.status === 'gone') throw gone(one)
+        return toStored(row)
+      }),
+    async find(key) {
+      const row = (await statements.findRun(database.of(key.tenant).read, key)).rows[0]
+      if (row?.status === 'gone') throw gone(key)
+      return row && toStored(row)
+    },
+    async takeOver(key, fence, holder) {
+      const taken = db
+        .updateTable('runs')
+        .set({ holder, fence: fence + 1, status: 'running', ended_at: null })
+        .where((is) => is.and({ ...keyColumns(key), operation: 'tool_execute', fence }))
+        .where('log', 'is', null)
+        .where('status', '!=', 'gone')
+      return (await database.of(key.tenant).unit((connection) => run(connection, taken))).changes > 0
+    },
+    async finish(key, fence, result, now) {
+      const ended = db
+        .updateTable('runs')
+        .set({ status: result?.status ?? 'error', ended_at: now, log: result ? JSON.stringify(result) : null })
+        .where((is) => is.and({ ...keyColumns(key), operation: 'tool_execute', fence }))
+        .where('log', 'is', null)
+        .where('status', '!=', 'gone')
+      await database.of(key.tenant).unit((connection) => run(connection, ended))
+    },
+    async endLost(holder, graceMs, now) {
+      const lost = db
+        .updateTable('runs')
+        .set({ status: 'error', ended_at: now })
+        .where(sql<boolean>`status in ('pending', 'running')`)
+        .where('operation', '=', 'tool_execute')
+        .where('holder', '!=', holder)
+        .where('holder', 'not in', aliveProcesses(database, graceMs))
+      await database.all.unit((connection) => run(connection, lost))
+    },
+  }
+}
+
+function toStored({ operation, session_id, body_hash, status, holder, fence, log }: RunRow): StoredExecution {
+  return {
+    ...{ operation, sessionId: session_id, bodyHash: body_hash, fence, holder: status === 'running' ? holder : undefined },
+    result: operation === 'tool_execute' ? parseJson<ExecutionResult>(log) : undefined,
+  }
+}

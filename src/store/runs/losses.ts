@@ -1,0 +1,51 @@
+import { sql } from 'kysely'
+import type { Losses } from '../../runs/run-store.ts'
+import { run, type Database } from '../database.ts'
+import { parseJson } from '../rows.ts'
+import type { Connection } from '../statement.ts'
+import type { RunRow } from '../tables.ts'
+
+/** The holder of a run whose process has handed it over. No process has this id, so any may take the run. */
+const released = 'released'
+
+/** Values that stand in the text: only so is the index of unended runs used. */
+const isUnended = sql<boolean>`status in ('pending', 'running')`
+
+/** The losses of a run whose process is lost, that of this process included. A run that waited for its session, or was handed over, counts as before. */
+export function countLoss(row: Pick<RunRow, 'holder' | 'status' | 'losses'>, checkpoints: number): Losses | undefined {
+  const before = parseJson<Losses>(row.losses)
+  if (row.holder === released || row.status !== 'running') return before
+  const count = before?.checkpoints === checkpoints ? before.count + 1 : 1
+  return { count, checkpoints, holder: row.holder }
+}
+
+/** Hands over the unended runs of a process that stops. */
+export async function releaseRuns({ db }: Database, connection: Connection, holder: string): Promise<void> {
+  const handed = db
+    .updateTable('runs')
+    .set({ holder: released })
+    .where(isUnended)
+    .where('operation', '!=', 'tool_execute')
+    .where('holder', '=', holder)
+  await run(connection, handed)
+}
+
+/** Takes back the losses that others have counted of a process which was there all the time, without its database. */
+export async function forgiveLosses({ db, all }: Database, holder: string): Promise<void> {
+  const counted = db.selectFrom('runs').select(['tenant', 'owner', 'request_id', 'losses']).where(isUnended).where('losses', 'is not', null)
+  const { rows } = await run(all.read, counted)
+  const forgiven = rows.flatMap((row) => {
+    const losses = parseJson<Losses>(row.losses)
+    return losses?.holder === holder ? [{ ...row, now: { count: losses.count - 1, checkpoints: losses.checkpoints } }] : []
+  })
+  if (forgiven.length === 0) return
+  await all.unit(async (connection) => {
+    for (const { now, ...row } of forgiven) {
+      const update = db.updateTable('runs').set({ losses: JSON.stringify(now) })
+      await run(
+        connection,
+        update.where((is) => is.and(row)),
+      )
+    }
+  })
+}

@@ -1,0 +1,35 @@
+import { sql } from 'kysely'
+import type { RunStore } from '../../runs/run-store.ts'
+import { run, type Database } from '../database.ts'
+
+/** The part of `RunStore` that finds a run of a tenant by its request id alone. The primary key of `runs` begins with both. */
+export function runOwners(database: Database): Pick<RunStore, 'ownersOf'> {
+  return {
+    async ownersOf({ tenant, owner, requestId }, { issuer, sub }) {
+      const ownFirst = sql`case when owner = ${owner} then 0 else 1 end`
+      const query = database.db
+        .selectFrom('runs')
+        .select('owner')
+        .where('tenant', '=', tenant)
+        .where('request_id', '=', requestId)
+        .where('operation', '!=', 'tool_execute')
+        .where((is) => is.and([...(issuer === undefined ? [] : [hasIssuer(issuer)]), ...(sub === undefined ? [] : [hasSub(sub)])]))
+        .orderBy(ownFirst)
+        .orderBy('owner')
+        .limit(2)
+      return (await run(database.of(tenant).read, query)).rows.map((row) => row.owner)
+    },
+  }
+}
+
+/** An owner is `<issuer> <sub>`, and an issuer has no space. */
+function hasIssuer(issuer: string) {
+  const prefix = sql`cast(${`${issuer} `} as text)`
+  return sql<boolean>`substr(owner, 1, length(${prefix})) = ${prefix}`
+}
+
+/** The text that is left without ` <sub>` is an issuer: where a space is left in it, the owner's `sub` is a longer one. */
+function hasSub(sub: string) {
+  const suffix = sql`cast(${` ${sub}`} as text)`
+  return sql<boolean>`replace(replace(owner, ${suffix}, ''), ' ', '') || ${suffix} = owner`
+}

@@ -1,0 +1,223 @@
+import { sql, type Kysely, type QueryCreator, type RawBuilder } from 'kysely'
+import { ServiceError } from '../../errors.ts'
+import type { Begun, EndedRun, NewMessage, NewRun, StoredRun } from '../../runs/run-store.ts'
+import type { RunKey } from '../../runs/run.ts'
+import { CommitUnknown, type Database } from '../database.ts'
+import { json, toEndedRow, toMetrics, toText, toWindow } from '../rows.ts'
+import {
+  claimSession,
+  endedRun,
+  newMetrics,
+  newRun,
+  ofKey,
+  ofSession,
+  summedMetrics,
+  type Claim,
+  type EndedRunRow,
+  type EndedSession,
+  type NewMetrics,
+  type NewRunRow,
+} from './statements.ts'
+import { statement, type Param, type Result } from '../statement.ts'
+import type { MessageRow, SessionRow, Tables } from '../tables.ts'
+
+type Message = Pick<MessageRow, 'content' | 'created_at' | 'data'>
+type Begins = Claim & Omit<NewRunRow, 'session' | 'status' | 'message_index'> & Message
+type Ends = EndedSession & Omit<EndedRunRow, 'error'> & NewMetrics & Message & { dropsSteps: boolean }
+
+/** A run that ends, and in which row of its hour. */
+export interface Ending {
+  key: RunKey
+  fence: number
+  ended: EndedRun
+  hourRow: number
+}
+
+/** A run of a plain chat as one statement each for its begin and its end; on Postgres, where each statement of a transaction costs a round trip. */
+export function createPlainChat({ db, of }: Database) {
+  const statements = plainChat(db)
+
+  /** Undefined, and nothing is changed, where the run is not plain, or is not to have its session at once. */
+  async function begin(one: NewRun): Promise<Begun | 'unknown' | undefined> {
+    const [message, ...more] = one.messages
+    if (!message || more.length > 0 || one.event || one.images) return undefined
+    const values = { ...one, ...toMessage(message), shortName: toText(one.shortName), messages: 1 }
+    const row = {
+      session_id: one.sessionId,
+      body_hash: one.bodyHash,
+      request: JSON.stringify(one.request),
+      on_disconnect: one.onDisconnect,
+    }
+    const session = await unlessRefused(statements.begin(of(one.tenant).write, { ...values, ...row }))
+    if (!session || session === 'unknown') return session
+    return toBegun(session)
+  }
+
+  /** Of a run whose begin is `unknown`: what is stored under its request id is what it came to, if it is this process's own. */
+  async function findBegun({ tenant, holder }: NewRun, known: StoredRun): Promise<Begun | undefined> {
+    const { session, status, fence } = known
+    if (known.holder !== holder || fence !== 1 || status !== 'running' || session === undefined) return undefined
+    const { rows } = await statements.sessionOf(of(tenant).read, { tenant, session })
+    return rows[0] && toBegun(rows[0])
+  }
+
+  /** Undefined, and nothing is changed, where the end is not plain, or somebody waits for the session. */
+  async function finish({ key, fence, ended, hourRow }: Ending): Promise<'done' | 'unknown' | undefined> {
+    const { message, error, jobs } = ended
+    if (!message || error || jobs.length > 0 || ended.dropsResultImages) return undefined
+    const row = { ...toEndedRow(key, fence, ended), ...toMetrics(key.tenant, ended, hourRow), ...toMessage(message) }
+    const values = { ...ended, ...row, now: ended.endedAt, dropsSteps: ended.hadCheckpoints && !ended.continuable }
+    // A database that is away is waited for longer than this does.
+    const run = await unlessRefused(statements.finish(of(key.tenant).write, values)).catch(unlessAway)
+    return run === undefined || run === 'unknown' ? run : 'done'
+  }
+
+  return { begin, findBegun, finish }
+}
+
+/** The session's human message is the last one. */
+function toBegun(session: Pick<SessionRow, 'key' | 'message_count' | 'window_start' | 'summary'>): Begun {
+  const { key, message_count: messageCount } = session
+  return { kind: 'running', fence: 1, turn: { session: key, messageIndex: messageCount - 1, messageCount, ...toWindow(session) } }
+}
+
+function toMessage({ content, createdAt, data }: NewMessage): Message {
+  return { content: toText(content), created_at: createdAt, data: json(data) }
+}
+
+/** The first row; undefined where the database refuses what would break a constraint. `unknown`: it may have been stored. */
+async function unlessRefused<R>(result: Promise<Result<R>>): Promise<R | 'unknown' | undefined> {
+  try {
+    return (await result).rows[0]
+  } catch (error) {
+    if (error instanceof CommitUnknown) return 'unknown'
+    if (error instanceof Error && 'code' in error && refusals.has(error.code)) return undefined
+    throw error
+  }
+}
+
+function unlessAway(error: unknown): 'unknown' {
+  if (error instanceof ServiceError && error.code === 'store_unavailable') return 'unknown'
+  throw error
+}
+
+/** SQLSTATE: a key is there twice, a column has no value. */
+const refusals = new Set<unknown>(['23505', '23502'])
+
+/**
+ * The two transactions of a plain chat as one statement each, for Postgres: one answer is waited for, and not one after another. Each does
+ * all of it or changes nothing: then it answers with no row, or the database refuses it.
+ */
+function plainChat(database: Kysely<Tables>) {
+  return {
+    /** Of a run with one message that gets its session at once. A known request id is refused as a key that is there twice. */
+    begin: statement(database, (db, param: Param<Begins>) => {
+      const fromSession = sql`from session where active_run = ${param('requestId')}`
+      const [key, index] = [sql`session.key`, sql`session.message_count - 1`]
+      return db
+        .with('session', (of) => claimSession(of, param))
+        .with('run', (of) =>
+          insert(of, 'runs', { ...newRun(param), session: key, status: sql.lit('running'), message_index: index }, fromSession),
+        )
+        .with('message', (of) => insert(of, 'messages', { ...message(param, 'human'), session: key, idx: index }, fromSession))
+        .selectFrom('session')
+        .selectAll()
+        .where('active_run', '=', param('requestId'))
+    }),
+
+    sessionOf: statement(database, (db, param: Param<{ tenant: string; session: string }>) =>
+      db.selectFrom('sessions').select(['key', 'message_count', 'window_start', 'summary']).where(ofSession(param)),
+    ),
+
+    /**
+     * Of a run with an answer, in whose session nobody waits. A statement sees what was there when it began, and may have waited since for
+     * who had the session's row: it changes that row as it saw it, or nothing. All who join the line or move a run change it.
+     */
+    finish: statement(database, (db, param: Param<Ends>) =>
+      db
+        .with(
+          (cte) => cte('seen').materialized(),
+          (of) =>
+            of
+              .selectFrom('sessions')
+              .select(sql`xmin`.as('version'))
+              .where(ofSession(param)),
+        )
+        .with('session', (of) =>
+          of
+            .updateTable('sessions')
+            .from('seen')
+            .set({
+              message_count: param('messageCount'),
+              checkpoint_id: param('checkpointId'),
+              updated_at: param('now'),
+              active_run: null,
+            })
+            .where(ofSession(param))
+            .where('active_run', '=', param('requestId'))
+            .where(sql<boolean>`sessions.xmin = seen.version`)
+            // The status stands in the text: only so is the partial index used.
+            .where(
+              sql<boolean>`not exists (select from runs where tenant = ${param('tenant')} and session = ${param('session')} and status = 'pending')`,
+            )
+            .returning('key'),
+        )
+        .with('run', (of) =>
+          of
+            .updateTable('runs')
+            .from('session')
+            // A run that belongs to another process by now gets no status, which its column refuses: nothing of the statement is done.
+            .set({
+              ...endedRun(param),
+              // One that goes on after a failure has that of its first end.
+              error: null,
+              status: sql<string>`case when fence = ${param('fence')} and status = 'running' then ${param('status')} end`,
+            })
+            .where((is) => is.and(ofKey(param)))
+            .returning('request_id as ended'),
+        )
+        .with('message', (of) => {
+          const last = sql`${param('messageCount')} - 1`
+          return insert(of, 'messages', { ...message(param, 'ai'), session: param('session'), idx: last }, sql`from run`)
+        })
+        .with('steps', (of) =>
+          of
+            .deleteFrom('run_steps')
+            .using('run')
+            .where((is) => is.and(ofKey(param)))
+            .where(sql<boolean>`${param('dropsSteps')}`),
+        )
+        // Last: all of a tenant's ends meet in this row.
+        .with('sums', (of) =>
+          insert(of, 'metrics', newMetrics(param), sql`from run`).onConflict((conflict) =>
+            conflict.columns(['tenant', 'hour']).doUpdateSet(summedMetrics),
+          ),
+        )
+        .selectFrom('run')
+        .selectAll(),
+    ),
+  }
+}
+
+function message(param: Param<Message & { tenant: string }>, role: MessageRow['role']) {
+  return {
+    tenant: param('tenant'),
+    role: sql.lit(role),
+    content: param('content'),
+    created_at: param('created_at'),
+    data: param('data'),
+  }
+}
+
+/** A row of these values for each that is selected. */
+function insert<T extends 'runs' | 'messages' | 'metrics'>(
+  of: QueryCreator<Tables>,
+  table: T,
+  row: Record<string, unknown>,
+  from: RawBuilder<unknown>,
+) {
+  return of
+    .insertInto(table)
+    .columns(Object.keys(row) as never)
+    .expression(sql`select ${sql.join(Object.values(row))} ${from}` as never)
+}

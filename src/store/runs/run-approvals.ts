@@ -1,0 +1,73 @@
+import type { Decision } from '../../agent/approval.ts'
+import type { RunKey } from '../../runs/run.ts'
+import { FenceLost, type Interruption, type RunStore } from '../../runs/run-store.ts'
+import { run, type Database } from '../database.ts'
+import type { RunMoves } from './moves.ts'
+import { keyColumns, parseJson } from '../rows.ts'
+import type { RunStatements } from './statements.ts'
+import type { Connection } from '../statement.ts'
+
+type Inserts = Pick<RunMoves, 'lock' | 'insertJobs'>
+
+/** The part of `RunStore` that interrupts a run, and tells it what was decided. Used by runs that wait for approval alone. */
+export function runApprovals(
+  database: Database,
+  statements: RunStatements,
+  { lock, insertJobs }: Inserts,
+): Pick<RunStore, 'interrupt' | 'decisions' | 'startApproved'> {
+  const { db } = database
+
+  function interrupt(key: RunKey, fence: number, one: Interruption): Promise<void> {
+    return database.of(key.tenant).unit(async (connection) => {
+      await lock(connection, key.tenant, one.session)
+      await standStill(connection, key, fence, one)
+      await statements.insertStep(connection, { ...key, n: one.step, data: JSON.stringify(one.data) })
+      const rows = one.calls.map(({ callId: call_id, tool, input, by }, place) => ({
+        ...keyColumns(key),
+        ...{ call_id, place, tool, by, input: JSON.stringify(input), session_id: one.sessionId },
+        ...{ requested_at: one.now, expires_at: one.expiresAt },
+      }))
+      for (const row of rows) await run(connection, db.insertInto('approvals').values(row))
+      await insertJobs(connection, one.jobs)
+    })
+  }
+
+  async function standStill(connection: Connection, key: RunKey, fence: number, { log, ranMs }: Interruption): Promise<void> {
+    const still = db
+      .updateTable('runs')
+      // Whoever waited for it has its answer: nobody's leaving ends it.
+      .set({ status: 'interrupted', on_disconnect: 'continue', log: JSON.stringify(log), ran_ms: ranMs })
+      .where((is) => is.and({ ...keyColumns(key), fence, status: 'running' }))
+      .returning('request_id')
+    if ((await run(connection, still)).rows.length === 0) throw new FenceLost(key)
+  }
+
+  async function decisions(key: RunKey): Promise<Map<string, Decision>> {
+    const decided = db
+      .selectFrom('approvals')
+      .select(['call_id', 'decision', 'new_input', 'reason', 'started_at'])
+      .where((is) => is.and(keyColumns(key)))
+      .where('decision', 'in', ['approve', 'reject'])
+    const { rows } = await run(database.of(key.tenant).read, decided)
+    return new Map(
+      rows.map(({ call_id, decision, new_input, reason, started_at }): [string, Decision] => {
+        if (decision === 'reject') return [call_id, { decision, ...(reason === null ? {} : { reason }) }]
+        const changed = new_input === null ? {} : { input: parseJson<never>(new_input)! }
+        return [call_id, { decision: 'approve', isStarted: started_at !== null, ...changed }]
+      }),
+    )
+  }
+
+  function startApproved(key: RunKey, fence: number, callId: string, now: number): Promise<void> {
+    return database.of(key.tenant).unit(async (connection) => {
+      if ((await statements.holdRun(connection, { ...key, fence })).rows.length === 0) throw new FenceLost(key)
+      const started = db
+        .updateTable('approvals')
+        .set({ started_at: now })
+        .where((is) => is.and({ ...keyColumns(key), call_id: callId }))
+      await run(connection, started)
+    })
+  }
+
+  return { interrupt, decisions, startApproved }
+}

@@ -1,0 +1,220 @@
+import { sql } from 'kysely'
+import type { Image } from '../../agent/messages.ts'
+import type { RunKey } from '../../runs/run.ts'
+import {
+  FenceLost,
+  gone,
+  sessionInterrupted,
+  type Begun,
+  type Checkpoint,
+  type EndedRun,
+  type NewRun,
+  type NextRun,
+  type RunStore,
+} from '../../runs/run-store.ts'
+import { runApprovals } from './run-approvals.ts'
+import { asyncEvents } from './async-events.ts'
+import { run, type Database } from '../database.ts'
+import { imageKey } from '../../runs/attachments/result-images.ts'
+import { imagesOf, mediaStatements, resultImagesOf } from './media-statements.ts'
+import { runMoves } from './moves.ts'
+import { runOwners } from './owners.ts'
+import { createPlainChat, type Ending } from './plain-chat.ts'
+import { parseJson, rowsPerHour, toEndedRow, toMetrics, toStoredRun, toText, toWindow } from '../rows.ts'
+import { runStatements } from './statements.ts'
+import { createTakeOver } from './take-over.ts'
+import { together, type Connection } from '../statement.ts'
+
+/** The request id is taken: what the unit did is undone. */
+class RequestKnown extends Error {}
+
+/** `RunStore` on either database. */
+export function createRunStore(database: Database): RunStore {
+  const statements = runStatements(database.db, database.isShared)
+  const media = mediaStatements(database.db)
+  const events = asyncEvents(database.db)
+  const moves = runMoves(database, statements)
+  const { insertMessages, handOver, add, insertJobs, prepare } = moves
+  const plain = database.postgres && createPlainChat(database)
+  /** Runs of this process. */
+  let ending = 0
+
+  async function begin(one: NewRun): Promise<Begun> {
+    const begun = await plain?.begin(one)
+    if (begun && begun !== 'unknown') return begun
+    if (one.event) await prepare()
+    try {
+      return await database.of(one.tenant).unit((connection) => insert(connection, one))
+    } catch (error) {
+      if (!(error instanceof RequestKnown)) throw error
+      const known = await find(one)
+      const own = known && begun === 'unknown' && (await plain?.findBegun(one, known))
+      if (own) return own
+      if (known) return { kind: 'known', run: known }
+      // It left its line in between: the id is free again.
+      return begin(one)
+    }
+  }
+
+  async function insert(connection: Connection, one: NewRun): Promise<Begun> {
+    const accepted = one.event && (await events.accept(connection, one, one.event))
+    if (accepted) return { kind: 'accepted', as: accepted }
+    // The run of an event starts later, also where the session is its own.
+    const messages = one.event ? 0 : one.messages.length
+    const { rows } = await statements.claimSession(connection, { ...one, shortName: toText(one.shortName), messages })
+    const session = rows[0]!
+    const isOurs = session.active_run === one.requestId && !one.event
+    const messageIndex = isOurs ? session.message_count - 1 : null
+    const row = {
+      ...one,
+      // What was accepted as an event goes on in a job.
+      holder: one.event ? '' : one.holder,
+      session: session.key,
+      session_id: one.sessionId,
+      body_hash: one.bodyHash,
+      request: JSON.stringify(one.request),
+      status: isOurs ? 'running' : 'pending',
+      on_disconnect: one.onDisconnect,
+      message_index: messageIndex,
+    }
+    const { tenant, owner } = one
+    const isBusy = session.active_run !== one.requestId
+    const [inserted, active] = await together([
+      statements.insertRun(connection, row),
+      isBusy ? statements.statusOf(connection, { tenant, owner, requestId: session.active_run ?? '' }) : undefined,
+    ])
+    if (inserted.rows.length === 0) throw new RequestKnown()
+    // A run that waits for approval holds its session for as long as somebody takes to decide.
+    if (active?.rows[0]?.status === 'interrupted') throw sessionInterrupted(one.sessionId)
+    for (const [n, image] of (one.images ?? []).entries()) await media.insert(connection, { ...one, ...image, session: session.key, n })
+    if (one.event) await events.addCallback(connection, one, one.event)
+    if (one.event && session.active_run === one.requestId) await add(connection, { ...one, fence: 1 })
+    if (messageIndex === null) return { kind: 'waiting', fence: 1 }
+    const stored = (await bringsAll(connection, one, session.key)) ? one.messages : one.messages.slice(-1)
+    await insertMessages(connection, one.tenant, session.key, messageIndex, stored)
+    const turn = { session: session.key, messageIndex, messageCount: session.message_count, ...toWindow(session) }
+    return { kind: 'running', fence: 1, turn }
+  }
+
+  /** What the client brings along is stored in a session without messages only. Asked under the session's lock. */
+  async function bringsAll(connection: Connection, { tenant, messages, sessionKey }: NewRun, session: string): Promise<boolean> {
+    if (messages.length === 1 || session === sessionKey) return true
+    return (await statements.hasMessages(connection, { tenant, session })).rows.length === 0
+  }
+
+  async function find(key: RunKey) {
+    const { rows } = await statements.findRun(database.of(key.tenant).read, key)
+    if (rows[0]?.status === 'gone') throw gone(key)
+    return rows[0] && toStoredRun(rows[0])
+  }
+
+  async function finish(key: RunKey, fence: number, ended: EndedRun): Promise<NextRun | undefined> {
+    // Those that end at the same time are counted in different rows.
+    const hourRow = database.isShared ? ending % rowsPerHour : 0
+    ending += 1
+    try {
+      return await finishOnce({ key, fence, ended, hourRow })
+    } finally {
+      ending -= 1
+    }
+  }
+
+  async function finishOnce(one: Ending): Promise<NextRun | undefined> {
+    const { key, fence, ended } = one
+    const finished = await plain?.finish(one)
+    if (finished === 'done') return undefined
+    try {
+      return await finishByStep(one)
+    } catch (error) {
+      if (!(finished === 'unknown' && error instanceof FenceLost)) throw error
+      const stored = await find(key)
+      if (stored?.fence !== fence || stored.endedAt !== ended.endedAt) throw error
+      return undefined
+    }
+  }
+
+  function finishByStep({ key, fence, ended, hourRow }: Ending): Promise<NextRun | undefined> {
+    const { tenant, requestId } = key
+    const { session, message, messageCount } = ended
+    const work = async (connection: Connection) => {
+      const [turn, { rows }] = await together([
+        statements.endSessionTurn(connection, { ...ended, tenant, requestId, now: ended.endedAt }),
+        statements.endRun(connection, toEndedRow(key, fence, ended)),
+      ])
+      if (rows.length === 0) throw new FenceLost(key)
+      const owner = turn.rows[0]?.owner
+      // A session that was deleted meanwhile gets no message.
+      const hasSession = owner !== undefined
+      const [next] = await together([
+        hasSession ? handOver(connection, { tenant, owner, session, requestId, now: ended.endedAt }) : undefined,
+        ended.hadCheckpoints && !ended.continuable ? statements.deleteSteps(connection, key) : undefined,
+        ended.dropsResultImages && !ended.continuable ? media.deleteResultImages(connection, { tenant, session, requestId }) : undefined,
+        message && hasSession ? insertMessages(connection, tenant, session, messageCount - 1, [message]) : undefined,
+        hasSession ? insertJobs(connection, ended.jobs) : undefined,
+        // Last: all of a tenant's ends meet in this row.
+        statements.addMetrics(connection, toMetrics(tenant, ended, hourRow)),
+      ])
+      return next
+    }
+    return database.of(tenant).unit(work, ofRun)
+  }
+
+  return {
+    begin,
+    find,
+    finish,
+    findEvent: ({ tenant, owner }, event) => events.find(database.of(tenant).read, { tenant, owner, event }),
+    ...createTakeOver(database, statements, moves),
+    ...runApprovals(database, statements, moves),
+    ...runOwners(database),
+    requeue: moves.requeue,
+    async history(tenant, session, from, limit = allMessages) {
+      const { rows } = await statements.history(database.of(tenant).read, { tenant, session, from, limit })
+      return rows.map((row) => ({ idx: row.idx, role: row.role, content: row.content, data: parseJson(row.data) }))
+    },
+    async images(tenant, session, requestIds) {
+      const { rows } = await run(database.of(tenant).read, imagesOf(database.db, tenant, session, requestIds))
+      const found = new Map<string, Image[]>()
+      for (const { request_id, media_type: mediaType, data } of rows) {
+        found.set(request_id, [...(found.get(request_id) ?? []), { mediaType, data }])
+      }
+      return found
+    },
+    async resultImages(tenant, session, images) {
+      if (images.length === 0) return new Map()
+      const { rows } = await run(database.of(tenant).read, resultImagesOf(database.db, tenant, session, images))
+      return new Map(rows.map(({ requestId, n, data }) => [imageKey({ requestId, n }), data]))
+    },
+    keepResultImages: (key, fence, session, images) =>
+      database.of(key.tenant).unit(async (connection) => {
+        if ((await statements.holdRun(connection, { ...key, fence })).rows.length === 0) throw new FenceLost(key)
+        const { tenant, requestId } = key
+        for (const { n, mediaType, data } of images) await media.replace(connection, { tenant, session, requestId, n, mediaType, data })
+      }, ofRun),
+    checkpoint: (key, fence, n, data) =>
+      database.of(key.tenant).unit(async (connection) => {
+        const { rows } = await statements.keepStep(connection, { ...key, fence, n, data: JSON.stringify(data) })
+        if (rows.length === 0) throw new FenceLost(key)
+      }, ofRun),
+    async countWaiting() {
+      const waiting = database.db
+        .selectFrom('runs')
+        .select(({ fn }) => fn.countAll<number>().as('count'))
+        // Values that stand in the text: only so is the index of unended runs used.
+        .where(sql<boolean>`status in ('pending', 'running')`)
+        .where(sql<boolean>`status = 'pending'`)
+        .where('holder', '=', '')
+      return (await run(database.all.read, waiting)).rows[0]!.count
+    },
+    async checkpoints(key) {
+      const { rows } = await statements.stepsOf(database.of(key.tenant).read, key)
+      return rows.map((row) => JSON.parse(row.data) as Checkpoint)
+    },
+  }
+}
+
+/** A run that has come so far waits for a database that is away: nobody else could go on with it either. */
+const ofRun = { patienceMs: 60_000 }
+
+/** More than any session has, and what both databases take as a number of rows. */
+const allMessages = 2_147_483_647

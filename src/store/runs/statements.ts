@@ -1,0 +1,354 @@
+import { sql, type Kysely, type QueryCreator } from 'kysely'
+import { statement, type Param } from '../statement.ts'
+import type { MetricsRow, RunRow, Tables } from '../tables.ts'
+
+/** Names a run. */
+export interface Key {
+  tenant: string
+  owner: string
+  requestId: string
+}
+
+/** The columns that name a run, as parameters. */
+export function ofKey(param: Param<Key>) {
+  return { tenant: param('tenant'), owner: param('owner'), request_id: param('requestId') }
+}
+
+/**
+ * A session's tenant where its key is there to find it by. So written no index is read for it: as long as Postgres knows nothing of the
+ * rows it believes a tenant to have one or two, and would look through all of its sessions.
+ */
+export const tenantBeside = sql<string>`sessions.tenant || ''`
+
+/** A session by its key, which no other has. */
+export function ofSession(param: Param<{ tenant: string; session: string }>) {
+  return sql<boolean>`sessions.key = ${param('session')} and ${tenantBeside} = ${param('tenant')}`
+}
+
+export interface Claim extends Key {
+  sessionId: string
+  sessionKey: string
+  shortName: string
+  /** Messages that a session without any would get; one that has some gets the last alone. 0: none now, for a run that does not start. */
+  messages: number
+  now: number
+}
+
+export type NewRunRow = Pick<
+  RunRow,
+  | 'session'
+  | 'session_id'
+  | 'operation'
+  | 'body_hash'
+  | 'request'
+  | 'status'
+  | 'on_disconnect'
+  | 'holder'
+  | 'place'
+  | 'message_index'
+  | 'agent'
+> &
+  Key & { now: number }
+
+export type EndedRunRow = Pick<
+  RunRow,
+  | 'status'
+  | 'finish_reason'
+  | 'continuable'
+  | 'request'
+  | 'model'
+  | 'prompt_tokens'
+  | 'completion_tokens'
+  | 'total_tokens'
+  | 'latency_ms'
+  | 'ended_at'
+  | 'error'
+  | 'log'
+> &
+  Key & { fence: number }
+
+export interface EndedSession {
+  tenant: string
+  session: string
+  requestId: string
+  messageCount: number
+  checkpointId: string
+  now: number
+}
+
+type NewMessageRow = Tables['messages']
+export type NewMetrics = Omit<
+  MetricsRow,
+  'success' | 'error' | 'cancelled' | 'timeout' | 'min_latency_ms' | 'max_latency_ms' | 'removed'
+> & {
+  success: number
+  error: number
+  cancelled: number
+  timeout: number
+}
+
+/** The statements of a chat, compiled once: this is the hot path. */
+export function runStatements(database: Kysely<Tables>, isShared: boolean) {
+  return {
+    /** Makes the session, or takes it when no run has it; answers with who has it now. */
+    claimSession: statement(database, (db, param: Param<Claim>) => claimSession(db, param)),
+
+    hasMessages: statement(database, (db, param: Param<{ tenant: string; session: string }>) =>
+      db.selectFrom('messages').select('idx').where('tenant', '=', param('tenant')).where('session', '=', param('session')).limit(1),
+    ),
+
+    insertRun: statement(database, (db, param: Param<NewRunRow>) =>
+      db
+        .insertInto('runs')
+        .values({ ...newRun(param), session: param('session'), status: param('status'), message_index: param('message_index') })
+        .onConflict((conflict) => conflict.columns(['tenant', 'owner', 'request_id']).doNothing())
+        .returning('request_id'),
+    ),
+
+    insertMessage: statement(database, (db, param: Param<NewMessageRow>) =>
+      db.insertInto('messages').values({
+        tenant: param('tenant'),
+        session: param('session'),
+        idx: param('idx'),
+        role: param('role'),
+        content: param('content'),
+        created_at: param('created_at'),
+        data: param('data'),
+      }),
+    ),
+
+    history: statement(database, (db, param: Param<{ tenant: string; session: string; from: number; limit: number }>) =>
+      db
+        .selectFrom('messages')
+        .select(['idx', 'role', 'content', 'data'])
+        .where('tenant', '=', param('tenant'))
+        .where('session', '=', param('session'))
+        .where('idx', '>=', param('from'))
+        .orderBy('idx')
+        .limit(param('limit')),
+    ),
+
+    findRun: statement(database, (db, param: Param<Key>) =>
+      db
+        .selectFrom('runs')
+        .selectAll()
+        .where((is) => is.and(ofKey(param))),
+    ),
+
+    statusOf: statement(database, (db, param: Param<Key>) =>
+      db
+        .selectFrom('runs')
+        .select('status')
+        .where((is) => is.and(ofKey(param))),
+    ),
+
+    /** Keeps a step of a running run. No row: it belongs to another process by now, or has ended. */
+    keepStep: statement(database, (db, param: Param<Key & { fence: number; n: number; data: string }>) =>
+      db
+        .insertInto('run_steps')
+        .columns(['tenant', 'owner', 'request_id', 'n', 'data'])
+        .expression((of) => {
+          const held = of
+            .selectFrom('runs')
+            .select(({ val }) => ['tenant', 'owner', 'request_id', val(param('n')).as('n'), val(param('data')).as('data')])
+            .where((is) => is.and(ofKey(param)))
+            .where('fence', '=', param('fence'))
+            .where('status', '=', 'running')
+          return isShared ? held.forUpdate() : held
+        })
+        .returning('n'),
+    ),
+
+    insertStep: statement(database, (db, param: Param<Key & { n: number; data: string }>) =>
+      db.insertInto('run_steps').values({
+        tenant: param('tenant'),
+        owner: param('owner'),
+        request_id: param('requestId'),
+        n: param('n'),
+        data: param('data'),
+      }),
+    ),
+
+    /** Locks a running run. No row: it belongs to another process by now, or has ended. */
+    holdRun: statement(database, (db, param: Param<Key & { fence: number }>) =>
+      db
+        .updateTable('runs')
+        .set({ fence: param('fence') })
+        .where((is) => is.and(ofKey(param)))
+        .where('fence', '=', param('fence'))
+        .where('status', '=', 'running')
+        .returning('fence'),
+    ),
+
+    stepsOf: statement(database, (db, param: Param<Key>) =>
+      db
+        .selectFrom('run_steps')
+        .select('data')
+        .where((is) => is.and(ofKey(param)))
+        .orderBy('n'),
+    ),
+
+    deleteSteps: statement(database, (db, param: Param<Key>) => db.deleteFrom('run_steps').where((is) => is.and(ofKey(param)))),
+
+    /** Changes nothing when the run belongs to another process by now. */
+    endRun: statement(database, (db, param: Param<EndedRunRow>) =>
+      db
+        .updateTable('runs')
+        .set({ ...endedRun(param), error: param('error') })
+        .where((is) => is.and(ofKey(param)))
+        .where('fence', '=', param('fence'))
+        .where('status', '=', 'running')
+        .returning('request_id'),
+    ),
+
+    /** Also locks the session, so that its line stands still until the commit. No row: the session is gone. */
+    endSessionTurn: statement(database, (db, param: Param<EndedSession>) =>
+      db
+        .updateTable('sessions')
+        .set({
+          message_count: param('messageCount'),
+          checkpoint_id: param('checkpointId'),
+          updated_at: param('now'),
+        })
+        .where(ofSession(param))
+        .where('active_run', '=', param('requestId'))
+        .returning('owner'),
+    ),
+
+    /**
+     * Hands a locked session to the first run in its line, if there is one. A statement of its own: on Postgres one that had to wait for
+     * the lock would still see the line as it was before.
+     */
+    handOver: statement(database, (db, param: Param<{ tenant: string; session: string; requestId: string }>) =>
+      db
+        .updateTable('sessions')
+        .set({ active_run: firstInLine(param('tenant'), param('session')) })
+        .where(ofSession(param))
+        .where('active_run', '=', param('requestId'))
+        .returning('active_run'),
+    ),
+
+    addMetrics: statement(database, (db, param: Param<NewMetrics>) =>
+      db
+        .insertInto('metrics')
+        .values(newMetrics(param))
+        .onConflict((conflict) => conflict.columns(['tenant', 'hour']).doUpdateSet(summedMetrics)),
+    ),
+  }
+}
+
+const noRuns = sql`metrics.success + metrics.error + metrics.cancelled + metrics.timeout = 0`
+
+/** What an hour comes to that has runs already. */
+export const summedMetrics = {
+  success: sql<number>`metrics.success + excluded.success`,
+  error: sql<number>`metrics.error + excluded.error`,
+  cancelled: sql<number>`metrics.cancelled + excluded.cancelled`,
+  timeout: sql<number>`metrics.timeout + excluded.timeout`,
+  prompt_tokens: sql<number>`metrics.prompt_tokens + excluded.prompt_tokens`,
+  completion_tokens: sql<number>`metrics.completion_tokens + excluded.completion_tokens`,
+  total_tokens: sql<number>`metrics.total_tokens + excluded.total_tokens`,
+  latency_ms: sql<number>`metrics.latency_ms + excluded.latency_ms`,
+  // An hour whose runs all went on has no extremes until it has a run again.
+  min_latency_ms: sql<number>`case when excluded.latency_ms < metrics.min_latency_ms or ${noRuns} then excluded.latency_ms else metrics.min_latency_ms end`,
+  max_latency_ms: sql<number>`case when excluded.latency_ms > metrics.max_latency_ms or ${noRuns} then excluded.latency_ms else metrics.max_latency_ms end`,
+}
+
+export type RunStatements = ReturnType<typeof runStatements>
+
+/** See `runStatements`. */
+export function claimSession(db: QueryCreator<Tables>, param: Param<Claim>) {
+  return db
+    .insertInto('sessions')
+    .values({
+      tenant: param('tenant'),
+      owner: param('owner'),
+      session_id: param('sessionId'),
+      key: param('sessionKey'),
+      short_name: param('shortName'),
+      checkpoint_id: param('sessionKey'),
+      active_run: param('requestId'),
+      message_count: param('messages'),
+      window_start: 0,
+      created_at: param('now'),
+      updated_at: param('now'),
+    })
+    .onConflict((conflict) =>
+      conflict.columns(['tenant', 'owner', 'session_id']).doUpdateSet({
+        active_run: sql`coalesce(sessions.active_run, excluded.active_run)`,
+        message_count: sql`case when sessions.active_run is not null or excluded.message_count = 0 then sessions.message_count
+          when sessions.message_count = 0 then excluded.message_count else sessions.message_count + 1 end`,
+        short_name: sql`case when sessions.active_run is null and sessions.message_count = 0 then excluded.short_name
+          else sessions.short_name end`,
+        updated_at: sql`case when sessions.active_run is null then excluded.updated_at else sessions.updated_at end`,
+      }),
+    )
+    .returning(['key', 'active_run', 'message_count', 'window_start', 'summary'])
+}
+
+/** All but where it stands in its session. */
+export function newRun(param: Param<Omit<NewRunRow, 'session' | 'status' | 'message_index'>>) {
+  return {
+    tenant: param('tenant'),
+    owner: param('owner'),
+    request_id: param('requestId'),
+    session_id: param('session_id'),
+    operation: param('operation'),
+    body_hash: param('body_hash'),
+    request: param('request'),
+    on_disconnect: param('on_disconnect'),
+    holder: param('holder'),
+    fence: 1,
+    place: param('place'),
+    agent: param('agent'),
+    model: '',
+    created_at: param('now'),
+    started_at: param('now'),
+    continuable: 0,
+    prompt_tokens: 0,
+    completion_tokens: 0,
+    total_tokens: 0,
+    latency_ms: 0,
+    ran_ms: 0,
+  }
+}
+
+/** All but how it failed. */
+export function endedRun(param: Param<Omit<EndedRunRow, 'error'>>) {
+  return {
+    status: param('status'),
+    finish_reason: param('finish_reason'),
+    continuable: param('continuable'),
+    request: param('request'),
+    model: param('model'),
+    prompt_tokens: param('prompt_tokens'),
+    completion_tokens: param('completion_tokens'),
+    total_tokens: param('total_tokens'),
+    latency_ms: param('latency_ms'),
+    ended_at: param('ended_at'),
+    log: param('log'),
+  }
+}
+
+export function newMetrics(param: Param<NewMetrics>) {
+  return {
+    tenant: param('tenant'),
+    hour: param('hour'),
+    success: param('success'),
+    error: param('error'),
+    cancelled: param('cancelled'),
+    timeout: param('timeout'),
+    prompt_tokens: param('prompt_tokens'),
+    completion_tokens: param('completion_tokens'),
+    total_tokens: param('total_tokens'),
+    latency_ms: param('latency_ms'),
+    min_latency_ms: param('latency_ms'),
+    max_latency_ms: param('latency_ms'),
+  }
+}
+
+/** The run whose turn is next in a session. The status stands in the text: only so is the partial index used. */
+function firstInLine(tenant: string, session: string) {
+  return sql<string | null>`(select request_id from runs where tenant = ${tenant} and session = ${session}
+    and status = 'pending' order by place limit 1)`
+}

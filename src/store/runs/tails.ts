@@ -1,0 +1,67 @@
+import { sql } from 'kysely'
+import type { CompactLog } from '../../runs/compact-log.ts'
+import type { TailBatch, TailStore } from '../../runs/elsewhere/tail-store.ts'
+import { run, type Database } from '../database.ts'
+import { keyColumns } from '../rows.ts'
+import { ofKey, type Key } from './statements.ts'
+import { statement, type Param } from '../statement.ts'
+import type { RunTailRow } from '../tables.ts'
+
+/** `TailStore` on either database; an embedded one has no other replicas. */
+export function createRunTails(database: Database): TailStore {
+  const { db } = database
+  const behind = statement(db, (of, param: Param<Key & { fence: number; after: number }>) =>
+    of
+      .selectFrom('run_tails')
+      .select(['first', 'last', 'restored', 'restored_at', 'events'])
+      .where((is) => is.and({ ...ofKey(param), fence: param('fence') }))
+      .where('last', '>', param('after'))
+      .orderBy('first')
+      .limit(maxBatches),
+  )
+  return {
+    async append(tenant, batches) {
+      const added = db
+        .insertInto('run_tails')
+        .values(batches.map(toRow))
+        .onConflict((conflict) => conflict.doNothing())
+      await database.of(tenant).unit((connection) => run(connection, added))
+    },
+    async read(key, fence, after) {
+      const { rows } = await behind(database.of(key.tenant).read, { ...key, fence, after })
+      return rows.map(({ first, last, restored, restored_at, events }) => ({
+        ...{ first, last, attempt: { restored, restoredAt: restored_at ?? undefined } },
+        events: JSON.parse(events) as CompactLog['events'],
+      }))
+    },
+    async remove(key) {
+      const gone = db.deleteFrom('run_tails').where((is) => is.and(keyColumns(key)))
+      await database.of(key.tenant).unit((connection) => run(connection, gone))
+    },
+    async sweep() {
+      const left = db.deleteFrom('run_tails').where((is) =>
+        is.not(
+          is.exists(
+            is
+              .selectFrom('runs')
+              .select('fence')
+              .whereRef('runs.tenant', '=', 'run_tails.tenant')
+              .whereRef('runs.owner', '=', 'run_tails.owner')
+              .whereRef('runs.request_id', '=', 'run_tails.request_id')
+              .whereRef('runs.fence', '=', 'run_tails.fence')
+              .where(sql<boolean>`runs.status in ('pending', 'running')`),
+          ),
+        ),
+      )
+      await database.all.unit((connection) => run(connection, left))
+    },
+  }
+}
+
+/** Each holds up to some hundred kilobytes. */
+const maxBatches = 16
+
+function toRow({ fence, first, last, attempt, events, ...key }: TailBatch): RunTailRow {
+  const { restored, restoredAt } = attempt
+  return { ...keyColumns(key), fence, first, last, restored, restored_at: restoredAt ?? null, events: JSON.stringify(events) }
+}

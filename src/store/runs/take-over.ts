@@ -1,0 +1,191 @@
+import { sql } from 'kysely'
+import type { Owner } from '../../access/owner.ts'
+import type { ChatRequest, RunKey } from '../../runs/run.ts'
+import {
+  FenceLost,
+  sessionInterrupted,
+  type HeldRun,
+  type LineEnd,
+  type NewMessage,
+  type NextRun,
+  type RunStore,
+  type Seen,
+  type TakenOver,
+  type TakenUp,
+  type Turn,
+} from '../../runs/run-store.ts'
+import { run, type Database } from '../database.ts'
+import { lineStatements } from '../queue/statements.ts'
+import { mediaStatements } from './media-statements.ts'
+import { aliveProcesses } from '../leases/processes.ts'
+import { countLoss } from './losses.ts'
+import type { RunMoves } from './moves.ts'
+import { countOf, hourOf, json, parseJson, toStoredRun } from '../rows.ts'
+import type { RunStatements } from './statements.ts'
+import type { Connection } from '../statement.ts'
+import type { RunRow } from '../tables.ts'
+
+/** The part of `RunStore` that moves a run: from the line into its session, out of the line, from one process to another. */
+export function createTakeOver(
+  database: Database,
+  statements: RunStatements,
+  { find, lock, enter, take, free, handOver, insertJobs, prepare }: RunMoves,
+): Pick<RunStore, 'takeTurn' | 'leaveLine' | 'takeOver' | 'takeUp' | 'putBack' | 'orphans' | 'unendedIn' | 'ownUnended'> {
+  const inLine = lineStatements(database.db)
+  const media = mediaStatements(database.db)
+
+  async function takeTurn(key: HeldRun, messages: readonly NewMessage[], now: number): Promise<Turn | undefined> {
+    // Those who wait ask often: only who may be given its turn costs a transaction.
+    const found = (await inLine.findTurn(database.of(key.tenant).read, key)).rows[0]
+    if (found && found.fence !== key.fence) throw new FenceLost(key)
+    if (found?.active_status === 'interrupted') throw sessionInterrupted(found.session_id)
+    if (found?.active_run !== key.requestId) return undefined
+    return database.of(key.tenant).unit(async (connection) => {
+      const state = await lock(connection, key.tenant, found.session)
+      return state?.active_run === key.requestId ? enter(connection, { ...key, ...found }, state, messages, now) : undefined
+    })
+  }
+
+  async function leaveLine(key: HeldRun, now: number, end?: LineEnd): Promise<NextRun | undefined> {
+    await prepare()
+    return database.of(key.tenant).unit(async (connection) => {
+      const row = await find(connection, key)
+      if (row?.status !== 'pending' || row.fence !== key.fence) return undefined
+      const { tenant, owner, session } = row
+      const state = await lock(connection, tenant, session)
+      if (!(await leave(connection, row, now, end)) || session === null) return undefined
+      if (state?.active_run !== key.requestId) return undefined
+      return handOver(connection, { tenant, owner, session, requestId: key.requestId, now })
+    })
+  }
+
+  /** False when the run is not in its line any more. */
+  async function leave(connection: Connection, row: RunRow, now: number, end?: LineEnd): Promise<boolean> {
+    if (end) {
+      const { status, continuable, error, log } = end
+      const request = continuable ? row.request : null
+      const ended = { status, continuable: continuable ? 1 : 0, request, error: json(error), log: json(log) }
+      if (!(await endWaiting(connection, row, ended, now))) return false
+      await insertJobs(connection, end.jobs)
+      return true
+    }
+    // One that was begun before, and was to go on, is as it was: failed, and can be repeated.
+    if (row.message_index !== null) return endWaiting(connection, row, { ...row, status: 'error', continuable: 1 }, now)
+    const { tenant, session, request_id: requestId } = row
+    const isDeleted = (await inLine.deleteRun(connection, { ...row, requestId })).rows.length > 0
+    if (isDeleted && session !== null && hasImages(row)) await media.deleteOfRun(connection, { tenant, session, requestId })
+    return isDeleted
+  }
+
+  async function endWaiting(connection: Connection, row: RunRow, end: WaitingEnd, now: number): Promise<boolean> {
+    const { status: newStatus, continuable, request, error, log } = end
+    const ended = { ...row, requestId: row.request_id, continuable, request, error, log, newStatus, finish_reason: newStatus, now }
+    if ((await inLine.endWaiting(connection, ended)).rows.length === 0) return false
+    if (!continuable && row.message_index !== null) await statements.deleteSteps(connection, ended)
+    await statements.addMetrics(connection, { ...row, ...countOf(newStatus), hour: hourOf(now), latency_ms: 0 })
+    return true
+  }
+
+  function takeOver(...[key, from, by]: Parameters<RunStore['takeOver']>): Promise<TakenOver | undefined> {
+    return database.of(key.tenant).unit(async (connection) => {
+      const row = await findSeen(connection, key, from)
+      return row && take(connection, row, await lock(connection, row.tenant, row.session), by)
+    })
+  }
+
+  /** The run with the losses that it is to have; undefined where it is not as it was, or where its process is not lost after all. */
+  async function findSeen(connection: Connection, key: RunKey, { fence, status, graceMs, losses }: Seen): Promise<RunRow | undefined> {
+    const row = await find(connection, key)
+    if (row?.fence !== fence || row.status !== status) return undefined
+    if (graceMs !== undefined && (await isAlive(connection, row.holder, graceMs))) return undefined
+    return losses ? { ...row, losses: json(losses) } : row
+  }
+
+  function takeUp(...[key, by]: Parameters<RunStore['takeUp']>): Promise<TakenUp | undefined> {
+    return database.of(key.tenant).unit(async (connection) => {
+      const row = await findSeen(connection, key, { fence: key.fence, status: 'pending' })
+      if (row?.holder !== '') return undefined
+      const state = await lock(connection, row.tenant, row.session)
+      const { request, ...rest } = toStoredRun(row)
+      if (state?.active_run !== row.request_id || !request) return undefined
+      const run = { ...rest, request }
+      const taken = await take(connection, row, state, by(run))
+      return taken?.kind === 'running' ? { run, taken } : undefined
+    })
+  }
+
+  async function putBack(...[key, from, now]: Parameters<RunStore['putBack']>): Promise<boolean> {
+    await prepare()
+    return database.of(key.tenant).unit(async (connection) => {
+      const row = await findSeen(connection, key, from)
+      return row !== undefined && free(connection, row, await lock(connection, row.tenant, row.session), now)
+    })
+  }
+
+  /** Its lease may have been renewed since the run was read. */
+  async function isAlive(connection: Connection, holder: string, graceMs: number): Promise<boolean> {
+    return (await run(connection, aliveProcesses(database, graceMs).where('id', '=', holder))).rows.length > 0
+  }
+
+  async function orphans(holder: string, graceMs: number) {
+    const query = database.db
+      .selectFrom('runs')
+      .selectAll()
+      .select((of) =>
+        of
+          .selectFrom('run_steps')
+          .select(({ fn }) => fn.countAll<number>().as('count'))
+          .whereRef('run_steps.tenant', '=', 'runs.tenant')
+          .whereRef('run_steps.owner', '=', 'runs.owner')
+          .whereRef('run_steps.request_id', '=', 'runs.request_id')
+          .as('checkpoints'),
+      )
+      // Values that stand in the text: only so is the index of unended runs used.
+      .where(sql<boolean>`status in ('pending', 'running')`)
+      .where('operation', '!=', 'tool_execute')
+      .where('holder', 'not in', [holder, ''])
+      .where('holder', 'not in', aliveProcesses(database, graceMs))
+      .orderBy('place')
+      .limit(maxOrphans)
+    const { rows } = await run(database.all.read, query)
+    const alive = rows.length > 0 ? await run(database.all.read, aliveProcesses(database)) : { rows: [] }
+    const runs = rows.map((row) => ({ ...toStoredRun(row), losses: countLoss(row, row.checkpoints ?? 0) }))
+    return { runs, takers: Math.max(1, alive.rows.length) }
+  }
+
+  async function ownUnended(holder: string): Promise<RunKey[]> {
+    const query = database.db
+      .selectFrom('runs')
+      .select(['tenant', 'owner', 'request_id as requestId'])
+      .where(sql<boolean>`status in ('pending', 'running')`)
+      .where('operation', '!=', 'tool_execute')
+      .where('holder', '=', holder)
+    return (await run(database.all.read, query)).rows
+  }
+
+  async function unendedIn({ tenant, owner }: Owner, sessionId: string): Promise<RunKey[]> {
+    const session = database.db
+      .selectFrom('sessions')
+      .select('key')
+      .where((is) => is.and({ tenant, owner, session_id: sessionId }))
+    const query = database.db
+      .selectFrom('runs')
+      .select(['tenant', 'owner', 'request_id as requestId'])
+      .where('tenant', '=', tenant)
+      .where('session', '=', session)
+      .where('status', 'in', ['pending', 'running'])
+      .where('holder', 'in', aliveProcesses(database))
+    return (await run(database.of(tenant).read, query)).rows
+  }
+
+  return { takeTurn, leaveLine, takeOver, takeUp, putBack, orphans, unendedIn, ownUnended }
+}
+
+function hasImages({ request }: RunRow): boolean {
+  return (parseJson<ChatRequest>(request)?.images?.length ?? 0) > 0
+}
+
+type WaitingEnd = Pick<RunRow, 'continuable' | 'request' | 'error' | 'log'> & { status: 'cancelled' | 'error' }
+
+/** Taken up in portions: a sweep asks until nothing is left. */
+const maxOrphans = 500

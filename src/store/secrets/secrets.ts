@@ -1,0 +1,44 @@
+import type { KeptText } from '../../access/kept-text.ts'
+import { run, type Database } from '../database.ts'
+import type { SecretBox } from './secret-box.ts'
+
+/** Secrets that a database keeps for all processes, each under a name, wrapped by SECRET_KEY. */
+export interface Secrets {
+  of(name: string): KeptText
+}
+
+interface Options {
+  /** Epoch milliseconds. */
+  now(): number
+}
+
+export function createSecrets({ db, all }: Database, box: SecretBox, { now }: Options): Secrets {
+  async function find(name: string): Promise<{ sealed: string; text: string } | undefined> {
+    const { rows } = await run(all.read, db.selectFrom('secrets').select('sealed').where('name', '=', name))
+    const [row] = rows
+    return row && { sealed: row.sealed, text: box.open(name, row.sealed) }
+  }
+
+  /** False where something else is kept than what was seen. */
+  async function put(name: string, text: string, seen: string | undefined): Promise<boolean> {
+    const row = { sealed: box.seal(name, text), changed_at: now() }
+    const insert = db.insertInto('secrets').values({ name, ...row })
+    const first = insert.onConflict((conflict) => conflict.column('name').doNothing())
+    const query = seen === undefined ? first : db.updateTable('secrets').set(row).where('name', '=', name).where('sealed', '=', seen)
+    return (await all.unit((connection) => run<unknown>(connection, query))).changes > 0
+  }
+
+  return {
+    of: (name) => ({
+      place: `The ${name} in the database`,
+      load: async () => (await find(name))?.text,
+      async change(next) {
+        for (;;) {
+          const kept = await find(name)
+          const text = await next(kept?.text)
+          if (text === kept?.text || (await put(name, text, kept?.sealed))) return text
+        }
+      },
+    }),
+  }
+}

@@ -1,0 +1,36 @@
+import { sql } from 'kysely'
+import type { Excerpt, ExcerptLimits } from '../../runs/approvals/approval-store.ts'
+import type { RunKey } from '../../runs/run.ts'
+import { run, type Database } from '../database.ts'
+import { isOneOf } from './remove-session.ts'
+import { tenantBeside } from '../runs/statements.ts'
+
+/** The last messages of the sessions of some runs. Long messages are cut by the database: they are read for their beginning alone. */
+export async function excerptsOf(database: Database, tenant: string, runs: readonly RunKey[], most: ExcerptLimits): Promise<Excerpt[]> {
+  const names = runs.map(({ owner, requestId }) => ({ 'runs.request_id': requestId, 'runs.owner': owner }))
+  const query = database.db
+    .selectFrom('runs')
+    .innerJoin('sessions', 'sessions.key', 'runs.session')
+    .innerJoin('messages', 'messages.session', 'sessions.key')
+    .select(['runs.owner', 'runs.request_id', 'runs.message_index', 'messages.idx', 'messages.role'])
+    // One character more than asked for says that the text goes on.
+    .select(sql<string>`substr(messages.content, 1, ${most.characters + 1})`.as('content'))
+    .where('runs.tenant', '=', tenant)
+    .where(isOneOf(['runs.request_id', 'runs.owner'], names))
+    .where(sql<boolean>`${tenantBeside} = ${tenant}`)
+    .where('messages.tenant', '=', tenant)
+    .where(sql<boolean>`messages.idx >= sessions.message_count - ${most.messages}`)
+    .orderBy('messages.idx')
+  const { rows } = await run(database.of(tenant).read, query)
+  const byRun = Map.groupBy(rows, (row) => `${row.request_id} ${row.owner}`)
+  return [...byRun.values()].map((messages) => {
+    const { owner, request_id: requestId, message_index } = messages[0]!
+    return {
+      tenant,
+      owner,
+      requestId,
+      questionIndex: message_index ?? undefined,
+      messages: messages.map(({ idx, role, content }) => ({ index: idx, role, content })),
+    }
+  })
+}

@@ -1,0 +1,78 @@
+import { sql, type Kysely } from 'kysely'
+import { resultImagesIn } from '../../runs/attachments/result-images.ts'
+import type { MessageData } from '../../sessions/message.ts'
+import type { NewFork, SessionRecord } from '../../sessions/session-store.ts'
+import { run } from '../database.ts'
+import { parseJson } from '../rows.ts'
+import type { Connection } from '../statement.ts'
+import type { Tables } from '../tables.ts'
+
+/** A part of one unit of work. What a run of the source has not stored yet is not in the fork. */
+export async function forkSession(
+  db: Kysely<Tables>,
+  connection: Connection,
+  from: SessionRecord,
+  fork: NewFork,
+): Promise<'done' | 'unknown' | 'too_far'> {
+  const { tenant, messageIndex } = fork
+  // Locked: no run takes back a partial answer in between, and nobody deletes it.
+  const lock = db
+    .updateTable('sessions')
+    .set({ active_run: sql.ref('active_run') })
+    .where('tenant', '=', tenant)
+    .where('key', '=', from.key)
+  const source = (await run(connection, lock.returning(['short_name', 'message_count', 'window_start', 'summary']))).rows[0]
+  if (!source) return 'unknown'
+  if (messageIndex > source.message_count) return 'too_far'
+  // A window that begins behind the fork's end, and what was told of the turns before it, are of turns that the fork does not have.
+  const keepsWindow = messageIndex >= source.window_start
+  const session = {
+    tenant,
+    owner: fork.owner,
+    session_id: fork.sessionId,
+    key: fork.key,
+    // Without messages it is named by its first one, as any other.
+    short_name: messageIndex === 0 ? '' : source.short_name,
+    checkpoint_id: fork.checkpointId,
+    active_run: null,
+    message_count: messageIndex,
+    window_start: keepsWindow ? source.window_start : 0,
+    summary: keepsWindow ? source.summary : null,
+    created_at: fork.now,
+    updated_at: fork.now,
+  }
+  await run(connection, db.insertInto('sessions').values(session))
+  await copyMessages(db, connection, from.key, fork)
+  return 'done'
+}
+
+async function copyMessages(
+  db: Kysely<Tables>,
+  connection: Connection,
+  from: string,
+  { tenant, key, messageIndex }: NewFork,
+): Promise<void> {
+  const messages = db.selectFrom('messages').where('tenant', '=', tenant).where('session', '=', from).where('idx', '<', messageIndex)
+  const to = sql<string>`cast(${key} as text)`
+  const copy = db
+    .insertInto('messages')
+    .columns(['tenant', 'session', 'idx', 'role', 'content', 'created_at', 'data'])
+    .expression(messages.select(['tenant', to.as('session'), 'idx', 'role', 'content', 'created_at', 'data']))
+  await run(connection, copy)
+  // Both what a question brings and what a tool returns is named by such a field; few messages have any.
+  const withImages = messages.select('data').where('data', 'like', '%"mediaType":%')
+  const { rows } = await run(connection, withImages)
+  const runs = rows.flatMap(({ data }) => {
+    const { images, transcript, requestId } = parseJson<MessageData>(data) ?? {}
+    const hasImages = images !== undefined || resultImagesIn(transcript ?? []).length > 0
+    return hasImages && requestId !== undefined ? [requestId] : []
+  })
+  for (const requestId of new Set(runs)) {
+    const media = db.selectFrom('media').where('tenant', '=', tenant).where('session', '=', from).where('request_id', '=', requestId)
+    const copyOfMedia = db
+      .insertInto('media')
+      .columns(['tenant', 'session', 'request_id', 'n', 'media_type', 'data'])
+      .expression(media.select(['tenant', to.as('session'), 'request_id', 'n', 'media_type', 'data']))
+    await run(connection, copyOfMedia)
+  }
+}

@@ -1,0 +1,125 @@
+import { randomUUIDv7 } from 'node:crypto'
+import { sql, type Kysely, type RawBuilder } from 'kysely'
+import type { Owner } from '../../access/owner.ts'
+import { run, type Database } from '../database.ts'
+import { uncount } from '../reports/log-counts.ts'
+import { forgetSession } from '../memory/memories.ts'
+import type { Connection } from '../statement.ts'
+import type { RunRow, SessionRow, Tables } from '../tables.ts'
+
+interface Removal {
+  who: Owner
+  sessionId: string
+  jobId: string
+  now: number
+}
+
+/** A part of one unit of work: all of a session goes, or nothing. */
+export async function removeSession(
+  { db, jobs }: Pick<Database, 'db' | 'jobs'>,
+  connection: Connection,
+  { who, sessionId, jobId, now }: Removal,
+): Promise<boolean> {
+  const { tenant, owner } = who
+  // First, as in every unit that changes a session: runs that begin, end or move wait here, and find it gone.
+  const gone = db.deleteFrom('sessions').where('tenant', '=', tenant).where('owner', '=', owner).where('session_id', '=', sessionId)
+  const { rows } = await run(connection, gone.returning(['owner', 'session_id', 'key']))
+  const session = rows[0]
+  if (!session) return false
+  await removeContents(db, connection, tenant, rows, now)
+  await jobs.insert(connection, [{ id: jobId, kind: 'session_deleted', tenant, data: { session: session.key }, dueAt: now }])
+  return true
+}
+
+type RemovedSession = Pick<SessionRow, 'owner' | 'session_id' | 'key'>
+
+/**
+ * The same for sessions that the unit holds locked. Whoever keeps files is told of those whose messages have some; what else there may be
+ * is swept.
+ */
+export async function removeSessions(
+  { db, jobs }: Pick<Database, 'db' | 'jobs'>,
+  connection: Connection,
+  tenant: string,
+  sessions: readonly RemovedSession[],
+  now: number,
+): Promise<void> {
+  const keys = sessions.map(({ key }) => key)
+  const ofSessions = db.selectFrom('messages').where('tenant', '=', tenant).where('session', 'in', keys)
+  const withFiles = ofSessions.select('session').distinct().where('data', 'like', '%"artifacts":[%')
+  const { rows } = await run(connection, withFiles)
+  await run(connection, db.deleteFrom('sessions').where(ofTenant(tenant)).where('key', 'in', keys))
+  await removeContents(db, connection, tenant, sessions, now)
+  const told = rows.map(({ session }) => ({ id: randomUUIDv7(), kind: 'session_deleted' as const, tenant, data: { session }, dueAt: now }))
+  await jobs.insert(connection, told)
+}
+
+async function removeContents(
+  db: Kysely<Tables>,
+  connection: Connection,
+  tenant: string,
+  sessions: readonly RemovedSession[],
+  now: number,
+): Promise<void> {
+  const keys = sessions.map(({ key }) => key)
+  for (const table of ['messages', 'media'] as const) {
+    await run(connection, db.deleteFrom(table).where('tenant', '=', tenant).where('session', 'in', keys))
+  }
+  const ended = db.selectFrom('runs').select('ended_at').where(ofTenant(tenant)).where('session', 'in', keys)
+  const logged = await run(connection, ended.where('ended_at', 'is not', null).where('operation', '!=', 'tool_execute'))
+  await uncount(connection, db, tenant, logged.rows)
+  const mark = markOf(db, now).returning(['owner', 'request_id'])
+  // First: a run that is just storing a checkpoint is waited for, and stores no other.
+  const { rows } = await run(connection, mark.where(ofTenant(tenant)).where('session', 'is not', null).where('session', 'in', keys))
+  const executed = mark
+    .where('tenant', '=', tenant)
+    // A value that stands in the text: only so is the index of executions used.
+    .where(sql<boolean>`operation = 'tool_execute'`)
+    .where(isOneOf(['session_id', 'owner'], sessions))
+    .where('status', '!=', 'gone')
+  await run(connection, executed)
+  await removeOfRuns(db, connection, tenant, rows)
+  const sources = db.selectFrom('memory_sources').select('session').distinct().where('tenant', '=', tenant).where('session', 'in', keys)
+  const learned = new Set((await run(connection, sources)).rows.map(({ session }) => session))
+  const byOwner = sessions.filter(({ key }) => learned.has(key)).toSorted((a, b) => (a.owner < b.owner ? -1 : 1))
+  for (const { owner, key } of byOwner) await forgetSession(connection, db, { tenant, owner }, key)
+}
+
+/** A run that is a mark: of it, and of tools that were executed, the request ids are left, so that none is run again. */
+export function markOf(db: Kysely<Tables>, now: number) {
+  return db.updateTable('runs').set({
+    ...{ status: 'gone', session: null, body_hash: '', request: null, holder: '', message_index: null, agent: '', model: '' },
+    ...{ started_at: null, ended_at: null, finish_reason: null, continuable: 0, error: null, log: null },
+    ...{ prompt_tokens: 0, completion_tokens: 0, total_tokens: 0, latency_ms: 0, ran_ms: 0 },
+    ...{ work_rank: null, gone_at: now },
+  })
+}
+
+type RunName = Pick<RunRow, 'owner' | 'request_id'>
+
+/** What stands beside the rows of runs that have become marks. */
+export async function removeOfRuns(db: Kysely<Tables>, connection: Connection, tenant: string, runs: readonly RunName[]): Promise<void> {
+  for (let from = 0; from < runs.length; from += namesPerStatement) {
+    const named = isOneOf(['owner', 'request_id'], runs.slice(from, from + namesPerStatement))
+    for (const table of ['run_steps', 'callbacks', 'feedback', 'approvals', 'run_tails'] as const) {
+      await run(connection, db.deleteFrom(table).where('tenant', '=', tenant).where(named))
+    }
+  }
+}
+
+/**
+ * Whether a row is this tenant's, where what else is asked names it. Said plainly, SQLite would take an index by tenant for a better one
+ * than that of a list of keys, and look at all that the tenant has.
+ */
+export function ofTenant(tenant: string): RawBuilder<boolean> {
+  return sql<boolean>`tenant || '' = ${tenant}`
+}
+
+/** Whether two columns together are one of these pairs. Both databases look each of them up in an index. */
+export function isOneOf<A extends string, B extends string>([a, b]: [A, B], rows: readonly Record<A | B, string>[]): RawBuilder<boolean> {
+  const pairs = sql.join(rows.map((row) => sql`(${row[a]}, ${row[b]})`))
+  return sql<boolean>`(${sql.ref(a)}, ${sql.ref(b)}) in (values ${pairs})`
+}
+
+/** Databases bound the values of one statement. */
+const namesPerStatement = 500

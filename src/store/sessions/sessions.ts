@@ -1,0 +1,119 @@
+import { sql, type Kysely } from 'kysely'
+import type { Owner } from '../../access/owner.ts'
+import type { SessionMessage, SessionPage, SessionRecord, SessionStore } from '../../sessions/session-store.ts'
+import { run, type Database } from '../database.ts'
+import { forkSession } from './fork-session.ts'
+import { removeSession } from './remove-session.ts'
+import { parseJson } from '../rows.ts'
+import { statement, type Param } from '../statement.ts'
+import type { MessageRow, SessionRow, Tables } from '../tables.ts'
+
+/** `SessionStore` on either database. */
+export function createSessionStore(database: Database): SessionStore {
+  const { db } = database
+  const messagesOf = statement(db, (of, param: Param<{ tenant: string; session: string }>) =>
+    of
+      .selectFrom('messages')
+      .select(['role', 'content', 'created_at', 'data'])
+      .where('tenant', '=', param('tenant'))
+      .where('session', '=', param('session'))
+      .orderBy('idx'),
+  )
+  const messageOf = statement(db, (of, param: Param<{ tenant: string; session: string; index: number }>) =>
+    of
+      .selectFrom('messages')
+      .select(['role', 'content', 'created_at', 'data'])
+      .where('tenant', '=', param('tenant'))
+      .where('session', '=', param('session'))
+      .where('idx', '=', param('index')),
+  )
+  return {
+    async find(who, sessionId, { anyOwner }) {
+      const { rows } = await run(database.of(who.tenant).read, sessionOf(db, who, sessionId, anyOwner))
+      return rows[0] && toRecord(rows[0])
+    },
+
+    async messages(tenant, session) {
+      const { rows } = await messagesOf(database.of(tenant).read, { tenant, session })
+      return rows.map(toMessage)
+    },
+
+    async message(tenant, session, index) {
+      if (index > maxIndex) return undefined
+      const row = (await messageOf(database.of(tenant).read, { tenant, session, index })).rows[0]
+      return row && toMessage(row)
+    },
+
+    async list(who, page) {
+      const { rows } = await run(database.of(who.tenant).read, pageOf(db, who, page))
+      return rows.map(toRecord)
+    },
+
+    remove: (who, sessionId, by) =>
+      database.of(who.tenant).unit((connection) => removeSession(database, connection, { who, sessionId, ...by })),
+    fork: (from, fork) => database.of(from.tenant).unit((connection) => forkSession(db, connection, from, fork)),
+  }
+}
+
+/** More than a column of Postgres holds: no message has it. */
+const maxIndex = 2 ** 31 - 1
+
+function toMessage({ role, content, created_at, data }: Pick<MessageRow, 'role' | 'content' | 'created_at' | 'data'>): SessionMessage {
+  return { role, content, createdAt: created_at, data: parseJson(data) }
+}
+
+/** Which of these keys are keys of sessions, whosever: for those who tidy up what belonged to one. */
+export async function existingSessions({ db, all }: Database, keys: readonly string[]): Promise<Set<string>> {
+  const { rows } = await run(
+    all.read,
+    db
+      .selectFrom('sessions')
+      .select('key')
+      .where('key', 'in', [...keys]),
+  )
+  return new Set(rows.map((row) => row.key))
+}
+
+/** All but the summary of the turns before the window, which only runs need. */
+const recorded = [
+  'tenant',
+  'owner',
+  'session_id',
+  'key',
+  'short_name',
+  'checkpoint_id',
+  'message_count',
+  'created_at',
+  'updated_at',
+] as const satisfies (keyof SessionRow)[]
+
+function sessionOf(db: Kysely<Tables>, { tenant, owner }: Owner, sessionId: string, anyOwner: boolean) {
+  const named = db.selectFrom('sessions').select(recorded).where('tenant', '=', tenant).where('session_id', '=', sessionId)
+  if (!anyOwner) return named.where('owner', '=', owner)
+  const ownFirst = sql`case when owner = ${owner} then 0 else 1 end`
+  return named.orderBy(ownFirst).orderBy('created_at', 'desc').orderBy('owner', 'desc').limit(1)
+}
+
+/** A session's activity may move while somebody pages: a page begins behind the place that `before` has now. */
+function pageOf(db: Kysely<Tables>, { tenant, owner }: Owner, { limit, anyOwner, before }: SessionPage) {
+  const all = db.selectFrom('sessions').select(recorded).where('tenant', '=', tenant).where('message_count', '>', 0)
+  const mine = anyOwner ? all : all.where('owner', '=', owner)
+  const behind = before
+    ? mine.where(sql<boolean>`(updated_at, session_id, owner) < (${before.updatedAt}, ${before.sessionId}, ${before.owner})`)
+    : mine
+  return behind.orderBy('updated_at', 'desc').orderBy('session_id', 'desc').orderBy('owner', 'desc').limit(limit)
+}
+
+function toRecord(row: Pick<SessionRow, (typeof recorded)[number]>): SessionRecord {
+  return {
+    tenant: row.tenant,
+    owner: row.owner,
+    sessionId: row.session_id,
+    key: row.key,
+    shortName: row.short_name,
+    checkpointId: row.checkpoint_id,
+    messageCount: row.message_count,
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
+  }
+}

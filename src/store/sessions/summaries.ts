@@ -1,0 +1,31 @@
+import type { SummaryStore } from '../../runs/window/summary-store.ts'
+import type { RunStore } from '../../runs/run-store.ts'
+import { run, type Database } from '../database.ts'
+import { toWindow } from '../rows.ts'
+
+/** `SummaryStore` on either database. */
+export function createSummaryStore(database: Database, { history }: Pick<RunStore, 'history'>): SummaryStore {
+  const { db } = database
+  return {
+    history,
+
+    async window(tenant, session) {
+      const query = db.selectFrom('sessions').select(['window_start', 'summary']).where('tenant', '=', tenant).where('key', '=', session)
+      const [row] = (await run(database.of(tenant).read, query)).rows
+      if (!row) return undefined
+      const { windowStart, summary } = toWindow(row)
+      return { start: windowStart, summary }
+    },
+
+    async moveWindow(tenant, session, { from, to, summary }) {
+      const moved = db
+        .updateTable('sessions')
+        .set({ window_start: to, summary: JSON.stringify(summary) })
+        .where('tenant', '=', tenant)
+        .where('key', '=', session)
+        .where('window_start', '=', from)
+      const { changes } = await database.of(tenant).unit((connection) => run(connection, moved))
+      return changes === 1
+    },
+  }
+}

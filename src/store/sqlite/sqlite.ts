@@ -1,0 +1,101 @@
+import path from 'node:path'
+import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
+import { Kysely, SqliteDialect } from 'kysely'
+import { makeDataDir, makePrivate } from './data-dir.ts'
+import type { Database } from '../database.ts'
+import { tableJobs } from '../jobs/table.ts'
+import { migrate } from '../migrations/migrate.ts'
+import type { Connection } from '../statement.ts'
+import { patienceMs, retryBusy } from './busy.ts'
+import { createUnits } from './units.ts'
+import type { Tables } from '../tables.ts'
+
+/** The embedded database in `dataDir/agent-core.db`: WAL, durable commits, one writer and one reader in this process. */
+export async function openSqlite(dataDir: string): Promise<Database> {
+  makeDataDir(dataDir)
+  const file = path.join(dataDir, 'agent-core.db')
+  makePrivate(file)
+  const { writer, migrated } = await openWriter(file)
+  const reader = new DatabaseSync(file, { readOnly: true, timeout: patienceMs })
+  const db = new Kysely<Tables>({ dialect: new SqliteDialect({ database: toKysely(reader) }) })
+  const read = connect(reader)
+  const units = createUnits(writer, connect(writer))
+  const write: Connection = { execute: (sql, values) => units.unit((connection) => connection.execute(sql, values)) }
+  const scope = { read, write, unit: units.unit }
+  return {
+    all: scope,
+    db,
+    isShared: false,
+    migrated,
+    jobs: tableJobs({ db, all: scope }),
+    // Every query names its tenant; there is no second wall.
+    of: () => scope,
+    ping: async () => void (await read.execute('select 1', [])),
+    async close() {
+      await units.drained()
+      reader.close()
+      writer.close()
+    },
+  }
+}
+
+async function openWriter(file: string): Promise<{ writer: DatabaseSync; migrated: string[] }> {
+  // Waiting is done by `retryBusy`.
+  const writer = new DatabaseSync(file, { timeout: 0 })
+  try {
+    await retryBusy(() => writer.exec('pragma journal_mode = wal'))
+    // What a savepoint may have to bring back is kept in memory, not in a temporary file: a third of the time of a unit.
+    writer.exec('pragma synchronous = full; pragma foreign_keys = off; pragma temp_store = memory')
+    // Kysely takes neither a lock nor a transaction on SQLite: a second process could come in between, a crash leave half a schema.
+    await retryBusy(() => writer.exec('begin immediate'))
+    const migrated = await migrate(new Kysely<never>({ dialect: new SqliteDialect({ database: toKysely(writer) }) }))
+    writer.exec('commit')
+    return { writer, migrated }
+  } catch (error) {
+    writer.close()
+    throw error
+  }
+}
+
+interface Prepared {
+  statement: StatementSync
+  hasRows: boolean
+}
+
+/** Statements are kept by their text: preparing costs more than running. */
+function connect(database: DatabaseSync): Connection {
+  const prepared = new Map<string, Prepared>()
+  function prepare(sql: string): Prepared {
+    const statement = database.prepare(sql)
+    const one = { statement, hasRows: statement.columns().length > 0 }
+    if (prepared.size < maxPrepared) prepared.set(sql, one)
+    return one
+  }
+  return {
+    // Async only for its throws: they reject as those of any other database do.
+    async execute(sql, parameters) {
+      const { statement, hasRows } = prepared.get(sql) ?? prepare(sql)
+      const bound = parameters as SQLInputValue[]
+      if (hasRows) return { rows: statement.all(...bound) as never, changes: 0 }
+      return { rows: [], changes: Number(statement.run(...bound).changes) }
+    },
+  }
+}
+
+/** Lists are built anew with every filter; their texts are few, but bounded. */
+const maxPrepared = 500
+
+function toKysely(database: DatabaseSync) {
+  return {
+    close: () => database.close(),
+    prepare(sql: string) {
+      const statement = database.prepare(sql)
+      return {
+        reader: statement.columns().length > 0,
+        all: (parameters: readonly unknown[]) => statement.all(...(parameters as SQLInputValue[])),
+        run: (parameters: readonly unknown[]) => statement.run(...(parameters as SQLInputValue[])),
+        iterate: (parameters: readonly unknown[]) => statement.iterate(...(parameters as SQLInputValue[])),
+      }
+    },
+  }
+}

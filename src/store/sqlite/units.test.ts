@@ -1,0 +1,172 @@
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync } from 'node:fs'
+import os from 'node:os'
+import path from 'node:path'
+import { DatabaseSync, type SQLInputValue } from 'node:sqlite'
+import { test } from 'node:test'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { createUnits } from './units.ts'
+import type { Connection } from '../statement.ts'
+
+/** A database with a table `t`, and what was executed on it besides. */
+function setUp() {
+  const database = new DatabaseSync(':memory:')
+  database.exec('create table t (x text primary key)')
+  const executed: string[] = []
+  const exec = database.exec.bind(database)
+  database.exec = (sql) => {
+    executed.push(sql)
+    exec(sql)
+  }
+  const connection: Connection = {
+    async execute(sql, parameters) {
+      return { rows: database.prepare(sql).all(...(parameters as SQLInputValue[])) as never, changes: 0 }
+    },
+  }
+  const { unit, drained } = createUnits(database, connection)
+  const insert = (x: string) => unit((on) => on.execute('insert into t values (?)', [x]))
+  const rows = () =>
+    database
+      .prepare('select x from t order by x')
+      .all()
+      .map((row) => row.x as string)
+  return { database, executed, unit, drained, insert, rows, commits: () => executed.filter((sql) => sql === 'commit').length }
+}
+
+const reasons = (settled: PromiseSettledResult<unknown>[]) =>
+  settled.map((one) => (one.status === 'rejected' ? (one.reason as Error).message : 'done'))
+
+test('units that wait together share one commit', async () => {
+  const { insert, rows, commits } = setUp()
+  await Promise.all(Array.from({ length: 200 }, (_, n) => insert(String(n))))
+  assert.deepEqual([rows().length, commits()], [200, 1])
+})
+
+test('units that come while a group is written make the next one', async () => {
+  const { insert, commits, unit } = setUp()
+  const later: Promise<unknown>[] = []
+  await unit(async (on) => {
+    for (let n = 0; n < 50; n += 1) later.push(insert(String(n)))
+    return on.execute('select 1', [])
+  })
+  await Promise.all(later)
+  assert.equal(commits(), 2)
+})
+
+test('what the answers of a group set off goes together as well', async () => {
+  const { insert, commits } = setUp()
+  const chains = Array.from({ length: 20 }, async (_, n) => {
+    for (let step = 0; step < 3; step += 1) await insert(`${n} ${step}`)
+  })
+  await Promise.all(chains)
+  assert.equal(commits(), 3)
+})
+
+test('the event loop goes on between groups', async () => {
+  const { insert } = setUp()
+  let isStopped = false
+  setImmediate(() => setImmediate(() => (isStopped = true)))
+  let groups = 0
+  for (; !isStopped && groups < 1000; groups += 1) await insert(String(groups))
+  assert.ok(groups < 10, `${groups} groups`)
+})
+
+test('a unit that throws undoes itself alone', async () => {
+  const { insert, rows, unit, commits } = setUp()
+  const failing = unit(async (on) => {
+    await on.execute("insert into t values ('b')", [])
+    throw new Error('no')
+  })
+  const settled = await Promise.allSettled([insert('a'), failing, insert('a'), insert('c')])
+  assert.deepEqual(reasons(settled), ['done', 'no', 'UNIQUE constraint failed: t.x', 'done'])
+  assert.deepEqual([rows(), commits()], [['a', 'c'], 1])
+})
+
+test('nobody is answered before the commit', async () => {
+  const { executed, insert } = setUp()
+  const order: string[] = []
+  const told = (name: string) => () => void order.push(`${name} after ${executed.at(-1)}`)
+  await Promise.all([insert('a').then(told('a')), insert('b').then(told('b')), insert('a').catch(told('refused'))])
+  assert.deepEqual(order, ['a after commit', 'b after commit', 'refused after commit'])
+})
+
+test('where the commit fails every unit of the group is rejected, and the next group is not', async () => {
+  const { database, insert, rows, unit } = setUp()
+  database.exec('pragma foreign_keys = on; create table child (x text references t deferrable initially deferred)')
+  const orphan = unit((on) => on.execute("insert into child values ('nobody')", []))
+  const reason = 'FOREIGN KEY constraint failed'
+  assert.deepEqual(reasons(await Promise.allSettled([insert('a'), orphan, insert('b')])), [reason, reason, reason])
+  await insert('c')
+  assert.deepEqual(rows(), ['c'])
+})
+
+test('where SQLite ends the transaction every unit of the group is rejected', async () => {
+  const { insert, rows, unit } = setUp()
+  const ending = unit(async (on) => {
+    await on.execute('rollback', [])
+    throw new Error('ended')
+  })
+  assert.deepEqual(reasons(await Promise.allSettled([insert('a'), ending, insert('b')])), ['ended', 'ended', 'ended'])
+  await insert('c')
+  assert.deepEqual(rows(), ['c'])
+})
+
+test('on a full disk nothing is answered that is not kept', async () => {
+  const { database, rows, unit, insert } = setUp()
+  database.exec('pragma max_page_count = 20')
+  const big = (x: string) => unit((on) => on.execute('insert into t values (?)', [x.padEnd(20_000, '.')]))
+  const settled = await Promise.allSettled(['a', 'b', 'c', 'd', 'e', 'f'].map(big))
+  const kept = settled.flatMap((one, n) => (one.status === 'fulfilled' ? ['abcdef'[n]!] : []))
+  assert.ok(kept.length < 6)
+  assert.deepEqual(
+    rows().map((x) => x[0]),
+    kept,
+  )
+  database.exec('pragma max_page_count = 1000')
+  await insert('later')
+  assert.ok(rows().includes('later'))
+})
+
+test('drained waits for what waits, also for what comes meanwhile', async () => {
+  const { insert, drained, rows } = setUp()
+  const first = insert('a').then(() => insert('b'))
+  await drained()
+  await first
+  assert.deepEqual(rows(), ['a', 'b'])
+})
+
+test('a database that was closed rejects each unit', async () => {
+  const { database, insert } = setUp()
+  database.close()
+  assert.deepEqual(reasons(await Promise.allSettled([insert('a'), insert('b')])), ['database is not open', 'database is not open'])
+  await assert.rejects(insert('c'), /not open/)
+})
+
+test('while another process writes the event loop goes on, and units come through afterwards or are refused in the end', async (t) => {
+  const folder = mkdtempSync(path.join(os.tmpdir(), 'agent-core-units-'))
+  const [ours, other] = [0, 1].map(() => new DatabaseSync(path.join(folder, 'x.db'), { timeout: 0 })) as [DatabaseSync, DatabaseSync]
+  t.after(() => {
+    ours.close()
+    other.close()
+    rmSync(folder, { recursive: true })
+  })
+  ours.exec('create table t (x text primary key)')
+  const connection: Connection = { execute: async (sql) => ({ rows: ours.prepare(sql).all() as never, changes: 0 }) }
+  const insert = (limitMs: number, x: string) =>
+    createUnits(ours, connection, limitMs).unit((on) => on.execute(`insert into t values ('${x}')`, []))
+  other.exec('begin immediate')
+  await assert.rejects(insert(5, 'a'), /database is locked/)
+  let isDone = false
+  const unit = insert(5000, 'b').then(() => (isDone = true))
+  for (let turns = 0; turns < 50; turns += 1) await nextTurn()
+  assert.equal(isDone, false)
+  other.exec('rollback')
+  await unit
+  assert.deepEqual(
+    ours
+      .prepare('select x from t')
+      .all()
+      .map(({ x }) => x),
+    ['b'],
+  )
+})
