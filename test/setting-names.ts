@@ -1,4 +1,4 @@
-import { loadSettings, SettingsError } from '../src/settings.ts'
+import { loadSettings, SettingsError } from '../src/settings/settings.ts'
 
 /** The environment variables that settings are read from. */
 export function settingNames(): Set<string> {

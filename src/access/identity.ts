@@ -1,5 +1,5 @@
 import type { JWTPayload } from 'jose'
-import { isKeyName } from './keys.ts'
+import { isKeyName } from './keys/keys.ts'
 import { ownerOf, ownIssuer, type Principal } from './principal.ts'
 
 /** What a verified token says; permissions are not part of it, because they follow the configuration. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { noNews, type News } from '../replicas/news.ts'
-import { createMemoryKeyStore } from './memory-key-store.ts'
+import { createMemoryKeyStore } from './keys/memory-key-store.ts'
 import { createRevocations } from './revocation.ts'
 
 const record = (jti: string) => ({ jti, tenant: 'default', sub: 'ada', roles: ['user'], createdAt: 1, expiresAt: 2 })

@@ -1,5 +1,5 @@
 import type { News } from '../replicas/news.ts'
-import type { AccessKeyStore } from './access-key-store.ts'
+import type { AccessKeyStore } from './keys/access-key-store.ts'
 
 /** How far the clocks of two replicas may be apart before a revocation could be missed; asking that far back costs one index range. */
 const overlapMs = 10 * 60_000

@@ -3,9 +3,9 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { test, type TestContext } from 'node:test'
 import { exportJWK, generateKeyPair, SignJWT, type JWK } from 'jose'
-import { createKey } from './keys.ts'
-import { createMemoryText } from './memory-text.ts'
-import { openSigningKeys } from './signing-keys.ts'
+import { createKey } from './keys/keys.ts'
+import { createMemoryText } from './keys/memory-text.ts'
+import { openSigningKeys } from './keys/signing-keys.ts'
 import { createVerifier, type AccessProvider } from './verify.ts'
 
 const start = 1_700_000_000_000

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
 import { test } from 'node:test'
 import { exportSPKI, importJWK, SignJWT, type CryptoKey, type JWK } from 'jose'
-import { createKey } from './keys.ts'
-import { createMemoryText } from './memory-text.ts'
+import { createKey } from './keys/keys.ts'
+import { createMemoryText } from './keys/memory-text.ts'
 import type { CustomRoles } from './permissions.ts'
-import { openSigningKeys, rotateSigningKeys } from './signing-keys.ts'
+import { openSigningKeys, rotateSigningKeys } from './keys/signing-keys.ts'
 import { createVerifier, type VerifierOptions } from './verify.ts'
 
 const start = 1_700_000_000_000

@@ -4,9 +4,9 @@ import { ServiceError } from '../errors.ts'
 import { ClaimError, toOwnIdentity, toProviderIdentity, type Identity, type ProviderClaims } from './identity.ts'
 import { permissionsOf, type CustomRoles } from './permissions.ts'
 import { ownIssuer, type Principal } from './principal.ts'
-import { createProviderKeys } from './provider-keys.ts'
+import { createProviderKeys } from './keys/provider-keys.ts'
 import { toReason } from './refusal.ts'
-import type { SigningKeys } from './signing-keys.ts'
+import type { SigningKeys } from './keys/signing-keys.ts'
 
 /** An Ed25519 check costs 0.2 ms, a hash 1 µs: a verified token is kept by its hash, this long at most and never past its end. */
 const keptMs = 60_000

@@ -6,7 +6,7 @@ import { findUnsetVariables } from '../configuration/unset-variables.ts'
 import { readYaml } from '../configuration/yaml-source.ts'
 import { openFilesRoot } from '../files/root.ts'
 import { findModelProblems } from '../models/check-models.ts'
-import type { Settings } from '../settings.ts'
+import type { Settings } from '../settings/settings.ts'
 import { findToolProblems } from './check-tools.ts'
 import { CommandFailure, type Terminal } from './terminal.ts'
 

@@ -6,7 +6,7 @@ import { listFileVersions, restoreFileVersion } from '../configuration/file-hist
 import type { PastConfiguration } from '../configuration/configuration-store.ts'
 import { redactConfig } from '../configuration/redact.ts'
 import { restoreConfiguration } from '../configuration/shared/restore.ts'
-import type { Settings } from '../settings.ts'
+import type { Settings } from '../settings/settings.ts'
 import { createConfigurationFile } from '../store/disk/configuration-file.ts'
 import { tellAll } from '../store/postgres/news.ts'
 import { checkConfigFile } from './config-check.ts'

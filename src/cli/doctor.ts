@@ -1,7 +1,7 @@
 import { styleText } from 'node:util'
 import type { Command } from 'commander'
 import type { AgentConfig } from '../configuration/schema.ts'
-import type { Settings } from '../settings.ts'
+import type { Settings } from '../settings/settings.ts'
 import { CommandFailure, type CommandContext, type Terminal } from './terminal.ts'
 import { checkArtifacts, checkConfiguration, checkDataDir, checkFilesRoot, checkOutbound, checkStore, checkTools } from './doctor/checks.ts'
 import { checkSecrets } from './doctor/secrets.ts'

@@ -1,4 +1,4 @@
-import type { Settings } from '../settings.ts'
+import type { Settings } from '../settings/settings.ts'
 import { holdDataDir } from '../store/sqlite/data-dir.ts'
 import { withdraw } from './running-service.ts'
 import { CommandFailure } from './terminal.ts'

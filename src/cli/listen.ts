@@ -1,4 +1,4 @@
-import type { Settings } from '../settings.ts'
+import type { Settings } from '../settings/settings.ts'
 import { CommandFailure } from './terminal.ts'
 
 /** Says in one line which settings to change. */

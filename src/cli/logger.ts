@@ -1,5 +1,5 @@
 import { pino, type Logger } from 'pino'
-import type { Settings } from '../settings.ts'
+import type { Settings } from '../settings/settings.ts'
 import type { Terminal } from './terminal.ts'
 
 /** Whatever hands a header to the log by mistake: no key gets into it. */

@@ -3,7 +3,7 @@ import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import os from 'node:os'
 import path from 'node:path'
 import { test } from 'node:test'
-import { loadSettings } from '../settings.ts'
+import { loadSettings } from '../settings/settings.ts'
 import { makeMissing } from './prepare.ts'
 
 test('processes that start together in one folder make its files once, whole', async (t) => {

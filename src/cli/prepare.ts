@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { access, cp, mkdir, realpath, rename, rm, stat } from 'node:fs/promises'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { findExposed, loadSettings, SettingsError, type Settings } from '../settings.ts'
+import { findExposed, loadSettings, SettingsError, type Settings } from '../settings/settings.ts'
 import { CommandFailure, type Terminal } from './terminal.ts'
 
 /** What every command needs first, and what `serve --init` makes. */

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Settings } from '../settings.ts'
+import type { Settings } from '../settings/settings.ts'
 import { findOld, prune, type OldThings } from '../runs/retention/retention.ts'
 import { openDatabase } from '../store/open.ts'
 import { createRetentionStore } from '../store/sessions/retention.ts'

@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs'
 import { readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
-import type { Settings } from '../settings.ts'
+import type { Settings } from '../settings/settings.ts'
 import { isHeld } from '../store/sqlite/data-dir.ts'
 
 /** Where the service of a data directory can be reached, for commands that talk to it. */

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import type { Command } from 'commander'
 import type { Service } from '../service.ts'
-import type { Settings } from '../settings.ts'
+import type { Settings } from '../settings/settings.ts'
 import { adviseOnModels } from './doctor/model-advice.ts'
 import { createLogger } from './logger.ts'
 import { makeMissing, readSettings, refuseMissing } from './prepare.ts'

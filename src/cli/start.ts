@@ -1,7 +1,7 @@
 import type { AddressInfo } from 'node:net'
 import type { FigureSharing } from '../metrics/figures.ts'
 import { createService, type Service } from '../service.ts'
-import type { Settings } from '../settings.ts'
+import type { Settings } from '../settings/settings.ts'
 import { hold } from './hold.ts'
 import { addressOf, failToListen } from './listen.ts'
 import { createLogger } from './logger.ts'

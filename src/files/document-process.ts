@@ -1,7 +1,7 @@
 import type { Owner } from '../access/owner.ts'
-import { askProcess } from './ask-process.ts'
+import { askProcess } from '../processes/ask-process.ts'
 import type { Document } from './document.ts'
-import { createFairPool, serviceItself } from './fair-pool.ts'
+import { createFairPool, serviceItself } from '../processes/fair-pool.ts'
 import { unpackDocument, type PackedDocument } from './packed-document.ts'
 
 export type ParsedKind = 'markdown' | 'html' | 'pdf' | 'docx' | 'xlsx'

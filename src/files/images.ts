@@ -2,7 +2,7 @@ import { open } from 'node:fs/promises'
 import type { Sharp } from 'sharp'
 import type { Owner } from '../access/owner.ts'
 import type { Image } from '../agent/messages.ts'
-import { createFairPool } from './fair-pool.ts'
+import { createFairPool } from '../processes/fair-pool.ts'
 
 /** A picture that was really decoded, made fit for a model. */
 export interface FittedImage extends Image {

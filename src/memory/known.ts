@@ -1,5 +1,5 @@
 import { callerKey, type Owner } from '../access/owner.ts'
-import { createPassageIndex, type PassageIndex } from '../files/word-index.ts'
+import { createPassageIndex, type PassageIndex } from '../search/word-index.ts'
 import type { MemoryStore } from './memory-store.ts'
 import type { Memory } from './memory.ts'
 

@@ -1,8 +1,8 @@
-import { openCallbackSecrets, type CallbackSecretOptions } from '../access/callback-secrets.ts'
+import { openCallbackSecrets, type CallbackSecretOptions } from '../access/keys/callback-secrets.ts'
 import { createCallbackSender } from '../outbound/callback-sender.ts'
 import type { GuardedFetch } from '../outbound/guarded-fetch.ts'
 import { createCallbacks, type CallbackDependencies } from '../runs/callbacks/callbacks.ts'
-import type { Settings } from '../settings.ts'
+import type { Settings } from '../settings/settings.ts'
 import { createCallbackStore } from '../store/runs/callbacks.ts'
 import type { Database } from '../store/database.ts'
 

@@ -34,7 +34,7 @@ import type { Observability } from '../runs/reports/observability.ts'
 import type { RunStore } from '../runs/run-store.ts'
 import type { SessionChanges } from '../sessions/session-changes.ts'
 import type { Sessions } from '../sessions/sessions.ts'
-import type { Settings } from '../settings.ts'
+import type { Settings } from '../settings/settings.ts'
 import type { SubAgents } from '../sub-agents/sub-agents.ts'
 
 /** What the routes call. */

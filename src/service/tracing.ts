@@ -1,5 +1,5 @@
 import type { Logger } from 'pino'
-import type { TracingSettings } from '../settings.ts'
+import type { TracingSettings } from '../settings/settings.ts'
 import type { Tracing } from '../tracing/tracing.ts'
 
 interface TracingOptions {

@@ -1,4 +1,4 @@
-import type { Settings } from '../settings.ts'
+import type { Settings } from '../settings/settings.ts'
 import type { Database } from './database.ts'
 import { openSqlite } from './sqlite/sqlite.ts'
 

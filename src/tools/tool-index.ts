@@ -1,5 +1,5 @@
 import type { Tool, ToolSearch } from '../agent/tool.ts'
-import { createPassageIndex } from '../files/word-index.ts'
+import { createPassageIndex } from '../search/word-index.ts'
 
 /** Where a tool stands in the index: with its description, and without. */
 interface Place {

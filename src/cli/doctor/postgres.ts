@@ -1,5 +1,5 @@
 import type { Finding } from '../../models/check-models.ts'
-import type { Settings } from '../../settings.ts'
+import type { Settings } from '../../settings/settings.ts'
 import type { PostgresState } from '../../store/postgres/inspect.ts'
 
 /** What `doctor` says of a Postgres server. */

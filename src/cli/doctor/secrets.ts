@@ -1,5 +1,5 @@
 import type { Finding } from '../../models/check-models.ts'
-import type { Settings } from '../../settings.ts'
+import type { Settings } from '../../settings/settings.ts'
 import { openDatabase } from '../../store/open.ts'
 import { createSecretBox } from '../../store/secrets/secret-box.ts'
 import { checkWrapped } from '../../store/secrets/wrapped.ts'

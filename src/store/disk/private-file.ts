@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { link, mkdir, open, readFile, rename, rm } from 'node:fs/promises'
 import path from 'node:path'
-import type { KeptText } from '../../access/kept-text.ts'
+import type { KeptText } from '../../access/keys/kept-text.ts'
 
 /** Undefined where there is no such file. */
 export async function readPrivate(file: string): Promise<string | undefined> {

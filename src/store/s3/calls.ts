@@ -1,5 +1,5 @@
 import type { S3Client } from '@aws-sdk/client-s3'
-import type { S3Settings } from '../../settings-artifacts.ts'
+import type { S3Settings } from '../../settings/artifacts.ts'
 
 /** A bucket, and how it is asked. */
 export interface Bucket extends Pick<S3Settings, 'bucket' | 'prefix'> {

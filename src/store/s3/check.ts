@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { DeleteObjectCommand, ListObjectsV2Command, PutObjectCommand, type S3Client } from '@aws-sdk/client-s3'
-import type { S3Settings } from '../../settings-artifacts.ts'
+import type { S3Settings } from '../../settings/artifacts.ts'
 import { call, toS3Error, type S3Error } from './calls.ts'
 import { createClient } from './client.ts'
 

@@ -1,5 +1,5 @@
 import { S3Client } from '@aws-sdk/client-s3'
-import type { S3Settings } from '../../settings-artifacts.ts'
+import type { S3Settings } from '../../settings/artifacts.ts'
 
 const connectMs = 3000
 const idleMs = 15_000

@@ -1,4 +1,4 @@
-import type { AccessKeyRecord, AccessKeyStore } from '../../access/access-key-store.ts'
+import type { AccessKeyRecord, AccessKeyStore } from '../../access/keys/access-key-store.ts'
 import { run, type Database } from '../database.ts'
 import type { AccessKeyRow } from '../tables.ts'
 

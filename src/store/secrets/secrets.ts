@@ -1,4 +1,4 @@
-import type { KeptText } from '../../access/kept-text.ts'
+import type { KeptText } from '../../access/keys/kept-text.ts'
 import { run, type Database } from '../database.ts'
 import type { SecretBox } from './secret-box.ts'
 

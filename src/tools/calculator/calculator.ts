@@ -1,5 +1,5 @@
 import { getCompileCacheDir } from 'node:module'
-import { createWorkerProcesses } from '../../files/worker-processes.ts'
+import { createWorkerProcesses } from '../../processes/worker-processes.ts'
 import { createTool, type ToolBuild, type ToolSpec } from '../builder.ts'
 import type { Answer } from './worker.ts'
 

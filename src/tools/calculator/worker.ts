@@ -2,8 +2,8 @@ import { createRequire, flushCompileCache } from 'node:module'
 import process from 'node:process'
 import vm from 'node:vm'
 import type { BigNumber, ConfigOptions, MathJsInstance } from 'mathjs'
-import { freezeIntrinsics } from '../../files/freeze-intrinsics.ts'
-import type { WorkerMessage } from '../../files/worker-processes.ts'
+import { freezeIntrinsics } from '../../processes/freeze-intrinsics.ts'
+import type { WorkerMessage } from '../../processes/worker-processes.ts'
 import { toExpression } from './syntax.ts'
 
 /** A process for expressions: told `{expression}`, it answers one after another; it ends when its channel closes. */

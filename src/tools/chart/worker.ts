@@ -1,6 +1,6 @@
 import process from 'node:process'
-import { freezeIntrinsics } from '../../files/freeze-intrinsics.ts'
-import type { WorkerMessage } from '../../files/worker-processes.ts'
+import { freezeIntrinsics } from '../../processes/freeze-intrinsics.ts'
+import type { WorkerMessage } from '../../processes/worker-processes.ts'
 import { drawChart, findFont, setUp, type Chart, type ChartRequest } from './render.ts'
 import { ChartFault } from './specification.ts'
 

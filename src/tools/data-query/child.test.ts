@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { test } from 'node:test'
 import assert from 'node:assert/strict'
 import { setTimeout as wait } from 'node:timers/promises'
-import { startLimited } from '../../files/limited-process.ts'
+import { startLimited } from '../../processes/limited-process.ts'
 
 test('the process of a query without end is gone with the service', { timeout: 20_000 }, async (t) => {
   const child = startLimited(new URL('./child', import.meta.url), { limits: { dataKb: 2_000_000, heapMb: 512 } })

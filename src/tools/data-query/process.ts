@@ -1,6 +1,6 @@
 import type { ChildProcess } from 'node:child_process'
-import { createFairPool, type Asker } from '../../files/fair-pool.ts'
-import { endProcess, setBusy, startLimited } from '../../files/limited-process.ts'
+import { createFairPool, type Asker } from '../../processes/fair-pool.ts'
+import { endProcess, setBusy, startLimited } from '../../processes/limited-process.ts'
 import type { Reply, Request } from './child.ts'
 
 type Work = Exclude<Request, { type: 'cancel' }>

@@ -8,7 +8,7 @@ import { createFileSet } from '../../files/file-set.ts'
 import { createPatterns } from '../../files/patterns.ts'
 import type { FilesRoot } from '../../files/root.ts'
 import { toRelative } from '../files/file-access.ts'
-import { createPassageIndex } from '../../files/word-index.ts'
+import { createPassageIndex } from '../../search/word-index.ts'
 import { createDocumentStore, type FileStamp, type StoredDocument } from './document-store.ts'
 
 /** The documents that match patterns, searchable, kept up with what changes on disk. */

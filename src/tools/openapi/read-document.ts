@@ -1,4 +1,4 @@
-import { askProcess } from '../../files/ask-process.ts'
+import { askProcess } from '../../processes/ask-process.ts'
 import type { Api, ReadOptions } from './api.ts'
 import type { SourceDocument } from './source.ts'
 

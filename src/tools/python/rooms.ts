@@ -1,5 +1,5 @@
 import { callerKey, type Owner } from '../../access/owner.ts'
-import { FairQueue, shareOf } from '../../files/fair-queue.ts'
+import { FairQueue, shareOf } from '../../processes/fair-queue.ts'
 import { InterpreterLost, type Interpreter } from './interpreter.ts'
 
 /** Where the code of a conversation runs, with what earlier calls left there. */

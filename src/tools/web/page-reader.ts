@@ -1,7 +1,7 @@
 import type { ToolContext } from '../../agent/tool.ts'
 import type { Document } from '../../files/document.ts'
 import { parseInProcess } from '../../files/document-process.ts'
-import { createWorkerProcesses } from '../../files/worker-processes.ts'
+import { createWorkerProcesses } from '../../processes/worker-processes.ts'
 import { decodeText, essenceOf, isText } from './decode-text.ts'
 import type { Answer } from './fetch-address.ts'
 import type { PageAnswer, PageRequest } from './page-worker.ts'

@@ -1,6 +1,6 @@
 import process from 'node:process'
-import { freezeIntrinsics } from '../../files/freeze-intrinsics.ts'
-import type { WorkerMessage } from '../../files/worker-processes.ts'
+import { freezeIntrinsics } from '../../processes/freeze-intrinsics.ts'
+import type { WorkerMessage } from '../../processes/worker-processes.ts'
 import { readPage, type Page } from './read-page.ts'
 
 /** A process for pages: told a `PageRequest`, it answers one after another; it ends when its channel closes. */

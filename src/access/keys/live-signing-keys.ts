@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { News } from '../replicas/news.ts'
+import type { News } from '../../replicas/news.ts'
 import type { KeptText } from './kept-text.ts'
 import { openSigningKeys, toSigningKeys, type SigningKeys } from './signing-keys.ts'
 

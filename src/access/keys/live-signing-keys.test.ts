@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
-import { noNews, type News } from '../replicas/news.ts'
+import { noNews, type News } from '../../replicas/news.ts'
 import { openLiveSigningKeys } from './live-signing-keys.ts'
 import { createMemoryText } from './memory-text.ts'
 import { openSigningKeys, rotateSigningKeys } from './signing-keys.ts'

@@ -1,7 +1,7 @@
 import { randomUUIDv7 } from 'node:crypto'
 import { SignJWT } from 'jose'
-import { ServiceError } from '../errors.ts'
-import { ownIssuer } from './principal.ts'
+import { ServiceError } from '../../errors.ts'
+import { ownIssuer } from '../principal.ts'
 import type { SigningKey } from './signing-key.ts'
 
 export interface KeyRequest {

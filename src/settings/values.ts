@@ -1,5 +1,5 @@
 import { isIP } from 'node:net'
-import type { Environment } from './configuration/references.ts'
+import type { Environment } from '../configuration/references.ts'
 
 /** Reads single variables; what does not fit becomes a line in `problems`, and the value is then undefined or the fallback. */
 export type Reader = ReturnType<typeof readers>

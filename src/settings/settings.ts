@@ -1,7 +1,7 @@
 import path from 'node:path'
-import type { Environment } from './configuration/references.ts'
-import { readArtifactStore, type S3Settings } from './settings-artifacts.ts'
-import { isHost, isOutboundTarget, list, readers, type Reader } from './settings-values.ts'
+import type { Environment } from '../configuration/references.ts'
+import { readArtifactStore, type S3Settings } from './artifacts.ts'
+import { isHost, isOutboundTarget, list, readers, type Reader } from './values.ts'
 
 /** How the process is set up. Paths are absolute, sizes in bytes. */
 export interface Settings {

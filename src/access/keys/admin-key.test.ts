@@ -6,7 +6,7 @@ import { createKey } from './keys.ts'
 import { createMemoryKeyStore } from './memory-key-store.ts'
 import { createMemoryText } from './memory-text.ts'
 import { openSigningKeys } from './signing-keys.ts'
-import { createVerifier } from './verify.ts'
+import { createVerifier } from '../verify.ts'
 
 const day = 24 * 3600_000
 

@@ -1,11 +1,11 @@
 import { decodeJwt } from 'jose'
-import { ServiceError } from '../errors.ts'
+import { ServiceError } from '../../errors.ts'
 import { toRecord, type AccessKeyStore } from './access-key-store.ts'
 import type { KeptText } from './kept-text.ts'
 import { createKey, type KeyClaims } from './keys.ts'
-import { ownIssuer } from './principal.ts'
+import { ownIssuer } from '../principal.ts'
 import type { SigningKeys } from './signing-keys.ts'
-import type { Verifier } from './verify.ts'
+import type { Verifier } from '../verify.ts'
 
 const lifeSeconds = 30 * 24 * 3600
 const renewBelowMs = (lifeSeconds * 1000) / 3

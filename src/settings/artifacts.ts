@@ -1,4 +1,4 @@
-import { list, type Reader } from './settings-values.ts'
+import { list, type Reader } from './values.ts'
 
 /** Where artifacts are kept instead of the data directory: a bucket of Amazon S3, or of a server that speaks as it does. */
 export interface S3Settings {
