@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { hintLimits } from '../runs/hints.ts'
+import { hintLimits } from '../runs/intake/hints.ts'
 import { chatExample, eventExample } from './examples.ts'
 import { idPattern } from './ids.ts'
 

@@ -1,5 +1,5 @@
-import type { EventLog } from '../runs/event-log.ts'
-import { toAnswerStep } from '../runs/outcome.ts'
+import type { EventLog } from '../runs/log/event-log.ts'
+import { toAnswerStep } from '../runs/log/outcome.ts'
 import { toApprovalRequired } from '../runs/approvals/approval-view.ts'
 import type { EndEvent, InterruptEvent, LoggedEvent } from '../runs/run.ts'
 

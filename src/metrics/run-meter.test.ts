@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Registry } from '@prometheus-io/client'
 import type { Step } from '../agent/events.ts'
-import type { LiveRun } from '../runs/live-run.ts'
+import type { LiveRun } from '../runs/ownership/live-run.ts'
 import { createRunMeter } from './run-meter.ts'
 
 function start(known: readonly string[]) {

@@ -2,7 +2,7 @@ import { Counter, Histogram, type Registry } from '@prometheus-io/client'
 import type { Step } from '../agent/events.ts'
 import { ownToolNames } from '../agent/tool-names.ts'
 import type { ModelUsage } from '../agent/model.ts'
-import type { LiveRun } from '../runs/live-run.ts'
+import type { LiveRun } from '../runs/ownership/live-run.ts'
 import { statusOfEnd } from '../runs/run.ts'
 import type { RunObserver } from '../runs/run-observer.ts'
 

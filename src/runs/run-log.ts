@@ -1,6 +1,6 @@
 import type { Logger } from 'pino'
 import type { Job } from './jobs.ts'
-import type { LiveRun } from './live-run.ts'
+import type { LiveRun } from './ownership/live-run.ts'
 
 /** One line per run: ids and figures, never content. */
 export function logEnd(log: Logger, now: () => number): (run: LiveRun) => void {

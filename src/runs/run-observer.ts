@@ -1,6 +1,6 @@
 import type { NestedEvent, Step, StepStart, TurnEvent } from '../agent/events.ts'
 import type { RunTrace } from '../agent/trace.ts'
-import type { LiveRun } from './live-run.ts'
+import type { LiveRun } from './ownership/live-run.ts'
 
 /** What an observer is told of: what ended or began, never text as it arrives. */
 export type ObservedEvent = TurnEvent | NestedEvent | { type: 'step_start'; step: StepStart } | { type: 'step_end'; step: Step }

@@ -4,7 +4,7 @@ import { createRequestLimits, type RequestLimits } from '../access/rate-limits.t
 import { shareUsage } from '../access/usage-elsewhere.ts'
 import type { CurrentAgent } from '../configuration/agent.ts'
 import type { News } from '../replicas/news.ts'
-import type { AdmissionDependencies } from '../runs/admission.ts'
+import type { AdmissionDependencies } from '../runs/intake/admission.ts'
 import type { Database } from '../store/database.ts'
 import { createRunCount } from '../store/runs/counts.ts'
 

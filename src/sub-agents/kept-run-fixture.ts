@@ -141,7 +141,7 @@ export class KeptRun {
     return { ...options, tools: () => [...tools, ...delegation.tools()], earlier }
   }
 
-  /** As `runs/keep-event.ts` and `runs/progress.ts` do. */
+  /** As `runs/execution/keep-event.ts` and `runs/execution/progress.ts` do. */
   private keep(event: AgentEvent, messages: Message[], attempt: { results: ToolMessage[]; nested: KeptRun['nested'] }): void {
     const checkpoint = () => {
       const known = new Set(messages.flatMap((message) => (message.role === 'tool' ? [message.callId] : [])))

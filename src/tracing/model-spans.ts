@@ -1,6 +1,6 @@
 import { SpanKind, SpanStatusCode, type Context, type Tracer } from '@opentelemetry/api'
 import type { Model, ModelAttempt, ModelCallTrace, ModelRequest } from '../agent/model.ts'
-import type { LiveRun } from '../runs/live-run.ts'
+import type { LiveRun } from '../runs/ownership/live-run.ts'
 import { requestAttributes, replyAttributes } from './attributes.ts'
 import { toTraceparent } from './traceparent.ts'
 

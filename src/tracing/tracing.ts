@@ -1,7 +1,7 @@
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http'
 import { detectResources, envDetector, resourceFromAttributes } from '@opentelemetry/resources'
 import { BatchSpanProcessor, TracerProvider, type SpanExporter } from '@opentelemetry/sdk-trace'
-import type { LiveRun } from '../runs/live-run.ts'
+import type { LiveRun } from '../runs/ownership/live-run.ts'
 import type { RunObserver } from '../runs/run-observer.ts'
 import { maxContent } from './attributes.ts'
 import { RunSpans } from './run-spans.ts'

@@ -1,8 +1,8 @@
 import { TaskState, type StreamResponse, type Task, type TaskStatus } from '@a2a-js/sdk'
 import type { PendingCall } from '../../agent/approval.ts'
 import type { Artifact as MadeFile } from '../../agent/artifact.ts'
-import type { OpenRun } from '../../runs/live-runs.ts'
-import { errorOf, outputOf } from '../../runs/outcome.ts'
+import type { OpenRun } from '../../runs/ownership/live-runs.ts'
+import { errorOf, outputOf } from '../../runs/log/outcome.ts'
 import { isLastEvent, statusOfEnd, type EndEvent, type LoggedEvent } from '../../runs/run.ts'
 import { filesOf, newTask, states, toAnswer, toFileArtifacts, toStatus, toWaitingStatus, type Place } from './tasks.ts'
 

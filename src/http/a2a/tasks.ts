@@ -2,7 +2,7 @@ import { Role, TaskState, type Artifact, type Message, type Part, type Task, typ
 import type { PendingCall } from '../../agent/approval.ts'
 import type { Artifact as MadeFile } from '../../agent/artifact.ts'
 import type { Artifacts } from '../../artifacts/artifacts.ts'
-import { fromCompact } from '../../runs/compact-log.ts'
+import { fromCompact } from '../../runs/log/compact-log.ts'
 import type { LoggedEvent, RunStatus } from '../../runs/run.ts'
 import type { StoredRun } from '../../runs/run-store.ts'
 import { toRunView } from '../../runs/run-view.ts'

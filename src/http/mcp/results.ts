@@ -1,7 +1,7 @@
 import type { CallToolResult, ContentBlock } from '@modelcontextprotocol/server'
 import type { JsonObject, JsonValue } from '../../agent/messages.ts'
 import { ServiceError, toErrorBody, type ErrorBody } from '../../errors.ts'
-import type { Executed, ReturnedContent } from '../../runs/executions/direct-execution.ts'
+import type { Executed, ReturnedContent } from '../../runs/tool-executions/direct-execution.ts'
 
 /** Bytes of returned files that a result holds itself; the others of its files are links alone. */
 const maxContentBytes = { file: 4 * 1024 * 1024, all: 8 * 1024 * 1024 }

@@ -1,4 +1,4 @@
-import { errorOf, type Answer } from '../../runs/outcome.ts'
+import { errorOf, type Answer } from '../../runs/log/outcome.ts'
 import { isLastEvent, type LastEvent, type LoggedEvent } from '../../runs/run.ts'
 import type { ToChunk } from '../stream-chunks.ts'
 import { toOpenAiError } from './errors.ts'

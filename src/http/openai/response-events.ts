@@ -1,4 +1,4 @@
-import { errorOf } from '../../runs/outcome.ts'
+import { errorOf } from '../../runs/log/outcome.ts'
 import { isLastEvent, type LastEvent, type LoggedEvent } from '../../runs/run.ts'
 import type { ToChunk } from '../stream-chunks.ts'
 import { endedResponse, openResponse, statusOf, toMessage, toPart, type OutputMessage, type ResponseHead } from './response.ts'

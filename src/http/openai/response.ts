@@ -1,4 +1,4 @@
-import { errorOf, type Answer } from '../../runs/outcome.ts'
+import { errorOf, type Answer } from '../../runs/log/outcome.ts'
 import type { LastEvent } from '../../runs/run.ts'
 import type { ChatBody } from '../schemas.ts'
 import { toChatBody } from './messages.ts'

@@ -10,7 +10,7 @@ import { runKeyText, type RunKey } from '../run.ts'
 import type { RunStore } from '../run-store.ts'
 import type { ApprovalStore, Asker, Excerpt, StoredCall } from './approval-store.ts'
 import { excerptLimits, toCallView, type CallView } from './approval-view.ts'
-import type { StandingRuns } from './standing-runs.ts'
+import type { StandingRuns } from './interrupted-runs.ts'
 
 export interface GivenDecision {
   callId: string

@@ -3,7 +3,7 @@ import type { Agent } from '../../configuration/agent.ts'
 import { arrange, toContextText, type ContextFile } from '../../files/context-text.ts'
 import { createPatterns } from '../../files/patterns.ts'
 import { whyUnreadable, type Attachments } from './attachments.ts'
-import type { LiveRun } from '../live-run.ts'
+import type { LiveRun } from '../ownership/live-run.ts'
 
 export interface ContextDependencies {
   attachments: Attachments

@@ -1,7 +1,7 @@
 import type { Message, ToolImage } from '../../agent/messages.ts'
 import type { ShowImage } from '../../agent/tool.ts'
 import type { Images } from '../../files/images.ts'
-import type { Progress } from '../progress.ts'
+import type { Progress } from '../execution/progress.ts'
 import type { RunKey } from '../run.ts'
 
 /** Pictures that tools have returned in a run. */

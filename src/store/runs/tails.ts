@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
-import type { CompactLog } from '../../runs/compact-log.ts'
-import type { TailBatch, TailStore } from '../../runs/elsewhere/tail-store.ts'
+import type { CompactLog } from '../../runs/log/compact-log.ts'
+import type { TailBatch, TailStore } from '../../runs/ownership/remote/tail-store.ts'
 import { run, type Database } from '../database.ts'
 import { keyColumns } from '../rows.ts'
 import { ofKey, type Key } from './statements.ts'

@@ -1,0 +1,167 @@
+import { repair } from '../../agent/history.ts'
+import type { Step } from '../../agent/events.ts'
+import type { Message } from '../../agent/messages.ts'
+import { planningOf } from '../../agent/plan-position.ts'
+import { withoutImageBytes } from '../../agent/tool-images.ts'
+import { toErrorBody, type ErrorBody } from '../../errors.ts'
+import { ownResultImages } from '../attachments/result-images.ts'
+import { callbackJob } from '../callbacks/callbacks.ts'
+import { toCompact } from '../log/compact-log.ts'
+import type { Execution } from './execute.ts'
+import type { NewJob } from '../jobs.ts'
+import type { LiveRun } from '../ownership/live-run.ts'
+import { inOrder, outputOf, toAnswerStep } from '../log/outcome.ts'
+import { artifactsOf, checkpoint, hasUnstored, type Progress } from './progress.ts'
+import { statusOfEnd, type EndEvent } from '../run.ts'
+import { FenceLost, type EndedRun, type NewMessage, type NextRun } from '../run-store.ts'
+import { toUsage, totalsOf } from './usage.ts'
+import { hintNames } from '../window/restriction.ts'
+import { nextWindowStart, toSized } from '../window/window.ts'
+
+/** Stores the end of a run; its readers see the `end` event after that. Answers with the next run in the session's line. */
+export async function finish(
+  run: LiveRun,
+  progress: Progress,
+  error: ErrorBody | undefined,
+  deps: Execution,
+): Promise<NextRun | undefined> {
+  const end: EndEvent = {
+    type: 'end',
+    reason: error ? 'error' : progress.reason,
+    usage: toUsage(progress.usage.models, progress.steps, run.agent.config.llms),
+    thoughts: progress.usage.thoughts,
+    ...(error ? { error } : {}),
+  }
+  const ended = toEndedRun(run, progress, end, deps)
+  try {
+    // A repeat goes on from here: nothing that was done is done again.
+    if (ended.continuable && hasUnstored(progress)) await checkpoint(run, progress, deps.store)
+    const next = await deps.store.finish(run.key, run.fence, ended)
+    run.log.append(end)
+    deps.jobs.wake(...ended.jobs.map(({ kind }) => kind))
+    return next
+  } catch (cause) {
+    if (cause instanceof FenceLost) throw cause
+    const failed: EndEvent = { ...end, reason: 'error', error: toErrorBody(cause) }
+    throw new EndNotStored(failed, toEndedRun(run, progress, failed, deps), cause)
+  }
+}
+
+/** The end of a run could not be stored. It ends in an error: `end` is for its readers now, `ended` for the store when it can take it. */
+export class EndNotStored extends Error {
+  readonly end: EndEvent
+  readonly ended: EndedRun
+
+  constructor(end: EndEvent, ended: EndedRun, cause: unknown) {
+    super('The end of a run could not be stored.', { cause })
+    this.name = 'EndNotStored'
+    this.end = end
+    this.ended = ended
+  }
+}
+
+function toEndedRun(run: LiveRun, progress: Progress, end: EndEvent, deps: Execution): EndedRun {
+  const endedAt = deps.now()
+  const message = toAiMessage(run, progress, end, endedAt)
+  const { turn, usage } = progress
+  const jobs = toJobs(run, progress, message, deps)
+  return {
+    session: turn.session,
+    status: statusOfEnd(end.reason),
+    finishReason: end.reason,
+    // Its caller is told of the end of an async run: that is final.
+    continuable: !run.isAsync && (end.reason === 'error' || (end.reason === 'cancelled' && run.stopCause === 'left')),
+    request: run.request,
+    model: modelOf(run, progress),
+    ...totalsOf(usage.models),
+    latencyMs: run.elapsedMs(endedAt),
+    endedAt,
+    error: end.error,
+    log: {
+      input: run.input,
+      events: toCompact([...run.log.events, end]),
+      ...(run.log.restoredAt === undefined ? {} : { restoredAt: run.log.restoredAt }),
+    },
+    message,
+    messageCount: turn.messageCount + (message ? 1 : 0),
+    checkpointId: deps.newId(),
+    hadCheckpoints: progress.checkpoints > 0,
+    dropsResultImages: message?.data?.transcript === undefined && ownResultImages(progress).length > 0,
+    jobs,
+  }
+}
+
+/** A failed run leaves its human message alone; a cancelled one what there was. */
+function toAiMessage(run: LiveRun, progress: Progress, end: EndEvent, createdAt: number): NewMessage | undefined {
+  const content = outputOf([...run.log.events, end])
+  const artifacts = artifactsOf(progress)
+  const steps = inOrder([...progress.usage.thoughts, ...progress.steps])
+  if (end.reason === 'error') return undefined
+  if (end.reason === 'cancelled' && content === '' && steps.length === 0) return undefined
+  const own = repair(progress.messages.slice(progress.ownFrom - 1))
+  // The model is told of an answer that was cut off as far as its reader saw it.
+  const last = own.at(-1)
+  const complete =
+    last?.role === 'assistant' && last.text === content ? own : [...own, { role: 'assistant' as const, text: content, toolCalls: [] }]
+  const planning = planningOf(own)
+  const thoughts = progress.usage.thoughts.filter((step) => step.subAgent === undefined)
+  return {
+    role: 'ai',
+    content,
+    createdAt,
+    data: {
+      requestId: run.key.requestId,
+      model: modelOf(run, progress),
+      ...(run.request.filters.length > 0 ? { hints: hintNames(run.request.filters) } : {}),
+      finishReason: end.reason,
+      usage: end.usage,
+      ...(steps.length > 0 ? { steps: steps.map(toAnswerStep) } : {}),
+      ...(artifacts.length > 0 ? { artifacts } : {}),
+      ...(thoughts.length > 0 ? { reasoning: thoughts.map(textOfThought) } : {}),
+      ...(planning.length > 0 ? { planning } : {}),
+      // The human message stands before it already; reasoning and what a provider wanted back matter only within a run, as does a plan.
+      ...(complete.length > 2 && !own.some(isInstruction) ? { transcript: complete.slice(1).map(withoutReasoning) } : {}),
+    },
+  }
+}
+
+/** What is to be done after the run. */
+function toJobs(run: LiveRun, progress: Progress, message: NewMessage | undefined, { newId, now }: Execution): NewJob[] {
+  const { key, sessionId, request } = run
+  const { turn } = progress
+  const { tenant, owner, requestId } = key
+  const jobs: NewJob[] = request.hasCallback ? [callbackJob(key, { id: newId(), round: 0, now: now() })] : []
+  if (request.retain && message) {
+    const data = { owner, requestId, session: turn.session, sessionId, messageIndex: turn.messageIndex }
+    jobs.push({ id: newId(), kind: 'retain', tenant, data, dueAt: now() })
+  }
+  const upTo = nextWindowOf(run, progress, message)
+  // One for each place of the window: while it waits, the runs of the session add no other.
+  const id = `summary:${turn.session}:${turn.windowStart}`
+  if (upTo > turn.windowStart) jobs.push({ id, kind: 'summary', tenant, data: { session: turn.session, upTo }, dueAt: now() })
+  return jobs
+}
+
+function isInstruction(message: Message): boolean {
+  return message.role === 'user' && message.instruction !== undefined
+}
+
+function textOfThought(step: Step): string {
+  return step.log
+}
+
+function withoutReasoning(message: Progress['messages'][number]): Progress['messages'][number] {
+  if (message.role !== 'assistant') return withoutImageBytes(message)
+  return { role: message.role, text: message.text, toolCalls: message.toolCalls }
+}
+
+function modelOf(run: LiveRun, progress: Progress): string {
+  return progress.usage.models.at(-1)?.model ?? run.agent.model.name
+}
+
+/** Where the window would begin if it were to move now; where it is when it need not. */
+function nextWindowOf(run: LiveRun, { turn, history }: Progress, message: NewMessage | undefined): number {
+  const sized = history.filter(({ idx }) => idx >= turn.windowStart).map(toSized)
+  if (message) sized.push(toSized({ idx: turn.messageCount, role: 'ai', content: message.content, data: message.data }))
+  return nextWindowStart(sized, run.agent.config.memory.history_tokens)
+}

@@ -1,0 +1,119 @@
+import type { AgentEvent, NestedEvent, ResultEvent, Step, TurnEvent } from '../../agent/events.ts'
+import type { Message } from '../../agent/messages.ts'
+import type { Execution } from './execute.ts'
+import type { LiveRun } from '../ownership/live-run.ts'
+import { checkpoint, type Progress } from './progress.ts'
+import type { RunStore } from '../run-store.ts'
+
+/** One event: into the log what readers see, into the store what the run must be able to go on from. A promise only where it must wait. */
+export function keepEvent(event: AgentEvent, run: LiveRun, progress: Progress, deps: Execution): Promise<void> | undefined {
+  const { store, newId } = deps
+  switch (event.type) {
+    case 'text':
+      run.firstTextAt ??= deps.now()
+      run.log.append(event)
+      return run.log.hasRoom(run.signal)
+    case 'retrying':
+      run.log.append(event)
+      return run.log.hasRoom(run.signal)
+    case 'step_start':
+      deps.observer?.saw(run, event)
+      // Readers pair starts with ends: one that was told before the run was taken over stands.
+      if (progress.startedBefore.has(event.step.id)) return undefined
+      run.log.append(event)
+      return run.log.hasRoom(run.signal)
+    case 'step_end':
+      deps.observer?.saw(run, event)
+      return endStep(toldStep(event.step, progress), run, progress)
+    case 'turn':
+      deps.observer?.saw(run, event)
+      progress.iterations++
+      progress.usage.models.push(event.usage)
+      progress.completeEvents = run.log.events.length
+      // Those of the turn before are in the messages by now.
+      progress.results = []
+      if (event.message.reasoning) progress.usage.thoughts.push(toThought(event, event.message.reasoning, newId()))
+      return event.message.toolCalls.length > 0 ? checkpoint(run, progress, store) : undefined
+    case 'result':
+      return keepResult(event, run, progress, deps)
+    case 'nested':
+      deps.observer?.saw(run, event)
+      return keepNested(event, run, progress, deps)
+    case 'instruction':
+      // All that was told belongs to what came before it.
+      progress.completeEvents = run.log.events.length
+      return event.message.instruction === 'plan' ? undefined : checkpoint(run, progress, store)
+    case 'approved_start':
+      return store.startApproved(run.key, run.fence, event.callId, deps.now())
+    case 'interrupt':
+      progress.waitsFor = event.calls
+      return undefined
+    case 'end':
+      progress.reason = event.reason
+      return undefined
+  }
+}
+
+function keepResult(event: ResultEvent, run: LiveRun, progress: Progress, { store }: Execution): Promise<void> | undefined {
+  const { message, effect } = event
+  if (run.signal.aborted && message.isError) {
+    progress.results.push(message)
+    progress.cutOff.add(message.callId)
+    return undefined
+  }
+  const images = keepImages(message, run, progress, store)
+  progress.results.push(message)
+  // Before the next write starts, this one is on the disk: it is never made twice. A read may be.
+  if (effect !== 'write') return images
+  const next = { type: 'step_end' as const, step: toldStep(event.step, progress) }
+  return images ? images.then(() => checkpoint(run, progress, store, next)) : checkpoint(run, progress, store, next)
+}
+
+/** The bytes are stored before a message names them. */
+function keepImages(message: Message, run: LiveRun, { turn }: Progress, store: RunStore): Promise<void> | undefined {
+  if (message.role !== 'tool' || !message.images) return undefined
+  return store.keepResultImages(run.key, run.fence, turn.session, message.images)
+}
+
+/** It began when readers were told that it did. */
+function toldStep(step: Step, { startedBefore }: Progress): Step {
+  const startedAt = startedBefore.get(step.id)
+  return startedAt === undefined ? step : { ...step, startedAt }
+}
+
+function endStep(step: Step, run: LiveRun, progress: Progress): Promise<void> | undefined {
+  run.log.append({ type: 'step_end', step })
+  progress.steps.push(step)
+  progress.completeEvents = run.log.events.length
+  return run.log.hasRoom(run.signal)
+}
+
+/** What an agent inside of a call gained is stored under the same rules as what the run itself does. */
+async function keepNested(
+  { callId, subAgent, event }: NestedEvent,
+  run: LiveRun,
+  progress: Progress,
+  { store, newId }: Execution,
+): Promise<void> {
+  const { message } = event
+  // How a call that was cut off would have ended is not known: one that goes on has no result of it.
+  const isCutOff = event.type === 'result' && run.signal.aborted && event.message.isError
+  if (!isCutOff) await keepImages(message, run, progress, store)
+  if (!isCutOff) progress.nested.push({ callId, message })
+  if (event.type === 'turn') {
+    progress.usage.models.push(event.usage)
+    if (event.message.reasoning) progress.usage.thoughts.push({ ...toThought(event, event.message.reasoning, newId()), subAgent })
+    if (event.message.toolCalls.length > 0) await checkpoint(run, progress, store)
+  } else if (event.type === 'result') {
+    const { effect } = event
+    const step = toldStep(event.step, progress)
+    if (effect === 'write' && !isCutOff) await checkpoint(run, progress, store, { type: 'step_end', step })
+    await endStep(step, run, progress)
+  } else if (event.message.instruction !== 'plan') await checkpoint(run, progress, store)
+}
+
+function toThought(turn: TurnEvent, text: string, id: string): Step {
+  const { startedAt, endedAt, usage } = turn
+  const durationMs = endedAt - startedAt
+  return { id, type: 'reasoning', tool: usage.model, input: {}, startedAt, log: text, output: text, status: 'success', durationMs }
+}

@@ -1,0 +1,61 @@
+import { test } from 'node:test'
+import assert from 'node:assert/strict'
+import type { Step } from '../../agent/events.ts'
+import type { ModelUsage } from '../../agent/model.ts'
+import { toUsage, totalsOf } from './usage.ts'
+
+const used = (model: string, input: number, output: number, cachedInput = 0, reasoning = 0): ModelUsage => ({
+  model,
+  input,
+  output,
+  cachedInput,
+  reasoning,
+})
+
+function step(tool: string, durationMs: number): Step {
+  const ended = { log: '', output: null, status: 'success' } as const
+  return { id: 'c1', type: 'tool_call', tool, input: {}, startedAt: 0, durationMs, ...ended }
+}
+
+const free = { primary: { provider: 'embedded' as const, model: 'rules-1' }, fallback: [] }
+
+test('tokens are summed per model, in the order of first use', () => {
+  assert.deepEqual(toUsage([used('a', 10, 5, 4, 2), used('b', 1, 1), used('a', 20, 5, 6, 1)], [], free), [
+    { costAttribute: 'a', usage: 40, unit: 'tokens', details: { input: 30, output: 10, cached_input: 10, reasoning: 3 } },
+    { costAttribute: 'b', usage: 2, unit: 'tokens', details: { input: 1, output: 1, cached_input: 0, reasoning: 0 } },
+  ])
+})
+
+test('a model with prices has its cost behind its tokens, also one that only stood in', () => {
+  const prices = { input: 2, output: 8, cached_input: 0.5 }
+  const llms = {
+    primary: { provider: 'openai' as const, model: 'a', prices },
+    fallback: [{ provider: 'openai' as const, model: 'b', prices: { input: 1, output: 1 } }],
+  }
+  const usage = toUsage([used('a', 1_000_000, 500_000, 400_000), used('b', 1_000_000, 0, 500_000)], [], llms)
+  assert.deepEqual(
+    usage.filter((entry) => entry.unit === 'USD'),
+    [
+      // 0.6 million at 2, 0.4 at 0.5, 0.5 at 8.
+      { costAttribute: 'a', usage: 5.4, unit: 'USD' },
+      // Cached input without a price of its own costs what input costs.
+      { costAttribute: 'b', usage: 1, unit: 'USD' },
+    ],
+  )
+  assert.deepEqual(
+    usage.map((entry) => `${entry.costAttribute} ${entry.unit}`),
+    ['a tokens', 'a USD', 'b tokens', 'b USD'],
+  )
+})
+
+test('tools are summed by their seconds', () => {
+  assert.deepEqual(toUsage([], [step('add', 250), step('look', 0), step('add', 1000)], free), [
+    { costAttribute: 'tool:add', usage: 1.25, unit: 'seconds' },
+    { costAttribute: 'tool:look', usage: 0, unit: 'seconds' },
+  ])
+})
+
+test('the totals are over all models', () => {
+  assert.deepEqual(totalsOf([used('a', 10, 5), used('b', 1, 2)]), { promptTokens: 11, completionTokens: 7 })
+  assert.deepEqual(totalsOf([]), { promptTokens: 0, completionTokens: 0 })
+})

@@ -1,0 +1,53 @@
+import type { Step } from '../../agent/events.ts'
+import type { ModelUsage } from '../../agent/model.ts'
+import type { AgentConfig, ModelConfig } from '../../configuration/schema.ts'
+import type { UsageEntry } from '../../sessions/message.ts'
+
+const tokensPerPrice = 1_000_000
+
+/** What a run used: per model its tokens and, where prices are configured, USD; per tool its seconds. */
+export function toUsage(calls: readonly ModelUsage[], steps: readonly Step[], llms: AgentConfig['llms']): UsageEntry[] {
+  return [...modelUsage(calls, [llms.primary, ...llms.fallback]), ...toolUsage(steps)]
+}
+
+function modelUsage(calls: readonly ModelUsage[], configs: readonly ModelConfig[]): UsageEntry[] {
+  const perModel = new Map<string, ModelUsage>()
+  for (const call of calls) perModel.set(call.model, add(perModel.get(call.model), call))
+  return [...perModel.values()].flatMap((sum) => {
+    const { model, input, output, cachedInput, reasoning } = sum
+    const details = { input, output, cached_input: cachedInput, reasoning }
+    const tokens: UsageEntry = { costAttribute: model, usage: input + output, unit: 'tokens', details }
+    const prices = configs.find((config) => config.model === model)?.prices
+    return prices ? [tokens, { costAttribute: model, usage: costOf(sum, prices), unit: 'USD' } satisfies UsageEntry] : [tokens]
+  })
+}
+
+function add(sum: ModelUsage | undefined, call: ModelUsage): ModelUsage {
+  if (!sum) return call
+  return {
+    model: call.model,
+    input: sum.input + call.input,
+    output: sum.output + call.output,
+    cachedInput: sum.cachedInput + call.cachedInput,
+    reasoning: sum.reasoning + call.reasoning,
+  }
+}
+
+function costOf(usage: ModelUsage, prices: NonNullable<ModelConfig['prices']>): number {
+  const cached = usage.cachedInput * (prices.cached_input ?? prices.input)
+  return ((usage.input - usage.cachedInput) * prices.input + cached + usage.output * prices.output) / tokensPerPrice
+}
+
+function toolUsage(steps: readonly Step[]): UsageEntry[] {
+  const perTool = new Map<string, number>()
+  const calls = steps.filter((step) => step.type === 'tool_call' || step.type === 'sub_agent_call')
+  for (const step of calls) perTool.set(step.tool, (perTool.get(step.tool) ?? 0) + step.durationMs)
+  return [...perTool].map(([tool, ms]) => ({ costAttribute: `tool:${tool}`, usage: ms / 1000, unit: 'seconds' }))
+}
+
+export function totalsOf(calls: readonly ModelUsage[]): { promptTokens: number; completionTokens: number } {
+  return {
+    promptTokens: calls.reduce((sum, call) => sum + call.input, 0),
+    completionTokens: calls.reduce((sum, call) => sum + call.output, 0),
+  }
+}

@@ -1,0 +1,43 @@
+import type { TextLabel } from '../../agent/events.ts'
+import type { LoggedEvent } from '../run.ts'
+
+/** The log of a run as it is kept: text events of one label in a row become one text and the lengths of its pieces. */
+export interface CompactLog {
+  /** Text of the human message. */
+  input: string
+  events: (CompactText | Exclude<LoggedEvent, { type: 'text' }>)[]
+  restoredAt?: number
+}
+
+interface CompactText {
+  type: 'texts'
+  label: TextLabel
+  text: string
+  lengths: number[]
+}
+
+export function toCompact(events: readonly LoggedEvent[]): CompactLog['events'] {
+  const compact: CompactLog['events'] = []
+  for (const event of events) {
+    const last = compact.at(-1)
+    if (event.type !== 'text') compact.push(event)
+    else if (last?.type === 'texts' && last.label === event.label) {
+      last.text += event.text
+      last.lengths.push(event.text.length)
+    } else compact.push({ type: 'texts', label: event.label, text: event.text, lengths: [event.text.length] })
+  }
+  return compact
+}
+
+/** The same events again, with the same numbers. */
+export function fromCompact(compact: CompactLog['events']): LoggedEvent[] {
+  const events: LoggedEvent[] = []
+  for (const event of compact) {
+    if (event.type !== 'texts') events.push(event)
+    else {
+      let at = 0
+      for (const length of event.lengths) events.push({ type: 'text', label: event.label, text: event.text.slice(at, (at += length)) })
+    }
+  }
+  return events
+}
