@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { createClient, outputOf, type Client, type OpenStream, type StreamEvent } from '../test/service-client.ts'
+import { createClient, outputOf, type Client, type OpenStream, type StreamEvent } from '../test/fixtures/service-client.ts'
 import type { ChatKind } from './outside.ts'
 
 export type Way = 'json' | 'stream' | 'async'

@@ -2,7 +2,7 @@ import http, { type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Webhook } from 'standardwebhooks'
-import { startModelServer, type ModelAnswer, type ModelServerRequest } from '../test/model-server.ts'
+import { startModelServer, type ModelAnswer, type ModelServerRequest } from '../test/fixtures/model-server.ts'
 
 /** All that is not the service, and counts what the service does to it. */
 export interface Outside {

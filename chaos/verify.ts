@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Client } from '../test/service-client.ts'
+import type { Client } from '../test/fixtures/service-client.ts'
 import { describe, type Chat } from './chats.ts'
 import type { Outside } from './outside.ts'
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { parsePlan, saysFailed } from './plan-text.ts'
-import { workSince } from '../../test/work-meter.ts'
+import { workSince } from '../../test/fixtures/work-meter.ts'
 
 const cases: [string, string[] | undefined][] = [
   ['["Look.", "Answer."]', ['Look.', 'Answer.']],

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { mkdir, readdir, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { test } from 'node:test'
-import { startModelServer } from '../../test/model-server.ts'
+import { startModelServer } from '../../test/fixtures/model-server.ts'
 import { holdDataDir } from '../store/sqlite/data-dir.ts'
 import { createFolder, runIn } from './terminal-fixture.ts'
 

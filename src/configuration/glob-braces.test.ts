@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { expandBraces, GlobError } from './glob-braces.ts'
-import { workSince } from '../../test/work-meter.ts'
+import { workSince } from '../../test/fixtures/work-meter.ts'
 
 test('choices, ranges and nested ones are expanded as shells do it', () => {
   assert.deepEqual(expandBraces('a/{b,c}/*.md'), ['a/b/*.md', 'a/c/*.md'])

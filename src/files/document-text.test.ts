@@ -9,7 +9,7 @@ import { readHtml } from './html.ts'
 import { readMarkdown, toSections } from './markdown.ts'
 import { parseInProcess } from './document-process.ts'
 import { maxDocumentBytes, readDocument } from './document-text.ts'
-import { workSince } from '../../test/work-meter.ts'
+import { workSince } from '../../test/fixtures/work-meter.ts'
 
 const folder = await mkdtemp(path.join(tmpdir(), 'documents-'))
 after(() => rm(folder, { recursive: true }))

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import path from 'node:path'
 import { test } from 'node:test'
 import { createPatterns } from './patterns.ts'
-import { workSince } from '../../test/work-meter.ts'
+import { workSince } from '../../test/fixtures/work-meter.ts'
 
 test('a name matches a pattern exactly where it does for Node', () => {
   const patterns = [

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { startService } from '../../test/service-fixture.ts'
+import { startService } from '../../test/fixtures/service.ts'
 
 test('a large body with very many faults is refused at its first', async (t) => {
   const { client } = await startService(t, { script: {} })

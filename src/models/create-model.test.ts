@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import { startModelServer, type ModelServer } from '../../test/model-server.ts'
+import { startModelServer, type ModelServer } from '../../test/fixtures/model-server.ts'
 import type { Model, ModelReply } from '../agent/model.ts'
 import type { ModelConfig } from '../configuration/schema.ts'
 import { createConnections } from './connections.ts'

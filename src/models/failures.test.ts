@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { toStatusError, toStreamError } from './failures.ts'
-import { workSince } from '../../test/work-meter.ts'
+import { workSince } from '../../test/fixtures/work-meter.ts'
 
 const origin = { label: 'openai m', secrets: ['sk-secret'] }
 const answer = { status: 400, headers: {}, now: 0 }

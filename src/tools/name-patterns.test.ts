@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { matchesAny } from './name-patterns.ts'
-import { workSince } from '../../test/work-meter.ts'
+import { workSince } from '../../test/fixtures/work-meter.ts'
 
 test('a name is itself, or fits a pattern whose parts stand in it in this order', () => {
   const fits: [string, string][] = [

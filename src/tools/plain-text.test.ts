@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { workSince } from '../../test/work-meter.ts'
+import { workSince } from '../../test/fixtures/work-meter.ts'
 import { toLine, toPlain } from './plain-text.ts'
 
 test('what nobody sees is left out, line ends and tabs stay', () => {

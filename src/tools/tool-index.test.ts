@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { fakeTool } from '../agent/react-fixture.ts'
 import type { DataFilter } from '../agent/tool.ts'
-import { workSince } from '../../test/work-meter.ts'
+import { workSince } from '../../test/fixtures/work-meter.ts'
 import { createToolSearch } from './tool-index.ts'
 
 const options = { limit: 5, filters: [] as DataFilter[] }

@@ -8,7 +8,7 @@ import { readYaml } from '../yaml-source.ts'
 import { applyPatch, mergeEdit, toContent, type ChangeRules, type Content } from './change.ts'
 import type { Data } from './merge.ts'
 import { referencesOf } from './references-rule.ts'
-import { workSince } from '../../../test/work-meter.ts'
+import { workSince } from '../../../test/fixtures/work-meter.ts'
 
 const text = `
 instructions: See https://me:prose-secret@docs.example/?page=2 for more.

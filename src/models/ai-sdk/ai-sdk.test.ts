@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { createRequire } from 'node:module'
 import { after, test } from 'node:test'
-import { startModelServer, type ModelAnswer, type ModelScript, type ModelServer } from '../../../test/model-server.ts'
+import { startModelServer, type ModelAnswer, type ModelScript, type ModelServer } from '../../../test/fixtures/model-server.ts'
 import type { AssistantMessage, Message } from '../../agent/messages.ts'
 import { ModelError, type ModelEvent, type ModelReply, type ModelRequest } from '../../agent/model.ts'
 import type { ModelConfig } from '../../configuration/schema.ts'

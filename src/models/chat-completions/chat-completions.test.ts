@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import { startModelServer, type ModelAnswer, type ModelScript, type ModelServer } from '../../../test/model-server.ts'
+import { startModelServer, type ModelAnswer, type ModelScript, type ModelServer } from '../../../test/fixtures/model-server.ts'
 import type { Message } from '../../agent/messages.ts'
 import { ModelError, type ModelEvent, type ModelReply, type ModelRequest } from '../../agent/model.ts'
 import { createChatCompletionsModel, type ChatCompletionsOptions } from './chat-completions.ts'

@@ -4,7 +4,7 @@ import type { JsonObject, JsonSchema, JsonValue, Message } from '../../agent/mes
 import type { ToolOffer } from '../../agent/model.ts'
 import { readNamedCall } from './named-call.ts'
 import { respond } from './respond.ts'
-import { workSince } from '../../../test/work-meter.ts'
+import { workSince } from '../../../test/fixtures/work-meter.ts'
 
 function tool(name: string, description: string, properties: Record<string, JsonSchema>, required = Object.keys(properties)): ToolOffer {
   return { name, description, schema: { type: 'object', properties, required } }

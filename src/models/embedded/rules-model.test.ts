@@ -3,7 +3,7 @@ import test from 'node:test'
 import type { Message } from '../../agent/messages.ts'
 import { ModelError, type ModelEvent, type ModelReply, type ToolOffer } from '../../agent/model.ts'
 import { createRulesModel } from './rules-model.ts'
-import { workSince } from '../../../test/work-meter.ts'
+import { workSince } from '../../../test/fixtures/work-meter.ts'
 
 const calculator: ToolOffer = {
   name: 'calculator',

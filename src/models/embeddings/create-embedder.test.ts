@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
-import { startModelServer, type ModelScript } from '../../../test/model-server.ts'
+import { startModelServer, type ModelScript } from '../../../test/fixtures/model-server.ts'
 import { ModelError } from '../../agent/model.ts'
 import { ConfigError } from '../../configuration/problems.ts'
 import type { ModelConfig } from '../../configuration/schema.ts'

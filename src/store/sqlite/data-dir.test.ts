@@ -66,7 +66,7 @@ test('a held folder is refused until it is released', () => {
 
 test('a folder that another process holds is refused, and free at once when that is killed', async () => {
   const folder = path.join(root, 'other')
-  const script = fileURLToPath(new URL('../../../test/store-writer.ts', import.meta.url))
+  const script = fileURLToPath(new URL('../../../test/store/writer.ts', import.meta.url))
   const child = spawn(process.execPath, [script, 'hold', folder], { stdio: ['ignore', 'pipe', 'inherit'] })
   await once(child.stdout, 'data')
   assert.equal(isHeld(folder), true)

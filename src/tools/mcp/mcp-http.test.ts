@@ -5,7 +5,7 @@ import http from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { env } from 'node:process'
 import { test, type TestContext } from 'node:test'
-import { startMcpServer, type McpHttpServer } from '../../../test/mcp-http-server.ts'
+import { startMcpServer, type McpHttpServer } from '../../../test/fixtures/mcp-http-server.ts'
 import { createGuardedFetch } from '../../outbound/guarded-fetch.ts'
 import { callTool, connectServer, referenceServer, until, type ServerOptions } from './mcp-fixture.ts'
 

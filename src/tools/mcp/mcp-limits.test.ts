@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { memoryUsage, threadCpuUsage } from 'node:process'
 import { test } from 'node:test'
-import { workSince } from '../../../test/work-meter.ts'
+import { workSince } from '../../../test/fixtures/work-meter.ts'
 import { connectServer, rawConfig, until } from './mcp-fixture.ts'
 
 /** The most work, in milliseconds, that was done without a pause for others. */

@@ -1,0 +1,358 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { Role, TaskState, type Message, type Part, type StreamResponse, type Task } from '@a2a-js/sdk'
+import { ClientFactory, ClientFactoryOptions, DefaultAgentCardResolver, JsonRpcTransportFactory, type Client } from '@a2a-js/sdk/client'
+import { TaskNotCancelableError, TaskNotFoundError } from '@a2a-js/sdk/errors'
+import { startService, type TestService, type Who } from '../fixtures/service.ts'
+import { callOf, fakeTool } from '../fixtures/tools.ts'
+
+const drawing = fakeTool('drawing', async (_input, context) => {
+  await context.artifact('plan.svg', 'image/svg+xml', Buffer.from('<svg/>'))
+  return 'drawn'
+})
+
+/** A real client, which finds the agent by its card. */
+async function connect(service: TestService, who?: Who, headers: Record<string, string> = {}): Promise<Client> {
+  const { key } = await service.key(who)
+  const fetchImpl: typeof fetch = (url, init) => {
+    const all = new Headers(init?.headers)
+    for (const [name, value] of Object.entries({ 'x-service-access': key, ...headers })) all.set(name, value)
+    return fetch(url, { ...init, headers: all })
+  }
+  const options = ClientFactoryOptions.createFrom(ClientFactoryOptions.default, {
+    transports: [new JsonRpcTransportFactory({ fetchImpl })],
+    cardResolver: new DefaultAgentCardResolver({ fetchImpl }),
+  })
+  return new ClientFactory(options).createFromUrl(service.url)
+}
+
+const text = (value: string): Part => ({ content: { $case: 'text', value }, metadata: undefined, filename: '', mediaType: 'text/plain' })
+
+let count = 0
+function ask(parts: string | Part[], place: { contextId?: string; taskId?: string } = {}) {
+  const rest = { role: Role.ROLE_USER, metadata: undefined, extensions: [], referenceTaskIds: [] }
+  const message: Message = {
+    messageId: `m${++count}`,
+    contextId: '',
+    taskId: '',
+    ...place,
+    parts: typeof parts === 'string' ? [text(parts)] : parts,
+    ...rest,
+  }
+  return { tenant: '', message, configuration: undefined, metadata: undefined }
+}
+
+const atOnce = { acceptedOutputModes: [], taskPushNotificationConfig: undefined, returnImmediately: true }
+
+const naming = (id: string) => ({ tenant: '', id, metadata: undefined })
+
+function isTask(result: Message | Task): result is Task {
+  return 'id' in result
+}
+
+async function taskOf(sent: Promise<Message | Task>): Promise<Task> {
+  const result = await sent
+  assert.ok(isTask(result))
+  return result
+}
+
+function answerOf({ artifacts }: Task): string {
+  return artifacts.flatMap(({ artifactId, parts }) => (artifactId === 'answer' ? parts.map(textOf) : [])).join('')
+}
+
+function textOf({ content }: Part): string {
+  return content?.$case === 'text' ? content.value : ''
+}
+
+/** What a reader of the stream ends with, by the rules of the protocol. */
+function read(events: readonly StreamResponse[]) {
+  const states: TaskState[] = []
+  const steps: string[] = []
+  const artifacts = new Map<string, string>()
+  for (const { payload } of events) {
+    if (payload?.$case === 'task') states.push(payload.value.status!.state)
+    if (payload?.$case === 'statusUpdate') {
+      states.push(payload.value.status!.state)
+      steps.push(...(payload.value.status!.message?.parts.map(textOf) ?? []))
+    }
+    if (payload?.$case !== 'artifactUpdate') continue
+    const { artifact, append } = payload.value
+    const before = append ? (artifacts.get(artifact!.artifactId) ?? '') : ''
+    artifacts.set(artifact!.artifactId, before + artifact!.parts.map(textOf).join(''))
+  }
+  return { states, steps, answer: artifacts.get('answer'), artifacts }
+}
+
+async function all<T>(events: AsyncIterable<T>): Promise<T[]> {
+  const found: T[] = []
+  for await (const event of events) found.push(event)
+  return found
+}
+
+async function untilAsked({ model }: TestService): Promise<void> {
+  while (model.requests.length === 0) await new Promise((resolve) => setImmediate(resolve))
+}
+
+test('Beyond the interface: the agent card needs no key, and tells nothing of data', async (t) => {
+  const secret = fakeTool('sales', async () => 1, { description: 'Regions: Atlantis, Mu.' })
+  const starters = [{ title: 'Sales', message: 'What were the sales?' }]
+  const config = { name: 'Seller', description: 'Sells.', conversation_starters: starters }
+  const service = await startService(t, { tools: [secret], config, environment: { PUBLIC_URL: 'https://agents.example/base/' } })
+  const response = await fetch(`${service.url}/.well-known/agent-card.json`)
+  const body = await response.text()
+  const card = JSON.parse(body)
+  assert.equal(response.status, 200)
+  assert.deepEqual([card.name, card.description, card.capabilities.streaming], ['Seller', 'Sells.', true])
+  assert.deepEqual(card.supportedInterfaces, [
+    { url: 'https://agents.example/base/a2a', protocolBinding: 'JSONRPC', protocolVersion: '1.0' },
+  ])
+  assert.deepEqual(card.skills[0].examples, ['What were the sales?'])
+  assert.ok(body.includes('sales') && !body.includes('Atlantis'))
+})
+
+test('The agent card says what its tools do by their type, never in the words of their descriptions', async (t) => {
+  const calculator = { name: 'sums', type: 'calculator' }
+  const secret = { name: 'sales', type: 'data_query', config: { tables: { regions: 'regions.csv' } } }
+  const service = await startService(t, { config: { tools: [calculator, secret] }, files: { 'regions.csv': 'region\nAtlantis\nMu\n' } })
+  const [chat, ...skills] = (await service.client.request('GET', '/.well-known/agent-card.json')).body.skills
+  assert.equal(chat.id, 'chat')
+  assert.deepEqual(
+    skills.map(({ id, description }: { id: string; description: string }) => [id, description]),
+    [
+      ['tool:sums', 'Evaluates expressions and converts units.'],
+      ['tool:sales', 'Queries tables of data.'],
+    ],
+  )
+})
+
+test('The agent card can be cached, and is sent again only where it has changed', async (t) => {
+  const service = await startService(t, { config: { name: 'Seller' } })
+  const get = (condition?: string) =>
+    fetch(`${service.url}/.well-known/agent-card.json`, condition === undefined ? {} : { headers: { 'if-none-match': condition } })
+  const first = await get()
+  const etag = first.headers.get('etag')!
+  assert.match(etag, /^"[\da-f]{64}"$/)
+  assert.match(first.headers.get('cache-control')!, /^public, max-age=\d+$/)
+  for (const condition of [etag, `W/${etag}`, `"other", ${etag}`, '*']) {
+    const same = await get(condition)
+    assert.deepEqual([same.status, await same.text(), same.headers.get('etag')], [304, '', etag], condition)
+    assert.equal(same.headers.get('cache-control'), first.headers.get('cache-control'))
+  }
+  assert.equal((await get('"other"')).status, 200)
+  const admin = await service.as({ sub: 'root', roles: ['admin'] })
+  await admin.request('PUT', '/core/v1/agent/config', { body: { configuration: { name: 'Buyer' } } })
+  const changed = await get(etag)
+  assert.deepEqual([changed.status, JSON.parse(await changed.text()).name], [200, 'Buyer'])
+  assert.notEqual(changed.headers.get('etag'), etag)
+})
+
+test('Beyond the interface: another agent asks, and goes on in the context that it is told; a task is a run', async (t) => {
+  const service = await startService(t, { script: [{ text: 'Hello Ann.' }, { text: 'Ann.' }] })
+  const client = await connect(service)
+  const first = await taskOf(client.sendMessage(ask('I am Ann.')))
+  assert.deepEqual([first.status?.state, answerOf(first)], [TaskState.TASK_STATE_COMPLETED, 'Hello Ann.'])
+  const second = await taskOf(client.sendMessage(ask('Who am I?', { contextId: first.contextId })))
+  assert.equal(second.contextId, first.contextId)
+  const texts = service.model.requests[1]!.body.messages.map((message: { content: string }) => message.content)
+  assert.deepEqual(texts.slice(-3), ['I am Ann.', 'Hello Ann.', 'Who am I?'])
+  assert.equal((await service.client.run(second.id)).body.session_id, first.contextId)
+
+  await service.restart()
+  const again = await (await connect(service)).getTask({ tenant: '', id: first.id })
+  assert.deepEqual(again, first)
+})
+
+test('Beyond the interface: a stream tells steps as status, the answer as an artifact that grows, and files by a link', async (t) => {
+  const script = [
+    { text: 'I will draw. ', ...callOf('drawing') },
+    { text: ['It is ', 'drawn.'], pauseMs: 20 },
+  ]
+  const service = await startService(t, { script, tools: [drawing] })
+  const client = await connect(service)
+  const events = await all(client.sendMessageStream(ask('Draw.')))
+  const { states, steps, answer, artifacts } = read(events)
+  assert.equal(events[0]?.payload?.$case, 'task')
+  assert.equal(states.at(-1), TaskState.TASK_STATE_COMPLETED)
+  const ids = events.flatMap(({ payload }) => (payload?.$case === 'statusUpdate' ? (payload.value.status?.message?.messageId ?? []) : []))
+  assert.equal(new Set(ids).size, 2)
+  assert.deepEqual(steps, ['drawing has started.', 'drawing has ended: success.'])
+  assert.equal(answer, 'It is drawn.')
+  assert.equal(artifacts.size, 2)
+
+  const first = events[0]?.payload
+  assert.ok(first?.$case === 'task')
+  const task = await client.getTask({ tenant: '', id: first.value.id })
+  assert.equal(answerOf(task), 'It is drawn.')
+  const content = task.artifacts.find(({ name }) => name === 'plan.svg')?.parts[0]?.content
+  assert.ok(content?.$case === 'url')
+  assert.equal(await (await fetch(content.value)).text(), '<svg/>')
+})
+
+test('Beyond the interface: a task is cancelled at once, down to the socket of the model', async (t) => {
+  const service = await startService(t, { script: { text: ['a', 'b'], silentAfter: 1 } })
+  const client = await connect(service)
+  const started = await taskOf(client.sendMessage({ ...ask('Go on for ever.'), configuration: atOnce }))
+  assert.equal(started.status?.state, TaskState.TASK_STATE_WORKING)
+  await untilAsked(service)
+  const following = all(client.resubscribeTask({ tenant: '', id: started.id }))
+  const cancelled = await client.cancelTask(naming(started.id))
+  assert.equal(cancelled.status?.state, TaskState.TASK_STATE_CANCELED)
+  assert.equal(await service.model.requests[0]!.closedEarly, true)
+  assert.equal(read(await following).states.at(-1), TaskState.TASK_STATE_CANCELED)
+  await assert.rejects(client.cancelTask(naming(started.id)), TaskNotCancelableError)
+  await assert.rejects(all(client.resubscribeTask({ tenant: '', id: started.id })), /has ended/)
+})
+
+test('A subscription begins with the task as it is: its answer so far, and when it started', async (t) => {
+  const service = await startService(t, { script: { text: ['It ', 'is', ' 3.'], silentAfter: 3 } })
+  const client = await connect(service)
+  const { id } = await taskOf(client.sendMessage({ ...ask('1 + 2?'), configuration: atOnce }))
+  // The first subscriber shows when the answer has begun.
+  let seen = ''
+  for await (const { payload } of client.resubscribeTask({ tenant: '', id })) {
+    if (payload?.$case === 'task') seen += answerOf(payload.value)
+    if (payload?.$case === 'artifactUpdate') seen += payload.value.artifact!.parts.map(textOf).join('')
+    if (seen === 'It is') break
+  }
+  const stream = client.resubscribeTask({ tenant: '', id })
+  const first = ((await stream.next()).value as StreamResponse).payload
+  assert.ok(first?.$case === 'task')
+  const { status } = first.value
+  assert.deepEqual([status?.state, answerOf(first.value)], [TaskState.TASK_STATE_WORKING, 'It is'])
+  assert.equal(status?.timestamp, (await client.getTask({ tenant: '', id })).status?.timestamp)
+  await client.cancelTask(naming(id))
+  const rest = await all(stream)
+  assert.deepEqual(read(rest).states, [TaskState.TASK_STATE_CANCELED])
+  assert.equal(read(rest).artifacts.size, 0)
+})
+
+test('Beyond the interface: a task goes on when its client has gone', async (t) => {
+  const gate = Promise.withResolvers<void>()
+  const service = await startService(t, { script: { text: 'Done.', begins: gate.promise }, config: { limits: { reconnect_grace: 0 } } })
+  const client = await connect(service)
+  const leaving = new AbortController()
+  const events = client.sendMessageStream(ask('Take your time.'), { signal: leaving.signal })
+  const { value } = await events.next()
+  await untilAsked(service)
+  leaving.abort()
+  await assert.rejects(all(events))
+  gate.resolve()
+  assert.ok(value?.payload?.$case === 'task')
+  const { id } = value.payload.value
+  const states = async () => (await client.getTask({ tenant: '', id })).status?.state
+  while ((await states()) === TaskState.TASK_STATE_WORKING) await new Promise((resolve) => setImmediate(resolve))
+  assert.equal(await states(), TaskState.TASK_STATE_COMPLETED)
+})
+
+test("Access: another caller's task is not found, and another caller's context is another session", async (t) => {
+  const service = await startService(t, { script: { text: 'A secret.' } })
+  const ann = await connect(service)
+  const { id, contextId } = await taskOf(ann.sendMessage(ask('My secret is 42.')))
+  const bob = await connect(service, { sub: 'bob' })
+  await assert.rejects(bob.getTask({ tenant: '', id }), TaskNotFoundError)
+  await assert.rejects(bob.cancelTask(naming(id)), TaskNotFoundError)
+  await assert.rejects(all(bob.resubscribeTask({ tenant: '', id })), TaskNotFoundError)
+  await assert.rejects(bob.sendMessage(ask('And?', { taskId: id })), TaskNotFoundError)
+  const elsewhere = await connect(service, { sub: 'ann', tenant: 'other' })
+  await assert.rejects(elsewhere.getTask({ tenant: 'default', id }), TaskNotFoundError)
+  await bob.sendMessage(ask('What is it?', { contextId }))
+  assert.ok(!JSON.stringify(service.model.requests[1]!.body).includes('42'))
+})
+
+test('Access: /a2a needs a key that permits chat', async (t) => {
+  const service = await startService(t)
+  const body = { jsonrpc: '2.0', id: 1, method: 'GetTask', params: { id: 'x' } }
+  const none = await fetch(`${service.url}/a2a`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  })
+  assert.deepEqual([none.status, none.headers.get('www-authenticate')], [401, 'Bearer'])
+  const viewer = await service.as({ sub: 'vera', roles: ['viewer'] })
+  const refused = await viewer.request('POST', '/a2a', { body, headers: { 'a2a-version': '1.0' } })
+  assert.equal(refused.status, 403)
+  assert.match(refused.body.body, /^RBAC: access denied.*chat/)
+})
+
+const pixel = Buffer.from('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==', 'base64')
+
+test('Beyond the interface: /a2a takes text and the bytes of images and of text files, and refuses other parts by their type', async (t) => {
+  const service = await startService(t, { script: { text: 'A pixel.' } })
+  const client = await connect(service)
+  const image: Part = { content: { $case: 'raw', value: pixel }, metadata: undefined, filename: 'a.png', mediaType: 'image/png' }
+  await client.sendMessage(ask([text('What'), text('is it?'), image]))
+  const { content } = service.model.requests[0]!.body.messages.at(-1)
+  assert.ok(JSON.stringify(content).includes('What\\nis it?') && JSON.stringify(content).includes('data:image/'))
+
+  const data: Part = { content: { $case: 'data', value: { a: 1 } }, metadata: undefined, filename: '', mediaType: '' }
+  const file: Part = { ...image, content: { $case: 'raw', value: Buffer.from('Größe: 42') }, filename: 'size.txt', mediaType: 'text/plain' }
+  const named = await taskOf(client.sendMessage(ask([text('How large?'), { ...file, mediaType: 'text/csv; charset=UTF-8' }, file])))
+  const { content: asked } = service.model.requests[1]!.body.messages.at(-1)
+  assert.match(asked, /<(file-\w+) name="size\.txt" characters="9">\nGröße: 42\n<\/\1>\n\nHow large\?$/)
+  assert.match((await service.client.run(named.id)).body.outcome.input, /How large\?$/)
+  const { sessions } = (await service.client.request('GET', '/core/v1/sessions')).body
+  assert.ok(JSON.stringify(sessions).includes('"How large?"'))
+  const latin: Part = { ...file, content: { $case: 'raw', value: Buffer.from('Größe', 'latin1') } }
+  await assert.rejects(client.sendMessage(ask([latin])), /message\.parts\[0\]\.raw must be text in UTF-8/)
+  await assert.rejects(client.sendMessage(ask([{ ...file, mediaType: 'text/plain; charset=latin1' }])), /charset=latin1 is not taken/)
+  await assert.rejects(client.sendMessage(ask([{ ...file, filename: 'a'.repeat(256) }])), /filename must have at most 255/)
+  const long: Part = { ...file, content: { $case: 'raw', value: Buffer.alloc(200_001, 'a') } }
+  await assert.rejects(client.sendMessage(ask([long])), /at most 200000 are taken/)
+
+  await assert.rejects(client.sendMessage(ask([text('x'), data])), /part of type data is not taken/)
+  await assert.rejects(client.sendMessage(ask([{ ...image, mediaType: 'application/pdf' }])), /application\/pdf is not taken/)
+  await assert.rejects(client.sendMessage(ask([{ ...image, content: { $case: 'raw', value: Buffer.from('no image') } }])), /image/)
+  await assert.rejects(client.sendMessage(ask([])), /no text/)
+  await assert.rejects(client.sendMessage(ask('x', { contextId: '../up' })), /contextId/)
+  assert.equal(service.model.requests.length, 2)
+})
+
+test('Beyond the interface: the context of a request reaches the tools, from headers and metadata', async (t) => {
+  const seen: Readonly<Record<string, string>>[] = []
+  const look = fakeTool('look', async (_input, { headers }) => {
+    seen.push(headers)
+    return 1
+  })
+  const service = await startService(t, { script: [callOf('look'), { text: 'Seen.' }], tools: [look] })
+  const client = await connect(service, undefined, { 'stix-team': 'red' })
+  await client.sendMessage({ ...ask('Look.'), metadata: { 'Stix-Desk': '7', other: 1 } })
+  assert.deepEqual(
+    seen.map((headers) => ({ ...headers })),
+    [{ 'stix-team': 'red', 'stix-desk': '7' }],
+  )
+})
+
+test('Errors: a model that fails is a failed task; what is refused is said in JSON-RPC', async (t) => {
+  const limits = { access: { rate_limits: { default: { concurrent_runs: 1 } } } }
+  const service = await startService(t, {
+    script: (_request, index) => (index === 0 ? { status: 401, body: 'no' } : { text: ['a'], silentAfter: 1 }),
+    config: limits,
+  })
+  const client = await connect(service)
+  const failed = await taskOf(client.sendMessage(ask('Hi')))
+  assert.equal(failed.status?.state, TaskState.TASK_STATE_FAILED)
+  assert.match(failed.status?.message?.parts.map(textOf).join('') ?? '', /model/)
+
+  const rpc = (body: object, headers = {}) =>
+    service.client.request('POST', '/a2a', { body, headers: { 'a2a-version': '1.0', ...headers } })
+  const running = await taskOf(client.sendMessage({ ...ask('For ever.'), configuration: atOnce }))
+  const params = { message: { messageId: 'm', role: 'ROLE_USER', parts: [{ text: 'x' }] } }
+  for (const method of ['SendMessage', 'SendStreamingMessage']) {
+    const second = await rpc({ jsonrpc: '2.0', id: 7, method, params })
+    assert.deepEqual([second.status, second.headers.get('retry-after')], [429, '2'])
+    assert.match(second.body.body, /of your runs/)
+  }
+  await client.cancelTask(naming(running.id))
+
+  const codeOf = async (body: object, headers = {}) => (await rpc(body, headers)).body.error.code
+  assert.equal(await codeOf({ jsonrpc: '2.0', id: 1, method: 'message/send', params: {} }), -32601)
+  assert.equal(await codeOf({ jsonrpc: '2.0', id: 1, method: 'SendMessage', params: {} }), -32602)
+  const broken = await rpc({ jsonrpc: '2.0', id: 1, method: 'SendMessage', params: { message: { messageId: 'm', parts: [null] } } })
+  assert.deepEqual([broken.body.error.code, broken.body.error.message], [-32602, 'The params do not fit SendMessage.'])
+  assert.equal(await codeOf({ jsonrpc: '2.0', id: 1, method: 'GetTask', params: { id: '../x' } }), -32001)
+  assert.equal(await codeOf({ jsonrpc: '2.0', id: 1, method: 'GetTask', params: { id: 'x' } }, { 'a2a-version': '0.3' }), -32009)
+  assert.equal(
+    await codeOf({ jsonrpc: '2.0', id: 1, method: 'CreateTaskPushNotificationConfig', params: { taskId: 'x', url: 'http://a' } }),
+    -32003,
+  )
+})

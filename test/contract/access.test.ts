@@ -1,0 +1,236 @@
+import assert from 'node:assert/strict'
+import { request as httpRequest } from 'node:http'
+import { test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { permissions } from '../../src/access/permissions.ts'
+import { createClient } from '../fixtures/service-client.ts'
+import { startService } from '../fixtures/service.ts'
+
+const routes = [
+  ['POST', '/core/v1/chain', 'chat'],
+  ['POST', '/core/v1/chain_streaming', 'chat'],
+  ['POST', '/core/v1/chain_async', 'chat'],
+  ['GET', '/core/v1/sessions', 'sessions.read'],
+  ['GET', '/core/v1/sessions/{session_id}', 'sessions.read'],
+  ['DELETE', '/core/v1/sessions/{session_id}', 'sessions.write'],
+  ['POST', '/core/v1/sessions/{session_id}/fork', 'sessions.write'],
+  ['GET', '/core/v1/runs/{request_id}', 'runs.read'],
+  ['GET', '/core/v1/runs/{request_id}/stream', 'runs.read'],
+  ['DELETE', '/core/v1/runs/{request_id}', 'runs.write'],
+  ['POST', '/core/v1/runs/{request_id}/callback', 'runs.write'],
+  ['POST', '/core/v1/runs/{request_id}/feedback', 'runs.write'],
+  ['POST', '/core/v1/runs/{request_id}/approvals', 'runs.write', 'runs.approve'],
+  ['GET', '/core/v1/approvals', 'runs.read', 'runs.write', 'runs.approve'],
+  ['GET', '/core/v1/tools', 'tools.read'],
+  ['POST', '/core/v1/tool/execute', 'tools.execute'],
+  ['GET', '/core/v1/chain/sub_agents', 'sub_agents.read'],
+  ['GET', '/core/v1/chain/sub_agents/{sub_agent_id}', 'sub_agents.read'],
+  ['POST', '/core/v1/chain/sub_agents', 'sub_agents.write'],
+  ['DELETE', '/core/v1/chain/sub_agents/{sub_agent_id}', 'sub_agents.write'],
+  ['GET', '/core/v1/download_artifact/{message_index}/{artifact_index}', 'artifacts.read'],
+  ['POST', '/core/v1/share_agent_artifact', 'artifacts.share'],
+  ['GET', '/core/v1/memories', 'memories.read'],
+  ['DELETE', '/core/v1/memories/{id}', 'memories.write'],
+  ['GET', '/core/v1/metadata', 'metadata.read'],
+  ['GET', '/core/v1/metrics', 'observability.read'],
+  ['GET', '/core/v1/logs', 'observability.read'],
+  ['GET', '/metrics', 'observability.read'],
+  ['GET', '/core/v1/agent/config', 'config.read'],
+  ['PUT', '/core/v1/agent/config', 'config.write'],
+  ['POST', '/mcp', 'chat'],
+  ['POST', '/a2a', 'chat'],
+] as const
+
+/** Their errors have the shape of OpenAI's. */
+const openAiRoutes = [
+  ['GET', '/v1/models', 'chat'],
+  ['GET', '/v1/models/{model}', 'chat'],
+  ['POST', '/v1/chat/completions', 'chat'],
+  ['POST', '/v1/responses', 'chat'],
+] as const
+
+const publicRoutes = [
+  '/.well-known/agent-card.json',
+  '/core/v1/agent/config/schema',
+  '/core/v1/artifacts/{folder}/{id}',
+  '/health',
+  '/health/ready',
+  '/openapi.json',
+]
+
+/** Which roles grant a permission, as the contract says it. */
+function rolesWith(permission: string): string[] {
+  const isOperators = permission === 'observability.read' || permission === 'config.read'
+  if (isOperators) return ['operator', 'admin']
+  if (permission.endsWith('.read')) return ['viewer', 'user', 'operator', 'admin']
+  return permission === 'config.write' ? ['admin'] : ['user', 'admin']
+}
+
+/** With a place that is not there. */
+const addressOf = (path: string) => path.replace(/\{\w+_index\}/g, '0').replace(/\{\w+\}/g, 'none')
+
+test('Access: every operation is 401 without a key, and 403 that names the permission without the role', async (t) => {
+  const { url, as } = await startService(t, { script: {} })
+  const nobody = createClient(url, '')
+  const powerless = await as({ roles: ['unknown-role', 'constructor'] })
+  for (const [method, described, permission] of routes) {
+    const path = addressOf(described)
+    const keyless = await nobody.request(method, path)
+    assert.deepEqual([keyless.status, keyless.body.status_code], [401, 401], path)
+    assert.match(keyless.body.body, /^JWT verification failed/)
+    const refused = await powerless.request(method, path)
+    assert.deepEqual([refused.status, refused.body.status_code], [403, 403], path)
+    assert.match(refused.body.body, /^RBAC: access denied/)
+    assert.ok(refused.body.body.includes(permission), refused.body.body)
+  }
+})
+
+test('Access: health, the OpenAPI document and its page need no key', async (t) => {
+  const { url } = await startService(t, { script: {} })
+  const health = await fetch(`${url}/health`)
+  assert.deepEqual([health.status, await health.json()], [200, {}])
+  for (const path of ['/health/ready', '/openapi.json', '/docs']) assert.equal((await fetch(url + path)).status, 200, path)
+})
+
+test('Access: every operation of the OpenAPI document needs what its role grants, and no other is open', async (t) => {
+  const { url, as } = await startService(t, { script: {} })
+  const document = (await (await fetch(`${url}/openapi.json`)).json()) as { paths: Record<string, Record<string, { security?: object[] }>> }
+  const described = Object.entries(document.paths).flatMap(([path, operations]) =>
+    Object.entries(operations).map(([method, { security }]) => ({
+      name: `${method.toUpperCase()} ${path}`,
+      path,
+      isPublic: security?.length === 0,
+    })),
+  )
+  const open = described.filter(({ isPublic }) => isPublic).map(({ path }) => path)
+  assert.deepEqual([...new Set(open)].toSorted(), publicRoutes)
+  const closed = described.filter(({ isPublic }) => !isPublic).map(({ name }) => name)
+  const all = [...routes, ...openAiRoutes]
+  assert.deepEqual(closed.toSorted(), all.map(([method, path]) => `${method} ${path}`).toSorted())
+  for (const role of ['viewer', 'user', 'operator', 'admin']) {
+    const client = await as({ sub: role, roles: [role] })
+    for (const [method, path, permission] of all) {
+      const { status, text } = await client.request(method, addressOf(path))
+      const place = `${role} ${method} ${path}: ${status} ${text}`
+      assert.equal(status !== 403, rolesWith(permission).includes(role), place)
+      assert.ok(status < 500 && status !== 401, place)
+    }
+  }
+})
+
+test('Access: of all permissions, a route takes exactly those that the table lists for it', async (t) => {
+  const roles = Object.fromEntries(permissions.map((permission) => [permission, [permission]]))
+  const { as } = await startService(t, { script: {}, config: { access: { roles } } })
+  for (const permission of permissions) {
+    const client = await as({ sub: permission, roles: [permission] })
+    for (const [method, path, ...sufficient] of [...routes, ...openAiRoutes]) {
+      const { status, text } = await client.request(method, addressOf(path))
+      const place = `${permission} ${method} ${path}: ${status} ${text}`
+      assert.equal(status !== 403, (sufficient as string[]).includes(permission), place)
+      assert.ok(status < 500 && status !== 401, place)
+    }
+  }
+})
+
+test('Access: a key that is garbage, forged, cut, of another service or expired is 401', async (t) => {
+  const { url, key } = await startService(t, { script: {} })
+  const other = await startService(t, { script: {} })
+  const { key: good } = await key()
+  const [head, body, signature] = good.split('.') as [string, string, string]
+  const unsigned = Buffer.from(JSON.stringify({ alg: 'none', typ: 'JWT' })).toString('base64url')
+  const raised = Buffer.from(JSON.stringify({ ...JSON.parse(Buffer.from(body, 'base64url').toString()), roles: ['admin'] })).toString(
+    'base64url',
+  )
+  const bad = ['garbage', 'a.b.c', `${head}.${raised}.${signature}`, `${head}.${body}`, `${unsigned}.${body}.`, (await other.key()).key]
+  for (const one of [...bad, 'x'.repeat(12_000)]) {
+    const { status, body: reply } = await createClient(url, one).request('GET', '/core/v1/tools')
+    assert.equal(status, 401, one.slice(0, 80))
+    assert.match(reply.body, /^JWT verification failed/)
+  }
+  // A key that was good a moment ago must not live on in what is kept of it.
+  const { key: expiring } = await key({ expiresInSeconds: 2 })
+  const expiresAt = Math.floor(Date.now() / 1000) * 1000 + 3000
+  const expiringClient = createClient(url, expiring)
+  assert.equal((await expiringClient.request('GET', '/core/v1/tools')).status, 200)
+  await sleep(expiresAt - Date.now())
+  const expired = await expiringClient.request('GET', '/core/v1/tools')
+  assert.equal(expired.status, 401)
+  assert.match(expired.body.body, /expired/)
+})
+
+test('Access: a revoked key stops working within 5 s', async (t) => {
+  const { url, key, revoke } = await startService(t, { script: {} })
+  const { key: good, claims } = await key()
+  const client = createClient(url, good)
+  assert.equal((await client.request('GET', '/core/v1/tools')).status, 200)
+  await revoke(claims)
+  const until = Date.now() + 5000
+  let status = 200
+  while (status === 200 && Date.now() < until) {
+    await sleep(50)
+    status = (await client.request('GET', '/core/v1/tools')).status
+  }
+  assert.equal(status, 401)
+})
+
+test('Access: authorization Bearer is taken in place of the header', async (t) => {
+  const { url, key } = await startService(t, { script: {} })
+  const { key: good } = await key()
+  for (const authorization of [`Bearer ${good}`, `bearer ${good}`]) {
+    assert.equal((await fetch(`${url}/core/v1/tools`, { headers: { authorization } })).status, 200)
+  }
+  assert.equal((await fetch(`${url}/core/v1/tools`, { headers: { authorization: `Basic ${good}` } })).status, 401)
+})
+
+test('Access: a viewer reads but does not chat, execute or cancel; an operator too; a user does', async (t) => {
+  const { as } = await startService(t, { script: {}, config: { tools: [{ name: 'calculator' }] } })
+  const execute = { tool_name: 'calculator', tool_input: { expression: '1' } }
+  for (const [role, may] of [
+    ['viewer', false],
+    ['operator', false],
+    ['user', true],
+    ['admin', true],
+  ] as const) {
+    const client = await as({ sub: role, roles: [role] })
+    assert.equal((await client.request('GET', '/core/v1/sessions')).status, 200)
+    assert.equal((await client.request('GET', '/core/v1/metadata')).status, 200)
+    assert.equal((await client.chat('hello')).status, may ? 200 : 403, role)
+    assert.equal((await client.request('POST', '/core/v1/tool/execute', { body: execute })).status, may ? 200 : 403, role)
+    assert.equal((await client.request('DELETE', '/core/v1/runs/nothing')).status, may ? 404 : 403, role)
+  }
+})
+
+test('Access: roles of the configuration grant what they list', async (t) => {
+  const { as } = await startService(t, { script: {}, config: { access: { roles: { talker: ['chat'] } } } })
+  const talker = await as({ roles: ['talker'] })
+  assert.equal((await talker.chat('hello')).status, 200)
+  assert.equal((await talker.request('GET', '/core/v1/sessions')).status, 403)
+})
+
+test('Access: the order is route, key, permission, content type and size, validation', async (t) => {
+  const { url, as, client } = await startService(t, { script: {}, environment: { HTTP_BODY_LIMIT: '1kb' } })
+  const nobody = createClient(url, 'garbage')
+  const viewer = await as({ roles: ['viewer'] })
+  const large = 'x'.repeat(4000)
+  const xml = { 'content-type': 'application/xml' }
+  const wrongId = { 'session-id': '-' }
+  assert.equal((await nobody.request('POST', '/core/v1/nothing', { body: large, headers: xml })).status, 404)
+  assert.equal((await nobody.request('PUT', '/core/v1/chain', { body: large, headers: xml })).status, 405)
+  assert.equal((await nobody.request('POST', '/core/v1/chain', { body: large, headers: xml })).status, 401)
+  assert.equal((await viewer.request('POST', '/core/v1/chain', { body: large, headers: { ...xml, ...wrongId } })).status, 403)
+  assert.equal((await viewer.request('POST', '/core/v1/chain', { body: '{' })).status, 403)
+  assert.equal((await client.request('POST', '/core/v1/chain', { body: 'x', headers: { ...xml, ...wrongId } })).status, 415)
+  assert.equal((await client.request('POST', '/core/v1/chain', { body: large, headers: wrongId })).status, 413)
+  assert.equal((await client.request('POST', '/core/v1/chain', { body: '{}', headers: wrongId })).status, 422)
+})
+
+test('Access: a refusal comes before the body is read', async (t) => {
+  const { url } = await startService(t, { script: {} })
+  const { promise, resolve, reject } = Promise.withResolvers<number | undefined>()
+  const headers = { 'content-type': 'application/json', 'content-length': '1000000' }
+  const request = httpRequest(`${url}/core/v1/chain`, { method: 'POST', headers, agent: false }, (response) => resolve(response.statusCode))
+  request.on('error', reject)
+  request.write('{')
+  assert.equal(await promise, 401)
+  request.destroy()
+})

@@ -1,0 +1,479 @@
+import assert from 'node:assert/strict'
+import { test, type TestContext } from 'node:test'
+import type { Tool } from '../../src/agent/tool.ts'
+import { callsIn, cancel, decide, sendTo, sending } from '../fixtures/approvals.ts'
+import { event, sendEvent, until } from '../fixtures/async-client.ts'
+import { startReceiver } from '../fixtures/callback-receiver.ts'
+import { outputOf, type Client, type Reply } from '../fixtures/service-client.ts'
+import { startService, type ServiceOptions } from '../fixtures/service.ts'
+import { callOf, fakeTool, gatedTool } from '../fixtures/tools.ts'
+
+const asks = [sendTo('Bob'), { text: 'It is done.' }]
+const ids = { 'request-id': 'r1', 'session-id': 's1' }
+
+async function start(t: TestContext, { traits, ...options }: ServiceOptions & { traits?: Partial<Tool> } = {}) {
+  const { sent, tool } = sending(traits)
+  const service = await startService(t, { script: asks, ...options, tools: [tool, ...(options.tools ?? [])] })
+  return { ...service, sent, test: service }
+}
+
+const errorOf = ({ status, body }: Reply) => [status, body.details?.error_type]
+const ended = (client: Client, id = 'r1') =>
+  until(
+    () => client.run(id),
+    ({ body }) => body.ended_at !== null,
+  )
+
+test('Approval: a chain that needs approval is 202 with what it waits for, and goes on when that is decided', async (t) => {
+  const { client, sent } = await start(t)
+  const waiting = await client.chat('Write to Bob.', ids)
+  assert.equal(waiting.status, 202, waiting.text)
+  const { input, output, intermediate_steps: steps, usage } = waiting.body.body
+  assert.deepEqual([input, output, steps], ['Write to Bob.', '', []])
+  assert.equal(usage[0].costAttribute, 'scripted')
+  const [call] = callsIn(waiting)
+  assert.deepEqual(waiting.body.approval_required, {
+    request_id: 'r1',
+    calls: [{ tool_call_id: call, tool: 'send', tool_input: { to: 'Bob' } }],
+  })
+  const run = await client.run('r1')
+  assert.deepEqual([run.body.status, run.body.ended_at, run.body.outcome], ['interrupted', null, undefined])
+  assert.deepEqual(run.body.approval_required, waiting.body.approval_required)
+  const again = await client.chat('Write to Bob.', ids)
+  assert.deepEqual([again.status, again.body], [202, waiting.body])
+  assert.deepEqual(errorOf(await client.chat('Write to Eve.', ids)), [409, 'RequestIdReused'])
+  assert.deepEqual(sent, [])
+  const decided = await decide(client, 'r1', call!)
+  assert.deepEqual([decided.status, decided.body.approval_required], [200, undefined], decided.text)
+  const answer = await client.chat('Write to Bob.', ids)
+  assert.deepEqual([answer.status, answer.body.body.output], [200, 'It is done.'])
+  assert.deepEqual(
+    answer.body.body.intermediate_steps.map((step: { tool: string; status: string }) => [step.tool, step.status]),
+    [['send', 'success']],
+  )
+  assert.deepEqual(sent, [{ to: 'Bob' }])
+  const end = await client.run('r1')
+  assert.deepEqual([end.body.status, end.body.outcome.output, end.body.started_at], ['success', 'It is done.', run.body.started_at])
+  const [, ai] = (await client.session('s1')).body.messages
+  assert.deepEqual([ai.content, ai.response_metadata.finish_reason], ['It is done.', 'stop'])
+})
+
+test('Approval: calls of the same turn that need none are made first; of several each is decided, the run goes on with the last', async (t) => {
+  const look = fakeTool('look', async () => 'seen')
+  const turn = { text: 'I look, and write.', calls: [...sendTo('A').calls, ...callOf('look').calls, ...sendTo('B').calls] }
+  const { client, sent, model } = await start(t, { tools: [look], script: [turn, { text: 'Done.' }] })
+  const waiting = await client.chat('Go.', ids)
+  assert.equal(waiting.body.body.output, '')
+  assert.deepEqual(
+    waiting.body.body.intermediate_steps.map((step: { tool: string }) => step.tool),
+    ['look'],
+  )
+  const [first, second] = callsIn(waiting)
+  const half = await decide(client, 'r1', first!, { decision: 'reject', reason: 'A is away.' })
+  assert.deepEqual([half.body.status, callsIn(half)], ['interrupted', [second]])
+  assert.equal((await client.chat('Go.', ids)).status, 202)
+  await decide(client, 'r1', second!, { decision: 'approve', tool_input: { to: 'C' } })
+  assert.equal((await client.chat('Go.', ids)).body.body.output, 'Done.')
+  assert.deepEqual(sent, [{ to: 'C' }])
+  const told = model.requests[1]!.body.messages.filter((one: { role: string }) => one.role === 'tool')
+  assert.match(told[0].content, /rejected by a person: A is away\./)
+  assert.match(told[1].content, /seen/)
+  assert.match(told[2].content, /changed the arguments .*"C".*\nsent to C/)
+})
+
+test('Approval: a stream ends with what it waits for; behind it the reader gets the rest, and a replay shows that it has passed', async (t) => {
+  const { client } = await start(t, { script: [{ text: 'One moment.', ...sendTo('Bob') }, { text: ['It is ', 'done.'] }] })
+  const first = await (await client.stream('Write to Bob.', ids)).rest()
+  const last = first.at(-1)!
+  const numberOf = (id: string) => Number(id.split(':').at(-1))
+  assert.deepEqual([last.chunk.finish_reason, last.chunk.agent_step, last.chunk.token], ['approval_required', 'answer', ''])
+  assert.equal(last.chunk.usage[0]!.costAttribute, 'scripted')
+  assert.equal(outputOf(first), 'One moment.')
+  assert.deepEqual(
+    first.slice(0, -1).map(({ chunk }) => chunk.finish_reason),
+    first.slice(1).map(() => 'null'),
+  )
+  const call = last.chunk.approval_required!.calls[0]!
+  assert.deepEqual(call, { ...call, tool: 'send', tool_input: { to: 'Bob' } })
+  assert.deepEqual(await (await client.follow('r1')).rest(), first)
+  assert.deepEqual(await (await client.stream('Write to Bob.', ids)).rest(), first)
+  const waits = await client.follow('r1', last.id)
+  const beyond = await client.follow('r1', `r1:${numberOf(last.id) + 100}`)
+  assert.equal(waits.status, 200)
+  await decide(client, 'r1', call.tool_call_id)
+  const rest = await waits.rest()
+  assert.equal(numberOf(rest[0]!.id), numberOf(last.id) + 1)
+  assert.deepEqual([outputOf(rest), rest.at(-1)!.chunk.finish_reason], ['It is done.', 'stop'])
+  beyond.leave()
+  const passed = { ...last, chunk: { ...last.chunk, finish_reason: 'null', usage: [] } }
+  delete passed.chunk.approval_required
+  assert.deepEqual(await (await client.follow('r1')).rest(), [...first.slice(0, -1), passed, ...rest])
+  assert.deepEqual(await (await client.follow('r1', rest[0]!.id)).rest(), rest.slice(1))
+  assert.deepEqual(
+    rest.map(({ id }, at) => numberOf(id) - at),
+    rest.map(() => numberOf(last.id) + 1),
+  )
+})
+
+test('Approval: a session whose run waits takes no new chat; those in its line leave it, async ones wait', async (t) => {
+  const gate = gatedTool('wait')
+  const { client } = await start(t, { tools: [gate.tool], script: [callOf('wait'), sendTo('Bob'), { text: 'done' }, { text: 'next' }] })
+  const first = client.chat('one', ids)
+  await gate.entered
+  const inLine = client.chat('two', { 'session-id': 's1', 'request-id': 'r2' })
+  const streamed = client.stream('three', { 'session-id': 's1', 'request-id': 'r3' })
+  const accepted = await sendEvent(client, event('e1', { messages: [{ role: 'user', content: 'later' }], session_id: 's1' }))
+  for (const id of ['r2', 'r3']) {
+    await until(
+      () => client.run(id),
+      ({ status }) => status === 200,
+    )
+  }
+  gate.open()
+  const waiting = await first
+  assert.equal(waiting.status, 202)
+  const since = Date.now()
+  assert.deepEqual(errorOf(await inLine), [409, 'SessionInterrupted'])
+  const refused = await streamed
+  assert.deepEqual([refused.status, refused.body.details.error_type], [409, 'SessionInterrupted'])
+  assert.ok(Date.now() - since < 20_000)
+  const late = { 'session-id': 's1' }
+  assert.deepEqual(errorOf(await client.chat('four', { ...late, 'request-id': 'r4' })), [409, 'SessionInterrupted'])
+  assert.deepEqual((await client.stream('five', late)).body.details.error_type, 'SessionInterrupted')
+  const another = event('e2', { messages: [{ role: 'user', content: 'no' }], session_id: 's1' })
+  assert.deepEqual(errorOf(await sendEvent(client, another)), [409, 'SessionInterrupted'])
+  assert.equal((await client.run('r4')).status, 404)
+  assert.equal((await client.session('s1')).body.messages.length, 1)
+  assert.equal((await client.run(accepted.body.request_id)).body.status, 'pending')
+  await decide(client, 'r1', callsIn(waiting)[0]!)
+  assert.equal((await ended(client)).body.outcome.output, 'done')
+  assert.equal((await ended(client, accepted.body.request_id)).body.outcome.output, 'next')
+  assert.equal((await client.session('s1')).body.messages.length, 4)
+})
+
+test('Approval: the same decision again is 200, another 409; what is not there 404, what does not wait 409', async (t) => {
+  const { client, as } = await start(t)
+  const [call] = callsIn(await client.chat('Go.', ids))
+  assert.deepEqual(errorOf(await decide(client, 'r1', 'other')), [404, 'NotFound'])
+  assert.deepEqual(errorOf(await decide(client, 'r9', call!)), [404, 'NotFound'])
+  const bob = await as({ sub: 'bob', roles: ['admin'] })
+  assert.deepEqual(errorOf(await decide(bob, 'r1', call!)), [404, 'NotFound'])
+  const faults = [
+    [{ decision: 'maybe' }, 'decision'],
+    [{}, 'decision'],
+    [{ decision: 'approve', tool_input: { cc: 'x', to: 'y' } }, 'tool_input'],
+    [{ decision: 'approve', tool_input: { to: 1 } }, 'tool_input'],
+    [{ decision: 'approve', tool_input: 'text' }, 'tool_input'],
+    [{ decision: 'reject', tool_input: { to: 'Bob' } }, 'tool_input'],
+    [{ decision: 'reject', reason: 'x'.repeat(4001) }, 'reason'],
+    [{ decision: 'approve', note: 'x' }, 'note'],
+    [{ decision: 'approve', tool_call_id: 'a\0' }, 'tool_call_id'],
+  ] as const
+  for (const [body, field] of faults) {
+    const { status, body: refused } = await decide(client, 'r1', call!, body)
+    assert.deepEqual([status, refused.detail?.[0].loc.slice(0, 2)], [422, ['body', field]], JSON.stringify([body, refused]))
+  }
+  const deep = await client.request('POST', '/core/v1/runs/r1/approvals', {
+    body: `{"tool_call_id": "${call!}", "decision": "approve", "tool_input": {"to": ${'['.repeat(5000)}${']'.repeat(5000)}}}`,
+  })
+  assert.deepEqual([deep.status, deep.body.detail[0].msg], [422, 'is nested too deeply'])
+  const unfit = await decide(client, 'r1', call!, { decision: 'approve', tool_input: { to: 1 } })
+  assert.match(unfit.body.detail[0].msg, /to must be string/)
+  assert.equal((await client.run('r1')).body.status, 'interrupted')
+  assert.equal((await decide(client, 'r1', call!)).status, 200)
+  assert.equal((await decide(client, 'r1', call!)).status, 200)
+  assert.equal((await decide(client, 'r1', call!, { decision: 'approve', tool_input: { to: 'Bob' } })).status, 200)
+  await ended(client)
+  assert.equal((await decide(client, 'r1', call!)).status, 200)
+  for (const other of [{ decision: 'reject' }, { decision: 'approve', tool_input: { to: 'Eve' } }]) {
+    assert.deepEqual(errorOf(await decide(client, 'r1', call!, other)), [409, 'AlreadyDecided'])
+  }
+  assert.deepEqual(errorOf(await decide(client, 'r1', 'other')), [409, 'NotInterrupted'])
+})
+
+test('Approval: by role decides another sub whose key permits runs.approve, never who asked; and sees of it what the list shows', async (t) => {
+  const roles = { approver: ['runs.approve'], watcher: ['runs.read', 'chat'] }
+  const { as, sent } = await start(t, {
+    traits: { approval: { by: 'role' } },
+    config: { access: { roles } },
+    script: [sendTo('Bob'), { text: 'done' }],
+  })
+  const ann = await as({ roles: ['admin'] })
+  const [call] = callsIn(await ann.chat('A secret.', ids))
+  const own = await decide(ann, 'r1', call!)
+  assert.deepEqual(errorOf(own), [403, 'Forbidden'])
+  assert.match(own.body.body, /^RBAC: access denied.*runs\.approve/)
+  const eve = await as({ sub: 'eve', roles: ['approver'] })
+  const list = (client: Client) => client.request('GET', '/core/v1/approvals')
+  const listed = await list(eve)
+  const { requested_at: requestedAt, expires_at: expiresAt, question, messages, ...listedCall } = listed.body.approvals[0]
+  const described = {
+    request_id: 'r1',
+    session_id: 's1',
+    tool_call_id: call,
+    tool: 'send',
+    tool_input: { to: 'Bob' },
+    by: 'role',
+    requested_by: 'ann',
+    may_decide: true,
+  }
+  assert.deepEqual([question, messages], ['A secret.', [{ role: 'human', content: 'A secret.' }]])
+  assert.deepEqual([listedCall, listed.body.count], [described, 1])
+  assert.equal(Date.parse(expiresAt) - Date.parse(requestedAt), 86_400_000)
+  const [shown, ...rest] = (await list(ann)).body.approvals
+  assert.deepEqual(shown, { ...listedCall, requested_at: requestedAt, expires_at: expiresAt, may_decide: false })
+  assert.deepEqual(rest, [])
+  for (const who of [
+    { sub: 'bob', roles: ['user'] },
+    { sub: 'eve', roles: ['approver'], tenant: 'other' },
+  ]) {
+    const other = await as(who)
+    assert.equal((await list(other)).body.count, 0)
+    assert.deepEqual(errorOf(await decide(other, 'r1', call!)), [404, 'NotFound'])
+  }
+  const watcher = await as({ sub: 'joe', roles: ['watcher'] })
+  const refused = await decide(watcher, 'r1', call!)
+  assert.equal(refused.status, 403)
+  assert.match(refused.body.body, /runs\.write or runs\.approve/)
+  assert.deepEqual((await list(watcher)).body, { approvals: [], count: 0 })
+  const decided = await decide(eve, 'r1', call!)
+  assert.equal(decided.status, 200, decided.text)
+  assert.equal((await ended(ann)).body.outcome.output, 'done')
+  const again = await decide(eve, 'r1', call!)
+  assert.deepEqual(Object.keys(again.body).toSorted(), ['created_at', 'ended_at', 'request_id', 'session_id', 'started_at', 'status'])
+  assert.ok(!again.text.includes('secret') && !again.text.includes('done'))
+  assert.equal((await eve.run('r1')).status, 403)
+  assert.deepEqual(sent, [{ to: 'Bob' }])
+})
+
+test('Approval: own calls are listed with whether the key may decide them, and only then with what was said last', async (t) => {
+  const roles = Object.fromEntries(['runs.read', 'runs.write', 'runs.approve', 'sessions.read'].map((one) => [one, [one]]))
+  const { client, as } = await start(t, {
+    config: { access: { roles } },
+    script: ({ body }) => (body.messages.at(-1).content.startsWith('Write') ? sendTo('A') : { text: 'b'.repeat(3000) }),
+  })
+  for (const text of ['one', 'two', 'three']) await client.chat(text, { 'session-id': 's1' })
+  const question = `Write ${'🙂'.repeat(2000)}`
+  await client.chat(question, ids)
+  const list = (who: object) => as(who).then((of) => of.request('GET', '/core/v1/approvals'))
+  const readBy = async (role: string) => (await list({ roles: [role] })).body.approvals[0]
+  for (const role of ['user', 'runs.write', 'runs.approve']) {
+    const call = await readBy(role)
+    assert.equal(call.may_decide, true, role)
+    assert.deepEqual(
+      call.messages.map((message: { role: string; content: string }) => [message.role, message.content.slice(0, 5)]),
+      [
+        ['ai', 'bbbbb'],
+        ['human', 'two'],
+        ['ai', 'bbbbb'],
+        ['human', 'three'],
+        ['ai', 'bbbbb'],
+        ['human', 'Write'],
+      ],
+    )
+    assert.equal(call.messages[0].content, `${'b'.repeat(1999)}…`)
+    assert.equal(call.question, call.messages.at(-1).content)
+    assert.ok(call.question.length <= 2000 && call.question.isWellFormed() && call.question.endsWith('🙂…'))
+  }
+  for (const role of ['viewer', 'operator', 'runs.read']) {
+    const { may_decide: mayDecide, ...call } = await readBy(role)
+    assert.equal(mayDecide, false, role)
+    assert.ok(!('question' in call) && !('messages' in call))
+    assert.equal(call.tool_input.to, 'A')
+  }
+  assert.equal((await list({ roles: ['sessions.read'] })).status, 403)
+  for (const who of [
+    { sub: 'bob', roles: ['admin'] },
+    { tenant: 'other', roles: ['admin'] },
+  ]) {
+    assert.equal((await list(who)).body.count, 0)
+  }
+})
+
+test('Approval: a user decides its own calls, which nobody else is shown; pages go on behind a call', async (t) => {
+  const { client, as } = await start(t, { script: sendTo('A', 'B') })
+  const first = callsIn(await client.chat('One.', { 'request-id': 'r1' }))
+  const second = callsIn(await client.chat('Two.', { 'request-id': 'r2' }))
+  const list = async (of: Client, query = '') => (await of.request('GET', `/core/v1/approvals${query}`)).body
+  const all = (await list(client)).approvals.map((one: { tool_call_id: string }) => one.tool_call_id)
+  assert.deepEqual(all, [...second, ...first])
+  const page = await list(client, `?limit=2&before=${all[0]}`)
+  assert.deepEqual([page.count, page.approvals.map((one: { tool_call_id: string }) => one.tool_call_id)], [2, all.slice(1, 3)])
+  assert.equal((await list(await as({ sub: 'bob', roles: ['admin'] }))).count, 0)
+  for (const bad of ['?limit=0', '?limit=101', '?before=nothing', '?before=%20']) {
+    assert.equal((await client.request('GET', `/core/v1/approvals${bad}`)).status, 422, bad)
+  }
+})
+
+test('Approval: DELETE cancels a run that waits; its session keeps what there was, and is free for the next', async (t) => {
+  const look = fakeTool('look', async () => 'seen')
+  const turn = { text: 'I look, and write.', calls: [...callOf('look').calls, ...sendTo('A').calls] }
+  const { client, sent, model, as } = await start(t, { tools: [look], script: [turn, { text: 'hello' }] })
+  const operator = await as({ roles: ['operator'] })
+  const [call] = callsIn(await client.chat('Go.', ids))
+  const metrics = async () => (await operator.request('GET', '/core/v1/metrics')).body
+  assert.deepEqual((await metrics()).status_value_counts, { success: 0, error: 0, cancelled: 0, timeout: 0 })
+  assert.equal((await operator.request('GET', '/core/v1/logs')).body.total, 0)
+  const cancelled = await cancel(client, 'r1')
+  assert.deepEqual([cancelled.status, cancelled.body.status, cancelled.body.approval_required], [200, 'cancelled', undefined])
+  assert.deepEqual(errorOf(await cancel(client, 'r1')), [409, 'RunEnded'])
+  assert.deepEqual(errorOf(await client.chat('Go.', ids)), [409, 'Cancelled'])
+  assert.deepEqual(errorOf(await decide(client, 'r1', call!)), [409, 'NotInterrupted'])
+  const { messages } = (await client.session('s1')).body
+  assert.deepEqual([messages.length, messages[1].response_metadata.finish_reason], [2, 'cancelled'])
+  assert.deepEqual((await metrics()).status_value_counts.cancelled, 1)
+  assert.equal((await client.request('GET', '/core/v1/approvals')).body.count, 0)
+  assert.equal((await client.chat('Next.', { 'session-id': 's1' })).body.body.output, 'hello')
+  const told = model.requests[1]!.body.messages.find((one: { tool_call_id?: string; content: string }) => /cancelled/.test(one.content))
+  assert.match(told.content, /what was not approved was not done/)
+  assert.deepEqual(sent, [])
+})
+
+test('Approval: whoever waits behind the interruption hears of a cancellation, and of a session that is deleted', async (t) => {
+  const { client } = await start(t, { script: sendTo('A') })
+  await client.chat('Go.', ids)
+  const log = await (await client.follow('r1')).rest()
+  const waits = await client.follow('r1', log.at(-1)!.id)
+  await cancel(client, 'r1')
+  const rest = await waits.rest()
+  assert.deepEqual([rest.length, rest[0]!.chunk.finish_reason], [1, 'cancelled'])
+  const other = { 'request-id': 'r2', 'session-id': 's2' }
+  const [call] = callsIn(await client.chat('Go.', other))
+  const end = (await (await client.follow('r2')).rest()).at(-1)!
+  const stays = await client.follow('r2', end.id)
+  assert.equal((await client.request('DELETE', '/core/v1/sessions/s2')).status, 200)
+  const [gone] = await stays.rest()
+  assert.deepEqual([gone!.chunk.finish_reason, gone!.chunk.error?.details?.error_type], ['error', 'Gone'])
+  assert.deepEqual(errorOf(await decide(client, 'r2', call!)), [410, 'Gone'])
+  assert.deepEqual(errorOf(await client.chat('Go.', other)), [410, 'Gone'])
+  assert.equal((await client.request('GET', '/core/v1/approvals')).body.count, 0)
+})
+
+test('Approval: a run that nobody decides on is cancelled when its time is up, and the next in its line runs', async (t) => {
+  const { client, sent } = await start(t, { config: { approvals: { expire_after: 0.3 } }, script: [sendTo('A'), { text: 'next' }] })
+  const [call] = callsIn(await client.chat('Go.', ids))
+  assert.equal((await ended(client)).body.status, 'cancelled')
+  assert.deepEqual(errorOf(await decide(client, 'r1', call!)), [409, 'NotInterrupted'])
+  assert.equal((await client.chat('Next.', { 'session-id': 's1' })).body.body.output, 'next')
+  assert.deepEqual(sent, [])
+})
+
+test('Approval: a run that has gone on may wait again, and cancelled there it keeps what was done', async (t) => {
+  const { client, sent } = await start(t, { script: [sendTo('A'), sendTo('B'), { text: 'done' }] })
+  const [first] = callsIn(await client.chat('Go.', ids))
+  await decide(client, 'r1', first!)
+  const again = await client.chat('Go.', ids)
+  assert.deepEqual([again.status, again.body.body.intermediate_steps.length], [202, 1])
+  const [second] = callsIn(again)
+  assert.notEqual(second, first)
+  assert.equal((await decide(client, 'r1', first!)).status, 200)
+  const passed = (await (await client.follow('r1')).rest()).map(({ chunk }) => chunk.finish_reason)
+  assert.deepEqual([passed.at(-1), passed.filter((reason) => reason !== 'null').length], ['approval_required', 1])
+  await cancel(client, 'r1')
+  const [, ai] = (await client.session('s1')).body.messages
+  assert.deepEqual([ai.response_metadata.intermediate_steps.length, sent], [1, [{ to: 'A' }]])
+})
+
+test('Approval: an async run waits for approval, gives its worker to others, and its callback comes with its end', async (t) => {
+  const receiver = await startReceiver(t)
+  const { client, sent } = await start(t, {
+    environment: { OUTBOUND_ALLOW: receiver.host },
+    config: { limits: { async_concurrency: 1 } },
+    script: ({ body }) => {
+      const { role, content } = body.messages.at(-1)
+      return role === 'tool' ? { text: 'done' } : content === 'Go.' ? sendTo('A') : { text: 'other' }
+    },
+  })
+  const send = (id: string, content: string) =>
+    sendEvent(client, event(id, { messages: [{ role: 'user', content }], callback_url: receiver.url }), { 'request-id': id })
+  await send('e1', 'Go.')
+  const waiting = await until(
+    () => client.run('e1'),
+    ({ body }) => body.status === 'interrupted',
+  )
+  await send('e2', 'Other.')
+  assert.equal((await ended(client, 'e2')).body.outcome.output, 'other')
+  assert.deepEqual((await send('e1', 'Go.')).body.request_id, 'e1')
+  assert.equal((await receiver.reaches(1)).body.id, 'e2')
+  await decide(client, 'e1', callsIn(waiting)[0]!)
+  assert.equal((await ended(client, 'e1')).body.outcome.output, 'done')
+  assert.deepEqual(sent, [{ to: 'A' }])
+  const { id, type, data } = (await receiver.reaches(2)).body
+  assert.deepEqual([id, type, data.body.output], ['e1', 'ai.service.agent.chain.completed', 'done'])
+})
+
+test('Approval: an async run that is cancelled between its decision and a worker keeps what there was', async (t) => {
+  const gate = gatedTool('wait')
+  const { client, sent } = await start(t, {
+    tools: [gate.tool],
+    config: { limits: { async_concurrency: 1 } },
+    script: ({ body }) => (body.messages.at(-1).content === 'Go.' ? { text: 'I write.', ...sendTo('A') } : callOf('wait')),
+  })
+  const send = (id: string, content: string) =>
+    sendEvent(client, event(id, { messages: [{ role: 'user', content }] }), { 'request-id': id, 'session-id': id })
+  await send('e1', 'Go.')
+  const waiting = await until(
+    () => client.run('e1'),
+    ({ body }) => body.status === 'interrupted',
+  )
+  await send('e2', 'Wait.')
+  await gate.entered
+  assert.equal((await decide(client, 'e1', callsIn(waiting)[0]!)).body.status, 'pending')
+  const cancelled = await cancel(client, 'e1')
+  assert.equal(cancelled.body.status, 'cancelled', cancelled.text)
+  const [, ai] = (await client.session('e1')).body.messages
+  assert.deepEqual([ai.content, ai.response_metadata.finish_reason, sent], ['I write.', 'cancelled', []])
+  gate.open()
+})
+
+test('Approval: what was decided in time is not cancelled by the time of an earlier interruption', async (t) => {
+  const { client, sent } = await start(t, { config: { approvals: { expire_after: 1.5 } }, script: [sendTo('A'), sendTo('B')] })
+  const [call] = callsIn(await client.chat('Go.', ids))
+  const first = Date.now()
+  await new Promise((resolve) => setTimeout(resolve, 900))
+  await decide(client, 'r1', call!)
+  await until(
+    () => client.run('r1'),
+    ({ body }) => body.status === 'interrupted',
+  )
+  await new Promise((resolve) => setTimeout(resolve, first + 1900 - Date.now()))
+  assert.equal((await client.run('r1')).body.status, 'interrupted')
+  assert.equal((await ended(client)).body.status, 'cancelled')
+  assert.deepEqual(sent, [{ to: 'A' }])
+})
+
+test('Approval: the clock stands while a run waits, and goes on with what was left', async (t) => {
+  const gate = gatedTool('wait')
+  const { client, as } = await start(t, {
+    tools: [gate.tool],
+    config: { max_execution_time: 3 },
+    script: [{ ...sendTo('A'), delayMs: 2000 }, callOf('wait'), { text: 'never' }],
+  })
+  const [call] = callsIn(await client.chat('Go.', ids))
+  await new Promise((resolve) => setTimeout(resolve, 3200))
+  const since = Date.now()
+  await decide(client, 'r1', call!)
+  assert.equal((await ended(client)).body.status, 'timeout')
+  assert.ok(Date.now() - since < 2900, 'not a whole new time')
+  const { max_latency: latency } = (await (await as({ roles: ['operator'] })).request('GET', '/core/v1/metrics')).body
+  assert.ok(latency > 2.9 && latency < 5, `${latency}`)
+})
+
+test('Approval: runs that wait count neither against the caller’s concurrent runs nor against those of the process', async (t) => {
+  const { client } = await start(t, {
+    config: { limits: { max_runs: 1 }, access: { rate_limits: { default: { concurrent_runs: 1 } } } },
+    script: [sendTo('A'), { text: 'done' }],
+  })
+  assert.equal((await client.chat('Go.', ids)).status, 202)
+  assert.equal((await client.chat('Go.', { 'session-id': 's2' })).status, 200)
+})
+
+test('Approval: a restart loses nothing; what is decided after it goes on', async (t) => {
+  const { test: service, sent } = await start(t)
+  const waiting = await service.client.chat('Go.', ids)
+  await service.restart()
+  assert.deepEqual((await service.client.chat('Go.', ids)).body, waiting.body)
+  await decide(service.client, 'r1', callsIn(waiting)[0]!)
+  assert.equal((await service.client.chat('Go.', ids)).body.body.output, 'It is done.')
+  assert.deepEqual(sent, [{ to: 'Bob' }])
+})

@@ -1,0 +1,99 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { until } from '../fixtures/async-client.ts'
+import { startService } from '../fixtures/service.ts'
+import { callOf, fakeTool, gatedTool } from '../fixtures/tools.ts'
+
+test('Access: more requests than a minute allows are 429 with retry-after, and each caller has its own minute', async (t) => {
+  const { client, as, url } = await startService(t, {
+    config: { access: { rate_limits: { user: { requests_per_minute: 3 } } } },
+  })
+  const list = (of = client) => of.request('GET', '/core/v1/sessions')
+  for (let n = 0; n < 3; n += 1) assert.equal((await list()).status, 200)
+  const refused = await list()
+  assert.deepEqual([refused.status, refused.body.status_code, refused.body.details], [429, 429, { error_type: 'RateLimited' }])
+  const wait = Number(refused.headers.get('retry-after'))
+  assert.ok(Number.isInteger(wait) && wait > 50 && wait <= 60)
+  // Whatever else is wrong with it.
+  assert.equal((await client.request('GET', '/core/v1/logs')).status, 429)
+  assert.equal((await list(await as({ sub: 'bob' }))).status, 200)
+  assert.equal((await list(await as({ tenant: 'b' }))).status, 200)
+  assert.equal((await list(await as({ roles: ['user', 'viewer'] }))).status, 200)
+  assert.equal((await fetch(`${url}/health`)).status, 200)
+  assert.equal((await client.request('DELETE', '/core/v1/sessions')).status, 405)
+})
+
+test('Access: more chats at a time than allowed are 429; joining or repeating one is not', async (t) => {
+  const gate = gatedTool('wait')
+  const { client, as } = await startService(t, {
+    tools: [gate.tool],
+    script: ({ body }) => (body.messages.at(-1).role === 'tool' ? { text: 'done' } : callOf('wait')),
+    config: { access: { rate_limits: { default: { concurrent_runs: 2 } } } },
+  })
+  // All at once: what is being stored counts too.
+  const refused: string[] = []
+  const ids = ['a', 'b', 'c', 'd']
+  const chats = ids.map(async (id) => {
+    const reply = await client.chat('go', { 'request-id': id, 'session-id': id })
+    if (reply.status !== 200) refused.push(id)
+    return reply
+  })
+  await gate.entered
+  await until(async () => gate.inputs.length >= 2 && refused.length >= 2, Boolean)
+  // Which of them come first nobody knows.
+  for (const id of refused) {
+    const { status, body, headers } = await chats[ids.indexOf(id)]!
+    assert.deepEqual([status, body.details.error_type], [429, 'RateLimited'])
+    assert.ok(Number(headers.get('retry-after')) > 0)
+  }
+  const stream = await client.stream('go', { 'request-id': 'e' })
+  assert.deepEqual([stream.status, stream.body.details.error_type], [429, 'RateLimited'])
+  const taken = ids.find((id) => !refused.includes(id))!
+  const joined = client.chat('go', { 'request-id': taken, 'session-id': taken })
+  const other = (await as({ sub: 'bob' })).chat('go', {})
+  gate.open()
+  assert.deepEqual([(await joined).status, (await other).status], [200, 200])
+  const statuses = (await Promise.all(chats)).map(({ status }) => status).sort((a, b) => a - b)
+  assert.deepEqual(statuses, [200, 200, 429, 429])
+  // A refused one was not kept: its id is free.
+  assert.equal((await client.chat('go', { 'request-id': refused[0]!, 'session-id': refused[0]! })).status, 200)
+})
+
+test('Access: a request that ended is repeated although no more runs are taken', async (t) => {
+  const gate = gatedTool('wait')
+  const { client } = await startService(t, {
+    tools: [gate.tool],
+    script: ({ body }) => (body.messages.at(-1).content === 'wait' ? callOf('wait') : { text: 'done' }),
+    config: { access: { rate_limits: { default: { concurrent_runs: 1 } } } },
+  })
+  assert.equal((await client.chat('quick', { 'request-id': 'first' })).status, 200)
+  const running = client.chat('wait')
+  await gate.entered
+  assert.equal((await client.chat('quick', { 'request-id': 'first' })).body.body.output, 'done')
+  assert.equal((await client.chat('quick', { 'request-id': 'second' })).status, 429)
+  gate.open()
+  assert.equal((await running).status, 200)
+})
+
+test('Errors: a process with too many runs takes no new chat and no execution, but everything else', async (t) => {
+  const gate = gatedTool('wait')
+  const { client } = await startService(t, {
+    tools: [gate.tool, fakeTool('add', async () => 3)],
+    script: [callOf('wait'), { text: 'done' }],
+    config: { limits: { max_runs: 1 } },
+  })
+  const running = client.chat('go', { 'request-id': 'a' })
+  await gate.entered
+  const execute = { body: { tool_name: 'add' } }
+  const refused = [await client.chat('go', {}), await client.request('POST', '/core/v1/tool/execute', execute)]
+  for (const { status, body, headers } of refused) {
+    assert.deepEqual([status, body.details.error_type], [503, 'Overloaded'])
+    assert.ok(Number(headers.get('retry-after')) > 0)
+  }
+  assert.equal((await client.request('GET', '/health/ready')).status, 200)
+  assert.equal((await client.request('GET', '/core/v1/sessions')).status, 200)
+  const joined = client.chat('go', { 'request-id': 'a' })
+  assert.equal((await client.request('DELETE', '/core/v1/runs/a')).body.status, 'cancelled')
+  assert.deepEqual([(await running).status, (await joined).status], [409, 409])
+  assert.equal((await client.request('POST', '/core/v1/tool/execute', execute)).status, 200)
+})

@@ -1,0 +1,19 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { startService } from '../fixtures/service.ts'
+
+test('Metadata: what the agent is, what to ask it first, and what it can do', async (t) => {
+  const described = {
+    id: 'a-1',
+    name: 'Ada',
+    description: 'Counts.',
+    uri_id: 'ada',
+    conversation_starters: [{ title: 'Sum', message: 'What is 1 + 1?' }],
+  }
+  const { client } = await startService(t, { script: {}, config: { ...described, tools: [{ name: 'calculator' }] } })
+  const { status, body } = await client.request('GET', '/core/v1/metadata')
+  const { capabilities, ...rest } = body.body
+  assert.deepEqual([status, Object.keys(body), rest], [200, ['body'], described])
+  assert.ok(capabilities.every((one: unknown) => typeof one === 'string'))
+  for (const one of ['sub_agents', 'tool:calculator']) assert.ok(capabilities.includes(one), one)
+})

@@ -1,0 +1,193 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { Client } from '../fixtures/service-client.ts'
+import { startService } from '../fixtures/service.ts'
+import { callOf, fakeTool } from '../fixtures/tools.ts'
+
+const metricsOf = async (client: Client, query = '') => (await client.request('GET', `/core/v1/metrics${query}`)).body
+const logsOf = async (client: Client, query = '') => {
+  const { body } = await client.request('GET', `/core/v1/logs${query}`)
+  return { ...body, data: JSON.parse(body.data) }
+}
+
+test('Observability: figures are zero where there is no run yet', async (t) => {
+  const { as } = await startService(t)
+  const operator = await as({ roles: ['operator'] })
+  assert.deepEqual(await metricsOf(operator), {
+    status_value_counts: { success: 0, error: 0, cancelled: 0, timeout: 0 },
+    ...{ total_requests: 0, total_errors: 0, total_tokens: 0, mean_tokens: 0, mean_latency: 0, max_latency: 0, min_latency: 0 },
+    ...{ total_prompt_tokens: 0, mean_prompt_tokens: 0, total_completion_tokens: 0, mean_completion_tokens: 0 },
+  })
+  assert.deepEqual(await logsOf(operator), { data: [], total: 0, has_more: false })
+})
+
+test('Observability: metrics and logs equal what ran, and two tenants never mix', async (t) => {
+  const { as } = await startService(t, {
+    tools: [fakeTool('add', async () => 3)],
+    script: ({ body }) => {
+      const text = body.messages.at(-1).content
+      return text.includes('fail') ? { status: 400, body: {} } : { text: 'ok', usage: { input: text.length, output: 10 } }
+    },
+  })
+  const [ann, operator] = [await as({ sub: 'ann' }), await as({ sub: 'op', roles: ['operator'] })]
+  const [bob, other] = [await as({ sub: 'bob', tenant: 'b' }), await as({ tenant: 'b', roles: ['operator'] })]
+  for (const text of ['aaaa', 'bb']) assert.equal((await ann.chat(text)).status, 200)
+  await (await ann.stream('cccccc')).rest()
+  assert.equal((await ann.chat('fail', { 'request-id': 'failed' })).status, 502)
+  await ann.request('POST', '/core/v1/tool/execute', { body: { tool_name: 'add' }, headers: { 'request-id': 'tool' } })
+  assert.equal((await bob.chat('x', { 'request-id': 'failed' })).status, 200)
+
+  const figures = await metricsOf(operator)
+  assert.deepEqual(figures.status_value_counts, { success: 3, error: 1, cancelled: 0, timeout: 0 })
+  assert.deepEqual([figures.total_requests, figures.total_errors], [4, 1])
+  assert.deepEqual([figures.total_prompt_tokens, figures.total_completion_tokens, figures.total_tokens], [12, 30, 42])
+  assert.deepEqual([figures.mean_prompt_tokens, figures.mean_completion_tokens, figures.mean_tokens], [3, 7.5, 10.5])
+  assert.ok(figures.min_latency <= figures.mean_latency && figures.mean_latency <= figures.max_latency && figures.max_latency < 5)
+  const theirs = await metricsOf(other)
+  assert.deepEqual([theirs.total_requests, theirs.total_tokens], [1, 11])
+
+  const { data, total, has_more } = await logsOf(operator)
+  assert.deepEqual([data.length, total, has_more], [4, 4, false])
+  const { end_time, latency, error, ...entry } = data[0]
+  assert.deepEqual(entry, {
+    ...{ name: 'Agent Core', id: 'failed', model: 'scripted', status: 'error', completion_tokens: 0, total_tokens: 0 },
+  })
+  assert.match(error, /No model could answer/)
+  assert.ok(Math.abs(Date.now() - end_time) < 60_000 && latency >= 0 && latency < 5)
+  assert.deepEqual([data[1].error, data[1].total_tokens], [null, 16])
+  assert.equal((await logsOf(other)).total, 1)
+})
+
+test('Observability: figures have what sub-agents and plans took, a continued run once, and those of deleted sessions', async (t) => {
+  let failures = 1
+  const { as, client } = await startService(t, {
+    config: { workflow_type: 'plan_execute' },
+    script: ({ body }) => {
+      const asked = body.messages.findLast(({ role }: { role: string }) => role === 'user').content
+      const isSubAgent = body.messages[0].content.includes('You are the sub-agent')
+      const usage = { input: 10, output: 5 }
+      if (isSubAgent) return { usage, text: 'found' }
+      if (asked.includes('make a plan')) return { usage, text: '["First.", "Second."]' }
+      if (asked.startsWith('Step 1') && body.messages.at(-1).role !== 'tool')
+        return { usage, ...callOf('sub_agent_helper', { task: 'look' }) }
+      if (asked.startsWith('Step 2') && failures-- > 0) return { status: 400, body: {} }
+      return { usage, text: 'ok' }
+    },
+  })
+  const operator = await as({ sub: 'op', roles: ['operator'] })
+  await client.request('POST', '/core/v1/chain/sub_agents', { body: { name: 'helper' } })
+  const ids = { 'session-id': 's', 'request-id': 'r' }
+  assert.equal((await client.chat('go', ids)).status, 502)
+  // The plan, the first step with its call, and the sub-agent.
+  const failed = await metricsOf(operator)
+  assert.deepEqual([failed.status_value_counts.error, failed.total_requests, failed.total_tokens], [1, 1, 60])
+  const { body } = (await client.chat('go', ids)).body
+  const { usage, details } = body.usage.find((entry: { unit: string }) => entry.unit === 'tokens')
+  assert.deepEqual([usage, details.input, details.output], [90, 60, 30])
+  const figures = await metricsOf(operator)
+  assert.deepEqual(figures.status_value_counts, { success: 1, error: 0, cancelled: 0, timeout: 0 })
+  assert.deepEqual([figures.total_requests, figures.total_errors, figures.total_tokens], [1, 0, 90])
+  assert.deepEqual([figures.total_prompt_tokens, figures.total_completion_tokens], [60, 30])
+  const { data, total } = await logsOf(operator)
+  assert.deepEqual([total, data[0].status, data[0].error, data[0].total_tokens, data[0].completion_tokens], [1, 'success', null, 90, 30])
+  await client.request('DELETE', '/core/v1/sessions/s')
+  assert.deepEqual(await metricsOf(operator), figures)
+  assert.equal((await logsOf(operator)).total, 0)
+})
+
+test('Observability: logs are paged, and found by id and time in seconds or milliseconds', async (t) => {
+  const { as, client } = await startService(t, { script: { text: 'ok' } })
+  const operator = await as({ roles: ['operator'] })
+  for (let n = 0; n < 5; n += 1) await client.chat('hello', { 'request-id': `r${n}` })
+  const page = await logsOf(operator, '?limit=2&offset=1')
+  assert.deepEqual([page.data.map(({ id }: { id: string }) => id), page.total, page.has_more], [['r3', 'r2'], 5, true])
+  assert.equal((await logsOf(operator, '?limit=2&offset=3')).has_more, false)
+  const [one] = (await logsOf(operator, '?run_id=r3')).data
+  assert.equal(one.id, 'r3')
+  assert.deepEqual(await logsOf(operator, '?run_id=unknown'), { data: [], total: 0, has_more: false })
+  const at = one.end_time
+  const ids = async (query: string) => (await logsOf(operator, query)).data.map(({ id }: { id: string }) => id)
+  assert.ok((await ids(`?start_timestamp=${at}&end_timestamp=${at}`)).includes('r3'))
+  const second = Math.floor(at / 1000)
+  assert.ok((await ids(`?start_timestamp=${second}&end_timestamp=${second}`)).includes('r3'))
+  assert.deepEqual(await ids(`?end_timestamp=${second - 60}`), [])
+  assert.equal((await metricsOf(operator, `?start_timestamp=${second}`)).total_requests, 5)
+  assert.equal((await metricsOf(operator, `?end_timestamp=${second - 7200}`)).total_requests, 0)
+})
+
+test('Observability: a wrong query is refused by name', async (t) => {
+  const { as, client } = await startService(t)
+  const operator = await as({ roles: ['operator'] })
+  const refused = [
+    ['limit=0', 'limit'],
+    ['limit=21', 'limit'],
+    ['limit=x', 'limit'],
+    ['offset=-1', 'offset'],
+    ['start_timestamp=-1', 'start_timestamp'],
+    ['end_timestamp=1.5', 'end_timestamp'],
+    ['end_timestamp=1e300', 'end_timestamp'],
+    ['start_timestamp=1700000001&end_timestamp=1700000000', 'end_timestamp'],
+    ['start_timestamp=1700000001000&end_timestamp=1700000000', 'end_timestamp'],
+  ]
+  for (const [query, field] of refused) {
+    const { status, body } = await operator.request('GET', `/core/v1/logs?${query}`)
+    assert.deepEqual([status, body.detail?.[0].loc], [422, ['query', field]], query)
+  }
+  assert.equal((await client.request('GET', '/core/v1/logs')).status, 403)
+  assert.equal((await client.request('GET', '/core/v1/metrics')).status, 403)
+})
+
+const valueOf = (text: string, series: string): number =>
+  Number(
+    text
+      .split('\n')
+      .find((line) => line.startsWith(`${series} `))
+      ?.split(' ')[1],
+  )
+
+test('Observability: Prometheus text tells of requests, runs, tokens, tools and the process', async (t) => {
+  const { as, client } = await startService(t, {
+    tools: [fakeTool('add', async () => 3)],
+    script: ({ body }) => {
+      if (body.messages.at(-1).content === 'fail') return { status: 400, body: {} }
+      if (body.messages.at(-1).role === 'tool') return { text: 'done', usage: { input: 5, output: 7 } }
+      return { ...callOf('add'), usage: { input: 10, output: 2 } }
+    },
+  })
+  await client.chat('go')
+  await (await client.stream('go')).rest()
+  await client.chat('fail')
+  await client.request('POST', '/core/v1/tool/execute', { body: { tool_name: 'add' } })
+  await client.request('GET', '/nothing/here')
+  const operator = await as({ roles: ['operator'] })
+  const { status, headers, text } = await operator.request('GET', '/metrics')
+  assert.equal(status, 200)
+  assert.match(headers.get('content-type') ?? '', /^text\/plain; version=0\.0\.4/)
+  const run = (operation: string, of: string) =>
+    valueOf(text, `agent_core_run_duration_seconds_count{operation="${operation}",status="${of}"}`)
+  assert.deepEqual([run('chain', 'success'), run('chain_streaming', 'success'), run('chain', 'error')], [1, 1, 1])
+  const tokens = (direction: string) => valueOf(text, `agent_core_model_tokens_total{model="scripted",direction="${direction}"}`)
+  assert.deepEqual([tokens('input'), tokens('output')], [30, 18])
+  assert.equal(valueOf(text, 'agent_core_tool_call_duration_seconds_count{tool="add",status="success"}'), 3)
+  assert.equal(valueOf(text, 'agent_core_run_first_token_seconds_count{operation="chain"}'), 1)
+  const requests = (method: string, route: string, of: number) =>
+    valueOf(text, `agent_core_http_request_duration_seconds_count{method="${method}",route="${route}",status="${of}"}`)
+  assert.deepEqual(
+    [requests('POST', '/core/v1/chain', 200), requests('POST', '/core/v1/chain_streaming', 200), requests('POST', '/core/v1/chain', 502)],
+    [1, 1, 1],
+  )
+  assert.equal(requests('GET', 'none', 404), 1)
+  assert.equal(valueOf(text, 'agent_core_runs_live{state="running"}'), 0)
+  assert.ok(valueOf(text, 'process_cpu_seconds_total') > 0)
+  assert.match(text, /nodejs_eventloop_lag_p99_seconds \d/)
+})
+
+test("Observability: Prometheus text is for the administrators' tenant, or for all where that is said", async (t) => {
+  const { as, client, url } = await startService(t)
+  assert.equal((await fetch(`${url}/metrics`)).status, 401)
+  assert.equal((await client.request('GET', '/metrics')).status, 403)
+  const other = await (await as({ tenant: 'b', roles: ['admin'] })).request('GET', '/metrics')
+  assert.deepEqual([other.status, other.body.details.error_type], [403, 'Forbidden'])
+  const open = await startService(t, { environment: { METRICS_PUBLIC: 'true' } })
+  assert.equal((await fetch(`${open.url}/metrics`)).status, 200)
+})

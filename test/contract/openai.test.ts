@@ -1,0 +1,451 @@
+import assert from 'node:assert/strict'
+import { test, type TestContext } from 'node:test'
+import OpenAI from 'openai'
+import { makeImage } from '../fixtures/make-images.ts'
+import { startService, type ServiceOptions, type TestService, type Who } from '../fixtures/service.ts'
+import { callOf, fakeTool } from '../fixtures/tools.ts'
+
+const model = 'agent-core'
+const user = (content: string) => ({ role: 'user' as const, content })
+
+interface Door {
+  service: TestService
+  openai: OpenAI
+  /** A client that does not try again. */
+  as(who?: Who): Promise<OpenAI>
+}
+
+async function startDoor(t: TestContext, options: ServiceOptions = { script: {} }): Promise<Door> {
+  const service = await startService(t, options)
+  const as = async (who?: Who) => new OpenAI({ baseURL: `${service.url}/v1`, apiKey: (await service.key(who)).key, maxRetries: 0 })
+  return { service, openai: await as(), as }
+}
+
+async function all<T>(events: AsyncIterable<T>): Promise<T[]> {
+  const list: T[] = []
+  for await (const event of events) list.push(event)
+  return list
+}
+
+/** The model's words around a tool call. */
+const withTool = {
+  tools: [fakeTool('add', async () => ({ sum: 3 }))],
+  script: [
+    { ...callOf('add', { a: 1, b: 2 }), text: 'Let me add.', usage: { input: 10, output: 5, cached: 4 } },
+    { reasoning: 'Hm.', text: ['It is ', '3.'], usage: { input: 20, output: 7, reasoning: 2 } },
+  ],
+}
+
+test('Beyond the interface: a chat completion has the answer alone, its usage, and the run of its id', async (t) => {
+  const { service, openai } = await startDoor(t, withTool)
+  const { data, response } = await openai.chat.completions.create({ model, messages: [user('1 + 2?')] }).withResponse()
+  const { id, created, usage, ...rest } = data
+  const message = { role: 'assistant', content: 'It is 3.', refusal: null, reasoning_content: 'Hm.' }
+  assert.deepEqual(rest, {
+    object: 'chat.completion',
+    model,
+    choices: [{ index: 0, message, logprobs: null, finish_reason: 'stop' }],
+  })
+  assert.deepEqual(usage, {
+    prompt_tokens: 30,
+    completion_tokens: 12,
+    total_tokens: 42,
+    prompt_tokens_details: { cached_tokens: 4 },
+    completion_tokens_details: { reasoning_tokens: 2 },
+  })
+  assert.ok(Math.abs(created - Date.now() / 1000) < 60)
+  const requestId = response.headers.get('request-id')!
+  assert.deepEqual([id, response.headers.get('x-request-id')], [`chatcmpl-${requestId}`, requestId])
+  assert.equal((await service.client.run(requestId)).body.outcome.output, 'It is 3.')
+})
+
+test('Beyond the interface: a streamed completion comes as chunks; what was said before a tool stays, parted by a blank line', async (t) => {
+  const { openai } = await startDoor(t, withTool)
+  const stream = await openai.chat.completions.create({
+    model,
+    messages: [user('1 + 2?')],
+    stream: true,
+    stream_options: { include_usage: true },
+  })
+  const chunks = await all(stream)
+  assert.equal(new Set(chunks.map(({ id, created }) => `${id} ${created}`)).size, 1)
+  assert.ok(chunks.every((chunk) => chunk.object === 'chat.completion.chunk'))
+  const deltas = chunks.flatMap(({ choices }) => choices.map(({ delta }) => delta))
+  assert.deepEqual(deltas[0], { role: 'assistant', content: '' })
+  assert.deepEqual(deltas.at(-1), {})
+  assert.equal(deltas.map(({ content }) => content ?? '').join(''), 'Let me add.\n\nIt is 3.')
+  const thoughts = deltas.map((delta) => ('reasoning_content' in delta ? delta.reasoning_content : '')).join('')
+  assert.equal(thoughts, 'Hm.')
+  const finishes = chunks.flatMap(({ choices }) => choices.flatMap((choice) => choice.finish_reason ?? []))
+  assert.deepEqual(finishes, ['stop'])
+  assert.deepEqual([chunks.at(-1)?.choices, chunks.at(-1)?.usage?.total_tokens], [[], 42])
+  assert.ok(chunks.slice(0, -1).every((chunk) => chunk.usage === null))
+})
+
+test('The thoughts of two steps are a blank line apart in reasoning_content, streamed or not', async (t) => {
+  const script = [
+    { ...callOf('add', { a: 1, b: 2 }), reasoning: ['First ', 'add.'] },
+    { reasoning: 'Then answer.', text: 'It is 3.' },
+  ]
+  const { openai } = await startDoor(t, { tools: withTool.tools, script: [...script, ...script] })
+  const messages = [user('1 + 2?')]
+  const { choices } = await openai.chat.completions.create({ model, messages })
+  assert.equal((choices[0]!.message as { reasoning_content?: string }).reasoning_content, 'First add.\n\nThen answer.')
+  const chunks = await all(await openai.chat.completions.create({ model, messages, stream: true }))
+  const deltas = chunks.flatMap(({ choices }) => choices.map(({ delta }) => delta as { reasoning_content?: string }))
+  assert.equal(deltas.map((delta) => delta.reasoning_content ?? '').join(''), 'First add.\n\nThen answer.')
+})
+
+test('Beyond the interface: an answer that a run repeats behind a thought is streamed once', async (t) => {
+  // The thinking comes behind the answer, so that the run tells its answer again.
+  const chunks = [
+    { choices: [{ index: 0, delta: { content: 'Four.' } }] },
+    { choices: [{ index: 0, delta: { reasoning_content: 'Sure.' } }] },
+  ]
+  const { service, openai } = await startDoor(t, { script: { text: [], chunks } })
+  assert.equal((await service.client.chat('2 + 2?')).body.body.output, 'Four.')
+  const stream = await openai.chat.completions.create({ model, messages: [user('2 + 2?')], stream: true })
+  const text = (await all(stream)).map(({ choices }) => choices[0]?.delta.content ?? '').join('')
+  assert.equal(text, 'Four.')
+})
+
+test('Beyond the interface: a response has the answer as its output text', async (t) => {
+  const { service, openai } = await startDoor(t, withTool)
+  const response = await openai.responses.create({ model, input: '1 + 2?', instructions: 'Be brief.', metadata: { team: 'blue' } })
+  assert.deepEqual([response.status, response.output_text, response.output.length], ['completed', 'It is 3.', 1])
+  assert.deepEqual([response.instructions, response.metadata], ['Be brief.', { team: 'blue' }])
+  const { input_tokens: input, output_tokens: output, total_tokens: total } = response.usage!
+  assert.deepEqual([input, output, total], [30, 12, 42])
+  assert.match(service.model.requests[0]?.body.messages[0].content, /Be brief\./)
+})
+
+test('Beyond the interface: a streamed response has typed events, numbered from 0, and a message for each thing that was said', async (t) => {
+  const { openai } = await startDoor(t, withTool)
+  const events = await all(await openai.responses.create({ model, input: [user('1 + 2?')], stream: true }))
+  assert.deepEqual(
+    events.map((event) => event.sequence_number),
+    events.map((_, index) => index),
+  )
+  const message = [
+    'output_item.added',
+    'content_part.added',
+    'output_text.delta',
+    'output_text.done',
+    'content_part.done',
+    'output_item.done',
+  ]
+  const types = ['created', 'in_progress', ...message, ...message, 'completed'].map((type) => `response.${type}`)
+  const told = events.map(({ type }) => type as string)
+  assert.deepEqual(
+    told.filter((type, index) => type !== told[index - 1]),
+    types,
+  )
+  const last = events.at(-1)!
+  assert.ok(last.type === 'response.completed')
+  const said = last.response.output.map((item) => item.type === 'message' && [item.phase, item.status, item.content[0]])
+  const text = (text: string) => ({ type: 'output_text', text, annotations: [], logprobs: [] })
+  assert.deepEqual(said, [
+    ['commentary', 'completed', text('Let me add.')],
+    ['final_answer', 'completed', text('It is 3.')],
+  ])
+  assert.equal(last.response.usage?.total_tokens, 42)
+})
+
+test('Beyond the interface: the stream helpers of an OpenAI client take the streams to their end', async (t) => {
+  const { openai } = await startDoor(t, { script: { text: ['It is ', '3.'] } })
+  const final = await openai.responses.stream({ model, input: 'hello' }).finalResponse()
+  assert.deepEqual([final.output_text, final.status], ['It is 3.', 'completed'])
+  const completion = await openai.chat.completions.stream({ model, messages: [user('hello')] }).finalChatCompletion()
+  assert.deepEqual([completion.choices[0]?.message.content, completion.choices[0]?.finish_reason], ['It is 3.', 'stop'])
+})
+
+test('Beyond the interface: an answer that was cut says so', async (t) => {
+  const { openai } = await startDoor(t, { script: { text: 'It is', finish: 'length' } })
+  const completion = await openai.chat.completions.create({ model, messages: [user('hello')] })
+  assert.equal(completion.choices[0]?.finish_reason, 'length')
+  const response = await openai.responses.create({ model, input: 'hello' })
+  assert.deepEqual([response.status, response.incomplete_details], ['incomplete', { reason: 'max_output_tokens' }])
+  const events = await all(await openai.responses.create({ model, input: 'hello', stream: true }))
+  assert.equal(events.at(-1)?.type, 'response.incomplete')
+})
+
+test('Beyond the interface: the agent is the one model, under its names', async (t) => {
+  const { openai } = await startDoor(t, { script: {}, config: { uri_id: 'team/helper', id: 'h-1', name: 'Helper' } })
+  const { data } = await openai.models.list()
+  assert.deepEqual(
+    data.map(({ id, object }) => [id, object]),
+    [['team/helper', 'model']],
+  )
+  for (const name of ['team/helper', 'h-1', 'Helper']) {
+    assert.equal((await openai.models.retrieve(name)).id, 'team/helper')
+    assert.equal((await openai.chat.completions.create({ model: name, messages: [user('hello')] })).model, name)
+  }
+  const missing = { status: 404, code: 'model_not_found', param: 'model', type: 'invalid_request_error' }
+  await assert.rejects(openai.models.retrieve('gpt-4'), missing)
+  await assert.rejects(openai.responses.create({ model: 'gpt-4', input: 'hello' }), missing)
+})
+
+test('Beyond the interface: the turns that an OpenAI client brings are the conversation; with session-id the session is', async (t) => {
+  const { service, openai } = await startDoor(t)
+  const messages = [
+    { role: 'developer' as const, content: 'Be brief.' },
+    user('I am Ann.'),
+    { role: 'assistant' as const, content: [{ type: 'text' as const, text: 'Hello Ann.' }] },
+    {
+      role: 'user' as const,
+      content: [
+        { type: 'text' as const, text: 'Who' },
+        { type: 'text' as const, text: 'am I?' },
+      ],
+    },
+  ]
+  const shown = (isSystem = false) =>
+    service.model.requests
+      .at(-1)!
+      .body.messages.filter(({ role }: { role: string }) => (role === 'system') === isSystem)
+      .map(({ content }: { content: string }) => content)
+  const { response } = await openai.chat.completions.create({ model, messages }).withResponse()
+  assert.deepEqual(shown(), ['I am Ann.', 'Hello Ann.', 'Who\nam I?'])
+  assert.match(shown(true)[0], /Be brief\./)
+  const headers = { 'session-id': response.headers.get('session-id')! }
+  const again = await openai.responses.create({ model, input: 'And now?' }, { headers }).withResponse()
+  assert.equal(again.response.headers.get('session-id'), headers['session-id'])
+  assert.deepEqual(shown(), ['I am Ann.', 'Hello Ann.', 'Who\nam I?', 'ok', 'And now?'])
+  const other = await openai.responses.create({ model, input: 'And now?' }).withResponse()
+  assert.notEqual(other.response.headers.get('session-id'), headers['session-id'])
+  assert.deepEqual(shown(), ['And now?'])
+})
+
+test('Beyond the interface: images of an OpenAI client reach the model as data: URLs; other addresses are not fetched', async (t) => {
+  const { service, openai } = await startDoor(t)
+  const url = `data:image/png;base64,${(await makeImage('png')).toString('base64')}`
+  const asking = (url: string) => [{ role: 'user' as const, content: [{ type: 'image_url' as const, image_url: { url } }] }]
+  const images = () =>
+    service.model.requests
+      .at(-1)
+      ?.body.messages.at(-1)
+      .content.filter((part: { type: string }) => part.type === 'image_url')
+  await openai.chat.completions.create({ model, messages: asking(url) })
+  assert.equal(images().length, 1)
+  // A client that brings the conversation again.
+  await openai.chat.completions.create({ model, messages: [...asking(url), { role: 'assistant', content: 'A cat.' }, user('Its colour?')] })
+  assert.equal(images().length, 1)
+  const input = [{ role: 'user' as const, content: [{ type: 'input_image' as const, image_url: url, detail: 'auto' as const }] }]
+  await openai.responses.create({ model, input })
+  assert.equal(images().length, 1)
+  await assert.rejects(openai.chat.completions.create({ model, messages: asking('https://example.org/cat.png') }), {
+    status: 400,
+    param: 'messages[0].content[0].image_url.url',
+    code: 'invalid_value',
+  })
+  await assert.rejects(openai.chat.completions.create({ model, messages: asking('data:image/png;base64,AAAA') }), { status: 400 })
+  assert.equal(service.model.requests.length, 3)
+})
+
+test('Beyond the interface: what an OpenAI client may not ask for is a 400 that names it, and nothing is run', async (t) => {
+  const { service, openai } = await startDoor(t)
+  const messages = [user('hello')]
+  const tool = { type: 'function', function: { name: 'f', parameters: {} } }
+  const completions: [object, string][] = [
+    [{ tools: [tool] }, 'tools'],
+    [{ tool_choice: 'required' }, 'tool_choice'],
+    [{ function_call: { name: 'f' } }, 'function_call'],
+    [{ functions: [{ name: 'f' }] }, 'functions'],
+    [{ store: true }, 'store'],
+    [{ n: 2 }, 'n'],
+    [{ response_format: { type: 'json_object' } }, 'response_format'],
+    [{ messages: [] }, 'messages'],
+    [{ messages: [{ role: 'tool', content: 'x', tool_call_id: 'c' }] }, 'messages[0].role'],
+    [{ messages: [user('a'), { role: 'assistant', content: 'b' }] }, 'messages[1].role'],
+    [{ messages: [{ role: 'user', content: [{ type: 'input_audio' }] }] }, 'messages[0].content[0].type'],
+    [{ messages: [{ role: 'user', content: [{ type: 'text' }] }] }, 'messages[0].content[0].text'],
+    [{ messages: [{ role: 'user' }] }, 'messages[0].content'],
+    [{ response_format: 'text' }, 'response_format'],
+    [{ messages: undefined }, 'messages'],
+    [{ model: undefined }, 'model'],
+    [{ stream: 'yes' }, 'stream'],
+  ]
+  for (const [more, param] of completions) {
+    const asked = openai.chat.completions.create({ model, messages, ...more })
+    await assert.rejects(asked, { constructor: OpenAI.BadRequestError, param, type: 'invalid_request_error' }, param)
+  }
+  const parts = Array.from({ length: 2001 }, () => ({ type: 'text' as const, text: 'a' }))
+  const tooMany = openai.chat.completions.create({ model, messages: [{ role: 'user', content: parts }] })
+  await assert.rejects(tooMany, { message: '400 messages[0].content: must NOT have more than 2000 items' })
+  const responses: [object, string][] = [
+    [{ tools: [tool] }, 'tools'],
+    [{ tool_choice: { type: 'function', name: 'f' } }, 'tool_choice'],
+    [{ previous_response_id: 'resp_1' }, 'previous_response_id'],
+    [{ store: true }, 'store'],
+    [{ background: true }, 'background'],
+    [{ conversation: 'conv_1' }, 'conversation'],
+    [{ text: { format: { type: 'json_object' } } }, 'text'],
+    [{ text: 'json' }, 'text'],
+    [{ input: [{ role: 'assistant', content: 'x' }] }, 'input[0].role'],
+    [{ input: [{ type: 'function_call_output', call_id: 'c', output: 'x' }] }, 'input[0].type'],
+    [{ input: undefined }, 'input'],
+  ]
+  for (const [more, param] of responses) {
+    await assert.rejects(openai.responses.create({ model, input: 'hello', ...more } as never), { status: 400, param }, param)
+  }
+  assert.equal(service.model.requests.length, 0)
+  const tuned = { temperature: 0, top_p: 1, max_tokens: 5, seed: 1, stop: ['x'], user: 'u', tools: [], store: false, n: 1 }
+  assert.equal((await openai.chat.completions.create({ model, messages, ...tuned })).choices[0]?.message.content, 'ok')
+})
+
+test('A tool choice that forces nothing is accepted without tools', async (t) => {
+  const { openai } = await startDoor(t)
+  for (const choice of ['auto', 'none'] as const) {
+    const completion = await openai.chat.completions.create({
+      model,
+      messages: [user('hello')],
+      tool_choice: choice,
+      function_call: choice,
+    })
+    assert.equal(completion.choices[0]?.message.content, 'ok')
+    const response = await openai.responses.create({ model, input: 'hello', tool_choice: choice })
+    assert.deepEqual([response.output_text, response.tool_choice], ['ok', choice])
+  }
+})
+
+test('A client may send an answer again as it came, with the null fields of its parts', async (t) => {
+  const { service, openai } = await startDoor(t)
+  const nulls = { refusal: null, image_url: null }
+  const said = (type: string, role = 'assistant') => ({ role, content: [{ type, text: 'Hello Ann.', role, ...nulls }] })
+  const shown = () =>
+    service.model.requests
+      .at(-1)!
+      .body.messages.filter(({ role }: { role: string }) => role !== 'system')
+      .map(({ content }: { content: string }) => content)
+  const turns = (type: string, own: string) => [user('I am Ann.'), said(type), said(own, 'user')] as never
+  await openai.chat.completions.create({ model, messages: turns('text', 'text') })
+  assert.deepEqual(shown(), ['I am Ann.', 'Hello Ann.', 'Hello Ann.'])
+  await openai.responses.create({ model, input: turns('output_text', 'input_text') })
+  assert.deepEqual(shown(), ['I am Ann.', 'Hello Ann.', 'Hello Ann.'])
+  const empty = [{ role: 'user', content: [{ type: 'text', text: null }] }] as never
+  const param = 'messages[0].content[0].text'
+  await assert.rejects(openai.chat.completions.create({ model, messages: empty }), {
+    status: 400,
+    param,
+    code: 'missing_required_parameter',
+  })
+})
+
+test('A response has every field that clients require, whole, streamed and cut', async (t) => {
+  const { openai } = await startDoor(t, { script: [{ text: 'ok' }, { text: 'ok' }, { text: 'o', finish: 'length' }] })
+  const constants = {
+    background: false,
+    temperature: 1,
+    top_p: 1,
+    presence_penalty: 0,
+    frequency_penalty: 0,
+    top_logprobs: 0,
+    reasoning: null,
+    max_output_tokens: null,
+    max_tool_calls: null,
+    service_tier: 'default',
+    safety_identifier: null,
+    prompt_cache_key: null,
+  }
+  const ask = { model, input: 'hello' }
+  const whole = await openai.responses.create(ask)
+  const events = await all(await openai.responses.create({ ...ask, stream: true }))
+  const cut = await all(await openai.responses.create({ ...ask, stream: true }))
+  const responses = [...events, ...cut].flatMap((event) => ('response' in event ? [event.response] : []))
+  assert.deepEqual(
+    responses.map(({ status }) => status),
+    ['in_progress', 'in_progress', 'completed', 'in_progress', 'in_progress', 'incomplete'],
+  )
+  for (const response of [whole, ...responses]) {
+    assert.partialDeepStrictEqual(response, constants)
+    const isCompleted = response.status === 'completed'
+    assert.equal(isCompleted ? Math.abs(response.completed_at! - response.created_at) < 60 : response.completed_at, isCompleted || null)
+  }
+  const details = { cached_tokens: 0, cache_write_tokens: 0 }
+  assert.deepEqual([whole.usage?.input_tokens_details, responses[2]?.usage?.input_tokens_details], [details, details])
+})
+
+test('Beyond the interface: every failure below /v1 has the shape of OpenAI’s interface', async (t) => {
+  const config = { limits: { max_input_characters: 10 }, access: { rate_limits: { operator: { requests_per_minute: 1 } } } }
+  const { service, openai, as } = await startDoor(t, { script: {}, config })
+  const messages = [user('hello')]
+  const stranger = new OpenAI({ baseURL: `${service.url}/v1`, apiKey: 'nothing', maxRetries: 0 })
+  await assert.rejects(stranger.models.list(), { constructor: OpenAI.AuthenticationError, code: 'invalid_api_key' })
+  const viewer = await as({ roles: ['viewer'] })
+  await assert.rejects(viewer.chat.completions.create({ model, messages }), {
+    constructor: OpenAI.PermissionDeniedError,
+    code: 'insufficient_permissions',
+  })
+  await assert.rejects(openai.embeddings.create({ model, input: 'x' }), { constructor: OpenAI.NotFoundError, code: 'not_found' })
+  const long = { model, messages: [user('hello, who are you?')] }
+  await assert.rejects(openai.chat.completions.create(long), { status: 413, code: 'input_too_large', type: 'invalid_request_error' })
+  const operator = await as({ roles: ['operator'] })
+  await assert.rejects(operator.models.list(), { status: 403 })
+  await assert.rejects(operator.models.list(), (error: InstanceType<typeof OpenAI.RateLimitError>) => {
+    assert.deepEqual([error.status, error.code], [429, 'rate_limit_exceeded'])
+    assert.ok(Number(error.headers.get('retry-after')) > 0)
+    return true
+  })
+  for (const [method, path, body, status, code] of [
+    ['DELETE', '/v1/models', undefined, 405, 'method_not_allowed'],
+    ['GET', '/v1', undefined, 404, 'not_found'],
+    ['POST', '/v1/responses', '{"model"', 400, 'invalid_json'],
+    ['POST', '/v1/responses', '<a/>', 415, 'unsupported_media_type'],
+  ] as const) {
+    const headers = { 'content-type': code === 'unsupported_media_type' ? 'text/xml' : 'application/json' }
+    const reply = await service.client.request(method, path, { body, headers })
+    assert.deepEqual([reply.status, Object.keys(reply.body), reply.body.error.code], [status, ['error'], code], path)
+    assert.equal(reply.headers.get('x-request-id'), reply.headers.get('request-id'))
+  }
+})
+
+test('Beyond the interface: a run that fails is an error of that shape, also inside of a stream, and is not tried again by itself', async (t) => {
+  let isBroken = false
+  const script = () => (isBroken ? { text: ['It is'], breakAfter: 2 } : { status: 401, body: { error: { message: 'model-secret-key' } } })
+  const { service, openai } = await startDoor(t, { script })
+  const trying = openai.withOptions({ maxRetries: 2 })
+  const messages = [user('hello')]
+  const failure = { status: 502, code: 'model_unavailable', type: 'server_error' }
+  await assert.rejects(trying.chat.completions.create({ model, messages }), failure)
+  await assert.rejects(trying.chat.completions.create({ model, messages, stream: true }), failure)
+  await assert.rejects(trying.responses.create({ model, input: 'hello', stream: true }), failure)
+  assert.equal(service.model.requests.length, 3)
+  isBroken = true
+  const stream = await openai.chat.completions.create({ model, messages, stream: true })
+  await assert.rejects(all(stream), { constructor: OpenAI.APIError, code: 'model_unavailable' })
+  const events = await all(await openai.responses.create({ model, input: 'hello', stream: true }))
+  const last = events.at(-1)!
+  assert.ok(last.type === 'response.failed')
+  assert.deepEqual([last.response.status, last.response.error?.code], ['failed', 'server_error'])
+})
+
+test('Beyond the interface: a repeated request id has the first completion, and a client that goes away ends its run', async (t) => {
+  const { service, openai } = await startDoor(t, {
+    script: (request) => (request.body.messages.at(-1).content === 'wait' ? { text: ['a', 'b'], silentAfter: 3 } : { text: 'ok' }),
+    config: { limits: { reconnect_grace: 0 } },
+  })
+  const messages = [user('hello')]
+  const headers = { 'request-id': 'one' }
+  const first = await openai.chat.completions.create({ model, messages }, { headers })
+  const second = await openai.chat.completions.create({ model, messages }, { headers })
+  assert.deepEqual([first.id, second.id, service.model.requests.length], ['chatcmpl-one', 'chatcmpl-one', 1])
+  const another = openai.chat.completions.create({ model, messages: [user('another')] }, { headers })
+  await assert.rejects(another, { constructor: OpenAI.ConflictError, code: 'request_id_reused' })
+  const stream = await openai.chat.completions.create(
+    { model, messages: [user('wait')], stream: true },
+    { headers: { 'request-id': 'two' } },
+  )
+  for await (const _ of stream) break
+  assert.equal(await service.model.requests.at(-1)?.closedEarly, true)
+})
+
+test('Beyond the interface: what the door for OpenAI clients answers is as the OpenAPI document says', async (t) => {
+  const { service } = await startDoor(t, withTool)
+  const { client } = service
+  assert.equal((await client.request('GET', '/v1/models')).status, 200)
+  assert.equal((await client.request('GET', '/v1/models/agent-core')).status, 200)
+  assert.equal((await client.request('GET', '/v1/models/gpt')).status, 404)
+  assert.equal((await client.request('POST', '/v1/chat/completions', { body: { model, messages: [user('1 + 2?')] } })).status, 200)
+  assert.equal((await client.request('POST', '/v1/responses', { body: { model, input: 'again' } })).status, 200)
+  assert.equal((await client.request('POST', '/v1/responses', { body: { model, input: 'again', tools: [{}] } })).status, 400)
+})

@@ -1,0 +1,314 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { outputOf, type StreamEvent } from '../fixtures/service-client.ts'
+import { startService } from '../fixtures/service.ts'
+import { callOf, fakeTool, gatedTool } from '../fixtures/tools.ts'
+
+/** Every stream of every test: numbers from 1 without a gap, five fields on each chunk, one last chunk. */
+function checkStream(events: readonly StreamEvent[], requestId: string, from = 1): void {
+  for (const [at, { id, chunk }] of events.entries()) {
+    assert.equal(id, `${requestId}:${from + at}`)
+    assert.deepEqual(Object.keys(chunk).slice(0, 5), ['id', 'token', 'agent_step', 'finish_reason', 'usage'])
+    assert.equal(chunk.id, requestId)
+    const isLast = at === events.length - 1
+    assert.equal(chunk.finish_reason === 'null', !isLast, `chunk ${at + 1} of ${events.length}`)
+    if (!isLast) assert.deepEqual(chunk.usage, [])
+  }
+  const last = events.at(-1)?.chunk
+  assert.deepEqual([last?.agent_step, last?.token], ['answer', ''])
+}
+
+const labels = (events: readonly StreamEvent[]) => events.map(({ chunk }) => chunk.agent_step)
+const endOf = (events: readonly StreamEvent[]) => events.at(-1)?.chunk.finish_reason
+
+test('Streaming: chunks have all five fields, the last one the usage of the whole run', async (t) => {
+  const { client } = await startService(t, { script: { text: ['Hel', 'lo'], pauseMs: 5, usage: { input: 2, output: 3 } } })
+  const stream = await client.stream('hi', { 'request-id': 'r' })
+  assert.equal(stream.status, 200)
+  assert.match(stream.headers.get('content-type') ?? '', /^text\/event-stream/)
+  assert.equal(stream.headers.get('cache-control'), 'no-store')
+  assert.equal(stream.headers.get('x-accel-buffering'), 'no')
+  const events = await stream.rest()
+  checkStream(events, 'r')
+  assert.equal(outputOf(events), 'Hello')
+  assert.equal(endOf(events), 'stop')
+  assert.equal(events.at(-1)?.chunk.usage[0]?.usage, 5)
+})
+
+test('Streaming: a tool step gives one chunk when it starts and one with the step when it ends', async (t) => {
+  const gate = gatedTool('wait')
+  const { client } = await startService(t, { tools: [gate.tool], script: [{ ...callOf('wait'), text: 'First.' }, { text: 'Then.' }] })
+  const stream = await client.stream('go', { 'request-id': 'r' })
+  const early = [await stream.next(), await stream.next()] as StreamEvent[]
+  assert.deepEqual(labels(early), ['answer', 'tool:wait'])
+  assert.equal(early[1]?.chunk.step, undefined)
+  gate.open()
+  const events = [...early, ...(await stream.rest())]
+  checkStream(events, 'r')
+  assert.deepEqual(labels(events), ['answer', 'tool:wait', 'tool:wait', 'answer', 'answer'])
+  assert.deepEqual([events[2]?.chunk.token, events[2]?.chunk.step?.status, events[2]?.chunk.step?.output], ['', 'success', { done: 1 }])
+  assert.equal(outputOf(events), 'Then.')
+})
+
+test('Streaming: the output is that of the chain, whatever order a model thinks, answers and calls in', async (t) => {
+  const look = fakeTool('look', async () => ({}))
+  const call = callOf('look')
+  const scripts = [
+    [{ reasoning: 'hm', text: 'a' }],
+    [
+      { ...call, text: 'the answer' },
+      { text: [] as string[], finish: 'stop' },
+    ],
+    [{ ...call, text: 'before', reasoning: 'hm' }, { text: 'after' }],
+    [
+      { ...call, text: 'only this' },
+      { reasoning: 'nothing to add', text: [] as string[] },
+    ],
+    [{ chunks: ['x', 'y'].map((content) => ({ choices: [{ index: 0, delta: { content, reasoning_content: 'mixed in' } }] })), text: [] }],
+  ]
+  for (const script of scripts) {
+    const { client } = await startService(t, { tools: [look], script: [...script, ...script] })
+    const events = await (await client.stream('go', { 'request-id': 'r' })).rest()
+    checkStream(events, 'r')
+    const { output } = (await client.run('r')).body.outcome
+    assert.equal(outputOf(events), output)
+    assert.equal((await client.chat('go')).body.body.output, output)
+    assert.notEqual(output, '', JSON.stringify(script))
+  }
+})
+
+test('Streaming: a model whose stream breaks midway gives one retrying chunk, and the answer begins anew', async (t) => {
+  const { client, model } = await startService(t, {
+    script: [
+      { text: ['half', ' an'], pauseMs: 5, finish: null },
+      { text: 'whole', usage: { input: 1, output: 1 } },
+    ],
+  })
+  const events = await (await client.stream('go', { 'request-id': 'r' })).rest()
+  checkStream(events, 'r')
+  assert.deepEqual(labels(events), ['answer', 'answer', 'retrying', 'answer', 'answer'])
+  assert.equal(events[2]?.chunk.token, '')
+  assert.equal(outputOf(events), 'whole')
+  assert.equal(model.requests.length, 2)
+  assert.equal((await client.run('r')).body.outcome.output, 'whole')
+})
+
+test('Streaming: a break before anything was sent tells nobody', async (t) => {
+  const { client } = await startService(t, { script: [{ breakAfter: 1 }, { text: 'whole' }] })
+  const events = await (await client.stream('go', { 'request-id': 'r' })).rest()
+  checkStream(events, 'r')
+  assert.deepEqual(labels(events), ['answer', 'answer'])
+})
+
+test('Streaming: the tool calls of a broken stream are not run', async (t) => {
+  let runs = 0
+  const count = fakeTool('count', async () => ({ runs: ++runs }))
+  const { client } = await startService(t, { tools: [count], script: [{ ...callOf('count'), finish: null }, { text: 'none' }] })
+  assert.equal((await client.chat('go')).body.body.output, 'none')
+  assert.equal(runs, 0)
+})
+
+test('Streaming: an error before the first chunk is an ordinary HTTP error', async (t) => {
+  const { client } = await startService(t, { script: { status: 400, body: {} } })
+  const stream = await client.stream('go', { 'request-id': 'r', 'session-id': 's' })
+  assert.equal(stream.status, 502)
+  assert.match(stream.headers.get('content-type') ?? '', /^application\/json/)
+  assert.deepEqual(stream.body.details, { error_type: 'ModelUnavailable' })
+  assert.deepEqual([stream.headers.get('request-id'), stream.headers.get('session-id')], ['r', 's'])
+})
+
+test('Streaming: after the first chunk an error is one last chunk, and the response ends normally', async (t) => {
+  const look = fakeTool('look', async () => ({}))
+  const { client } = await startService(t, {
+    tools: [look],
+    script: [
+      { ...callOf('look'), text: 'Let me see.' },
+      { status: 400, body: {} },
+    ],
+  })
+  const events = await (await client.stream('go', { 'request-id': 'r' })).rest()
+  checkStream(events, 'r')
+  const { finish_reason, error } = events.at(-1)!.chunk
+  assert.deepEqual([finish_reason, error?.status_code, error?.details], ['error', 502, { error_type: 'ModelUnavailable' }])
+})
+
+test('Streaming: exactly one last chunk when the run is cancelled, which says so', async (t) => {
+  const gate = gatedTool('wait')
+  const { client } = await startService(t, { tools: [gate.tool], script: callOf('wait') })
+  const stream = await client.stream('go', { 'request-id': 'r' })
+  await gate.entered
+  await client.request('DELETE', '/core/v1/runs/r')
+  const events = await stream.rest()
+  checkStream(events, 'r')
+  assert.equal(endOf(events), 'cancelled')
+  assert.deepEqual(await (await client.follow('r')).rest(), events)
+})
+
+for (const [reason, script, config] of [
+  ['timeout', { text: 'a', pauseMs: 5, silentAfter: 2 }, { max_execution_time: 0.2 }],
+  ['length', { text: 'a', finish: 'length' }, {}],
+  ['content_filter', { text: 'a', finish: 'content_filter' }, {}],
+] as const) {
+  test(`Streaming: exactly one last chunk when the run ends by ${reason}`, async (t) => {
+    const { client } = await startService(t, { script, config })
+    const events = await (await client.stream('go', { 'request-id': 'r' })).rest()
+    checkStream(events, 'r')
+    assert.equal(endOf(events), reason)
+    assert.deepEqual(await (await client.follow('r')).rest(), events)
+  })
+}
+
+test('Streaming: a reader that comes back behind its last-event-id loses nothing and gets nothing twice', async (t) => {
+  const gate = gatedTool('wait')
+  const { client } = await startService(t, {
+    tools: [gate.tool],
+    script: [
+      { ...callOf('wait'), text: ['a', 'b'], pauseMs: 5 },
+      { text: ['c', 'd'], pauseMs: 5 },
+    ],
+  })
+  const first = await client.stream('go', { 'request-id': 'r' })
+  const got = [await first.next(), await first.next(), await first.next()] as StreamEvent[]
+  first.leave()
+  const second = await client.follow('r', got.at(-1)!.id)
+  gate.open()
+  const rest = await second.rest()
+  checkStream([...got, ...rest], 'r')
+  assert.equal(outputOf([...got, ...rest]), 'cd')
+  // Its response had begun before there was anything new to tell.
+  assert.equal(rest[0]?.chunk.step?.status, 'success')
+})
+
+test('Streaming: a replay after the end, and after a restart, has the same numbers and chunks', async (t) => {
+  const look = fakeTool('look', async () => ({ seen: true }))
+  const service = await startService(t, {
+    tools: [look],
+    script: [
+      { ...callOf('look'), reasoning: ['h', 'm'], text: ['a', 'b'], pauseMs: 5, usage: { input: 2, output: 3 } },
+      { text: ['c', 'ä', '\n'], pauseMs: 5 },
+    ],
+  })
+  const events = await (await service.client.stream('go', { 'request-id': 'r' })).rest()
+  checkStream(events, 'r')
+  assert.deepEqual(await (await service.client.follow('r')).rest(), events)
+  assert.deepEqual(await (await service.client.follow('r', 'r:4')).rest(), events.slice(4))
+  assert.equal((await service.client.follow('r', events.at(-1)!.id)).status, 204)
+  await service.restart()
+  assert.deepEqual(await (await service.client.follow('r')).rest(), events)
+  assert.deepEqual(await (await service.client.follow('r', events.at(-2)!.id)).rest(), events.slice(-1))
+  const all = await service.client.follow('r', events.at(-1)!.id)
+  assert.deepEqual([all.status, await all.rest()], [204, []])
+})
+
+test('Streaming: a chain can be followed as a stream too', async (t) => {
+  const gate = gatedTool('wait')
+  const { client } = await startService(t, { tools: [gate.tool], script: [callOf('wait'), { text: 'done' }] })
+  const chat = client.chat('go', { 'request-id': 'r' })
+  await gate.entered
+  const following = await client.follow('r')
+  gate.open()
+  const events = await following.rest()
+  checkStream(events, 'r')
+  assert.equal(outputOf(events), (await chat).body.body.output)
+})
+
+test('Streaming: last-event-id of another run, or none at all, is 422; an unknown run, or another caller its, 404', async (t) => {
+  const { client, as } = await startService(t, { script: {} })
+  await client.chat('go', { 'request-id': 'r' })
+  for (const id of ['other:1', 'r', 'r:', 'r:-1', 'r:x', '1']) {
+    const { status, body } = await client.follow('r', id)
+    assert.deepEqual([status, body.detail[0].loc], [422, ['header', 'last-event-id']], id)
+  }
+  assert.equal((await client.follow('nothing')).status, 404)
+  const bob = await as({ sub: 'bob' })
+  assert.equal((await bob.follow('r')).status, 404)
+  assert.equal((await bob.run('r')).status, 404)
+  assert.equal((await bob.request('DELETE', '/core/v1/runs/r')).status, 404)
+})
+
+for (const operation of ['chain', 'stream'] as const) {
+  test(`Streaming: a ${operation} whose client left is cancelled after the grace, down to the tool, with what it had`, async (t) => {
+    const gate = gatedTool('wait')
+    const { client } = await startService(t, {
+      tools: [gate.tool],
+      script: { ...callOf('wait'), text: 'I wait.' },
+      config: { limits: { reconnect_grace: 0.1 } },
+    })
+    const ids = { 'request-id': 'r', 'session-id': 's' }
+    if (operation === 'chain') {
+      const leaving = new AbortController()
+      const chat = client.chat('go', ids, leaving.signal).catch(() => undefined)
+      await gate.entered
+      leaving.abort()
+      await chat
+    } else {
+      const stream = await client.stream('go', ids)
+      await gate.entered
+      stream.leave()
+    }
+    await gate.cancelled
+    const events = await (await client.follow('r')).rest()
+    checkStream(events, 'r')
+    assert.equal(endOf(events), 'cancelled')
+    assert.equal((await client.run('r')).body.status, 'cancelled')
+    assert.equal((await client.session('s')).body.messages.at(-1).content, 'I wait.')
+  })
+
+  test(`Streaming: a ${operation} with on_disconnect continue goes on without its client`, async (t) => {
+    const gate = gatedTool('wait')
+    const { client } = await startService(t, {
+      tools: [gate.tool],
+      script: [callOf('wait'), { text: 'done' }],
+      config: { limits: { reconnect_grace: 0 } },
+    })
+    const ids = { 'request-id': 'r' }
+    const body = { messages: [{ role: 'user', content: 'go' }], on_disconnect: 'continue' }
+    if (operation === 'chain') {
+      const leaving = new AbortController()
+      const chat = client.chat(body, ids, leaving.signal).catch(() => undefined)
+      await gate.entered
+      leaving.abort()
+      await chat
+    } else {
+      const stream = await client.stream(body, ids)
+      await gate.entered
+      stream.leave()
+    }
+    // Longer than the grace, which is none: the run would be cancelled by now.
+    await sleep(100)
+    gate.open()
+    const events = await (await client.follow('r')).rest()
+    assert.deepEqual([endOf(events), outputOf(events)], ['stop', 'done'])
+  })
+}
+
+test('Streaming: the model its socket is closed when a run is cancelled', async (t) => {
+  const { client, model } = await startService(t, { script: { text: ['a', 'b'], pauseMs: 5, silentAfter: 3 } })
+  const stream = await client.stream('go', { 'request-id': 'r' })
+  await stream.next()
+  await client.request('DELETE', '/core/v1/runs/r')
+  assert.equal(await model.requests[0]?.closedEarly, true)
+  assert.equal(endOf(await stream.rest()), 'cancelled')
+})
+
+test('Streaming: many readers follow one run, each at its own pace', async (t) => {
+  const gate = gatedTool('wait')
+  const { client, model } = await startService(t, { tools: [gate.tool], script: [callOf('wait'), { text: ['a', 'b', 'c'], pauseMs: 5 }] })
+  const first = await client.stream('go', { 'request-id': 'r' })
+  await gate.entered
+  const others = await Promise.all(Array.from({ length: 5 }, () => client.follow('r')))
+  gate.open()
+  const events = await first.rest()
+  checkStream(events, 'r')
+  for (const other of others) assert.deepEqual(await other.rest(), events)
+  assert.equal(model.requests.length, 2)
+})
+
+test('Streaming: DELETE of a run that has ended is 409 RunEnded, of an unknown one 404', async (t) => {
+  const { client } = await startService(t, { script: {} })
+  await client.chat('go', { 'request-id': 'r' })
+  const ended = await client.request('DELETE', '/core/v1/runs/r')
+  assert.deepEqual([ended.status, ended.body.details], [409, { error_type: 'RunEnded' }])
+  assert.equal((await client.request('DELETE', '/core/v1/runs/nothing')).status, 404)
+})

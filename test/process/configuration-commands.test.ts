@@ -1,0 +1,169 @@
+import assert from 'node:assert/strict'
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import { after, before, test, type TestContext } from 'node:test'
+import { parse } from 'yaml'
+import { until } from '../fixtures/async-client.ts'
+import { startPostgres, type PostgresServer } from '../fixtures/postgres-server.ts'
+import { makeFolder, runCommand, serve, type RunningService } from '../fixtures/process.ts'
+
+let server: PostgresServer
+before(async () => {
+  server = await startPostgres()
+})
+after(() => server.stop())
+
+const place = '/core/v1/agent/config'
+const get = ({ client }: RunningService) => client.request('GET', place)
+const put = ({ client }: RunningService, configuration: object, more = {}) =>
+  client.request('PUT', place, { body: { configuration, ...more } })
+
+async function newEnvironment(): Promise<Record<string, string>> {
+  return { DATABASE_URL: await server.createDatabase(), SECRET_KEY: 'x'.repeat(32) }
+}
+
+async function run(t: TestContext, folder: string, args: string[], environment: Record<string, string>) {
+  const { ended, stdout, stderr } = runCommand(t, folder, args, environment)
+  return { code: await ended, out: stdout(), err: stderr() }
+}
+
+test('the first of all starts with the samples, one that joins writes what the others have, and what was in memory dies with the last', async (t) => {
+  const environment = await newEnvironment()
+  const [here, there] = [await makeFolder(t), await makeFolder(t)]
+  const a = await serve(t, here, environment)
+  assert.match(await readFile(path.join(here, 'agent.yaml'), 'utf8'), /rules-1/)
+  assert.equal((await put(a, { description: 'Stored.' })).status, 200)
+  assert.equal((await put(a, { name: 'Memory' }, { in_memory_only: true })).status, 200)
+  const b = await serve(t, there, environment)
+  assert.equal((await get(b)).text, (await get(a)).text)
+  assert.equal((await get(b)).body.configuration.name, 'Memory')
+  assert.match(await readFile(path.join(there, 'agent.yaml'), 'utf8'), /Stored\./)
+  const shown = parse((await run(t, await makeFolder(t), ['config', 'show'], environment)).out)
+  assert.deepEqual([shown.name, shown.description], ['Memory', 'Stored.'])
+  // One of them is killed: the other one still has it, for itself and for one that joins.
+  a.child.kill('SIGKILL')
+  await a.ended
+  const again = await serve(t, here, environment)
+  assert.equal((await get(again)).text, (await get(b)).text)
+  for (const one of [again, b]) one.child.kill('SIGKILL')
+  await Promise.all([again.ended, b.ended])
+  // Together, while the leases of the dead last on: none of them takes another for one that has served.
+  const both = await Promise.all([serve(t, here, environment), serve(t, there, environment)])
+  for (const one of both)
+    await until(
+      () => get(one),
+      ({ body }) => body.configuration.name === 'Agent Core',
+    )
+  await until(
+    async () => (await Promise.all(both.map(get))).map(({ text }) => text),
+    ([x, y]) => x === y,
+  )
+  assert.equal((await get(both[0])).body.configuration.description, 'Stored.')
+})
+
+test('former configurations are listed and restored from any machine, and running services take them up', async (t) => {
+  const environment = await newEnvironment()
+  const service = await serve(t, await makeFolder(t), environment)
+  const first = (await get(service)).body.version as string
+  await put(service, { description: 'Second.', access: { roles: { auditor: ['tools.read'] } } })
+  const elsewhere = await makeFolder(t)
+  const history = await run(t, elsewhere, ['config', 'history'], environment)
+  assert.match(
+    history.out,
+    /^version +since +by way of +who +changed\n\S+ +\S+ +put +\S+ \(default\) +.*description.*\n\S+ +\S+ +seed +-\n$/,
+  )
+  const made = await run(t, elsewhere, ['keys', 'create', '--sub', 'ann', '--roles', 'auditor,nobody'], environment)
+  assert.deepEqual([made.code, made.err.match(/There is no role "\w+"/g)], [0, ['There is no role "nobody"']])
+  const restored = await run(t, elsewhere, ['config', 'restore', first], environment)
+  assert.match(restored.out, /^In use is version \S+\. Changed: .*description/)
+  await until(
+    () => get(service),
+    ({ body }) => body.configuration.description !== 'Second.',
+  )
+  assert.match((await run(t, elsewhere, ['config', 'history'], environment)).out, / restore /)
+  const none = await run(t, elsewhere, ['config', 'restore', 'x'], environment)
+  assert.deepEqual([none.code, none.err], [1, 'There is no version "x"; "agent-core config history" shows them.\n'])
+})
+
+test('without a shared database the copies of the file are listed and restored, and the running service takes them up', async (t) => {
+  const folder = await makeFolder(t)
+  const service = await serve(t, folder, {})
+  await put(service, { description: 'Second.' })
+  await put(service, { name: 'Third' })
+  const history = await run(t, folder, ['config', 'history'], {})
+  const [head, third, second, first, ...rest] = history.out.trimEnd().split('\n')
+  assert.deepEqual([history.code, rest], [0, []])
+  assert.match(head!, /^version +since +by way of +who +changed$/)
+  assert.match(third!, /^[0-9a-f]{16} +20\S+Z +- +- +name$/)
+  assert.match(second!, /^[0-9a-f]{16} +20\S+Z +- +- +description$/)
+  assert.match(first!, /^[0-9a-f]{16} +- +- +-$/)
+  const before = await readFile(path.join(folder, 'agent.yaml'), 'utf8')
+  const version = first!.split(' ')[0]!
+  const restored = await run(t, folder, ['config', 'restore', version], {})
+  assert.equal(restored.out, `In use is version ${version}. Changed: name description.\n`)
+  const { body } = await until(
+    () => get(service),
+    ({ body }) => body.configuration.name === 'Agent Core',
+  )
+  assert.notEqual(body.configuration.description, 'Second.')
+  // What was replaced is a version too, once, and can be had again.
+  const after = (await run(t, folder, ['config', 'history'], {})).out.trimEnd().split('\n')
+  assert.equal(after.length, 5)
+  assert.equal(after[1]!.split(' ')[0], version)
+  assert.equal((await run(t, folder, ['config', 'restore', third!.split(' ')[0]!], {})).code, 0)
+  assert.equal(await readFile(path.join(folder, 'agent.yaml'), 'utf8'), before)
+  const none = await run(t, folder, ['config', 'restore', 'x'], {})
+  assert.deepEqual([none.code, none.err], [1, 'There is no version "x"; "agent-core config history" shows them.\n'])
+})
+
+test('doctor looks at what the database has, and tells of an edit that is not in effect', async (t) => {
+  const environment = await newEnvironment()
+  const folder = await makeFolder(t)
+  const service = await serve(t, folder, environment)
+  const { version } = (await get(service)).body
+  service.child.kill('SIGTERM')
+  await service.ended
+  assert.match((await run(t, folder, ['doctor'], environment)).out, new RegExp(`ok +configuration: version ${version} in the database\n`))
+  await writeFile(path.join(folder, 'agent.yaml'), 'name: Edited\n')
+  assert.match(
+    (await run(t, folder, ['doctor'], environment)).out,
+    /warn +configuration: \S+agent\.yaml has an edit that is not in effect\n/,
+  )
+  await writeFile(path.join(folder, 'agent.yaml'), 'tools: 5\n')
+  const { code, out } = await run(t, folder, ['doctor'], environment)
+  assert.match(out, /warn +configuration: agent\.yaml:1 tools/)
+  assert.equal(code, 0)
+})
+
+test('without --init an empty database gets no sample', async (t) => {
+  const environment = await newEnvironment()
+  const { code, out, err } = await run(t, await makeFolder(t), ['serve'], environment)
+  assert.deepEqual([code, out], [1, ''])
+  assert.match(err, /^The database has no configuration yet, and \S+agent\.yaml does not exist\. .*serve --init.*\n$/)
+})
+
+test('a start says in lines what it can not use: a first file, and what the database has', async (t) => {
+  const environment = await newEnvironment()
+  const folder = await makeFolder(t)
+  await mkdir(path.join(folder, 'files'))
+  const file = path.join(folder, 'agent.yaml')
+  await writeFile(file, 'tools: 5\n')
+  const invalid = await run(t, folder, ['serve'], environment)
+  assert.equal(invalid.code, 2)
+  assert.match(invalid.err, /^agent\.yaml:1 tools: .+\n$/)
+  await writeFile(file, 'llms: {primary: {provider: openai, model: m, api_key: "${MY_KEY}"}}\n')
+  const unset = await run(t, folder, ['serve'], environment)
+  assert.equal(unset.code, 2)
+  assert.match(unset.err, /^agent\.yaml.*llms\.primary.*MY_KEY/)
+  const service = await serve(t, folder, { ...environment, MY_KEY: 'k' })
+  service.child.kill('SIGTERM')
+  await service.ended
+  const without = await run(t, folder, ['serve'], environment)
+  assert.equal(without.code, 1)
+  assert.match(without.err, /^The configuration in the database can not be used here:\n.*MY_KEY[\s\S]*config restore/)
+  // A new file that comes with the new environment.
+  await rm(file)
+  await writeFile(file, 'name: Other\n')
+  const mended = await serve(t, folder, environment)
+  assert.equal((await get(mended)).body.configuration.name, 'Other')
+})

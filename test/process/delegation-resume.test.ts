@@ -1,0 +1,111 @@
+import assert from 'node:assert/strict'
+import { mkdir, writeFile } from 'node:fs/promises'
+import path from 'node:path'
+import { test } from 'node:test'
+import { setTimeout as pause } from 'node:timers/promises'
+import { outcomeUnknown } from '../../src/agent/history.ts'
+import { startModelServer, type ModelAnswer, type ModelServerRequest } from '../fixtures/model-server.ts'
+import { makeFolder, serve } from '../fixtures/process.ts'
+import { outputOf } from '../fixtures/service-client.ts'
+import { startService } from '../fixtures/service.ts'
+import { callOf, fakeTool } from '../fixtures/tools.ts'
+
+const all = '/core/v1/chain/sub_agents'
+const usage = { input: 10, output: 5 }
+const goesOn = { messages: [{ role: 'user', content: 'go' }], on_disconnect: 'continue' }
+
+/** The agent gives one task; the sub-agent makes its calls one after another, and tells what they gave. */
+function script(calls: ModelAnswer[]) {
+  return ({ body }: ModelServerRequest): ModelAnswer => {
+    const results = body.messages.filter((one: { role: string }) => one.role === 'tool').map((one: { content: string }) => one.content)
+    const isSubAgent = JSON.stringify(body.messages[0]).includes('You are the sub-agent')
+    if (isSubAgent) return { usage, ...(calls[results.length] ?? { text: results.join(' | ') }) }
+    return { usage, ...(results.length > 0 ? { text: results[0] } : callOf('sub_agent_helper', { task: 'x' })) }
+  }
+}
+
+test('a process that is replaced: the sub-agent goes on where it was, what it wrote stays written, what it may have written is not repeated', async (t) => {
+  const written: unknown[] = []
+  const second = Promise.withResolvers<void>()
+  const note = fakeTool(
+    'note',
+    async ({ n }) => {
+      written.push(n)
+      if (n !== 2) return `wrote ${String(n)}`
+      second.resolve()
+      return new Promise(() => {})
+    },
+    { effect: 'write' },
+  )
+  const model = script([callOf('note', { n: 1 }), callOf('note', { n: 2 }), callOf('note', { n: 3 })])
+  const config = { sub_agents: { may_create: false } }
+  const service = await startService(t, { script: model, config, tools: [note] })
+  await service.client.request('POST', all, { body: { name: 'helper', tools: ['note'] } })
+  const asked = service.client.chat(goesOn, { 'session-id': 's', 'request-id': 'r' }).catch(() => undefined)
+  await second.promise
+  await service.restart()
+  await asked
+  const events = await (await service.client.follow('r')).rest()
+  assert.deepEqual(written, [1, 2, 3])
+  assert.equal(outputOf(events), `wrote 1 | ${outcomeUnknown} | wrote 3`)
+  // The start that was told before is not told again.
+  assert.equal(events.filter(({ chunk }) => chunk.agent_step === 'sub_agent:helper').length, 2)
+  const { outcome } = (await service.client.run('r')).body
+  assert.deepEqual(
+    outcome.intermediate_steps.map((step: any) => [step.tool, step.status, step.sub_agent ?? 'agent']),
+    [
+      ['sub_agent:helper', 'success', 'agent'],
+      ['note', 'success', 'helper'],
+      ['note', 'error', 'helper'],
+      ['note', 'success', 'helper'],
+    ],
+  )
+  // Each model call is counted once, and none was made again.
+  assert.deepEqual([service.model.requests.length, outcome.usage[0].usage], [6, 90])
+  assert.equal((await service.client.request('GET', all)).body.sub_agents[0].status, 'ready')
+})
+
+test('kill -9 inside of the second call of a sub-agent: its first, a write, is not made again', async (t) => {
+  const folder = await makeFolder(t)
+  const slow = 'select count(*) from big a, big b, big c, big d, big e'
+  const model = await startModelServer(
+    script([callOf('write_file', { file_name: 'a.txt', content: 'a' }), callOf('data', { sql: slow }), { text: 'written' }]),
+  )
+  t.after(() => model.close())
+  const rows = Array.from({ length: 2000 }, (_, at) => at).join('\n')
+  await mkdir(path.join(folder, 'files'), { recursive: true })
+  await writeFile(path.join(folder, 'files', 'big.csv'), `n\n${rows}\n`)
+  const primary = { provider: 'openai-compatible', model: 'scripted', base_url: model.url }
+  const tools = [{ name: 'write_file' }, { name: 'data', type: 'data_query', timeout: 3, config: { tables: { big: 'big.csv' } } }]
+  await writeFile(path.join(folder, 'agent.yaml'), JSON.stringify({ llms: { primary }, tools }))
+  const first = await serve(t, folder)
+  // A tool that is not ready yet would fail at once.
+  const isReady = async () => (await first.client.request('GET', '/core/v1/tools')).body.tools.every((one: any) => one.status === 'ready')
+  while (!(await isReady())) await pause(50)
+  const made = await first.client.request('POST', all, { body: { name: 'helper', tools: ['write_file', 'data'] } })
+  assert.equal(made.status, 200)
+  const stream = await first.client.stream(goesOn, { 'session-id': 's', 'request-id': 'r' })
+  for (;;) {
+    const event = await stream.next()
+    assert.ok(event, 'the second call never began')
+    if (event.chunk.agent_step === 'tool:data') break
+  }
+  first.child.kill('SIGKILL')
+  await first.ended
+  await assert.rejects(stream.rest())
+
+  const { client } = await serve(t, folder)
+  const events = await (await client.follow('r')).rest()
+  assert.deepEqual([outputOf(events), events.at(-1)?.chunk.finish_reason], ['written', 'stop'])
+  const { outcome } = (await client.run('r')).body
+  const steps = outcome.intermediate_steps.map((step: any) => `${step.tool} ${step.status}`)
+  assert.deepEqual(steps.toSorted(), ['data error', 'sub_agent:helper success', 'write_file success'])
+  assert.deepEqual([model.requests.length, outcome.usage[0].usage], [5, 75])
+  const [, answer] = (await client.session('s')).body.messages
+  assert.deepEqual(
+    answer.response_metadata.generated_artifacts.map((one: any) => [one.file_name, one.tool]),
+    [['a.txt', 'write_file']],
+  )
+  const [helper] = (await client.request('GET', all)).body.sub_agents
+  assert.deepEqual([helper.id, helper.status], [made.body.sub_agent_id, 'ready'])
+})

@@ -1,0 +1,73 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import pg from 'pg'
+import { createFolder, runIn } from '../../src/cli/terminal-fixture.ts'
+import { openPostgres } from '../../src/store/postgres/postgres.ts'
+import { startPostgres, type PostgresServer } from '../fixtures/postgres-server.ts'
+
+let server: PostgresServer
+before(async () => {
+  server = await startPostgres()
+})
+after(() => server.stop())
+
+async function ask(url: string, sql: string): Promise<number> {
+  const client = new pg.Client(url)
+  await client.connect()
+  try {
+    return (await client.query(sql)).rows.length
+  } finally {
+    await client.end()
+  }
+}
+
+async function examine(t: Parameters<typeof createFolder>[0], url: string, environment: Record<string, string> = {}): Promise<string> {
+  const { out } = await runIn(await createFolder(t), ['doctor'], { DATABASE_URL: url, SECRET_KEY: 'x'.repeat(32), ...environment })
+  return out
+}
+
+test('a database is looked at before the first start, and nothing is made in it', async (t) => {
+  const url = await server.createDatabase()
+  const empty = url.replace(/[^/]+$/, 'empty')
+  await ask(url, 'create database empty')
+  const out = await examine(t, empty)
+  assert.match(out, /^ok {4}store: Postgres \d+\S* as user postgres, \d+\.\d ms away; its tables are made by the first start$/m)
+  assert.equal(await ask(empty, "select from pg_class where relnamespace = 'public'::regnamespace"), 0)
+})
+
+test('version, distance, tables and whether row-level security holds are told', async (t) => {
+  const url = await server.createDatabase()
+  const out = await examine(t, url)
+  assert.match(out, /^ok {4}store: Postgres .+; its tables are up to date$/m)
+  assert.match(
+    out,
+    /^ok {4}row-level security: it binds the role agent_core_service, as which queries are made, on every table with a tenant$/m,
+  )
+  // Other machines may share the database.
+  assert.match(out, /^warn {2}artifacts: files in .+, which processes on other machines do not find\n {6}.+ARTIFACT_STORE/m)
+  await ask(url, 'alter table messages disable row level security')
+  assert.match(await examine(t, url), /^warn {2}row-level security: none on messages\n {6}The next start adds it/m)
+  await ask(url, "delete from kysely_migration where name > '0004'")
+  assert.match(await examine(t, url), /^ok {4}store: .+; the next start, or "agent-core db migrate", brings it up to date \(0004-/m)
+  await ask(url, "insert into kysely_migration values ('9999-later', '2999-01-01')")
+  assert.match(await examine(t, url), /^fail {2}store: .+a later version of agent-core has migrated it \(9999-later\)\n/m)
+})
+
+test('users are told apart: those that are bound, and those that can not be', async (t) => {
+  const url = await server.createDatabase()
+  const as = (name: string) => url.replace('postgres:test', `${name}:test`)
+  await ask(url, "create role bound login password 'test'")
+  await ask(url, "create role unbound login password 'test' bypassrls")
+  await ask(url, 'grant select on kysely_migration to bound, unbound')
+  assert.match(await examine(t, as('bound')), /^ok {4}row-level security: it binds user bound, on every table with a tenant$/m)
+  assert.match(
+    await examine(t, as('unbound')),
+    /^fail {2}row-level security: user unbound bypasses it, and may not work as the role agent_core_service\n/m,
+  )
+  await assert.rejects(openPostgres(as('unbound')), /bypasses row-level security/)
+})
+
+test('more connections than the server takes are told', async (t) => {
+  const out = await examine(t, await server.createDatabase(), { WORKERS: '4', DATABASE_CONNECTIONS: '60' })
+  assert.match(out, /^warn {2}store: this service may make 244 connections, the server takes 100$/m)
+})

@@ -1,0 +1,131 @@
+import assert from 'node:assert/strict'
+import path from 'node:path'
+import { test } from 'node:test'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+import { findExpressions, type FoundExpression } from './expression-finder.ts'
+import { findSlowText } from './expression-growth.ts'
+
+const folder = fileURLToPath(new URL('../../src', import.meta.url))
+const found = findExpressions(folder)
+
+const part = 'a part of a question, at most 2,400 characters (`readMessage`, `maxOrder`)'
+/** Expressions that may take more than linear time, and why their text is short. By file and source. */
+const bounded: Record<string, string> = {
+  'files/glob-match.ts \\[[!^]?\\]?(?:\\[:[a-z]+:\\]|[^\\]])*\\]|[^]':
+    'a part of a pattern up to its last bracket, so that each class ends',
+  'cli/chat/markdown-stream.ts \\*\\*(?=\\S)(.+?)(?<=\\S)\\*\\*|`([^`]+)`':
+    'a line on the terminal of one person, in a process of their own',
+  'tools/chart/render.ts <[^>]*>': 'SVG that Vega wrote, in which each tag ends',
+  'tools/module/fault.ts (?:(file:\\/\\/[^\\s()]+?)|(?:^| |\\()(\\/[^()]+?)):(\\d+)(?::\\d+)?\\)?$':
+    'a line of a stack, in the process of a module, which is ended when it takes too long',
+  'tools/web/decode-text.ts <meta[^>]+charset\\s*=\\s*["\']?([\\w-]+)': 'the first 1,024 bytes',
+  'models/embedded/arguments.ts [\\w.+-]+@[\\w-]+(?:\\.[\\w-]+)+': part,
+  'models/embedded/arguments.ts https?:\\/\\/\\S+|\\S+@\\S+': part,
+  'models/embedded/arguments.ts (?<![\\w/])(?:[\\w-]+\\/)*[\\w-]+\\.[a-z][a-z0-9]{1,4}\\b|(?<![\\w/])[\\w-]+(?:\\/[\\w.-]+)+\\/?': part,
+  'models/embedded/arguments.ts \\bfiles?\\b.*\\b(?:in|under|inside)\\s+(?:the\\s+)?(?:folder\\s+|directory\\s+)?["\'`]?([\\w./-]*\\w)["\'`]?\\W*$':
+    part,
+  'models/embedded/arguments.ts "([^"]+)"|“([^”]+)”|`([^`]+)`|(?<!\\w)\'([^\']+)\'(?!\\w)': part,
+  'models/embedded/expression.ts \\s*,\\s*(?:and\\s+)?|\\s+and\\s+': part,
+  'models/embedded/expression.ts (\\d[\\d.]*)\\s*(?:degrees?\\s+)?(°?\\p{L}+)\\s+(?:in|into|to|as)\\s+(?:degrees?\\s+)?(°?\\p{L}+)': part,
+  'models/embedded/question.ts "[^"\\n]*"|“[^”\\n]*”|`[^`\\n]*`': part,
+  'models/embedded/question.ts \\b(of|from|to|by|with|double|half|twice|add|subtract|multiply|divide)\\b.*\\b(that|it|this|the (result|total|sum|answer))\\b|\\b(that|it|the (result|total|answer))\\b (plus|minus|times|divided|multiplied|squared)':
+    part,
+  'models/embedded/answers/remembered.ts \\b(?:know|remember|learned|learnt)\\b[^?.!]*\\b(?:about|of) me\\b|^\\W*who am i\\b':
+    'a question of at most 600 characters',
+  'models/embedded/sql/tables.ts ^"?(.+?)"?\\s+([A-Z][A-Z0-9_]*(?: [A-Z]+)*(?:\\([^()]*\\))?(?:\\[\\d*\\])*)(?:\\s+\\((.*)\\))?$':
+    'a column in the description of a tool; descriptions are bounded',
+  'models/embedded/sql/values.ts "([^"]+)"|“([^”]+)”': part,
+}
+
+/** The same for expressions that a file makes of parts. */
+const boundedParts: Record<string, string> = {
+  'models/embedded/expression.ts': part,
+  'models/embedded/question.ts': part,
+  'models/embedded/sql/numbers.ts': part,
+}
+
+/** Files in which expressions are made of a text that is known only when they run, and why that is bounded. */
+const madeLater: Record<string, string> = {
+  'configuration/redact.ts': 'the linear pattern of references',
+  'configuration/schema-walk.ts': 'patterns of the schema of the configuration itself',
+  'files/context-text.ts': 'a literal around a mark of letters; a lazy text that is looked through once',
+  'models/embedded/arguments.ts': part,
+  'models/embedded/choose-tool.ts': part,
+  'models/embedded/named-call.ts': 'the name of a parameter, and one value behind it',
+  'models/embedded/sql/dates.ts': part,
+  'models/embedded/sql/values.ts': part,
+  'tools/chart/expressions.ts': 'in the process of charts, which is ended when it takes too long',
+  'tools/mcp/guarded-check.ts': 'patterns of a server, checked in a context with a time limit',
+  'tools/module/definition.ts': "the author's own file, in the process of a module",
+  'tools/module/fault.ts': "the author's own file, in the process of a module",
+}
+
+test('the measure finds quadratic and exponential expressions, and passes linear ones', () => {
+  for (const slow of [
+    '^[-+]?(\\d+\\.?\\d*|\\.\\d+)(e[-+]?\\d+)?$',
+    '[\\s.]+$',
+    '!\\[[^\\]]*\\]\\(data:[^)]*\\)',
+    '^(a+)+$',
+    '^(\\w|\\d)*$',
+    '<meta[^>]+x',
+  ]) {
+    assert.ok(findSlowText(slow, 'g'), slow)
+  }
+  for (const linear of ['^[-+]?(\\d+(\\.\\d*)?|\\.\\d+)(e[-+]?\\d+)?$', '(?<![\\s.])[\\s.]+$', '^\\d+$', 'a.*b?', '\\s+']) {
+    assert.equal(findSlowText(linear, 'g'), undefined, linear)
+  }
+})
+
+test('every regular expression takes time in proportion to its text, or its text is bounded', async () => {
+  const literals = found.flatMap(({ file, line, regex }) => (regex ? [{ file, line, ...regex }] : []))
+  const all = [...literals, ...(await madeAtImport()).filter(({ file }) => boundedParts[file] === undefined)]
+  assert.ok(all.length > 600)
+  const checked = new Set<string>()
+  const slow: string[] = []
+  for (const { file, line, source, flags } of all) {
+    const isKnown = bounded[`${file} ${source}`] !== undefined || checked.has(`/${source}/${flags}`)
+    checked.add(`/${source}/${flags}`).add(`${file} ${source}`)
+    const text = isKnown ? undefined : findSlowText(source, flags)
+    if (text) slow.push(`${file}:${line} /${source}/${flags} on ${text}`)
+  }
+  assert.deepEqual(slow, [])
+  const stale = Object.keys(bounded).filter((name) => !checked.has(name))
+  assert.deepEqual(stale, [])
+})
+
+test('an expression that is made later stands in a file that says what bounds it', async () => {
+  const early = new Set((await madeAtImport()).map(({ file, line }) => `${file}:${line}`))
+  const late = found.filter(({ file, line, regex }) => !regex && !early.has(`${file}:${line}`))
+  assert.deepEqual([...new Set(late.map(({ file }) => file))].sort(), Object.keys(madeLater).sort())
+})
+
+interface Made extends FoundExpression {
+  source: string
+  flags: string
+}
+
+let making: Promise<Made[]> | undefined
+
+/** Expressions that files make of parts while they are imported. */
+function madeAtImport(): Promise<Made[]> {
+  return (making ??= importAll())
+}
+
+async function importAll(): Promise<Made[]> {
+  const made: Made[] = []
+  const original = RegExp
+  const record = (target: RegExpConstructor, args: [string, string?]) => {
+    const regex = new target(...args)
+    const [, file, line] = /src\/(.+?\.ts):(\d+)/.exec(new Error().stack?.split('\n').find((frame) => frame.includes(folder)) ?? '') ?? []
+    if (file) made.push({ file, line: Number(line), source: regex.source, flags: regex.flags })
+    return regex
+  }
+  globalThis.RegExp = new Proxy(original, { construct: record as never, apply: (target, _, args) => record(target, args as [string]) })
+  try {
+    for (const file of new Set(found.filter(({ regex }) => !regex).map((each) => each.file)))
+      await import(pathToFileURL(path.join(folder, file)).href)
+  } finally {
+    globalThis.RegExp = original
+  }
+  return made
+}

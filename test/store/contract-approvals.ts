@@ -1,0 +1,282 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { PendingCall } from '../../src/agent/approval.ts'
+import type { Asker, CallKey, NewDecision } from '../../src/runs/approvals/approval-store.ts'
+import { FenceLost, type Interruption, type NewRun, type TakeOver, type Turn } from '../../src/runs/run-store.ts'
+import { createApprovalStore } from '../../src/store/runs/approvals.ts'
+import type { Database } from '../../src/store/database.ts'
+import { createSessionStore } from '../../src/store/sessions/sessions.ts'
+import { endOf, hour, human, idsOf, jobOf, runJobsOf, running, storeOf } from './fixture.ts'
+
+const callOf = (callId: string, by: PendingCall['by'] = 'caller'): PendingCall => ({ callId, tool: 'send', input: { to: callId }, by })
+
+function standsAt(turn: Turn, calls: PendingCall[], change: Partial<Interruption> = {}): Interruption {
+  return {
+    session: turn.session,
+    sessionId: 's',
+    step: 1,
+    data: {
+      messages: [{ role: 'assistant', text: 'so far', toolCalls: [] }],
+      iterations: 1,
+      events: [],
+      usage: { models: [], thoughts: [] },
+    },
+    log: { input: 'hello', events: [{ type: 'interrupt', calls, usage: [], thoughts: [] }] },
+    calls,
+    ranMs: 40,
+    now: hour + 10,
+    expiresAt: hour + 1000,
+    jobs: [],
+    ...change,
+  }
+}
+
+const by: TakeOver = { holder: 'process-2', place: 9, now: hour + 20, messages: [human('hello')] }
+const approve = (change: Partial<NewDecision> = {}): NewDecision => ({
+  decision: 'approve',
+  input: undefined,
+  reason: undefined,
+  decidedBy: 'agent-core ann',
+  ...change,
+})
+const reject = approve({ decision: 'reject', reason: 'No.' })
+
+/** Registers what holds of runs that wait for approval on every database. */
+export function registerApprovalContract(database: () => Database): void {
+  function setUp() {
+    const own = storeOf(database())
+    const approvals = createApprovalStore(database())
+    const mine: Asker = { tenant: own.tenant, owner: 'agent-core ann', mayApprove: false }
+    const rows = () => database().db.selectFrom('approvals').selectAll().where('tenant', '=', own.tenant).orderBy('call_id').execute()
+    /** A run that waits for these calls. */
+    const interrupted = async (calls: PendingCall[], change: Partial<NewRun> = {}, stands: Partial<Interruption> = {}) => {
+      const { run, turn } = await own.start(change)
+      await own.store.interrupt(run, 1, standsAt(turn, calls, stands))
+      return { run, turn, key: (callId: string): CallKey => ({ ...run, callId }) }
+    }
+    return { ...own, approvals, mine, rows, interrupted }
+  }
+
+  test('a run that is interrupted is kept with its checkpoint, its calls and its jobs, and holds its session', async () => {
+    const { store, tenant, interrupted, session, approvals, metrics } = setUp()
+    const job = jobOf({ kind: 'approval_expiry', tenant, data: { owner: 'agent-core ann', requestId: 'r', fence: 1 }, dueAt: hour + 1000 })
+    const { run, turn } = await interrupted([callOf('z'), callOf('b', 'role')], {}, { jobs: [job] })
+    const stored = (await store.find(run))!
+    assert.deepEqual([stored.status, stored.onDisconnect, stored.ranMs, stored.endedAt], ['interrupted', 'continue', 40, undefined])
+    assert.equal(stored.log?.events[0]?.type, 'interrupt')
+    assert.deepEqual(stored.request, run.request)
+    assert.deepEqual((await store.checkpoints(run)).length, 1)
+    assert.equal((await session())?.active_run, run.requestId)
+    assert.deepEqual(await approvals.openOf(run), [callOf('z'), callOf('b', 'role')])
+    assert.deepEqual(await idsOf(database(), tenant), [job.id])
+    assert.deepEqual(await metrics(), [])
+    assert.equal((await store.ownUnended('process-1')).filter((key) => key.tenant === tenant).length, 0)
+    assert.equal((await store.orphans('process-2', 0)).runs.filter((key) => key.tenant === tenant).length, 0)
+    await assert.rejects(store.interrupt(run, 1, standsAt(turn, [callOf('c')], { step: 2 })), FenceLost)
+    await assert.rejects(store.checkpoint(run, 1, 2, standsAt(turn, []).data), FenceLost)
+    await assert.rejects(store.finish(run, 1, endOf(turn)), FenceLost)
+  })
+
+  test('a process that lost its run interrupts nothing', async () => {
+    const { store, start, rows, tenant } = setUp()
+    const { run, turn } = await start()
+    await assert.rejects(store.interrupt(run, 2, standsAt(turn, [callOf('a')], { jobs: [jobOf({ tenant })] })), FenceLost)
+    assert.deepEqual([(await store.find(run))?.status, await rows(), await idsOf(database(), tenant)], ['running', [], []])
+  })
+
+  test('with the last decision the run goes on in the same transaction, and is told what was decided', async () => {
+    const { store, interrupted, approvals, mine } = setUp()
+    const { run, turn, key } = await interrupted([callOf('a'), callOf('b')])
+    assert.deepEqual(await approvals.decide(key('a'), reject, by), {})
+    assert.equal((await store.find(run))?.status, 'interrupted')
+    assert.equal(await approvals.decide(key('a'), approve(), by), undefined)
+    const decided = await approvals.decide(key('b'), approve({ input: { to: 'c' } }), by)
+    assert.deepEqual(decided, { taken: { kind: 'running', fence: 2, turn } })
+    const stored = (await store.find(run))!
+    assert.deepEqual([stored.status, stored.fence, stored.holder, stored.startedAt], ['running', 2, 'process-2', hour])
+    const decisions = new Map([
+      ['a', { decision: 'reject', reason: 'No.' }],
+      ['b', { decision: 'approve', input: { to: 'c' }, isStarted: false }],
+    ])
+    assert.deepEqual(await store.decisions(run), decisions)
+    const found = await approvals.find(mine, run.requestId, 'b')
+    assert.deepEqual([found?.decision, found?.input, found?.newInput], ['approve', { to: 'b' }, { to: 'c' }])
+    assert.equal(await approvals.decide(key('b'), reject, by), undefined)
+    await assert.rejects(store.startApproved(run, 1, 'b', hour + 30), FenceLost)
+    await store.startApproved(run, 2, 'b', hour + 30)
+    assert.deepEqual((await store.decisions(run)).get('b'), { decision: 'approve', input: { to: 'c' }, isStarted: true })
+    await store.finish(run, 2, endOf(turn, { hadCheckpoints: true }))
+    assert.equal((await approvals.find(mine, run.requestId, 'a'))?.decision, 'reject')
+  })
+
+  test('of the last two decisions made at once one takes the run, and no run is left that is decided', async () => {
+    const { store, interrupted, approvals } = setUp()
+    for (let round = 0; round < 5; round++) {
+      const { run, key } = await interrupted([callOf(`a${round}`), callOf(`b${round}`)], { sessionId: `s${round}` })
+      const both = await Promise.all([`a${round}`, `b${round}`].map((id) => approvals.decide(key(id), approve(), by)))
+      assert.equal(both.filter((one) => one?.taken).length, 1)
+      assert.equal((await store.find(run))?.status, 'running')
+    }
+  })
+
+  test('of two decisions on one call at once one counts', async () => {
+    const { interrupted, approvals } = setUp()
+    const { key } = await interrupted([callOf('a')])
+    const both = await Promise.all([approve(), reject].map((one) => approvals.decide(key('a'), one, by)))
+    assert.equal(both.filter((one) => one === undefined).length, 1)
+  })
+
+  test('an async run that is decided is nobody’s, with its session and a job that goes on behind the interruption', async () => {
+    const { store, newRun, approvals } = setUp()
+    const run = newRun({ operation: 'chain_async', event: { key: 'k', id: 'e', callbackUrl: undefined } })
+    await store.begin(run)
+    const turn = (await store.takeTurn(run, run.messages, hour))!
+    await store.interrupt(run, 1, standsAt(turn, [callOf('a')]))
+    assert.deepEqual(await approvals.decide({ ...run, callId: 'a' }, approve(), by), { isFreed: true })
+    const { status, holder, fence } = (await store.find(run))!
+    assert.deepEqual([status, holder, fence], ['pending', '', 2])
+    const jobs = await runJobsOf(database(), run.tenant)
+    assert.deepEqual(
+      jobs.find((job) => job.fence === 2),
+      { owner: run.owner, requestId: run.requestId, fence: 2, isResumed: true },
+    )
+    const up = await store.takeUp({ ...run, fence: 2 }, () => by)
+    assert.deepEqual(up?.taken, { kind: 'running', fence: 3, turn })
+  })
+
+  test('one that is to end is taken at once, async or not; what was open has lapsed', async () => {
+    const { store, newRun, approvals, mine, rows } = setUp()
+    const run = newRun({ operation: 'chain_async', event: { key: 'k', id: 'e', callbackUrl: undefined } })
+    await store.begin(run)
+    const turn = (await store.takeTurn(run, run.messages, hour))!
+    await store.interrupt(run, 1, standsAt(turn, [callOf('a'), callOf('b')]))
+    await approvals.decide({ ...run, callId: 'a' }, reject, by)
+    const taken = await store.takeOver(run, { fence: 1, status: 'interrupted' }, by)
+    assert.deepEqual(taken, { kind: 'running', fence: 2, turn })
+    assert.deepEqual(
+      (await rows()).map(({ call_id, decision }) => [call_id, decision]),
+      [
+        ['a', 'reject'],
+        ['b', 'lapsed'],
+      ],
+    )
+    assert.equal(await approvals.decide({ ...run, callId: 'b' }, approve(), by), undefined)
+    assert.deepEqual([...(await store.decisions(run)).keys()], ['a'])
+    assert.deepEqual(await approvals.list(mine, { limit: 9, before: undefined, now: hour }), [])
+    assert.equal(await store.takeOver(run, { fence: 1, status: 'interrupted' }, by), undefined)
+  })
+
+  test('what has expired is neither listed nor decided', async () => {
+    const { interrupted, approvals, mine } = setUp()
+    const { key } = await interrupted([callOf('a')])
+    const page = { limit: 9, before: undefined }
+    assert.equal((await approvals.list(mine, { ...page, now: hour + 999 }))?.length, 1)
+    assert.deepEqual(await approvals.list(mine, { ...page, now: hour + 1000 }), [])
+    assert.equal(await approvals.decide(key('a'), approve(), { ...by, now: hour + 1000 }), undefined)
+  })
+
+  test('a new run of a held session is refused and leaves nothing; one that waits is told; a known one is known', async () => {
+    const { store, newRun, start, count } = setUp()
+    const { run, turn } = await start()
+    const waits = newRun()
+    await store.begin(waits)
+    await store.interrupt(run, 1, standsAt(turn, [callOf('a')]))
+    const refused = { code: 'session_interrupted' }
+    await assert.rejects(store.begin(newRun({ images: [{ mediaType: 'image/png', data: 'aa' }] })), refused)
+    await assert.rejects(store.begin(newRun({ operation: 'chain_async', event: { key: 'k', id: 'e', callbackUrl: 'https://x' } })), refused)
+    assert.equal(await store.findEvent(run, 'k'), undefined)
+    assert.equal(await count('runs'), 2)
+    await assert.rejects(store.takeTurn(waits, waits.messages, hour), refused)
+    assert.equal((await store.begin(run)).kind, 'known')
+    assert.equal((await store.begin(newRun({ owner: 'agent-core bob' }))).kind, 'running')
+    assert.equal((await store.begin(newRun({ sessionId: 'other' }))).kind, 'running')
+  })
+
+  test('a run that has gone on may be interrupted again, and keeps how long it ran and when it began', async () => {
+    const { store, interrupted, approvals } = setUp()
+    const { run, turn, key } = await interrupted([callOf('a')])
+    await approvals.decide(key('a'), approve(), by)
+    await store.interrupt(run, 2, standsAt(turn, [callOf('b')], { step: 2, ranMs: 70 }))
+    const stored = (await store.find(run))!
+    assert.deepEqual([stored.ranMs, stored.startedAt, await approvals.openOf(run)], [70, hour, [callOf('b')]])
+    await approvals.decide(key('b'), approve(), by)
+    await store.finish(run, 3, endOf(turn, { status: 'error', continuable: true, message: undefined }))
+    const again = await store.takeOver(run, { fence: 3, status: 'error' }, by)
+    assert.equal(again?.kind, 'running')
+    assert.deepEqual([(await store.find(run))?.ranMs, (await store.find(run))?.startedAt], [0, by.now])
+    assert.deepEqual([...(await store.decisions(run)).keys()].toSorted(), ['a', 'b'])
+  })
+
+  test('own calls are found and listed, and those of others that a role decides, of the same tenant alone', async () => {
+    const { interrupted, approvals, mine } = setUp()
+    const first = await interrupted([callOf('a'), callOf('b', 'role')])
+    const theirs = { owner: 'agent-core bob', sessionId: 't' }
+    const second = await interrupted([callOf('c'), callOf('d', 'role')], theirs, { now: hour + 11 })
+    const names = async (asker: typeof mine, change: object = {}) =>
+      (await approvals.list(asker, { limit: 9, before: undefined, now: hour, ...change }))?.map(({ callId }) => callId)
+    const approver = { ...mine, mayApprove: true }
+    assert.deepEqual(await names(mine), ['a', 'b'])
+    assert.deepEqual(await names(approver), ['d', 'a', 'b'])
+    assert.deepEqual(await names({ ...approver, owner: 'agent-core eve' }), ['d', 'b'])
+    assert.deepEqual(await names({ ...approver, tenant: 'other' }), [])
+    assert.deepEqual(await names(approver, { limit: 1 }), ['d'])
+    assert.deepEqual(await names(approver, { before: 'd' }), ['a', 'b'])
+    for (const before of ['z', 'c']) assert.equal(await names(approver, { before }), undefined)
+    assert.equal(await names(mine, { before: 'd' }), undefined)
+    const found = async (asker: typeof mine, { run }: typeof first, callId: string) =>
+      (await approvals.find(asker, run.requestId, callId))?.owner
+    assert.equal(await found(mine, second, 'd'), undefined)
+    assert.equal(await found(approver, second, 'c'), undefined)
+    assert.equal(await found(approver, second, 'd'), theirs.owner)
+    assert.equal(await found(mine, first, 'b'), mine.owner)
+    assert.equal(await found({ ...approver, tenant: 'other' }, second, 'd'), undefined)
+  })
+
+  test('calls that were asked for together are listed in the order asked, page by page', async () => {
+    const { interrupted, approvals, mine } = setUp()
+    await interrupted([callOf('y'), callOf('z'), callOf('x')])
+    await interrupted([callOf('n'), callOf('m')], { sessionId: 't' }, { now: hour + 11 })
+    const seen: string[] = []
+    for (let before: string | undefined; ;) {
+      const [call] = (await approvals.list(mine, { limit: 1, before, now: hour }))!
+      if (!call) break
+      seen.push(call.callId)
+      before = call.callId
+    }
+    assert.deepEqual(seen, ['n', 'm', 'y', 'z', 'x'])
+  })
+
+  test('an excerpt has the last messages of the session of a run, cut, and is of one tenant', async () => {
+    const { store, tenant, newRun } = storeOf(database())
+    const approvals = createApprovalStore(database())
+    const begun = async (owner: string, ...texts: string[]) => {
+      const run = newRun({ tenant, owner, sessionId: owner, messages: texts.map((text) => human(text)) })
+      await running(store, run)
+      return run
+    }
+    const long = await begun('agent-core ann', '0', '1', '2', 'xxxxx', '🙂🙂🙂')
+    const short = await begun('agent-core bob', 'hi')
+    const most = { messages: 3, characters: 2 }
+    const excerpts = await approvals.excerpts(tenant, [long, short], most)
+    const told = excerpts.map(({ owner, questionIndex, messages }) => [owner, questionIndex, ...messages.map(({ content }) => content)])
+    assert.deepEqual(
+      told.toSorted(([a], [b]) => String(a).localeCompare(String(b))),
+      [
+        ['agent-core ann', 4, '2', 'xxx', '🙂🙂🙂'],
+        ['agent-core bob', 0, 'hi'],
+      ],
+    )
+    assert.deepEqual(await approvals.excerpts(`not ${tenant}`, [long, short], most), [])
+    assert.deepEqual(await approvals.excerpts(tenant, [{ ...short, owner: long.owner }], most), [])
+  })
+
+  test('a session that is deleted takes its calls along', async () => {
+    const { store, interrupted, rows, mine, approvals } = setUp()
+    const { run, key } = await interrupted([callOf('a')])
+    assert.equal(await createSessionStore(database()).remove(mine, 's', { jobId: `gone ${run.requestId}`, now: hour }), true)
+    assert.deepEqual(await rows(), [])
+    await assert.rejects(store.find(run), { code: 'gone' })
+    assert.equal(await approvals.decide(key('a'), approve(), by), undefined)
+    assert.equal((await running(store, { ...run, requestId: 'next', place: run.place + 1 })).messageIndex, 0)
+  })
+}

@@ -1,0 +1,233 @@
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { test } from 'node:test'
+import { ServiceError } from '../../src/errors.ts'
+import { callbackJob } from '../../src/runs/callbacks/callbacks.ts'
+import type { HeldRun, LineEnd, NewRun } from '../../src/runs/run-store.ts'
+import { createCallbackStore } from '../../src/store/runs/callbacks.ts'
+import type { Database } from '../../src/store/database.ts'
+import { createSessionStore } from '../../src/store/sessions/sessions.ts'
+import { dropRunJobs, endOf, hour, human, idsOf, runJobsOf, storeOf } from './fixture.ts'
+
+/** Registers what holds of async runs and their callbacks on every database. */
+export function registerAsyncContract(database: () => Database): void {
+  const event = (key = 'key', callbackUrl: string | undefined = 'https://u:p@x/hook') => ({ key, id: 'e\0', callbackUrl })
+  const asynchronous = { operation: 'chain_async', onDisconnect: 'continue' } as const
+
+  function setUp() {
+    const own = storeOf(database())
+    const callbacks = createCallbackStore(database())
+    const newRun = (change: Partial<NewRun> = {}) => own.newRun({ ...asynchronous, event: event(), ...change })
+    return { ...own, callbacks, newRun }
+  }
+
+  const by = (run: NewRun) => ({ holder: 'process-2', place: run.place, now: hour + 5, messages: run.messages })
+  const dataOf = ({ owner, requestId, fence }: HeldRun) => ({ owner, requestId, fence })
+  const idOf = ({ requestId }: { requestId: string }) => requestId
+
+  test('an event is stored as a run that waits, with the session, its callback and no message', async () => {
+    const { store, newRun, session, count, callbacks, tenant } = setUp()
+    const run = newRun()
+    assert.deepEqual(await store.begin(run), { kind: 'waiting', fence: 1 })
+    const stored = (await store.find(run))!
+    assert.deepEqual([stored.status, stored.messageIndex], ['pending', undefined])
+    const { active_run, message_count } = (await session())!
+    assert.deepEqual([active_run, message_count, await count('messages')], [run.requestId, 0, 0])
+    assert.deepEqual(await callbacks.find(run), {
+      ...{ eventId: 'e\uFFFD', url: 'https://u:p@x/hook', status: 'pending', attempts: [], round: 0, tries: 0 },
+    })
+    assert.deepEqual(await store.findEvent(run, 'key'), { requestId: run.requestId, sessionId: 's' })
+    assert.equal(await store.findEvent({ ...run, owner: 'other' }, 'key'), undefined)
+    assert.equal(await store.findEvent({ ...run, tenant: 'other' }, 'key'), undefined)
+    assert.deepEqual([stored.holder, await runJobsOf(database(), tenant)], ['', [dataOf(run)]])
+    const up = (await store.takeUp(run, () => by(run)))!
+    assert.deepEqual([up.run.status, up.taken.fence, up.taken.turn.messageIndex, up.taken.turn.messageCount], ['pending', 2, 0, 1])
+    const { startedAt, holder, status } = (await store.find(run))!
+    assert.deepEqual([startedAt, holder, status], [hour + 5, 'process-2', 'running'])
+  })
+
+  test('of those who take up the same run at once one gets it; what somebody has, or what is not next, nobody takes up', async () => {
+    const { store, newRun, start } = setUp()
+    for (let n = 0; n < 5; n++) {
+      const run = newRun({ sessionId: `${n}`, event: event(`${n}`) })
+      await store.begin(run)
+      const taken = await Promise.all([1, 2, 3].map(() => store.takeUp(run, () => by(run))))
+      assert.equal(taken.filter((one) => one !== undefined).length, 1)
+    }
+    await start({ sessionId: 'busy', operation: 'chain', event: undefined })
+    const waits = newRun({ sessionId: 'busy', event: event('waits') })
+    await store.begin(waits)
+    assert.equal(await store.takeUp(waits, () => by(waits)), undefined)
+  })
+
+  test('the same event changes nothing, under whatever request id; another with a known request id neither', async () => {
+    const { store, newRun, session, count } = setUp()
+    const run = newRun()
+    await store.begin(run)
+    const before = await session()
+    const accepted = { kind: 'accepted', as: { requestId: run.requestId, sessionId: 's' } }
+    assert.deepEqual(await store.begin(newRun({ sessionId: 'other' })), accepted)
+    assert.deepEqual(await store.begin(newRun({ requestId: run.requestId })), accepted)
+    const known = await store.begin(newRun({ requestId: run.requestId, event: event('another') }))
+    assert.equal(known.kind, 'known')
+    assert.equal(await store.findEvent(run, 'another'), undefined)
+    assert.deepEqual(await session(), before)
+    assert.deepEqual([await count('runs'), await count('sessions')], [1, 1])
+  })
+
+  test('of the same event sent many times at once one run is made, and all are told its ids', async () => {
+    const { store, newRun, count } = setUp()
+    const begun = await Promise.all(Array.from({ length: 10 }, (_, n) => store.begin(newRun({ sessionId: `s${n}` }))))
+    assert.deepEqual(begun.map(({ kind }) => kind).sort(), [...Array<string>(9).fill('accepted'), 'waiting'])
+    const ids = new Set(begun.flatMap((one) => (one.kind === 'accepted' ? [one.as.requestId] : [])))
+    assert.deepEqual([ids.size, await count('runs'), await count('sessions')], [1, 1, 1])
+  })
+
+  test('it holds the place in which it came: those behind it wait, and have their turn when it ends', async () => {
+    const { store, newRun, start, tenant, texts } = setUp()
+    const first = await start({ event: undefined })
+    const second = newRun({ messages: [human('second')] })
+    const third = storeOf(database()).newRun({ tenant, messages: [human('third')] })
+    await store.begin(second)
+    await store.begin(third)
+    assert.deepEqual(await runJobsOf(database(), tenant), [])
+    const next = await store.finish(first.run, 1, endOf(first.turn))
+    assert.deepEqual(next, { tenant, owner: second.owner, requestId: second.requestId, holder: '' })
+    assert.deepEqual(await runJobsOf(database(), tenant), [dataOf(second)])
+    const { turn } = (await store.takeUp(second, () => by(second)))!.taken
+    assert.equal((await store.finish(second, 2, endOf(turn)))?.holder, third.holder)
+    assert.ok(await store.takeTurn(third, third.messages, hour))
+    assert.deepEqual(await texts(turn.session), ['0 hello', '1 answer', '2 second', '3 answer', '4 third'])
+    assert.equal((await runJobsOf(database(), tenant)).length, 1)
+  })
+
+  test('who leaves the line in front of it gives it the session with a job; left itself it is kept, with its callback', async () => {
+    const { store, newRun, start, tenant } = setUp()
+    const first = await start({ event: undefined })
+    const leaves = storeOf(database()).newRun({ tenant })
+    const [second, third] = [newRun(), newRun({ event: event('third') })]
+    for (const run of [leaves, second, third]) await store.begin(run)
+    await store.finish(first.run, 1, endOf(first.turn))
+    assert.equal((await store.leaveLine(leaves, hour))?.requestId, second.requestId)
+    const told = callbackJob(second, { id: randomUUID(), round: 0, now: hour })
+    const end: LineEnd = { status: 'cancelled', continuable: false, error: undefined, log: { input: 'x', events: [] }, jobs: [told] }
+    assert.equal((await store.leaveLine(second, hour, end))?.requestId, third.requestId)
+    assert.equal((await store.find(second))?.status, 'cancelled')
+    assert.deepEqual(await idsOf(database(), tenant), [told.id])
+    const requestIds = (await runJobsOf(database(), tenant)).map(({ requestId }) => requestId)
+    assert.deepEqual(requestIds.toSorted(), [second.requestId, third.requestId].toSorted())
+    assert.equal(await store.takeUp(second, () => by(second)), undefined)
+    assert.ok(await store.takeUp(third, () => by(third)))
+  })
+
+  test('put back it is nobody’s, running or not, keeps its session and what it had done, and has a job of its own', async () => {
+    const { store, newRun, session, texts, tenant } = setUp()
+    for (const hasBegun of [false, true]) {
+      const run = newRun({ sessionId: `${hasBegun}`, event: event(`${hasBegun}`) })
+      await store.begin(run)
+      const up = hasBegun ? await store.takeUp(run, () => by(run)) : undefined
+      const from = hasBegun ? { fence: 2, status: 'running' as const } : { fence: 1, status: 'pending' as const }
+      assert.equal(await store.putBack(run, { ...from, fence: 7 }, hour), false)
+      assert.equal(await store.putBack(run, from, hour), true)
+      const fence = from.fence + 1
+      const { status, holder } = (await store.find(run))!
+      assert.deepEqual([status, holder, (await session(`${hasBegun}`))!.active_run], ['pending', '', run.requestId])
+      assert.ok((await runJobsOf(database(), tenant)).some((job) => job.requestId === run.requestId && job.fence === fence))
+      if (up)
+        await assert.rejects(store.checkpoint(run, 2, 0, { messages: [], iterations: 1, events: [], usage: { models: [], thoughts: [] } }))
+      assert.equal(await store.takeUp(run, () => by(run)), undefined)
+      const again = (await store.takeUp({ ...run, fence }, () => by(run)))!
+      assert.deepEqual([again.taken.turn.messageIndex, again.taken.turn.messageCount], [0, 1])
+      assert.deepEqual(await texts(again.taken.turn.session), ['0 hello'])
+    }
+  })
+
+  test('what is put back in its line waits there, nobody’s, without a job', async () => {
+    const { store, newRun, start, tenant } = setUp()
+    const first = await start({ event: undefined })
+    const waits = newRun()
+    await store.begin(waits)
+    assert.equal(await store.putBack(waits, { fence: 1, status: 'pending' }, hour), true)
+    assert.deepEqual(await runJobsOf(database(), tenant), [])
+    await store.finish(first.run, 1, endOf(first.turn))
+    assert.deepEqual(await runJobsOf(database(), tenant), [{ ...dataOf(waits), fence: 2 }])
+  })
+
+  test('a job that is missing is added anew, one that is there is not', async () => {
+    const { store, newRun, tenant } = setUp()
+    const runs = [newRun(), newRun({ sessionId: 't', event: event('t') }), newRun({ event: event('waits') })]
+    for (const run of runs) await store.begin(run)
+    const jobs = await runJobsOf(database(), tenant)
+    await store.requeue(hour)
+    assert.deepEqual(await runJobsOf(database(), tenant), jobs)
+    await dropRunJobs(database(), tenant)
+    await store.requeue(hour)
+    assert.deepEqual((await runJobsOf(database(), tenant)).map(idOf).toSorted(), runs.slice(0, 2).map(idOf).toSorted())
+    assert.ok((await store.countWaiting()) >= 3)
+  })
+
+  test('of callers who wait those with a burst let the others in: each has its turns', async () => {
+    const { store, newRun, tenant } = setUp()
+    const send = async (owner: string, n: number) => {
+      const run = newRun({ owner: `agent-core ${owner}`, sessionId: `${owner} ${n}`, event: event(`${n}`) })
+      await store.begin(run)
+      return `${owner} ${n}`
+    }
+    for (let n = 0; n < 4; n++) await send('ann', n)
+    for (let n = 0; n < 2; n++) await send('bob', n)
+    await send('eve', 0)
+    const rows = await database().db.selectFrom('runs').select(['session_id', 'work_rank', 'owner']).where('tenant', '=', tenant).execute()
+    const ranks = new Map(rows.map((row) => [row.session_id, row.work_rank!]))
+    const of = (name: string) => ranks.get(name)! - ranks.get('ann 0')!
+    assert.deepEqual([of('ann 0'), of('ann 1'), of('ann 2'), of('ann 3')], [0, 1, 2, 3])
+    for (const name of ['bob 0', 'eve 0']) assert.ok(of(name) <= 1, `${name} ${of(name)}`)
+    assert.equal(of('bob 1') - of('bob 0'), 1)
+  })
+
+  test('an event of a session that was deleted is gone, not new', async () => {
+    const { store, newRun, tenant, callbacks } = setUp()
+    const run = newRun()
+    await store.begin(run)
+    await createSessionStore(database()).remove({ tenant, owner: run.owner }, 's', { jobId: randomUUID(), now: hour })
+    const isGone = (error: unknown) => error instanceof ServiceError && error.code === 'gone'
+    await assert.rejects(store.findEvent(run, 'key'), isGone)
+    await assert.rejects(store.begin(newRun()), isGone)
+    assert.equal(await callbacks.find(run), undefined)
+  })
+
+  test('attempts of a callback are kept in order, and counted in its round', async () => {
+    const { store, newRun, callbacks, tenant } = setUp()
+    const run = newRun()
+    await store.begin(run)
+    await callbacks.record(run, 0, { at: 1, status: 500 }, 'pending')
+    await callbacks.record(run, 0, { at: 2, status: null, error: 'no' }, 'failed')
+    const failed = (await callbacks.find(run))!
+    assert.deepEqual([failed.status, failed.tries, failed.round], ['failed', 2, 0])
+    assert.deepEqual(failed.attempts, [
+      { at: 1, status: 500 },
+      { at: 2, status: null, error: 'no' },
+    ])
+    const jobId = randomUUID()
+    assert.equal(await callbacks.restart(run, (round) => callbackJob(run, { id: `${jobId} ${round}`, round, now: hour })), true)
+    assert.deepEqual(await idsOf(database(), tenant), [`${jobId} 1`])
+    const anew = (await callbacks.find(run))!
+    assert.deepEqual([anew.status, anew.tries, anew.round, anew.attempts.length], ['pending', 0, 1, 2])
+  })
+
+  test('an attempt of an earlier round is kept; it counts where it delivered, and what was delivered stays so', async () => {
+    const { store, newRun, callbacks, tenant } = setUp()
+    const run = newRun()
+    await store.begin(run)
+    const toJob = (round: number) => callbackJob(run, { id: randomUUID(), round, now: hour })
+    await callbacks.restart(run, toJob)
+    await callbacks.record(run, 0, { at: 1, status: 500 }, 'failed')
+    const untouched = (await callbacks.find(run))!
+    assert.deepEqual([untouched.status, untouched.tries, untouched.attempts.length], ['pending', 0, 1])
+    await callbacks.record(run, 0, { at: 2, status: 200 }, 'delivered')
+    await callbacks.record(run, 1, { at: 3, status: 500 }, 'failed')
+    assert.equal((await callbacks.find(run))!.status, 'delivered')
+    assert.equal(await callbacks.restart(run, toJob), false)
+    assert.equal((await idsOf(database(), tenant)).length, 1)
+    await callbacks.record({ ...run, requestId: 'unknown' }, 0, { at: 1, status: 200 }, 'delivered')
+  })
+}

@@ -1,0 +1,126 @@
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { afterEach, test } from 'node:test'
+import type { ConfigurationStore, NewConfiguration } from '../../src/configuration/configuration-store.ts'
+import { ServiceError } from '../../src/errors.ts'
+import { openConfigurationStore } from '../../src/store/configurations.ts'
+import type { Database } from '../../src/store/database.ts'
+import { createSecretBox } from '../../src/store/secrets/secret-box.ts'
+import { renewWrapped } from '../../src/store/secrets/wrapped.ts'
+import { hour } from './fixture.ts'
+
+const [old, next] = ['o'.repeat(32), 'n'.repeat(32)]
+
+export function registerConfigurationContract(database: () => Database): void {
+  const open = (...keys: string[]) =>
+    openConfigurationStore(database(), { box: createSecretBox(keys.length > 0 ? keys : [old]), now: () => hour })
+  afterEach(() =>
+    database().all.unit(async (connection) => {
+      for (const table of ['configurations', 'configuration_texts', 'secrets']) await connection.execute(`delete from ${table}`, [])
+    }),
+  )
+
+  test('there is none, and then the newest', async () => {
+    const store = await open()
+    assert.deepEqual(
+      [await store.newest(), await store.newestNumber(), await store.list(), await store.lastFromFile()],
+      [undefined, 0, [], undefined],
+    )
+    const first = made('a: 1', { kind: 'seed' })
+    const second = made('a: 2', { used: { a: 3 }, by: { tenant: 't', sub: 's' }, diff: ['a'] })
+    assert.deepEqual([await store.add(first, 0), await store.add(second, 1)], [true, true])
+    const { diff, by, ...stored } = second
+    assert.deepEqual(await store.newest(), { ...stored, n: 2 })
+    assert.equal(await store.newestNumber(), 2)
+    assert.equal((await store.find(first.version))?.text, 'a: 1')
+    assert.equal(await store.find('x'), undefined)
+    assert.deepEqual(await store.list(), [
+      { n: 2, version: second.version, kind: 'put', diff, by, at: hour },
+      { n: 1, version: first.version, kind: 'seed', diff: [], at: hour },
+    ])
+  })
+
+  test('of those who saw the same one is first, and the others change nothing', async () => {
+    const stores = await Promise.all(Array.from({ length: 5 }, () => open()))
+    const added = await Promise.all(stores.map((store, index) => store.add(made(`a: ${index}`), 0)))
+    assert.equal(added.filter(Boolean).length, 1)
+    const [store] = stores
+    assert.equal((await store!.list()).length, 1)
+    const seen = await Promise.all(stores.map((_, index) => store!.seenAt(`a: ${index}`)))
+    assert.deepEqual(
+      seen,
+      added.map((isAdded) => (isAdded ? 1 : undefined)),
+    )
+  })
+
+  test('texts are known when they were one or came from a file, by ids that every process has and nobody else', async () => {
+    const [store, other] = [await open(), await open()]
+    await store.add(made('a: 1', { kind: 'seed' }), 0)
+    await store.add(made('a: 2', { kind: 'edit', file: 'a: two' }), 1)
+    await store.add(made('a: 3'), 2)
+    assert.deepEqual(await Promise.all(['a: 1', 'a: 2', 'a: two', 'a: 3', 'a: 4'].map(other.seenAt)), [1, 2, 2, 3, undefined])
+    assert.equal(await other.lastFromFile(), 'a: two')
+    assert.equal(await other.findText(2, store.idOf('a: 2')), 'a: 2')
+    assert.equal(await other.findText(2, store.idOf('a: two')), 'a: two')
+    assert.deepEqual([await other.findText(3, store.idOf('a: 2')), await other.findText(9, store.idOf('a: 2'))], [undefined, undefined])
+    // The same text again is known by its last.
+    await store.add(made('a: 1'), 3)
+    assert.equal(await store.seenAt('a: 1'), 4)
+  })
+
+  test('nothing of a text can be read in the database, and another SECRET_KEY does not open it', async () => {
+    const store = await open()
+    await store.add(made('api_key: sk-secret', { file: 'x: sk-secret', used: { api_key: 'sk-secret' } }), 0)
+    for (const table of ['configurations', 'configuration_texts', 'secrets']) {
+      assert.doesNotMatch(JSON.stringify((await database().all.read.execute(`select * from ${table}`, [])).rows), /sk-secret|api_key/)
+    }
+    await assert.rejects(open(next), /SECRET_KEY/)
+  })
+
+  test('what a former SECRET_KEY wrapped is wrapped anew by the first one', async () => {
+    await (await open(old)).add(made('a: 1', { kind: 'seed' }), 0)
+    const before = await open(old)
+    const both = await open(next, old)
+    assert.equal((await both.newest())?.text, 'a: 1')
+    assert.equal(await (await openAfter()).seenAt('a: 1'), 1)
+    await assert.rejects(before.newest(), (error: unknown) => error instanceof ServiceError && /SECRET_KEY/.test(error.message))
+
+    /** As a start does. */
+    async function openAfter(): Promise<ConfigurationStore> {
+      await renewWrapped(database(), createSecretBox([next, old]))
+      return open(next)
+    }
+  })
+
+  test('50 are kept, and what a file held last; what was in memory alone is no more than a step', async () => {
+    const store = await open()
+    const seed = made('a: 0', { kind: 'seed' })
+    await store.add(seed, 0)
+    for (let n = 1; n <= 120; n++) await store.add(made(`a: ${n}`, n % 10 === 0 ? { kind: 'memory', used: { a: n } } : {}), n)
+    const kept = await store.list()
+    assert.deepEqual([kept.length, kept[0]?.n, kept.at(-1)?.version], [51, 120, seed.version])
+    assert.deepEqual([await store.lastFromFile(), (await store.newest())?.kind], ['a: 0', 'memory'])
+    const { rows } = await database().all.read.execute<{ n: number }>("select n from configurations where kind = 'memory' order by n", [])
+    assert.deepEqual(
+      rows.map(({ n }) => n),
+      [71, 81, 91, 101, 111, 121],
+    )
+    assert.equal(await store.seenAt('a: 3'), 4)
+    // Who has seen one of long ago does not take the number of one that is gone.
+    assert.equal(await store.add(made('a: late'), 30), false)
+    assert.equal(await store.seenAt('a: late'), undefined)
+  })
+
+  test('a change in memory that is gone again leaves no number to those who have not seen it', async () => {
+    const store = await open()
+    await store.add(made('a: 1', { kind: 'seed' }), 0)
+    await store.add(made('a: 1', { kind: 'memory', used: { a: 2 } }), 1)
+    await store.add(made('a: 3'), 2)
+    assert.deepEqual([await store.add(made('a: late'), 1), await store.newestNumber()], [false, 3])
+  })
+}
+
+function made(text: string, change: Partial<NewConfiguration> = {}): NewConfiguration {
+  const version = randomUUID()
+  return { version, storedVersion: version, kind: 'put', text, diff: [], at: hour, ...change }
+}

@@ -1,0 +1,281 @@
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { once } from 'node:events'
+import { test, type TestContext } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { pino } from 'pino'
+import type { Job, JobOutcome, NewJob } from '../../src/runs/jobs.ts'
+import type { Database } from '../../src/store/database.ts'
+import { createJobs } from '../../src/store/jobs/jobs.ts'
+import { startJobClock } from '../fixtures/job-clock.ts'
+import { endOf, idsOf, jobOf, storeOf } from './fixture.ts'
+
+const done: JobOutcome = { kind: 'done' }
+const hourMs = 3_600_000
+
+/** Registers what holds of jobs on every database. */
+export function registerJobContract(database: () => Database): void {
+  /** A queue as one process has it, with a kind and a tenant that no other test has. */
+  async function setUp(t: TestContext, options: { renewMs?: number } = {}) {
+    const clock = await startJobClock(database())
+    const { kind, now } = clock
+    const lines: string[] = []
+    const log = pino({ level: 'warn' }, { write: (line: string) => void lines.push(line) })
+    const tenant = randomUUID()
+    const open = () => {
+      const jobs = createJobs(database(), { now, log, ...options })
+      t.after(() => jobs.drain(0))
+      return jobs
+    }
+    return {
+      ...clock,
+      tenant,
+      open,
+      jobs: open(),
+      lines,
+      table: database().jobs.table({ now }),
+      job: (change: Partial<NewJob> = {}) => jobOf({ tenant, kind, ...change }),
+      left: () => idsOf(database(), tenant),
+    }
+  }
+
+  /** A worker that tells of each job and is told how it ends. */
+  function worker() {
+    const begun: { job: Job; signal: AbortSignal; end: (outcome: JobOutcome | Error) => void }[] = []
+    const events = new EventTarget()
+    const work = (job: Job, signal: AbortSignal) =>
+      new Promise<JobOutcome>((resolve, reject) => {
+        const end = (outcome: JobOutcome | Error) => (outcome instanceof Error ? reject(outcome) : resolve(outcome))
+        signal.addEventListener('abort', () => reject(new Error('aborted')))
+        begun.push({ job, signal, end })
+        events.dispatchEvent(new Event('begun'))
+      })
+    const reaches = async (count: number) => {
+      while (begun.length < count) await once(events, 'begun')
+      return begun[count - 1]!
+    }
+    return { work, begun, reaches }
+  }
+
+  /** Until what was set off has settled in the store. */
+  async function until(isSo: () => Promise<boolean>): Promise<void> {
+    while (!(await isSo())) await sleep(5)
+  }
+
+  test('a job that is added is done at once, with what it has to know, and is gone', async (t) => {
+    const { jobs, job, kind, left } = await setUp(t)
+    const one = worker()
+    jobs.handle(kind, 1, one.work)
+    const added = job()
+    await jobs.add([added])
+    const { job: given, end } = await one.reaches(1)
+    assert.deepEqual([given.id, given.kind, given.tenant, given.data, given.attempt], [added.id, kind, added.tenant, added.data, 1])
+    end(done)
+    await until(async () => (await left()).length === 0)
+  })
+
+  test('jobs without anybody who does them stay; who comes later does them', async (t) => {
+    const { jobs, job, kind, left } = await setUp(t)
+    await jobs.add([job(), job()])
+    assert.equal((await left()).length, 2)
+    jobs.handle(kind, 2, async () => done)
+    await until(async () => (await left()).length === 0)
+  })
+
+  test('a job that is there already is not added again', async (t) => {
+    const { jobs, job, left } = await setUp(t)
+    const one = job()
+    await jobs.add([one, one])
+    await jobs.add([one])
+    assert.deepEqual(await left(), [one.id])
+  })
+
+  test('the end of a run adds its jobs, a run that another process has ended does not', async (t) => {
+    const { jobs, kind, job } = await setUp(t)
+    const { store, start, tenant } = storeOf(database())
+    const { run, turn } = await start()
+    await assert.rejects(store.finish(run, 7, endOf(turn, { jobs: [job({ tenant })] })))
+    assert.deepEqual(await idsOf(database(), tenant), [])
+    const promised = job({ tenant })
+    await store.finish(run, 1, endOf(turn, { jobs: [promised] }))
+    assert.deepEqual(await idsOf(database(), tenant), [promised.id])
+    const one = worker()
+    jobs.handle(kind, 1, one.work)
+    ;(await one.reaches(1)).end(done)
+    await until(async () => (await idsOf(database(), tenant)).length === 0)
+  })
+
+  test('no more than its kind may are done at a time, the others after them in the order in which they are due', async (t) => {
+    const { jobs, job, kind, left } = await setUp(t)
+    const one = worker()
+    const added = [3, 1, 2, 4].map((dueAt) => job({ dueAt }))
+    await jobs.add(added)
+    jobs.handle(kind, 2, one.work)
+    await one.reaches(2)
+    await sleep(20)
+    assert.deepEqual(new Set(one.begun.map(({ job }) => job.id)), new Set([added[1]!.id, added[2]!.id]))
+    one.begun[0]!.end(done)
+    assert.equal((await one.reaches(3)).job.id, added[0]!.id)
+    one.begun[1]!.end(done)
+    await one.reaches(4)
+    for (const { end } of one.begun) end(done)
+    await until(async () => (await left()).length === 0)
+  })
+
+  test('of two processes that claim at once no job goes to both', async (t) => {
+    const { jobs, job, kind, left, open } = await setUp(t)
+    const ids: string[] = []
+    for (const queue of [jobs, open(), open()]) {
+      queue.handle(kind, 3, async (job) => {
+        ids.push(job.id)
+        await sleep(1)
+        return done
+      })
+    }
+    const added = Array.from({ length: 60 }, () => job())
+    await jobs.add(added)
+    await until(async () => (await left()).length === 0)
+    assert.deepEqual(ids.sort(), added.map(({ id }) => id).sort())
+  })
+
+  test('a job that is to be done again is done when it is due then', async (t) => {
+    const { jobs, job, kind, pass, delays } = await setUp(t)
+    const one = worker()
+    jobs.handle(kind, 1, one.work)
+    await jobs.add([job()])
+    ;(await one.reaches(1)).end({ kind: 'again', at: 1_000_000 + 3_600_000 })
+    await until(async () => (await delays())[0] === 3_600_000)
+    jobs.wake(kind)
+    await sleep(30)
+    assert.equal(one.begun.length, 1)
+    await pass(3_600_000)
+    jobs.wake(kind)
+    assert.equal((await one.reaches(2)).job.attempt, 2)
+  })
+
+  test('a job that fails is tried again later and later, and is given up after a day, with a line in the log', async (t) => {
+    const { jobs, job, kind, left, pass, lines, delays } = await setUp(t)
+    const one = worker()
+    jobs.handle(kind, 1, one.work)
+    const added = job({ dueAt: 1_000_000 })
+    await jobs.add([added])
+    for (const [attempt, delay] of [1000, 2000, 4000].entries()) {
+      const { end } = await one.reaches(attempt + 1)
+      assert.equal(one.begun.length, attempt + 1)
+      end(new Error('the database of a friend is down'))
+      await until(async () => (await delays())[0] === delay)
+      assert.equal(lines.length, attempt + 1)
+      await pass(delay)
+      jobs.wake(kind)
+    }
+    await pass(24 * hourMs)
+    ;(await one.reaches(4)).end(new Error('still down'))
+    await until(async () => (await left()).length === 0)
+    assert.match(lines.at(-1)!, /job given up/)
+    assert.match(lines.at(-1)!, new RegExp(added.id))
+  })
+
+  test('a job of a process that died is done by another when its lease has ended, and the dead one changes nothing any more', async (t) => {
+    const { jobs, job, kind, left, pass, table, keepUp } = await setUp(t)
+    await jobs.add([job()])
+    const claim = async () => (await table.claim(kind, 1)).claimed
+    const [dead] = await claim()
+    assert.deepEqual(await claim(), [])
+    await pass(database().jobs.leaseMs + 1)
+    await keepUp()
+    const [next] = await claim()
+    assert.deepEqual([next!.job.id, next!.job.attempt], [dead!.job.id, 2])
+    assert.deepEqual(await table.renew([dead!.job, next!.job]), [dead!.job])
+    await table.remove(dead!.job)
+    await table.putBack(dead!.job, 0, 0)
+    assert.deepEqual([(await left()).length, (await claim()).length], [1, 0])
+    await table.remove(next!.job)
+    assert.deepEqual(await left(), [])
+  })
+
+  test('a job that takes longer than its lease stays with who does it', async (t) => {
+    const { jobs, job, kind, pass, open, keepUp } = await setUp(t, { renewMs: 20 })
+    const [one, other] = [worker(), worker()]
+    jobs.handle(kind, 1, one.work)
+    await jobs.add([job()])
+    await one.reaches(1)
+    const second = open()
+    second.handle(kind, 1, other.work)
+    for (let n = 0; n < 4; n += 1) {
+      await pass(database().jobs.leaseMs / 2)
+      await sleep(200)
+      await keepUp()
+      second.wake(kind)
+    }
+    await sleep(20)
+    assert.deepEqual([one.begun.length, other.begun.length, one.begun[0]!.signal.aborted], [1, 0, false])
+  })
+
+  test('a queue that closes waits for what runs, puts back what runs longer, and takes nothing new', async (t) => {
+    const { jobs, job, kind, left, open } = await setUp(t)
+    const one = worker()
+    jobs.handle(kind, 2, one.work)
+    const added = [job({ dueAt: 1 }), job({ dueAt: 2 }), job({ dueAt: 3 })]
+    await jobs.add(added)
+    await one.reaches(2)
+    const draining = jobs.drain(40)
+    one.begun[0]!.end(done)
+    await draining
+    assert.equal(one.begun[1]!.signal.aborted, true)
+    assert.deepEqual(await left(), [added[1]!.id, added[2]!.id].sort())
+    const ids: string[] = []
+    open().handle(kind, 2, async (job) => (ids.push(job.id), done))
+    await until(async () => (await left()).length === 0)
+    assert.deepEqual(ids.sort(), [added[1]!.id, added[2]!.id].sort())
+  })
+
+  test('those with the lowest rank go first, whenever they came', async (t) => {
+    const { jobs, job, kind, left } = await setUp(t)
+    const one = worker()
+    const [last, first, second] = [job({ rank: 9, dueAt: 1 }), job({ rank: -3, dueAt: 3 }), job({ dueAt: 2 })]
+    for (const added of [last, first, second]) await jobs.add([added])
+    jobs.handle(kind, 1, one.work)
+    for (const [at, { id }] of [first, second, last].entries()) {
+      const { job: given, end } = await one.reaches(at + 1)
+      assert.equal(given.id, id)
+      end(done)
+    }
+    await until(async () => (await left()).length === 0)
+  })
+
+  test('as many as are wanted at the moment are done at a time, and none any more when that is said', async (t) => {
+    const { jobs, job, kind, left } = await setUp(t)
+    const one = worker()
+    let most = 1
+    const stop = jobs.handle(kind, () => most, one.work)
+    await jobs.add([job(), job(), job(), job()])
+    await one.reaches(1)
+    await sleep(20)
+    assert.equal(one.begun.length, 1)
+    most = 3
+    jobs.wake(kind)
+    await one.reaches(3)
+    stop()
+    for (const { end } of one.begun) end(done)
+    await until(async () => (await left()).length === 1)
+    jobs.wake(kind)
+    await sleep(20)
+    assert.equal(one.begun.length, 3)
+  })
+
+  test('a name is taken until its job is done, and not longer', async (t) => {
+    const { jobs, job, kind, left } = await setUp(t)
+    const one = worker()
+    jobs.handle(kind, 1, one.work)
+    const named = job({ id: `summary:${kind}:1` })
+    await jobs.add([named])
+    const { end } = await one.reaches(1)
+    await jobs.add([named])
+    end(done)
+    await until(async () => (await left()).length === 0)
+    await jobs.add([named])
+    ;(await one.reaches(2)).end(done)
+    await until(async () => (await left()).length === 0)
+    assert.equal(one.begun.length, 2)
+  })
+}

@@ -1,0 +1,57 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { Database } from '../../src/store/database.ts'
+import { createSummaryStore } from '../../src/store/sessions/summaries.ts'
+import { ai, endOf, human, running, storeOf } from './fixture.ts'
+
+/** The window of a session and the summary of what was before it. */
+export function registerSummaryContract(database: () => Database): void {
+  const setUp = async () => {
+    const parts = storeOf(database())
+    const { run, turn } = await parts.start({ messages: [human('a'), ai('b'), human('c')] })
+    await parts.store.finish(run, 1, endOf(turn))
+    return { ...parts, key: turn.session, summaries: createSummaryStore(database(), parts.store) }
+  }
+
+  test('a window moves together with its summary, and the next run has both', async () => {
+    const { store, newRun, tenant, key, summaries } = await setUp()
+    assert.deepEqual(await summaries.window(tenant, key), { start: 0, summary: undefined })
+    const summary = { text: 'ü\0 "b"', system: 'S' }
+    assert.equal(await summaries.moveWindow(tenant, key, { from: 0, to: 2, summary }), true)
+    assert.deepEqual(await summaries.window(tenant, key), { start: 2, summary })
+    const run = newRun()
+    assert.deepEqual(await running(store, run), { session: key, messageIndex: 4, messageCount: 5, windowStart: 2, summary })
+  })
+
+  test('a run that waited has them too, and its end leaves them as they are', async () => {
+    const { store, newRun, tenant, key, summaries } = await setUp()
+    const [first, second] = [newRun(), newRun()]
+    const turn = await running(store, first)
+    await store.begin(second)
+    assert.equal(await summaries.moveWindow(tenant, key, { from: 0, to: 2, summary: { text: 'x' } }), true)
+    await store.finish(first, 1, endOf(turn))
+    const next = await store.takeTurn(second, second.messages, second.now)
+    assert.deepEqual([next!.windowStart, next!.summary], [2, { text: 'x' }])
+  })
+
+  test('of two who move a window one does; another tenant or a session that is gone moves none', async () => {
+    const { tenant, key, summaries } = await setUp()
+    const move = (to: number, of = tenant) => summaries.moveWindow(of, key, { from: 0, to, summary: { text: `${to}` } })
+    assert.equal(await move(2, `not ${tenant}`), false)
+    const moved = await Promise.all([move(2), move(3)])
+    assert.equal(moved.filter(Boolean).length, 1)
+    const { start, summary } = (await summaries.window(tenant, key))!
+    assert.equal(summary!.text, `${start}`)
+    assert.equal(await summaries.moveWindow(tenant, 'gone', { from: 0, to: 2, summary: { text: '' } }), false)
+    assert.equal(await summaries.window(tenant, 'gone'), undefined)
+    assert.equal(await summaries.window(`not ${tenant}`, key), undefined)
+  })
+
+  test('a history is read as far as asked', async () => {
+    const { tenant, key, summaries } = await setUp()
+    assert.deepEqual(
+      (await summaries.history(tenant, key, 1, 2)).map(({ idx }) => idx),
+      [1, 2],
+    )
+  })
+}

@@ -1,0 +1,80 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { meterWire, type WireCount, type WireMeter } from '../../bench/wire-meter.ts'
+import type { ModelServerRequest } from '../fixtures/model-server.ts'
+import { startPostgres, type PostgresServer } from '../fixtures/postgres-server.ts'
+import { startService } from '../fixtures/service.ts'
+import type { Client } from '../fixtures/service-client.ts'
+
+let server: PostgresServer
+let meter: WireMeter
+before(async () => {
+  server = await startPostgres()
+  meter = await meterWire(await server.createDatabase())
+})
+after(async () => {
+  meter.close()
+  await server.stop()
+})
+
+const samples = 12
+
+/** What one of these costs, as the cheaper of some do: heartbeats and sweeps go over the wire too, on a slow machine with most of them. */
+async function costOf(ask: (n: number) => Promise<unknown>): Promise<WireCount> {
+  const costs: WireCount[] = []
+  for (let n = -2; n < samples; n++) {
+    await ask(n)
+    // What a chat does behind its answer belongs to it.
+    await sleep(behindMs)
+    const cost = meter.count()
+    // The first ones prepare their statements, and learn what is remembered.
+    if (n >= 0) costs.push(cost)
+  }
+  const low = (of: keyof WireCount) => costs.map((cost) => cost[of]).toSorted((a, b) => a - b)[samples / 4]!
+  return { roundTrips: low('roundTrips'), statements: low('statements') }
+}
+
+const behindMs = 20
+
+const script = ({ body }: ModelServerRequest) => {
+  const { role, content } = body.messages.at(-1)
+  return role === 'user' && content === 'time' ? { calls: [{ name: 'current_time', arguments: '{}' }] } : { text: 'an answer' }
+}
+
+test('round trips to Postgres: what a chat costs at most', async (t) => {
+  const environment = { DATABASE_URL: meter.url, SECRET_KEY: 'x'.repeat(32) }
+  const config = { tools: [{ name: 'current_time' }] }
+  const { client } = await startService(t, { script, config, environment })
+  const chat = async (text: string, headers: Record<string, string>, more: object = {}) => {
+    const { status } = await client.chat({ messages: [{ role: 'user', content: text }], ...more }, headers)
+    assert.equal(status, 200)
+  }
+  const costs = {
+    first: await costOf((n) => chat('hi', { 'session-id': `first-${n}` })),
+    streamed: await costOf((n) => stream(client, { 'session-id': `stream-${n}` })),
+    // Reads what was said before.
+    later: await costOf(() => chat('hi', { 'session-id': 'later' })),
+    // Keeps a step in between.
+    withTool: await costOf((n) => chat('time', { 'session-id': `tool-${n}` })),
+  }
+  const most: Record<keyof typeof costs, WireCount> = {
+    first: { roundTrips: 2, statements: 2 },
+    streamed: { roundTrips: 2, statements: 2 },
+    later: { roundTrips: 3, statements: 3 },
+    withTool: { roundTrips: 4, statements: 5 },
+  }
+  for (const name of ['first', 'streamed', 'later', 'withTool'] as const) {
+    const { roundTrips, statements } = costs[name]
+    const isWithin = roundTrips <= most[name].roundTrips && statements <= most[name].statements
+    assert.ok(isWithin, `${name}: ${roundTrips} round trips, ${statements} statements`)
+    assert.ok(statements >= 2, 'the meter sees them')
+  }
+  // The job is counted in that takes what is to be remembered.
+  const retained = await costOf((n) => chat('hi', { 'session-id': `retained-${n}` }, { auto_memory_retain: true }))
+  assert.ok(retained.roundTrips <= 14, `${retained.roundTrips} with a job`)
+})
+
+async function stream(client: Client, headers: Record<string, string>): Promise<void> {
+  await (await client.stream('hi', headers)).rest()
+}
