@@ -51,7 +51,7 @@ test('make-env.sh makes all that compose.yaml asks for, readable by its owner al
   for (const [, name] of asked) assert.ok(made.has(name!), name)
   for (const name of ['POSTGRES_PASSWORD', 'SECRET_KEY', 'S3_SECRET_KEY']) assert.match(made.get(name)!, /^[0-9a-f]{64}$/)
   assert.equal((await stat(path.join(folder, '.env'))).mode & 0o777, 0o600)
-  await assert.rejects(make(), /is there already/)
+  await assert.rejects(make(), /already exists/)
   assert.equal(await readFile(path.join(folder, '.env'), 'utf8'), text)
 })
 

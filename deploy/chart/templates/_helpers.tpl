@@ -54,13 +54,13 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 
 {{- define "agent-core.check" -}}
 {{- if not .Values.existingSecret -}}
-{{- $_ := required "Set existingSecret, or secrets.DATABASE_URL: the address of a Postgres server." .Values.secrets.DATABASE_URL -}}
-{{- $_ := required "Set existingSecret, or secrets.SECRET_KEY: a random text of at least 32 characters that stays the same." .Values.secrets.SECRET_KEY -}}
+{{- $_ := required "Set existingSecret, or set secrets.DATABASE_URL to the address of a Postgres server." .Values.secrets.DATABASE_URL -}}
+{{- $_ := required "Set existingSecret, or set secrets.SECRET_KEY to a random text of at least 32 characters that stays the same." .Values.secrets.SECRET_KEY -}}
 {{- else if .Values.secrets -}}
-{{- fail "Set either existingSecret or secrets." -}}
+{{- fail "Set either existingSecret or secrets, not both." -}}
 {{- end -}}
 {{- $several := or .Values.autoscaling.enabled (gt (int .Values.replicas) 1) -}}
 {{- if and $several (not .Values.artifacts.store) (not (include "agent-core.dataClaim" .)) -}}
-{{- fail "Several pods must find the same files: set artifacts.store to a bucket, or data.existingClaim or data.size for a volume that all of them can write." -}}
+{{- fail "Several pods must share their files: set artifacts.store to a bucket, or set data.existingClaim or data.size for a volume that all pods can write to." -}}
 {{- end -}}
 {{- end -}}
