@@ -1,13 +1,13 @@
 import type { Owner } from '../access/owner.ts'
 import type { Caller } from '../access/rate-limits.ts'
 import type { Agent, CurrentAgent } from '../configuration/agent.ts'
-import { ServiceError, type Fault } from '../errors.ts'
+import { ServiceError } from '../errors.ts'
 import { createAcceptance, type ChatEvent } from './intake/accept.ts'
 import type { Admission, Load } from './intake/admission.ts'
 import { createAdoption } from './ownership/adopt.ts'
 import { createAsyncRuns, isNobodys, type AsyncRuns } from './ownership/async-runs.ts'
 import { createStandingRuns, type StandingRuns } from './approvals/interrupted-runs.ts'
-import type { CheckedAttachments, GivenAttachments } from './attachments/attachments.ts'
+import type { CheckedAttachments } from './attachments/attachments.ts'
 import { createRemoteRuns } from './ownership/remote/remote-runs.ts'
 import { serveRemoteReaders } from './ownership/remote/remote-readers.ts'
 import type { TailStore } from './ownership/remote/tail-store.ts'
@@ -15,8 +15,9 @@ import { checkHints } from './intake/hints.ts'
 import { serviceStopping } from './log/outcome.ts'
 import { LiveRun } from './ownership/live-run.ts'
 import { createLiveRuns, type LiveRunsDependencies, type OpenRun } from './ownership/live-runs.ts'
-import { runKeyText, type ChatRequest, type Operation, type RunKey } from './run.ts'
-import type { Accepted, Begun, NewEvent, StoredRun } from './run-store.ts'
+import { runKeyText, type ChatRequest, type RunKey } from './run.ts'
+import type { NewChat, OpenTarget } from './new-chat.ts'
+import type { Accepted, Begun, StoredRun } from './run-store.ts'
 import { replay } from './log/replay.ts'
 import { shortName } from './short-name.ts'
 import { stopLost } from './ownership/stop-lost.ts'
@@ -29,23 +30,6 @@ export interface ChatDependencies extends LiveRunsDependencies {
   admission: Pick<Admission, 'refuseRun' | 'refuseEvent'>
   /** Absent where this process shares its runs with nobody. */
   tails?: TailStore | undefined
-}
-
-/** A chat as its caller asks for it. */
-export interface NewChat {
-  requestId: string
-  /** Undefined where the caller named none: a new session, or that of the first request with this id. */
-  sessionId: string | undefined
-  /** Of the session, should it be a new one that nobody named. */
-  newSessionId: string
-  operation: Operation
-  bodyHash: string
-  request: ChatRequest
-  /** Checked before anything is stored; what is left of it comes into the request. */
-  attachments?: GivenAttachments
-  onDisconnect: 'cancel' | 'continue'
-  /** Where it stands in its request, for who is told of its faults. */
-  at: Fault['loc']
 }
 
 export type OnSession = (sessionId: string) => void
@@ -92,7 +76,7 @@ export function createChats(deps: ChatDependencies): Chats {
   const accept = createAcceptance({
     ...deps,
     alone,
-    storeNew: async (chat, place) => (await storeNew(chat, place)).begun,
+    storeNew: async (chat, target) => (await storeNew(chat, target)).begun,
     isStopping: () => isStopping,
   })
   const adoption = createAdoption({ ...deps, live, isBusy: (key) => openings.has(runKeyText(key)), nextPlace })
@@ -177,21 +161,21 @@ export function createChats(deps: ChatDependencies): Chats {
   }
 
   /** Stores a run and launches it; answers with the one that has its request id, if there is one. */
-  async function begin(who: Caller, chat: NewChat, place: Place): Promise<LiveRun | StoredRun> {
+  async function begin(who: Caller, chat: NewChat, target: OpenTarget): Promise<LiveRun | StoredRun> {
     const asked = deps.admission.refuseRun(who, { ...load(), own: () => unendedOf(who) })
     // Nearly always known at once: a chat does not wait for it.
     const refusal = asked instanceof Promise ? await asked : asked
     // A request that is known is neither refused nor checked again: its files may have changed since.
-    const known = (refusal ?? chat.attachments) && (await store.find(place.key))
+    const known = (refusal ?? chat.attachments) && (await store.find(target.key))
     if (known) return known
     if (refusal) throw refusal
-    const { run, begun } = await storeNew(chat, place)
+    const { run, begun } = await storeNew(chat, target)
     if (begun.kind === 'known') return begun.run
     if (begun.kind === 'accepted') throw new Error('A run without an event was accepted as one.')
     return live.launch(run, begun.kind === 'running' ? begun.turn : undefined)
   }
 
-  async function storeNew(chat: NewChat, { key, sessionId, agent, event }: Place): Promise<{ run: LiveRun; begun: Begun }> {
+  async function storeNew(chat: NewChat, { key, sessionId, agent, event }: OpenTarget): Promise<{ run: LiveRun; begun: Begun }> {
     const use = { caller: key, agent, filters: chat.request.filters }
     const attached = chat.attachments && (await deps.attachments.check(chat.attachments, use, chat.at))
     const request = attached ? withAttachments(chat.request, attached) : chat.request
@@ -376,13 +360,6 @@ interface Opener {
 interface Opening {
   key: RunKey
   working: Promise<unknown>
-}
-
-export interface Place {
-  key: RunKey
-  sessionId: string
-  agent: Agent
-  event?: NewEvent
 }
 
 function withAttachments(request: ChatRequest, { images, contextFiles }: CheckedAttachments): ChatRequest {

@@ -2,9 +2,9 @@ import type { PendingCall } from '../agent/approval.ts'
 import type { ErrorBody } from '../errors.ts'
 import { toApprovalRequired, type ApprovalRequired } from './approvals/approval-view.ts'
 import { toCallbackView, type CallbackView } from './callbacks/callback-view.ts'
-import type { StoredCallback } from './callbacks/callbacks.ts'
-import { fromCompact } from './log/compact-log.ts'
-import { collect, errorOf, gaveUpWaiting, type Answer, type Outcome } from './log/outcome.ts'
+import type { StoredCallback } from './callbacks/callback-store.ts'
+import type { Answer } from './log/outcome.ts'
+import { resultOf } from './run-result.ts'
 import type { RunStatus } from './run.ts'
 import type { StoredRun } from './run-store.ts'
 
@@ -51,13 +51,6 @@ export function toSharedView(run: StoredRun, open?: readonly PendingCall[]): Run
     ended_at: toIso(run.endedAt),
     ...(run.status === 'interrupted' && open ? { approval_required: toApprovalRequired(run.requestId, open) } : {}),
   }
-}
-
-/** How a run ended. One that goes on has what is left of its first end until it ends again: nobody is shown that. */
-export function resultOf({ log, status, error }: StoredRun): { outcome?: Outcome | undefined; error?: ErrorBody | undefined } {
-  const outcome = log && log.events.length > 0 ? collect(log.input, fromCompact(log.events)) : undefined
-  const end = outcome?.end ?? (status === 'error' ? gaveUpWaiting : undefined)
-  return { outcome, error: error ?? (end && errorOf(end)) }
 }
 
 function toIso(ms: number | undefined): string | null {

@@ -7,7 +7,7 @@ import type { ArtifactBytes } from '../artifacts/artifact-bytes.ts'
 import { directFolderOf, sweepArtifacts } from '../artifacts/sweep.ts'
 import type { Agent, CurrentAgent } from '../configuration/agent.ts'
 import type { ExecutionFiles } from '../runs/tool-executions/direct-execution.ts'
-import type { Execution } from '../runs/execution/execute.ts'
+import type { RunPorts } from '../runs/execution/ports.ts'
 import type { Jobs } from '../runs/jobs.ts'
 import type { Settings } from '../settings/settings.ts'
 import { createArtifactFiles } from '../store/disk/artifact-files.ts'
@@ -24,7 +24,7 @@ interface ArtifactOptions extends Omit<ArtifactsDependencies, 'bytes' | 'shareFo
   log: Logger
 }
 
-interface OpenArtifacts extends Pick<Execution, 'keeper'> {
+interface OpenArtifacts extends Pick<RunPorts, 'keeper'> {
   artifacts: Artifacts
   executionFiles: ExecutionFiles
 }

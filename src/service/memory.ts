@@ -4,7 +4,7 @@ import { createKnown } from '../memory/known.ts'
 import { createLearning } from '../memory/learn.ts'
 import { createMemories, type Memories } from '../memory/memories.ts'
 import { createRecall } from '../memory/recall.ts'
-import type { Execution } from '../runs/execution/execute.ts'
+import type { RunPorts } from '../runs/execution/ports.ts'
 import type { Jobs } from '../runs/jobs.ts'
 import type { Database } from '../store/database.ts'
 import { createFeedbackStore } from '../store/memory/feedback.ts'
@@ -18,7 +18,7 @@ interface MemoryOptions {
   log: Logger
 }
 
-interface OpenMemory extends Pick<Execution, 'recall'> {
+interface OpenMemory extends Pick<RunPorts, 'recall'> {
   memories: Memories
 }
 

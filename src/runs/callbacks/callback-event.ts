@@ -1,4 +1,4 @@
-import { resultOf } from '../run-view.ts'
+import { resultOf } from '../run-result.ts'
 import type { StoredRun } from '../run-store.ts'
 
 const completed = 'ai.service.agent.chain.completed'

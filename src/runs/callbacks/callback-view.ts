@@ -1,4 +1,4 @@
-import type { CallbackAttempt, CallbackStatus, StoredCallback } from './callbacks.ts'
+import type { CallbackAttempt, CallbackStatus, StoredCallback } from './callback-store.ts'
 
 /** A callback as the run's caller reads it. */
 export interface CallbackView {

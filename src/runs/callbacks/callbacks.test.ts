@@ -1,15 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ServiceError } from '../../errors.ts'
-import {
-  callbackJob,
-  CallbackNotSent,
-  createCallbacks,
-  type CallbackAttempt,
-  type CallbackStatus,
-  type OutgoingCallback,
-  type StoredCallback,
-} from './callbacks.ts'
+import type { CallbackAttempt, CallbackStatus, StoredCallback } from './callback-store.ts'
+import { callbackJob, CallbackNotSent, createCallbacks, type OutgoingCallback } from './callbacks.ts'
 import type { Job } from '../jobs.ts'
 import type { StoredRun } from '../run-store.ts'
 

@@ -1,5 +1,6 @@
 import { ServiceError } from '../../errors.ts'
 import { toCallbackBody } from './callback-event.ts'
+import type { CallbackAttempt, CallbackStatus, CallbackStore, StoredCallback } from './callback-store.ts'
 import { createReceivers } from './receivers.ts'
 import type { Job, JobOutcome, Jobs, NewJob } from '../jobs.ts'
 import type { RunKey } from '../run.ts'
@@ -23,37 +24,6 @@ export class CallbackNotSent extends Error {
     super(message, options)
     this.name = 'CallbackNotSent'
   }
-}
-
-/** `gone`: its receiver said that it wants no more (410). */
-export type CallbackStatus = 'pending' | 'delivered' | 'failed' | 'gone'
-
-export interface CallbackAttempt {
-  /** Epoch milliseconds. */
-  at: number
-  /** HTTP status; null where no answer came. */
-  status: number | null
-  error?: string
-}
-
-export interface StoredCallback {
-  eventId: string
-  url: string
-  status: CallbackStatus
-  attempts: CallbackAttempt[]
-  /** Times that somebody had it sent again; a job of an earlier round has nothing to do any more. */
-  round: number
-  /** Attempts of this round. */
-  tries: number
-}
-
-/** Port: where callbacks are kept. They are made with their run. */
-export interface CallbackStore {
-  find(key: RunKey): Promise<StoredCallback | undefined>
-  /** Keeps an attempt, and what it makes of the callback. What was delivered stays so. */
-  record(key: RunKey, round: number, attempt: CallbackAttempt, status: CallbackStatus): Promise<void>
-  /** Begins a new round with the job that `toJob` makes; false where it was delivered. */
-  restart(key: RunKey, toJob: (round: number) => NewJob): Promise<boolean>
 }
 
 export interface CallbackDependencies {

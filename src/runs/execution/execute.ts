@@ -1,4 +1,3 @@
-import type { Artifact, KeepArtifact } from '../../agent/artifact.ts'
 import type { AgentEvent } from '../../agent/events.ts'
 import type { Image, ToolImage } from '../../agent/messages.ts'
 import { ModelError } from '../../agent/model.ts'
@@ -12,54 +11,28 @@ import { fitName } from '../../agent/tool-names.ts'
 import type { WorkflowType } from '../../configuration/schema.ts'
 import { createDelegation } from '../../sub-agents/delegation.ts'
 import type { SubAgent } from '../../sub-agents/sub-agent-store.ts'
-import type { SubAgents } from '../../sub-agents/sub-agents.ts'
 import { ServiceError, toErrorBody, type ErrorBody } from '../../errors.ts'
 import { interrupt } from './interrupt.ts'
 import { keepEvent } from './keep-event.ts'
+import type { RunPorts } from './ports.ts'
 import { artifactsOf, earlierIn, emptyProgress, restore, type Progress } from './progress.ts'
 import { finish } from './finish.ts'
 import { checkHints, isDown } from '../intake/hints.ts'
 import { maxLosses, processLost } from '../log/outcome.ts'
-import type { Jobs } from '../jobs.ts'
 import type { LiveRun } from '../ownership/live-run.ts'
 import { FenceLost, type HistoryMessage, type NextRun, type RunStore, type Turn } from '../run-store.ts'
-import type { Images } from '../../files/images.ts'
 import { dataOf, newestImages } from '../attachments/attached.ts'
-import type { Attachments } from '../attachments/attachments.ts'
 import { loadContext } from '../attachments/context-files.ts'
 import { createShowImage, fillImages, ownResultImages } from '../attachments/result-images.ts'
-import type { RunObserver } from '../run-observer.ts'
 import { summaryUnder, underFilters } from '../window/restriction.ts'
 import { toTranscript } from '../window/transcript.ts'
 import { maxReadMessages } from '../window/window.ts'
-
-export interface Execution {
-  store: RunStore
-  /** Told when a run has ended with jobs. */
-  jobs: Pick<Jobs, 'wake'>
-  now(): number
-  newId(): string
-  attachments: Attachments
-  /** Fits pictures that tools return. */
-  images: Pick<Images, 'fromBytes'>
-  /** A tool of this name that reads these files and no others. */
-  readTool(name: string, files: readonly string[]): Tool
-  /** Keeps files that the run's tools make; `session` is the session's key, `earlier` what they made before it was taken over. */
-  keeper(run: LiveRun, session: string, earlier: readonly Artifact[]): KeepArtifact
-  /** What is known of the run's caller, to stand in front of the question; undefined where nothing is. It never throws. */
-  recall(run: LiveRun): Promise<string | undefined> | undefined
-  subAgents: SubAgents
-  /** Absent: nobody follows runs. */
-  observer?: RunObserver | undefined
-  /** A bug or a fault of ours; the caller sees none of it. */
-  onFault(run: LiveRun, error: unknown): void
-}
 
 /**
  * Runs the agent for a run that has its session, and stores the end, or where it waits for approval. Answers with the next run in the
  * session's line. Throws only when the end could not be stored; its readers have not seen an end then.
  */
-export async function execute(run: LiveRun, turn: Turn, deps: Execution): Promise<NextRun | undefined> {
+export async function execute(run: LiveRun, turn: Turn, deps: RunPorts): Promise<NextRun | undefined> {
   const leftMs = Math.max(0, run.agent.config.max_execution_time * 1000 - run.ranMs)
   const deadline = setTimeout(() => run.stop('timeout'), leftMs)
   const progress = emptyProgress(turn)
@@ -103,7 +76,7 @@ async function requireHints({ request, agent }: LiveRun): Promise<void> {
 export type Ending = 'lost' | 'cancelled'
 
 /** Ends a run that does not go on; what it had done stays, and a repeat of one that was lost goes on from there. */
-export async function endAs(ending: Ending, run: LiveRun, turn: Turn, deps: Execution): Promise<NextRun | undefined> {
+export async function endAs(ending: Ending, run: LiveRun, turn: Turn, deps: RunPorts): Promise<NextRun | undefined> {
   const progress = emptyProgress(turn)
   // To read what the run has stored may be what its processes died of.
   if (run.losses > maxLosses) progress.checkpoints = 1
@@ -127,7 +100,7 @@ function reasonOfStop({ stopCause }: LiveRun): 'timeout' | 'cancelled' {
 }
 
 /** The session's window, and what an earlier process left of this run. */
-async function load(run: LiveRun, progress: Progress, deps: Execution, { asksModel } = { asksModel: true }): Promise<void> {
+async function load(run: LiveRun, progress: Progress, deps: RunPorts, { asksModel } = { asksModel: true }): Promise<void> {
   const { store } = deps
   const { turn } = progress
   const { config } = run.agent
@@ -224,7 +197,7 @@ function agentEvents(
   run: LiveRun,
   progress: Progress,
   list: readonly SubAgent[],
-  { keeper, images, subAgents, observer, onFault, now, newId }: Execution,
+  { keeper, images, subAgents, observer, onFault, now, newId }: RunPorts,
 ): AsyncGenerator<AgentEvent, void> {
   const { agent, key, request, signal } = run
   const { config, model } = agent

@@ -7,7 +7,7 @@ import { toErrorBody, type ErrorBody } from '../../errors.ts'
 import { ownResultImages } from '../attachments/result-images.ts'
 import { callbackJob } from '../callbacks/callbacks.ts'
 import { toCompact } from '../log/compact-log.ts'
-import type { Execution } from './execute.ts'
+import type { RunPorts } from './ports.ts'
 import type { NewJob } from '../jobs.ts'
 import type { LiveRun } from '../ownership/live-run.ts'
 import { inOrder, outputOf, toAnswerStep } from '../log/outcome.ts'
@@ -19,12 +19,7 @@ import { hintNames } from '../window/restriction.ts'
 import { nextWindowStart, toSized } from '../window/window.ts'
 
 /** Stores the end of a run; its readers see the `end` event after that. Answers with the next run in the session's line. */
-export async function finish(
-  run: LiveRun,
-  progress: Progress,
-  error: ErrorBody | undefined,
-  deps: Execution,
-): Promise<NextRun | undefined> {
+export async function finish(run: LiveRun, progress: Progress, error: ErrorBody | undefined, deps: RunPorts): Promise<NextRun | undefined> {
   const end: EndEvent = {
     type: 'end',
     reason: error ? 'error' : progress.reason,
@@ -60,7 +55,7 @@ export class EndNotStored extends Error {
   }
 }
 
-function toEndedRun(run: LiveRun, progress: Progress, end: EndEvent, deps: Execution): EndedRun {
+function toEndedRun(run: LiveRun, progress: Progress, end: EndEvent, deps: RunPorts): EndedRun {
   const endedAt = deps.now()
   const message = toAiMessage(run, progress, end, endedAt)
   const { turn, usage } = progress
@@ -126,7 +121,7 @@ function toAiMessage(run: LiveRun, progress: Progress, end: EndEvent, createdAt:
 }
 
 /** What is to be done after the run. */
-function toJobs(run: LiveRun, progress: Progress, message: NewMessage | undefined, { newId, now }: Execution): NewJob[] {
+function toJobs(run: LiveRun, progress: Progress, message: NewMessage | undefined, { newId, now }: RunPorts): NewJob[] {
   const { key, sessionId, request } = run
   const { turn } = progress
   const { tenant, owner, requestId } = key

@@ -1,6 +1,6 @@
 import type { PendingCall } from '../../agent/approval.ts'
 import { toCompact } from '../log/compact-log.ts'
-import type { Execution } from './execute.ts'
+import type { RunPorts } from './ports.ts'
 import type { NewJob } from '../jobs.ts'
 import type { LiveRun } from '../ownership/live-run.ts'
 import { storeNext, type Progress } from './progress.ts'
@@ -15,7 +15,7 @@ export async function interrupt(
   run: LiveRun,
   progress: Progress,
   calls: readonly PendingCall[],
-  { store, jobs, now: clock, newId }: Execution,
+  { store, jobs, now: clock, newId }: RunPorts,
 ): Promise<void> {
   const { key, sessionId, fence, agent, log } = run
   const { usage, steps, turn } = progress

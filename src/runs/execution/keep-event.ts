@@ -1,12 +1,12 @@
 import type { AgentEvent, NestedEvent, ResultEvent, Step, TurnEvent } from '../../agent/events.ts'
 import type { Message } from '../../agent/messages.ts'
-import type { Execution } from './execute.ts'
+import type { RunPorts } from './ports.ts'
 import type { LiveRun } from '../ownership/live-run.ts'
 import { checkpoint, type Progress } from './progress.ts'
 import type { RunStore } from '../run-store.ts'
 
 /** One event: into the log what readers see, into the store what the run must be able to go on from. A promise only where it must wait. */
-export function keepEvent(event: AgentEvent, run: LiveRun, progress: Progress, deps: Execution): Promise<void> | undefined {
+export function keepEvent(event: AgentEvent, run: LiveRun, progress: Progress, deps: RunPorts): Promise<void> | undefined {
   const { store, newId } = deps
   switch (event.type) {
     case 'text':
@@ -54,7 +54,7 @@ export function keepEvent(event: AgentEvent, run: LiveRun, progress: Progress, d
   }
 }
 
-function keepResult(event: ResultEvent, run: LiveRun, progress: Progress, { store }: Execution): Promise<void> | undefined {
+function keepResult(event: ResultEvent, run: LiveRun, progress: Progress, { store }: RunPorts): Promise<void> | undefined {
   const { message, effect } = event
   if (run.signal.aborted && message.isError) {
     progress.results.push(message)
@@ -93,7 +93,7 @@ async function keepNested(
   { callId, subAgent, event }: NestedEvent,
   run: LiveRun,
   progress: Progress,
-  { store, newId }: Execution,
+  { store, newId }: RunPorts,
 ): Promise<void> {
   const { message } = event
   // How a call that was cut off would have ended is not known: one that goes on has no result of it.

@@ -4,7 +4,7 @@ import type { CurrentAgent } from '../../configuration/agent.ts'
 import { invalid, ServiceError } from '../../errors.ts'
 import { serviceStopping } from '../log/outcome.ts'
 import type { Admission } from './admission.ts'
-import type { NewChat, Place } from '../chat.ts'
+import type { NewChat, OpenTarget } from '../new-chat.ts'
 import { checkHints } from './hints.ts'
 import type { Jobs } from '../jobs.ts'
 import type { RunKey } from '../run.ts'
@@ -24,7 +24,7 @@ interface AcceptanceDependencies {
   /** One at a time for each request id. */
   admission: Pick<Admission, 'refuseEvent'>
   alone<T>(key: RunKey, work: () => Promise<T>): Promise<T>
-  storeNew(chat: NewChat, place: Place): Promise<Begun>
+  storeNew(chat: NewChat, target: OpenTarget): Promise<Begun>
   refusalOf(url: string): Promise<string | undefined>
   isStopping(): boolean
 }
@@ -54,10 +54,10 @@ export function createAcceptance({ store, jobs, agent, admission, alone, storeNe
     }
   }
 
-  function begin(chat: NewChat, place: Place): Promise<Accepted> {
-    const { key, sessionId } = place
+  function begin(chat: NewChat, target: OpenTarget): Promise<Accepted> {
+    const { key, sessionId } = target
     return alone(key, async () => {
-      const begun = await storeNew(chat, place)
+      const begun = await storeNew(chat, target)
       if (begun.kind === 'accepted') return begun.as
       if (begun.kind === 'known')
         throw new ServiceError('request_id_reused', `The request id ${key.requestId} was used for another request.`)

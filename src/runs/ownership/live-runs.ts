@@ -1,8 +1,9 @@
 import { ServiceError, toErrorBody } from '../../errors.ts'
 import type { News } from '../../replicas/news.ts'
-import { endAs, execute, type Ending, type Execution } from '../execution/execute.ts'
+import { endAs, execute, type Ending } from '../execution/execute.ts'
 import type { EventLog } from '../log/event-log.ts'
 import { EndNotStored } from '../execution/finish.ts'
+import type { RunPorts } from '../execution/ports.ts'
 import { createLine } from './session-queue.ts'
 import type { LiveRun } from './live-run.ts'
 import { serviceStopping } from '../log/outcome.ts'
@@ -11,7 +12,7 @@ import { FenceLost, type NewMessage, type Turn } from '../run-store.ts'
 import { stopLost } from './stop-lost.ts'
 import { toNewMessages } from '../window/transcript.ts'
 
-export interface LiveRunsDependencies extends Execution {
+export interface LiveRunsDependencies extends RunPorts {
   onEnd(run: LiveRun): void
   /** Rejects when the signal is aborted. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>
