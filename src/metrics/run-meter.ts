@@ -65,10 +65,16 @@ export function createRunMeter(registers: Registry[], now: () => number): RunMet
   const observer: RunObserver = {
     started: () => undefined,
     saw(run, event) {
-      const own = event.type === 'nested' ? event.event : event
-      if (own.type === 'turn') countTokens(own.usage)
-      else if (own.type === 'step_end' || own.type === 'result') {
-        if (own.step.type === 'tool_call' || own.step.type === 'sub_agent_call') countCall(run, own.step)
+      const observed = event.type === 'nested' ? event.event : event
+      switch (observed.type) {
+        case 'turn':
+          return countTokens(observed.usage)
+        case 'step_end':
+        case 'result':
+          if (observed.step.type === 'tool_call' || observed.step.type === 'sub_agent_call') countCall(run, observed.step)
+          return
+        case 'step_start':
+        case 'instruction':
       }
     },
     ended(run) {

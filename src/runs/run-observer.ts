@@ -1,9 +1,12 @@
-import type { NestedEvent, Step, StepStart, TurnEvent } from '../agent/events.ts'
+import type { AgentEvent } from '../agent/events.ts'
 import type { RunTrace } from '../agent/trace.ts'
 import type { LiveRun } from './ownership/live-run.ts'
 
-/** What an observer is told of: what ended or began, never text as it arrives. */
-export type ObservedEvent = TurnEvent | NestedEvent | { type: 'step_start'; step: StepStart } | { type: 'step_end'; step: Step }
+/** The events that an observer sees: starts and ends of model calls and steps, never text as it arrives. */
+export type ObservedEvent = Exclude<
+  AgentEvent,
+  { type: 'text' | 'retrying' | 'result' | 'instruction' | 'approved_start' | 'interrupt' | 'end' }
+>
 
 /** Port: somebody who follows runs from outside, for traces and figures. It is told as things happen, must not throw, and makes nothing wait. */
 export interface RunObserver {

@@ -1,5 +1,5 @@
 import type { PendingCall } from '../agent/approval.ts'
-import type { EndReason, Step, TextLabel, StepStart } from '../agent/events.ts'
+import type { EndReason, Step, VisibleEvent } from '../agent/events.ts'
 import type { DataFilter } from '../agent/tool.ts'
 import type { ErrorBody } from '../errors.ts'
 import { callerKey, type Owner } from '../access/owner.ts'
@@ -45,14 +45,8 @@ export interface ChatRequest {
   traceparent?: string
 }
 
-/** The numbered events of a run, as its readers see them. */
-export type LoggedEvent =
-  | { type: 'text'; label: TextLabel; text: string }
-  | { type: 'retrying' }
-  | { type: 'step_start'; step: StepStart }
-  | { type: 'step_end'; step: Step }
-  | InterruptEvent
-  | EndEvent
+/** The numbered events of a run: the agent's visible events, where the last one also carries what is known only at the end. */
+export type LoggedEvent = Exclude<VisibleEvent, { type: LastEvent['type'] }> | LastEvent
 
 /** Calls wait for approval: the last event until they are decided; the run goes on behind it then. */
 export interface InterruptEvent {

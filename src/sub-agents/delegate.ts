@@ -86,9 +86,8 @@ async function doTask(work: Work, task: string): Promise<string> {
   try {
     for await (const event of eventsOf(work, task)) {
       if (event.type === 'end') reason = event.reason
-      else if (event.type === 'interrupt') throw new Interrupted(event.calls)
-      else if (event.type === 'text' && event.label === 'answer') output += event.text
-      else if (isVisible(event)) output = ''
+      if (event.type === 'interrupt') throw new Interrupted(event.calls)
+      output = outputAfter(output, event)
       const told = tellRun(event, one, context)
       if (told) await inner.tell(told)
     }
@@ -133,8 +132,24 @@ function eventsOf({ one, around, below, context, inner, terminated }: Work, task
   })
 }
 
-function isVisible(event: AgentEvent): boolean {
-  return event.type === 'text' || event.type === 'retrying' || event.type === 'step_start' || event.type === 'step_end'
+/** The answer so far: any other visible event makes the text before it void. */
+function outputAfter(output: string, event: AgentEvent): string {
+  switch (event.type) {
+    case 'text':
+      return event.label === 'answer' ? output + event.text : ''
+    case 'retrying':
+    case 'step_start':
+    case 'step_end':
+      return ''
+    case 'turn':
+    case 'result':
+    case 'instruction':
+    case 'nested':
+    case 'approved_start':
+    case 'interrupt':
+    case 'end':
+      return output
+  }
 }
 
 /** What the run around has of an event: steps and what can be gone on from, but no text, and no end. */

@@ -41,6 +41,9 @@ export class RunSpans implements RunTrace {
         if (event.event.type === 'result') return this.endStep(event.event.step)
         if (event.event.type !== 'turn') return
         for (const { id } of event.event.message.toolCalls) this.callers.set(id, event.callId)
+        return
+      // A model call has a span of its own: `modelCall`.
+      case 'turn':
     }
   }
 

@@ -3,7 +3,7 @@ import type { PendingCall } from '../../agent/approval.ts'
 import type { Artifact as MadeFile } from '../../agent/artifact.ts'
 import type { OpenRun } from '../../runs/ownership/live-runs.ts'
 import { errorOf, outputOf } from '../../runs/log/outcome.ts'
-import { isLastEvent, statusOfEnd, type EndEvent, type LoggedEvent } from '../../runs/run.ts'
+import { statusOfEnd, type EndEvent, type LoggedEvent } from '../../runs/run.ts'
 import { filesOf, newTask, states, toAnswer, toFileArtifacts, toStatus, toWaitingStatus, type Place } from './tasks.ts'
 
 /** The artifacts of files, as they are told at the end. */
@@ -122,19 +122,29 @@ type Piece = { type: 'answer' | 'step'; text: string } | { type: 'other' }
 function toPieces(events: readonly LoggedEvent[]): Piece[] {
   const pieces: Piece[] = []
   for (const event of events) {
+    const piece = toPiece(event)
     const last = pieces.at(-1)
-    if (isLastEvent(event)) continue
-    if (event.type !== 'text' || event.label !== 'answer') pieces.push(toStep(event))
-    else if (last?.type === 'answer') last.text += event.text
-    else pieces.push({ type: 'answer', text: event.text })
+    if (piece?.type === 'answer' && last?.type === 'answer') last.text += piece.text
+    else if (piece) pieces.push(piece)
   }
   return pieces
 }
 
-function toStep(event: LoggedEvent): Piece {
-  if (event.type === 'step_start') return { type: 'step', text: `${event.step.tool} has started.` }
-  if (event.type === 'step_end') return { type: 'step', text: `${event.step.tool} has ended: ${event.step.status}.` }
-  return { type: 'other' }
+/** Undefined for the last event, which is sent as the task's final status. */
+function toPiece(event: LoggedEvent): Piece | undefined {
+  switch (event.type) {
+    case 'text':
+      return event.label === 'answer' ? { type: 'answer', text: event.text } : { type: 'other' }
+    case 'step_start':
+      return { type: 'step', text: `${event.step.tool} has started.` }
+    case 'step_end':
+      return { type: 'step', text: `${event.step.tool} has ended: ${event.step.status}.` }
+    case 'retrying':
+      return { type: 'other' }
+    case 'interrupt':
+    case 'end':
+      return undefined
+  }
 }
 
 function toEndStatus(place: Place, end: EndEvent): TaskStatus {

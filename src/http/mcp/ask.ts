@@ -137,7 +137,15 @@ async function untilEnd(run: OpenRun, mcpReq: ServerContext['mcpReq'], left: Abo
 }
 
 function toProgress(event: LoggedEvent): string[] {
-  if (event.type === 'step_start') return [`${event.step.tool} has started.`]
-  if (event.type === 'step_end') return [`${event.step.tool} has ended: ${event.step.status}.`]
-  return []
+  switch (event.type) {
+    case 'step_start':
+      return [`${event.step.tool} has started.`]
+    case 'step_end':
+      return [`${event.step.tool} has ended: ${event.step.status}.`]
+    case 'text':
+    case 'retrying':
+    case 'interrupt':
+    case 'end':
+      return []
+  }
 }

@@ -1,4 +1,5 @@
-import { isLastEvent, type LoggedEvent } from '../../runs/run.ts'
+import type { TextLabel } from '../../agent/events.ts'
+import type { LoggedEvent } from '../../runs/run.ts'
 
 /** A piece of text; `begins` where something else came between it and what was told before. */
 export interface Piece {
@@ -16,12 +17,23 @@ export class Segments {
 
   /** Undefined where there is nothing to tell. */
   take(event: LoggedEvent): Piece | undefined {
-    if (isLastEvent(event)) return undefined
-    if (event.type !== 'text' || event.label !== 'answer') {
-      this.isBroken = true
-      return undefined
+    switch (event.type) {
+      case 'text':
+        if (event.label === 'answer') return this.takeAnswer(event.text)
+        this.isBroken = true
+        return undefined
+      case 'retrying':
+      case 'step_start':
+      case 'step_end':
+        this.isBroken = true
+        return undefined
+      case 'interrupt':
+      case 'end':
+        return undefined
     }
-    const { text } = event
+  }
+
+  private takeAnswer(text: string): Piece | undefined {
     const begins = this.isBroken
     if (text === '') return undefined
     this.isBroken = false
@@ -39,14 +51,27 @@ export class Thoughts {
 
   /** Empty where the event has no thought. */
   take(event: LoggedEvent): string {
-    if (event.type === 'text' && event.text === '') return ''
-    if (event.type !== 'text' || event.label === 'answer') {
+    switch (event.type) {
+      case 'text':
+        return event.text === '' ? '' : this.takeText(event.label, event.text)
+      case 'retrying':
+      case 'step_start':
+      case 'step_end':
+      case 'interrupt':
+      case 'end':
+        this.current = undefined
+        return ''
+    }
+  }
+
+  private takeText(label: TextLabel, text: string): string {
+    if (label === 'answer') {
       this.current = undefined
       return ''
     }
-    const text = this.isFirst || this.current === event.label ? event.text : `\n\n${event.text}`
-    this.current = event.label
+    const continues = this.isFirst || this.current === label
+    this.current = label
     this.isFirst = false
-    return text
+    return continues ? text : `\n\n${text}`
   }
 }

@@ -19,12 +19,22 @@ interface CompactText {
 export function toCompact(events: readonly LoggedEvent[]): CompactLog['events'] {
   const compact: CompactLog['events'] = []
   for (const event of events) {
-    const last = compact.at(-1)
-    if (event.type !== 'text') compact.push(event)
-    else if (last?.type === 'texts' && last.label === event.label) {
-      last.text += event.text
-      last.lengths.push(event.text.length)
-    } else compact.push({ type: 'texts', label: event.label, text: event.text, lengths: [event.text.length] })
+    switch (event.type) {
+      case 'text': {
+        const last = compact.at(-1)
+        if (last?.type === 'texts' && last.label === event.label) {
+          last.text += event.text
+          last.lengths.push(event.text.length)
+        } else compact.push({ type: 'texts', label: event.label, text: event.text, lengths: [event.text.length] })
+        break
+      }
+      case 'retrying':
+      case 'step_start':
+      case 'step_end':
+      case 'interrupt':
+      case 'end':
+        compact.push(event)
+    }
   }
   return compact
 }

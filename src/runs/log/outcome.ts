@@ -35,14 +35,27 @@ export function collect(input: string, events: readonly LoggedEvent[]): Outcome 
 
 /** By definition: the `answer` text behind the last event with another label. The `end` counts as `answer`, and so does an `interrupt`. */
 export function outputOf(events: readonly LoggedEvent[]): string {
-  const isAnswer = (event: LoggedEvent) => isLastEvent(event) || (event.type === 'text' && event.label === 'answer')
-  const from = events.findLastIndex((event) => !isAnswer(event)) + 1
+  const from = events.findLastIndex((event) => !belongsToAnswer(event)) + 1
   let output = ''
   for (let at = from; at < events.length; at++) {
     const event = events[at]!
     if (event.type === 'text') output += event.text
   }
   return output
+}
+
+function belongsToAnswer(event: LoggedEvent): boolean {
+  switch (event.type) {
+    case 'text':
+      return event.label === 'answer'
+    case 'interrupt':
+    case 'end':
+      return true
+    case 'retrying':
+    case 'step_start':
+    case 'step_end':
+      return false
+  }
 }
 
 function stepsOf(events: readonly LoggedEvent[], end: LastEvent): Step[] {
