@@ -24,7 +24,7 @@ const defaults: ParseLimits = { maxMs: 60_000, heapMb: 1024 }
 const messages = { structure: 4 * 1024 * 1024, bytes: 300 * 1024 * 1024 }
 
 /** Of the whole service: each may take a gigabyte and a processor. Documents of 50 MB wait in memory. */
-const parsers = createFairPool({ places: 4, maxWaiting: 32 })
+const parsers = createFairPool({ slots: 4, maxWaiting: 32 })
 
 /** Parses in a process of its own: the parsers take seconds for a large document and gigabytes for a malicious one. Throws an `Error` with the reason. */
 export async function parseInProcess(kind: ParsedKind, bytes: Uint8Array, limits: Partial<ParseLimits> = {}): Promise<Document> {

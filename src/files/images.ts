@@ -41,7 +41,7 @@ const refusal = 'it is not a PNG, JPEG, GIF or WebP image'
 
 /** Decodes images whole, a few at a time, and fits them for models: upright, without metadata, of animations the first picture. */
 export function createImages(): Images {
-  const decoding = createFairPool({ places: maxDecoders, maxWaiting })
+  const decoding = createFairPool({ slots: maxDecoders, maxWaiting })
   let loading: Promise<Load> | undefined
   const decode = (caller: Owner, bytesOf: () => Buffer | Promise<Buffer>) =>
     decoding.use({ caller }, async () => fit(await (loading ??= loadSharp()), await bytesOf()))

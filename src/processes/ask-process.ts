@@ -2,22 +2,22 @@ import { endProcess, setBusy, startLimited } from './limited-process.ts'
 import { FrameFault, type MessageLimits } from './message-frames.ts'
 
 export interface AskLimits {
-  /** Time of the process itself: while `serve` works the clock stands still. */
+  /** Milliseconds that the process may work. The clock is paused while `serve` runs. */
   maxMs: number
   heapMb: number
   signal?: AbortSignal | undefined
-  /** What one message of the process may have. */
+  /** Size limits for each message from the process. */
   messages?: Partial<MessageLimits> | undefined
-  /** Answers a request of the process, a message `{ request }`, by a message `{ response }`. A rejection ends the whole. */
+  /** Answers a request of the process (a message `{ request }`) with a message `{ response }`. A rejection rejects `askProcess`. */
   serve?(request: unknown): Promise<unknown>
 }
 
-/** Of all threads, the garbage collector's too. */
+/** CPU seconds over all threads, including the garbage collector. */
 const cpuSeconds = 180
 
 /**
- * Starts a module in a process of its own, sends one question, and resolves to the one answer. Work that takes seconds or gigabytes
- * in that process holds up nobody, can be stopped, and ends alone when memory does. Rejects with the reason, as the end of a sentence.
+ * Starts a module in a new process, sends one question and resolves to its answer. Work that takes seconds or gigabytes does not
+ * block the service, can be cancelled, and fails alone when it runs out of memory. Rejects with the reason, phrased as the end of a sentence.
  */
 export async function askProcess<Answer extends object>(module: URL, question: object, limits: AskLimits): Promise<Answer> {
   const { maxMs, heapMb, signal, messages, serve } = limits
@@ -36,9 +36,9 @@ export async function askProcess<Answer extends object>(module: URL, question: o
       if (child.connected) child.send({ response }, () => {})
     }, reject)
   })
-  child.on('error', (cause) => reject(cause instanceof FrameFault ? cause : new Error('its parser can not be started', { cause })))
+  child.on('error', (cause) => reject(cause instanceof FrameFault ? cause : new Error('its parser cannot be started', { cause })))
   child.once('exit', (_code, signal) => reject(new Error(signal ? 'it needs too much memory' : 'its parser stopped')))
-  // A message that cannot be sent is reported by `exit`, which says more.
+  // `exit` reports a message that cannot be sent, with a better reason.
   child.send(question, () => {})
   try {
     return await promise
@@ -49,19 +49,19 @@ export async function askProcess<Answer extends object>(module: URL, question: o
   }
 }
 
-/** Calls `expire` once `maxMs` have passed outside of pauses. */
+/** Calls `expire` after `maxMs`, not counting pauses. */
 function startClock(maxMs: number, expire: () => void) {
-  let restMs = maxMs
-  let since = performance.now()
-  let timer = setTimeout(expire, restMs).unref()
+  let remainingMs = maxMs
+  let resumedAt = performance.now()
+  let timer = setTimeout(expire, remainingMs).unref()
   return {
     pause() {
       clearTimeout(timer)
-      restMs -= performance.now() - since
+      remainingMs -= performance.now() - resumedAt
     },
     resume() {
-      since = performance.now()
-      timer = setTimeout(expire, Math.max(0, restMs)).unref()
+      resumedAt = performance.now()
+      timer = setTimeout(expire, Math.max(0, remainingMs)).unref()
     },
   }
 }

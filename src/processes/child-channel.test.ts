@@ -11,7 +11,7 @@ import { endProcess, setBusy, startLimited, type ProcessOptions } from './limite
 
 const limits = { dataKb: 4_000_000, heapMb: 512 }
 
-/** A process that runs the text of a program. */
+/** Starts a process whose program is the given text. */
 async function startProgram(t: TestContext, text: string, options: Partial<ProcessOptions> = {}) {
   const folder = await mkdtemp(path.join(tmpdir(), 'channel-'))
   await writeFile(path.join(folder, 'program.ts'), text)
@@ -27,20 +27,20 @@ async function startProgram(t: TestContext, text: string, options: Partial<Proce
 const echo = `process.on('message', (message) => process.send(message))
 process.on('disconnect', () => process.exit(3))`
 
-test('a process answers messages with bytes, also those that came before it listened', async (t) => {
+test('a process answers messages with bytes, including messages sent before it listened', async (t) => {
   const child = await startProgram(t, `await new Promise((resolve) => setTimeout(resolve, 50))\n${echo}`, {
     messages: { bytes: 1_000_000 },
   })
   const sent = [{ n: 1 }, { n: 2, bytes: Buffer.alloc(1_000_000, 7) }]
-  const heard: unknown[] = []
-  const done = new Promise<void>((resolve) => child.on('message', (message) => heard.push(message) === sent.length && resolve()))
+  const received: unknown[] = []
+  const done = new Promise<void>((resolve) => child.on('message', (message) => received.push(message) === sent.length && resolve()))
   for (const message of sent) child.send(message)
   await done
-  assert.deepEqual(heard, sent)
+  assert.deepEqual(received, sent)
   assert.equal(child.connected, true)
 })
 
-test('a process whose channel is closed hears it, and its own processes have none', async (t) => {
+test('a process is notified when its channel closes, and its child processes have no channel', async (t) => {
   const grandchild = `import { fork } from 'node:child_process'
 if (process.argv[2] === 'inner') process.send({ flags: process.execArgv })
 else {
@@ -57,7 +57,7 @@ else {
   assert.deepEqual(await once(child, 'exit'), [3, null])
 })
 
-/** How a process ends that does what it may not. */
+/** Resolves to the error and the signal that end a misbehaving process. */
 function endOf(child: ChildProcess): Promise<{ error: unknown; signal: unknown }> {
   return new Promise((resolve) => {
     let error: unknown
@@ -81,17 +81,17 @@ for (const [what, program] of Object.entries(tooMuch)) {
   test(`a process that sends ${what} is killed before the service has read it`, async (t) => {
     const before = memoryUsage().rss
     const child = await startProgram(t, program)
-    const heard: unknown[] = []
-    child.on('message', (message) => heard.push(message))
+    const received: unknown[] = []
+    child.on('message', (message) => received.push(message))
     const { error, signal } = await endOf(child)
     assert.match(String(error), /^FrameFault: its (answer|files) (has|have) more than \d+ bytes$/)
     assert.equal(signal, 'SIGKILL')
-    assert.deepEqual(heard, [])
+    assert.deepEqual(received, [])
     assert.ok(memoryUsage().rss - before < 100_000_000)
   })
 }
 
-test('a message that its listener can not read ends the process, not the service', async (t) => {
+test('a message that makes its listener throw ends the process, not the service', async (t) => {
   const child = await startProgram(t, `process.send(7)\nprocess.send({ files: 7 })\nsetInterval(() => {}, 1000)`)
   child.on('message', ({ files }: { files: string[] }) => files.map((file) => file.length))
   const { error, signal } = await endOf(child)

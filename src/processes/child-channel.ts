@@ -2,16 +2,16 @@ import type { ChildProcess } from 'node:child_process'
 import { Socket } from 'node:net'
 import { FrameReader, writeFrame, type MessageLimits } from './message-frames.ts'
 
-type Done = (error: Error | null) => void
+type WriteCallback = (error: Error | null) => void
 
 /**
- * Gives a child process `send`, `connected` and the events `message` and `disconnect`, as Node's own channel does, over its descriptor 3. A process
- * that sends more than the limits allow is killed, before its message is read, and `error` says why: whatever its program has become, it can not make the
- * service hold more. Messages that are no objects are left out.
+ * Gives a child process `send`, `connected` and the events `message` and `disconnect` over the pipe at `descriptor`, as Node's own IPC channel does.
+ * A process that sends more than `limits` allow is killed before its message is read, and `error` reports the reason: a compromised program
+ * cannot fill the service's memory. Messages that are not objects are dropped.
  */
 export function openChannel(child: ChildProcess, descriptor: number, limits: MessageLimits): void {
   const pipe = child.stdio?.[descriptor]
-  // A process that could not be started has none, and says so by `error`.
+  // A process which failed to start has no pipe. The `error` event reports the failure.
   if (!(pipe instanceof Socket)) return
 
   const reader = new FrameReader((message) => {
@@ -22,13 +22,13 @@ export function openChannel(child: ChildProcess, descriptor: number, limits: Mes
     try {
       reader.push(chunk)
     } catch (error) {
-      // Also where a listener can not make anything of the message.
+      // Also reached when a `message` listener throws.
       pipe.destroy()
       child.kill('SIGKILL')
       child.emit('error', error)
     }
   })
-  // The other end is closed: `disconnect` and `exit` say so.
+  // A closed pipe is reported by `disconnect` and `exit`.
   pipe.on('error', () => undefined)
   pipe.on('close', () => child.emit('disconnect'))
 
@@ -36,7 +36,7 @@ export function openChannel(child: ChildProcess, descriptor: number, limits: Mes
     writeFrame(
       pipe,
       message,
-      rest.find((one): one is Done => typeof one === 'function'),
+      rest.find((argument): argument is WriteCallback => typeof argument === 'function'),
     )
     return true
   }

@@ -6,7 +6,7 @@ const ann = { tenant: 'one', owner: 'ann' }
 const bob = { tenant: 'two', owner: 'bob' }
 const settled = () => new Promise(setImmediate)
 
-/** Work that goes on until it is released, and says when it starts. */
+/** Work that records its start and runs until it is released. */
 function createWork(pool: FairPool) {
   const started: string[] = []
   const gates = new Map<string, () => void>()
@@ -19,8 +19,8 @@ function createWork(pool: FairPool) {
   return { started, start, release: async (name: string) => (gates.get(name)!(), settled()) }
 }
 
-test('one caller takes half of the places, whoever else is there', async () => {
-  const { started, start, release } = createWork(createFairPool({ places: 4 }))
+test('one caller holds at most half of the slots, even when nobody else waits', async () => {
+  const { started, start, release } = createWork(createFairPool({ slots: 4 }))
   const calls = ['a1', 'a2', 'a3', 'a4'].map((name) => start(name, ann))
   await settled()
   assert.deepEqual(started, ['a1', 'a2'])
@@ -33,30 +33,30 @@ test('one caller takes half of the places, whoever else is there', async () => {
   assert.deepEqual(await Promise.all(calls), ['a1', 'a2', 'a3', 'a4', 'b1'])
 })
 
-test('callers that wait for one place take turns, from the first that waits', async () => {
-  const pool = createFairPool({ places: 1 })
+test('callers that wait for one slot take turns, beginning with the first that waits', async () => {
+  const pool = createFairPool({ slots: 1 })
   const order: string[] = []
   const call = (name: string, caller: typeof ann) => pool.use({ caller }, async () => void order.push(name))
   await Promise.all([call('a1', ann), call('a2', ann), call('a3', ann), call('b1', bob), call('b2', bob)])
   assert.deepEqual(order, ['a1', 'a2', 'b1', 'a3', 'b2'])
 })
 
-test('a failure frees its place', async () => {
-  const pool = createFairPool({ places: 1 })
+test('failed work releases its slot', async () => {
+  const pool = createFairPool({ slots: 1 })
   const broken = pool.use({ caller: ann }, () => Promise.reject(new Error('broken')))
   const next = pool.use({ caller: ann }, async () => 'next')
   await assert.rejects(broken, /broken/)
   assert.equal(await next, 'next')
 })
 
-test('a call that waits is cancelled by its signal, and takes no place', async () => {
-  const { started, start, release } = createWork(createFairPool({ places: 1 }))
+test('a waiting call is cancelled by its signal and uses no slot', async () => {
+  const { started, start, release } = createWork(createFairPool({ slots: 1 }))
   const first = start('first', ann)
   const leaving = new AbortController()
-  const left = assert.rejects(start('left', ann, leaving.signal), /gone away/)
+  const cancelled = assert.rejects(start('left', ann, leaving.signal), /gone away/)
   const last = start('last', ann)
   leaving.abort(new Error('gone away'))
-  await left
+  await cancelled
   await release('first')
   await release('last')
   assert.deepEqual(await Promise.all([first, last]), ['first', 'last'])
@@ -64,11 +64,11 @@ test('a call that waits is cancelled by its signal, and takes no place', async (
   await assert.rejects(start('late', ann, AbortSignal.abort(new Error('too late'))), /too late/)
 })
 
-test('a call waits neither for ever nor behind too many of its caller', async () => {
-  const { start, release } = createWork(createFairPool({ places: 1, maxWaiting: 1, maxWaitMs: 20 }))
+test('a wait is limited in time and in the number of calls of one caller', async () => {
+  const { start, release } = createWork(createFairPool({ slots: 1, maxWaiting: 1, maxWaitMs: 20 }))
   const first = start('first', ann)
-  const late = assert.rejects(start('late', ann), /^PoolBusy: No place became free within 0\.02 s/)
-  await assert.rejects(start('third', ann), /^PoolBusy: 1 calls of yours are waiting/)
+  const late = assert.rejects(start('late', ann), /^PoolBusy: No slot became free within 0\.02 s/)
+  await assert.rejects(start('third', ann), /^PoolBusy: 1 of your calls are already waiting/)
   await late
   await release('first')
   assert.equal(await first, 'first')

@@ -1,26 +1,26 @@
 import { callerKey, type Owner } from '../access/owner.ts'
 import { FairQueue, PoolBusy, shareOf } from './fair-queue.ts'
 
-/** A bounded number of places. One caller has half of them at most, and callers that wait take turns. */
+/** A bounded number of slots. One caller holds at most half of the slots, and waiting callers take turns. */
 export interface FairPool {
-  /** Does the work in a place of the pool. Rejects with the signal's reason or with `PoolBusy` while the call waits. */
-  use<T>(asker: Asker, work: () => Promise<T>): Promise<T>
+  /** Waits for a slot and runs `work` in the slot. Rejects with the signal's reason, or with `PoolBusy`, if the wait ends without a slot. */
+  use<T>(request: PoolRequest, work: () => Promise<T>): Promise<T>
 }
 
-export interface Asker {
+export interface PoolRequest {
   caller: Owner
   signal?: AbortSignal | undefined
 }
 
 export interface FairPoolOptions {
-  places: number
-  /** Calls of one caller that may wait. */
+  slots: number
+  /** Maximum number of waiting calls per caller. */
   maxWaiting?: number
-  /** A call without a signal of its own has an end too. */
+  /** Limit in milliseconds for every wait, with or without a signal. Default: 60,000. */
   maxWaitMs?: number
 }
 
-/** The service as a caller: what it reads for all callers, when it starts or when files change. No tenant has an empty name. */
+/** The service as a caller, for reads on behalf of all callers: at start, or when files change. No tenant has an empty name. */
 export const serviceItself: Owner = { tenant: '', owner: 'agent-core' }
 
 interface Call {
@@ -28,37 +28,37 @@ interface Call {
   enter(): void
 }
 
-export function createFairPool({ places, maxWaiting, maxWaitMs = 60_000 }: FairPoolOptions): FairPool {
+export function createFairPool({ slots, maxWaiting, maxWaitMs = 60_000 }: FairPoolOptions): FairPool {
   const waiting = new FairQueue<Call>(maxWaiting)
   const busy = new Map<string, number>()
-  const share = shareOf(places)
-  let taken = 0
+  const share = shareOf(slots)
+  let usedSlots = 0
 
   function advance(): void {
     for (const call of waiting) {
-      if (taken === places) return
-      const own = busy.get(callerKey(call.caller)) ?? 0
-      if (own === share) continue
-      taken++
-      busy.set(callerKey(call.caller), own + 1)
+      if (usedSlots === slots) return
+      const heldSlots = busy.get(callerKey(call.caller)) ?? 0
+      if (heldSlots === share) continue
+      usedSlots++
+      busy.set(callerKey(call.caller), heldSlots + 1)
       waiting.serve(call)
       call.enter()
     }
   }
 
   function leave(caller: Owner): void {
-    const own = busy.get(callerKey(caller))! - 1
-    if (own > 0) busy.set(callerKey(caller), own)
+    const heldSlots = busy.get(callerKey(caller))! - 1
+    if (heldSlots > 0) busy.set(callerKey(caller), heldSlots)
     else busy.delete(callerKey(caller))
-    taken--
+    usedSlots--
     advance()
   }
 
-  function enter({ caller, signal }: Asker): Promise<void> {
+  function enter({ caller, signal }: PoolRequest): Promise<void> {
     return new Promise((resolve, reject) => {
       const abort = () => stop(signal?.reason)
-      const late = () =>
-        stop(new PoolBusy(`No place became free within ${maxWaitMs / 1000} s: other calls take all of them. Try again later.`))
+      const expire = () =>
+        stop(new PoolBusy(`No slot became free within ${maxWaitMs / 1000} s because other calls use all of them. Try again later.`))
       const call: Call = {
         caller,
         enter: () => {
@@ -67,7 +67,7 @@ export function createFairPool({ places, maxWaiting, maxWaitMs = 60_000 }: FairP
         },
       }
       waiting.add(call)
-      const timer = setTimeout(late, maxWaitMs)
+      const timer = setTimeout(expire, maxWaitMs)
       signal?.addEventListener('abort', abort, { once: true })
       advance()
 
@@ -85,13 +85,13 @@ export function createFairPool({ places, maxWaiting, maxWaitMs = 60_000 }: FairP
   }
 
   return {
-    async use(asker, work) {
-      asker.signal?.throwIfAborted()
-      await enter(asker)
+    async use(request, work) {
+      request.signal?.throwIfAborted()
+      await enter(request)
       try {
         return await work()
       } finally {
-        leave(asker.caller)
+        leave(request.caller)
       }
     },
   }

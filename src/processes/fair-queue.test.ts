@@ -30,7 +30,7 @@ test('callers take turns, and the calls of one caller keep their order', () => {
   assert.equal(queue.size, 0)
 })
 
-test('a caller that was just served is behind a caller that comes now', () => {
+test('a caller that was just served comes after a new caller', () => {
   const queue = queueOf(['a1', 'a2', 'a3'])
   const [first] = queue
   queue.serve(first!)
@@ -38,7 +38,7 @@ test('a caller that was just served is behind a caller that comes now', () => {
   assert.deepEqual(serveAll(queue), ['a2', 'b1', 'a3'])
 })
 
-test('a call that leaves takes no turn from its caller', () => {
+test('a removed call does not use up the turn of its caller', () => {
   const queue = queueOf(['a1', 'a2'])
   queue.add(callOf('b1'))
   const [first] = queue
@@ -48,15 +48,15 @@ test('a call that leaves takes no turn from its caller', () => {
   assert.deepEqual(serveAll(queue), ['a2', 'b1'])
 })
 
-test('one caller has a bounded number of calls waiting, and another caller is not refused for them', () => {
+test('the number of waiting calls is limited per caller', () => {
   const queue = new FairQueue<ReturnType<typeof callOf>>(2)
   queue.add(callOf('a1'))
   queue.add(callOf('a2'))
-  assert.throws(() => queue.add(callOf('a3')), /^PoolBusy: 2 calls of yours are waiting for this already/)
+  assert.throws(() => queue.add(callOf('a3')), /^PoolBusy: 2 of your calls are already waiting/)
   queue.add(callOf('c1'))
   assert.equal(queue.size, 3)
 })
 
-test('one caller may take half of the places, and one place where there is no other', () => {
+test('one caller may hold half of the slots, but at least one', () => {
   assert.deepEqual([1, 2, 3, 4, 8].map(shareOf), [1, 1, 1, 2, 4])
 })

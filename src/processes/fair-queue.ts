@@ -1,18 +1,18 @@
 import { callerKey, type Owner } from '../access/owner.ts'
 
-/** Calls of one caller that may wait for one pool: each keeps its input in memory, and the last of them would wait for longer than it has time. */
+/** Each waiting call keeps input in memory, and a call behind 200 calls of the same caller would wait longer than the timeout. */
 const maxWaitingPerCaller = 200
 
-/** The places of a pool that one caller may take: half of them, so that another caller finds one. A pool of one place is taken in turns. */
-export function shareOf(places: number): number {
-  return Math.max(1, Math.floor(places / 2))
+/** Maximum number of slots per caller: half of the pool, so that another caller finds a free slot, but at least 1. */
+export function shareOf(slots: number): number {
+  return Math.max(1, Math.floor(slots / 2))
 }
 
 interface Waiting {
   caller: Owner
 }
 
-/** A call can not wait, or has waited too long. The message is for a model. */
+/** A call cannot wait, or has waited too long. The message is shown to a model. */
 export class PoolBusy extends Error {
   constructor(message: string) {
     super(message)
@@ -20,9 +20,9 @@ export class PoolBusy extends Error {
   }
 }
 
-/** Calls that wait for a pool, in the order in which they are served: callers take turns, and the calls of one caller keep their order. */
+/** Waiting calls of a pool, in serving order: callers take turns (round robin), and the calls of one caller stay in order. */
 export class FairQueue<T extends Waiting> {
-  /** The caller that was served longest ago is first. */
+  /** Least recently served caller first. */
   private readonly callers = new Map<string, Set<T>>()
   private readonly maxPerCaller: number
   private count = 0
@@ -35,27 +35,27 @@ export class FairQueue<T extends Waiting> {
     return this.count
   }
 
-  /** Throws `PoolBusy` where too many calls of the caller wait. */
+  /** Throws `PoolBusy` if too many calls of the caller wait already. */
   add(call: T): void {
     const key = callerKey(call.caller)
-    const own = this.callers.get(key) ?? new Set()
-    if (own.size >= this.maxPerCaller) {
-      throw new PoolBusy(`${this.maxPerCaller} calls of yours are waiting for this already. Try again when some of them have ended.`)
+    const callerCalls = this.callers.get(key) ?? new Set()
+    if (callerCalls.size >= this.maxPerCaller) {
+      throw new PoolBusy(`${this.maxPerCaller} of your calls are already waiting. Try again when some of them have ended.`)
     }
-    this.callers.set(key, own.add(call))
+    this.callers.set(key, callerCalls.add(call))
     this.count++
   }
 
-  /** Takes out a call that waits no more. The caller keeps its turn. */
+  /** Removes a cancelled call. The caller keeps its turn. */
   remove(call: T): void {
     const key = callerKey(call.caller)
-    const own = this.callers.get(key)
-    if (!own?.delete(call)) return
+    const callerCalls = this.callers.get(key)
+    if (!callerCalls?.delete(call)) return
     this.count--
-    if (own.size === 0) this.callers.delete(key)
+    if (callerCalls.size === 0) this.callers.delete(key)
   }
 
-  /** Takes out a call that is served now. The caller is behind all others then. */
+  /** Removes a call which is served now. The caller moves to the end of the queue. */
   serve(call: T): void {
     this.remove(call)
     const key = callerKey(call.caller)
@@ -65,7 +65,7 @@ export class FairQueue<T extends Waiting> {
     this.callers.set(key, rest)
   }
 
-  /** Takes out all calls. */
+  /** Removes and returns all calls. */
   clear(): T[] {
     const all = [...this]
     this.callers.clear()
@@ -73,7 +73,7 @@ export class FairQueue<T extends Waiting> {
     return all
   }
 
-  /** The first call of each caller, then the second of each, and so on. Calls may be taken out meanwhile. */
+  /** The first call of each caller, then the second of each, and so on. Calls may be removed during the iteration. */
   *[Symbol.iterator](): Generator<T, void> {
     let callers = [...this.callers.values()].map((calls) => calls.values())
     while (callers.length > 0) {

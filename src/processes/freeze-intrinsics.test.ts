@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process'
 import { execPath } from 'node:process'
 import { test } from 'node:test'
 
-/** What a module prints once the intrinsics of its process are frozen. */
+/** Parsed output of a module that runs with frozen intrinsics. */
 function printed(body: string): unknown {
   const module = `import { freezeIntrinsics } from ${JSON.stringify(new URL('./freeze-intrinsics.ts', import.meta.url).href)}
 freezeIntrinsics()
@@ -11,7 +11,7 @@ ${body}`
   return JSON.parse(execFileSync(execPath, ['--input-type=module', '--eval', module], { encoding: 'utf8' }))
 }
 
-test('no input can write into what every object shares', () => {
+test('no input can change the intrinsics that all objects share', () => {
   const targets = [
     ...['Object', 'Array', 'String', 'Number', 'Boolean', 'Function', 'Date', 'RegExp', 'Map', 'Set', 'Promise', 'Error', 'Float64Array'],
     ...['Symbol', 'BigInt', 'WeakMap', 'ArrayBuffer', 'Iterator'],
@@ -39,7 +39,7 @@ console.log(JSON.stringify(open))`)
   assert.deepEqual(open, [])
 })
 
-test('objects of their own may have properties that all objects have', () => {
+test('objects may override properties that all objects inherit', () => {
   const values = printed(`class Own extends Error { constructor() { super('m'); this.name = 'Own' } }
 const row = {}; row.constructor = 'x'; row.toString = 'y'
 const list = [3]; list.forEach = () => 'own'

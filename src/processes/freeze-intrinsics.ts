@@ -1,8 +1,8 @@
 /**
- * Freezes what JavaScript itself brings: the constructors, namespaces and prototypes that every object of the process shares. What an input makes of its own
- * objects ends with them; what it would write into a prototype is an error instead, and never meets the next input.
+ * Freezes the intrinsics of JavaScript: the constructors, namespaces and prototypes that every object of the process shares. An input may change
+ * its own objects, but a write to a prototype throws and cannot affect the next input.
  *
- * A worker calls this once its modules are loaded and have worked for the first time.
+ * A worker calls `freezeIntrinsics` after its modules are loaded and have run once.
  */
 export function freezeIntrinsics(): void {
   const intrinsics = collectIntrinsics()
@@ -45,39 +45,40 @@ const names = [
   ...['Error', 'AggregateError', 'EvalError', 'RangeError', 'ReferenceError', 'SyntaxError', 'TypeError', 'URIError'],
 ]
 
-/** The named globals, and everything that is reached from them: `%TypedArray%`, prototypes of iterators, static and inherited methods. */
+/** The named globals and everything reachable from them: `%TypedArray%`, prototypes of iterators, static and inherited methods. */
 function collectIntrinsics(): Set<object> {
   const global = globalThis as unknown as Record<string, unknown>
   const unnamed = [function* () {}, async function* () {}, async () => {}, [][Symbol.iterator](), new Map().entries(), new Set().values()]
-  const found = new Set<object>()
-  // Instances of the process itself are left alone; their prototypes are not.
+  const intrinsics = new Set<object>()
+  // Iterator instances of the process are not frozen, only prototypes.
   const pending = [
     ...names.map((name) => global[name]),
     ...[...unnamed, ''[Symbol.iterator](), 'a'.matchAll(/a/g)].map(Object.getPrototypeOf),
   ] as unknown[]
   for (let value = pending.pop(); value !== undefined || pending.length > 0; value = pending.pop()) {
-    if ((typeof value !== 'object' && typeof value !== 'function') || value === null || value === globalThis || found.has(value)) continue
-    found.add(value)
+    if ((typeof value !== 'object' && typeof value !== 'function') || value === null || value === globalThis || intrinsics.has(value))
+      continue
+    intrinsics.add(value)
     pending.push(Object.getPrototypeOf(value))
-    for (const { value: own, get, set } of Object.values(Object.getOwnPropertyDescriptors(value))) pending.push(own, get, set)
+    for (const { value: property, get, set } of Object.values(Object.getOwnPropertyDescriptors(value))) pending.push(property, get, set)
   }
-  return found
+  return intrinsics
 }
 
-/** Libraries give objects, functions, lists and errors of theirs a `toString`, a `name` or a `constructor`, and data has columns of such names. */
+/** Prototypes whose properties libraries and data override: `toString`, `name` or `constructor` of objects, functions, lists, errors and rows. */
 function overridden(): object[] {
   const errors = [Error, AggregateError, EvalError, RangeError, ReferenceError, SyntaxError, TypeError, URIError]
   return [Object.prototype, Function.prototype, Array.prototype, ...errors.map((error) => error.prototype as object)]
 }
 
-/** A frozen property of a prototype can't be assigned on an object that inherits it; an accessor takes the assignment for that object alone. */
+/** A frozen property of a prototype cannot be assigned on an inheriting object. An accessor accepts the assignment for that object alone. */
 function allowOverrides(prototype: object): void {
   for (const [name, { value, writable, enumerable, configurable }] of Object.entries(Object.getOwnPropertyDescriptors(prototype))) {
     if (!writable || !configurable) continue
     Object.defineProperty(prototype, name, {
       get: () => value as unknown,
       set(this: object, assigned: unknown) {
-        if (this === prototype) throw new TypeError(`${name} of a prototype can't be changed.`)
+        if (this === prototype) throw new TypeError(`${name} of a prototype cannot be changed.`)
         Object.defineProperty(this, name, { value: assigned, writable: true, enumerable: true, configurable: true })
       },
       enumerable: enumerable ?? false,

@@ -12,7 +12,7 @@ import { endProcess, startLimited, type ProcessOptions } from './limited-process
 
 const limits = { dataKb: 2_000_000, heapMb: 64 }
 
-/** A module that starts a command, writes down its own process and that one, and is busy from then on. */
+/** Writes a module that starts a command, records both process ids, and loops for ever. */
 async function writeModule(t: TestContext) {
   const folder = await mkdtemp(path.join(tmpdir(), 'limited-'))
   t.after(() => rm(folder, { recursive: true, force: true }))
@@ -33,13 +33,13 @@ for (;;);
       const pids = String(await read())
         .split(' ')
         .map(Number)
-      t.after(() => pids.filter(isThere).forEach((pid) => kill(pid, 'SIGKILL')))
+      t.after(() => pids.filter(isAlive).forEach((pid) => kill(pid, 'SIGKILL')))
       return pids
     },
   }
 }
 
-function isThere(pid: number): boolean {
+function isAlive(pid: number): boolean {
   try {
     kill(pid, 0)
     return true
@@ -48,14 +48,15 @@ function isThere(pid: number): boolean {
   }
 }
 
-async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
-  for (const end = Date.now() + 20_000; !(await isSo()); await wait(20)) if (Date.now() > end) throw new Error('It never became so.')
+async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
+  for (const end = Date.now() + 20_000; !(await condition()); await wait(20))
+    if (Date.now() > end) throw new Error('The condition was not met within 20 s.')
 }
 
 const kinds: Record<string, Partial<ProcessOptions>> = { own: {}, foreign: { isForeign: true }, isolated: { isIsolated: true } }
 
 for (const [kind, options] of Object.entries(kinds)) {
-  test(`kill -9 of who started it ends a process that is busy, and what that has started (${kind})`, async (t) => {
+  test(`kill -9 of the service ends a busy process and its children (${kind})`, async (t) => {
     const { module, pids } = await writeModule(t)
     const own = JSON.stringify(new URL('./limited-process.ts', import.meta.url).href)
     const start = `startLimited(new URL(${JSON.stringify(module.href)}), ${JSON.stringify({ limits, ...options })})`
@@ -63,18 +64,18 @@ for (const [kind, options] of Object.entries(kinds)) {
     const service = spawn(execPath, ['--input-type=module', '-e', code], { stdio: 'ignore' })
     t.after(() => service.kill('SIGKILL'))
     const started = await pids()
-    assert.deepEqual(started.map(isThere), [true, true])
+    assert.deepEqual(started.map(isAlive), [true, true])
     service.kill('SIGKILL')
     await once(service, 'exit')
-    await until(() => !started.some(isThere))
+    await until(() => !started.some(isAlive))
   })
 }
 
-test('what a process has started ends with it', async (t) => {
+test('the children of a process end with it', async (t) => {
   const { module, pids } = await writeModule(t)
   const child = startLimited(module, { limits })
   child.ref()
   const started = await pids()
   await endProcess(child)
-  await until(() => !started.some(isThere))
+  await until(() => !started.some(isAlive))
 })

@@ -8,57 +8,57 @@ import { openChannel } from './child-channel.ts'
 import type { MessageLimits } from './message-frames.ts'
 
 export interface ProcessLimits {
-  /** Memory that may be written to, of every kind; where the system knows no such limit, the process goes without. */
+  /** Limit of writable memory of every kind (`ulimit -d`), in kilobytes. Not applied on systems without this limit. */
   dataKb: number
-  /** Of JavaScript's own memory. */
+  /** Limit of the JavaScript heap, in megabytes. */
   heapMb: number
-  /** Of all its threads, in its whole life. */
+  /** CPU seconds over all threads and the whole life of the process. */
   cpuSeconds?: number
 }
 
 export interface ProcessOptions {
   limits: ProcessLimits
   env?: Record<string, string>
-  /** What one message of the process may have. Default: a megabyte, and no byte arrays. */
+  /** Size limits for each message from the process. Default: 1 MB and no byte arrays. */
   messages?: Partial<MessageLimits>
-  /** Of Node, beside its memory: what it may not do. */
+  /** Node flags in addition to the memory limit, such as permissions. */
   nodeFlags?: readonly string[]
   args?: readonly string[]
   cwd?: string
-  /** For code of others: what it writes can be read from `stdout` and `stderr`. */
+  /** Set for third-party code: its output can be read from `stdout` and `stderr`. */
   isForeign?: boolean
-  /** A file that is open: the process has it as descriptor 4. */
+  /** An open file, passed to the process as descriptor 4. */
   descriptor?: number
-  /** Where the system lets users make one, it gets a network of its own without a way out, and no new privileges. */
+  /** Starts the process without new privileges and in a network namespace without a route, where the system allows either. */
   isIsolated?: boolean
 }
 
 const defaultMessages: MessageLimits = { structure: 1024 * 1024, bytes: 0 }
 
-/** What a process reads before its own program, the first of them by name: one with Node's permissions needs them to be readable. */
+/** Files loaded before the program of a process; the first is preloaded by name. A process with Node permissions needs read access to all files. */
 export const channelFiles: readonly string[] = ['parent-channel', 'parent-socket', 'message-frames'].map((name) =>
   realpathSync(path.join(import.meta.dirname, `${name}${path.extname(import.meta.filename)}`)),
 )
 
-/** Each of them where it is there and allowed; what this prepares for is held by others where none is. */
-const isolated =
+/** Uses `unshare` and `setpriv` where each is installed and allowed. Without both, all further limits of the process still hold. */
+const isolationScript =
   'w=; if unshare -Un true 2>/dev/null; then w="unshare -Un --"; fi; ' +
   'if $w setpriv --nnp true 2>/dev/null; then w="$w setpriv --nnp --"; fi; '
 
 /**
- * Runs a module (its URL without the ending) in a process with a channel for messages and no environment but `env`. Memory that runs out
- * ends this process alone, where a thread would take the service with it. It rests (`setBusy`) when it starts. It leads a group of its own:
- * what it has started ends with it, and all of them with the service, also while they are busy and hear nothing.
+ * Runs a module (URL without the extension) in a process with a message channel and no environment variables except `env`. Running out of memory
+ * ends only the process, whereas a worker thread would end the service. The process starts idle (`setBusy`). Each process leads a process group,
+ * so its children end with the process, and all processes end with the service, even while they are busy and read no messages.
  */
 export function startLimited(module: URL, options: ProcessOptions): ChildProcess {
   const { limits, env = {}, messages, nodeFlags = [], args = [], cwd } = options
   const { isForeign = false, isIsolated = false, descriptor = 'ignore' } = options
-  // The ending is this file's own: `.js` once the service is built.
+  // Same extension as this file: `.ts` in the sources, `.js` in the build.
   const entry = fileURLToPath(module) + path.extname(import.meta.filename)
   const { dataKb, heapMb, cpuSeconds } = limits
-  const allowed = [`-d ${dataKb}`, '-c 0', ...(cpuSeconds === undefined ? [] : [`-t ${cpuSeconds}`])]
-  const limited = allowed.map((limit) => `ulimit ${limit} 2>/dev/null; `).join('')
-  const script = `${limited}${isIsolated ? isolated : 'w=; '}${watched}exec $w "$0" "$@"`
+  const ulimits = [`-d ${dataKb}`, '-c 0', ...(cpuSeconds === undefined ? [] : [`-t ${cpuSeconds}`])]
+  const ulimitScript = ulimits.map((limit) => `ulimit ${limit} 2>/dev/null; `).join('')
+  const script = `${ulimitScript}${isIsolated ? isolationScript : 'w=; '}${watchdogScript}exec $w "$0" "$@"`
   const output = isForeign ? 'pipe' : 'ignore'
   const flags = [`--max-old-space-size=${heapMb}`, ...nodeFlags, `--import=${pathToFileURL(channelFiles[0]!).href}`]
   const child = spawn('/bin/sh', ['-c', script, execPath, ...flags, entry, ...args], {
@@ -69,31 +69,31 @@ export function startLimited(module: URL, options: ProcessOptions): ChildProcess
   })
   openChannel(child, 3, { ...defaultMessages, ...messages })
   setBusy(child, false)
-  // By this what it leaves behind is ended.
+  // Closing the pipe makes the watchdog end the rest of the process group.
   child.once('exit', () => child.stdio.at(5)?.destroy())
   return child
 }
 
 /**
- * In the group of the process a shell waits for the end of a pipe that the service alone holds, and ends the group: its number stays theirs as
- * long as the shell is in it. It holds no other pipe open.
+ * A shell in the group of the process waits until the pipe that only the service holds is closed, then kills the group. The shell is a member of
+ * the group, so the group's number cannot be reused meanwhile. The shell closes its copies of all other pipes.
  */
-const watched = '{ read -r _; kill -s KILL -- -$$; } <&5 >/dev/null 2>&1 3>&- 4>&- & exec 5<&-; '
+const watchdogScript = '{ read -r _; kill -s KILL -- -$$; } <&5 >/dev/null 2>&1 3>&- 4>&- & exec 5<&-; '
 
-/** While a process is busy its parent does not exit by itself; one that rests holds nobody. */
+/** A busy process keeps its parent from exiting; an idle process does not. */
 export function setBusy(child: ChildProcess, isBusy: boolean): void {
   if (isBusy) child.ref()
   else child.unref()
-  for (const pipe of child.stdio.filter((one) => one instanceof Socket)) {
+  for (const pipe of child.stdio.filter((stream) => stream instanceof Socket)) {
     if (isBusy) pipe.ref()
     else pipe.unref()
   }
 }
 
-/** Kills it, whatever it does, and resolves when it is gone. */
+/** Kills the process and resolves when the process has exited. */
 export function endProcess(child: ChildProcess): Promise<void> {
   return new Promise((resolve) => {
-    // One that never started has no exit.
+    // A process which never started has no `exit` event.
     if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return resolve()
     child.ref()
     child.once('exit', () => resolve())

@@ -10,13 +10,13 @@ function framesOf(...messages: unknown[]): Buffer {
 }
 
 function read(frames: Buffer, { limits, step = Infinity }: { limits?: MessageLimits; step?: number } = {}): unknown[] {
-  const heard: unknown[] = []
-  const reader = new FrameReader((message) => heard.push(message), limits)
+  const received: unknown[] = []
+  const reader = new FrameReader((message) => received.push(message), limits)
   for (let at = 0; at < frames.length; at += step) reader.push(frames.subarray(at, Math.min(frames.length, at + step)))
-  return heard
+  return received
 }
 
-test('messages arrive as they were sent, however their bytes are cut', () => {
+test('messages arrive unchanged, whatever chunks their bytes come in', () => {
   const messages = [
     { text: 'zwölf 🦊', list: [1, null, undefined, true, 2n], nested: { at: new Date(0) } },
     { files: [{ path: 'a', bytes: Buffer.from('abc') }, { bytes: Buffer.alloc(0) }], last: Buffer.from('z') },
@@ -26,7 +26,7 @@ test('messages arrive as they were sent, however their bytes are cut', () => {
   for (const step of [Infinity, 1, 7, 64]) assert.deepEqual(read(frames, { step }), messages)
 })
 
-test('a message that is larger than it may be is refused before its bytes are read', () => {
+test('a message above its size limit is refused before its bytes are read', () => {
   const limits = { structure: 200, bytes: 10 }
   assert.equal(read(framesOf({ text: 'x'.repeat(150), bytes: Buffer.alloc(10) }), { limits }).length, 1)
   const tooMuch = { text: framesOf({ text: 'x'.repeat(250) }), bytes: framesOf({ bytes: Buffer.alloc(11) }) }
@@ -35,7 +35,7 @@ test('a message that is larger than it may be is refused before its bytes are re
   assert.throws(() => read(tooMuch.bytes.subarray(0, 8), { limits }), /^FrameFault: its files have more than 10 bytes$/)
 })
 
-test('bytes that are no message are refused', () => {
+test('malformed frames are refused', () => {
   const head = (structure: number, bytes: number) => Buffer.from(Uint32Array.of(structure, bytes).buffer)
   const good = framesOf({ bytes: Buffer.from('abcdef') })
   const structure = good.subarray(8, 8 + good.readUInt32LE(0))
@@ -48,7 +48,7 @@ test('bytes that are no message are refused', () => {
   for (const frame of broken) assert.throws(() => read(frame), { name: 'FrameFault' })
 })
 
-test('what can not be sent is refused by its sender', () => {
+test('a message that cannot be cloned is refused by its sender', () => {
   assert.throws(() => framesOf({ work: () => 1 }))
   assert.throws(() => framesOf({ numbers: new Float64Array(2) }), /as Uint8Array alone/)
 })

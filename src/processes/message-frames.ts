@@ -2,19 +2,19 @@ import type { Writable } from 'node:stream'
 import { Deserializer, Serializer } from 'node:v8'
 
 /**
- * Messages between the service and its processes, as bytes: two lengths, the structure of the message, and the bytes that the message holds. They
- * are apart because a few bytes of structure may become twenty times as much in memory, and the bytes of a file stay what they are.
+ * Frames between the service and its processes: two lengths, the serialized structure of the message, and the contents of its byte arrays.
+ * The parts are separate because a few bytes of structure may take twenty times as much memory, while byte arrays keep their size.
  */
 
-/** What one message may have at most. */
+/** Maximum sizes of a message. */
 export interface MessageLimits {
-  /** Bytes of the message without its byte arrays. */
+  /** Bytes of the message without byte arrays. */
   structure: number
-  /** Bytes of all its byte arrays. */
+  /** Total bytes of the byte arrays. */
   bytes: number
 }
 
-/** A message is larger than it may be, or is none. The message of the error ends a sentence. */
+/** A message is larger than allowed, or is malformed. The text of the error is the end of a sentence. */
 export class FrameFault extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options)
@@ -25,12 +25,12 @@ export class FrameFault extends Error {
 const headBytes = 8
 const noLimits: MessageLimits = { structure: 0xffff_ffff, bytes: 0xffff_ffff }
 
-/** Throws for what can not be cloned, as `structuredClone` does. */
-export function writeFrame(stream: Writable, message: unknown, done?: (error: Error | null) => void): void {
+/** Throws for values which cannot be cloned, as `structuredClone` does. */
+export function writeFrame(stream: Writable, message: unknown, callback?: (error: Error | null) => void): void {
   const parts = toFrame(message)
   stream.cork()
   for (const part of parts) stream.write(part)
-  stream.write('', (error) => done?.(error ?? null))
+  stream.write('', (error) => callback?.(error ?? null))
   stream.uncork()
 }
 
@@ -64,7 +64,7 @@ function fromFrame(structure: Buffer, bytes: Buffer): unknown {
   const reader = new Deserializer(structure) as Deserializer & { _readHostObject(): unknown }
   reader._readHostObject = () => {
     const end = offset + reader.readUint32()
-    if (end > bytes.length) throw new FrameFault('it is no message')
+    if (end > bytes.length) throw new FrameFault('it is not a valid message')
     const array = bytes.subarray(offset, end)
     offset = end
     return array
@@ -73,26 +73,26 @@ function fromFrame(structure: Buffer, bytes: Buffer): unknown {
   return reader.readValue()
 }
 
-/** Reads messages out of bytes as they come. No more than one message of the size allowed is in memory at a time. */
+/** Parses messages from chunks of bytes. Keeps at most one message, of the allowed size, in memory. */
 export class FrameReader {
   private readonly limits: MessageLimits
-  private readonly hear: (message: unknown) => void
+  private readonly onMessage: (message: unknown) => void
   private readonly head = Buffer.alloc(headBytes)
   private body: Buffer | undefined
   private filled = 0
 
-  constructor(hear: (message: unknown) => void, limits: MessageLimits = noLimits) {
-    this.hear = hear
+  constructor(onMessage: (message: unknown) => void, limits: MessageLimits = noLimits) {
+    this.onMessage = onMessage
     this.limits = limits
   }
 
-  /** Throws `FrameFault`; nothing more can be read then. */
+  /** Throws `FrameFault`. The reader cannot be used after an error. */
   push(chunk: Buffer): void {
     for (let rest = chunk; rest.length > 0;) {
       const target = this.body ?? this.head
-      const taken = rest.copy(target, this.filled)
-      this.filled += taken
-      rest = rest.subarray(taken)
+      const copiedBytes = rest.copy(target, this.filled)
+      this.filled += copiedBytes
+      rest = rest.subarray(copiedBytes)
       if (this.filled < target.length) return
       this.filled = 0
       if (this.body) this.end(this.body)
@@ -106,13 +106,13 @@ export class FrameReader {
     if (structure > limits.structure) throw new FrameFault(`its answer has more than ${limits.structure} bytes`)
     if (bytes > limits.bytes) throw new FrameFault(`its files have more than ${limits.bytes} bytes`)
     this.body = Buffer.allocUnsafeSlow(structure + bytes)
-    if (this.body.length === 0) throw new FrameFault('it is no message')
+    if (this.body.length === 0) throw new FrameFault('it is not a valid message')
   }
 
   private end(body: Buffer): void {
     const [structure] = this.lengths()
     this.body = undefined
-    this.hear(toMessage(body.subarray(0, structure), body.subarray(structure)))
+    this.onMessage(toMessage(body.subarray(0, structure), body.subarray(structure)))
   }
 
   private lengths(): [number, number] {
@@ -124,6 +124,6 @@ function toMessage(structure: Buffer, bytes: Buffer): unknown {
   try {
     return fromFrame(structure, bytes)
   } catch (cause) {
-    throw new FrameFault('its answer can not be read', { cause })
+    throw new FrameFault('its answer cannot be read', { cause })
   }
 }

@@ -2,14 +2,14 @@ import process from 'node:process'
 import { isMainThread } from 'node:worker_threads'
 
 /**
- * Loaded before the program of a process that `startLimited` starts: it gives the process `send`, `connected` and the events `message` and
- * `disconnect`, as Node's own channel does. Node's channel would have the service read messages of any size.
+ * Preload script of every process that `startLimited` starts. Gives the process `send`, `connected` and the events `message` and `disconnect`,
+ * as Node's IPC channel does. Node's own channel is not used because the service would read messages of any size from it.
  */
 
 if (isMainThread) {
-  // A process that the program starts by itself has no such channel.
+  // Child processes of the program must not inherit the preload script: they have no such channel.
   process.execArgv = process.execArgv.filter((flag) => !flag.includes('/parent-channel.'))
-  // Threads are not given what sockets need.
+  // Imported in the main thread only: worker threads lack the permission that sockets need.
   const { connect } = await import('./parent-socket.ts')
   connect()
 }

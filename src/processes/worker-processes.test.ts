@@ -7,15 +7,15 @@ import { setTimeout } from 'node:timers/promises'
 import { pathToFileURL } from 'node:url'
 import { createWorkerProcesses } from './worker-processes.ts'
 
-interface Seen {
+interface WorkerAnswer {
   pid: number
-  /** Names that this process was asked before, in their order. */
+  /** Names of the earlier questions of this process, in order. */
   earlier: string[]
 }
 
 /**
- * Processes that answer with the names that they were asked before. The name `busy` holds its process for 300 ms, behind the name `chatty` it
- * answers once more without a question.
+ * Processes that answer with the names of their earlier questions. The name `busy` occupies its process for 300 ms. After the name `chatty` the
+ * process sends a second answer without a question.
  */
 async function startWorkers(t: TestContext, { maxProcesses = 2, isBroken = false } = {}) {
   const folder = await mkdtemp(path.join(tmpdir(), 'workers-'))
@@ -30,13 +30,13 @@ process.on('disconnect', () => process.exit(0))
 process.send({ ready: true })
 `
   await writeFile(path.join(folder, 'worker.ts'), text)
-  const workers = createWorkerProcesses<{ name: string }, Seen>({
+  const workers = createWorkerProcesses<{ name: string }, WorkerAnswer>({
     module: pathToFileURL(path.join(folder, 'worker')),
     limits: { dataKb: 2_000_000, heapMb: 64 },
     questionMs: 20_000,
     idleMs: 60_000,
     maxProcesses,
-    words: { slow: 'slow', exhausted: 'exhausted', lost: 'lost', closed: 'closed' },
+    errorTexts: { timedOut: 'slow', outOfMemory: 'exhausted', crashed: 'lost', closed: 'closed' },
   })
   t.after(async () => {
     await workers.close()
@@ -59,7 +59,7 @@ test('a process that has worked for one tenant never works for another', async (
   for (const { earlier, at } of together) assert.ok(earlier.every((name) => name === 'abcd'[at % 4]))
 })
 
-test('a tenant keeps its process while it asks, and two tenants that alternate keep theirs', async (t) => {
+test('two tenants that ask alternately keep their processes', async (t) => {
   const ask = await startWorkers(t)
   const first = await ask('a')
   const other = await ask('b')
@@ -79,13 +79,13 @@ test('callers that share one process take turns', async (t) => {
   assert.deepEqual(ends, ['a', 'b', 'a', 'a', 'a'])
 })
 
-test('one caller has half of the processes, however many jobs wait', async (t) => {
+test('one caller uses at most half of the processes, however many jobs wait', async (t) => {
   const ask = await startWorkers(t)
   const own = await Promise.all(Array.from({ length: 4 }, () => ask('a', 'busy')))
   assert.equal(new Set(own.map(({ pid }) => pid)).size, 1)
 })
 
-test('a worker that can not start rejects the jobs of every tenant, and starts anew for the next', async (t) => {
+test('a worker that cannot start rejects the jobs of every tenant, and the next call starts it again', async (t) => {
   const ask = await startWorkers(t, { isBroken: true })
   const results = await Promise.allSettled([ask('a'), ask('b'), ask('c')])
   assert.ok(results.every(({ status }) => status === 'rejected'))
@@ -101,7 +101,7 @@ test('a process that answers without a question is replaced', async (t) => {
   assert.deepEqual(next.earlier, [])
 })
 
-/** Resolves when a process is gone. */
+/** Resolves when the process has exited. */
 async function whenGone(t: TestContext, pid: number): Promise<void> {
   while (!t.signal.aborted) {
     try {

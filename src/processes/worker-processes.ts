@@ -3,26 +3,26 @@ import { callerKey, type Owner } from '../access/owner.ts'
 import { FairQueue, shareOf } from './fair-queue.ts'
 import { endProcess, setBusy, startLimited, type ProcessOptions } from './limited-process.ts'
 
-/** What a worker says: once that it is ready, then one answer to each question, in their order. */
+/** Messages of a worker: first `{ ready: true }`, then one answer per question, in the order of the questions. */
 export type WorkerMessage<A> = { ready: true } | A
 
 export interface WorkerOptions extends ProcessOptions {
-  /** The worker's URL without the ending. */
+  /** URL of the worker without the extension. */
   module: URL
-  /** For one question, from the moment when a process takes it. */
+  /** Time limit of a question in milliseconds, from the moment when a process starts to work on the question. */
   questionMs: number
-  /** Then it is replaced by another, before what it has used of its `cpuSeconds` could end it. Default: never. */
+  /** Number of questions after which a process is replaced, before the CPU time used reaches `cpuSeconds`. Default: never. */
   questionsPerProcess?: number
-  /** Without work for this long a process is ended. */
+  /** Milliseconds without work after which a process is ended. */
   idleMs: number
-  /** One caller has half of them at most, so that an endless question of one holds up no other. A process that is kept ready for another tenant is not counted. */
+  /** A caller uses at most half of the processes, so that endless questions of a caller do not block other callers. The spare process is not counted. */
   maxProcesses: number
-  /** For who asked: sentences. */
-  words: { slow: string; exhausted: string; lost: string; closed: string }
+  /** Sentences for the caller. */
+  errorTexts: { timedOut: string; outOfMemory: string; crashed: string; closed: string }
 }
 
 export interface WorkerProcesses<Q, A> {
-  /** Rejects with one of the words, or with `PoolBusy`; an abort rejects with the signal's reason. The question meets a process that has worked for no other tenant. */
+  /** Rejects with one of `errorTexts`, with `PoolBusy`, or with the signal's reason. The question never shares a process with another tenant. */
   ask(question: Q, signal: AbortSignal, caller: Owner): Promise<A>
   close(): Promise<void>
 }
@@ -30,69 +30,69 @@ export interface WorkerProcesses<Q, A> {
 interface Job<Q, A> {
   question: Q
   caller: Owner
-  /** Of `performance.now()`. */
-  since: number
+  /** `performance.now()` when the job was queued. */
+  queuedAt: number
   resolve(answer: A): void
   reject(error: unknown): void
 }
 
-interface Lane<Q, A> {
+interface Worker<Q, A> {
   child: ChildProcess
   ready: boolean
   answered: number
-  /** Whose questions the process has seen. Undefined: nobody's. */
+  /** Tenant of the questions so far. Undefined for a process that has had no question. */
   tenant?: string
   job?: Job<Q, A>
-  /** Of its job, or of its rest. */
+  /** Time limit of the current job or, without a job, of the idle period. */
   timer?: NodeJS.Timeout
 }
 
-/** A job that has waited so long behind its own tenant's jobs waits behind nothing quick. */
-const patienceMs = 100
+/** Milliseconds for which a job waits for a process of its own tenant before a further process is started for the tenant. */
+const ownTenantWaitMs = 100
 
 /**
- * Processes that answer one question at a time, so that killing one (which is the only way to stop what runs away) ends no other
- * call's work, and memory that runs out ends nothing else. They are made when they are first needed, and end after a rest.
+ * Pool of processes, each of which answers a single question at a time. Killing the process is the only way to stop a runaway question; with a
+ * process per question no other call ends, and the same holds when memory runs out. Processes start on demand and end when idle.
  *
- * A process belongs to the tenant of its first question: whatever a question can leave behind in it (a changed prototype, a cache) never meets another
- * tenant's. Where several tenants ask, a process that has seen nobody's question is kept ready, so that a change of tenants costs no start.
+ * A process belongs to the tenant of its first question: state left behind by a question (a changed prototype, a cache) never reaches another
+ * tenant. If several tenants ask, an unused process is kept ready, so that a change of tenants does not wait for a start.
  */
 export function createWorkerProcesses<Q extends object, A extends object>(options: WorkerOptions): WorkerProcesses<Q, A> {
-  const { module, questionMs, questionsPerProcess = Infinity, idleMs, maxProcesses, words } = options
+  const { module, questionMs, questionsPerProcess = Infinity, idleMs, maxProcesses, errorTexts } = options
   const waiting = new FairQueue<Job<Q, A>>()
   const share = shareOf(maxProcesses)
-  /** The one whose last work is longest ago is first. */
-  const lanes = new Set<Lane<Q, A>>()
+  /** Least recently used process first. */
+  const workers = new Set<Worker<Q, A>>()
   let lastTenant: string | undefined
-  let crowded: NodeJS.Timeout | undefined
+  let retryTimer: NodeJS.Timeout | undefined
   let closed = false
 
-  function open(): void {
-    const lane: Lane<Q, A> = { child: startLimited(module, options), ready: false, answered: 0 }
-    lanes.add(lane)
-    lane.child.on('message', (said: WorkerMessage<A>) => {
-      // A process that speaks unasked does not run the code that it was started with: reading on would cost the service time.
-      if ('ready' in said ? lane.ready : !lane.job) return void drop(lane, new Error(words.lost))
-      if ('ready' in said) lane.ready = true
-      else finish(lane, (job) => job.resolve(said))
-      if (!('ready' in said) && ++lane.answered >= questionsPerProcess) void drop(lane, undefined)
-      else advance()
+  function startWorker(): void {
+    const worker: Worker<Q, A> = { child: startLimited(module, options), ready: false, answered: 0 }
+    workers.add(worker)
+    worker.child.on('message', (message: WorkerMessage<A>) => {
+      // After an unexpected message the process no longer runs its original code. Reading further messages would cost the service time.
+      if ('ready' in message ? worker.ready : !worker.job) return void endWorker(worker, new Error(errorTexts.crashed))
+      if ('ready' in message) worker.ready = true
+      else finish(worker, (job) => job.resolve(message))
+      if (!('ready' in message) && ++worker.answered >= questionsPerProcess) void endWorker(worker, undefined)
+      else assignJobs()
     })
-    lane.child.on('error', (cause) => lose(lane, new Error(words.lost, { cause })))
-    lane.child.on('exit', (_code, signal) => lose(lane, new Error(signal ? words.exhausted : words.lost)))
+    worker.child.on('error', (cause) => removeCrashed(worker, new Error(errorTexts.crashed, { cause })))
+    worker.child.on('exit', (_code, signal) => removeCrashed(worker, new Error(signal ? errorTexts.outOfMemory : errorTexts.crashed)))
   }
 
-  function lose(lane: Lane<Q, A>, error: Error): void {
-    if (!lanes.delete(lane)) return
-    if (!lane.ready) rejectHopeless(error)
-    finish(lane, (job) => job.reject(error))
-    clearTimeout(lane.timer)
-    advance()
+  function removeCrashed(worker: Worker<Q, A>, error: Error): void {
+    if (!workers.delete(worker)) return
+    if (!worker.ready) rejectUnservable(error)
+    finish(worker, (job) => job.reject(error))
+    clearTimeout(worker.timer)
+    assignJobs()
   }
 
-  /** A process that dies while it loads would die again: jobs that no loaded process will take are rejected, and the next call tries anew. */
-  function rejectHopeless(error: Error): void {
-    const tenants = new Set([...lanes].filter((lane) => lane.ready).map((lane) => lane.tenant))
+  /** A process which exits during loading would exit again: reject the jobs which no ready process can take. The next call starts a new process. */
+  function rejectUnservable(error: Error): void {
+    const tenants = new Set([...workers].filter((worker) => worker.ready).map((worker) => worker.tenant))
     for (const job of waiting) {
       if (tenants.has(job.caller.tenant) || tenants.has(undefined)) continue
       waiting.remove(job)
@@ -100,125 +100,131 @@ export function createWorkerProcesses<Q extends object, A extends object>(option
     }
   }
 
-  function finish(lane: Lane<Q, A>, tell: (job: Job<Q, A>) => void): void {
-    const { job } = lane
+  function finish(worker: Worker<Q, A>, settle: (job: Job<Q, A>) => void): void {
+    const { job } = worker
     if (!job) return
-    clearTimeout(lane.timer)
-    delete lane.timer
-    delete lane.job
-    tell(job)
+    clearTimeout(worker.timer)
+    delete worker.timer
+    delete worker.job
+    settle(job)
   }
 
-  /** Stops what the process does by ending it; who waits gets another. */
-  function drop(lane: Lane<Q, A>, reason: unknown): Promise<void> {
-    lanes.delete(lane)
-    finish(lane, (job) => job.reject(reason))
-    clearTimeout(lane.timer)
-    const ended = endProcess(lane.child)
-    advance()
+  /** Ends the process and the current job. Waiting jobs get another process. */
+  function endWorker(worker: Worker<Q, A>, reason: unknown): Promise<void> {
+    workers.delete(worker)
+    finish(worker, (job) => job.reject(reason))
+    clearTimeout(worker.timer)
+    const ended = endProcess(worker.child)
+    assignJobs()
     return ended
   }
 
-  function advance(): void {
+  function assignJobs(): void {
     if (closed) return
     let reserved = 0
     for (const job of waiting) {
       if (countBusy(job.caller) >= share) continue
-      const lane = findLane(job.caller.tenant)
-      if (lane) take(lane, job)
+      const worker = findWorker(job.caller.tenant)
+      if (worker) assign(worker, job)
       else if (reserved < countStarting()) reserved++
-      else if (mayStart(job)) open()
+      else if (mayStart(job)) startWorker()
     }
-    for (const lane of lanes) {
-      const isBusy = lane.job !== undefined || waiting.size > 0
-      setBusy(lane.child, isBusy)
-      if (!isBusy && lane.ready) lane.timer ??= setTimeout(() => void drop(lane, undefined), idleMs).unref()
+    for (const worker of workers) {
+      const isBusy = worker.job !== undefined || waiting.size > 0
+      setBusy(worker.child, isBusy)
+      if (!isBusy && worker.ready) worker.timer ??= setTimeout(() => void endWorker(worker, undefined), idleMs).unref()
     }
   }
 
   function countBusy(caller: Owner): number {
     const key = callerKey(caller)
-    return [...lanes].filter(({ job }) => job && callerKey(job.caller) === key).length
+    return [...workers].filter(({ job }) => job && callerKey(job.caller) === key).length
   }
 
   function countStarting(): number {
-    return [...lanes].filter((lane) => !lane.ready).length
+    return [...workers].filter((worker) => !worker.ready).length
   }
 
-  /** A free process of the tenant, or one of nobody's where there is room for one more of somebody's. */
-  function findLane(tenant: string): Lane<Q, A> | undefined {
-    const free = [...lanes].filter((lane) => lane.ready && !lane.job)
-    const own = free.find((lane) => lane.tenant === tenant)
-    if (own) return own
-    const fresh = free.find((lane) => lane.tenant === undefined)
-    const count = [...lanes].filter((lane) => lane.tenant !== undefined).length
+  /** An idle process of the tenant, or an unused process if the limit allows one more process with a tenant. */
+  function findWorker(tenant: string): Worker<Q, A> | undefined {
+    const idle = [...workers].filter((worker) => worker.ready && !worker.job)
+    const idleOwn = idle.find((worker) => worker.tenant === tenant)
+    if (idleOwn) return idleOwn
+    const fresh = idle.find((worker) => worker.tenant === undefined)
+    const count = [...workers].filter((worker) => worker.tenant !== undefined).length
     return fresh && (count < maxProcesses || endIdle()) ? fresh : undefined
   }
 
-  function mayStart({ caller, since }: Job<Q, A>): boolean {
-    const ownBusy = [...lanes].some((lane) => lane.tenant === caller.tenant)
-    const waitedMs = performance.now() - since
-    if (ownBusy && waitedMs < patienceMs) {
-      crowded ??= setTimeout(() => {
-        crowded = undefined
-        advance()
-      }, patienceMs - waitedMs)
+  function mayStart({ caller, queuedAt }: Job<Q, A>): boolean {
+    const ownBusy = [...workers].some((worker) => worker.tenant === caller.tenant)
+    const waitedMs = performance.now() - queuedAt
+    if (ownBusy && waitedMs < ownTenantWaitMs) {
+      retryTimer ??= setTimeout(() => {
+        retryTimer = undefined
+        assignJobs()
+      }, ownTenantWaitMs - waitedMs)
       return false
     }
-    return lanes.size < maxProcesses || endIdle()
+    return workers.size < maxProcesses || endIdle()
   }
 
-  /** Makes room by ending the process that has rested longest, of whatever tenant. */
+  /** Ends the process that has been idle longest, of any tenant, to make room for another. */
   function endIdle(): boolean {
-    const idle = [...lanes].find((lane) => lane.tenant !== undefined && !lane.job)
+    const idle = [...workers].find((worker) => worker.tenant !== undefined && !worker.job)
     if (!idle) return false
-    lanes.delete(idle)
+    workers.delete(idle)
     clearTimeout(idle.timer)
     void endProcess(idle.child)
     return true
   }
 
-  function take(lane: Lane<Q, A>, job: Job<Q, A>): void {
+  function assign(worker: Worker<Q, A>, job: Job<Q, A>): void {
     waiting.serve(job)
-    clearTimeout(lane.timer)
-    const isChange = lane.tenant === undefined && lastTenant !== undefined && lastTenant !== job.caller.tenant
-    lane.tenant = lastTenant = job.caller.tenant
-    lane.job = job
-    lanes.delete(lane)
-    lanes.add(lane)
-    lane.timer = setTimeout(() => void drop(lane, new Error(words.slow)), questionMs)
-    lane.child.send(job.question, (cause) => cause && lose(lane, new Error(words.lost, { cause })))
-    if (isChange && ![...lanes].some(({ tenant }) => tenant === undefined)) open()
+    clearTimeout(worker.timer)
+    const isChange = worker.tenant === undefined && lastTenant !== undefined && lastTenant !== job.caller.tenant
+    worker.tenant = lastTenant = job.caller.tenant
+    worker.job = job
+    workers.delete(worker)
+    workers.add(worker)
+    worker.timer = setTimeout(() => void endWorker(worker, new Error(errorTexts.timedOut)), questionMs)
+    worker.child.send(job.question, (cause) => cause && removeCrashed(worker, new Error(errorTexts.crashed, { cause })))
+    if (isChange && ![...workers].some(({ tenant }) => tenant === undefined)) startWorker()
   }
 
   function ask(question: Q, signal: AbortSignal, caller: Owner): Promise<A> {
     return new Promise<A>((resolve, reject) => {
-      if (closed) return reject(new Error(words.closed))
+      if (closed) return reject(new Error(errorTexts.closed))
       if (signal.aborted) return reject(signal.reason)
       const abort = () => {
-        const lane = [...lanes].find((lane) => lane.job === job)
-        if (lane) return void drop(lane, signal.reason)
+        const worker = [...workers].find((worker) => worker.job === job)
+        if (worker) return void endWorker(worker, signal.reason)
         waiting.remove(job)
         job.reject(signal.reason)
-        advance()
+        assignJobs()
       }
-      const listening = (done: (value: never) => void) => (value: unknown) => {
+      const withoutListener = (done: (value: never) => void) => (value: unknown) => {
         signal.removeEventListener('abort', abort)
         done(value as never)
       }
-      const job: Job<Q, A> = { question, caller, since: performance.now(), resolve: listening(resolve), reject: listening(reject) }
+      const job: Job<Q, A> = {
+        question,
+        caller,
+        queuedAt: performance.now(),
+        resolve: withoutListener(resolve),
+        reject: withoutListener(reject),
+      }
       waiting.add(job)
       signal.addEventListener('abort', abort, { once: true })
-      advance()
+      assignJobs()
     })
   }
 
   async function close(): Promise<void> {
     closed = true
-    clearTimeout(crowded)
-    const error = new Error(words.closed)
+    clearTimeout(retryTimer)
+    const error = new Error(errorTexts.closed)
     for (const job of waiting.clear()) job.reject(error)
-    await Promise.all([...lanes].map((lane) => drop(lane, error)))
+    await Promise.all([...workers].map((worker) => endWorker(worker, error)))
   }
 
   return { ask, close }

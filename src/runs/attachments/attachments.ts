@@ -71,7 +71,7 @@ export interface AttachmentDependencies {
 }
 
 export function createAttachments({ files, documents, images }: AttachmentDependencies): Attachments {
-  const parsing = createFairPool({ places: maxParsed, maxWaiting })
+  const parsing = createFairPool({ slots: maxParsed, maxWaiting })
 
   async function locate(given: string): Promise<Located> {
     const name = files.normalise(given)

@@ -45,10 +45,10 @@ export function createCalculator(spec: ToolSpec, _deps?: unknown, limits: Partia
     questionMs: expressionMs,
     idleMs,
     maxProcesses: 4,
-    words: {
-      slow: `The expression took longer than ${expressionMs / 1000} s.`,
-      exhausted: 'The expression needs too much memory.',
-      lost: 'The calculator stopped unexpectedly.',
+    errorTexts: {
+      timedOut: `The expression took longer than ${expressionMs / 1000} s.`,
+      outOfMemory: 'The expression needs too much memory.',
+      crashed: 'The calculator stopped unexpectedly.',
       closed: 'The calculator is closed.',
     },
   })

@@ -64,10 +64,10 @@ export function createChart(spec: ToolSpec, deps: ToolDependencies, limits: Part
     questionMs: chartMs,
     idleMs,
     maxProcesses: 2,
-    words: {
-      slow: `The chart took longer than ${chartMs / 1000} s to draw: aggregate its data, or show less at a time.`,
-      exhausted: 'The chart needs too much memory: aggregate its data, or show less at a time.',
-      lost: 'What draws charts stopped unexpectedly.',
+    errorTexts: {
+      timedOut: `The chart took longer than ${chartMs / 1000} s to draw: aggregate its data, or show less at a time.`,
+      outOfMemory: 'The chart needs too much memory: aggregate its data, or show less at a time.',
+      crashed: 'What draws charts stopped unexpectedly.',
       closed: 'The tool is closed.',
     },
   })

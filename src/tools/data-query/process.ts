@@ -1,5 +1,5 @@
 import type { ChildProcess } from 'node:child_process'
-import { createFairPool, type Asker } from '../../processes/fair-pool.ts'
+import { createFairPool, type PoolRequest } from '../../processes/fair-pool.ts'
 import { endProcess, setBusy, startLimited } from '../../processes/limited-process.ts'
 import type { Reply, Request } from './child.ts'
 
@@ -31,7 +31,7 @@ export interface QueryProcess {
   close(): Promise<void>
 }
 
-export type QueryAsker = Required<Asker>
+export type QueryAsker = Required<PoolRequest>
 
 export interface QueryProcessOptions {
   /** Of the rows of an answer, as JSON. */
@@ -57,7 +57,7 @@ const options = {
 }
 
 export function createQueryProcess({ maxCharacters = 20_000, cancelGraceMs = 1_000 }: QueryProcessOptions = {}): QueryProcess {
-  const pool = createFairPool({ places: threads })
+  const pool = createFairPool({ slots: threads })
   let child: ChildProcess | undefined
   const alive = new Set<ChildProcess>()
   /** Processes that were killed because a cancelled query did not stop. */

@@ -48,10 +48,10 @@ export function createPageReader(limits: Partial<PageLimits> = {}): PageReader {
     questionMs: pageMs,
     idleMs,
     maxProcesses: 2,
-    words: {
-      slow: `The page can not be read: it took longer than ${pageMs / 1000} s.`,
-      exhausted: 'The page can not be read: it needs too much memory.',
-      lost: 'What reads pages stopped unexpectedly.',
+    errorTexts: {
+      timedOut: `The page can not be read: it took longer than ${pageMs / 1000} s.`,
+      outOfMemory: 'The page can not be read: it needs too much memory.',
+      crashed: 'What reads pages stopped unexpectedly.',
       closed: 'The tool is closed.',
     },
   })
