@@ -138,7 +138,7 @@ async function checkTool(terminal: Terminal, file: string, input: string | undef
   const spec = { name: path.parse(file).name, ...toolDefaults, config: { path: file } }
   const group = await createModule(spec, { configDir: path.dirname(file), environment: terminal.environment, log })
   try {
-    const trouble = group.trouble?.()
+    const trouble = group.unavailableReason?.()
     if (trouble !== undefined) throw new CommandFailure(1, [trouble])
     for (const tool of group.tools()) {
       say(`ok: ${tool.name} (${tool.effect}${tool.filters ? ', obeys data filters' : ''}): ${tool.description}`)

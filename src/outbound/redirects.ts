@@ -5,7 +5,7 @@ export interface OutboundInit extends RequestInit {
    * Asked about each address before it is gone to, those of redirects included: what it answers with are headers for this address
    * alone, in place of others of the same name; a throw ends the whole. `hasLeft`: another origin was on the way.
    */
-  approach?(url: URL, hasLeft: boolean): Readonly<Record<string, string>>
+  headersFor?(url: URL, hasLeft: boolean): Readonly<Record<string, string>>
 }
 
 /** `hasLeft`: another origin was on the way, whoever now names an address is not who was asked. */
@@ -25,13 +25,17 @@ const bodyHeaders = ['content-encoding', 'content-language', 'content-location',
  * way does not come back, where the way leads back either.
  */
 export async function followRedirects(url: string, init: OutboundInit, send: Send): Promise<Response> {
-  const { approach, ...rest } = init
+  const { headersFor, ...rest } = init
   let request: RequestInit = rest
   let at = new URL(url)
   let hasLeft = false
   for (let redirects = 0; ; redirects++) {
     if (!/^https?:$/.test(at.protocol)) throw failed('only http and https are spoken')
-    const response = await send(at, { ...request, headers: withOwn(request.headers, approach?.(at, hasLeft)), redirect: 'manual' }, hasLeft)
+    const response = await send(
+      at,
+      { ...request, headers: withOwn(request.headers, headersFor?.(at, hasLeft)), redirect: 'manual' },
+      hasLeft,
+    )
     const location = response.headers.get('location')
     if (init.redirect === 'manual' || location === null || ![301, 302, 303, 307, 308].includes(response.status)) return response
     await response.body?.cancel()

@@ -37,7 +37,7 @@ export interface OutboundInit extends RequestInit {
    * Asked about each address before it is gone to, those of redirects included: what it answers with are headers for this address
    * alone, in place of others of the same name; a throw ends the whole. `hasLeft`: another origin was on the way.
    */
-  approach?(url: URL, hasLeft: boolean): Readonly<Record<string, string>>
+  headersFor?(url: URL, hasLeft: boolean): Readonly<Record<string, string>>
 }
 
 /** An entry of `tools` in the configuration, defaults filled in. */
@@ -68,7 +68,7 @@ export interface ToolGroup {
   /** Those that are there and can't be used, each for a reason of its own. */
   refused?(): readonly RefusedTool[]
   /** Why they can't be used at the moment, in words for an operator; undefined while they can. It heals by itself. */
-  trouble?(): string | undefined
+  unavailableReason?(): string | undefined
   close?(): Promise<void>
 }
 

@@ -3,7 +3,7 @@ import { toStableJson } from '../configuration/parse.ts'
 import type { AgentConfig, ToolConfig, ToolType } from '../configuration/schema.ts'
 import type { ToolDependencies } from './builder.ts'
 import { createToolSearch } from './tool-index.ts'
-import { createToolEntry, type BuilderLoader, type EntryOptions, type ToolEntry } from './entry.ts'
+import { createToolEntry, type BuilderLoader, type ToolEntryOptions, type ToolEntry } from './entry.ts'
 
 /** The tools of a configuration, each of its own fate: one that fails takes no other with it. */
 export interface ToolCatalog extends ToolSet {
@@ -19,9 +19,9 @@ export interface ToolCatalogs {
 
 export interface CatalogOptions {
   /** By tool type. */
-  builders?: EntryOptions['builders']
+  builders?: ToolEntryOptions['builders']
   /** How long to wait before a tool that failed so many times is built again. */
-  retryDelayMs?: EntryOptions['retryDelayMs']
+  retryDelayMs?: ToolEntryOptions['retryDelayMs']
   /** How long chats wait for tools that are made for the first time. */
   settleMs?: number
 }
@@ -84,7 +84,7 @@ export function createToolCatalogs(deps: ToolDependencies, options: CatalogOptio
     const entries = configs.map(take)
     // The entry may be carried over from a configuration that said otherwise of approvals.
     const list = () => entries.flatMap((entry, index) => entry.listings().map((listing) => gate(listing, configs[index]!)))
-    const first = Promise.all(entries.map((entry) => entry.first))
+    const first = Promise.all(entries.map((entry) => entry.firstBuild))
     let settling: Promise<void> | undefined = withinTime(first, settleMs).finally(() => (settling = undefined))
     let isOpen = true
     return {

@@ -9,19 +9,19 @@ export type BuilderLoader = () => Promise<ToolBuilder>
 export interface ToolEntry {
   readonly config: ToolConfig
   /** Resolves when it is ready or has failed once. */
-  readonly first: Promise<void>
+  readonly firstBuild: Promise<void>
   /** One listing until it is built; then one for each of its tools. */
   listings(): ToolListing[]
   /** One that is still being built is closed by its builder's end: an index of a large folder must not hold up a shut-down. */
   close(): Promise<void>
 }
 
-export interface EntryOptions {
+export interface ToolEntryOptions {
   builders: Readonly<Record<string, BuilderLoader>>
   retryDelayMs(failures: number): number
 }
 
-export function createToolEntry(config: ToolConfig, deps: ToolDependencies, { builders, retryDelayMs }: EntryOptions): ToolEntry {
+export function createToolEntry(config: ToolConfig, deps: ToolDependencies, { builders, retryDelayMs }: ToolEntryOptions): ToolEntry {
   const spec = toSpec(config)
   const type = config.type ?? config.name
   let built: ToolGroup | undefined
@@ -58,7 +58,7 @@ export function createToolEntry(config: ToolConfig, deps: ToolDependencies, { bu
 
   return {
     config,
-    first: build(),
+    firstBuild: build(),
     listings: () => toListings(spec, type, { built, reason }),
     async close() {
       closing.abort()
@@ -91,7 +91,7 @@ function toGroup(made: ToolBuild | ToolGroup): ToolGroup {
 }
 
 function toListings(spec: ToolSpec, type: string, { built, reason }: State): ToolListing[] {
-  const trouble = built?.trouble?.()
+  const trouble = built?.unavailableReason?.()
   const why = trouble === undefined ? reason : withoutSecrets(trouble)
   const listed = built ? listGroup(spec.name, built, why) : []
   if (listed.length > 0) return listed

@@ -30,7 +30,7 @@ class Server {
     return {
       tools: () => this.tools,
       refused: () => this.refused,
-      trouble: () => this.trouble,
+      unavailableReason: () => this.trouble,
       close: async () => void this.closed++,
     }
   }

@@ -110,11 +110,11 @@ test('a server of the 2025 protocol with sessions: killed in a call, it is known
   setTimeout(() => child.kill('SIGKILL'), 300)
   assert.match((await waiting).text, /The connection to the server was lost|The server can't be reached/)
   assert.ok(performance.now() - startedAt < 15_000)
-  await until(() => group.trouble?.() !== undefined)
-  assert.match(group.trouble?.() ?? '', /can't be reached/)
+  await until(() => group.unavailableReason?.() !== undefined)
+  assert.match(group.unavailableReason?.() ?? '', /can't be reached/)
   assert.match((await callTool(tool('echo'), { message: 'x' })).text, /can't be used at the moment/)
   await again()
-  await until(() => group.trouble?.() === undefined)
+  await until(() => group.unavailableReason?.() === undefined)
   assert.equal((await call('echo', { message: 'back' })).output, 'Echo: back')
 })
 
@@ -429,7 +429,7 @@ for (const type of ['application/json', 'text/event-stream']) {
     }
     assert.match((await call('moody')).text, /more than 32 MB/)
     server.intercept = () => false
-    await until(() => group.trouble?.() === undefined)
+    await until(() => group.unavailableReason?.() === undefined)
     assert.equal((await call('moody')).output, 'sunny')
   })
 }
@@ -439,10 +439,10 @@ test('calls that break on the way open the circuit, and the server is tried agai
   const { call, group } = await connect(t, { url: server.url }, { timing: { retryMs: () => 500, pollMs: 60_000 } })
   server.intercept = (_, response, body) => body?.method === 'tools/call' && (response.writeHead(502).end('bad gateway'), true)
   for (let time = 0; time < 3; time++) assert.match((await call('moody')).text, /status 502: bad gateway/)
-  assert.match(group.trouble?.() ?? '', /3 calls in a row failed, the last one so: The server answered with status 502/)
+  assert.match(group.unavailableReason?.() ?? '', /3 calls in a row failed, the last one so: The server answered with status 502/)
   assert.equal(group.tools().length, 3)
   server.intercept = () => false
-  await until(() => group.trouble?.() === undefined)
+  await until(() => group.unavailableReason?.() === undefined)
   assert.equal((await call('moody')).output, 'sunny')
 })
 

@@ -24,9 +24,9 @@ for (const fault of ['huge result', 'line without end']) {
     const { isError, text } = await call('look')
     assert.equal(isError, true)
     assert.match(text, /It sent a message of more than 32 MB\./)
-    assert.match(group.trouble?.() ?? '', /more than 32 MB/)
+    assert.match(group.unavailableReason?.() ?? '', /more than 32 MB/)
     assert.ok(memoryUsage().rss - before < 300 * 2 ** 20)
-    await until(() => group.trouble?.() === undefined)
+    await until(() => group.unavailableReason?.() === undefined)
   })
 }
 
@@ -37,8 +37,8 @@ test('a flood of notifications is listened to slowly, and the service goes on', 
   assert.ok(longest < 500, `${longest} ms`)
   assert.ok(memoryUsage().rss - before < 150 * 2 ** 20)
   // It does not come to answer anything else either.
-  await until(() => group.trouble?.() !== undefined)
-  assert.equal(group.trouble?.(), 'The server did not answer in time.')
+  await until(() => group.unavailableReason?.() !== undefined)
+  assert.equal(group.unavailableReason?.(), 'The server did not answer in time.')
 })
 
 test('a server that drips instead of answering is left at the end of the call’s time', async (t) => {

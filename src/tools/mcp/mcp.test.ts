@@ -9,7 +9,7 @@ import { callTool, connectServer, makeFolder, rawConfig, referenceServer, until 
 test('a server that is started here: its tools, their effects, and all kinds of results', async (t) => {
   const config = referenceServer('everything')
   const { group, tool, call } = await connectServer(t, { config })
-  assert.equal(group.trouble?.(), undefined)
+  assert.equal(group.unavailableReason?.(), undefined)
   assert.deepEqual([tool('echo').effect, tool('toggle-simulated-logging').effect], ['read', 'write'])
   assert.match(tool('get-sum').description, /sum of two numbers/)
   assert.equal(tool('echo').check({}), 'message is required')
@@ -87,14 +87,14 @@ test('a cancelled call is cancelled at the server, which goes on with others', a
   assert.equal(isError, true)
   assert.match(text, /The call was cancelled/)
   await until(async () => (await readFile(notes, 'utf8')).includes('told notifications/cancelled'))
-  await until(() => hanging.group.trouble?.() === undefined)
+  await until(() => hanging.group.unavailableReason?.() === undefined)
 })
 
 test('a call that takes too long ends, and the server stays where it answers', async (t) => {
   const { call, group } = await connectServer(t, { config: rawConfig('hangs'), timeoutMs: 200 })
   assert.match((await call('look')).text, /did not finish within 0\.2 s/)
   assert.match((await call('look')).text, /did not finish within 0\.2 s/)
-  assert.equal(group.trouble?.(), undefined)
+  assert.equal(group.unavailableReason?.(), undefined)
 })
 
 test('a server that asks for a sample, an input or folders is told that there is no such method, and a ping is answered', async (t) => {
@@ -108,7 +108,7 @@ test('a server that asks for a sample, an input or folders is told that there is
 test('results that are none are failures of their tool, and of no other', async (t) => {
   const { call, group } = await connectServer(t, { config: rawConfig('strange results') })
   for (let time = 0; time < 4; time++) assert.match((await call('act')).text, /The server refused the call: .*Invalid/)
-  assert.equal(group.trouble?.(), undefined)
+  assert.equal(group.unavailableReason?.(), undefined)
 })
 
 test('an error of the protocol is a failure that the model is told of', async (t) => {
@@ -116,7 +116,7 @@ test('an error of the protocol is a failure that the model is told of', async (t
   const { isError, text } = await call('act')
   assert.equal(isError, true)
   assert.match(text, /The server refused the call: .*the disk is full/)
-  assert.equal(group.trouble?.(), undefined)
+  assert.equal(group.unavailableReason?.(), undefined)
 })
 
 test('a server that ends at a question before its handshake is started again, and spoken to in its own words', async (t) => {
@@ -131,14 +131,14 @@ test('a server that ends is started again; until then calls fail at once, and it
   const before = await pidOf()
   const kept = tool('act')
   kill(before, 'SIGKILL')
-  await until(() => group.trouble?.() !== undefined)
-  assert.match(group.trouble?.() ?? '', /The command was ended by SIGKILL\./)
+  await until(() => group.unavailableReason?.() !== undefined)
+  assert.match(group.unavailableReason?.() ?? '', /The command was ended by SIGKILL\./)
   assert.equal(group.tools().length, 2)
   const startedAt = performance.now()
   const { isError, text } = await callTool(kept, {})
   assert.ok(performance.now() - startedAt < 1000)
   assert.deepEqual([isError, /can't be used at the moment: The command was ended by SIGKILL/.test(text)], [true, true])
-  await until(() => group.trouble?.() === undefined)
+  await until(() => group.unavailableReason?.() === undefined)
   assert.equal((await callTool(kept, {})).output, 'act done')
   assert.equal((await call('act')).output, 'act done')
   assert.notEqual(await pidOf(), before)
@@ -151,7 +151,7 @@ test('a write call whose server died has an unknown outcome; a read call failed'
     wrote.text,
     /The connection to the server was lost: The command ended with exit code 1\. The outcome of this call is unknown/,
   )
-  await until(() => group.trouble?.() === undefined)
+  await until(() => group.unavailableReason?.() === undefined)
   assert.doesNotMatch((await call('look')).text, /outcome/)
 })
 
@@ -161,7 +161,7 @@ test('each failed start waits longer, and a connection that works for a while st
   const { call, group } = await connectServer(t, { config: rawConfig('dies in calls'), timing: { retryMs } })
   for (let round = 0; round < 3; round++) {
     await call('look').catch(() => {})
-    await until(() => counts.length > round && group.trouble?.() === undefined)
+    await until(() => counts.length > round && group.unavailableReason?.() === undefined)
   }
   assert.deepEqual(counts, [1, 2, 3])
 })
@@ -176,7 +176,7 @@ test('closing ends the whole process tree, also of a server that wants to stay',
   assert.ok(performance.now() - startedAt < 10_000)
   await until(() => !pids.some(isAlive))
   assert.match(await readFile(notes, 'utf8'), /asked to end/)
-  assert.match(group.trouble?.() ?? '', /not used any more/)
+  assert.match(group.unavailableReason?.() ?? '', /not used any more/)
 })
 
 test('a start that nobody waits for any more ends at once', async (t) => {
@@ -231,5 +231,5 @@ test('a server of the 2026 protocol that is started here: context, a change of i
   assert.match(asked.text, /The server refused the call: Cannot request input/)
   await call('grow')
   await until(() => group.tools().some(({ name }) => name === 's__grown'))
-  assert.equal(group.trouble?.(), undefined)
+  assert.equal(group.unavailableReason?.(), undefined)
 })

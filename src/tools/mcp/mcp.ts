@@ -40,7 +40,7 @@ export async function createMcp(spec: ToolSpec, deps: ToolDependencies, timing: 
   return {
     tools: list.tools,
     refused: list.refused,
-    trouble: connection.trouble,
+    unavailableReason: connection.trouble,
     async close() {
       clearInterval(looking)
       await connection.close()

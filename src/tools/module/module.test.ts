@@ -44,7 +44,7 @@ async function open(
   )
   t.after(() => group.close?.())
   const tool = (): Tool => {
-    assert.equal(group.trouble?.(), undefined)
+    assert.equal(group.unavailableReason?.(), undefined)
     return group.tools()[0] ?? assert.fail('there is no tool')
   }
   return {
@@ -52,7 +52,7 @@ async function open(
     write,
     tool,
     lines,
-    trouble: () => group.trouble?.(),
+    trouble: () => group.unavailableReason?.(),
     call: async (input: JsonObject = {}, context: Partial<ToolContext> = {}): Promise<JsonValue> =>
       tool().execute(input, contextOf(context)),
     /** Resolves when something is so; the time-out of the test is its end where it never is. */

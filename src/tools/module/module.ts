@@ -119,7 +119,7 @@ export async function createModule(spec: ToolSpec, deps: Dependencies, limits: P
 
   deps.signal?.addEventListener('abort', () => void close(), { once: true })
   await load()
-  return { tools: () => (version ? [version.tool] : []), trouble: () => trouble, close }
+  return { tools: () => (version ? [version.tool] : []), unavailableReason: () => trouble, close }
 }
 
 /** The module is the operator's own code, and gets the operator's variables; the service's secrets are no business of a tool. */

@@ -36,12 +36,12 @@ export function openAddress(address: string, outbound: Outbound, headers: Source
     const own = isConfigured ? { ...authorization, ...headers(from) } : {}
     const fetch = isConfigured ? outbound.fetchConfigured : outbound.fetch
     const until = AbortSignal.any([AbortSignal.timeout(answerMs), ...(signal ? [signal] : [])])
-    const approach = (next: URL) => {
+    const headersFor = (next: URL) => {
       if (!isRoot && next.origin !== from.origin) throw new Refused('leads to another origin')
       return {}
     }
     const all = { accept, 'user-agent': 'agent-core', ...own, ...conditions }
-    const response = await fetch(from.href, { headers: all, signal: until, approach })
+    const response = await fetch(from.href, { headers: all, signal: until, headersFor })
     if (response.status === 304) return undefined
     if (!response.ok) {
       await response.body?.cancel()

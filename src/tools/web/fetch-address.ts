@@ -43,14 +43,20 @@ export class FetchRefused extends Error {
 export async function fetchAddress({ fetch }: Pick<Outbound, 'fetch'>, request: AddressRequest): Promise<Answer> {
   const { method = 'GET', body, headers, allowedHosts, headersFor, maxBytes, signal } = request
   const url = toAddress(request.url)
-  const approach = (next: URL, hasLeft: boolean) => {
+  const checkedHeadersFor = (next: URL, hasLeft: boolean) => {
     if (allowedHosts && !isAmong(allowedHosts, next))
       throw new FetchRefused(`${next.host} is not one of the hosts that may be fetched from.`)
     if (next.username !== '' || next.password !== '') throw new FetchRefused('An address with a user or password in it is not fetched.')
     return hasLeft ? {} : (headersFor?.(next) ?? {})
   }
   try {
-    const init = { method, headers: { 'user-agent': 'agent-core', ...headers }, ...(body !== undefined && { body }), approach, signal }
+    const init = {
+      method,
+      headers: { 'user-agent': 'agent-core', ...headers },
+      ...(body !== undefined && { body }),
+      headersFor: checkedHeadersFor,
+      signal,
+    }
     const response = await fetch(url, init)
     return { url: response.url, status: response.status, headers: response.headers, ...(await readAtMost(response, maxBytes)) }
   } catch (error) {
