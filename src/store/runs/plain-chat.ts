@@ -33,14 +33,22 @@ export interface Ending {
   hourRow: number
 }
 
+/**
+ * What came of a single statement. `done`: it is stored. `unchanged`: it did not apply and nothing is changed, so the work is to be done step
+ * by step. `unknown`: the answer of the database was lost, the statement may have been stored.
+ */
+type Attempt<R> = { kind: 'done'; result: R } | { kind: 'unchanged' } | { kind: 'unknown' }
+
+const unchanged = { kind: 'unchanged' } as const
+
 /** A run of a plain chat as one statement each for its begin and its end; on Postgres, where each statement of a transaction costs a round trip. */
 export function createPlainChat({ db, of }: Database) {
   const statements = plainChat(db)
 
-  /** Undefined, and nothing is changed, where the run is not plain, or is not to have its session at once. */
-  async function begin(one: NewRun): Promise<Begun | 'unknown' | undefined> {
+  /** `unchanged` where the run is not plain, or does not get its session at once. */
+  async function begin(one: NewRun): Promise<Attempt<Begun>> {
     const [message, ...more] = one.messages
-    if (!message || more.length > 0 || one.event || one.images) return undefined
+    if (!message || more.length > 0 || one.event || one.images) return unchanged
     const values = { ...one, ...toMessage(message), shortName: toText(one.shortName), messages: 1 }
     const row = {
       session_id: one.sessionId,
@@ -48,9 +56,8 @@ export function createPlainChat({ db, of }: Database) {
       request: JSON.stringify(one.request),
       on_disconnect: one.onDisconnect,
     }
-    const session = await unlessRefused(statements.begin(of(one.tenant).write, { ...values, ...row }))
-    if (!session || session === 'unknown') return session
-    return toBegun(session)
+    const attempt = await firstRow(statements.begin(of(one.tenant).write, { ...values, ...row }))
+    return attempt.kind === 'done' ? { kind: 'done', result: toBegun(attempt.result) } : attempt
   }
 
   /** Of a run whose begin is `unknown`: what is stored under its request id is what it came to, if it is this process's own. */
@@ -61,15 +68,14 @@ export function createPlainChat({ db, of }: Database) {
     return rows[0] && toBegun(rows[0])
   }
 
-  /** Undefined, and nothing is changed, where the end is not plain, or somebody waits for the session. */
-  async function finish({ key, fence, ended, hourRow }: Ending): Promise<'done' | 'unknown' | undefined> {
+  /** `unchanged` where the end is not plain, or another run waits for the session. */
+  async function finish({ key, fence, ended, hourRow }: Ending): Promise<Attempt<unknown>> {
     const { message, error, jobs } = ended
-    if (!message || error || jobs.length > 0 || ended.dropsResultImages) return undefined
+    if (!message || error || jobs.length > 0 || ended.dropsResultImages) return unchanged
     const row = { ...toEndedRow(key, fence, ended), ...toMetrics(key.tenant, ended, hourRow), ...toMessage(message) }
     const values = { ...ended, ...row, now: ended.endedAt, dropsSteps: ended.hadCheckpoints && !ended.continuable }
-    // A database that is away is waited for longer than this does.
-    const run = await unlessRefused(statements.finish(of(key.tenant).write, values)).catch(unlessAway)
-    return run === undefined || run === 'unknown' ? run : 'done'
+    // `finishByStep` waits longer for a database that is away than this statement does.
+    return firstRow(statements.finish(of(key.tenant).write, values)).catch(unlessAway)
   }
 
   return { begin, findBegun, finish }
@@ -85,19 +91,20 @@ function toMessage({ content, createdAt, data }: NewMessage): Message {
   return { content: toText(content), created_at: createdAt, data: json(data) }
 }
 
-/** The first row; undefined where the database refuses what would break a constraint. `unknown`: it may have been stored. */
-async function unlessRefused<R>(result: Promise<Result<R>>): Promise<R | 'unknown' | undefined> {
+/** The first row; `unchanged` where there is none, or where the database refuses what would break a constraint. */
+async function firstRow<R>(result: Promise<Result<R>>): Promise<Attempt<R>> {
   try {
-    return (await result).rows[0]
+    const row = (await result).rows[0]
+    return row ? { kind: 'done', result: row } : unchanged
   } catch (error) {
-    if (error instanceof CommitUnknown) return 'unknown'
-    if (error instanceof Error && 'code' in error && refusals.has(error.code)) return undefined
+    if (error instanceof CommitUnknown) return { kind: 'unknown' }
+    if (error instanceof Error && 'code' in error && refusals.has(error.code)) return unchanged
     throw error
   }
 }
 
-function unlessAway(error: unknown): 'unknown' {
-  if (error instanceof ServiceError && error.code === 'store_unavailable') return 'unknown'
+function unlessAway(error: unknown): { kind: 'unknown' } {
+  if (error instanceof ServiceError && error.code === 'store_unavailable') return { kind: 'unknown' }
   throw error
 }
 

@@ -40,15 +40,15 @@ export function createRunStore(database: Database): RunStore {
   let ending = 0
 
   async function begin(one: NewRun): Promise<Begun> {
-    const begun = await plain?.begin(one)
-    if (begun && begun !== 'unknown') return begun
+    const attempt = await plain?.begin(one)
+    if (attempt?.kind === 'done') return attempt.result
     if (one.event) await prepare()
     try {
       return await database.of(one.tenant).unit((connection) => insert(connection, one))
     } catch (error) {
       if (!(error instanceof RequestKnown)) throw error
       const known = await find(one)
-      const own = known && begun === 'unknown' && (await plain?.findBegun(one, known))
+      const own = known && attempt?.kind === 'unknown' && (await plain?.findBegun(one, known))
       if (own) return own
       if (known) return { kind: 'known', run: known }
       // It left its line in between: the id is free again.
@@ -121,12 +121,12 @@ export function createRunStore(database: Database): RunStore {
 
   async function finishOnce(one: Ending): Promise<NextRun | undefined> {
     const { key, fence, ended } = one
-    const finished = await plain?.finish(one)
-    if (finished === 'done') return undefined
+    const attempt = await plain?.finish(one)
+    if (attempt?.kind === 'done') return undefined
     try {
       return await finishByStep(one)
     } catch (error) {
-      if (!(finished === 'unknown' && error instanceof FenceLost)) throw error
+      if (!(attempt?.kind === 'unknown' && error instanceof FenceLost)) throw error
       const stored = await find(key)
       if (stored?.fence !== fence || stored.endedAt !== ended.endedAt) throw error
       return undefined
