@@ -139,7 +139,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
       memories,
       metrics,
       openCalls,
-      runs,
+      runStore: runs,
       subAgents,
     },
     ...{ sessions: createSessions(sessionStore), tools: directly, observability: createObservability(createRunReports(database)) },

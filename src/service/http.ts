@@ -50,7 +50,7 @@ interface Doors {
   metrics: Metrics
   observability: Observability
   openCalls: ApprovalStore
-  runs: RunStore
+  runStore: RunStore
   sessions: Sessions
   subAgents: SubAgents
   tools: DirectExecution

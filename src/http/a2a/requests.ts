@@ -25,7 +25,7 @@ export interface A2aDoors extends CardOptions {
   agent: CurrentAgent
   artifacts: Pick<Artifacts, 'linkTo'>
   chats: Chats
-  runs: Pick<RunStore, 'find'>
+  runStore: Pick<RunStore, 'find'>
   approvals: Pick<Approvals, 'decide'>
   openCalls: Pick<ApprovalStore, 'openOf'>
 }
@@ -42,7 +42,7 @@ interface Opened {
  * Each method needs the permissions of the REST route for the same operation.
  */
 export function createRequestHandler(
-  { agent, artifacts, chats, runs, approvals, openCalls, ...card }: A2aDoors,
+  { agent, artifacts, chats, runStore, approvals, openCalls, ...card }: A2aDoors,
   caller: Caller,
 ): A2ARequestHandler {
   const { principal } = caller
@@ -51,7 +51,7 @@ export function createRequestHandler(
   const keyOf = (requestId: string) => ({ tenant, owner, requestId })
 
   async function find(id: string): Promise<StoredRun> {
-    const run = isId(id) ? await runs.find(keyOf(id)) : undefined
+    const run = isId(id) ? await runStore.find(keyOf(id)) : undefined
     if (!run || run.operation === 'tool_execute') throw new TaskNotFoundError(`There is no task ${id}.`)
     return run
   }

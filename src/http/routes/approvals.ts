@@ -14,7 +14,7 @@ import { Run, type ViewRun } from './runs.ts'
 export interface ApprovalRoutes {
   approvals: Approvals
   openCalls: Pick<ApprovalStore, 'openOf'>
-  runs: Pick<RunStore, 'find'>
+  runStore: Pick<RunStore, 'find'>
   view: ViewRun
 }
 
@@ -62,7 +62,7 @@ const List = Type.Object({
 })
 
 /** Calls that wait for approval. */
-export function approvalRoutes(app: FastifyInstance, { approvals, openCalls, runs, view }: ApprovalRoutes): void {
+export function approvalRoutes(app: FastifyInstance, { approvals, openCalls, runStore, view }: ApprovalRoutes): void {
   app.get(
     '/core/v1/approvals',
     {
@@ -97,7 +97,7 @@ export function approvalRoutes(app: FastifyInstance, { approvals, openCalls, run
       const { request_id: requestId } = request.params as { request_id: string }
       const key = await approvals.decide(who, requestId, toGiven(request.body as Type.Static<typeof Decision>))
       if (key.owner === who.owner) return view(who, key)
-      const [run, open] = await Promise.all([runs.find(key), openCalls.openOf(key)])
+      const [run, open] = await Promise.all([runStore.find(key), openCalls.openOf(key)])
       return (
         run &&
         toSharedView(

@@ -19,7 +19,7 @@ import { chunksOf } from '../stream-chunks.ts'
 
 export interface RunRoutes {
   chats: Chats
-  runs: Pick<RunStore, 'find' | 'ownersOf'>
+  runStore: Pick<RunStore, 'find' | 'ownersOf'>
   callbacks: Pick<Callbacks, 'find' | 'resend'>
   openCalls: Pick<ApprovalStore, 'openOf'>
 }
@@ -67,12 +67,12 @@ const missing = { 404: ErrorReply, 410: ErrorReply, 422: ValidationReply }
 export type ViewRun = (who: Principal, key: RunKey) => Promise<RunView>
 
 export function viewRuns({
-  runs,
+  runStore,
   callbacks,
   openCalls,
-}: Pick<RunRoutes, 'callbacks' | 'openCalls'> & { runs: Pick<RunStore, 'find'> }): ViewRun {
+}: Pick<RunRoutes, 'callbacks' | 'openCalls'> & { runStore: Pick<RunStore, 'find'> }): ViewRun {
   return async (who, key) => {
-    const run = await runs.find(key)
+    const run = await runStore.find(key)
     if (!run || run.operation === 'tool_execute') throw new ServiceError('not_found', `There is no run ${key.requestId}.`)
     const open = run.status === 'interrupted' ? await openCalls.openOf(key) : undefined
     if (!permits(who, accessTo.readRun)) return toSharedView(run, open)
@@ -85,7 +85,7 @@ export function viewRuns({
 export function runRoutes(app: FastifyInstance, doors: RunRoutes): void {
   const { chats, callbacks } = doors
   const view = viewRuns(doors)
-  const findKey = createFindRunKey(doors.runs)
+  const findKey = createFindRunKey(doors.runStore)
   const namedBy = (request: FastifyRequest): Promise<RunKey> => {
     const { request_id: requestId } = request.params as Type.Static<typeof params>
     const { issuer, sub } = request.query as Type.Static<typeof Whose>
