@@ -134,7 +134,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
       artifacts,
       callbacks,
       changes,
-      chats,
+      runs: chats,
       configuration,
       memories,
       metrics,

@@ -13,7 +13,7 @@ import { tellSession } from './session-header.ts'
 
 /** What a door to the agent calls. */
 export interface ChatDoor {
-  chats: Chats
+  runs: Chats
   agent: CurrentAgent
 }
 
@@ -44,12 +44,12 @@ export function openChat(door: ChatDoor, asked: Asked): Opening {
   return { chat: open(door, asked, settle), settled }
 }
 
-async function open({ chats, agent }: ChatDoor, { request, reply, operation, place }: Asked, settle: () => void): Promise<OpenChat> {
+async function open({ runs, agent }: ChatDoor, { request, reply, operation, place }: Asked, settle: () => void): Promise<OpenChat> {
   const chat = toNewChat(request, operation, agent().config.limits.max_input_characters, place)
   const left = whenLeft(reply)
   // A request id that the service made is new: no earlier request can have another session.
   if (chat.sessionId !== undefined || !isId(request.headers['request-id'])) settle()
-  const opening = chats.open(principalOf(request), chat, left, settleWith({ request, reply, settle }))
+  const opening = runs.open(principalOf(request), chat, left, settleWith({ request, reply, settle }))
   // It may hold megabytes of images, and the answer takes minutes.
   request.body = undefined
   const run = await opening

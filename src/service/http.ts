@@ -44,7 +44,7 @@ interface Doors {
   artifacts: Artifacts
   callbacks: Callbacks
   changes: SessionChanges
-  chats: Chats
+  runs: Chats
   configuration: Configuration
   memories: Memories
   metrics: Metrics

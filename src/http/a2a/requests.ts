@@ -24,7 +24,7 @@ import { toFileArtifacts, toTask } from './tasks.ts'
 export interface A2aDoors extends CardOptions {
   agent: CurrentAgent
   artifacts: Pick<Artifacts, 'linkTo'>
-  chats: Chats
+  runs: Chats
   runStore: Pick<RunStore, 'find'>
   approvals: Pick<Approvals, 'decide'>
   openCalls: Pick<ApprovalStore, 'openOf'>
@@ -42,7 +42,7 @@ interface Opened {
  * Each method needs the permissions of the REST route for the same operation.
  */
 export function createRequestHandler(
-  { agent, artifacts, chats, runStore, approvals, openCalls, ...card }: A2aDoors,
+  { agent, artifacts, runs, runStore, approvals, openCalls, ...card }: A2aDoors,
   caller: Caller,
 ): A2ARequestHandler {
   const { principal } = caller
@@ -79,7 +79,7 @@ export function createRequestHandler(
     })
     const headers = contextOf(caller.request, { ...request.metadata, ...message.metadata }, 'metadata')
     const newChat = { ...chat, newSessionId: randomUUIDv7(), request: { ...chat.request, headers } }
-    const opening = chats.open(principal, newChat, caller.left)
+    const opening = runs.open(principal, newChat, caller.left)
     // They may hold megabytes of images, and the answer takes minutes.
     message.parts = []
     delete asObject(caller.request.body)['params']
@@ -94,7 +94,7 @@ export function createRequestHandler(
     if (run.status !== 'interrupted')
       throw new UnsupportedOperationError('A task takes no further message: send it without taskId, in the same contextId.')
     await decideBy(message, { principal, run, open: await openCalls.openOf(run), approvals })
-    return { run: await chats.follow(run, caller.left), after: run.log?.events ? fromCompact(run.log.events).length : 0 }
+    return { run: await runs.follow(run, caller.left), after: run.log?.events ? fromCompact(run.log.events).length : 0 }
   }
 
   const following = (requestId: string) => ({
@@ -125,7 +125,7 @@ export function createRequestHandler(
     async cancelTask({ id }) {
       requireAccess(principal, accessTo.cancelRun)
       await find(id)
-      await chats.cancel(keyOf(id))
+      await runs.cancel(keyOf(id))
       const cancelled = await task(id, undefined)
       return permits(principal, accessTo.readRun) ? cancelled : { ...cancelled, history: [], artifacts: [] }
     },
@@ -133,7 +133,7 @@ export function createRequestHandler(
       requireAccess(principal, accessTo.readRun)
       const run = await find(id)
       if (run.endedAt !== undefined) throw new UnsupportedOperationError(`Task ${id} has ended.`)
-      yield* subscribe({ ...following(id), task: await taskOf(run), open: () => chats.follow(keyOf(id), caller.left) })
+      yield* subscribe({ ...following(id), task: await taskOf(run), open: () => runs.follow(keyOf(id), caller.left) })
     },
     listTasks: () => Promise.reject(new UnsupportedOperationError('Tasks are not listed.')),
     getAuthenticatedExtendedAgentCard: () => Promise.reject(new UnsupportedOperationError('There is no other agent card.')),

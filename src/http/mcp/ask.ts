@@ -13,7 +13,7 @@ import { contextOf, type Caller } from '../protocol-caller.ts'
 import { toFailure } from './results.ts'
 
 export interface Ask {
-  chats: Chats
+  runs: Chats
   agent: CurrentAgent
 }
 
@@ -64,7 +64,7 @@ export function askTool({ name, description }: { name: string; description: stri
 
 /** A chat, as every door opens one. Its steps are told as progress to who gave a token for that. */
 export async function ask(
-  { chats, agent }: Ask,
+  { runs, agent }: Ask,
   caller: Caller,
   input: Record<string, unknown>,
   { mcpReq }: ServerContext,
@@ -74,11 +74,11 @@ export async function ask(
   const chat = toNewChat(request, 'chain', agent().config.limits.max_input_characters, { body, at: place })
   const headers = contextOf(request, mcpReq._meta)
   const left = AbortSignal.any([mcpReq.signal, caller.left])
-  const run = await chats.open(principal, { ...chat, newSessionId: randomUUIDv7(), request: { ...chat.request, headers } }, left)
+  const run = await runs.open(principal, { ...chat, newSessionId: randomUUIDv7(), request: { ...chat.request, headers } }, left)
   const { tenant, owner } = principal
   // To leave is how a client of this protocol cancels: nobody comes back for the answer.
   const stop = () =>
-    void chats
+    void runs
       .cancel({ tenant, owner, requestId: run.requestId })
       .catch((error: unknown) => request.log.debug({ err: error }, 'not cancelled'))
   if (left.aborted) stop()

@@ -28,7 +28,7 @@ import { tellSession } from '../session-header.ts'
 import { bodyChecks, toFaults } from '../validation.ts'
 
 export interface AsyncRoutes {
-  chats: Chats
+  runs: Chats
   agent: CurrentAgent
   limits: Pick<RequestLimits, 'take'>
 }
@@ -119,11 +119,11 @@ function refuseInvalid(request: FastifyRequest): void {
   throw isBinary(request) ? relocate(error, toBinaryPlace) : error
 }
 
-async function acceptOne({ chats, agent }: AsyncRoutes, request: FastifyRequest, reply: FastifyReply): Promise<object> {
+async function acceptOne({ runs, agent }: AsyncRoutes, request: FastifyRequest, reply: FastifyReply): Promise<object> {
   const { id, source, data } = request.body as AsyncBody
   const event = { source, id, callbackUrl: data.callback_url ?? undefined }
   const at = isBinary(request) ? ['body'] : ['body', 'data']
-  const accepted = await chats.accept(principalOf(request), event, () =>
+  const accepted = await runs.accept(principalOf(request), event, () =>
     toNewChat(request, 'chain_async', agent().config.limits.max_input_characters, { body: data, at }),
   )
   tellSession(request, reply, accepted.sessionId)
@@ -141,7 +141,7 @@ interface BatchEvent {
 }
 
 /** Each event is a run with a request id of its own: the header `request-id` names the batch. */
-async function acceptOfBatch({ chats, agent, limits }: AsyncRoutes, { request, event, n, decode, check }: BatchEvent): Promise<object> {
+async function acceptOfBatch({ runs, agent, limits }: AsyncRoutes, { request, event, n, decode, check }: BatchEvent): Promise<object> {
   // The request itself was counted when its key was verified.
   const tooMany = n > 0 ? limits.take(principalOf(request)) : undefined
   if (tooMany) throw tooMany
@@ -157,7 +157,7 @@ async function acceptOfBatch({ chats, agent, limits }: AsyncRoutes, { request, e
   })
   return toAcknowledgement(
     id,
-    await chats.accept(principalOf(request), { source, id, callbackUrl: data.callback_url ?? undefined }, toChat),
+    await runs.accept(principalOf(request), { source, id, callbackUrl: data.callback_url ?? undefined }, toChat),
   )
 }
 

@@ -18,7 +18,7 @@ import { sendRun } from '../send-run.ts'
 import { chunksOf } from '../stream-chunks.ts'
 
 export interface RunRoutes {
-  chats: Chats
+  runs: Chats
   runStore: Pick<RunStore, 'find' | 'ownersOf'>
   callbacks: Pick<Callbacks, 'find' | 'resend'>
   openCalls: Pick<ApprovalStore, 'openOf'>
@@ -83,7 +83,7 @@ export function viewRuns({
 
 /** Runs, by the request id that started them. */
 export function runRoutes(app: FastifyInstance, doors: RunRoutes): void {
-  const { chats, callbacks } = doors
+  const { runs, callbacks } = doors
   const view = viewRuns(doors)
   const findKey = createFindRunKey(doors.runStore)
   const namedBy = (request: FastifyRequest): Promise<RunKey> => {
@@ -121,7 +121,7 @@ export function runRoutes(app: FastifyInstance, doors: RunRoutes): void {
     },
     async (request) => {
       const key = await namedBy(request)
-      await chats.cancel(key)
+      await runs.cancel(key)
       return view(principalOf(request), key)
     },
   )
@@ -146,7 +146,7 @@ export function runRoutes(app: FastifyInstance, doors: RunRoutes): void {
 
   async function follow(key: RunKey, reply: FastifyReply): Promise<OpenChat> {
     const left = whenLeft(reply)
-    const run = await chats.follow(key, left)
+    const run = await runs.follow(key, left)
     void reply.header('session-id', run.sessionId).header('request-id', run.requestId)
     return { run, left }
   }
