@@ -127,7 +127,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
   const changes = openSessionChanges({ ...common, store: sessionStore, chats, artifacts })
 
   let isStopping = false
-  const doors = {
+  const services = {
     ...{
       agent: agents.current,
       approvals,
@@ -155,7 +155,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     verifier,
     limits: limits.requests,
     meter: metrics.requests,
-    doors,
+    services,
     address: publicUrl,
     onListen,
     streamKeepAliveMs,

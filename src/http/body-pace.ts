@@ -1,6 +1,6 @@
 import { ServiceError } from '../errors.ts'
 
-export interface PaceOptions {
+export interface BodyPaceOptions {
   /** Nothing of a body for so long: the body is given up. */
   stalledMs?: number
 }
@@ -28,7 +28,7 @@ export interface BodyPace {
  * Gives up bodies that stall, or trickle. One timer looks at all of them: most bodies are complete before it turns once, and cost no timer of
  * their own. It counts its turns, so that no body pays for a time in which the process itself stood still.
  */
-export function createBodyPace({ stalledMs = 30_000 }: PaceOptions = {}): BodyPace {
+export function createBodyPace({ stalledMs = 30_000 }: BodyPaceOptions = {}): BodyPace {
   const turnMs = stalledMs / stalledTurns
   const arriving = new Set<ArrivingBody>()
   let timer: NodeJS.Timeout | undefined

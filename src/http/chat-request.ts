@@ -12,7 +12,7 @@ import { traceparentOf } from './traceparent.ts'
 const roles = { user: 'user', human: 'user', assistant: 'assistant', ai: 'assistant', system: 'system' } as const
 
 /** Where a chat stands in its request. */
-export interface ChatPlace {
+export interface ChatSource {
   body: ChatBody
   at: Fault['loc']
 }
@@ -22,7 +22,7 @@ export function toNewChat(
   request: FastifyRequest,
   operation: Operation,
   maxInputCharacters: number,
-  { body, at }: ChatPlace = { body: request.body as ChatBody, at: ['body'] },
+  { body, at }: ChatSource = { body: request.body as ChatBody, at: ['body'] },
 ): NewChat {
   const messages = body.messages.map(({ role, content }): ChatMessage => ({ role: roles[role], content }))
   refuseUnfit(messages, at, maxInputCharacters)
@@ -73,7 +73,7 @@ function refuseUnfit(messages: readonly ChatMessage[], at: Fault['loc'], maxInpu
 }
 
 /** The header wins over the body. */
-function sessionIdOf(request: FastifyRequest, { body, at }: ChatPlace): string | undefined {
+function sessionIdOf(request: FastifyRequest, { body, at }: ChatSource): string | undefined {
   const header = request.headers['session-id']
   if (typeof header === 'string') return header
   const inBody = body.session_id ?? undefined

@@ -17,7 +17,7 @@ export const batchType = 'application/cloudevents-batch+json'
 const attributes = ['specversion', 'type', 'source', 'id', 'time'] as const
 
 /** Whether a body is an event, or several, by its content type. */
-export function isEvents({ headers }: FastifyRequest): boolean {
+export function isCloudEvent({ headers }: FastifyRequest): boolean {
   return headers['content-type']?.toLowerCase().startsWith('application/cloudevents') ?? false
 }
 
@@ -27,7 +27,7 @@ export function isBatch({ headers }: FastifyRequest): boolean {
 
 /** Whether the attributes of an event stand in headers, and the body is its data alone. */
 export function isBinary(request: FastifyRequest): boolean {
-  return !isEvents(request) && attributes.some((name) => request.headers[`ce-${name}`] !== undefined)
+  return !isCloudEvent(request) && attributes.some((name) => request.headers[`ce-${name}`] !== undefined)
 }
 
 /** Reads data that was sent as base64. One for each request: the values of all its events count together. */
@@ -51,7 +51,7 @@ export function createDecodeData(app: FastifyInstance, request: FastifyRequest):
 }
 
 /** Gives an event in binary mode the form of a structured one, before anything looks into the body. */
-export function takeEvents(app: FastifyInstance): void {
+export function acceptCloudEvents(app: FastifyInstance): void {
   app.addHook('preValidation', (request, _reply, done) => {
     if (!request.routeOptions.config?.takesEvents) return done()
     try {
@@ -101,7 +101,7 @@ export function relocate(error: ServiceError, move: (loc: Fault['loc']) => Fault
 }
 
 /** `body.id` of the structured form is `header.ce-id` in binary mode, and `body.data` the body. */
-export function toBinaryPlace([part, name, ...rest]: Fault['loc']): Fault['loc'] {
+export function toBinaryLocation([part, name, ...rest]: Fault['loc']): Fault['loc'] {
   if (part !== 'body' || name === undefined) return [part!, ...(name === undefined ? [] : [name]), ...rest]
   return name === 'data' ? ['body', ...rest] : ['header', `ce-${name}`]
 }

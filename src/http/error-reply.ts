@@ -27,10 +27,10 @@ export function replyWithErrors(app: FastifyInstance): void {
 }
 
 export function sendError(thrown: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
-  const error = toKnown(thrown)
+  const error = toServiceError(thrown)
   if (!(error instanceof ServiceError)) request.log.error({ err: error }, 'unexpected failure')
   const code = error instanceof ServiceError ? error.code : 'internal'
-  tellConnection(request, reply, code)
+  setConnectionHeader(request, reply, code)
   if (error instanceof ServiceError && error.retryAfter !== undefined) void reply.header('retry-after', String(error.retryAfter))
   // RFC 9110, 15.5.2: it says how to come in.
   if (code === 'unauthorized') void reply.header('www-authenticate', 'Bearer')
@@ -47,7 +47,7 @@ export function sendError(thrown: unknown, request: FastifyRequest, reply: Fasti
  * Fastify closes the connection after each refused body, and a client that is still sending loses the answer: the connection stays open. A client
  * that waits for `100 Continue` may send its body or the next request, and nobody can tell which (RFC 9112, 9.3): its connection ends.
  */
-function tellConnection(request: FastifyRequest, reply: FastifyReply, code: ErrorCode): void {
+function setConnectionHeader(request: FastifyRequest, reply: FastifyReply, code: ErrorCode): void {
   const mayStillSend = request.headers.expect !== undefined && !request.isContinued
   if (mayStillSend) void reply.header('connection', 'close')
   else if (code !== 'request_timeout') void reply.removeHeader('connection')
@@ -67,7 +67,7 @@ export function sendFailure(reply: FastifyReply, error: ErrorBody): FastifyReply
   return reply.code(openAiStatus(error.status_code)).send(toOpenAiError(error))
 }
 
-function toKnown(thrown: unknown): unknown {
+function toServiceError(thrown: unknown): unknown {
   if (thrown instanceof ServiceError || !(thrown instanceof Error)) return thrown
   const error = thrown as FastifyError
   if (error.validation) return toFaults(error)

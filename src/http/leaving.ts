@@ -4,7 +4,7 @@ import type { FastifyReply } from 'fastify'
 const gone = new Error('The client has gone.')
 
 /** Aborted when the connection of a request is gone, which it also is some time after the answer. */
-export function whenLeft(reply: FastifyReply): AbortSignal {
+export function disconnectSignal(reply: FastifyReply): AbortSignal {
   const controller = new AbortController()
   reply.raw.once('close', () => controller.abort(gone))
   return controller.signal

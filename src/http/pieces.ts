@@ -2,7 +2,7 @@
 const joined = 256
 
 /** The pieces of a body, in order. Their memory stays near to their bytes, in however small pieces these come. */
-export class Pieces {
+export class BodyChunks {
   private whole: Buffer[] = []
   private last: Buffer[] = []
 

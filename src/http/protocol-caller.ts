@@ -8,7 +8,7 @@ export interface Caller {
   principal: Principal
   request: FastifyRequest
   /** Aborted when the exchange is over, or cancelled. */
-  left: AbortSignal
+  disconnected: AbortSignal
 }
 
 /** Of all context in one message; that of headers is bounded by Node in the same way. */

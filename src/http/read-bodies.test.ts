@@ -46,7 +46,7 @@ async function listen(t: TestContext, options: Partial<BodyOptions>) {
 }
 
 test('bodies that take too much memory together are refused, those of one caller at half of it', async (t) => {
-  const send = await listen(t, { room: 700 * kilobyte })
+  const send = await listen(t, { budgetBytes: 700 * kilobyte })
   const [first, second, third] = [send('a'), send('a'), send('a')]
   await Promise.all([first.sent, second.sent, third.sent])
   // Of 350 KiB 300 are taken.
@@ -67,7 +67,7 @@ test('bodies that take too much memory together are refused, those of one caller
 })
 
 test('one body that is larger than the room is taken, and one of which nothing comes is given up', async (t) => {
-  const send = await listen(t, { room: 150 * kilobyte, stalledMs: 200 })
+  const send = await listen(t, { budgetBytes: 150 * kilobyte, stalledMs: 200 })
   const alone = send('a')
   alone.finish()
   assert.equal(await alone.status, 200)
@@ -107,7 +107,7 @@ test('a caller has so many bodies on their way at a time, and others have their 
 })
 
 test('a client that breaks off its body gives back what it took', async (t) => {
-  const send = await listen(t, { room: 300 * kilobyte })
+  const send = await listen(t, { budgetBytes: 300 * kilobyte })
   const broken = send('a')
   await broken.sent
   await new Promise((resolve) => setTimeout(resolve, 50))
@@ -119,7 +119,7 @@ test('a client that breaks off its body gives back what it took', async (t) => {
 })
 
 test('a body with many values takes the room of what they become', async (t) => {
-  const send = await listen(t, { room: 1024 * kilobyte })
+  const send = await listen(t, { budgetBytes: 1024 * kilobyte })
   const values = send('a', `[${'0,'.repeat(10_000)}`)
   await values.sent
   await new Promise((resolve) => setTimeout(resolve, 50))

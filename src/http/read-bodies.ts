@@ -2,15 +2,15 @@ import type { ServerResponse } from 'node:http'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { callerKey } from '../access/owner.ts'
 import { ServiceError } from '../errors.ts'
-import { createBodyPace, type BodyPace, type PaceOptions } from './body-pace.ts'
-import { createBodyRoom, type BodyRoomOptions, type BodyShare } from './body-room.ts'
+import { createBodyPace, type BodyPace, type BodyPaceOptions } from './body-pace.ts'
+import { createBodyBudget, type BodyBudgetOptions, type BodyReservation } from './body-budget.ts'
 import { JsonScan } from './json-scan.ts'
-import { Pieces } from './pieces.ts'
+import { BodyChunks } from './pieces.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
     /** Set while a body is on its way, or in memory. */
-    bodyShare: BodyShare | undefined
+    bodyShare: BodyReservation | undefined
     /** The response, where the client waits for `100 Continue` before it sends its body. */
     awaitsContinue: ServerResponse | undefined
     /** Set when the body is read: a client that waited for `100 Continue` has it. */
@@ -20,7 +20,7 @@ declare module 'fastify' {
   }
 }
 
-export interface BodyOptions extends BodyRoomOptions, PaceOptions {}
+export interface BodyOptions extends BodyBudgetOptions, BodyPaceOptions {}
 
 /** Takes the whole text of a body, or the reason why there is none. */
 export type TakeText = (error: ServiceError | undefined, text: string) => void
@@ -36,7 +36,7 @@ const unscannedBytes = 1024
 
 /** Reads bodies within bounds: the bytes of each, the values in them, the time that they take, and the memory of all of them together. */
 export function readBodies(app: FastifyInstance, options: BodyOptions): ReadText {
-  const room = createBodyRoom(options)
+  const room = createBodyBudget(options)
   const pace = createBodyPace(options)
   app.decorateRequest('bodyShare', undefined)
   app.decorateRequest('awaitsContinue', undefined)
@@ -45,7 +45,7 @@ export function readBodies(app: FastifyInstance, options: BodyOptions): ReadText
   app.addHook('preParsing', (request, reply, payload, done) => {
     const { 'content-length': length = '0', 'transfer-encoding': coding, expect } = request.headers
     if (length === '0' && coding === undefined) return done(null, payload)
-    const share = room.enter(callerOf(request))
+    const share = room.reserve(callerOf(request))
     if (share instanceof ServiceError) return done(share)
     request.bodyShare = share
     reply.raw.once('close', () => share.release())
@@ -66,7 +66,7 @@ function readText(request: FastifyRequest, pace: BodyPace, take: TakeText): void
   request.awaitsContinue?.writeContinue()
   request.isContinued = true
   const scan = declared <= unscannedBytes ? undefined : new JsonScan()
-  const pieces = new Pieces()
+  const pieces = new BodyChunks()
   const arriving = pace.start(end)
 
   function refusalOf(piece: Buffer): ServiceError | undefined {
@@ -94,7 +94,7 @@ function readText(request: FastifyRequest, pace: BodyPace, take: TakeText): void
   function end(error: ServiceError | undefined): void {
     raw.off('data', onData).off('end', onEnd).off('error', onError)
     pace.stop(arriving)
-    share?.arrived()
+    share?.complete()
     if (!error) return take(undefined, pieces.toText())
     pieces.clear()
     share?.release()

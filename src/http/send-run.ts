@@ -21,11 +21,11 @@ interface Reader {
 export async function sendRun(reply: FastifyReply, { chat, settled }: Opening, { after, toChunk }: Reader): Promise<FastifyReply> {
   const start = startInTime(reply, settled)
   try {
-    const { run, left } = await chat
+    const { run, disconnected } = await chat
     const { log, goesOn } = run
     // A browser's EventSource asks again behind every end, until it is told that nothing more comes.
     if (hasAll(log, after) && !start.hasBegun) return await reply.code(204).send()
-    await firstEvent(log, left, start)
+    await firstEvent(log, disconnected, start)
     const [first] = log.events
     const error = first?.type === 'end' ? errorOf(first) : undefined
     if (error && first?.type === 'end' && first.reason === 'error' && after === 0 && !start.hasBegun) return sendFailure(reply, error)
@@ -35,7 +35,7 @@ export async function sendRun(reply: FastifyReply, { chat, settled }: Opening, {
     const isStanding = goesOn !== undefined && after >= log.events.length
     await sendEvents(
       reply.raw,
-      isStanding ? waitingTexts(goesOn, toChunk, after, left) : toTexts(log, toChunk, after, left),
+      isStanding ? waitingTexts(goesOn, toChunk, after, disconnected) : toTexts(log, toChunk, after, disconnected),
       reply.server.streamKeepAliveMs,
     )
     return reply
@@ -62,27 +62,27 @@ async function* waitingTexts(
   goesOn: NonNullable<OpenRun['goesOn']>,
   toChunk: ToChunk,
   after: number,
-  left: AbortSignal,
+  disconnected: AbortSignal,
 ): AsyncGenerator<string, void> {
   let log: EventLog
   try {
-    log = (await goesOn(left)).log
+    log = (await goesOn(disconnected)).log
   } catch (error) {
     // Its session was deleted, or the service stops.
     return yield toFailedChunk(error, after, toChunk)
   }
-  yield* toTexts(log, toChunk, after, left)
+  yield* toTexts(log, toChunk, after, disconnected)
 }
 
 /** Resolves when there is an event, or the stream has begun without one. */
-async function firstEvent(log: EventLog, left: AbortSignal, start: StreamStart): Promise<void> {
+async function firstEvent(log: EventLog, disconnected: AbortSignal, start: StreamStart): Promise<void> {
   if (log.events.length > 0 || start.hasBegun) return
   const enough = new AbortController()
   const stop = () => enough.abort()
   start.onSilent(stop)
-  left.addEventListener('abort', stop, { once: true })
+  disconnected.addEventListener('abort', stop, { once: true })
   const reading = log.follow(0, enough.signal)
   await reading.next()
   await reading.return()
-  left.removeEventListener('abort', stop)
+  disconnected.removeEventListener('abort', stop)
 }

@@ -7,7 +7,7 @@ import type { RequestLimits } from '../access/rate-limits.ts'
 import type { Verifier } from '../access/verify.ts'
 import { limitBodies } from './body-limits.ts'
 import { refuseBroken } from './broken-requests.ts'
-import { batchType, eventType, isEvents, takeEvents } from './cloud-events.ts'
+import { batchType, eventType, isCloudEvent, acceptCloudEvents } from './cloud-events.ts'
 import { drain, drainEarlyAnswers, type DrainLimits } from './early-answers.ts'
 import { notFound, replyWithErrors, sendError } from './error-reply.ts'
 import { isId } from './ids.ts'
@@ -37,7 +37,7 @@ export function createServer({ log, verifier, limits, meter, bodyLimit, streamKe
     loggerInstance,
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
     bodyLimit,
-    genReqId: ({ headers }) => ownOrNew(headers['request-id']),
+    genReqId: ({ headers }) => requestIdOf(headers['request-id']),
     clientErrorHandler: refuseBroken,
     keepAliveTimeout: keepAliveMs,
     requestTimeout: 0,
@@ -66,7 +66,7 @@ export function createServer({ log, verifier, limits, meter, bodyLimit, streamKe
     if (isOpenAi(request.url)) void reply.header('x-request-id', request.id)
     done()
   })
-  takeEvents(app)
+  acceptCloudEvents(app)
   echoSessions(app)
   // A path that is not there is not there whatever the request holds: it is not read.
   app.addHook('onRequest', (request, _reply, done) => done(request.is404 ? notFound(request) : undefined))
@@ -93,7 +93,7 @@ function takeJson(app: FastifyInstance, readText: ReadText): void {
 function refuseCoding(request: FastifyRequest): ServiceError | undefined {
   const coding = request.headers['content-encoding'] ?? 'identity'
   if (coding !== 'identity') return new ServiceError('unsupported_media_type', `The content coding ${coding} is not taken.`)
-  if (isEvents(request) && !request.routeOptions.config.takesEvents)
+  if (isCloudEvent(request) && !request.routeOptions.config.takesEvents)
     return new ServiceError('unsupported_media_type', 'The content type must be application/json.')
   return undefined
 }
@@ -105,7 +105,7 @@ const drained: DrainLimits = { bytes: 128 * 1024 * 1024, silentMs: 5000, totalMs
 const keepAliveMs = 72_000
 
 /** An id that does not fit is refused when the request is validated; until then it has one of ours, for its errors. */
-function ownOrNew(id: string | string[] | undefined): string {
+function requestIdOf(id: string | string[] | undefined): string {
   return isId(id) ? id : randomUUIDv7()
 }
 

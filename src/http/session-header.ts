@@ -21,8 +21,8 @@ export function echoSessions(app: FastifyInstance): void {
   app.decorateRequest('sessionId', '')
   app.addHook('onRequest', (request, reply, done) => {
     const named = request.headers['session-id']
-    if (isId(named)) tellSession(request, reply, named)
-    else if (request.routeOptions.config?.hasSession) tellSession(request, reply, randomUUIDv7())
+    if (isId(named)) setSessionId(request, reply, named)
+    else if (request.routeOptions.config?.hasSession) setSessionId(request, reply, randomUUIDv7())
     done()
   })
   app.addHook('preValidation', (request, reply, done) => {
@@ -31,7 +31,7 @@ export function echoSessions(app: FastifyInstance): void {
       // Nothing is validated yet. An event has as its `data` what is the body elsewhere.
       const body = takesEvents ? asObject(request.body)['data'] : request.body
       const named = asObject(body)['session_id']
-      if (isId(named)) tellSession(request, reply, named)
+      if (isId(named)) setSessionId(request, reply, named)
     }
     done()
   })
@@ -41,7 +41,7 @@ function asObject(value: unknown): Record<string, unknown> {
   return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {}
 }
 
-export function tellSession(request: FastifyRequest, reply: FastifyReply, sessionId: string): void {
+export function setSessionId(request: FastifyRequest, reply: FastifyReply, sessionId: string): void {
   request.sessionId = sessionId
   void reply.header('session-id', sessionId)
 }

@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import type { Artifacts } from '../artifacts/artifacts.ts'
 import type { CurrentAgent } from '../configuration/agent.ts'
 import type { Configuration } from '../configuration/configuration.ts'
-import { acceptGiven, type GivenConnections } from '../http/given-connections.ts'
+import { acceptInherited, type InheritedConnections } from '../http/inherited-connections.ts'
 import { withOtherMethods } from '../http/other-methods.ts'
 import { a2aRoutes } from '../http/routes/a2a.ts'
 import { approvalRoutes } from '../http/routes/approvals.ts'
@@ -38,7 +38,7 @@ import type { Settings } from '../settings/settings.ts'
 import type { SubAgents } from '../sub-agents/sub-agents.ts'
 
 /** What the routes call. */
-interface Doors {
+interface RouteServices {
   agent: CurrentAgent
   approvals: Approvals
   artifacts: Artifacts
@@ -61,61 +61,61 @@ interface Doors {
 interface HttpOptions extends Omit<ServerOptions, 'bodyLimit'> {
   settings: Settings
   version: string
-  doors: Doors
+  services: RouteServices
   /** How clients reach it. */
   address(): string
   /** When its address is known. */
   onListen(): void
 }
 
-interface OpenHttp extends Pick<GivenConnections, 'take'> {
+interface OpenHttp extends Pick<InheritedConnections, 'take'> {
   app: FastifyInstance
 }
 
 /** The server with all of its routes; it does not listen yet. */
 export async function openHttp(stack: AsyncDisposableStack, options: HttpOptions): Promise<OpenHttp> {
-  const { settings, version, doors } = options
+  const { settings, version, services } = options
   const { publicUrl, metricsPublic: isPublic, adminTenant } = settings
   const app = createServer({ ...options, bodyLimit: settings.httpBodyLimit })
-  const given = acceptGiven(app.server)
-  stack.defer(() => closeServer(app, given))
+  const inherited = acceptInherited(app.server)
+  stack.defer(() => closeServer(app, inherited))
   // Whatever such a hook answers with is logged as an error.
   app.addHook('onListen', async () => {
     options.onListen()
   })
   await documentRoutes(app, { version, publicUrl })
   withOtherMethods(app, () => {
-    chatRoutes(app, doors)
-    asyncRoutes(app, { ...doors, limits: options.limits })
-    openAiRoutes(app, doors)
-    sessionRoutes(app, doors)
-    runRoutes(app, doors)
-    approvalRoutes(app, { ...doors, view: viewRuns(doors) })
-    memoryRoutes(app, doors)
-    subAgentRoutes(app, doors)
-    toolRoutes(app, doors)
-    prometheusRoute(app, { read: doors.metrics.read, isPublic, adminTenant })
-    observabilityRoutes(app, doors)
-    artifactRoutes(app, doors)
-    metadataRoutes(app, doors)
-    configurationRoutes(app, doors)
-    mcpRoutes(app, { ...doors, version, publicUrl })
-    a2aRoutes(app, { ...doors, version, address: options.address })
-    healthRoutes(app, doors)
+    chatRoutes(app, services)
+    asyncRoutes(app, { ...services, limits: options.limits })
+    openAiRoutes(app, services)
+    sessionRoutes(app, services)
+    runRoutes(app, services)
+    approvalRoutes(app, { ...services, view: viewRuns(services) })
+    memoryRoutes(app, services)
+    subAgentRoutes(app, services)
+    toolRoutes(app, services)
+    prometheusRoute(app, { read: services.metrics.read, isPublic, adminTenant })
+    observabilityRoutes(app, services)
+    artifactRoutes(app, services)
+    metadataRoutes(app, services)
+    configurationRoutes(app, services)
+    mcpRoutes(app, { ...services, version, publicUrl })
+    a2aRoutes(app, { ...services, version, address: options.address })
+    healthRoutes(app, services)
     openApiRoute(app)
   })
   await docsRoutes(app)
   await app.ready()
-  return { app, take: given.take }
+  return { app, take: inherited.take }
 }
 
 const lastBytesMs = 1000
 
 /** What was answered gets its time to arrive; a stream of a run that did not end in time would hold us for ever. */
-async function closeServer(app: FastifyInstance, given: GivenConnections): Promise<void> {
+async function closeServer(app: FastifyInstance, inherited: InheritedConnections): Promise<void> {
   const cut = setTimeout(() => app.server.closeAllConnections(), lastBytesMs)
   await app.close()
-  await given.ended()
+  await inherited.ended()
   clearTimeout(cut)
 }
 

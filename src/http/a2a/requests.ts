@@ -21,7 +21,7 @@ import { decideBy } from './decisions.ts'
 import { follow, subscribe, type ToArtifacts } from './stream.ts'
 import { toFileArtifacts, toTask } from './tasks.ts'
 
-export interface A2aDoors extends CardOptions {
+export interface A2aServices extends CardOptions {
   agent: CurrentAgent
   artifacts: Pick<Artifacts, 'linkTo'>
   runs: Chats
@@ -31,7 +31,7 @@ export interface A2aDoors extends CardOptions {
 }
 
 /** A run of which the caller knows the events up to a number. */
-interface Opened {
+interface OpenTask {
   run: OpenRun
   after?: number
 }
@@ -42,7 +42,7 @@ interface Opened {
  * Each method needs the permissions of the REST route for the same operation.
  */
 export function createRequestHandler(
-  { agent, artifacts, runs, runStore, approvals, openCalls, ...card }: A2aDoors,
+  { agent, artifacts, runs, runStore, approvals, openCalls, ...card }: A2aServices,
   caller: Caller,
 ): A2ARequestHandler {
   const { principal } = caller
@@ -65,7 +65,7 @@ export function createRequestHandler(
     return toTask(run, links, run.status === 'interrupted' ? await openCalls.openOf(run) : [])
   }
 
-  async function open(request: SendMessageRequest, operation: Operation): Promise<Opened> {
+  async function open(request: SendMessageRequest, operation: Operation): Promise<OpenTask> {
     const { message, configuration } = request
     if (!message || message.messageId === '') throw new RequestMalformedError('message.messageId is required.')
     if (configuration?.taskPushNotificationConfig) throw new PushNotificationNotSupportedError()
@@ -79,7 +79,7 @@ export function createRequestHandler(
     })
     const headers = contextOf(caller.request, { ...request.metadata, ...message.metadata }, 'metadata')
     const newChat = { ...chat, newSessionId: randomUUIDv7(), request: { ...chat.request, headers } }
-    const opening = runs.open(principal, newChat, caller.left)
+    const opening = runs.open(principal, newChat, caller.disconnected)
     // They may hold megabytes of images, and the answer takes minutes.
     message.parts = []
     delete asObject(caller.request.body)['params']
@@ -87,21 +87,21 @@ export function createRequestHandler(
   }
 
   /** A message in a task that waits for approval says what is decided; the task goes on with the last. */
-  async function decide(message: Message): Promise<Opened> {
+  async function decide(message: Message): Promise<OpenTask> {
     const run = await find(message.taskId)
     if (message.contextId !== '' && message.contextId !== run.sessionId)
       throw new RequestMalformedError('message.contextId is not that of the task.')
     if (run.status !== 'interrupted')
       throw new UnsupportedOperationError('A task takes no further message: send it without taskId, in the same contextId.')
     await decideBy(message, { principal, run, open: await openCalls.openOf(run), approvals })
-    return { run: await runs.follow(run, caller.left), after: run.log?.events ? fromCompact(run.log.events).length : 0 }
+    return { run: await runs.follow(run, caller.disconnected), after: run.log?.events ? fromCompact(run.log.events).length : 0 }
   }
 
   const following = (requestId: string) => ({
     toArtifacts: async (files: Parameters<ToArtifacts>[0]) =>
       files.length === 0 ? [] : toFileArtifacts(await find(requestId), files, links),
-    stillOpen: () => openCalls.openOf(keyOf(requestId)),
-    left: caller.left,
+    openCalls: () => openCalls.openOf(keyOf(requestId)),
+    disconnected: caller.disconnected,
   })
 
   return {
@@ -109,7 +109,7 @@ export function createRequestHandler(
     async sendMessage(request) {
       const { run } = await open(request, 'chain')
       if (request.configuration?.returnImmediately !== true) {
-        caller.left.addEventListener('abort', run.log.unpace(), { once: true })
+        caller.disconnected.addEventListener('abort', run.log.unpace(), { once: true })
         await run.ended
       }
       return task(run.requestId, request.configuration?.historyLength)
@@ -133,7 +133,7 @@ export function createRequestHandler(
       requireAccess(principal, accessTo.readRun)
       const run = await find(id)
       if (run.endedAt !== undefined) throw new UnsupportedOperationError(`Task ${id} has ended.`)
-      yield* subscribe({ ...following(id), task: await taskOf(run), open: () => runs.follow(keyOf(id), caller.left) })
+      yield* subscribe({ ...following(id), task: await taskOf(run), open: () => runs.follow(keyOf(id), caller.disconnected) })
     },
     listTasks: () => Promise.reject(new UnsupportedOperationError('Tasks are not listed.')),
     getAuthenticatedExtendedAgentCard: () => Promise.reject(new UnsupportedOperationError('There is no other agent card.')),

@@ -4,16 +4,16 @@ import type { Artifact as MadeFile } from '../../agent/artifact.ts'
 import type { OpenRun } from '../../runs/ownership/live-runs.ts'
 import { errorOf, outputOf } from '../../runs/log/outcome.ts'
 import { statusOfEnd, type EndEvent, type LoggedEvent } from '../../runs/run.ts'
-import { filesOf, newTask, states, toAnswer, toFileArtifacts, toStatus, toWaitingStatus, type Place } from './tasks.ts'
+import { filesOf, newTask, states, toAnswer, toFileArtifacts, toStatus, toWaitingStatus, type TaskRef } from './tasks.ts'
 
 /** The artifacts of files, as they are told at the end. */
 export type ToArtifacts = (files: readonly MadeFile[]) => ReturnType<typeof toFileArtifacts>
 
-interface Following {
+interface FollowOptions {
   toArtifacts: ToArtifacts
   /** Calls that wait, and that nobody has decided meanwhile. */
-  stillOpen(): Promise<readonly PendingCall[]>
-  left: AbortSignal
+  openCalls(): Promise<readonly PendingCall[]>
+  disconnected: AbortSignal
 }
 
 /** How far a reader is in a run's events. */
@@ -29,13 +29,13 @@ interface Position {
 type Updates = AsyncGenerator<StreamResponse, void, undefined>
 
 /** A run's events behind number `after` as updates of its task, until the run ends or waits for approval. */
-export async function* follow(run: OpenRun, options: Following, after = 0): Updates {
-  yield { payload: { $case: 'task', value: newTask(placeOf(run), run.input) } }
-  yield* updatesOf(run, { after, steps: after, isGrowing: false }, options.left)
+export async function* follow(run: OpenRun, options: FollowOptions, after = 0): Updates {
+  yield { payload: { $case: 'task', value: newTask(taskRefOf(run), run.input) } }
+  yield* updatesOf(run, { after, steps: after, isGrowing: false }, options.disconnected)
   yield* lastUpdatesOf(run, options)
 }
 
-interface Subscription extends Following {
+interface Subscription extends FollowOptions {
   /** The stored state of the task. */
   task: Task
   /** The run, to follow. Of a run that waits for approval, with `goesOn`. */
@@ -56,63 +56,63 @@ export async function* subscribe({ task, open, ...options }: Subscription): Upda
   let hasWaitingStatus = task.status?.state === TaskState.TASK_STATE_INPUT_REQUIRED
   for (;;) {
     const { after } = position
-    yield* updatesOf(run, position, options.left)
-    if (options.left.aborted) return
+    yield* updatesOf(run, position, options.disconnected)
+    if (options.disconnected.aborted) return
     if (!run.log.interrupted) return yield* lastUpdatesOf(run, options)
     if (!hasWaitingStatus || position.after > after) yield* lastUpdatesOf(run, options)
     hasWaitingStatus = true
-    const resumed = await resumedRun(run, open, options.left)
+    const resumed = await resumedRun(run, open, options.disconnected)
     if (!resumed) return
     run = resumed
   }
 }
 
 /** An interrupted run when it goes on; undefined where the reader leaves before. */
-async function resumedRun(run: OpenRun, open: Subscription['open'], left: AbortSignal): Promise<OpenRun | undefined> {
+async function resumedRun(run: OpenRun, open: Subscription['open'], disconnected: AbortSignal): Promise<OpenRun | undefined> {
   try {
     // The process gives the run up behind its interrupt: only then can the stored run be opened.
     await run.ended
     const interrupted = await open()
-    return interrupted.goesOn ? await interrupted.goesOn(left) : interrupted
+    return interrupted.goesOn ? await interrupted.goesOn(disconnected) : interrupted
   } catch (error) {
-    if (left.aborted) return undefined
+    if (disconnected.aborted) return undefined
     throw error
   }
 }
 
 /** Steps are told as the task's status, the answer as an artifact that grows. Moves `position`. */
-async function* updatesOf({ log, ...run }: OpenRun, position: Position, left: AbortSignal): Updates {
-  const place = placeOf(run)
-  for await (const { first, events } of log.follow(position.after, left)) {
+async function* updatesOf({ log, ...run }: OpenRun, position: Position, disconnected: AbortSignal): Updates {
+  const taskRef = taskRefOf(run)
+  for await (const { first, events } of log.follow(position.after, disconnected)) {
     for (const piece of toPieces(events)) {
       if (piece.type === 'answer') {
-        yield toArtifactUpdate(place, piece.text, position.isGrowing)
+        yield toArtifactUpdate(taskRef, piece.text, position.isGrowing)
         position.isGrowing = true
         continue
       }
       // Text behind a step is another answer: it replaces what was said before.
       position.isGrowing = false
-      if (piece.type === 'step') yield toUpdate(place, toStatus(TaskState.TASK_STATE_WORKING, place, piece.text, ++position.steps))
+      if (piece.type === 'step') yield toUpdate(taskRef, toStatus(TaskState.TASK_STATE_WORKING, taskRef, piece.text, ++position.steps))
     }
     position.after = first + events.length - 1
   }
 }
 
 /** How a run ended, with its files; or which calls it waits for. */
-async function* lastUpdatesOf({ log, ...run }: OpenRun, { toArtifacts, stillOpen }: Following): Updates {
-  const place = placeOf(run)
+async function* lastUpdatesOf({ log, ...run }: OpenRun, { toArtifacts, openCalls }: FollowOptions): Updates {
+  const taskRef = taskRefOf(run)
   const end = log.events.at(-1)
   if (end?.type === 'interrupt' && log.ended) {
-    return yield toUpdate(place, toWaitingStatus(place, await stillOpen()), { finish_reason: 'approval_required' })
+    return yield toUpdate(taskRef, toWaitingStatus(taskRef, await openCalls()), { finish_reason: 'approval_required' })
   }
   if (end?.type !== 'end') return
   for (const artifact of await toArtifacts(filesOf(log.events))) {
-    yield { payload: { $case: 'artifactUpdate', value: { ...place, artifact, append: false, lastChunk: true, metadata: undefined } } }
+    yield { payload: { $case: 'artifactUpdate', value: { ...taskRef, artifact, append: false, lastChunk: true, metadata: undefined } } }
   }
-  yield toUpdate(place, toEndStatus(place, end), { finish_reason: end.reason })
+  yield toUpdate(taskRef, toEndStatus(taskRef, end), { finish_reason: end.reason })
 }
 
-function placeOf({ requestId, sessionId }: Pick<OpenRun, 'requestId' | 'sessionId'>): Place {
+function taskRefOf({ requestId, sessionId }: Pick<OpenRun, 'requestId' | 'sessionId'>): TaskRef {
   return { taskId: requestId, contextId: sessionId }
 }
 
@@ -147,16 +147,16 @@ function toPiece(event: LoggedEvent): Piece | undefined {
   }
 }
 
-function toEndStatus(place: Place, end: EndEvent): TaskStatus {
-  return toStatus(states[statusOfEnd(end.reason)], place, errorOf(end)?.body)
+function toEndStatus(taskRef: TaskRef, end: EndEvent): TaskStatus {
+  return toStatus(states[statusOfEnd(end.reason)], taskRef, errorOf(end)?.body)
 }
 
-function toUpdate(place: Place, status: TaskStatus, metadata?: Record<string, unknown>): StreamResponse {
-  return { payload: { $case: 'statusUpdate', value: { ...place, status, metadata } } }
+function toUpdate(taskRef: TaskRef, status: TaskStatus, metadata?: Record<string, unknown>): StreamResponse {
+  return { payload: { $case: 'statusUpdate', value: { ...taskRef, status, metadata } } }
 }
 
-function toArtifactUpdate(place: Place, text: string, append: boolean): StreamResponse {
+function toArtifactUpdate(taskRef: TaskRef, text: string, append: boolean): StreamResponse {
   return {
-    payload: { $case: 'artifactUpdate', value: { ...place, artifact: toAnswer(text), append, lastChunk: false, metadata: undefined } },
+    payload: { $case: 'artifactUpdate', value: { ...taskRef, artifact: toAnswer(text), append, lastChunk: false, metadata: undefined } },
   }
 }

@@ -20,7 +20,7 @@ export const states: Record<RunStatus, TaskState> = {
 }
 
 /** Whose message it is, and in which task. */
-export interface Place {
+export interface TaskRef {
   taskId: string
   contextId: string
 }
@@ -34,38 +34,38 @@ export type FileLinks = Pick<Artifacts, 'linkTo'> | undefined
 /** A run as a task: there is no other record of it. `open`: its calls that nobody has decided yet. */
 export async function toTask(run: StoredRun, links: FileLinks, open: readonly PendingCall[]): Promise<Task> {
   const { status, outcome, error, created_at, started_at, ended_at } = toRunView(run)
-  const place = { taskId: run.requestId, contextId: run.sessionId }
+  const taskRef = { taskId: run.requestId, contextId: run.sessionId }
   const question = outcome?.input ?? run.request?.messages.at(-1)?.content ?? run.log?.input
   const answer = outcome ? [toAnswer(outcome.output)] : []
   const files = run.endedAt === undefined || !run.log ? [] : filesOf(fromCompact(run.log.events))
-  const state = status === 'interrupted' ? toWaitingStatus(place, open) : toStatus(states[status], place, error?.body)
+  const state = status === 'interrupted' ? toWaitingStatus(taskRef, open) : toStatus(states[status], taskRef, error?.body)
   return {
-    ...newTask(place, question ?? ''),
+    ...newTask(taskRef, question ?? ''),
     status: { ...state, timestamp: ended_at ?? started_at ?? created_at },
     artifacts: [...answer, ...(await toFileArtifacts(run, files, links))],
   }
 }
 
 /** The message has all that is needed to answer it. */
-export function toWaitingStatus(place: Place, calls: readonly PendingCall[]): TaskStatus {
-  const id = `${place.taskId}:approval:${calls.map(({ callId }) => callId).join(':')}`
-  const message = toMessage(place, { role: Role.ROLE_AGENT, id, parts: waitingParts(place.taskId, calls) })
+export function toWaitingStatus(taskRef: TaskRef, calls: readonly PendingCall[]): TaskStatus {
+  const id = `${taskRef.taskId}:approval:${calls.map(({ callId }) => callId).join(':')}`
+  const message = toMessage(taskRef, { role: Role.ROLE_AGENT, id, parts: waitingParts(taskRef.taskId, calls) })
   return { state: TaskState.TASK_STATE_INPUT_REQUIRED, message, timestamp: undefined }
 }
 
 /** As a stream begins with it. */
-export function newTask({ taskId, contextId }: Place, question: string): Task {
+export function newTask({ taskId, contextId }: TaskRef, question: string): Task {
   const history = [toMessage({ taskId, contextId }, { role: Role.ROLE_USER, id: `${taskId}:question`, parts: [textPart(question)] })]
   const status = { state: TaskState.TASK_STATE_WORKING, message: undefined, timestamp: undefined }
   return { id: taskId, contextId, status, artifacts: [], history, metadata: undefined }
 }
 
 /** `text`: what is to be said beside the state, as a message of the agent; `number`: of that message, where there may be several. */
-export function toStatus(state: TaskState, place: Place, text: string | undefined, number = 0): TaskStatus {
-  const id = `${place.taskId}:status:${number}`
+export function toStatus(state: TaskState, taskRef: TaskRef, text: string | undefined, number = 0): TaskStatus {
+  const id = `${taskRef.taskId}:status:${number}`
   return {
     state,
-    message: text === undefined ? undefined : toMessage(place, { role: Role.ROLE_AGENT, id, parts: [textPart(text)] }),
+    message: text === undefined ? undefined : toMessage(taskRef, { role: Role.ROLE_AGENT, id, parts: [textPart(text)] }),
     timestamp: undefined,
   }
 }
@@ -94,7 +94,7 @@ export function filesOf(events: readonly LoggedEvent[]): MadeFile[] {
   return events.flatMap((event) => (event.type === 'step_end' ? (event.step.artifacts ?? []) : []))
 }
 
-function toMessage({ taskId, contextId }: Place, { role, id, parts }: { role: Role; id: string; parts: Part[] }): Message {
+function toMessage({ taskId, contextId }: TaskRef, { role, id, parts }: { role: Role; id: string; parts: Part[] }): Message {
   const rest = { metadata: undefined, extensions: [], referenceTaskIds: [] }
   return { messageId: id, contextId, taskId, role, parts, ...rest }
 }

@@ -12,7 +12,7 @@ import { toNewChat } from '../chat-request.ts'
 import { contextOf, type Caller } from '../protocol-caller.ts'
 import { toFailure } from './results.ts'
 
-export interface Ask {
+export interface AskServices {
   runs: Chats
   agent: CurrentAgent
 }
@@ -64,7 +64,7 @@ export function askTool({ name, description }: { name: string; description: stri
 
 /** A chat, as every door opens one. Its steps are told as progress to who gave a token for that. */
 export async function ask(
-  { runs, agent }: Ask,
+  { runs, agent }: AskServices,
   caller: Caller,
   input: Record<string, unknown>,
   { mcpReq }: ServerContext,
@@ -73,18 +73,18 @@ export async function ask(
   const body = { messages: [{ role: 'user' as const, content: messageOf(input) }], session_id: sessionOf(input) }
   const chat = toNewChat(request, 'chain', agent().config.limits.max_input_characters, { body, at: place })
   const headers = contextOf(request, mcpReq._meta)
-  const left = AbortSignal.any([mcpReq.signal, caller.left])
-  const run = await runs.open(principal, { ...chat, newSessionId: randomUUIDv7(), request: { ...chat.request, headers } }, left)
+  const disconnected = AbortSignal.any([mcpReq.signal, caller.disconnected])
+  const run = await runs.open(principal, { ...chat, newSessionId: randomUUIDv7(), request: { ...chat.request, headers } }, disconnected)
   const { tenant, owner } = principal
   // To leave is how a client of this protocol cancels: nobody comes back for the answer.
   const stop = () =>
     void runs
       .cancel({ tenant, owner, requestId: run.requestId })
       .catch((error: unknown) => request.log.debug({ err: error }, 'not cancelled'))
-  if (left.aborted) stop()
-  else left.addEventListener('abort', stop, { once: true })
-  await untilEnd(run, mcpReq, left)
-  left.removeEventListener('abort', stop)
+  if (disconnected.aborted) stop()
+  else disconnected.addEventListener('abort', stop, { once: true })
+  await untilEnd(run, mcpReq, disconnected)
+  disconnected.removeEventListener('abort', stop)
   const { answer, end } = collect(run.input, run.log.events)
   const error = errorOf(end)
   if (error) return toFailure(error)
@@ -118,16 +118,16 @@ function sessionOf({ session_id: id }: Record<string, unknown>): string | undefi
   throw invalid([...place, 'session_id'], 'is not a valid id')
 }
 
-async function untilEnd(run: OpenRun, mcpReq: ServerContext['mcpReq'], left: AbortSignal): Promise<void> {
+async function untilEnd(run: OpenRun, mcpReq: ServerContext['mcpReq'], disconnected: AbortSignal): Promise<void> {
   const progressToken = mcpReq._meta?.progressToken
   if (progressToken === undefined) {
     // Nobody reads along: the run waits for no reader.
     const release = run.log.unpace()
-    left.addEventListener('abort', release, { once: true })
+    disconnected.addEventListener('abort', release, { once: true })
     return run.ended
   }
   let progress = 0
-  for await (const { events } of run.log.follow(0, left)) {
+  for await (const { events } of run.log.follow(0, disconnected)) {
     for (const message of events.flatMap(toProgress)) {
       progress++
       await mcpReq.notify({ method: 'notifications/progress', params: { progressToken, progress, message } }).catch(() => undefined)

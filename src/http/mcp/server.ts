@@ -14,11 +14,11 @@ import { nameTools } from '../../agent/tool-names.ts'
 import type { DirectExecution } from '../../runs/tool-executions/direct-execution.ts'
 import { hashOf } from '../chat-request.ts'
 import { isId } from '../ids.ts'
-import { ask, askName, askTool, type Ask } from './ask.ts'
+import { ask, askName, askTool, type AskServices } from './ask.ts'
 import { asObject, contextOf, type Caller } from '../protocol-caller.ts'
 import { orFailure, toResult } from './results.ts'
 
-export interface McpDoors extends Ask {
+export interface McpServices extends AskServices {
   tools: DirectExecution
   version: string
 }
@@ -38,12 +38,12 @@ class AgentServer extends McpServer {
 }
 
 /** The agent and its tools, for one exchange of one caller. */
-export async function createMcpServer(doors: McpDoors, caller: Caller): Promise<McpServer> {
-  const { config, tools: set } = doors.agent()
+export async function createMcpServer(services: McpServices, caller: Caller): Promise<McpServer> {
+  const { config, tools: set } = services.agent()
   const mayExecute = permits(caller.principal, accessTo.executeTool)
   // A call is checked against the schema of its tool, which may be on its way.
   if (asObject(caller.request.body)['method'] === 'tools/call') await set.settling()
-  const product = new AgentServer({ name: config.name, version: doors.version }, set)
+  const product = new AgentServer({ name: config.name, version: services.version }, set)
   const { server } = product
   server.setRequestHandler('tools/list', async () => {
     await set.settling()
@@ -52,24 +52,24 @@ export async function createMcpServer(doors: McpDoors, caller: Caller): Promise<
   })
   server.setRequestHandler('tools/call', async ({ params }, context) => {
     const { name, arguments: input = {} } = params
-    return watched(caller, () => {
-      if (name === askName) return ask(doors, caller, input, context)
-      return execute(doors, caller, { name, input: input as JsonObject }, context)
+    return withErrorMapping(caller, () => {
+      if (name === askName) return ask(services, caller, input, context)
+      return execute(services, caller, { name, input: input as JsonObject }, context)
     })
   })
   return product
 }
 
 /** Whether a message calls a tool that the caller's key does not permit: known before anything is done. */
-export function refusalOf(message: unknown, principal: Caller['principal']): Error | undefined {
+export function permissionErrorOf(message: unknown, principal: Caller['principal']): Error | undefined {
   const { method, params } = asObject(message)
   if (method !== 'tools/call' || asObject(params)['name'] === askName || permits(principal, accessTo.executeTool)) return undefined
   return lacking(accessTo.executeTool)
 }
 
 async function execute(
-  { tools, agent }: McpDoors,
-  { principal, request, left }: Caller,
+  { tools, agent }: McpServices,
+  { principal, request, disconnected }: Caller,
   { name, input }: { name: string; input: JsonObject },
   { mcpReq }: ServerContext,
 ): Promise<CallToolResult> {
@@ -88,7 +88,7 @@ async function execute(
     filters: [],
     headers: contextOf(request, mcpReq._meta),
   }
-  return toResult(await tools.execute(principal, toolRequest, AbortSignal.any([mcpReq.signal, left])))
+  return toResult(await tools.execute(principal, toolRequest, AbortSignal.any([mcpReq.signal, disconnected])))
 }
 
 /** Those that are ready, by names that every client takes; `ask` is the agent's own. */
@@ -106,7 +106,7 @@ function toMcpTool([name, { description: own, schema, effect, approval }]: [stri
 }
 
 /** The protocol's library answers what is thrown with its message: of a bug nothing is told. */
-async function watched({ request }: Caller, work: () => Promise<CallToolResult>): Promise<CallToolResult> {
+async function withErrorMapping({ request }: Caller, work: () => Promise<CallToolResult>): Promise<CallToolResult> {
   try {
     return await orFailure(work)
   } catch (error) {

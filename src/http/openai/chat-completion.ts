@@ -3,8 +3,8 @@ import { isLastEvent, type LastEvent, type LoggedEvent } from '../../runs/run.ts
 import type { ToChunk } from '../stream-chunks.ts'
 import { toOpenAiError } from './errors.ts'
 import { Segments, Thoughts } from './segments.ts'
-import { finishOf, tokensOf } from './tokens.ts'
-import { waitingFields, withWaitingText } from './waiting.ts'
+import { finishReasonOf, tokensOf } from './tokens.ts'
+import { approvalFields, withApprovalText } from './approval.ts'
 
 /** What all chunks of a completion have in common. */
 export interface CompletionHead {
@@ -23,7 +23,7 @@ export function completionHead(requestId: string, model: string): CompletionHead
 /** A run that has answered, or waits for approval, as one `chat.completion`. */
 export function toCompletion({ requestId, id, ...head }: CompletionHead, { output }: Answer, events: readonly LoggedEvent[]): object {
   const last = events.at(-1) as LastEvent
-  const content = withWaitingText(requestId, output, last)
+  const content = withApprovalText(requestId, output, last)
   const reader = new Thoughts()
   const thoughts = events.map((event) => reader.take(event)).join('')
   const message = { role: 'assistant', content, refusal: null, ...(thoughts === '' ? {} : { reasoning_content: thoughts }) }
@@ -31,9 +31,9 @@ export function toCompletion({ requestId, id, ...head }: CompletionHead, { outpu
     id,
     object: 'chat.completion',
     ...head,
-    choices: [{ index: 0, message, logprobs: null, finish_reason: finishOf(last) }],
+    choices: [{ index: 0, message, logprobs: null, finish_reason: finishReasonOf(last) }],
     usage: toUsage(last),
-    ...waitingFields(requestId, last),
+    ...approvalFields(requestId, last),
   }
 }
 
@@ -53,7 +53,7 @@ export function completionChunksOf({ requestId, id, ...rest }: CompletionHead, w
     const piece = segments.take(event)
     if (thought !== '') return `${open}{"reasoning_content":${JSON.stringify(thought)}}${close}`
     if (!piece) return ''
-    const text = piece.begins && hasText ? `\n\n${piece.text}` : piece.text
+    const text = piece.startsSegment && hasText ? `\n\n${piece.text}` : piece.text
     hasText = true
     return `${open}{"content":${JSON.stringify(text)}}${close}`
   }
@@ -61,10 +61,10 @@ export function completionChunksOf({ requestId, id, ...rest }: CompletionHead, w
   function toEnd(event: LastEvent): string {
     const error = errorOf(event)
     if (error) return `data: ${JSON.stringify(toOpenAiError(error))}\n\n`
-    const waits = withWaitingText(requestId, '', event)
+    const waits = withApprovalText(requestId, '', event)
     const text = waits === '' ? '' : `${open}{"content":${JSON.stringify(hasText ? `\n\n${waits}` : waits)}}${close}`
-    const waiting = waits === '' ? '' : `,${JSON.stringify(waitingFields(requestId, event)).slice(1, -1)}`
-    const last = `${open}{},"logprobs":null,"finish_reason":"${finishOf(event)}"}]${usage}${waiting}}\n\n`
+    const waiting = waits === '' ? '' : `,${JSON.stringify(approvalFields(requestId, event)).slice(1, -1)}`
+    const last = `${open}{},"logprobs":null,"finish_reason":"${finishReasonOf(event)}"}]${usage}${waiting}}\n\n`
     return `${text}${last}${withUsage ? `${head}],"usage":${JSON.stringify(toUsage(event))}}\n\n` : ''}data: [DONE]\n\n`
   }
 

@@ -1,6 +1,6 @@
 import { invalid, type Fault } from '../../errors.ts'
 import type { ChatBody } from '../schemas.ts'
-import type { GivenMessage, GivenPart } from './schemas.ts'
+import type { InputMessage, InputPart } from './schemas.ts'
 
 type Loc = Fault['loc']
 type Image = NonNullable<ChatBody['images']>[number]
@@ -17,7 +17,7 @@ const roles = { user: 'user', assistant: 'assistant', system: 'system', develope
 const maxImages = 5
 
 /** A conversation in OpenAI's words as a chat in ours. `at` is where its list stands; the last message must be the user's. */
-export function toChatBody(messages: readonly GivenMessage[], at: Loc): ChatBody {
+export function toChatBody(messages: readonly InputMessage[], at: Loc): ChatBody {
   const last = messages.length - 1
   if (messages[last]?.role !== 'user') throw invalid([...at, last, 'role'], 'the last message must be of role user')
   const turns = messages.map((message, index) => toTurn(message, [...at, index]))
@@ -39,7 +39,7 @@ function toMessage({ role, content, images }: Turn, index: number, { length }: r
   return { role, content: isEmpty ? '[image]' : content }
 }
 
-function toTurn({ role, content }: GivenMessage, at: Loc): Turn {
+function toTurn({ role, content }: InputMessage, at: Loc): Turn {
   const turn: Turn = { role: roles[role], content: '', images: [] }
   if (typeof content === 'string') return { ...turn, content }
   // One of the assistant's may have been tool calls alone.
@@ -53,18 +53,18 @@ function toTurn({ role, content }: GivenMessage, at: Loc): Turn {
   return { ...turn, content: texts.join('\n') }
 }
 
-function isImage({ type }: GivenPart): boolean {
+function isImage({ type }: InputPart): boolean {
   return type === 'image_url' || type === 'input_image'
 }
 
-function toText(part: GivenPart, at: Loc): string {
+function toText(part: InputPart, at: Loc): string {
   const field = part.type === 'refusal' ? 'refusal' : 'text'
   const text = part[field]
   if (typeof text !== 'string') throw invalid([...at, field], 'is required', 'missing')
   return text
 }
 
-function toImage({ image_url: image }: GivenPart, role: Turn['role'], at: Loc): Image {
+function toImage({ image_url: image }: InputPart, role: Turn['role'], at: Loc): Image {
   if (role !== 'user') throw invalid([...at, 'type'], 'only messages of role user may have images')
   const inside = typeof image === 'object' && image !== null
   const place = [...at, 'image_url', ...(inside ? ['url'] : [])]

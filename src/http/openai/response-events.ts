@@ -2,8 +2,8 @@ import { errorOf } from '../../runs/log/outcome.ts'
 import { isLastEvent, type LastEvent, type LoggedEvent } from '../../runs/run.ts'
 import type { ToChunk } from '../stream-chunks.ts'
 import { endedResponse, openResponse, statusOf, toMessage, toPart, type OutputMessage, type ResponseHead } from './response.ts'
-import { Segments, type Piece } from './segments.ts'
-import { withWaitingText } from './waiting.ts'
+import { Segments, type TextPiece } from './segments.ts'
+import { withApprovalText } from './approval.ts'
 
 /** A message that is being told. */
 interface OpenMessage {
@@ -69,8 +69,8 @@ export function responseEventsOf(head: ResponseHead): ToChunk {
     return piece ? toPiece(piece) : ''
   }
 
-  function toPiece(piece: Piece): string {
-    const opening = piece.begins ? closeMessage({ status: 'completed', phase: 'commentary' }) + openMessage() : ''
+  function toPiece(piece: TextPiece): string {
+    const opening = piece.startsSegment ? closeMessage({ status: 'completed', phase: 'commentary' }) + openMessage() : ''
     const open = message!
     open.text += piece.text
     const begin = `event: response.output_text.delta\ndata: {"type":"response.output_text.delta","sequence_number":${number++}`
@@ -78,8 +78,8 @@ export function responseEventsOf(head: ResponseHead): ToChunk {
   }
 
   function toEnd(end: LastEvent): string {
-    const waits = withWaitingText(head.requestId, '', end)
-    const telling = waits === '' ? '' : toPiece({ text: waits, begins: true })
+    const waits = withApprovalText(head.requestId, '', end)
+    const telling = waits === '' ? '' : toPiece({ text: waits, startsSegment: true })
     const closing = telling + closeMessage({ status: statusOf(end), phase: 'final_answer' })
     return closing + tell(`response.${errorOf(end) ? 'failed' : statusOf(end)}`, { response: endedResponse(head, output, end) })
   }

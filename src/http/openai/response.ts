@@ -2,9 +2,9 @@ import { errorOf, type Answer } from '../../runs/log/outcome.ts'
 import type { LastEvent } from '../../runs/run.ts'
 import type { ChatBody } from '../schemas.ts'
 import { toChatBody } from './messages.ts'
-import type { GivenMessage, ResponseBody } from './schemas.ts'
+import type { InputMessage, ResponseBody } from './schemas.ts'
 import { tokensOf } from './tokens.ts'
-import { waitingFields, withWaitingText } from './waiting.ts'
+import { approvalFields, withApprovalText } from './approval.ts'
 
 /** What a response says of its request, at each of its states. */
 export interface ResponseHead {
@@ -30,7 +30,7 @@ export interface OutputMessage {
 
 /** The input, with the instructions in front, as a chat in our words. */
 export function responseToChatBody({ input, instructions }: ResponseBody): ChatBody {
-  const given = typeof input === 'string' ? [{ role: 'user', content: input } as const] : (input as GivenMessage[])
+  const given = typeof input === 'string' ? [{ role: 'user', content: input } as const] : (input as InputMessage[])
   const body = toChatBody(given, ['body', 'input'])
   if (!instructions) return body
   return { ...body, messages: [{ role: 'system', content: instructions }, ...body.messages] }
@@ -43,7 +43,7 @@ export function responseHead(requestId: string, { model, instructions = null, me
 
 /** A run that has answered, or waits for approval, as one `response`. */
 export function toResponse(head: ResponseHead, { output }: Answer, end: LastEvent): object {
-  const text = withWaitingText(head.requestId, output, end)
+  const text = withApprovalText(head.requestId, output, end)
   const message = toMessage(`msg_${head.requestId}_0`, text, { status: statusOf(end), phase: 'final_answer' })
   return endedResponse(head, text === '' ? [] : [message], end)
 }
@@ -59,7 +59,7 @@ export function endedResponse(head: ResponseHead, output: readonly OutputMessage
     incomplete_details: status !== 'incomplete' ? null : { reason: whyIncomplete(end) },
     output,
     usage: toUsage(end),
-    ...waitingFields(head.requestId, end),
+    ...approvalFields(head.requestId, end),
   }
 }
 

@@ -27,16 +27,16 @@ function messageOf(types: string[], image: TSchema, more: Record<string, TSchema
 }
 
 /** A part of a message, of either interface. */
-export interface GivenPart {
+export interface InputPart {
   type: string
   text?: string | null
   refusal?: string | null
   image_url?: string | { url: string } | null
 }
 
-export interface GivenMessage {
+export interface InputMessage {
   role: 'system' | 'developer' | 'user' | 'assistant'
-  content?: string | GivenPart[] | null
+  content?: string | InputPart[] | null
 }
 
 const dataUrl = 'A data: URL; other addresses are a 400.'

@@ -13,7 +13,7 @@ function tell(...events: LoggedEvent[]): string[][] {
   const told: string[][] = []
   for (const event of events) {
     const piece = segments.take(event)
-    if (piece?.begins) told.push([])
+    if (piece?.startsSegment) told.push([])
     if (piece) told.at(-1)!.push(piece.text)
   }
   return told

@@ -2,9 +2,9 @@ import type { TextLabel } from '../../agent/events.ts'
 import type { LoggedEvent } from '../../runs/run.ts'
 
 /** A piece of text; `begins` where something else came between it and what was told before. */
-export interface Piece {
+export interface TextPiece {
   text: string
-  begins: boolean
+  startsSegment: boolean
 }
 
 /**
@@ -16,7 +16,7 @@ export class Segments {
   private isBroken = true
 
   /** Undefined where there is nothing to tell. */
-  take(event: LoggedEvent): Piece | undefined {
+  take(event: LoggedEvent): TextPiece | undefined {
     switch (event.type) {
       case 'text':
         if (event.label === 'answer') return this.takeAnswer(event.text)
@@ -33,13 +33,13 @@ export class Segments {
     }
   }
 
-  private takeAnswer(text: string): Piece | undefined {
-    const begins = this.isBroken
+  private takeAnswer(text: string): TextPiece | undefined {
+    const startsSegment = this.isBroken
     if (text === '') return undefined
     this.isBroken = false
-    if (begins && text === this.current) return undefined
-    this.current = begins ? text : this.current + text
-    return { text, begins }
+    if (startsSegment && text === this.current) return undefined
+    this.current = startsSegment ? text : this.current + text
+    return { text, startsSegment }
   }
 }
 

@@ -23,7 +23,7 @@ export function tokensOf(usage: readonly UsageEntry[]): Tokens {
 }
 
 /** Why an answer ends: a run that had no more turns or time has the best answer so far, cut like one of too many tokens. */
-export function finishOf(last: LastEvent): 'stop' | 'length' | 'content_filter' {
+export function finishReasonOf(last: LastEvent): 'stop' | 'length' | 'content_filter' {
   // There is no word for an approval; clients that do not know one end their turn.
   if (last.type === 'interrupt') return 'stop'
   if (last.reason === 'content_filter') return last.reason

@@ -2,10 +2,10 @@ import { hash } from 'node:crypto'
 import type { FastifyInstance } from 'fastify'
 import { Type } from 'typebox'
 import { accessTo } from '../../access/operations.ts'
-import type { A2aDoors } from '../a2a/requests.ts'
+import type { A2aServices } from '../a2a/requests.ts'
 import { principalOf } from '../authenticate.ts'
 import { a2aExample } from '../examples.ts'
-import { whenLeft } from '../leaving.ts'
+import { disconnectSignal } from '../leaving.ts'
 import { ErrorReply, IdHeaders, refusals } from '../schemas.ts'
 
 const Json = Type.Record(Type.String(), Type.Unknown())
@@ -31,7 +31,7 @@ const answers = {
 }
 
 /** The agent for other agents: A2A 1.0 over JSON-RPC. What speaks it is loaded when somebody asks. */
-export function a2aRoutes(app: FastifyInstance, doors: A2aDoors): void {
+export function a2aRoutes(app: FastifyInstance, services: A2aServices): void {
   app.get(
     '/.well-known/agent-card.json',
     {
@@ -46,7 +46,7 @@ export function a2aRoutes(app: FastifyInstance, doors: A2aDoors): void {
       },
     },
     async (request, reply) => {
-      const card = (await import('../a2a/door.ts')).cardOf(doors.agent(), doors)
+      const card = (await import('../a2a/endpoint.ts')).cardOf(services.agent(), services)
       const etag = `"${hash('sha256', JSON.stringify(card))}"`
       void reply.header('cache-control', `public, max-age=${cardMaxAge}`).header('etag', etag)
       return isUnchanged(request.headers['if-none-match'], etag) ? reply.code(304).send() : card
@@ -67,8 +67,8 @@ export function a2aRoutes(app: FastifyInstance, doors: A2aDoors): void {
       },
     },
     async (request, reply) => {
-      const { answer } = await import('../a2a/door.ts')
-      return answer(doors, { principal: principalOf(request), request, left: whenLeft(reply) }, reply)
+      const { answer } = await import('../a2a/endpoint.ts')
+      return answer(services, { principal: principalOf(request), request, disconnected: disconnectSignal(reply) }, reply)
     },
   )
 }

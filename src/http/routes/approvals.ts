@@ -11,7 +11,7 @@ import { principalOf } from '../authenticate.ts'
 import { ErrorReply, Id, maxListed, refusals, ValidationReply } from '../schemas.ts'
 import { Run, type ViewRun } from './runs.ts'
 
-export interface ApprovalRoutes {
+export interface ApprovalServices {
   approvals: Approvals
   openCalls: Pick<ApprovalStore, 'openOf'>
   runStore: Pick<RunStore, 'find'>
@@ -62,7 +62,7 @@ const List = Type.Object({
 })
 
 /** Calls that wait for approval. */
-export function approvalRoutes(app: FastifyInstance, { approvals, openCalls, runStore, view }: ApprovalRoutes): void {
+export function approvalRoutes(app: FastifyInstance, { approvals, openCalls, runStore, view }: ApprovalServices): void {
   app.get(
     '/core/v1/approvals',
     {

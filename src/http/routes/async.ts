@@ -17,17 +17,17 @@ import {
   isBatch,
   isBinary,
   relocate,
-  toBinaryPlace,
+  toBinaryLocation,
   withData,
   type DecodeData,
 } from '../cloud-events.ts'
 import { eventExample } from '../examples.ts'
 import { isId } from '../ids.ts'
 import { AsyncBody, ErrorReply, IdHeaders, refusals } from '../schemas.ts'
-import { tellSession } from '../session-header.ts'
+import { setSessionId } from '../session-header.ts'
 import { bodyChecks, toFaults } from '../validation.ts'
 
-export interface AsyncRoutes {
+export interface AsyncServices {
   runs: Chats
   agent: CurrentAgent
   limits: Pick<RequestLimits, 'take'>
@@ -77,7 +77,7 @@ const EventHeaders = Type.Object({
 const single = { schema: AsyncBody }
 
 /** A chat that is acknowledged at once and answered later, as an event or several. */
-export function asyncRoutes(app: FastifyInstance, doors: AsyncRoutes): void {
+export function asyncRoutes(app: FastifyInstance, services: AsyncServices): void {
   const check = bodyChecks()(AsyncBody)
   app.post(
     '/core/v1/chain_async',
@@ -99,12 +99,12 @@ export function asyncRoutes(app: FastifyInstance, doors: AsyncRoutes): void {
     },
     async (request, reply) => {
       refuseInvalid(request)
-      if (!isBatch(request)) return acceptOne(doors, request, reply)
+      if (!isBatch(request)) return acceptOne(services, request, reply)
       if (!isId(request.headers['session-id'])) void reply.removeHeader('session-id')
       const decode = createDecodeData(app, request)
       const answers: object[] = []
       for (const [n, event] of (request.body as unknown[]).entries()) {
-        answers.push(await answerOf(request, () => acceptOfBatch(doors, { request, event, n, decode, check })))
+        answers.push(await answerOf(request, () => acceptOfBatch(services, { request, event, n, decode, check })))
       }
       return answers
     },
@@ -116,17 +116,17 @@ function refuseInvalid(request: FastifyRequest): void {
   if (request.body === undefined) throw invalid(['body'], 'must be object', 'type')
   if (!request.validationError) return
   const error = toFaults(request.validationError as FastifyError)
-  throw isBinary(request) ? relocate(error, toBinaryPlace) : error
+  throw isBinary(request) ? relocate(error, toBinaryLocation) : error
 }
 
-async function acceptOne({ runs, agent }: AsyncRoutes, request: FastifyRequest, reply: FastifyReply): Promise<object> {
+async function acceptOne({ runs, agent }: AsyncServices, request: FastifyRequest, reply: FastifyReply): Promise<object> {
   const { id, source, data } = request.body as AsyncBody
   const event = { source, id, callbackUrl: data.callback_url ?? undefined }
   const at = isBinary(request) ? ['body'] : ['body', 'data']
   const accepted = await runs.accept(principalOf(request), event, () =>
     toNewChat(request, 'chain_async', agent().config.limits.max_input_characters, { body: data, at }),
   )
-  tellSession(request, reply, accepted.sessionId)
+  setSessionId(request, reply, accepted.sessionId)
   if (request.headers['request-id'] === undefined) void reply.header('request-id', accepted.requestId)
   return toAcknowledgement(id, accepted)
 }
@@ -141,7 +141,7 @@ interface BatchEvent {
 }
 
 /** Each event is a run with a request id of its own: the header `request-id` names the batch. */
-async function acceptOfBatch({ runs, agent, limits }: AsyncRoutes, { request, event, n, decode, check }: BatchEvent): Promise<object> {
+async function acceptOfBatch({ runs, agent, limits }: AsyncServices, { request, event, n, decode, check }: BatchEvent): Promise<object> {
   // The request itself was counted when its key was verified.
   const tooMany = n > 0 ? limits.take(principalOf(request)) : undefined
   if (tooMany) throw tooMany
@@ -155,10 +155,7 @@ async function acceptOfBatch({ runs, agent, limits }: AsyncRoutes, { request, ev
     requestId: randomUUIDv7(),
     newSessionId: randomUUIDv7(),
   })
-  return toAcknowledgement(
-    id,
-    await runs.accept(principalOf(request), { source, id, callbackUrl: data.callback_url ?? undefined }, toChat),
-  )
+  return toAcknowledgement(id, await runs.accept(principalOf(request), { source, id, callbackUrl: data.callback_url ?? undefined }, toChat))
 }
 
 async function answerOf(request: FastifyRequest, accept: () => Promise<object>): Promise<object> {

@@ -1,14 +1,14 @@
 import type { FastifyInstance } from 'fastify'
 import { accessTo } from '../../access/operations.ts'
 import { sendFailure } from '../error-reply.ts'
-import { openChat, outcomeOf, type ChatDoor } from '../open-chat.ts'
+import { openChat, outcomeOf, type ChatServices } from '../open-chat.ts'
 import { toApprovalRequired } from '../../runs/approvals/approval-view.ts'
 import { ApprovalAnswer, ChainAnswer, ChatBody, ErrorReply, eventStream, IdHeaders, refusals } from '../schemas.ts'
 import { sendRun } from '../send-run.ts'
 import { chunksOf } from '../stream-chunks.ts'
 
 /** The three ways to chat. */
-export function chatRoutes(app: FastifyInstance, door: ChatDoor): void {
+export function chatRoutes(app: FastifyInstance, services: ChatServices): void {
   app.post(
     '/core/v1/chain',
     {
@@ -30,7 +30,7 @@ export function chatRoutes(app: FastifyInstance, door: ChatDoor): void {
       },
     },
     async (request, reply) => {
-      const chat = await openChat(door, { request, reply, operation: 'chain' }).chat
+      const chat = await openChat(services, { request, reply, operation: 'chain' }).chat
       const { answer, end, error } = await outcomeOf(chat)
       if (error) return sendFailure(reply, error)
       if (end.type === 'end') return { body: answer }
@@ -55,7 +55,7 @@ export function chatRoutes(app: FastifyInstance, door: ChatDoor): void {
       },
     },
     async (request, reply) => {
-      const opening = openChat(door, { request, reply, operation: 'chain_streaming' })
+      const opening = openChat(services, { request, reply, operation: 'chain_streaming' })
       return sendRun(reply, opening, { after: 0, toChunk: chunksOf(request.id) })
     },
   )

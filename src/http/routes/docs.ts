@@ -5,14 +5,14 @@ import { Type } from 'typebox'
 import { notFound, sendError } from '../error-reply.ts'
 import { describeRoute, withReferences, type DescribedRoute } from '../openapi.ts'
 
-export interface Docs {
+export interface DocsOptions {
   version: string
   /** Undefined: wherever the page was loaded from. */
   publicUrl: string | undefined
 }
 
 /** Collects the schemas of the routes that are registered after it. */
-export async function documentRoutes(app: FastifyInstance, { version, publicUrl }: Docs): Promise<void> {
+export async function documentRoutes(app: FastifyInstance, { version, publicUrl }: DocsOptions): Promise<void> {
   await app.register(swagger, {
     openapi: {
       openapi: '3.1.0',

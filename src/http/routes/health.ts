@@ -3,7 +3,7 @@ import { Type } from 'typebox'
 import { ServiceError } from '../../errors.ts'
 import { ErrorReply } from '../schemas.ts'
 
-export interface HealthRoutes {
+export interface HealthServices {
   /** Throws while the store can't be reached. */
   ping(): Promise<void>
   isStopping(): boolean
@@ -12,7 +12,7 @@ export interface HealthRoutes {
 const Empty = Type.Object({})
 
 /** For whoever keeps the process alive, and whoever sends it requests. */
-export function healthRoutes(app: FastifyInstance, { ping, isStopping }: HealthRoutes): void {
+export function healthRoutes(app: FastifyInstance, { ping, isStopping }: HealthServices): void {
   app.get(
     '/health',
     { config: { access: 'public' }, schema: { tags: ['Health'], summary: 'The process is there', response: { 200: Empty } } },

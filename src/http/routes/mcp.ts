@@ -3,13 +3,13 @@ import { Type } from 'typebox'
 import { accessTo } from '../../access/operations.ts'
 import { principalOf } from '../authenticate.ts'
 import { mcpExample } from '../examples.ts'
-import { whenLeft } from '../leaving.ts'
-import type { McpDoor } from '../mcp/door.ts'
-import type { McpDoors } from '../mcp/server.ts'
+import { disconnectSignal } from '../leaving.ts'
+import type { McpEndpoint } from '../mcp/endpoint.ts'
+import type { McpServices } from '../mcp/server.ts'
 import { RpcError } from '../rpc-errors.ts'
 import { IdHeaders, refusals } from '../schemas.ts'
 
-export interface McpRoutes extends McpDoors {
+export interface McpRouteServices extends McpServices {
   /** Where browsers reach the service, when that is known. */
   publicUrl: string | undefined
 }
@@ -28,9 +28,10 @@ const answers = {
  * The agent and its tools for clients of the Model Context Protocol, over Streamable HTTP. What speaks it takes a third of a second and
  * 30 MB to load: that is done when somebody asks.
  */
-export function mcpRoutes(app: FastifyInstance, doors: McpRoutes): void {
-  let opening: Promise<McpDoor> | undefined
-  const open = () => (opening ??= import('../mcp/door.ts').then(({ openMcpDoor }) => openMcpDoor({ ...doors, log: app.log })))
+export function mcpRoutes(app: FastifyInstance, services: McpRouteServices): void {
+  let opening: Promise<McpEndpoint> | undefined
+  const open = () =>
+    (opening ??= import('../mcp/endpoint.ts').then(({ createMcpEndpoint }) => createMcpEndpoint({ ...services, log: app.log })))
   app.addHook('preClose', async () => (await opening)?.close())
 
   app.post(
@@ -46,6 +47,7 @@ export function mcpRoutes(app: FastifyInstance, doors: McpRoutes): void {
         response: { 200: answers, 202: Type.Null(), 400: RpcError, 406: RpcError, ...refusals },
       },
     },
-    async (request, reply) => (await open()).answer({ principal: principalOf(request), request, left: whenLeft(reply) }, reply),
+    async (request, reply) =>
+      (await open()).answer({ principal: principalOf(request), request, disconnected: disconnectSignal(reply) }, reply),
   )
 }

@@ -4,13 +4,13 @@ import { ServiceError } from '../../errors.ts'
 import type { AgentConfig } from '../../configuration/schema.ts'
 import type { Operation } from '../../runs/run.ts'
 import { sendFailure } from '../error-reply.ts'
-import { openChat, outcomeOf, type ChatDoor } from '../open-chat.ts'
+import { openChat, outcomeOf, type ChatServices } from '../open-chat.ts'
 import { completionChunksOf, completionHead, toCompletion } from '../openai/chat-completion.ts'
 import { toChatBody } from '../openai/messages.ts'
 import { ChatCompletion, jsonOrEvents, Model, ModelList, openAiRefusals, ResponseReply } from '../openai/replies.ts'
 import { responseEventsOf } from '../openai/response-events.ts'
 import { responseHead, responseToChatBody, toResponse } from '../openai/response.ts'
-import { CompletionBody, ResponseBody, type GivenMessage } from '../openai/schemas.ts'
+import { CompletionBody, ResponseBody, type InputMessage } from '../openai/schemas.ts'
 import { refuseInCompletion, refuseInResponse } from '../openai/unsupported.ts'
 import { IdHeaders } from '../schemas.ts'
 import { sendRun } from '../send-run.ts'
@@ -19,8 +19,8 @@ const tags = ['OpenAI']
 const chatRefusals = openAiRefusals(400, 401, 403, 404, 409, 410, 413, 415, 429, 500, 502, 503)
 
 /** The agent for any OpenAI client: other words for the same chats. Failures are in that interface's shape, by their path. */
-export function openAiRoutes(app: FastifyInstance, door: ChatDoor): void {
-  modelRoutes(app, door)
+export function openAiRoutes(app: FastifyInstance, services: ChatServices): void {
+  modelRoutes(app, services)
 
   app.post(
     '/v1/chat/completions',
@@ -35,7 +35,7 @@ export function openAiRoutes(app: FastifyInstance, door: ChatDoor): void {
       },
     },
     async (request, reply) => {
-      const { opening, head, stream, withUsage } = openCompletion(door, request, reply)
+      const { opening, head, stream, withUsage } = openCompletion(services, request, reply)
       if (stream) return sendRun(reply, opening, { after: 0, toChunk: completionChunksOf(head, withUsage) })
       const chat = await opening.chat
       const { answer, error } = await outcomeOf(chat)
@@ -56,7 +56,7 @@ export function openAiRoutes(app: FastifyInstance, door: ChatDoor): void {
       },
     },
     async (request, reply) => {
-      const { opening, head, stream } = openResponse(door, request, reply)
+      const { opening, head, stream } = openResponse(services, request, reply)
       if (stream) return sendRun(reply, opening, { after: 0, toChunk: responseEventsOf(head) })
       const chat = await opening.chat
       const { answer, end, error } = await outcomeOf(chat)
@@ -67,24 +67,24 @@ export function openAiRoutes(app: FastifyInstance, door: ChatDoor): void {
 
 // Functions of their own: what waits for the run holds nothing of a body, which may be megabytes of images.
 
-function openCompletion(door: ChatDoor, request: FastifyRequest, reply: FastifyReply) {
+function openCompletion(services: ChatServices, request: FastifyRequest, reply: FastifyReply) {
   const body = request.body as CompletionBody
   refuseInCompletion(body)
-  refuseOtherModel(body.model, door.agent().config)
+  refuseOtherModel(body.model, services.agent().config)
   const stream = body.stream === true
-  const place = { body: toChatBody(body.messages as GivenMessage[], ['body', 'messages']), at: ['body'] }
-  const opening = openChat(door, { request, reply, operation: operationOf(stream), place })
+  const source = { body: toChatBody(body.messages as InputMessage[], ['body', 'messages']), at: ['body'] }
+  const opening = openChat(services, { request, reply, operation: operationOf(stream), source })
   const withUsage = body.stream_options?.include_usage === true
   return { opening, head: completionHead(request.id, body.model), stream, withUsage }
 }
 
-function openResponse(door: ChatDoor, request: FastifyRequest, reply: FastifyReply) {
+function openResponse(services: ChatServices, request: FastifyRequest, reply: FastifyReply) {
   const body = request.body as ResponseBody
   refuseInResponse(body)
-  refuseOtherModel(body.model, door.agent().config)
+  refuseOtherModel(body.model, services.agent().config)
   const stream = body.stream === true
-  const place = { body: responseToChatBody(body), at: ['body'] }
-  const opening = openChat(door, { request, reply, operation: operationOf(stream), place })
+  const source = { body: responseToChatBody(body), at: ['body'] }
+  const opening = openChat(services, { request, reply, operation: operationOf(stream), source })
   return { opening, head: responseHead(request.id, body), stream }
 }
 
@@ -92,7 +92,7 @@ function operationOf(stream: boolean): Operation {
   return stream ? 'chain_streaming' : 'chain'
 }
 
-function modelRoutes(app: FastifyInstance, { agent }: ChatDoor): void {
+function modelRoutes(app: FastifyInstance, { agent }: ChatServices): void {
   const created = Math.floor(Date.now() / 1000)
   const toModel = ({ uri_id: id }: AgentConfig) => ({ id, object: 'model', created, owned_by: 'agent-core' })
   const refusals = openAiRefusals(401, 403, 404, 429, 500, 503)

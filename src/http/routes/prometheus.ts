@@ -4,7 +4,7 @@ import { ServiceError } from '../../errors.ts'
 import { principalOf } from '../authenticate.ts'
 import { refusals } from '../schemas.ts'
 
-export interface PrometheusRoute {
+export interface PrometheusOptions {
   read(): Promise<{ contentType: string; text: string }>
   /** Whether anybody may read it, without a key. */
   isPublic: boolean
@@ -13,7 +13,7 @@ export interface PrometheusRoute {
 }
 
 /** Figures of the whole service, for a Prometheus server. */
-export function prometheusRoute(app: FastifyInstance, { read, isPublic, adminTenant }: PrometheusRoute): void {
+export function prometheusRoute(app: FastifyInstance, { read, isPublic, adminTenant }: PrometheusOptions): void {
   app.get(
     '/metrics',
     {

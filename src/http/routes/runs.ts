@@ -11,13 +11,13 @@ import type { RunStore } from '../../runs/run-store.ts'
 import { createFindRunKey } from '../../runs/intake/whose-run.ts'
 import { toRunView, toSharedView, type RunView } from '../../runs/run-view.ts'
 import { principalOf } from '../authenticate.ts'
-import { whenLeft } from '../leaving.ts'
+import { disconnectSignal } from '../leaving.ts'
 import type { OpenChat } from '../open-chat.ts'
 import { ApprovalRequired, ChainAnswer, ErrorReply, eventStream, Id, refusals, ValidationReply } from '../schemas.ts'
 import { sendRun } from '../send-run.ts'
 import { chunksOf } from '../stream-chunks.ts'
 
-export interface RunRoutes {
+export interface RunServices {
   runs: Chats
   runStore: Pick<RunStore, 'find' | 'ownersOf'>
   callbacks: Pick<Callbacks, 'find' | 'resend'>
@@ -70,7 +70,7 @@ export function viewRuns({
   runStore,
   callbacks,
   openCalls,
-}: Pick<RunRoutes, 'callbacks' | 'openCalls'> & { runStore: Pick<RunStore, 'find'> }): ViewRun {
+}: Pick<RunServices, 'callbacks' | 'openCalls'> & { runStore: Pick<RunStore, 'find'> }): ViewRun {
   return async (who, key) => {
     const run = await runStore.find(key)
     if (!run || run.operation === 'tool_execute') throw new ServiceError('not_found', `There is no run ${key.requestId}.`)
@@ -82,10 +82,10 @@ export function viewRuns({
 }
 
 /** Runs, by the request id that started them. */
-export function runRoutes(app: FastifyInstance, doors: RunRoutes): void {
-  const { runs, callbacks } = doors
-  const view = viewRuns(doors)
-  const findKey = createFindRunKey(doors.runStore)
+export function runRoutes(app: FastifyInstance, services: RunServices): void {
+  const { runs, callbacks } = services
+  const view = viewRuns(services)
+  const findKey = createFindRunKey(services.runStore)
   const namedBy = (request: FastifyRequest): Promise<RunKey> => {
     const { request_id: requestId } = request.params as Type.Static<typeof params>
     const { issuer, sub } = request.query as Type.Static<typeof Whose>
@@ -139,16 +139,16 @@ export function runRoutes(app: FastifyInstance, doors: RunRoutes): void {
     },
     async (request, reply) => {
       const key = keyOf(request)
-      await callbacks.resend(key, whenLeft(reply))
+      await callbacks.resend(key, disconnectSignal(reply))
       return view(principalOf(request), key)
     },
   )
 
   async function follow(key: RunKey, reply: FastifyReply): Promise<OpenChat> {
-    const left = whenLeft(reply)
-    const run = await runs.follow(key, left)
+    const disconnected = disconnectSignal(reply)
+    const run = await runs.follow(key, disconnected)
     void reply.header('session-id', run.sessionId).header('request-id', run.requestId)
-    return { run, left }
+    return { run, disconnected }
   }
 
   app.get(

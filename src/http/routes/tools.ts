@@ -11,11 +11,11 @@ import { contextHeaders, hashOf, toFilters } from '../chat-request.ts'
 import { executeExample } from '../examples.ts'
 import { traceparentOf } from '../traceparent.ts'
 import { isId } from '../ids.ts'
-import { whenLeft } from '../leaving.ts'
-import { tellSession } from '../session-header.ts'
+import { disconnectSignal } from '../leaving.ts'
+import { setSessionId } from '../session-header.ts'
 import { DataFilterHints, ErrorReply, GeneratedArtifact, IdHeaders, refusals } from '../schemas.ts'
 
-export interface ToolRoutes {
+export interface ToolServices {
   agent: CurrentAgent
   tools: DirectExecution
 }
@@ -52,7 +52,7 @@ const Executed = Type.Object({
 })
 
 /** Tools listed, and run outside of a conversation. */
-export function toolRoutes(app: FastifyInstance, { agent, tools: execution }: ToolRoutes): void {
+export function toolRoutes(app: FastifyInstance, { agent, tools: execution }: ToolServices): void {
   app.get(
     '/core/v1/tools',
     {
@@ -88,8 +88,8 @@ export function toolRoutes(app: FastifyInstance, { agent, tools: execution }: To
       const toolRequest = toToolRequest(request)
       // A tool may take minutes: of the body only the tool's input stays.
       request.body = undefined
-      const { sessionId, result } = await execution.execute(principalOf(request), toolRequest, whenLeft(reply))
-      tellSession(request, reply, sessionId)
+      const { sessionId, result } = await execution.execute(principalOf(request), toolRequest, disconnectSignal(reply))
+      setSessionId(request, reply, sessionId)
       return { ...result, output: toObject(result.output) }
     },
   )

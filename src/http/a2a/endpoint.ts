@@ -9,7 +9,7 @@ import { invalidRequest } from '../rpc-errors.ts'
 import { sendEvents, startInTime } from '../sse.ts'
 import { toCard, type CardOptions } from './card.ts'
 import { toA2aError } from './errors.ts'
-import { createRequestHandler, type A2aDoors } from './requests.ts'
+import { createRequestHandler, type A2aServices } from './requests.ts'
 
 /** The agent card, as it is sent. */
 export function cardOf(agent: Agent, options: CardOptions): unknown {
@@ -17,7 +17,7 @@ export function cardOf(agent: Agent, options: CardOptions): unknown {
 }
 
 /** Answers one message of JSON-RPC, by one message or by a stream of them. */
-export async function answer(doors: A2aDoors, caller: Caller, reply: FastifyReply): Promise<FastifyReply> {
+export async function answer(services: A2aServices, caller: Caller, reply: FastifyReply): Promise<FastifyReply> {
   const { request } = caller
   const { jsonrpc, id, method, params } = asObject(request.body)
   const body = { jsonrpc, id, method, params }
@@ -25,7 +25,7 @@ export async function answer(doors: A2aDoors, caller: Caller, reply: FastifyRepl
   request.body = body
   const fault = findEnvelopeFault(body)
   if (fault) return reply.send({ jsonrpc: '2.0', id: isMessageId(id) ? id : null, error: { code: invalidRequest, message: fault } })
-  const { handler, thrown } = telling(createRequestHandler(doors, caller), caller)
+  const { handler, thrown } = withErrorMapping(createRequestHandler(services, caller), caller)
   const start = streaming.has(method) ? startInTime(reply) : undefined
   const failed = async (error: unknown) => {
     if (start?.hasBegun) return sendTexts(reply, [toText({ jsonrpc, id: id ?? null, error })])
@@ -95,7 +95,7 @@ async function sendTexts(reply: FastifyReply, texts: AsyncIterable<string> | Ite
 }
 
 /** The library tells what is thrown: so it throws what may be told, and the log has the rest. */
-function telling(handler: A2ARequestHandler, { request }: Caller): { handler: A2ARequestHandler; thrown(): unknown } {
+function withErrorMapping(handler: A2ARequestHandler, { request }: Caller): { handler: A2ARequestHandler; thrown(): unknown } {
   let thrown: unknown
   const tell = (error: unknown) => {
     const known = toA2aError(error)

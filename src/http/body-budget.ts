@@ -1,11 +1,11 @@
 import { getHeapStatistics } from 'node:v8'
 import { ServiceError } from '../errors.ts'
 
-export interface BodyRoomOptions {
+export interface BodyBudgetOptions {
   /** Bytes of one body. */
   bodyLimit: number
   /** Bytes of all bodies in memory at a time; half of it for one caller. */
-  room?: number
+  budgetBytes?: number
   /** Bodies of one caller that may be arriving at a time. */
   maxArriving?: number
 }
@@ -20,30 +20,30 @@ interface CallerBodies {
 }
 
 /** What one request takes of the room. */
-export interface BodyShare {
+export interface BodyReservation {
   /** Takes more bytes, or refuses with `overloaded`. One body alone always fits. */
   take(bytes: number): ServiceError | undefined
   /** Nothing more comes. */
-  arrived(): void
+  complete(): void
   /** Gives back what was taken. */
   release(): void
 }
 
-export interface BodyRoom {
+export interface BodyBudget {
   /** `caller`: whose body it is. Refuses with `overloaded` where too many of the caller's bodies are arriving. */
-  enter(caller: string): BodyShare | ServiceError
+  reserve(caller: string): BodyReservation | ServiceError
 }
 
 /**
  * Bounds the memory of request bodies from their first byte until they are used, for each caller and for all of them. Each body may be
  * large, a caller may send many at a time, slowly, and load shedding does not see what stands outside of the heap.
  */
-export function createBodyRoom(options: BodyRoomOptions): BodyRoom {
-  const { room = roomFor(options.bodyLimit) } = options
+export function createBodyBudget(options: BodyBudgetOptions): BodyBudget {
+  const { budgetBytes = roomFor(options.bodyLimit) } = options
   const callers = new Map<string, CallerBodies>()
   let all = 0
 
-  function enter(caller: string): BodyShare | ServiceError {
+  function reserve(caller: string): BodyReservation | ServiceError {
     const bodies = callers.get(caller) ?? { bytes: 0, arriving: 0 }
     if (bodies.arriving >= (options.maxArriving ?? maxArriving)) return refusal('Too many of your requests are still sending their bodies.')
     callers.set(caller, bodies)
@@ -55,7 +55,7 @@ export function createBodyRoom(options: BodyRoomOptions): BodyRoom {
       if (bodies.bytes === 0 && bodies.arriving === 0) callers.delete(caller)
     }
 
-    function arrived(): void {
+    function complete(): void {
       if (!isArriving) return
       isArriving = false
       bodies.arriving--
@@ -63,16 +63,16 @@ export function createBodyRoom(options: BodyRoomOptions): BodyRoom {
 
     return {
       take(bytes) {
-        if (bodies.bytes > own && bodies.bytes + bytes > room / 2) return tooMuch('your requests')
-        if (all > own && all + bytes > room) return tooMuch('requests')
+        if (bodies.bytes > own && bodies.bytes + bytes > budgetBytes / 2) return tooMuch('your requests')
+        if (all > own && all + bytes > budgetBytes) return tooMuch('requests')
         own += bytes
         bodies.bytes += bytes
         all += bytes
         return undefined
       },
-      arrived,
+      complete,
       release() {
-        arrived()
+        complete()
         bodies.bytes -= own
         all -= own
         own = 0
@@ -81,7 +81,7 @@ export function createBodyRoom(options: BodyRoomOptions): BodyRoom {
     }
   }
 
-  return { enter }
+  return { reserve }
 }
 
 /** Eight bodies at best, two at least. */

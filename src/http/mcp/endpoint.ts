@@ -5,14 +5,14 @@ import { ServiceError } from '../../errors.ts'
 import { asObject, type Caller } from '../protocol-caller.ts'
 import { createCancellations } from './cancellations.ts'
 import { sendResponse, toFetchRequest } from './exchange.ts'
-import { createMcpServer, refusalOf, type McpDoors } from './server.ts'
+import { createMcpServer, permissionErrorOf, type McpServices } from './server.ts'
 
-export interface McpDoorOptions extends McpDoors {
+export interface McpEndpointOptions extends McpServices {
   publicUrl: string | undefined
   log: FastifyBaseLogger
 }
 
-export interface McpDoor {
+export interface McpEndpoint {
   /** Answers one message of JSON-RPC. */
   answer(caller: Caller, reply: FastifyReply): Promise<FastifyReply>
   /** Ends the streams that are open. */
@@ -20,10 +20,10 @@ export interface McpDoor {
 }
 
 /** Every exchange has a server of its own, made for its caller: there is nothing that two of them could share by mistake. */
-export function openMcpDoor({ publicUrl, log, ...doors }: McpDoorOptions): McpDoor {
+export function createMcpEndpoint({ publicUrl, log, ...services }: McpEndpointOptions): McpEndpoint {
   const callers = new WeakMap<Request, Caller>()
   const cancellations = createCancellations()
-  const handler = createMcpHandler(({ requestInfo }) => createMcpServer(doors, callers.get(requestInfo!)!), {
+  const handler = createMcpHandler(({ requestInfo }) => createMcpServer(services, callers.get(requestInfo!)!), {
     // A proxy gives up an answer of which it hears nothing for a minute; a stream has its comments.
     responseMode: 'sse',
     // They are written by us, for every stream.
@@ -32,15 +32,15 @@ export function openMcpDoor({ publicUrl, log, ...doors }: McpDoorOptions): McpDo
   })
   const origins = [...localhostAllowedHostnames(), ...(publicUrl === undefined ? [] : [new URL(publicUrl).hostname])]
 
-  async function answer({ principal, request, left: gone }: Caller, reply: FastifyReply): Promise<FastifyReply> {
+  async function answer({ principal, request, disconnected: gone }: Caller, reply: FastifyReply): Promise<FastifyReply> {
     refuseOrigin(request.headers.origin, origins)
     const message = request.body
-    const refusal = refusalOf(message, principal)
+    const refusal = permissionErrorOf(message, principal)
     if (refusal) throw refusal
     cancellations.take(request, principal)
-    const left = cancellations.watch(request, principal, gone)
+    const disconnected = cancellations.watch(request, principal, gone)
     const exchange = toFetchRequest(request, gone)
-    callers.set(exchange, { principal, request, left })
+    callers.set(exchange, { principal, request, disconnected })
     if (asObject(message)['method'] === 'initialize') void reply.header('mcp-session-id', randomUUIDv7())
     // A call may take minutes: the library has what it needs of the message.
     request.body = undefined

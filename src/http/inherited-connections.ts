@@ -2,13 +2,13 @@ import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
 
 /** Connections that another process has taken, for a server that does not listen itself. */
-export interface GivenConnections {
+export interface InheritedConnections {
   take(connection: Socket): void
   /** When all of them are closed. */
   ended(): Promise<void>
 }
 
-export function acceptGiven(server: Server): GivenConnections {
+export function acceptInherited(server: Server): InheritedConnections {
   const open = new Set<Socket>()
   let isFirst = true
   let onEmpty = () => {}
