@@ -21,7 +21,7 @@ async function createCounted(maxCharacters?: number) {
   }
 }
 
-test('a document is parsed once until it changes, also when asked for twice at the same time', async () => {
+test('a document is parsed once until it changes, even for simultaneous reads', async () => {
   const { reads, read } = await createCounted()
   await writeFile(path.join(folder, 'a.txt'), 'one')
   assert.deepEqual(await Promise.all([read('a.txt'), read('a.txt')]), ['one', 'one'])
@@ -32,14 +32,14 @@ test('a document is parsed once until it changes, also when asked for twice at t
   assert.deepEqual(reads, ['a.txt', 'a.txt'])
 })
 
-test('the document not read for longest makes room', async () => {
+test('the least recently read document is evicted', async () => {
   const { reads, read } = await createCounted(50)
   for (const name of ['b.txt', 'c.txt', 'd.txt']) await writeFile(path.join(folder, name), 'x'.repeat(10))
   for (const name of ['b.txt', 'c.txt', 'b.txt', 'd.txt', 'b.txt', 'c.txt']) await read(name)
   assert.deepEqual(reads, ['b.txt', 'c.txt', 'd.txt', 'c.txt'])
 })
 
-test('a failure is not kept', async () => {
+test('a failure is not cached', async () => {
   const { reads, read } = await createCounted()
   await writeFile(path.join(folder, 'e.pdf'), 'broken')
   await assert.rejects(read('e.pdf'))

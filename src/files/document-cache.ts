@@ -4,22 +4,22 @@ import { readDocument } from './document-text.ts'
 import type { Document } from './document.ts'
 
 export interface DocumentCache {
-  /** As `readDocument`; a file that has not changed is parsed once. */
+  /** Like `readDocument`, but an unchanged file is parsed only once. */
   read(absolutePath: string, caller: Owner): Promise<Document>
 }
 
-interface Entry {
+interface CachedDocument {
   version: string
   document: Promise<Document>
   characters: number
 }
 
-/** Keeps the text of the documents read last, 20 million characters (some 40 MB) unless told otherwise. */
+/** Caches the most recently read documents. Default size: 20 million characters (about 40 MB). */
 export function createDocumentCache(maxCharacters = 20_000_000, read = readDocument): DocumentCache {
-  // A Map keeps the order of insertion: the first key is the one not used for longest.
-  const entries = new Map<string, Entry>()
+  // A Map keeps insertion order, so the first key is the least recently used.
+  const entries = new Map<string, CachedDocument>()
 
-  function makeRoom(): void {
+  function evict(): void {
     let total = [...entries.values()].reduce((sum, { characters }) => sum + characters, 0)
     for (const [key, entry] of entries) {
       if (total <= maxCharacters) return
@@ -28,13 +28,13 @@ export function createDocumentCache(maxCharacters = 20_000_000, read = readDocum
     }
   }
 
-  function start(absolutePath: string, version: string, caller: Owner): Entry {
-    const entry: Entry = { version, document: read(absolutePath, caller), characters: 0 }
+  function start(absolutePath: string, version: string, caller: Owner): CachedDocument {
+    const entry: CachedDocument = { version, document: read(absolutePath, caller), characters: 0 }
     entry.document.then(
       ({ text }) => {
-        // Text and sections.
+        // Counted twice, because the text is stored as a whole and in sections.
         entry.characters = text.length * 2
-        makeRoom()
+        evict()
       },
       () => entries.get(absolutePath) === entry && entries.delete(absolutePath),
     )
@@ -45,8 +45,8 @@ export function createDocumentCache(maxCharacters = 20_000_000, read = readDocum
     async read(absolutePath, caller) {
       const { mtimeMs, size } = await stat(absolutePath)
       const version = `${mtimeMs}-${size}`
-      const known = entries.get(absolutePath)
-      const entry = known?.version === version ? known : start(absolutePath, version, caller)
+      const cached = entries.get(absolutePath)
+      const entry = cached?.version === version ? cached : start(absolutePath, version, caller)
       entries.delete(absolutePath)
       entries.set(absolutePath, entry)
       return entry.document

@@ -11,27 +11,27 @@ export type ParseAnswer = { document: PackedDocument } | { error: string }
 export interface ParseLimits {
   maxMs: number
   heapMb: number
-  /** Nobody waits for it any more. */
+  /** Cancels the parsing. */
   signal?: AbortSignal
-  /** Whose share of the processes is taken. Default: the service's own. */
+  /** Caller to whom the process is charged in the fair pool. Default: the service. */
   caller?: Owner | undefined
 }
 
-/** Nobody waits longer for a page of text; a document of 50 MB may need twenty times as much while it is parsed. */
+/** A caller does not wait longer than a minute for a page of text. Parsing takes up to twenty times the size of a document (50 MB at most). */
 const defaults: ParseLimits = { maxMs: 60_000, heapMb: 1024 }
 
-/** Metadata is small. The texts of a document of 50 MB are some 100 MB, since sections repeat them. */
+/** Metadata is small. The texts of a 50 MB document take about 100 MB, since sections repeat the text. */
 const messages = { structure: 4 * 1024 * 1024, bytes: 300 * 1024 * 1024 }
 
-/** Of the whole service: each may take a gigabyte and a processor. Documents of 50 MB wait in memory. */
+/** Shared by the whole service: each parser may use a gigabyte and a CPU, and waiting documents of up to 50 MB stay in memory. */
 const parsers = createFairPool({ slots: 4, maxWaiting: 32 })
 
-/** Parses in a process of its own: the parsers take seconds for a large document and gigabytes for a malicious one. Throws an `Error` with the reason. */
+/** Parses in a separate process: parsers take seconds for a large document and gigabytes for a malicious one. Throws an `Error` with the reason. */
 export async function parseInProcess(kind: ParsedKind, bytes: Uint8Array, limits: Partial<ParseLimits> = {}): Promise<Document> {
   const worker = new URL('./document-worker', import.meta.url)
-  const { caller = serviceItself, ...asked } = { ...defaults, ...limits }
-  const parse = () => askProcess<ParseAnswer>(worker, { kind, bytes }, { ...asked, messages })
-  const answer = await parsers.use({ caller, signal: asked.signal }, parse)
+  const { caller = serviceItself, ...processLimits } = { ...defaults, ...limits }
+  const parse = () => askProcess<ParseAnswer>(worker, { kind, bytes }, { ...processLimits, messages })
+  const answer = await parsers.use({ caller, signal: processLimits.signal }, parse)
   if ('error' in answer) throw new Error(answer.error)
   return unpackDocument(answer.document)
 }

@@ -40,7 +40,7 @@ test('front matter that is not YAML gives no metadata, and the document stays re
   assert.deepEqual({ metadata, sections }, { metadata: {}, sections: [{ heading: 'Title', text: 'text' }] })
 })
 
-test('of a page of HTML the visible text is read, with headings, lists and tables', async () => {
+test('the visible text of an HTML page is read, with headings, lists and tables', async () => {
   const page =
     '<html><head><title>T</title><meta name="author" content="Ada"><style>x{}</style></head><body><nav>menu</nav><h1>One</h1>' +
     '<p>Hello <b>world</b>.<br>Next &amp; last</p><ul><li>a</li><li>b</li></ul><script>bad()</script>' +
@@ -53,16 +53,16 @@ test('of a page of HTML the visible text is read, with headings, lists and table
   ])
 })
 
-test('a large page of HTML is read as a small one is', async () => {
+test('a large HTML page is read like a small one', async () => {
   const { sections } = await read('large.html', `<h1>Zürich</h1>${'<p>Some text.</p>'.repeat(5000)}`)
   assert.equal(sections[0]?.heading, 'Zürich')
   assert.equal(sections[0]?.text.match(/Some text\./g)?.length, 5000)
 })
 
-test('a large Markdown document is read as a small one is, but not one of headings alone', async () => {
+test('a large Markdown document is read like a small one, unless it has too many headings', async () => {
   const { text, sections } = await read('large.md', `# Zürich\n\n${'Some text.\n'.repeat(100_000)}`)
   assert.deepEqual([sections.length, sections[0]?.heading, text.length], [1, 'Zürich', 1_100_010])
-  await assert.rejects(read('headings.md', '# a\n'.repeat(300_000)), /can not be read as Markdown: it has more than 100000 sections$/)
+  await assert.rejects(read('headings.md', '# a\n'.repeat(300_000)), /cannot be read as Markdown: it has more than 100000 sections$/)
 })
 
 test('a PDF is read page by page', async () => {
@@ -94,7 +94,7 @@ test('a workbook is read sheet by sheet, a line for each row', async () => {
   assert.deepEqual(sections, [{ heading: 'Prices', text: 'item | price\ntea | 3.5' }])
 })
 
-test('text of any encoding is read, and a file without a telling name by its content', async () => {
+test('text of any encoding is read, and a file without a known extension is recognized by its content', async () => {
   assert.equal((await read('latin.txt', Buffer.from('Zürich', 'latin1'))).text, 'Zürich')
   assert.equal((await read('utf16.csv', Buffer.from('\ufeffa;b', 'utf16le'))).text, 'a;b')
   assert.equal((await read('bom.json', '\ufeff{"a": 1}')).text, '{"a": 1}')
@@ -102,21 +102,21 @@ test('text of any encoding is read, and a file without a telling name by its con
   assert.equal((await read('letter', makeDocx(['Hidden Word']))).text, 'Hidden Word')
 })
 
-test('a broken file is an error in words that do not tell where it lies', async () => {
+test('a broken file is reported in words, without its path', async () => {
   const broken: [string, string | Buffer, RegExp][] = [
-    ['broken.pdf', '%PDF-1.4 garbage', /^The document can not be read as PDF: /],
-    ['cut.pdf', makePdf(['x']).subarray(0, 200), /^The document can not be read as PDF: /],
-    ['empty.pdf', '', /^The document can not be read as PDF: /],
-    ['broken.docx', 'PK\x03\x04 nothing', /^The document can not be read as Word: /],
-    ['broken.xlsx', 'not a workbook', /^The document can not be read as Excel: /],
-    ['image.dat', Buffer.from([1, 0, 2, 0]), /^The document can not be read as text: it is not text$/],
+    ['broken.pdf', '%PDF-1.4 garbage', /^The document cannot be read as PDF: /],
+    ['cut.pdf', makePdf(['x']).subarray(0, 200), /^The document cannot be read as PDF: /],
+    ['empty.pdf', '', /^The document cannot be read as PDF: /],
+    ['broken.docx', 'PK\x03\x04 nothing', /^The document cannot be read as Word: /],
+    ['broken.xlsx', 'not a workbook', /^The document cannot be read as Excel: /],
+    ['image.dat', Buffer.from([1, 0, 2, 0]), /^The document cannot be read as text: it is not text$/],
   ]
   for (const [name, content, message] of broken) {
     await assert.rejects(read(name, content), (error: Error) => message.test(error.message) && !error.message.includes(folder))
   }
 })
 
-test('a document that is too large, or unpacks to too much, is refused before it is parsed', async () => {
+test('a document that is too large, packed or unpacked, is refused before parsing', async () => {
   const large = path.join(folder, 'large.txt')
   await writeFile(large, '')
   await truncate(large, maxDocumentBytes + 1)
@@ -124,23 +124,23 @@ test('a document that is too large, or unpacks to too much, is refused before it
   await assert.rejects(read('bomb.docx', makeZip({ 'word/document.xml': '<x/>' }, 2_000_000_000)), /unpacks to more than 300 MB/)
 })
 
-test('a document whose parsing takes too long is given up', async () => {
+test('parsing stops after its time limit', async () => {
   await assert.rejects(parseInProcess('pdf', makePdf(['Slow']), { maxMs: 1 }), /^Error: it took longer than 0\.001 s$/)
 })
 
-test('a document that needs too much memory is an error and nothing else', async () => {
+test('a document that needs too much memory fails without further effects', async () => {
   const page = Buffer.from('<b>x</b>'.repeat(300_000))
   await assert.rejects(parseInProcess('html', page, { heapMb: 48 }), /^Error: it needs too much memory$/)
 })
 
-test('marks of a heading are no part of it, also where they are odd', () => {
+test('the marks of a heading are removed, even in unusual positions', () => {
   const headings = ['# a #', '## a#', '# #', '# # ##', '#\ta \t##  ', '#', '#  ', '#a', '####### a'].map(
     (line) => toSections(line)[0]?.heading,
   )
   assert.deepEqual(headings, ['a', 'a#', '#', '#', 'a', '', '', '', ''])
 })
 
-test('reading takes time that grows with the document alone, whatever its white space and headings', () => {
+test('reading takes linear time, whatever white space and headings a document has', () => {
   const wide = ' '.repeat(200_000)
   const work = workSince()
   for (const text of [`# a${wide}x`, `# a${' #'.repeat(100_000)}x`, `---${wide}x`, `# ${'a'.repeat(100_000)}${'\n## b'.repeat(30_000)}`]) {
@@ -152,7 +152,7 @@ test('reading takes time that grows with the document alone, whatever its white 
   assert.ok(work() < 1_000)
 })
 
-test('while a large document is parsed the service goes on', async () => {
+test('parsing a large document does not block the event loop', async () => {
   const rows = Array.from({ length: 40_000 }, (_, row) => [`name ${row}`, row, row * 2])
   const file = path.join(folder, 'large.xlsx')
   await writeFile(file, makeXlsx('Large', rows))
@@ -161,6 +161,6 @@ test('while a large document is parsed the service goes on', async () => {
   const { text } = await readDocument(file)
   delay.disable()
   assert.match(text, /name 39999 \| 39999 \| 79998$/)
-  // In this thread it takes some 400 ms at a stretch.
-  assert.ok(delay.max < 200e6, `held up for ${delay.max / 1e6} ms`)
+  // Parsing in this thread would block for about 400 ms.
+  assert.ok(delay.max < 200e6, `blocked for ${delay.max / 1e6} ms`)
 })

@@ -5,26 +5,33 @@ import { toDocument, type Document } from './document.ts'
 import { parseInProcess, type ParsedKind } from './document-process.ts'
 import { readMarkdown } from './markdown.ts'
 
-/** Larger documents take minutes and gigabytes to parse, and nobody reads them through an agent. */
+/** Larger documents take minutes and gigabytes to parse, and are of little use to an agent. */
 export const maxDocumentBytes = 50_000_000
 
-/** Parsed within some 20 ms, a tenth of what a process takes to start. */
+/** Documents up to these sizes are parsed within about 20 ms, a tenth of the time to start a process. */
 const smallHtmlBytes = 50_000
 const smallMarkdownBytes = 1_000_000
 
 type Kind = 'text' | ParsedKind
 
 const kindsByExtension: Readonly<Record<string, Kind>> = {
-  ...{ '.md': 'markdown', '.markdown': 'markdown', '.mdx': 'markdown' },
-  ...{ '.html': 'html', '.htm': 'html', '.xhtml': 'html' },
-  ...{ '.pdf': 'pdf', '.docx': 'docx', '.xlsx': 'xlsx', '.xlsm': 'xlsx' },
+  '.md': 'markdown',
+  '.markdown': 'markdown',
+  '.mdx': 'markdown',
+  '.html': 'html',
+  '.htm': 'html',
+  '.xhtml': 'html',
+  '.pdf': 'pdf',
+  '.docx': 'docx',
+  '.xlsx': 'xlsx',
+  '.xlsm': 'xlsx',
 }
 
 const names = { text: 'text', markdown: 'Markdown', html: 'HTML', pdf: 'PDF', docx: 'Word', xlsx: 'Excel' } satisfies Record<Kind, string>
 
 /**
- * Reads a document of any kind that it knows: text, Markdown, HTML, PDF, DOCX, XLSX. Throws an `Error` that says in words why a
- * file can't be read, without its path. The caller is whose share of the parsers is taken; without one it is the service's.
+ * Reads a document: text, Markdown, HTML, PDF, DOCX or XLSX. Throws an `Error` with the reason in words, without the path of the file.
+ * The parser processes are charged to `caller`, or to the service without a caller.
  */
 export async function readDocument(absolutePath: string, caller?: Owner): Promise<Document> {
   await using file = await open(absolutePath, 'r')
@@ -33,14 +40,14 @@ export async function readDocument(absolutePath: string, caller?: Owner): Promis
   try {
     return await parse(kind, bytes, caller)
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error)
-    throw new Error(`The document can not be read as ${names[kind]}: ${why}`, { cause: error })
+    const reason = error instanceof Error ? error.message : String(error)
+    throw new Error(`The document cannot be read as ${names[kind]}: ${reason}`, { cause: error })
   }
 }
 
 async function readBounded(file: FileHandle): Promise<Buffer> {
   const { size } = await file.stat()
-  if (size > maxDocumentBytes) throw new Error(`The document has ${size} bytes, more than the ${maxDocumentBytes} that can be read.`)
+  if (size > maxDocumentBytes) throw new Error(`The document has ${size} bytes, more than the limit of ${maxDocumentBytes}.`)
   return file.readFile()
 }
 
@@ -63,7 +70,7 @@ function toPlain(text: string): Document {
   return { ...toDocument([{ heading: '', text: text.trim() }], {}), text }
 }
 
-/** For a name that says nothing: by the first bytes. */
+/** Detects the kind by the first bytes, for names without a known extension. */
 function kindOf(bytes: Buffer): Kind {
   const head = bytes.subarray(0, 1024).toString('latin1')
   if (head.startsWith('%PDF-')) return 'pdf'
@@ -72,7 +79,7 @@ function kindOf(bytes: Buffer): Kind {
   return /^\s*(<!doctype html|<html)/i.test(head) ? 'html' : 'text'
 }
 
-/** UTF-8, UTF-16 by its mark, else Windows-1252, in which every byte is a character. */
+/** Decodes UTF-8, UTF-16 with a byte order mark, or else Windows-1252, where every byte is a character. */
 function decode(bytes: Buffer): string {
   if (bytes[0] === 0xff && bytes[1] === 0xfe) return new TextDecoder('utf-16le').decode(bytes)
   if (bytes[0] === 0xfe && bytes[1] === 0xff) return new TextDecoder('utf-16be').decode(bytes)

@@ -3,9 +3,9 @@ import type { ParseAnswer, ParsedKind } from './document-process.ts'
 import type { Document } from './document.ts'
 import { packDocument } from './packed-document.ts'
 
-/** A process for one document: told `{kind, bytes}`, it answers once; it ends when its channel closes. */
+/** Process for a single document: receives `{kind, bytes}`, answers once, and exits when its channel closes. */
 
-/** Far above what people write, and as much as the service takes in without being held up. */
+/** Far more than people write, but few enough for the service to receive without delay. */
 const maxCharacters = 150_000_000
 const maxSections = 100_000
 
@@ -41,6 +41,6 @@ async function answer(kind: ParsedKind, bytes: Uint8Array): Promise<ParseAnswer>
 }
 
 process.once('message', ({ kind, bytes }: { kind: ParsedKind; bytes: Uint8Array }) => {
-  void answer(kind, bytes).then((told) => process.send?.(told))
+  void answer(kind, bytes).then((message) => process.send?.(message))
 })
 process.on('disconnect', () => process.exit(0))

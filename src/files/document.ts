@@ -1,26 +1,30 @@
-/** A document as text. `text` is what a reader gets, `sections` the same by heading. */
+/** A document as text. `text` is the whole document, `sections` the same text by heading. */
 export interface Document {
   text: string
   sections: Section[]
-  /** Front matter, or what the file says of itself (title, author, pages). */
+  /** Front matter, or properties of the file (title, author, pages). */
   metadata: Metadata
 }
 
 export interface Section {
-  /** The headings above the text, outermost first, joined by ` > `; empty before the first one. */
+  /** The headings above the text, outermost first, joined by ` > `. Empty before the first heading. */
   heading: string
   text: string
 }
 
 export type Metadata = Record<string, string | number | boolean>
 
-/** A document of sections alone: its text is they one after another. */
+/** Builds a document from sections. The text is the sections in order. */
 export function toDocument(sections: Section[], metadata: Metadata): Document {
-  const kept = sections.filter(({ heading, text }) => heading !== '' || text !== '')
-  return { text: kept.map(({ heading, text }) => (heading ? `${heading}\n\n${text}` : text)).join('\n\n'), sections: kept, metadata }
+  const nonEmpty = sections.filter(({ heading, text }) => heading !== '' || text !== '')
+  return {
+    text: nonEmpty.map(({ heading, text }) => (heading ? `${heading}\n\n${text}` : text)).join('\n\n'),
+    sections: nonEmpty,
+    metadata,
+  }
 }
 
-/** Only plain values can be filtered by and shown; a list becomes its elements with commas between, the rest is left out. */
+/** Keeps plain values, which can be shown and filtered by. Lists become their elements joined by commas; all other values are dropped. */
 export function toMetadata(values: unknown): Metadata {
   if (typeof values !== 'object' || values === null) return {}
   const plain = Object.entries(values).map(([key, value]) => [key, Array.isArray(value) ? value.filter(isPlain).join(', ') : value])

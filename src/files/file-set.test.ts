@@ -16,14 +16,14 @@ async function swap(name: string, target: string): Promise<void> {
   await symlink(target, path.join(root, name))
 }
 
-test('a link that is led elsewhere is followed at once, named by itself or by a pattern', async () => {
+test('a changed link is followed at once, whether named by path or by pattern', async () => {
   const sets = [createFileSet(root, { paths: ['current/a.csv'] }), createFileSet(root, { globs: ['current/*.csv'] })]
   for (const set of sets) assert.deepEqual([set.has('v1/a.csv'), set.has('v2/a.csv'), set.has('current/a.csv')], [true, false, true])
   await swap('current', 'v2')
   for (const set of sets) assert.deepEqual([set.has('v2/a.csv'), set.has('current/a.csv')], [true, true])
 })
 
-test('a file has all of its names, those by hard links too', async () => {
+test('a file is recognized under all of its names, including hard links', async () => {
   await link(path.join(root, 'docs/plain.md'), path.join(root, 'twin.md'))
   for (const set of [createFileSet(root, { paths: ['docs/plain.md'] }), createFileSet(root, { globs: ['docs/**'] })]) {
     assert.deepEqual(['twin.md', 'docs/plain.md'].map(set.has), [true, true])
@@ -31,7 +31,7 @@ test('a file has all of its names, those by hard links too', async () => {
   }
 })
 
-test('what newly matches a pattern is noticed within a second', async () => {
+test('a new match of a pattern is noticed within a second', async () => {
   let time = 0
   const set = createFileSet(root, { globs: ['docs/*'], now: () => time })
   assert.equal(set.has('other.md'), false)

@@ -1,30 +1,30 @@
 import { globSync, realpathSync, statSync } from 'node:fs'
 import path from 'node:path'
 
-/** Files of a root, known by what they are and not by how they are called: a link, or a second name, is the file itself. */
+/** A set of files identified by device and inode, not by name: a symbolic or hard link is the file itself. */
 export interface FileSet {
-  /** As things lie at the moment of asking. A file that is not there is in no set. */
+  /** True if the file is in the set now. A missing file is in no set. */
   has(relative: string): boolean
 }
 
 export interface FileSetOptions {
-  /** Relative to the root, each looked at whenever asked. */
+  /** Relative to the root. Resolved at every call. */
   paths?: readonly string[]
-  /** What newly matches is noticed within a second, or longer where looking takes long; where a known link leads, at once. */
+  /** New matches are noticed within a second, or later if the search takes long. A changed target of a known link is noticed at once. */
   globs?: readonly string[]
-  /** Epoch milliseconds. */
+  /** Current time in epoch milliseconds. */
   now?(): number
 }
 
-const believedMs = 1_000
-/** So that looking never is most of the work. */
-const believedPerLook = 20
+const validMs = 1_000
+/** A search result stays valid for this many times the duration of the search, so that searches never dominate the load. */
+const validPerSearch = 20
 
 export function createFileSet(root: string, { paths = [], globs = [], now = Date.now }: FileSetOptions): FileSet {
-  let matched = { identities: new Set<string>(), links: [] as string[], believedUntil: -Infinity }
+  let matched = { identities: new Set<string>(), links: [] as string[], validUntil: -Infinity }
 
-  function look(): void {
-    const started = now()
+  function search(): void {
+    const startedAt = now()
     const identities = new Set<string>()
     const links: string[] = []
     for (const name of globs.length > 0 ? globSync([...globs], { cwd: root }) : []) {
@@ -34,30 +34,30 @@ export function createFileSet(root: string, { paths = [], globs = [], now = Date
       identities.add(identity)
       if (isLink(path.join(root, name))) links.push(name)
     }
-    matched = { identities, links, believedUntil: now() + Math.max(believedMs, (now() - started) * believedPerLook) }
+    matched = { identities, links, validUntil: now() + Math.max(validMs, (now() - startedAt) * validPerSearch) }
   }
 
   return {
     has(relative) {
-      const asked = identityOf(path.join(root, relative))
-      if (asked === undefined) return false
-      if (now() >= matched.believedUntil) look()
-      return matched.identities.has(asked) || [...paths, ...matched.links].some((name) => identityOf(path.join(root, name)) === asked)
+      const identity = identityOf(path.join(root, relative))
+      if (identity === undefined) return false
+      if (now() >= matched.validUntil) search()
+      return matched.identities.has(identity) || [...paths, ...matched.links].some((name) => identityOf(path.join(root, name)) === identity)
     },
   }
 }
 
 function identityOf(absolute: string): string | undefined {
   try {
-    // As `number` the inodes of some file systems would lose digits.
-    const found = statSync(absolute, { bigint: true, throwIfNoEntry: false })
-    return found?.isFile() ? `${found.dev}:${found.ino}` : undefined
+    // `bigint`, since inodes of some file systems lose digits as `number`.
+    const file = statSync(absolute, { bigint: true, throwIfNoEntry: false })
+    return file?.isFile() ? `${file.dev}:${file.ino}` : undefined
   } catch {
     return undefined
   }
 }
 
-/** Also a file in a folder that is one. */
+/** True also for a file inside a linked folder. */
 function isLink(absolute: string): boolean {
   try {
     return realpathSync.native(absolute) !== absolute

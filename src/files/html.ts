@@ -2,7 +2,7 @@ import { parseHTML } from 'linkedom'
 import { toMetadata, type Document } from './document.ts'
 import { toSections } from './markdown.ts'
 
-/** As much of the DOM as is needed here; its types belong to browsers. */
+/** The part of the DOM used here. The full types belong to browsers. */
 interface DomNode {
   nodeType: number
   tagName?: string
@@ -10,28 +10,32 @@ interface DomNode {
   childNodes: Iterable<DomNode>
 }
 
-const unseen = new Set(['SCRIPT', 'STYLE', 'NOSCRIPT', 'TEMPLATE', 'NAV', 'SVG', 'IFRAME', 'HEAD', 'BUTTON', 'FORM'])
-const blocks = new Set([
+const skippedTags = new Set(['SCRIPT', 'STYLE', 'NOSCRIPT', 'TEMPLATE', 'NAV', 'SVG', 'IFRAME', 'HEAD', 'BUTTON', 'FORM'])
+const blockTags = new Set([
   ...['ADDRESS', 'ARTICLE', 'ASIDE', 'BLOCKQUOTE', 'BODY', 'DD', 'DETAILS', 'DIV', 'DL', 'DT', 'FIGCAPTION', 'FIGURE', 'FOOTER'],
   ...['HEADER', 'HR', 'HTML', 'MAIN', 'OL', 'P', 'PRE', 'SECTION', 'SUMMARY', 'TABLE', 'UL'],
 ])
 
-/** The text of a page, headings, lists and table rows kept as in Markdown; scripts, styles and navigation left out. */
+/** The text of a page with headings, lists and table rows in Markdown, without scripts, styles and navigation. */
 export function readHtml(html: string): Document {
-  // Without <html> and <body> linkedom puts a fragment beside the body instead of into it.
+  // linkedom puts a fragment without <html> and <body> beside the body instead of inside.
   const whole = /<html[\s>]/i.test(html) ? html : `<!doctype html><html><head></head><body>${html}</body></html>`
   const { document } = parseHTML(whole)
   const text = tidy(toText(document.documentElement))
-  const named = (name: string) => document.querySelector(`meta[name="${name}"]`)?.getAttribute('content')?.trim() ?? ''
+  const metaContent = (name: string) => document.querySelector(`meta[name="${name}"]`)?.getAttribute('content')?.trim() ?? ''
   const title = document.querySelector('title')?.textContent?.trim() ?? ''
-  return { text, sections: toSections(text), metadata: toMetadata({ title, description: named('description'), author: named('author') }) }
+  return {
+    text,
+    sections: toSections(text),
+    metadata: toMetadata({ title, description: metaContent('description'), author: metaContent('author') }),
+  }
 }
 
 function toText(node: DomNode): string {
   if (node.nodeType === 3) return (node.textContent ?? '').replace(/\s+/g, ' ')
   if (node.nodeType !== 1) return ''
   const tag = (node.tagName ?? '').toUpperCase()
-  if (unseen.has(tag)) return ''
+  if (skippedTags.has(tag)) return ''
   if (tag === 'BR') return '\n'
   if (tag === 'PRE') return `\n\n\`\`\`\n${node.textContent ?? ''}\n\`\`\`\n\n`
   const inside = [...node.childNodes].map(toText).join('')
@@ -39,7 +43,7 @@ function toText(node: DomNode): string {
   if (tag === 'LI') return `\n- ${inside.trim()}`
   if (tag === 'TR') return `\n|${inside}`
   if (tag === 'TD' || tag === 'TH') return ` ${oneLine(inside)} |`
-  return blocks.has(tag) ? `\n\n${inside}\n\n` : inside
+  return blockTags.has(tag) ? `\n\n${inside}\n\n` : inside
 }
 
 function oneLine(text: string): string {

@@ -28,12 +28,12 @@ const kinds: [ImageFormat, string][] = [
   ['gif', 'image/png'],
 ]
 for (const [format, mediaType] of kinds) {
-  test(`a ${format} becomes ${mediaType}, of its own size`, async () => {
+  test(`a ${format} becomes ${mediaType} and keeps its size`, async () => {
     const { givenType, mediaType: kept, width, height } = await fitted(await makeImage(format))
     assert.deepEqual([givenType, kept, width, height], [`image/${format}`, mediaType, 40, 30])
   })
 
-  test(`a ${format} that was cut off is refused`, async () => {
+  test(`a ${format} that is truncated is refused`, async () => {
     const whole = await makeImage(format, { width: 300, height: 200, noise: true })
     for (const part of [0.3, 0.9, 0.995]) {
       await assert.rejects(images.fromText(base64(whole.subarray(0, Math.floor(whole.length * part)))), /broken|not a PNG/, String(part))
@@ -41,12 +41,12 @@ for (const [format, mediaType] of kinds) {
   })
 }
 
-test('a large image is scaled down, also one that would stay too many bytes as a PNG', async () => {
+test('a large image is scaled down, even if it would stay too large as a PNG', async () => {
   const { width, height, mediaType } = await fitted(await makeImage('png', { width: 3000, height: 1500, noise: true }))
   assert.deepEqual([width, height, mediaType], [2048, 1024, 'image/jpeg'])
 })
 
-test('a picture stands upright and tells nothing of where it was taken', async () => {
+test('an image is turned upright and loses its location metadata', async () => {
   const taken = await sharp(await makeImage('jpeg'))
     .withExif({ IFD0: { Artist: 'Ann' } })
     .withMetadata({ orientation: 6 })
@@ -55,7 +55,7 @@ test('a picture stands upright and tells nothing of where it was taken', async (
   assert.deepEqual([width, height, exif, orientation], [30, 40, undefined, undefined])
 })
 
-test('of an animation the first picture is kept', async () => {
+test('the first frame of an animation is kept', async () => {
   const frames = [await makeImage('png'), await makeImage('png', { noise: true })]
   const { width, height, mediaType } = await fitted(
     await sharp(frames, { join: { animated: true } })
@@ -65,11 +65,11 @@ test('of an animation the first picture is kept', async () => {
   assert.deepEqual([width, height, mediaType], [40, 30, 'image/png'])
 })
 
-test('a few bytes that claim billions of pixels are refused unread', async () => {
+test('a small file that claims billions of pixels is refused without decoding', async () => {
   await assert.rejects(images.fromText(base64(makeBomb(50_000, 50_000))), /more than 64 million pixels/)
 })
 
-test('what is no image, or none of the four kinds, is refused', async () => {
+test('content other than the four image formats is refused', async () => {
   const tiff = await sharp(await makeImage('png'))
     .tiff()
     .toBuffer()
@@ -86,13 +86,13 @@ test('what is no image, or none of the four kinds, is refused', async () => {
   }
 })
 
-test('what is not base64 is refused in no time, however long it is and whatever it is made of', async () => {
+test('invalid base64 of any length is refused quickly', async () => {
   for (const filler of [' ', 'A', '=', '\n', 'A=']) {
     await assert.rejects(images.fromText(`${filler.repeat(1_000_000)}!`), /not base64/)
   }
 })
 
-test('base64 may stand in a data: URL and in lines; what is not base64 is refused', async () => {
+test('base64 may come in a data: URL and in lines; everything else is refused', async () => {
   const bytes = await makeImage('png')
   const lines = base64(bytes).replace(/.{76}/g, '$&\r\n')
   for (const content of [`data:image/png;base64,${base64(bytes)}`, lines, `data:;base64,${lines}`]) {
@@ -104,11 +104,11 @@ test('base64 may stand in a data: URL and in lines; what is not base64 is refuse
   for (const content of ['data:image/png,%89PNG', 'data:']) await assert.rejects(images.fromText(content), /data: URL is not base64/)
 })
 
-test('more bytes than models take are refused before they are decoded', async () => {
+test('images larger than the limit are refused before decoding', async () => {
   await assert.rejects(images.fromText('A'.repeat(28_000_000)), /more than 20 MB/)
 })
 
-test('a file is read as base64 is', async (t) => {
+test('an image file is read like base64', async (t) => {
   const folder = await mkdtemp(path.join(tmpdir(), 'images-'))
   t.after(() => rm(folder, { recursive: true }))
   const file = path.join(folder, 'a.gif')

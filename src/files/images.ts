@@ -4,14 +4,14 @@ import type { Owner } from '../access/owner.ts'
 import type { Image } from '../agent/messages.ts'
 import { createFairPool } from '../processes/fair-pool.ts'
 
-/** A picture that was really decoded, made fit for a model. */
+/** A fully decoded image, converted for a model. */
 export interface FittedImage extends Image {
-  /** MIME type of what was given. */
+  /** MIME type of the original image. */
   givenType: string
 }
 
 export interface Images {
-  /** Bare base64, or a `data:` URL. Throws an `Error` that says in words why it is no image, or `PoolBusy`. */
+  /** `content` is base64 or a `data:` URL. Throws an `Error` with the reason in words, or `PoolBusy`. */
   fromText(content: string, caller: Owner): Promise<FittedImage>
   /** Throws as `fromText`. */
   fromFile(absolutePath: string, caller: Owner): Promise<FittedImage>
@@ -19,18 +19,18 @@ export interface Images {
   fromBytes(bytes: Uint8Array, caller: Owner): Promise<FittedImage>
 }
 
-/** Of one image as it is given; what models themselves take at most. */
+/** Maximum size of an original image, which is the highest limit of the models. */
 const maxBytes = 20_000_000
-/** Decoded it has four bytes for each. A few kilobytes can claim billions. */
+/** Each decoded pixel takes four bytes, and an image of a few kilobytes can claim billions of pixels. */
 const maxPixels = 64_000_000
-/** Longer sides are scaled down: models do it too, and would be sent more than they look at. */
+/** Longer sides are scaled down, since models would scale the image themselves after receiving unneeded bytes. */
 const maxSide = 2048
-/** The smallest limit of the providers is 3.75 MB. */
+/** Below the smallest limit of the providers, 3.75 MB. */
 const maxFittedBytes = 3_500_000
 const maxSeconds = 20
-/** Each takes some 250 MB at worst, and a thread of the pool that files and databases need too. */
+/** Each decoder takes up to 250 MB and a thread of the pool shared with file and database access. */
 const maxDecoders = 2
-/** Of one caller: the bytes of images that wait are counted as those of bodies. */
+/** Waiting images per caller. Their bytes are already counted as request bodies. */
 const maxWaiting = 1000
 const lossyQuality = 85
 
@@ -39,7 +39,7 @@ type Format = keyof typeof formats
 
 const refusal = 'it is not a PNG, JPEG, GIF or WebP image'
 
-/** Decodes images whole, a few at a time, and fits them for models: upright, without metadata, of animations the first picture. */
+/** Decodes images completely, a few at a time, and prepares each for a model: upright, without metadata, only the first frame of an animation. */
 export function createImages(): Images {
   const decoding = createFairPool({ slots: maxDecoders, maxWaiting })
   let loading: Promise<Load> | undefined
@@ -59,20 +59,20 @@ export function createImages(): Images {
 }
 
 function toBase64(content: string): string {
-  const text = content.startsWith('data:') ? ofDataUrl(content) : content
+  const text = content.startsWith('data:') ? dataOfUrl(content) : content
   if (text.length > (maxBytes * 4) / 3 + 4) throw tooLarge()
   if (!isBase64(text)) throw new Error('its content is not base64')
   return text
 }
 
-/** One pass, without going back: somebody else has written it, and it may be long. */
+/** Tests in a single pass without backtracking, since the text is untrusted and may be long. */
 function isBase64(text: string): boolean {
   const whole = text.trimEnd()
   const padding = whole.endsWith('==') ? 2 : whole.endsWith('=') ? 1 : 0
   return whole.length > padding && !/[^A-Za-z0-9+/\s]/.test(whole.slice(0, whole.length - padding))
 }
 
-function ofDataUrl(url: string): string {
+function dataOfUrl(url: string): string {
   const comma = url.indexOf(',')
   if (comma < 0 || !url.slice(0, comma).toLowerCase().endsWith(';base64')) throw new Error('its data: URL is not base64')
   return url.slice(comma + 1)
@@ -99,17 +99,17 @@ async function fit(load: Load, bytes: Buffer): Promise<FittedImage> {
     return { givenType: `image/${format}`, mediaType: `image/${sent.info.format}`, data: sent.data.toString('base64') }
   } catch (error) {
     const isSlow = error instanceof Error && /timeout/i.test(error.message)
-    throw new Error(isSlow ? 'it takes too long to decode' : 'it is broken: it can not be decoded whole', { cause: error })
+    throw new Error(isSlow ? 'it takes too long to decode' : 'it is broken: it cannot be decoded completely', { cause: error })
   }
 }
 
-/** Reads the header alone. */
+/** Reads only the header. */
 async function formatOf(image: Sharp): Promise<Format> {
-  const found = await image.metadata().catch((cause: Error) => {
+  const metadata = await image.metadata().catch((cause: Error) => {
     throw new Error(/pixel limit/.test(cause.message) ? `it has more than ${maxPixels / 1_000_000} million pixels` : refusal, { cause })
   })
-  if (!Object.hasOwn(formats, found.format)) throw new Error(refusal)
-  return found.format as Format
+  if (!Object.hasOwn(formats, metadata.format)) throw new Error(refusal)
+  return metadata.format as Format
 }
 
 function encode(image: Sharp, format: 'png' | 'jpeg' | 'webp'): Promise<{ data: Buffer; info: { format: string; channels: number } }> {
@@ -119,10 +119,10 @@ function encode(image: Sharp, format: 'png' | 'jpeg' | 'webp'): Promise<{ data: 
   return encoded.timeout({ seconds: maxSeconds }).toBuffer({ resolveWithObject: true })
 }
 
-/** Imported at the first image: it takes longer to load than the rest of a start. */
+/** Imported at the first image: `sharp` takes longer to load than the rest of a start. */
 async function loadSharp(): Promise<Load> {
   const { default: sharp } = await import('sharp')
-  // Whoever sends bytes chooses their decoder: the others (SVG, PDF, TIFF and more) are none of theirs.
+  // The bytes of an image choose the decoder, so all decoders except the four allowed formats (SVG, PDF, TIFF and more) are blocked.
   sharp.block({ operation: ['VipsForeignLoad'] })
   sharp.unblock({ operation: ['Png', 'Jpeg', 'Webp', 'Nsgif'].map((name) => `VipsForeignLoad${name}Buffer`) })
   sharp.cache(false)

@@ -1,14 +1,14 @@
 import { parse } from 'yaml'
 import { toMetadata, type Document, type Metadata, type Section } from './document.ts'
 
-/** Markdown with optional YAML front matter. Front matter that is not YAML, or endless, gives no metadata; nothing here throws. */
+/** Reads Markdown with optional YAML front matter. Front matter which is not YAML, or too long, gives no metadata. Never throws. */
 export function readMarkdown(text: string): Document {
   const front = /^---[ \t]*\r?\n(?:([\s\S]*?)\r?\n)?(?:---|\.\.\.)[ \t]*(?:\r?\n|$)/.exec(text)
   const metadata = front ? parseFrontMatter(front[1] ?? '') : {}
   return { text, sections: toSections(text.slice(front?.[0].length ?? 0)), metadata }
 }
 
-/** Longer front matter is none that people write; to parse it takes the square of its length. */
+/** People do not write longer front matter, and parsing takes quadratic time. */
 const maxFrontMatterCharacters = 20_000
 
 function parseFrontMatter(text: string): Metadata {
@@ -20,10 +20,10 @@ function parseFrontMatter(text: string): Metadata {
   }
 }
 
-/** Each section below repeats it. */
+/** Limited because each section below repeats the title. */
 const maxTitleCharacters = 300
 
-/** Splits at the headings, outside of fenced code; each section knows the headings that it stands under. */
+/** Splits Markdown at headings outside of fenced code. Each section has the path of its headings. */
 export function toSections(text: string): Section[] {
   const sections: Section[] = []
   const headings: string[] = []
@@ -52,16 +52,16 @@ export function toSections(text: string): Section[] {
   return sections
 }
 
-/** `## Title`, or a line that the next one underlines with `===` or `---`. */
-function headingOf(line: string, before: string | undefined): { level: number; text: string; underlined: boolean } | undefined {
-  const marked = /^ {0,3}(#{1,6})[ \t]+(?=\S)/.exec(line)
-  if (marked) return { level: marked[1]?.length ?? 1, text: withoutClosing(line.slice(marked[0].length)), underlined: false }
-  const under = /^(=+|-{2,})[ \t]*$/.exec(line)?.[1]
-  if (!under || !before?.trim() || /^\s*([-*+>|]|\d+[.)])/.test(before)) return undefined
-  return { level: under.startsWith('=') ? 1 : 2, text: before.trim(), underlined: true }
+/** Recognizes `## Title`, or a line underlined with `===` or `---`. */
+function headingOf(line: string, previous: string | undefined): { level: number; text: string; underlined: boolean } | undefined {
+  const hashes = /^ {0,3}(#{1,6})[ \t]+(?=\S)/.exec(line)
+  if (hashes) return { level: hashes[1]?.length ?? 1, text: withoutClosing(line.slice(hashes[0].length)), underlined: false }
+  const underline = /^(=+|-{2,})[ \t]*$/.exec(line)?.[1]
+  if (!underline || !previous?.trim() || /^\s*([-*+>|]|\d+[.)])/.test(previous)) return undefined
+  return { level: underline.startsWith('=') ? 1 : 2, text: previous.trim(), underlined: true }
 }
 
-/** `Title ##` is `Title`. */
+/** Removes closing `#` characters: `Title ##` is `Title`. */
 function withoutClosing(title: string): string {
   const whole = title.trimEnd()
   let end = whole.length

@@ -1,16 +1,26 @@
 import path from 'node:path'
 
 const types: Readonly<Record<string, string>> = {
-  ...{ '.md': 'text/markdown', '.markdown': 'text/markdown', '.mdx': 'text/markdown', '.txt': 'text/plain', '.csv': 'text/csv' },
-  ...{ '.html': 'text/html', '.htm': 'text/html', '.xhtml': 'application/xhtml+xml', '.tsv': 'text/tab-separated-values' },
-  ...{ '.json': 'application/json', '.yaml': 'application/yaml', '.yml': 'application/yaml', '.xml': 'application/xml' },
+  '.md': 'text/markdown',
+  '.markdown': 'text/markdown',
+  '.mdx': 'text/markdown',
+  '.txt': 'text/plain',
+  '.csv': 'text/csv',
+  '.tsv': 'text/tab-separated-values',
+  '.html': 'text/html',
+  '.htm': 'text/html',
+  '.xhtml': 'application/xhtml+xml',
+  '.json': 'application/json',
+  '.yaml': 'application/yaml',
+  '.yml': 'application/yaml',
+  '.xml': 'application/xml',
   '.pdf': 'application/pdf',
   '.docx': 'application/vnd.openxmlformats-officedocument.wordprocessingml.document',
   '.xlsx': 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet',
   '.xlsm': 'application/vnd.ms-excel.sheet.macroenabled.12',
 }
 
-/** The MIME type of a document that can be read as text, by its name. */
+/** The MIME type of a readable document by its extension. `text/plain` for unknown extensions. */
 export function mediaTypeOf(name: string): string {
   return types[path.extname(name).toLowerCase()] ?? 'text/plain'
 }

@@ -1,19 +1,19 @@
 import { toDocument, type Document } from './document.ts'
 import { readHtml } from './html.ts'
 
-/** What a workbook or text document may unpack to: fifty times more than any that people write, far less than what stops a process. */
+/** Maximum unpacked size of a workbook or text document: fifty times more than people write, far less than would exhaust a process. */
 const maxUnpackedBytes = 300_000_000
 
 export async function readDocx(bytes: Buffer): Promise<Document> {
   checkUnpackedSize(bytes)
   const { default: mammoth } = await import('mammoth')
-  // Pictures have no text; turned into data: addresses they would be most of the work.
+  // Images have no text, and converting them to data: URLs would be most of the work.
   const convertImage = mammoth.images.imgElement(async () => ({ src: '' }))
   const { value } = await mammoth.convertToHtml({ buffer: bytes }, { convertImage })
   return readHtml(value)
 }
 
-/** A section for each sheet, a line for each row, the cells with ` | ` between. */
+/** Reads a section for each sheet and a line for each row, with ` | ` between cells. */
 export async function readXlsx(bytes: Buffer): Promise<Document> {
   checkUnpackedSize(bytes)
   const { default: readSheets } = await import('read-excel-file/node')
@@ -31,7 +31,7 @@ function toDay(date: Date): string {
   return date.toISOString().replace('T00:00:00.000Z', '').replace('.000Z', 'Z')
 }
 
-/** Adds up what the zip's directory says before it is unpacked: kilobytes can claim gigabytes. What is broken is left to its reader. */
+/** Adds up the sizes in the zip directory before unpacking, since kilobytes can claim gigabytes. A broken archive is left to its reader. */
 function checkUnpackedSize(zip: Buffer): void {
   const end = zip.lastIndexOf('PK\x05\x06', undefined, 'latin1')
   if (end === -1 || end + 20 > zip.length) return

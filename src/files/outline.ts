@@ -1,13 +1,13 @@
 import path from 'node:path'
 import type { Document, Section } from './document.ts'
 
-/** First rows that are shown of a table. */
+/** Number of table rows in an outline. */
 const maxRows = 6
 const maxLine = 300
 
 /**
- * What a reader needs to know of a document to look for more in it, in at most `room` characters: of a table its columns and first
- * rows, of a text its headings with where they stand (an offset in characters) and how much is under them, else its beginning.
+ * The outline of a document in at most `room` characters: the columns and first rows of a table, or the headings of a text, each with offset and
+ * length in characters. A text without headings is cut to its beginning.
  */
 export function toOutline(name: string, document: Document, room: number): string {
   return cut(outlineOf(name, document), room)
@@ -24,26 +24,26 @@ function outlineOf(name: string, { text, sections }: Document): string {
 
 function firstRows(text: string): string {
   const lines = text.split(/\r?\n/).filter((line) => line.trim() !== '')
-  const shown = lines.slice(0, maxRows).map((line) => cut(line, maxLine))
-  return lines.length > maxRows ? [...shown, `(${lines.length} lines in all)`].join('\n') : shown.join('\n')
+  const firstLines = lines.slice(0, maxRows).map((line) => cut(line, maxLine))
+  return lines.length > maxRows ? [...firstLines, `(${lines.length} lines in all)`].join('\n') : firstLines.join('\n')
 }
 
 function headingLines(text: string, sections: readonly Section[]): string {
-  let from = 0
+  let searchStart = 0
   return sections
-    .map(({ heading, text: own }) => {
+    .map(({ heading, text: body }) => {
       const parts = heading.split(' > ')
       const title = parts.at(-1) ?? ''
-      const at = text.indexOf(title || own.slice(0, maxLine), from)
-      // The next heading stands behind all of this section: its words may stand inside too.
-      if (at >= 0) from = at + title.length + own.length
-      const place = at >= 0 ? `offset ${at}, ` : ''
-      return `${'  '.repeat(parts.length - 1)}- ${title || cut(own.replace(/\s+/g, ' '), 80)} (${place}${own.length} characters)`
+      const at = text.indexOf(title || body.slice(0, maxLine), searchStart)
+      // Search for the next heading only after this section, whose body may contain the same words.
+      if (at >= 0) searchStart = at + title.length + body.length
+      const offset = at >= 0 ? `offset ${at}, ` : ''
+      return `${'  '.repeat(parts.length - 1)}- ${title || cut(body.replace(/\s+/g, ' '), 80)} (${offset}${body.length} characters)`
     })
     .join('\n')
 }
 
-/** Never half of a character; says that it was cut where there is room for it. */
+/** Cuts a text without splitting a surrogate pair, and marks the cut with ` …` if there is room. */
 function cut(text: string, room: number): string {
   if (text.length <= room) return text
   const end = ' …'

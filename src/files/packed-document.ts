@@ -1,11 +1,11 @@
 import type { Document, Metadata, Section } from './document.ts'
 
-/** A document on its way between two processes: its texts as bytes, which take no more memory than they have. */
+/** A document in a message between two processes: texts as bytes, which take no more memory than their size. */
 export interface PackedDocument {
   metadata: Metadata
   /** UTF-8 of the text, then of the heading and the text of each section. */
   texts: Uint8Array
-  /** Bytes of each of these texts, four bytes for each number. */
+  /** Byte length of each text, as 32-bit little-endian numbers. */
   lengths: Uint8Array
 }
 

@@ -2,17 +2,17 @@ import path from 'node:path'
 import { expandBraces, GlobError } from '../configuration/glob-braces.ts'
 import { createGlobMatcher } from './glob-match.ts'
 
-/** Glob patterns relative to the files root, such as `handbook/**`; one that ends with `/` means all that is under that folder. */
+/** Glob patterns relative to the files root, such as `handbook/**`. A pattern with a final `/` means everything in the folder. */
 export interface Patterns {
-  /** In one spelling and without braces, for `FilesRoot.list`. */
+  /** Normalized patterns without braces, for `FilesRoot.list`. */
   readonly globs: readonly string[]
-  /** `relative` in its canonical spelling. Hidden files match nothing, as in a list. */
+  /** `relative` must be canonical (`FilesRoot.normalise`). Hidden files never match, as in a list. */
   matches(relative: string): boolean
 }
 
 /**
- * Throws when a pattern leads out of the root: it would never match, and looking for it may search the whole disk. Throws as well when it
- * stands for too many patterns.
+ * Throws for a pattern which leads out of the root: the pattern would never match, and the search could cover the whole disk. Throws also if
+ * braces expand to too many patterns.
  */
 export function createPatterns(patterns: readonly string[]): Patterns {
   const globs = [...new Set(patterns.flatMap(toGlobs))]
@@ -23,7 +23,7 @@ export function createPatterns(patterns: readonly string[]): Patterns {
 function toGlobs(pattern: string): string[] {
   const isFolder = /[/\\]$/.test(pattern)
   const globs = expand(path.posix.normalize(isFolder ? `${pattern}**` : pattern))
-    // A choice that ends with a slash means folders, and no files.
+    // An alternative with a final slash matches only folders, so no files.
     .filter((glob) => !glob.endsWith('/'))
     .map((glob) => glob.replace(/\/{2,}/g, '/').replace(/(?<=^|\/)\*\*(?:\/\*\*)+(?=\/|$)/g, '**'))
   if (globs.some((glob) => glob.startsWith('/') || /(^|[/(|])\.\.([/)|]|$)/.test(glob)))
@@ -40,7 +40,7 @@ function expand(pattern: string): string[] {
   }
 }
 
-/** In a hidden folder, or hidden itself. */
+/** True for a hidden file and for a file in a hidden folder. */
 export function isHidden(relative: string): boolean {
   return relative.split('/').some((part) => part.startsWith('.'))
 }

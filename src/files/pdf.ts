@@ -1,9 +1,9 @@
 import { extractText, getDocumentProxy, getMeta } from 'unpdf'
 import { toDocument, toMetadata, type Document } from './document.ts'
 
-/** The text of each page under the heading `Page 1`, ... A scanned page, which is an image, has none. */
+/** Reads the text of each page under the heading `Page 1`, ... A scanned page, which is an image, has no text. */
 export async function readPdf(bytes: Uint8Array): Promise<Document> {
-  // pdf.js takes the array that it is given away.
+  // A copy, because pdf.js detaches the array passed in.
   const pdf = await getDocumentProxy(Uint8Array.from(bytes), { verbosity: 0 })
   try {
     const { totalPages, text } = await extractText(pdf)

@@ -44,12 +44,12 @@ test('a link that stays inside is followed', async () => {
   assert.equal(await root.resolve('docs/inside.md'), path.join(root.path, 'a.md'))
 })
 
-test('what is missing or no file is refused under the name that was asked for', async () => {
+test('a missing path or a folder is refused under the requested name', async () => {
   await assert.rejects(root.resolve('docs/none.md'), /^PathError: docs\/none\.md does not exist\.$/)
   await assert.rejects(root.resolve('docs'), /docs is not a file/)
 })
 
-test('a list holds what matches, without hidden files and links that lead outside', async () => {
+test('a list has the matching files, without hidden files and links to the outside', async () => {
   assert.deepEqual(await root.list(['**']), ['a.md', 'docs/b.md', 'docs/deep/c.txt', 'docs/inside.md'])
   assert.deepEqual(await root.list(['docs/*.md', '**/c.*']), ['docs/b.md', 'docs/deep/c.txt', 'docs/inside.md'])
   assert.deepEqual(await root.list(['../*.md', '/etc/*', 'none/**']), [])

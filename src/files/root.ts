@@ -2,7 +2,7 @@ import { realpath, stat } from 'node:fs/promises'
 import path from 'node:path'
 import { glob } from 'node:fs/promises'
 
-/** A path that is not there, leaves its root or is not a plain file. The message names the path as the caller wrote it. */
+/** A path does not exist, leaves the root or is not a plain file. The message names the path as the caller wrote it. */
 export class PathError extends Error {
   constructor(message: string) {
     super(message)
@@ -10,18 +10,18 @@ export class PathError extends Error {
   }
 }
 
-/** Characters: as many bytes as Linux takes (`PATH_MAX`). */
+/** Maximum length of a path in characters, equal to `PATH_MAX` of Linux in bytes. */
 export const maxPath = 4096
 
-/** A folder that nothing read through it can leave, neither by `..` nor by a symbolic link. */
+/** A folder whose files are read without leaving it, neither by `..` nor by a symbolic link. */
 export interface FilesRoot {
-  /** The folder itself, absolute, links resolved. */
+  /** Absolute path of the folder with links resolved. */
   readonly path: string
   /** The absolute path of an existing file named relative to the root; throws `PathError`. */
   resolve(relative: string): Promise<string>
-  /** `relative` in its one canonical spelling (`/` between parts, no `.` or `..`); throws `PathError` where it would leave. */
+  /** The canonical spelling of `relative` (`/` between parts, no `.` or `..`). Throws `PathError` if the path leaves the root. */
   normalise(relative: string): string
-  /** Files under the root that match any of the glob patterns, relative, sorted. Hidden ones and links that lead outside are left out. */
+  /** Relative paths of the files which match any glob pattern, sorted. Hidden files and links to the outside are left out. */
   list(patterns: readonly string[]): Promise<string[]>
 }
 
@@ -30,7 +30,7 @@ export async function openFilesRoot(folder: string): Promise<FilesRoot> {
 
   function normalise(relative: string): string {
     if (relative.length > maxPath) throw new PathError(`A path can have at most ${maxPath} characters; this has ${relative.length}.`)
-    if (relative.includes('\0')) throw new PathError('A path can not hold a NUL character.')
+    if (relative.includes('\0')) throw new PathError('A path cannot contain a NUL character.')
     const inside = path.relative(root, path.resolve(root, relative))
     if (inside === '..' || inside.startsWith(`..${path.sep}`) || path.isAbsolute(inside)) {
       throw new PathError(`${relative} is outside of the files root.`)
@@ -40,7 +40,7 @@ export async function openFilesRoot(folder: string): Promise<FilesRoot> {
 
   async function resolve(relative: string): Promise<string> {
     const absolute = path.join(root, normalise(relative))
-    // The link's target counts, not its name: a link inside of the root may lead anywhere.
+    // The real path is checked, since a link inside the root may lead anywhere.
     const real = await realpath(absolute).catch(() => undefined)
     if (real === undefined) throw new PathError(`${relative} does not exist.`)
     if (real !== root && !real.startsWith(root + path.sep)) throw new PathError(`${relative} is outside of the files root.`)
@@ -49,13 +49,13 @@ export async function openFilesRoot(folder: string): Promise<FilesRoot> {
   }
 
   async function list(patterns: readonly string[]): Promise<string[]> {
-    const found = new Set<string>()
+    const matches = new Set<string>()
     for await (const entry of glob([...patterns], { cwd: root })) {
       const relative = entry.split(path.sep).join('/')
       if (relative.split('/').some((part) => part.startsWith('.'))) continue
-      if (await resolve(relative).catch(() => undefined)) found.add(relative)
+      if (await resolve(relative).catch(() => undefined)) matches.add(relative)
     }
-    return [...found].sort()
+    return [...matches].sort()
   }
 
   return { path: root, resolve, normalise, list }

@@ -11,7 +11,7 @@ async function makeFolder(t: TestContext): Promise<string> {
   return folder
 }
 
-test('a file is written in place of another, for its owner alone', async (t) => {
+test('a file is replaced and readable only by its owner', async (t) => {
   const folder = await makeFolder(t)
   const file = path.join(folder, 'a')
   await writeWhole(file, 'one')
@@ -21,9 +21,9 @@ test('a file is written in place of another, for its owner alone', async (t) => 
   assert.deepEqual(await readdir(folder), ['a'])
 })
 
-test('what can not be written leaves nothing behind', async (t) => {
+test('a failed write leaves no file behind', async (t) => {
   const folder = await makeFolder(t)
-  // A folder can't be replaced by a file.
+  // A folder cannot be replaced by a file.
   await mkdir(path.join(folder, 'a'))
   await assert.rejects(writeWhole(path.join(folder, 'a'), 'one'))
   assert.deepEqual(await readdir(folder), ['a'])

@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto'
 import { rename, rm, writeFile } from 'node:fs/promises'
 
 /**
- * Writes a file, mode 0600, in place of what was there: a reader sees all of it or nothing. What can't be written to its end leaves nothing
- * behind, so that a disk without room is not filled by trying again.
+ * Writes a file with mode 0600 atomically: a reader sees either the old or the complete new content. A failed write leaves no draft
+ * behind, so that retries do not fill up a full disk.
  */
 export async function writeWhole(file: string, content: string | Uint8Array, { flush = false } = {}): Promise<void> {
   const draft = `${file}.${randomUUID()}`

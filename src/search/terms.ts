@@ -1,7 +1,7 @@
 import { normaliseText } from '../agent/normalise-text.ts'
 
-/** Words that tell nothing about what a passage is about. */
-const common = new Set(
+/** Stop words, which say nothing about the topic of a passage. */
+const stopWords = new Set(
   [
     'a about an and any are as at be by can do does for from get has have how i if in is it its many me much my of on or our',
     'please should so tell than that the their then there these they this to us was we were what when where which who why will',
@@ -9,7 +9,7 @@ const common = new Set(
   ].flatMap((line) => line.split(' ')),
 )
 
-/** The terms of a text: lower case, without accents and plural endings, in order, repeated as often as they occur. */
+/** The terms of a text in order, with repetitions: lower case, without accents and plural endings. */
 export function toTerms(text: string): string[] {
   const plain = normaliseText(text, 'NFKD')
     .replace(/\p{M}+/gu, '')
@@ -17,14 +17,14 @@ export function toTerms(text: string): string[] {
   return (plain.match(/[\p{L}\p{N}]+/gu) ?? []).flatMap((word) => (hasNoSpaces.test(word) ? toPairs(word) : [toStem(word)]))
 }
 
-/** The distinct terms of a question, without words that stand in every text; at most `limit`. */
+/** The distinct terms of a query without stop words, or with stop words if the query has no other words. At most `limit`. */
 export function toQueryTerms(query: string, limit = 32): string[] {
   const terms = [...new Set(toTerms(query))]
-  const telling = terms.filter((term) => !common.has(term))
-  return (telling.length > 0 ? telling : terms).slice(0, limit)
+  const significant = terms.filter((term) => !stopWords.has(term))
+  return (significant.length > 0 ? significant : terms).slice(0, limit)
 }
 
-/** Scripts that put no space between words are found by each two characters that stand together. */
+/** Text in scripts without spaces between words is indexed by pairs of adjacent characters. */
 const hasNoSpaces = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}]/u
 
 function toPairs(word: string): string[] {
@@ -32,7 +32,7 @@ function toPairs(word: string): string[] {
   return characters.length === 1 ? characters : characters.slice(1).map((character, index) => `${characters[index]}${character}`)
 }
 
-/** Plurals only: they are what questions and texts differ in most, and a word of another language is hardly hurt. */
+/** Removes plural endings only: questions and texts differ most in plurals, and words of other languages are hardly affected. */
 function toStem(word: string): string {
   if (word.length < 4) return word
   if (word.endsWith('ies') && word.length > 4) return `${word.slice(0, -3)}y`

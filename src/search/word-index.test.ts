@@ -19,7 +19,7 @@ test('terms are compared without case, accents and plural endings', () => {
   assert.deepEqual(toQueryTerms('who are you'), ['who', 'are', 'you'])
 })
 
-test('the passage that is most about the words comes first', () => {
+test('the most relevant passage comes first', () => {
   const index = createPassageIndex()
   const travel = index.add('Travel', 'Trains before planes. Hotels up to 150 a night.')
   const leave = index.add('Annual leave', 'Everybody has 25 days.')
@@ -38,7 +38,7 @@ test('the passage that is most about the words comes first', () => {
   )
 })
 
-test('a removed passage is never found, also after tidying up', () => {
+test('a removed passage is never found, even after compaction', () => {
   const index = createPassageIndex()
   const ids = Array.from({ length: 20 }, (_, number) => index.add('', `tea number${number}`))
   index.remove(ids.slice(0, 15))
@@ -51,7 +51,7 @@ test('a removed passage is never found, also after tidying up', () => {
   assert.equal(index.search('tea', [...ids, late], 1)[0]?.id, late)
 })
 
-test('a score tells nothing of passages that are no candidates', () => {
+test('a score reveals nothing about passages that are not candidates', () => {
   const alone = createPassageIndex()
   const one = [alone.add('', 'bonus plan'), alone.add('', 'office rules')]
   const beside = createPassageIndex()

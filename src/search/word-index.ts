@@ -1,13 +1,13 @@
 import { toQueryTerms, toTerms } from './terms.ts'
 
-/** Passages found by their words, ranked by Okapi BM25 (Robertson and Zaragoza 2009). */
+/** Full-text index of passages, ranked by Okapi BM25 (Robertson and Zaragoza 2009). */
 export interface PassageIndex {
-  /** Gives the number by which the passage is known here; numbers are not used again. */
+  /** Returns the id of the passage. Ids are never reused. */
   add(heading: string, text: string): number
   remove(ids: readonly number[]): void
   /**
-   * The best of the candidates. Only they are counted: how rare a word is among all others would tell a caller what stands in
-   * passages that are withheld from it.
+   * Returns the best `limit` candidates, best first. Term frequencies are counted over the candidates alone: counts over all passages
+   * would reveal the content of passages withheld from the caller.
    */
   search(query: string, candidates: Iterable<number>, limit: number): Hit[]
 }
@@ -19,18 +19,18 @@ export interface Hit {
 
 const saturation = 1.2
 const lengthWeight = 0.75
-/** A word of the heading counts as so many of the text. */
+/** A word in the heading counts as this many words in the text. */
 const headingWeight = 2
-/** What a word with the same beginning (travel, travelling) counts. */
+/** Weight of a word with the same beginning (travel, travelling). */
 const relatedWeight = 0.4
 
 export function createPassageIndex(): PassageIndex {
-  /** By term: passage, count, passage, count, ... in ascending order of passages. */
+  /** Passage id and count in turns for each term, ascending by id. */
   let postings = new Map<string, number[]>()
-  /** Terms of each passage; 0 for one that was removed. */
+  /** Number of terms of each passage, 0 for a removed passage. */
   const lengths: number[] = []
-  let living = 0
-  let dead = 0
+  let liveCount = 0
+  let removedCount = 0
   let vocabulary: string[] | undefined
 
   function add(heading: string, text: string): number {
@@ -49,7 +49,7 @@ export function createPassageIndex(): PassageIndex {
       }
     }
     lengths.push(Math.max(length, 1))
-    living++
+    liveCount++
     return id
   }
 
@@ -57,21 +57,21 @@ export function createPassageIndex(): PassageIndex {
     for (const id of ids) {
       if (!lengths[id]) continue
       lengths[id] = 0
-      living--
-      dead++
+      liveCount--
+      removedCount++
     }
-    if (dead > living) compact()
+    if (removedCount > liveCount) compact()
   }
 
   function compact(): void {
-    const kept = new Map<string, number[]>()
+    const compacted = new Map<string, number[]>()
     for (const [term, list] of postings) {
       const alive = list.filter((_, index) => lengths[list[index - (index % 2)] ?? 0])
-      if (alive.length > 0) kept.set(term, alive)
+      if (alive.length > 0) compacted.set(term, alive)
     }
-    postings = kept
+    postings = compacted
     vocabulary = undefined
-    dead = 0
+    removedCount = 0
   }
 
   function search(query: string, candidates: Iterable<number>, limit: number): Hit[] {
@@ -92,14 +92,14 @@ export function createPassageIndex(): PassageIndex {
       }
     }
     const hits = [...scores].map(([id, score]) => ({ id, score }))
-    return hits.sort((one, other) => other.score - one.score || one.id - other.id).slice(0, limit)
+    return hits.sort((a, b) => b.score - a.score || a.id - b.id).slice(0, limit)
   }
 
-  /** How often each allowed passage holds the term or, counting less, a related one. */
+  /** Occurrences of the term in each allowed passage, plus weighted occurrences of related terms. */
   function countsOf(term: string, allowed: ReadonlySet<number>): Map<number, number> {
     const counts = new Map<number, number>()
-    for (const [other, weight] of [[term, 1] as const, ...related(term).map((other) => [other, relatedWeight] as const)]) {
-      const list = postings.get(other) ?? []
+    for (const [variant, weight] of [[term, 1] as const, ...related(term).map((variant) => [variant, relatedWeight] as const)]) {
+      const list = postings.get(variant) ?? []
       for (let index = 0; index < list.length; index += 2) {
         const id = list[index] as number
         if (allowed.has(id)) counts.set(id, (counts.get(id) ?? 0) + weight * (list[index + 1] as number))
@@ -108,23 +108,23 @@ export function createPassageIndex(): PassageIndex {
     return counts
   }
 
-  /** Terms that begin with this one, and ones with which it begins; by at most four letters more or fewer. */
+  /** Indexed terms which extend `term`, or are a prefix of `term`, by at most four letters. */
   function related(term: string): string[] {
     if (term.length < 4) return []
     vocabulary ??= [...postings.keys()].sort()
     const longer: string[] = []
     for (let index = lowerBound(vocabulary, term); vocabulary[index]?.startsWith(term); index++) {
-      const other = vocabulary[index] as string
-      if (other !== term && other.length <= term.length + 4) longer.push(other)
+      const candidate = vocabulary[index] as string
+      if (candidate !== term && candidate.length <= term.length + 4) longer.push(candidate)
     }
-    const shorter = [1, 2, 3, 4].map((letters) => term.slice(0, -letters)).filter((other) => other.length >= 5 && postings.has(other))
+    const shorter = [1, 2, 3, 4].map((letters) => term.slice(0, -letters)).filter((prefix) => prefix.length >= 5 && postings.has(prefix))
     return [...longer, ...shorter]
   }
 
   return { add, remove, search }
 }
 
-/** The first place whose value is not before `value`. */
+/** The first index with a value not less than `value`. */
 function lowerBound(sorted: readonly string[], value: string): number {
   let low = 0
   let high = sorted.length

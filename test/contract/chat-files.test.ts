@@ -255,7 +255,7 @@ test('Chat: one context file that is missing, outside, hidden or unreadable is a
     ['.secret.md', /^context_files\[1\]: \.secret\.md does not exist/],
     ['.git/config', /^context_files\[1\]: \.git\/config does not exist/],
     ['pictures', /^context_files\[1\]: pictures is not a file/],
-    ['g.bin', /^context_files\[1\]: g\.bin: The document can not be read as text: it is not text\.$/],
+    ['g.bin', /^context_files\[1\]: g\.bin: The document cannot be read as text: it is not text\.$/],
     ['pictures/a.png', /^context_files\[1\]: pictures\/a\.png: .*not text/],
     ['', /^context_files\[1\]: /],
   ]

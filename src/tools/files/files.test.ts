@@ -94,7 +94,7 @@ test('a document is read as text', async () => {
     total_characters: 17,
   })
   assert.match((await read({ path: 'hr/travel.pdf' })).text, /Travel rules/)
-  await assert.rejects(read({ path: 'hr/broken.pdf' }), /can not be read as PDF/)
+  await assert.rejects(read({ path: 'hr/broken.pdf' }), /cannot be read as PDF/)
 })
 
 test('pages fit into the output limit and together are the whole text', async () => {
