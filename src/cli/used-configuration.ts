@@ -6,7 +6,7 @@ import type { AgentConfig } from '../configuration/schema.ts'
 import { parseSource } from '../configuration/source.ts'
 import type { Settings } from '../settings/settings.ts'
 import { openConfigurationStore } from '../store/configurations.ts'
-import { run, type Database } from '../store/database.ts'
+import { query, type Database } from '../store/database.ts'
 import { openDatabase } from '../store/open.ts'
 import { aliveProcesses } from '../store/leases/processes.ts'
 import { createSecretBox } from '../store/secrets/secret-box.ts'
@@ -49,7 +49,7 @@ async function findUsed(store: ConfigurationStore, database: Database): Promise<
 }
 
 async function isServed(database: Database): Promise<boolean> {
-  return (await run(database.all.read, aliveProcesses(database).limit(1))).rows.length > 0
+  return (await query(database.all.read, aliveProcesses(database).limit(1))).rows.length > 0
 }
 
 /** Faults of what was loaded are lines of their own. */

@@ -8,7 +8,7 @@ import type {
 } from '../configuration/configuration-store.ts'
 import type { Data } from '../configuration/change/merge.ts'
 import { ServiceError } from '../errors.ts'
-import { run, type Database } from './database.ts'
+import { query, type Database } from './database.ts'
 import type { SecretBox } from './secrets/secret-box.ts'
 import { createSecrets } from './secrets/secrets.ts'
 import type { Connection } from './statement.ts'
@@ -54,7 +54,7 @@ export async function openConfigurationStore(database: Database, { box, now }: O
   }
 
   async function newestNumber(connection: Connection): Promise<number> {
-    return (await run(connection, rows.select('n').orderBy('n', 'desc').limit(1))).rows[0]?.n ?? 0
+    return (await query(connection, rows.select('n').orderBy('n', 'desc').limit(1))).rows[0]?.n ?? 0
   }
 
   async function insert(connection: Connection, next: NewConfiguration, n: number): Promise<boolean> {
@@ -68,20 +68,20 @@ export async function openConfigurationStore(database: Database, { box, now }: O
       made_by: by ? JSON.stringify(by) : null,
       made_at: at,
     }
-    const query = db.insertInto('configurations').values(row)
-    const { changes } = await run(
+    const insertion = db.insertInto('configurations').values(row)
+    const { changes } = await query(
       connection,
-      query.onConflict((conflict) => conflict.doNothing()),
+      insertion.onConflict((conflict) => conflict.doNothing()),
     )
     return changes > 0
   }
 
   async function markSeen(connection: Connection, texts: readonly string[], n: number): Promise<void> {
     for (const id of new Set(texts.map(idOf))) {
-      const query = db.insertInto('configuration_texts').values({ id, n })
-      await run(
+      const insertion = db.insertInto('configuration_texts').values({ id, n })
+      await query(
         connection,
-        query.onConflict((conflict) => conflict.column('id').doUpdateSet({ n })),
+        insertion.onConflict((conflict) => conflict.column('id').doUpdateSet({ n })),
       )
     }
   }
@@ -101,11 +101,11 @@ export async function openConfigurationStore(database: Database, { box, now }: O
       .deleteFrom('configurations')
       .where('n', '<', n - maxKept)
       .where('n', '<>', lastFile)
-    await run(
+    await query(
       connection,
       remove.where((where) => where.or([where('kind', 'in', notStored), where('n', '<', oldest)])),
     )
-    await run(connection, db.deleteFrom('configuration_texts').where('n', '<', n - maxSeen))
+    await query(connection, db.deleteFrom('configuration_texts').where('n', '<', n - maxSeen))
   }
 
   return {
@@ -113,18 +113,18 @@ export async function openConfigurationStore(database: Database, { box, now }: O
     newestNumber: () => newestNumber(read),
 
     async newest() {
-      const [row] = (await run(read, latest)).rows
+      const [row] = (await query(read, latest)).rows
       return row && toStored(row)
     },
 
     async list() {
       const columns = rows.select(['n', 'version', 'kind', 'diff', 'made_by', 'made_at'])
-      const past = await run(read, columns.where('kind', 'not in', notStored).orderBy('n', 'desc'))
+      const past = await query(read, columns.where('kind', 'not in', notStored).orderBy('n', 'desc'))
       return past.rows.map(toPast)
     },
 
     async find(version) {
-      const [row] = (await run(read, rows.selectAll().where('version', '=', version))).rows
+      const [row] = (await query(read, rows.selectAll().where('version', '=', version))).rows
       return row && toStored(row)
     },
 
@@ -140,18 +140,18 @@ export async function openConfigurationStore(database: Database, { box, now }: O
 
     async seenAt(text) {
       const seen = db.selectFrom('configuration_texts').select('n').where('id', '=', idOf(text))
-      return (await run(read, seen)).rows[0]?.n
+      return (await query(read, seen)).rows[0]?.n
     },
 
     async findText(n, id) {
-      const [row] = (await run(read, rows.select(['n', 'content']).where('n', '=', n))).rows
+      const [row] = (await query(read, rows.select(['n', 'content']).where('n', '=', n))).rows
       const { text, file } = row ? open(row) : {}
       return [text, file].find((one) => one !== undefined && idOf(one) === id)
     },
 
     async lastFromFile() {
       const last = rows.select(['n', 'content']).where('kind', 'in', fromFile).orderBy('n', 'desc').limit(1)
-      const [row] = (await run(read, last)).rows
+      const [row] = (await query(read, last)).rows
       if (!row) return undefined
       const { text, file } = open(row)
       return file ?? text

@@ -62,7 +62,7 @@ export class CommitUnknown extends ServiceError {
 }
 
 /** Runs a query that is built anew each time; for what is asked seldom. */
-export function run<R>(connection: Connection, query: Compilable<R>): Promise<Result<R>> {
-  const { sql, parameters } = query.compile()
+export function query<R>(connection: Connection, builder: Compilable<R>): Promise<Result<R>> {
+  const { sql, parameters } = builder.compile()
   return connection.execute<R>(sql, parameters)
 }

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { callerKey, type Owner } from '../access/owner.ts'
 import type { AtWork, SubAgent, SubAgentStore } from '../sub-agents/sub-agent-store.ts'
-import { run, type Database } from './database.ts'
+import { query, type Database } from './database.ts'
 import { clockOf } from './leases/processes.ts'
 import { toText } from './rows.ts'
 import { statement, type Connection, type Param } from './statement.ts'
@@ -42,13 +42,13 @@ export function createSubAgentStore({ db, of: scopeOf, isShared }: Database): Su
         const { rows } = await listOf(connection, who)
         if (rows.some((other) => other.name === row.name)) return 'exists'
         if (rows.length >= max) return 'full'
-        await run(connection, db.insertInto('sub_agents').values(row))
+        await query(connection, db.insertInto('sub_agents').values(row))
         return 'added'
       }),
 
     async remove(who, id) {
       const removal = db.deleteFrom('sub_agents').where((is) => is.and(one(who, id)))
-      return (await scopeOf(who.tenant).unit((connection) => run(connection, removal))).changes > 0
+      return (await scopeOf(who.tenant).unit((connection) => query(connection, removal))).changes > 0
     },
 
     async atWork(who, id, by) {
@@ -56,7 +56,7 @@ export function createSubAgentStore({ db, of: scopeOf, isShared }: Database): Su
         .updateTable('sub_agents')
         .set({ last_active: by.now, busy_by: by.holder, busy_until: until(by) })
         .where((is) => is.and(one(who, id)))
-      return (await scopeOf(who.tenant).unit((connection) => run(connection, update))).changes > 0
+      return (await scopeOf(who.tenant).unit((connection) => query(connection, update))).changes > 0
     },
 
     async ended(who, id, by) {
@@ -64,7 +64,7 @@ export function createSubAgentStore({ db, of: scopeOf, isShared }: Database): Su
       const at = { last_active: by.now, ...failed }
       const same = one(who, id)
       await scopeOf(who.tenant).unit(async (connection) => {
-        await run(
+        await query(
           connection,
           db
             .updateTable('sub_agents')
@@ -76,7 +76,7 @@ export function createSubAgentStore({ db, of: scopeOf, isShared }: Database): Su
           .updateTable('sub_agents')
           .set({ busy_until: until(by) })
           .where((is) => is.and({ ...same, busy_by: by.holder }))
-        await run(connection, own)
+        await query(connection, own)
       })
     },
   }

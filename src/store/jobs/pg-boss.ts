@@ -2,7 +2,7 @@ import { PgBoss, type Db, type JobInsert, type JobWithMetadata } from 'pg-boss'
 import type { Job, JobKind, NewJob } from '../../runs/jobs.ts'
 import type { Database, Scope } from '../database.ts'
 import type { JobStore, JobTable } from './table.ts'
-import { run } from '../database.ts'
+import { query } from '../database.ts'
 import type { Connection } from '../statement.ts'
 import type { JobRow } from '../tables.ts'
 import { bossSchema, givenUp, heartbeatSeconds, passive } from './pg-boss-schema.ts'
@@ -61,7 +61,7 @@ export async function openBossJobs({ all, db, script }: Options): Promise<BossJo
     const { rows } = await all.read.execute('select from jobs limit 1', [])
     if (rows.length === 0) return
     await all.unit(async (connection) => {
-      const { rows } = await run(connection, db.deleteFrom('jobs').returningAll())
+      const { rows } = await query(connection, db.deleteFrom('jobs').returningAll())
       await insertKept(
         connection,
         rows.map((row) => fromRow(row, at)),

@@ -1,5 +1,5 @@
 import type { Job, JobKind, NewJob } from '../../runs/jobs.ts'
-import { run, type Database } from '../database.ts'
+import { query, type Database } from '../database.ts'
 import { jobInserts, jobStatements } from './statements.ts'
 import type { Connection } from '../statement.ts'
 import type { JobRow } from '../tables.ts'
@@ -58,7 +58,7 @@ export function tableJobs(database: Pick<Database, 'db' | 'all'>): JobStore {
         .select(({ fn }) => ['kind', fn.countAll<number>().as('count')])
         .groupBy('kind')
         .orderBy('kind')
-      return (await run(all.read, counts)).rows
+      return (await query(all.read, counts)).rows
     },
   }
 }

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { News } from '../../replicas/news.ts'
-import { run, type Database } from '../database.ts'
+import { query, type Database } from '../database.ts'
 import { beatMs } from './holder.ts'
 import { aliveProcesses } from './processes.ts'
 
@@ -22,7 +22,7 @@ export function createPresence(database: Database, { id, news }: { id: string; n
   /** Until when each other process is believed to be alive. */
   async function leases(): Promise<Map<string, number>> {
     const alive = aliveProcesses(database).select('alive_until').where('id', '<>', id)
-    const { rows } = await run(database.all.read, alive)
+    const { rows } = await query(database.all.read, alive)
     return new Map(rows.map((row) => [row.id, row.alive_until]))
   }
 

@@ -1,5 +1,5 @@
 import { sql, type RawBuilder } from 'kysely'
-import { run, type Database } from '../database.ts'
+import { query, type Database } from '../database.ts'
 import { forgiveLosses, releaseRuns } from '../runs/losses.ts'
 
 /** Leases: what belongs to a process is its own until then, and as long as it says so again. Times are those of the database. */
@@ -25,13 +25,13 @@ export function createProcessStore(database: Database): ProcessStore {
           .values({ id, alive_until })
           .onConflict((conflict) => conflict.column('id').doUpdateSet({ alive_until }))
         const longGone = db.deleteFrom('processes').where('alive_until', '<', sql<number>`${clock} - ${sql.lit(forgetMs)}`)
-        const [kept] = await Promise.all([run(connection, lease), run(connection, renewed), run(connection, longGone)])
+        const [kept] = await Promise.all([query(connection, lease), query(connection, renewed), query(connection, longGone)])
         return kept.rows.length > 0
       }, atOnce),
     async release(id) {
       await database.all.unit(async (connection) => {
         await releaseRuns(database, connection, id)
-        await run(connection, db.deleteFrom('processes').where('id', '=', id))
+        await query(connection, db.deleteFrom('processes').where('id', '=', id))
       })
     },
     forgive: (id) => forgiveLosses(database, id),

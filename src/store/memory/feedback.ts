@@ -1,5 +1,5 @@
 import type { FeedbackStore } from '../../memory/memory-store.ts'
-import { run, type Database } from '../database.ts'
+import { query, type Database } from '../database.ts'
 import { toText } from '../rows.ts'
 
 /** `FeedbackStore` on either database. */
@@ -9,12 +9,12 @@ export function createFeedbackStore(database: Database): FeedbackStore {
     save: ({ tenant, owner }, { requestId, score, comment, createdAt }, jobId) =>
       database.of(tenant).unit(async (connection) => {
         const chat = db.selectFrom('runs').select(['status', 'ended_at']).where('tenant', '=', tenant).where('owner', '=', owner)
-        const { rows } = await run(connection, chat.where('request_id', '=', requestId).where('operation', '<>', 'tool_execute'))
+        const { rows } = await query(connection, chat.where('request_id', '=', requestId).where('operation', '<>', 'tool_execute'))
         if (!rows[0]) return 'unknown'
         if (rows[0].status === 'gone') return 'gone'
         if (rows[0].ended_at === null) return 'running'
         const given = { score, comment: comment === undefined ? null : toText(comment), created_at: createdAt }
-        await run(
+        await query(
           connection,
           db
             .insertInto('feedback')
@@ -27,7 +27,7 @@ export function createFeedbackStore(database: Database): FeedbackStore {
 
     async find({ tenant, owner }, requestId) {
       const one = db.selectFrom('feedback').selectAll().where('tenant', '=', tenant).where('owner', '=', owner)
-      const { rows } = await run(database.of(tenant).read, one.where('request_id', '=', requestId))
+      const { rows } = await query(database.of(tenant).read, one.where('request_id', '=', requestId))
       if (!rows[0]) return undefined
       const { score, comment, created_at: createdAt } = rows[0]
       return { requestId, score, comment: comment ?? undefined, createdAt }

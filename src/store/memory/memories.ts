@@ -3,7 +3,7 @@ import type { Owner } from '../../access/owner.ts'
 import type { Change, Material, MemoryStore, StoredMemory } from '../../memory/memory-store.ts'
 import type { Memory, MemoryKind, MemorySource, Origin, Vector } from '../../memory/memory.ts'
 import type { MessageData } from '../../sessions/message.ts'
-import { run, type Database } from '../database.ts'
+import { query, type Database } from '../database.ts'
 import { parseJson, toText } from '../rows.ts'
 import { statement, type Connection, type Param } from '../statement.ts'
 import type { MemoryRow, MemorySourceRow, Tables } from '../tables.ts'
@@ -21,17 +21,20 @@ export function createMemoryStore(database: Database): MemoryStore {
     async all(who) {
       // First: what changes in between is found by the next look at the version.
       const seen = await version(who)
-      const { rows } = await run(database.of(who.tenant).read, ofOwner(db, who).selectAll().orderBy('id'))
+      const { rows } = await query(database.of(who.tenant).read, ofOwner(db, who).selectAll().orderBy('id'))
       return { version: seen, memories: rows.map(toMemory) }
     },
 
     async page(who, { limit, before }) {
       const own = ofOwner(db, who).selectAll().orderBy('id', 'desc').limit(limit)
       const { read } = database.of(who.tenant)
-      const { rows } = await run(read, before === undefined ? own : own.where('id', '<', before))
+      const { rows } = await query(read, before === undefined ? own : own.where('id', '<', before))
       if (rows.length === 0) return []
       const ids = rows.map(({ id }) => id)
-      const sources = await run(read, db.selectFrom('memory_sources').selectAll().where('memory', 'in', ids).orderBy('created_at', 'desc'))
+      const sources = await query(
+        read,
+        db.selectFrom('memory_sources').selectAll().where('memory', 'in', ids).orderBy('created_at', 'desc'),
+      )
       return rows.map((row) => toStoredMemory(row, sources.rows))
     },
 
@@ -43,13 +46,13 @@ export function createMemoryStore(database: Database): MemoryStore {
       }),
 
     async material(who, requestId) {
-      const { rows } = await run(database.of(who.tenant).read, materialOf(db, who, requestId))
+      const { rows } = await query(database.of(who.tenant).read, materialOf(db, who, requestId))
       return rows[0] && toMaterial(rows[0])
     },
 
     async hasTaken({ tenant }, session, madeBy) {
       const taken = db.selectFrom('memory_sources').select('memory').where('tenant', '=', tenant).where('session', '=', session)
-      return (await run(database.of(tenant).read, taken.where('made_by', '=', madeBy).limit(1))).rows.length > 0
+      return (await query(database.of(tenant).read, taken.where('made_by', '=', madeBy).limit(1))).rows.length > 0
     },
 
     apply: (who, seen, changes, source, now) =>
@@ -64,7 +67,7 @@ export function createMemoryStore(database: Database): MemoryStore {
       database.of(who.tenant).unit(async (connection) => {
         for (const [id, vector] of vectors) {
           const set = db.updateTable('memories').set(toVectorColumns(vector)).where('id', '=', id)
-          await run(connection, set.where('tenant', '=', who.tenant).where('owner', '=', who.owner))
+          await query(connection, set.where('tenant', '=', who.tenant).where('owner', '=', who.owner))
         }
         await bump(connection, db, who)
       }),
@@ -78,14 +81,14 @@ export function createMemoryStore(database: Database): MemoryStore {
 export async function forgetSession(connection: Connection, db: Kysely<Tables>, who: Owner, session: string): Promise<void> {
   const { tenant, owner } = who
   const ofSession = db.selectFrom('memory_sources').select('memory').where('tenant', '=', tenant).where('session', '=', session)
-  const { rows } = await run(connection, ofSession)
+  const { rows } = await query(connection, ofSession)
   if (rows.length === 0) return
   // First, for its lock: of two sessions that are deleted at once, the later one sees that it was the last source.
   await bump(connection, db, who)
-  await run(connection, db.deleteFrom('memory_sources').where('tenant', '=', tenant).where('session', '=', session))
+  await query(connection, db.deleteFrom('memory_sources').where('tenant', '=', tenant).where('session', '=', session))
   const ids = rows.map(({ memory }) => memory)
   const orphans = db.deleteFrom('memories').where('tenant', '=', tenant).where('owner', '=', owner).where('id', 'in', ids)
-  await run(connection, orphans.where('id', 'not in', db.selectFrom('memory_sources').select('memory').where('memory', 'in', ids)))
+  await query(connection, orphans.where('id', 'not in', db.selectFrom('memory_sources').select('memory').where('memory', 'in', ids)))
 }
 
 /** Forgets those of a caller's memories that nobody has said again since (epoch milliseconds). */
@@ -99,9 +102,9 @@ export async function forgetMemories(
   const { tenant, owner } = who
   await bump(connection, db, who)
   const old = db.deleteFrom('memories').where('tenant', '=', tenant).where('owner', '=', owner).where('id', 'in', ids)
-  const { rows } = await run(connection, old.where('updated_at', '<', since).returning('id'))
+  const { rows } = await query(connection, old.where('updated_at', '<', since).returning('id'))
   const gone = rows.map(({ id }) => id)
-  if (gone.length > 0) await run(connection, db.deleteFrom('memory_sources').where('tenant', '=', tenant).where('memory', 'in', gone))
+  if (gone.length > 0) await query(connection, db.deleteFrom('memory_sources').where('tenant', '=', tenant).where('memory', 'in', gone))
 }
 
 function ofOwner(db: Kysely<Tables>, { tenant, owner }: Owner) {
@@ -114,7 +117,7 @@ function ofOwner(db: Kysely<Tables>, { tenant, owner }: Owner) {
 async function bump(connection: Connection, db: Kysely<Tables>, { tenant, owner }: Owner, seen?: number): Promise<boolean> {
   const row = { tenant, owner, version: 1 }
   const next = sql<number>`memory_owners.version + 1`
-  const { rows } = await run(
+  const { rows } = await query(
     connection,
     db
       .insertInto('memory_owners')
@@ -132,7 +135,7 @@ async function bump(connection: Connection, db: Kysely<Tables>, { tenant, owner 
 async function holdSession(connection: Connection, db: Kysely<Tables>, { tenant, owner }: Owner, session: string): Promise<boolean> {
   const same = sql<number>`updated_at`
   const hold = db.updateTable('sessions').set({ updated_at: same }).where('tenant', '=', tenant).where('key', '=', session)
-  return (await run(connection, hold.where('owner', '=', owner).returning('key'))).rows.length > 0
+  return (await query(connection, hold.where('owner', '=', owner).returning('key'))).rows.length > 0
 }
 
 async function applyOne(
@@ -145,12 +148,12 @@ async function applyOne(
 ): Promise<void> {
   switch (change.kind) {
     case 'add':
-      await run(connection, db.insertInto('memories').values(toRow(who, change.memory)))
+      await query(connection, db.insertInto('memories').values(toRow(who, change.memory)))
       return addSource(connection, db, who, change.memory.id, source, now)
     case 'confirm': {
       const { tenant, owner } = who
       const again = db.updateTable('memories').set({ updated_at: now }).where('tenant', '=', tenant).where('owner', '=', owner)
-      const { changes } = await run(connection, again.where('id', '=', change.id))
+      const { changes } = await query(connection, again.where('id', '=', change.id))
       return changes > 0 ? addSource(connection, db, who, change.id, source, now) : undefined
     }
     case 'remove':
@@ -171,7 +174,7 @@ async function addSource(
 ): Promise<void> {
   const row = { tenant, memory, session, session_id: sessionId, message_index: messageIndex, made_by: madeBy, created_at: now }
   const known = ['memory', 'session', 'message_index'] as const
-  await run(
+  await query(
     connection,
     db
       .insertInto('memory_sources')
@@ -182,18 +185,18 @@ async function addSource(
 
 async function remove(connection: Connection, db: Kysely<Tables>, { tenant, owner }: Owner, id: string): Promise<boolean> {
   const one = db.deleteFrom('memories').where('tenant', '=', tenant).where('owner', '=', owner).where('id', '=', id)
-  const { changes } = await run(connection, one)
-  if (changes > 0) await run(connection, db.deleteFrom('memory_sources').where('tenant', '=', tenant).where('memory', '=', id))
+  const { changes } = await query(connection, one)
+  if (changes > 0) await query(connection, db.deleteFrom('memory_sources').where('tenant', '=', tenant).where('memory', '=', id))
   return changes > 0
 }
 
 async function withdraw(connection: Connection, db: Kysely<Tables>, who: Owner, session: string, madeBy: string): Promise<void> {
   const made = db.selectFrom('memory_sources').select('memory').where('tenant', '=', who.tenant).where('session', '=', session)
-  const { rows } = await run(connection, made.where('made_by', '=', madeBy))
+  const { rows } = await query(connection, made.where('made_by', '=', madeBy))
   for (const { memory } of rows) {
     const others = db.selectFrom('memory_sources').select('memory').where('memory', '=', memory).where('made_by', '<>', madeBy)
-    if ((await run(connection, others.limit(1))).rows.length === 0) await remove(connection, db, who, memory)
-    else await run(connection, db.deleteFrom('memory_sources').where('memory', '=', memory).where('made_by', '=', madeBy))
+    if ((await query(connection, others.limit(1))).rows.length === 0) await remove(connection, db, who, memory)
+    else await query(connection, db.deleteFrom('memory_sources').where('memory', '=', memory).where('made_by', '=', madeBy))
   }
 }
 

@@ -3,7 +3,7 @@ import { sql } from 'kysely'
 import type { NewJob } from '../../runs/jobs.ts'
 import type { NextRun } from '../../runs/run-store.ts'
 import type { RunKey } from '../../runs/run.ts'
-import { run, type Database } from '../database.ts'
+import { query, type Database } from '../database.ts'
 import { lineStatements } from './statements.ts'
 import { createRunRanks } from './ranks.ts'
 import { keyColumns } from '../rows.ts'
@@ -50,7 +50,7 @@ export function runQueue(database: Database, statements: RunStatements) {
 
   /** A net under all of this: an older version of this program hands sessions on without a job. */
   async function requeue(now: number): Promise<void> {
-    const query = database.db
+    const unclaimedRuns = database.db
       .selectFrom('runs')
       .innerJoin('sessions', (join) =>
         join
@@ -65,7 +65,7 @@ export function runQueue(database: Database, statements: RunStatements) {
       .where('runs.holder', '=', '')
       .orderBy('runs.place')
       .limit(maxRequeued)
-    const { rows } = await run(database.all.read, query)
+    const { rows } = await query(database.all.read, unclaimedRuns)
     const jobs = rows.map((row) => jobOf({ ...row, rank: row.rank ?? 0, now }))
     if (jobs.length > 0) await database.all.unit((connection) => insertJobs(connection, jobs))
   }

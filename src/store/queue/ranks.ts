@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import { run, type Database } from '../database.ts'
+import { query, type Database } from '../database.ts'
 import { ofKey, type Key } from '../runs/statements.ts'
 import { statement, type Connection, type Param } from '../statement.ts'
 
@@ -38,7 +38,7 @@ export function createRunRanks(database: Database) {
 
   async function look(): Promise<void> {
     try {
-      front = (await run(database.all.read, lowest)).rows[0]?.rank ?? 0
+      front = (await query(database.all.read, lowest)).rows[0]?.rank ?? 0
       lookedAt = performance.now()
     } finally {
       looking = undefined

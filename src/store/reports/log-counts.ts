@@ -1,6 +1,6 @@
 import { sql, type ExpressionBuilder, type Kysely, type RawBuilder } from 'kysely'
 import type { Span } from '../../runs/reports/run-reports.ts'
-import { run } from '../database.ts'
+import { query } from '../database.ts'
 import { hourMs, hourOf } from '../rows.ts'
 import type { Connection } from '../statement.ts'
 import type { RunRow, Tables } from '../tables.ts'
@@ -29,12 +29,12 @@ export async function countLogs(db: Kysely<Tables>, read: Connection, tenant: st
   const each = async (part: Span | undefined) => {
     if (!part) return 0
     const rows = db.selectFrom('runs').select(({ fn }) => fn.countAll<number>().as('count'))
-    return (await run(read, rows.where(endedIn(tenant, part)))).rows[0]!.count
+    return (await query(read, rows.where(endedIn(tenant, part)))).rows[0]!.count
   }
   const whole = async () => {
     if (!hours) return 0
     const sum = db.selectFrom('metrics').select(sql<number>`cast(coalesce(sum(${entries}), 0) as bigint)`.as('count'))
-    return (await run(read, sum.where(hoursIn(tenant, hours)))).rows[0]!.count
+    return (await query(read, sum.where(hoursIn(tenant, hours)))).rows[0]!.count
   }
   const counts = await Promise.all([each(head), whole(), each(tail)])
   return counts.reduce((sum, count) => sum + count, 0)
@@ -50,7 +50,7 @@ export async function findPlace(
   const { hours, tail } = partsOf(span)
   const newest = tail ? await countLogs(db, read, tenant, tail) : 0
   if (!hours || offset < newest) return { ...span, offset }
-  const found = await run(read, { compile: () => hourOfPlace(tenant, hours, offset - newest).compile(db) })
+  const found = await query(read, { compile: () => hourOfPlace(tenant, hours, offset - newest).compile(db) })
   const hour = found.rows[0]
   if (!hour) return { ...span, offset }
   return { from: span.from, to: hour.start + hourMs - 1, offset: offset - newest - hour.before }
@@ -83,7 +83,7 @@ export async function uncount(
       .onConflict((conflict) =>
         conflict.columns(['tenant', 'hour']).doUpdateSet({ removed: sql<number>`metrics.removed + excluded.removed` }),
       )
-    await run(connection, add)
+    await query(connection, add)
   }
 }
 

@@ -1,6 +1,6 @@
 import { sql, type ExpressionBuilder } from 'kysely'
 import type { EndedRunRecord, RunReports } from '../../runs/reports/run-reports.ts'
-import { run, type Database } from '../database.ts'
+import { query, type Database } from '../database.ts'
 import { countLogs, endedIn, findPlace } from './log-counts.ts'
 import { hourMs, hourOf, parseJson } from '../rows.ts'
 import type { MetricsRow, RunRow, Tables } from '../tables.ts'
@@ -21,7 +21,7 @@ export function createRunReports({ db, of }: Database): RunReports {
           ...(to === undefined ? [] : [is('hour', '<', hourOf(to) + hourMs)]),
         ])
       // An hour whose runs all go on has none, and its extremes are those of nothing.
-      const query = db
+      const sums = db
         .selectFrom('metrics')
         .select([
           ...summed.map((column) => sql<number>`cast(coalesce(sum(${sql.ref(column)}), 0) as bigint)`.as(column)),
@@ -29,7 +29,7 @@ export function createRunReports({ db, of }: Database): RunReports {
           sql<number>`coalesce(max(case when ${runsInHour} > 0 then max_latency_ms end), 0)`.as('max_latency_ms'),
         ])
         .where(inSpan)
-      const row = (await run(of(tenant).read, query)).rows[0]!
+      const row = (await query(of(tenant).read, sums)).rows[0]!
       const { success, error, cancelled, timeout } = row
       return {
         counts: { success, error, cancelled, timeout },
@@ -45,20 +45,24 @@ export function createRunReports({ db, of }: Database): RunReports {
     async ended(tenant, { limit, ...page }) {
       const { read } = of(tenant)
       const { offset, ...span } = page.offset < farOffset ? page : await findPlace(db, read, tenant, page)
-      const query = entries()
+      const pageOfEntries = entries()
         .where(endedIn(tenant, span))
         .orderBy('ended_at', 'desc')
         .orderBy('request_id', 'desc')
         .limit(limit)
         .offset(offset)
-      return (await run(read, query)).rows.map(toRecord)
+      return (await query(read, pageOfEntries)).rows.map(toRecord)
     },
 
     count: (tenant, span) => countLogs(db, of(tenant).read, tenant, span),
 
     async named(tenant, requestId, span) {
-      const query = entries().where(endedIn(tenant, span)).where('request_id', '=', requestId).orderBy('ended_at', 'desc').orderBy('owner')
-      return (await run(of(tenant).read, query)).rows.map(toRecord)
+      const entriesOfRequest = entries()
+        .where(endedIn(tenant, span))
+        .where('request_id', '=', requestId)
+        .orderBy('ended_at', 'desc')
+        .orderBy('owner')
+      return (await query(of(tenant).read, entriesOfRequest)).rows.map(toRecord)
     },
   }
 }

@@ -2,7 +2,7 @@ import type { ExpressionBuilder } from 'kysely'
 import type { PendingCall } from '../../agent/approval.ts'
 import type { JsonObject } from '../../agent/messages.ts'
 import type { ApprovalStore, Asker, CallKey, StoredCall } from '../../runs/approvals/approval-store.ts'
-import { run, type Database } from '../database.ts'
+import { query, type Database } from '../database.ts'
 import { excerptsOf } from '../sessions/excerpts.ts'
 import { runMoves } from './moves.ts'
 import { json, keyColumns, parseJson, toText } from '../rows.ts'
@@ -29,14 +29,14 @@ export function createApprovalStore(database: Database): ApprovalStore {
 
   return {
     async find(who, requestId, callId) {
-      const query = db
+      const visibleCalls = db
         .selectFrom('approvals')
         .selectAll()
         .where('tenant', '=', who.tenant)
         .where('request_id', '=', requestId)
         .where('call_id', '=', callId)
         .where(isShownTo(who))
-      const rows = (await run(database.of(who.tenant).read, query)).rows
+      const rows = (await query(database.of(who.tenant).read, visibleCalls)).rows
       const row = rows.find(({ owner }) => owner === who.owner) ?? rows[0]
       return row && toCall(row)
     },
@@ -61,8 +61,8 @@ export function createApprovalStore(database: Database): ApprovalStore {
           .where('decision', 'is', null)
           .where('expires_at', '>', by.now)
           .returning('call_id')
-        if ((await run(connection, decided)).rows.length === 0) return undefined
-        if ((await run(connection, openOfRun(key).clearSelect().select('call_id').limit(1))).rows.length > 0) return {}
+        if ((await query(connection, decided)).rows.length === 0) return undefined
+        if ((await query(connection, openOfRun(key).clearSelect().select('call_id').limit(1))).rows.length > 0) return {}
         if (row.operation === 'chain_async') return { isFreed: await free(connection, row, state, by.now) }
         const taken = await take(connection, row, state, by)
         if (!taken) throw new Error('A run whose session was locked has changed.')
@@ -84,24 +84,24 @@ export function createApprovalStore(database: Database): ApprovalStore {
         .orderBy('call_id')
         .limit(limit)
       const page = start === undefined ? open : open.where(isBehind(start))
-      return (await run(database.of(who.tenant).read, page)).rows.map(toCall)
+      return (await query(database.of(who.tenant).read, page)).rows.map(toCall)
     },
 
     excerpts: (tenant, runs, most) => excerptsOf(database, tenant, runs, most),
 
     async openOf(key) {
-      return (await run(database.of(key.tenant).read, openOfRun(key))).rows.map(toPending)
+      return (await query(database.of(key.tenant).read, openOfRun(key))).rows.map(toPending)
     },
   }
 
   async function placeOf(who: Asker, callId: string): Promise<Place | undefined> {
-    const query = db
+    const cursorRow = db
       .selectFrom('approvals')
       .select(['requested_at', 'place', 'call_id'])
       .where('tenant', '=', who.tenant)
       .where('call_id', '=', callId)
       .where(isShownTo(who))
-    return (await run(database.of(who.tenant).read, query)).rows[0]
+    return (await query(database.of(who.tenant).read, cursorRow)).rows[0]
   }
 }
 

@@ -1,6 +1,6 @@
 import type { Kysely } from 'kysely'
 import type { CallbackAttempt, CallbackStatus, CallbackStore } from '../../runs/callbacks/callback-store.ts'
-import { run, type Database } from '../database.ts'
+import { query, type Database } from '../database.ts'
 import { keyColumns } from '../rows.ts'
 import type { Connection } from '../statement.ts'
 import type { Tables } from '../tables.ts'
@@ -14,7 +14,7 @@ export function createCallbackStore(database: Database): CallbackStore {
 
   return {
     async find(key) {
-      const { rows } = await run(database.of(key.tenant).read, ofKey(db.selectFrom('callbacks').selectAll(), keyColumns(key)))
+      const { rows } = await query(database.of(key.tenant).read, ofKey(db.selectFrom('callbacks').selectAll(), keyColumns(key)))
       const row = rows[0]
       if (!row) return undefined
       const { event_id, url, status, attempts, round, tries } = row
@@ -34,7 +34,7 @@ export function createCallbackStore(database: Database): CallbackStore {
           tries: isOfRound ? row.tries + 1 : row.tries,
           ...(isTold && row.status !== 'delivered' ? { status } : {}),
         }
-        await run(connection, ofKey(db.updateTable('callbacks').set(change), columns))
+        await query(connection, ofKey(db.updateTable('callbacks').set(change), columns))
       }),
 
     restart: (key, toJob) =>
@@ -43,7 +43,7 @@ export function createCallbackStore(database: Database): CallbackStore {
         const row = await lock(connection, db, columns)
         if (!row || row.status === 'delivered') return false
         const round = row.round + 1
-        await run(connection, ofKey(db.updateTable('callbacks').set({ status: 'pending', round, tries: 0 }), columns))
+        await query(connection, ofKey(db.updateTable('callbacks').set({ status: 'pending', round, tries: 0 }), columns))
         await database.jobs.insert(connection, [toJob(round)])
         return true
       }),
@@ -58,11 +58,11 @@ async function lock(connection: Connection, db: Kysely<Tables>, key: Key) {
     db.updateTable('callbacks').set(({ ref }) => ({ round: ref('round') })),
     key,
   )
-  return (await run(connection, same.returning(['status', 'attempts', 'round', 'tries']))).rows[0]
+  return (await query(connection, same.returning(['status', 'attempts', 'round', 'tries']))).rows[0]
 }
 
-function ofKey<Q extends { where(column: keyof Key, is: '=', value: string): Q }>(query: Q, { tenant, owner, request_id }: Key): Q {
-  return query.where('tenant', '=', tenant).where('owner', '=', owner).where('request_id', '=', request_id)
+function ofKey<Q extends { where(column: keyof Key, is: '=', value: string): Q }>(builder: Q, { tenant, owner, request_id }: Key): Q {
+  return builder.where('tenant', '=', tenant).where('owner', '=', owner).where('request_id', '=', request_id)
 }
 
 function toAttempts(text: string): CallbackAttempt[] {

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { callerKey, type Owner } from '../../access/owner.ts'
-import { run, type Database } from '../database.ts'
+import { query, type Database } from '../database.ts'
 
 /**
  * How many chats of a caller have begun and not ended, in all processes; one that waits in the line for its session has begun, an async one
@@ -10,7 +10,7 @@ export function createRunCount({ db, of }: Database): (who: Owner) => Promise<nu
   const asked = new Map<string, Promise<number>>()
 
   async function count({ tenant, owner }: Owner): Promise<number> {
-    const query = db
+    const activeRuns = db
       .selectFrom('runs')
       .select(({ fn }) => fn.countAll<number>().as('count'))
       .where('tenant', '=', tenant)
@@ -19,7 +19,7 @@ export function createRunCount({ db, of }: Database): (who: Owner) => Promise<nu
       .where(sql<boolean>`status in ('pending', 'running')`)
       .where('operation', '!=', 'tool_execute')
       .where(({ eb, or }) => or([eb('status', '=', 'running'), eb('operation', '!=', 'chain_async')]))
-    return (await run(of(tenant).read, query)).rows[0]?.count ?? 0
+    return (await query(of(tenant).read, activeRuns)).rows[0]?.count ?? 0
   }
 
   return (who) => {

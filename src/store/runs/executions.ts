@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { ExecutionResult, ExecutionStore, StoredExecution } from '../../runs/tool-executions/execution-store.ts'
 import { gone } from '../../runs/run-store.ts'
-import { run, type Database } from '../database.ts'
+import { query, type Database } from '../database.ts'
 import { aliveProcesses } from '../leases/processes.ts'
 import { keyColumns, parseJson } from '../rows.ts'
 import { runStatements } from './statements.ts'
@@ -43,7 +43,7 @@ export function createExecutionStore(database: Database): ExecutionStore {
         .where((is) => is.and({ ...keyColumns(key), operation: 'tool_execute', fence }))
         .where('log', 'is', null)
         .where('status', '!=', 'gone')
-      return (await database.of(key.tenant).unit((connection) => run(connection, taken))).changes > 0
+      return (await database.of(key.tenant).unit((connection) => query(connection, taken))).changes > 0
     },
     async finish(key, fence, result, now) {
       const ended = db
@@ -52,7 +52,7 @@ export function createExecutionStore(database: Database): ExecutionStore {
         .where((is) => is.and({ ...keyColumns(key), operation: 'tool_execute', fence }))
         .where('log', 'is', null)
         .where('status', '!=', 'gone')
-      await database.of(key.tenant).unit((connection) => run(connection, ended))
+      await database.of(key.tenant).unit((connection) => query(connection, ended))
     },
     async endLost(holder, graceMs, now) {
       const lost = db
@@ -62,7 +62,7 @@ export function createExecutionStore(database: Database): ExecutionStore {
         .where('operation', '=', 'tool_execute')
         .where('holder', '!=', holder)
         .where('holder', 'not in', aliveProcesses(database, graceMs))
-      await database.all.unit((connection) => run(connection, lost))
+      await database.all.unit((connection) => query(connection, lost))
     },
   }
 }

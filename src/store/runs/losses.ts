@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import type { Losses } from '../../runs/run-store.ts'
-import { run, type Database } from '../database.ts'
+import { query, type Database } from '../database.ts'
 import { parseJson } from '../rows.ts'
 import type { Connection } from '../statement.ts'
 import type { RunRow } from '../tables.ts'
@@ -27,13 +27,13 @@ export async function releaseRuns({ db }: Database, connection: Connection, hold
     .where(isUnended)
     .where('operation', '!=', 'tool_execute')
     .where('holder', '=', holder)
-  await run(connection, handed)
+  await query(connection, handed)
 }
 
 /** Takes back the losses that others have counted of a process which was there all the time, without its database. */
 export async function forgiveLosses({ db, all }: Database, holder: string): Promise<void> {
   const counted = db.selectFrom('runs').select(['tenant', 'owner', 'request_id', 'losses']).where(isUnended).where('losses', 'is not', null)
-  const { rows } = await run(all.read, counted)
+  const { rows } = await query(all.read, counted)
   const forgiven = rows.flatMap((row) => {
     const losses = parseJson<Losses>(row.losses)
     return losses?.holder === holder ? [{ ...row, now: { count: losses.count - 1, checkpoints: losses.checkpoints } }] : []
@@ -42,7 +42,7 @@ export async function forgiveLosses({ db, all }: Database, holder: string): Prom
   await all.unit(async (connection) => {
     for (const { now, ...row } of forgiven) {
       const update = db.updateTable('runs').set({ losses: JSON.stringify(now) })
-      await run(
+      await query(
         connection,
         update.where((is) => is.and(row)),
       )

@@ -1,7 +1,7 @@
 import type { Turn, NewMessage, TakenOver, TakeOver } from '../../runs/run-store.ts'
 import type { RunKey } from '../../runs/run.ts'
 import type { MessageData } from '../../sessions/message.ts'
-import { run, type Database } from '../database.ts'
+import { query, type Database } from '../database.ts'
 import { lineStatements } from '../queue/statements.ts'
 import { runQueue } from '../queue/queue.ts'
 import { countOf, hourMs, hourOf, json, parseJson, toText, toWindow } from '../rows.ts'
@@ -74,7 +74,7 @@ export function runMoves(database: Database, statements: RunStatements) {
   /** Messages in the session once the answer that the run had begun is taken out; it is the last one, or stays. */
   async function withoutPartialAnswer(connection: Connection, { tenant, requestId }: RunKey, session: string, messageCount: number) {
     const last = { tenant, session, idx: messageCount - 1 }
-    const { rows } = await run(
+    const { rows } = await query(
       connection,
       database.db
         .selectFrom('messages')
@@ -83,7 +83,7 @@ export function runMoves(database: Database, statements: RunStatements) {
     )
     const data = parseJson<MessageData>(rows[0]?.data ?? null)
     if (rows[0]?.role !== 'ai' || data?.requestId !== requestId) return messageCount
-    await run(
+    await query(
       connection,
       database.db.deleteFrom('messages').where((is) => is.and(last)),
     )

@@ -1,13 +1,13 @@
 import { sql } from 'kysely'
 import type { RunStore } from '../../runs/run-store.ts'
-import { run, type Database } from '../database.ts'
+import { query, type Database } from '../database.ts'
 
 /** The part of `RunStore` that finds a run of a tenant by its request id alone. The primary key of `runs` begins with both. */
 export function runOwners(database: Database): Pick<RunStore, 'ownersOf'> {
   return {
     async ownersOf({ tenant, owner, requestId }, { issuer, sub }) {
       const ownFirst = sql`case when owner = ${owner} then 0 else 1 end`
-      const query = database.db
+      const owners = database.db
         .selectFrom('runs')
         .select('owner')
         .where('tenant', '=', tenant)
@@ -17,7 +17,7 @@ export function runOwners(database: Database): Pick<RunStore, 'ownersOf'> {
         .orderBy(ownFirst)
         .orderBy('owner')
         .limit(2)
-      return (await run(database.of(tenant).read, query)).rows.map((row) => row.owner)
+      return (await query(database.of(tenant).read, owners)).rows.map((row) => row.owner)
     },
   }
 }

@@ -1,7 +1,7 @@
 import type { Decision } from '../../agent/approval.ts'
 import type { RunKey } from '../../runs/run.ts'
 import { FenceLost, type Interruption, type RunStore } from '../../runs/run-store.ts'
-import { run, type Database } from '../database.ts'
+import { query, type Database } from '../database.ts'
 import type { RunMoves } from './moves.ts'
 import { keyColumns, parseJson } from '../rows.ts'
 import type { RunStatements } from './statements.ts'
@@ -27,7 +27,7 @@ export function runApprovals(
         ...{ call_id, place, tool, by, input: JSON.stringify(input), session_id: one.sessionId },
         ...{ requested_at: one.now, expires_at: one.expiresAt },
       }))
-      for (const row of rows) await run(connection, db.insertInto('approvals').values(row))
+      for (const row of rows) await query(connection, db.insertInto('approvals').values(row))
       await insertJobs(connection, one.jobs)
     })
   }
@@ -39,7 +39,7 @@ export function runApprovals(
       .set({ status: 'interrupted', on_disconnect: 'continue', log: JSON.stringify(log), ran_ms: ranMs })
       .where((is) => is.and({ ...keyColumns(key), fence, status: 'running' }))
       .returning('request_id')
-    if ((await run(connection, still)).rows.length === 0) throw new FenceLost(key)
+    if ((await query(connection, still)).rows.length === 0) throw new FenceLost(key)
   }
 
   async function decisions(key: RunKey): Promise<Map<string, Decision>> {
@@ -48,7 +48,7 @@ export function runApprovals(
       .select(['call_id', 'decision', 'new_input', 'reason', 'started_at'])
       .where((is) => is.and(keyColumns(key)))
       .where('decision', 'in', ['approve', 'reject'])
-    const { rows } = await run(database.of(key.tenant).read, decided)
+    const { rows } = await query(database.of(key.tenant).read, decided)
     return new Map(
       rows.map(({ call_id, decision, new_input, reason, started_at }): [string, Decision] => {
         if (decision === 'reject') return [call_id, { decision, ...(reason === null ? {} : { reason }) }]
@@ -65,7 +65,7 @@ export function runApprovals(
         .updateTable('approvals')
         .set({ started_at: now })
         .where((is) => is.and({ ...keyColumns(key), call_id: callId }))
-      await run(connection, started)
+      await query(connection, started)
     })
   }
 

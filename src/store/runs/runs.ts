@@ -14,7 +14,7 @@ import {
 } from '../../runs/run-store.ts'
 import { runApprovals } from './run-approvals.ts'
 import { asyncEvents } from './async-events.ts'
-import { run, type Database } from '../database.ts'
+import { query, type Database } from '../database.ts'
 import { imageKey } from '../../runs/attachments/result-images.ts'
 import { imagesOf, mediaStatements, resultImagesOf } from './media-statements.ts'
 import { runMoves } from './moves.ts'
@@ -173,7 +173,7 @@ export function createRunStore(database: Database): RunStore {
       return rows.map((row) => ({ idx: row.idx, role: row.role, content: row.content, data: parseJson(row.data) }))
     },
     async images(tenant, session, requestIds) {
-      const { rows } = await run(database.of(tenant).read, imagesOf(database.db, tenant, session, requestIds))
+      const { rows } = await query(database.of(tenant).read, imagesOf(database.db, tenant, session, requestIds))
       const found = new Map<string, Image[]>()
       for (const { request_id, media_type: mediaType, data } of rows) {
         found.set(request_id, [...(found.get(request_id) ?? []), { mediaType, data }])
@@ -182,7 +182,7 @@ export function createRunStore(database: Database): RunStore {
     },
     async resultImages(tenant, session, images) {
       if (images.length === 0) return new Map()
-      const { rows } = await run(database.of(tenant).read, resultImagesOf(database.db, tenant, session, images))
+      const { rows } = await query(database.of(tenant).read, resultImagesOf(database.db, tenant, session, images))
       return new Map(rows.map(({ requestId, n, data }) => [imageKey({ requestId, n }), data]))
     },
     keepResultImages: (key, fence, session, images) =>
@@ -204,7 +204,7 @@ export function createRunStore(database: Database): RunStore {
         .where(sql<boolean>`status in ('pending', 'running')`)
         .where(sql<boolean>`status = 'pending'`)
         .where('holder', '=', '')
-      return (await run(database.all.read, waiting)).rows[0]!.count
+      return (await query(database.all.read, waiting)).rows[0]!.count
     },
     async checkpoints(key) {
       const { rows } = await statements.stepsOf(database.of(key.tenant).read, key)

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { CompactLog } from '../../runs/log/compact-log.ts'
 import type { TailBatch, TailStore } from '../../runs/ownership/remote/tail-store.ts'
-import { run, type Database } from '../database.ts'
+import { query, type Database } from '../database.ts'
 import { keyColumns } from '../rows.ts'
 import { ofKey, type Key } from './statements.ts'
 import { statement, type Param } from '../statement.ts'
@@ -25,7 +25,7 @@ export function createRunTails(database: Database): TailStore {
         .insertInto('run_tails')
         .values(batches.map(toRow))
         .onConflict((conflict) => conflict.doNothing())
-      await database.of(tenant).unit((connection) => run(connection, added))
+      await database.of(tenant).unit((connection) => query(connection, added))
     },
     async read(key, fence, after) {
       const { rows } = await behind(database.of(key.tenant).read, { ...key, fence, after })
@@ -36,7 +36,7 @@ export function createRunTails(database: Database): TailStore {
     },
     async remove(key) {
       const gone = db.deleteFrom('run_tails').where((is) => is.and(keyColumns(key)))
-      await database.of(key.tenant).unit((connection) => run(connection, gone))
+      await database.of(key.tenant).unit((connection) => query(connection, gone))
     },
     async sweep() {
       const left = db.deleteFrom('run_tails').where((is) =>
@@ -53,7 +53,7 @@ export function createRunTails(database: Database): TailStore {
           ),
         ),
       )
-      await database.all.unit((connection) => run(connection, left))
+      await database.all.unit((connection) => query(connection, left))
     },
   }
 }

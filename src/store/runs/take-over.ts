@@ -14,7 +14,7 @@ import {
   type TakenUp,
   type Turn,
 } from '../../runs/run-store.ts'
-import { run, type Database } from '../database.ts'
+import { query, type Database } from '../database.ts'
 import { lineStatements } from '../queue/statements.ts'
 import { mediaStatements } from './media-statements.ts'
 import { aliveProcesses } from '../leases/processes.ts'
@@ -124,11 +124,11 @@ export function createTakeOver(
 
   /** Its lease may have been renewed since the run was read. */
   async function isAlive(connection: Connection, holder: string, graceMs: number): Promise<boolean> {
-    return (await run(connection, aliveProcesses(database, graceMs).where('id', '=', holder))).rows.length > 0
+    return (await query(connection, aliveProcesses(database, graceMs).where('id', '=', holder))).rows.length > 0
   }
 
   async function orphans(holder: string, graceMs: number) {
-    const query = database.db
+    const orphanedRuns = database.db
       .selectFrom('runs')
       .selectAll()
       .select((of) =>
@@ -147,20 +147,20 @@ export function createTakeOver(
       .where('holder', 'not in', aliveProcesses(database, graceMs))
       .orderBy('place')
       .limit(maxOrphans)
-    const { rows } = await run(database.all.read, query)
-    const alive = rows.length > 0 ? await run(database.all.read, aliveProcesses(database)) : { rows: [] }
+    const { rows } = await query(database.all.read, orphanedRuns)
+    const alive = rows.length > 0 ? await query(database.all.read, aliveProcesses(database)) : { rows: [] }
     const runs = rows.map((row) => ({ ...toStoredRun(row), losses: countLoss(row, row.checkpoints ?? 0) }))
     return { runs, takers: Math.max(1, alive.rows.length) }
   }
 
   async function ownUnended(holder: string): Promise<RunKey[]> {
-    const query = database.db
+    const ownRuns = database.db
       .selectFrom('runs')
       .select(['tenant', 'owner', 'request_id as requestId'])
       .where(sql<boolean>`status in ('pending', 'running')`)
       .where('operation', '!=', 'tool_execute')
       .where('holder', '=', holder)
-    return (await run(database.all.read, query)).rows
+    return (await query(database.all.read, ownRuns)).rows
   }
 
   async function unendedIn({ tenant, owner }: Owner, sessionId: string): Promise<RunKey[]> {
@@ -168,14 +168,14 @@ export function createTakeOver(
       .selectFrom('sessions')
       .select('key')
       .where((is) => is.and({ tenant, owner, session_id: sessionId }))
-    const query = database.db
+    const aliveRuns = database.db
       .selectFrom('runs')
       .select(['tenant', 'owner', 'request_id as requestId'])
       .where('tenant', '=', tenant)
       .where('session', '=', session)
       .where('status', 'in', ['pending', 'running'])
       .where('holder', 'in', aliveProcesses(database))
-    return (await run(database.of(tenant).read, query)).rows
+    return (await query(database.of(tenant).read, aliveRuns)).rows
   }
 
   return { takeTurn, leaveLine, takeOver, takeUp, putBack, orphans, unendedIn, ownUnended }

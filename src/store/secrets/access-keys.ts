@@ -1,5 +1,5 @@
 import type { AccessKeyRecord, AccessKeyStore } from '../../access/keys/access-key-store.ts'
-import { run, type Database } from '../database.ts'
+import { query, type Database } from '../database.ts'
 import type { AccessKeyRow } from '../tables.ts'
 
 /** `AccessKeyStore` on either database. */
@@ -13,18 +13,20 @@ export function createAccessKeyStore(database: Database): AccessKeyStore {
         .insertInto('access_keys')
         .values(row)
         .onConflict((conflict) => conflict.column('jti').doNothing())
-      await database.of(tenant).unit((connection) => run(connection, insert))
+      await database.of(tenant).unit((connection) => query(connection, insert))
     },
 
     async list(tenant) {
       const keys = db.selectFrom('access_keys').selectAll().orderBy('created_at', 'desc').orderBy('jti', 'desc')
-      const { rows } = await (tenant === undefined ? run(all.read, keys) : run(database.of(tenant).read, keys.where('tenant', '=', tenant)))
+      const { rows } = await (tenant === undefined
+        ? query(all.read, keys)
+        : query(database.of(tenant).read, keys.where('tenant', '=', tenant)))
       return rows.map(toRecord)
     },
 
     async revoke(jti, at) {
       const revoked = db.updateTable('access_keys').set({ revoked_at: at }).where('jti', '=', jti).where('revoked_at', 'is', null)
-      return (await all.unit((connection) => run(connection, revoked))).changes > 0
+      return (await all.unit((connection) => query(connection, revoked))).changes > 0
     },
 
     async latestExpiry() {
@@ -32,7 +34,7 @@ export function createAccessKeyStore(database: Database): AccessKeyStore {
         .selectFrom('access_keys')
         .select(({ fn }) => fn.max('expires_at').as('latest'))
         .where('revoked_at', 'is', null)
-      return (await run(all.read, latest)).rows[0]?.latest ?? 0
+      return (await query(all.read, latest)).rows[0]?.latest ?? 0
     },
 
     async revokedSince(ms) {
@@ -42,7 +44,7 @@ export function createAccessKeyStore(database: Database): AccessKeyStore {
         .select(['jti', 'revoked_at'])
         .where('revoked_at', 'is not', null)
         .where('revoked_at', '>=', ms)
-      const { rows } = await run(all.read, since)
+      const { rows } = await query(all.read, since)
       return rows.map(({ jti, revoked_at }) => ({ jti, revokedAt: revoked_at ?? 0 }))
     },
   }

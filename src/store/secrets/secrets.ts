@@ -1,5 +1,5 @@
 import type { KeptText } from '../../access/keys/kept-text.ts'
-import { run, type Database } from '../database.ts'
+import { query, type Database } from '../database.ts'
 import type { SecretBox } from './secret-box.ts'
 
 /** Secrets that a database keeps for all processes, each under a name, wrapped by SECRET_KEY. */
@@ -14,7 +14,7 @@ interface Options {
 
 export function createSecrets({ db, all }: Database, box: SecretBox, { now }: Options): Secrets {
   async function find(name: string): Promise<{ sealed: string; text: string } | undefined> {
-    const { rows } = await run(all.read, db.selectFrom('secrets').select('sealed').where('name', '=', name))
+    const { rows } = await query(all.read, db.selectFrom('secrets').select('sealed').where('name', '=', name))
     const [row] = rows
     return row && { sealed: row.sealed, text: box.open(name, row.sealed) }
   }
@@ -24,8 +24,8 @@ export function createSecrets({ db, all }: Database, box: SecretBox, { now }: Op
     const row = { sealed: box.seal(name, text), changed_at: now() }
     const insert = db.insertInto('secrets').values({ name, ...row })
     const first = insert.onConflict((conflict) => conflict.column('name').doNothing())
-    const query = seen === undefined ? first : db.updateTable('secrets').set(row).where('name', '=', name).where('sealed', '=', seen)
-    return (await all.unit((connection) => run<unknown>(connection, query))).changes > 0
+    const change = seen === undefined ? first : db.updateTable('secrets').set(row).where('name', '=', name).where('sealed', '=', seen)
+    return (await all.unit((connection) => query<unknown>(connection, change))).changes > 0
   }
 
   return {

@@ -1,4 +1,4 @@
-import { run, type Database } from '../database.ts'
+import { query, type Database } from '../database.ts'
 import type { SecretBox } from './secret-box.ts'
 
 /** A text that SECRET_KEY has wrapped. */
@@ -28,22 +28,22 @@ export async function renewWrapped(database: Database, box: SecretBox): Promise<
 }
 
 async function findWrapped({ db, all }: Database): Promise<Wrapped[]> {
-  const secrets = await run(all.read, db.selectFrom('secrets').select(['name', 'sealed']).orderBy('name'))
-  const configurations = await run(all.read, db.selectFrom('configurations').select(['n', 'content']).orderBy('n'))
+  const secrets = await query(all.read, db.selectFrom('secrets').select(['name', 'sealed']).orderBy('name'))
+  const configurations = await query(all.read, db.selectFrom('configurations').select(['n', 'content']).orderBy('n'))
   // Only in the place of what was seen: another may have changed it, and wrapped it anew with that.
   return [
     ...secrets.rows.map(({ name, sealed }) => ({
       ...{ name, sealed },
       async replace(renewed: string) {
         const update = db.updateTable('secrets').set({ sealed: renewed }).where('name', '=', name).where('sealed', '=', sealed)
-        await all.unit((connection) => run(connection, update))
+        await all.unit((connection) => query(connection, update))
       },
     })),
     ...configurations.rows.map(({ n, content }) => ({
       ...{ name: configurationName(n), sealed: content },
       async replace(renewed: string) {
         const update = db.updateTable('configurations').set({ content: renewed }).where('n', '=', n).where('content', '=', content)
-        await all.unit((connection) => run(connection, update))
+        await all.unit((connection) => query(connection, update))
       },
     })),
   ]

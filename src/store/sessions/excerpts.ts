@@ -1,14 +1,14 @@
 import { sql } from 'kysely'
 import type { Excerpt, ExcerptLimits } from '../../runs/approvals/approval-store.ts'
 import type { RunKey } from '../../runs/run.ts'
-import { run, type Database } from '../database.ts'
+import { query, type Database } from '../database.ts'
 import { isOneOf } from './remove-session.ts'
 import { tenantBeside } from '../runs/statements.ts'
 
 /** The last messages of the sessions of some runs. Long messages are cut by the database: they are read for their beginning alone. */
 export async function excerptsOf(database: Database, tenant: string, runs: readonly RunKey[], most: ExcerptLimits): Promise<Excerpt[]> {
   const names = runs.map(({ owner, requestId }) => ({ 'runs.request_id': requestId, 'runs.owner': owner }))
-  const query = database.db
+  const selection = database.db
     .selectFrom('runs')
     .innerJoin('sessions', 'sessions.key', 'runs.session')
     .innerJoin('messages', 'messages.session', 'sessions.key')
@@ -21,7 +21,7 @@ export async function excerptsOf(database: Database, tenant: string, runs: reado
     .where('messages.tenant', '=', tenant)
     .where(sql<boolean>`messages.idx >= sessions.message_count - ${most.messages}`)
     .orderBy('messages.idx')
-  const { rows } = await run(database.of(tenant).read, query)
+  const { rows } = await query(database.of(tenant).read, selection)
   const byRun = Map.groupBy(rows, (row) => `${row.request_id} ${row.owner}`)
   return [...byRun.values()].map((messages) => {
     const { owner, request_id: requestId, message_index } = messages[0]!

@@ -2,7 +2,7 @@ import { sql, type Kysely } from 'kysely'
 import { resultImagesIn } from '../../runs/attachments/result-images.ts'
 import type { MessageData } from '../../sessions/message.ts'
 import type { NewFork, SessionRecord } from '../../sessions/session-store.ts'
-import { run } from '../database.ts'
+import { query } from '../database.ts'
 import { parseJson } from '../rows.ts'
 import type { Connection } from '../statement.ts'
 import type { Tables } from '../tables.ts'
@@ -21,7 +21,7 @@ export async function forkSession(
     .set({ active_run: sql.ref('active_run') })
     .where('tenant', '=', tenant)
     .where('key', '=', from.key)
-  const source = (await run(connection, lock.returning(['short_name', 'message_count', 'window_start', 'summary']))).rows[0]
+  const source = (await query(connection, lock.returning(['short_name', 'message_count', 'window_start', 'summary']))).rows[0]
   if (!source) return 'unknown'
   if (messageIndex > source.message_count) return 'too_far'
   // A window that begins behind the fork's end, and what was told of the turns before it, are of turns that the fork does not have.
@@ -41,7 +41,7 @@ export async function forkSession(
     created_at: fork.now,
     updated_at: fork.now,
   }
-  await run(connection, db.insertInto('sessions').values(session))
+  await query(connection, db.insertInto('sessions').values(session))
   await copyMessages(db, connection, from.key, fork)
   return 'done'
 }
@@ -58,10 +58,10 @@ async function copyMessages(
     .insertInto('messages')
     .columns(['tenant', 'session', 'idx', 'role', 'content', 'created_at', 'data'])
     .expression(messages.select(['tenant', to.as('session'), 'idx', 'role', 'content', 'created_at', 'data']))
-  await run(connection, copy)
+  await query(connection, copy)
   // Both what a question brings and what a tool returns is named by such a field; few messages have any.
   const withImages = messages.select('data').where('data', 'like', '%"mediaType":%')
-  const { rows } = await run(connection, withImages)
+  const { rows } = await query(connection, withImages)
   const runs = rows.flatMap(({ data }) => {
     const { images, transcript, requestId } = parseJson<MessageData>(data) ?? {}
     const hasImages = images !== undefined || resultImagesIn(transcript ?? []).length > 0
@@ -73,6 +73,6 @@ async function copyMessages(
       .insertInto('media')
       .columns(['tenant', 'session', 'request_id', 'n', 'media_type', 'data'])
       .expression(media.select(['tenant', to.as('session'), 'request_id', 'n', 'media_type', 'data']))
-    await run(connection, copyOfMedia)
+    await query(connection, copyOfMedia)
   }
 }

@@ -1,7 +1,7 @@
 import { randomUUIDv7 } from 'node:crypto'
 import { sql, type Kysely, type RawBuilder } from 'kysely'
 import type { Owner } from '../../access/owner.ts'
-import { run, type Database } from '../database.ts'
+import { query, type Database } from '../database.ts'
 import { uncount } from '../reports/log-counts.ts'
 import { forgetSession } from '../memory/memories.ts'
 import type { Connection } from '../statement.ts'
@@ -23,7 +23,7 @@ export async function removeSession(
   const { tenant, owner } = who
   // First, as in every unit that changes a session: runs that begin, end or move wait here, and find it gone.
   const gone = db.deleteFrom('sessions').where('tenant', '=', tenant).where('owner', '=', owner).where('session_id', '=', sessionId)
-  const { rows } = await run(connection, gone.returning(['owner', 'session_id', 'key']))
+  const { rows } = await query(connection, gone.returning(['owner', 'session_id', 'key']))
   const session = rows[0]
   if (!session) return false
   await removeContents(db, connection, tenant, rows, now)
@@ -47,8 +47,8 @@ export async function removeSessions(
   const keys = sessions.map(({ key }) => key)
   const ofSessions = db.selectFrom('messages').where('tenant', '=', tenant).where('session', 'in', keys)
   const withFiles = ofSessions.select('session').distinct().where('data', 'like', '%"artifacts":[%')
-  const { rows } = await run(connection, withFiles)
-  await run(connection, db.deleteFrom('sessions').where(ofTenant(tenant)).where('key', 'in', keys))
+  const { rows } = await query(connection, withFiles)
+  await query(connection, db.deleteFrom('sessions').where(ofTenant(tenant)).where('key', 'in', keys))
   await removeContents(db, connection, tenant, sessions, now)
   const told = rows.map(({ session }) => ({ id: randomUUIDv7(), kind: 'session_deleted' as const, tenant, data: { session }, dueAt: now }))
   await jobs.insert(connection, told)
@@ -63,24 +63,24 @@ async function removeContents(
 ): Promise<void> {
   const keys = sessions.map(({ key }) => key)
   for (const table of ['messages', 'media'] as const) {
-    await run(connection, db.deleteFrom(table).where('tenant', '=', tenant).where('session', 'in', keys))
+    await query(connection, db.deleteFrom(table).where('tenant', '=', tenant).where('session', 'in', keys))
   }
   const ended = db.selectFrom('runs').select('ended_at').where(ofTenant(tenant)).where('session', 'in', keys)
-  const logged = await run(connection, ended.where('ended_at', 'is not', null).where('operation', '!=', 'tool_execute'))
+  const logged = await query(connection, ended.where('ended_at', 'is not', null).where('operation', '!=', 'tool_execute'))
   await uncount(connection, db, tenant, logged.rows)
   const mark = markOf(db, now).returning(['owner', 'request_id'])
   // First: a run that is just storing a checkpoint is waited for, and stores no other.
-  const { rows } = await run(connection, mark.where(ofTenant(tenant)).where('session', 'is not', null).where('session', 'in', keys))
+  const { rows } = await query(connection, mark.where(ofTenant(tenant)).where('session', 'is not', null).where('session', 'in', keys))
   const executed = mark
     .where('tenant', '=', tenant)
     // A value that stands in the text: only so is the index of executions used.
     .where(sql<boolean>`operation = 'tool_execute'`)
     .where(isOneOf(['session_id', 'owner'], sessions))
     .where('status', '!=', 'gone')
-  await run(connection, executed)
+  await query(connection, executed)
   await removeOfRuns(db, connection, tenant, rows)
   const sources = db.selectFrom('memory_sources').select('session').distinct().where('tenant', '=', tenant).where('session', 'in', keys)
-  const learned = new Set((await run(connection, sources)).rows.map(({ session }) => session))
+  const learned = new Set((await query(connection, sources)).rows.map(({ session }) => session))
   const byOwner = sessions.filter(({ key }) => learned.has(key)).toSorted((a, b) => (a.owner < b.owner ? -1 : 1))
   for (const { owner, key } of byOwner) await forgetSession(connection, db, { tenant, owner }, key)
 }
@@ -102,7 +102,7 @@ export async function removeOfRuns(db: Kysely<Tables>, connection: Connection, t
   for (let from = 0; from < runs.length; from += namesPerStatement) {
     const named = isOneOf(['owner', 'request_id'], runs.slice(from, from + namesPerStatement))
     for (const table of ['run_steps', 'callbacks', 'feedback', 'approvals', 'run_tails'] as const) {
-      await run(connection, db.deleteFrom(table).where('tenant', '=', tenant).where(named))
+      await query(connection, db.deleteFrom(table).where('tenant', '=', tenant).where(named))
     }
   }
 }

@@ -1,6 +1,6 @@
 import { sql, type Compilable, type Kysely, type RawBuilder } from 'kysely'
 import type { RetentionKind, RetentionStore } from '../../runs/retention/retention-store.ts'
-import { run, type Database } from '../database.ts'
+import { query, type Database } from '../database.ts'
 import { uncount } from '../reports/log-counts.ts'
 import { forgetMemories } from '../memory/memories.ts'
 import { isOneOf, markOf, ofTenant, removeOfRuns, removeSessions } from './remove-session.ts'
@@ -38,14 +38,14 @@ export function createRetentionStore(database: Database): RetentionStore {
   return {
     async *tenants(kind, before) {
       for (let last = ''; ;) {
-        const [row] = (await run(all.read, kinds[kind].oldest(last))).rows
+        const [row] = (await query(all.read, kinds[kind].oldest(last))).rows
         if (!row) return
         last = row.tenant
         if (row.at !== null && row.at < before) yield row.tenant
       }
     },
     async count(kind, tenant, before, sessionsBefore) {
-      return (await run(database.of(tenant).read, kinds[kind].count(tenant, before, sessionsBefore))).rows[0]?.count ?? 0
+      return (await query(database.of(tenant).read, kinds[kind].count(tenant, before, sessionsBefore))).rows[0]?.count ?? 0
     },
     remove: (kind, tenant, before, by) =>
       database.of(tenant).unit((connection) => kinds[kind].remove({ connection, tenant, before, ...by })),
@@ -88,7 +88,7 @@ function agedSessions(database: Database): Aged {
     async remove({ connection, tenant, before, most, now }) {
       const old = idle(tenant, before).select(['key', 'owner', 'session_id']).orderBy('updated_at').limit(most)
       // One that somebody is just taking is active.
-      const { rows } = await run(connection, isShared ? old.forUpdate().skipLocked() : old)
+      const { rows } = await query(connection, isShared ? old.forUpdate().skipLocked() : old)
       if (rows.length > 0) await removeSessions(database, connection, tenant, rows, now)
       return rows.length
     },
@@ -121,11 +121,11 @@ function agedRuns(db: Kysely<Tables>, isShared: boolean): Aged {
         .select(({ fn }) => fn.countAll<number>().as('count')),
     async remove({ connection, tenant, before, most, now }) {
       const old = done(tenant, before).select(['owner', 'request_id', 'operation', 'ended_at']).orderBy('ended_at').limit(most)
-      const { rows } = await run(connection, isShared ? old.forUpdate().skipLocked() : old)
+      const { rows } = await query(connection, isShared ? old.forUpdate().skipLocked() : old)
       if (rows.length === 0) return 0
       const logged = rows.filter(({ operation }) => operation !== 'tool_execute')
       await uncount(connection, db, tenant, logged)
-      await run(
+      await query(
         connection,
         markOf(db, now)
           .where('tenant', '=', tenant)
@@ -166,11 +166,11 @@ function agedMarks(db: Kysely<Tables>): Aged {
         .limit(1),
     count: (tenant, before) => old(tenant, before).select(({ fn }) => fn.countAll<number>().as('count')),
     async remove({ connection, tenant, before, most }) {
-      const { rows } = await run(connection, old(tenant, before).select(['owner', 'request_id']).orderBy('gone_at').limit(most))
+      const { rows } = await query(connection, old(tenant, before).select(['owner', 'request_id']).orderBy('gone_at').limit(most))
       if (rows.length === 0) return 0
       const named = isOneOf(['request_id', 'owner'], rows)
-      await run(connection, db.deleteFrom('async_events').where('tenant', '=', tenant).where(named))
-      await run(connection, db.deleteFrom('runs').where('tenant', '=', tenant).where(isMark).where(named))
+      await query(connection, db.deleteFrom('async_events').where('tenant', '=', tenant).where(named))
+      await query(connection, db.deleteFrom('runs').where('tenant', '=', tenant).where(isMark).where(named))
       return rows.length
     },
   }
@@ -186,7 +186,7 @@ function agedMemories(db: Kysely<Tables>): Aged {
         .where(({ not }) => not(isLearnedAlone(sessionsBefore)))
         .select(({ fn }) => fn.countAll<number>().as('count')),
     async remove({ connection, tenant, before, most }) {
-      const { rows } = await run(connection, old(tenant, before).select(['owner', 'id']).orderBy('updated_at').limit(most))
+      const { rows } = await query(connection, old(tenant, before).select(['owner', 'id']).orderBy('updated_at').limit(most))
       const byOwner = [...Map.groupBy(rows, ({ owner }) => owner)].sort(([a], [b]) => (a < b ? -1 : 1))
       for (const [owner, those] of byOwner) {
         const ids = those.map(({ id }) => id)
@@ -211,7 +211,7 @@ function agedKeys(db: Kysely<Tables>): Aged {
     count: (tenant, before) => old(tenant, before).select(({ fn }) => fn.countAll<number>().as('count')),
     async remove({ connection, tenant, before, most }) {
       const those = old(tenant, before).select('jti').orderBy('expires_at').limit(most)
-      return (await run(connection, db.deleteFrom('access_keys').where(ofTenant(tenant)).where('jti', 'in', those))).changes
+      return (await query(connection, db.deleteFrom('access_keys').where(ofTenant(tenant)).where('jti', 'in', those))).changes
     },
   }
 }
@@ -232,7 +232,7 @@ function agedMetrics(db: Kysely<Tables>): Aged {
     count: (tenant, before) => old(tenant, before).select(({ fn }) => fn.countAll<number>().as('count')),
     async remove({ connection, tenant, before, most }) {
       const those = old(tenant, before).select('hour').orderBy('hour').limit(most)
-      return (await run(connection, db.deleteFrom('metrics').where('tenant', '=', tenant).where('hour', 'in', those))).changes
+      return (await query(connection, db.deleteFrom('metrics').where('tenant', '=', tenant).where('hour', 'in', those))).changes
     },
   }
 }

@@ -1,7 +1,7 @@
 import { sql, type Kysely } from 'kysely'
 import type { Owner } from '../../access/owner.ts'
 import type { SessionMessage, SessionPage, SessionRecord, SessionStore } from '../../sessions/session-store.ts'
-import { run, type Database } from '../database.ts'
+import { query, type Database } from '../database.ts'
 import { forkSession } from './fork-session.ts'
 import { removeSession } from './remove-session.ts'
 import { parseJson } from '../rows.ts'
@@ -29,7 +29,7 @@ export function createSessionStore(database: Database): SessionStore {
   )
   return {
     async find(who, sessionId, { anyOwner }) {
-      const { rows } = await run(database.of(who.tenant).read, sessionOf(db, who, sessionId, anyOwner))
+      const { rows } = await query(database.of(who.tenant).read, sessionOf(db, who, sessionId, anyOwner))
       return rows[0] && toRecord(rows[0])
     },
 
@@ -45,7 +45,7 @@ export function createSessionStore(database: Database): SessionStore {
     },
 
     async list(who, page) {
-      const { rows } = await run(database.of(who.tenant).read, pageOf(db, who, page))
+      const { rows } = await query(database.of(who.tenant).read, pageOf(db, who, page))
       return rows.map(toRecord)
     },
 
@@ -64,7 +64,7 @@ function toMessage({ role, content, created_at, data }: Pick<MessageRow, 'role' 
 
 /** Which of these keys are keys of sessions, whosever: for those who tidy up what belonged to one. */
 export async function existingSessions({ db, all }: Database, keys: readonly string[]): Promise<Set<string>> {
-  const { rows } = await run(
+  const { rows } = await query(
     all.read,
     db
       .selectFrom('sessions')

@@ -1,6 +1,6 @@
 import type { SummaryStore } from '../../runs/window/summary-store.ts'
 import type { RunStore } from '../../runs/run-store.ts'
-import { run, type Database } from '../database.ts'
+import { query, type Database } from '../database.ts'
 import { toWindow } from '../rows.ts'
 
 /** `SummaryStore` on either database. */
@@ -10,8 +10,12 @@ export function createSummaryStore(database: Database, { history }: Pick<RunStor
     history,
 
     async window(tenant, session) {
-      const query = db.selectFrom('sessions').select(['window_start', 'summary']).where('tenant', '=', tenant).where('key', '=', session)
-      const [row] = (await run(database.of(tenant).read, query)).rows
+      const selection = db
+        .selectFrom('sessions')
+        .select(['window_start', 'summary'])
+        .where('tenant', '=', tenant)
+        .where('key', '=', session)
+      const [row] = (await query(database.of(tenant).read, selection)).rows
       if (!row) return undefined
       const { windowStart, summary } = toWindow(row)
       return { start: windowStart, summary }
@@ -24,7 +28,7 @@ export function createSummaryStore(database: Database, { history }: Pick<RunStor
         .where('tenant', '=', tenant)
         .where('key', '=', session)
         .where('window_start', '=', from)
-      const { changes } = await database.of(tenant).unit((connection) => run(connection, moved))
+      const { changes } = await database.of(tenant).unit((connection) => query(connection, moved))
       return changes === 1
     },
   }
