@@ -14,7 +14,7 @@ export interface Database {
   /** Names of the migrations that opening it took. */
   readonly migrated: readonly string[]
   /** Reads and writes one tenant's rows alone: on Postgres its row-level security shows and takes no others, whatever a query asks for. */
-  of(tenant: string): Scope
+  forTenant(tenant: string): Scope
   /** Those of all tenants: for what serves all of them (sweeps, jobs, keys). */
   readonly all: Scope
   /** Where jobs are kept. */

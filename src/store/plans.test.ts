@@ -49,7 +49,7 @@ async function plansOf(ask: (database: Database) => Promise<unknown>): Promise<s
     },
   }
   const scope: Scope = { read: connection, write: connection, unit: (work) => work(connection) }
-  await ask({ ...database, all: scope, of: () => scope })
+  await ask({ ...database, all: scope, forTenant: () => scope })
   return plans.join('; ')
 }
 

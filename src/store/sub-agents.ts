@@ -8,7 +8,7 @@ import { statement, type Connection, type Param } from './statement.ts'
 import type { SubAgentRow } from './tables.ts'
 
 /** `SubAgentStore` on either database. */
-export function createSubAgentStore({ db, of: scopeOf, isShared }: Database): SubAgentStore {
+export function createSubAgentStore({ db, forTenant: scopeOf, isShared }: Database): SubAgentStore {
   const clock = clockOf({ isShared })
   const listOf = statement(db, (of, param: Param<Owner>) =>
     of

@@ -38,7 +38,7 @@ function isAway(error: unknown): boolean {
 async function unitWith(fate: Fate, { database, proxy }: { database: Database; proxy: PostgresProxy }) {
   let times = 0
   proxy.decide(once(/commit/, fate))
-  const value = await database.of('a').unit(async (connection) => {
+  const value = await database.forTenant('a').unit(async (connection) => {
     await connection.execute(...lock('o'))
     return ++times
   })
@@ -63,27 +63,27 @@ test('reads, and units that break before their commit, go on over another connec
     proxy.decide(once(/memory_owners/, fate))
     assert.equal(await rowsOf(database), 0)
     proxy.decide(once(/insert/, fate))
-    await database.of('a').unit((connection) => connection.execute(...lock(fate)))
-    await database.of('a').unit((connection) => connection.execute('delete from memory_owners where owner = $1', [fate]))
+    await database.forTenant('a').unit((connection) => connection.execute(...lock(fate)))
+    await database.forTenant('a').unit((connection) => connection.execute('delete from memory_owners where owner = $1', [fate]))
   }
 })
 
 test('a statement that is a unit by itself is not made twice: whoever asked for it hears that nobody knows', async (t) => {
   const { database, proxy } = await open(t)
   proxy.decide(once(/insert/, 'cut behind'))
-  await assert.rejects(database.of('a').write.execute(...lock('o')), CommitUnknown)
+  await assert.rejects(database.forTenant('a').write.execute(...lock('o')), CommitUnknown)
   assert.equal(await rowsOf(database), 1)
 })
 
 test('what the server gives up is told: a transaction that another one stops runs again, a slow query does not', async (t) => {
   const { database } = await open(t)
   let times = 0
-  const value = await database.of('a').unit(async (connection) => {
+  const value = await database.forTenant('a').unit(async (connection) => {
     if (++times === 1) await connection.execute("do $$ begin raise exception using errcode = 'deadlock_detected'; end $$", [])
     return times
   })
   assert.equal(value, 2)
-  const slow = database.of('a').unit(async (connection) => {
+  const slow = database.forTenant('a').unit(async (connection) => {
     await connection.execute("set local statement_timeout = '10ms'", [])
     await connection.execute('select pg_sleep(10)', [])
   })
@@ -92,7 +92,7 @@ test('what the server gives up is told: a transaction that another one stops run
 
 test('a unit that goes on after a failed query is not told to be stored', async (t) => {
   const { database } = await open(t)
-  const unit = database.of('a').unit(async (connection) => {
+  const unit = database.forTenant('a').unit(async (connection) => {
     await connection.execute(...lock('o'))
     await connection.execute('select 1 / 0', []).catch(() => undefined)
   })
@@ -105,10 +105,10 @@ test('a server that is away for a moment is waited for; one that stays away is t
   proxy.decide(() => 'cut before')
   await assert.rejects(database.ping(), isAway)
   await assert.rejects(
-    database.of('a').unit((connection) => connection.execute(...lock('p')), { patienceMs: 200 }),
+    database.forTenant('a').unit((connection) => connection.execute(...lock('p')), { patienceMs: 200 }),
     isAway,
   )
-  const asked = [rowsOf(database), database.of('a').unit((connection) => connection.execute(...lock('o')))]
+  const asked = [rowsOf(database), database.forTenant('a').unit((connection) => connection.execute(...lock('o')))]
   await sleep(300)
   proxy.decide(() => 'passed')
   await Promise.all(asked)
@@ -118,17 +118,17 @@ test('a server that is away for a moment is waited for; one that stays away is t
 
 test('a server that starts again is found again', async (t) => {
   const { database } = await open(t)
-  await database.of('a').unit((connection) => connection.execute(...lock('o')))
+  await database.forTenant('a').unit((connection) => connection.execute(...lock('o')))
   const restarted = server.restart()
-  const asked = Array.from({ length: 20 }, (_, n) => database.of('a').unit((connection) => connection.execute(...lock(`o${n}`))))
+  const asked = Array.from({ length: 20 }, (_, n) => database.forTenant('a').unit((connection) => connection.execute(...lock(`o${n}`))))
   await Promise.all([restarted, ...asked])
   assert.equal(await rowsOf(database), 21)
 })
 
 test('who finds no free connection is told after a while', async (t) => {
   const { database } = await open(t, { connections: 1 })
-  const ask = () => database.of('b').unit((connection) => connection.execute('select 1', []), { patienceMs: 0 })
-  await database.of('a').unit(() => assert.rejects(ask(), isAway))
+  const ask = () => database.forTenant('b').unit((connection) => connection.execute('select 1', []), { patienceMs: 0 })
+  await database.forTenant('a').unit(() => assert.rejects(ask(), isAway))
   await ask()
 })
 

@@ -95,7 +95,7 @@ function told(scope: Scope, tell: (sql: string) => void): Scope {
 
 test('no statement of a chat looks through all sessions of a tenant, also as long as Postgres has not counted them', async () => {
   const texts = new Set<string>()
-  const store = createRunStore({ ...database, of: (tenant) => told(database.of(tenant), (sql) => texts.add(sql)) })
+  const store = createRunStore({ ...database, forTenant: (tenant) => told(database.forTenant(tenant), (sql) => texts.add(sql)) })
   const tenant = 'uncounted'
   const [first, second] = [newRun({ tenant }), newRun({ tenant })]
   const turn = await running(store, first)

@@ -109,7 +109,7 @@ test('several processes that start at once on several empty databases migrate ea
   const isAway = (url: string) => opened.filter(({ migrated }, n) => urls[n] === url && migrated.length > 0).length
   for (const database of opened) {
     await database.ping()
-    await database.of('a').unit((connection) => connection.execute('select 1 from sessions', []))
+    await database.forTenant('a').unit((connection) => connection.execute('select 1 from sessions', []))
   }
   assert.deepEqual([isAway(first), isAway(second)], [1, 1])
   for (const database of opened) await database.close()

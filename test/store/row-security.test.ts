@@ -56,29 +56,29 @@ async function sessionsOf(scope: Scope): Promise<string[]> {
 }
 
 testLogins('a query that names no tenant sees and changes the rows of its own alone', async (database) => {
-  await add(database.of('a'), 'a', 'a1')
-  await add(database.of('b'), 'b', 'b1')
-  assert.deepEqual(await sessionsOf(database.of('a')), ['a1'])
-  assert.deepEqual(await sessionsOf(database.of('b')), ['b1'])
-  assert.deepEqual(await sessionsOf(database.of('nobody')), [])
+  await add(database.forTenant('a'), 'a', 'a1')
+  await add(database.forTenant('b'), 'b', 'b1')
+  assert.deepEqual(await sessionsOf(database.forTenant('a')), ['a1'])
+  assert.deepEqual(await sessionsOf(database.forTenant('b')), ['b1'])
+  assert.deepEqual(await sessionsOf(database.forTenant('nobody')), [])
   assert.deepEqual(await sessionsOf(database.all), ['a1', 'b1'])
-  const { changes } = await database.of('a').unit((connection) => connection.execute("update messages set content = 'x'", []))
-  const removed = await database.of('b').unit((connection) => connection.execute('delete from messages', []))
+  const { changes } = await database.forTenant('a').unit((connection) => connection.execute("update messages set content = 'x'", []))
+  const removed = await database.forTenant('b').unit((connection) => connection.execute('delete from messages', []))
   assert.deepEqual([changes, removed.changes, await sessionsOf(database.all)], [1, 1, ['a1']])
 })
 
 testLogins('a row of another tenant is not taken, nor given to one', async (database) => {
-  await assert.rejects(add(database.of('a'), 'b', 'b1'), /row-level security/)
-  await add(database.of('a'), 'a', 'a1')
-  const move = database.of('a').unit((connection) => connection.execute("update messages set tenant = 'b'", []))
+  await assert.rejects(add(database.forTenant('a'), 'b', 'b1'), /row-level security/)
+  await add(database.forTenant('a'), 'a', 'a1')
+  const move = database.forTenant('a').unit((connection) => connection.execute("update messages set tenant = 'b'", []))
   await assert.rejects(move, /row-level security/)
   assert.deepEqual(await sessionsOf(database.all), ['a1'])
 })
 
 testLogins('queries that take turns on few connections never see the rows of the one before', async (database) => {
   const tenants = Array.from({ length: 20 }, (_, n) => `t${n}`)
-  await Promise.all(tenants.map((tenant) => add(database.of(tenant), tenant, `of ${tenant}`)))
-  const seen = await Promise.all(tenants.flatMap((tenant) => [1, 2, 3].map(() => sessionsOf(database.of(tenant)))))
+  await Promise.all(tenants.map((tenant) => add(database.forTenant(tenant), tenant, `of ${tenant}`)))
+  const seen = await Promise.all(tenants.flatMap((tenant) => [1, 2, 3].map(() => sessionsOf(database.forTenant(tenant)))))
   assert.deepEqual(
     seen,
     tenants.flatMap((tenant) => [1, 2, 3].map(() => [`of ${tenant}`])),
@@ -86,7 +86,7 @@ testLogins('queries that take turns on few connections never see the rows of the
 })
 
 testLogins('nothing is seen where nobody was said, and the wall is not put aside', async (database) => {
-  await add(database.of('a'), 'a', 'a1')
+  await add(database.forTenant('a'), 'a', 'a1')
   const ask = (sql: string) => database.all.unit((connection) => connection.execute<{ n: number }>(sql, []))
   const unset = database.all.unit(async (connection) => {
     await connection.execute('reset agent_core.tenant', [])
@@ -137,8 +137,8 @@ testLogins('every table that has a tenant is covered, those that come later from
   assert.deepEqual(await open(), ['Later one'])
   const again = await openPostgres(url, { connections: 1 })
   assert.deepEqual(await open(), [])
-  await again.of('a').unit((connection) => connection.execute(`insert into "Later one" values ('a', 1)`, []))
-  await assert.rejects(again.of('b').unit((connection) => connection.execute(`insert into "Later one" values ('a', 1)`, [])))
+  await again.forTenant('a').unit((connection) => connection.execute(`insert into "Later one" values ('a', 1)`, []))
+  await assert.rejects(again.forTenant('b').unit((connection) => connection.execute(`insert into "Later one" values ('a', 1)`, [])))
   await again.close()
   await client.end()
 })
@@ -151,8 +151,8 @@ test('what stands for all tenants is the name of none', () => {
 test('a tenant with a strange name is one like any other', async () => {
   const database = await openPostgres(await server.createDatabase(), { connections: 1 })
   const names = ['*', "a' or true --", '%', '', 'a b', '🦊']
-  for (const name of names) await add(database.of(name), name, `of ${name}`)
-  for (const name of names) assert.deepEqual(await sessionsOf(database.of(name)), [`of ${name}`])
+  for (const name of names) await add(database.forTenant(name), name, `of ${name}`)
+  for (const name of names) assert.deepEqual(await sessionsOf(database.forTenant(name)), [`of ${name}`])
   await database.close()
 })
 
@@ -178,9 +178,9 @@ test('a user that bypasses row-level security works as the role where it was giv
   const isWalled = async () => {
     const database = await openPostgres(url, { connections: 1 })
     assert.deepEqual((await database.all.read.execute('select current_user as who', [])).rows, [{ who: 'agent_core_service' }])
-    await add(database.of('a'), 'a', 'a1')
-    assert.deepEqual(await sessionsOf(database.of('b')), [])
-    await database.of('a').unit((connection) => connection.execute('delete from messages', []))
+    await add(database.forTenant('a'), 'a', 'a1')
+    assert.deepEqual(await sessionsOf(database.forTenant('b')), [])
+    await database.forTenant('a').unit((connection) => connection.execute('delete from messages', []))
     await database.close()
   }
   await admin.query(`grant agent_core_service to ${username}`)

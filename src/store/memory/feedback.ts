@@ -7,7 +7,7 @@ export function createFeedbackStore(database: Database): FeedbackStore {
   const { db } = database
   return {
     save: ({ tenant, owner }, { requestId, score, comment, createdAt }, jobId) =>
-      database.of(tenant).unit(async (connection) => {
+      database.forTenant(tenant).unit(async (connection) => {
         const chat = db.selectFrom('runs').select(['status', 'ended_at']).where('tenant', '=', tenant).where('owner', '=', owner)
         const { rows } = await query(connection, chat.where('request_id', '=', requestId).where('operation', '<>', 'tool_execute'))
         if (!rows[0]) return 'unknown'
@@ -27,7 +27,7 @@ export function createFeedbackStore(database: Database): FeedbackStore {
 
     async find({ tenant, owner }, requestId) {
       const one = db.selectFrom('feedback').selectAll().where('tenant', '=', tenant).where('owner', '=', owner)
-      const { rows } = await query(database.of(tenant).read, one.where('request_id', '=', requestId))
+      const { rows } = await query(database.forTenant(tenant).read, one.where('request_id', '=', requestId))
       if (!rows[0]) return undefined
       const { score, comment, created_at: createdAt } = rows[0]
       return { requestId, score, comment: comment ?? undefined, createdAt }

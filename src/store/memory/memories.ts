@@ -14,20 +14,20 @@ export function createMemoryStore(database: Database): MemoryStore {
   const versionOf = statement(db, (of, param: Param<Owner>) =>
     of.selectFrom('memory_owners').select('version').where('tenant', '=', param('tenant')).where('owner', '=', param('owner')),
   )
-  const version = async (who: Owner) => (await versionOf(database.of(who.tenant).read, who)).rows[0]?.version ?? 0
+  const version = async (who: Owner) => (await versionOf(database.forTenant(who.tenant).read, who)).rows[0]?.version ?? 0
 
   return {
     version,
     async all(who) {
       // First: what changes in between is found by the next look at the version.
       const seen = await version(who)
-      const { rows } = await query(database.of(who.tenant).read, ofOwner(db, who).selectAll().orderBy('id'))
+      const { rows } = await query(database.forTenant(who.tenant).read, ofOwner(db, who).selectAll().orderBy('id'))
       return { version: seen, memories: rows.map(toMemory) }
     },
 
     async page(who, { limit, before }) {
       const own = ofOwner(db, who).selectAll().orderBy('id', 'desc').limit(limit)
-      const { read } = database.of(who.tenant)
+      const { read } = database.forTenant(who.tenant)
       const { rows } = await query(read, before === undefined ? own : own.where('id', '<', before))
       if (rows.length === 0) return []
       const ids = rows.map(({ id }) => id)
@@ -39,24 +39,24 @@ export function createMemoryStore(database: Database): MemoryStore {
     },
 
     delete: (who, id) =>
-      database.of(who.tenant).unit(async (connection) => {
+      database.forTenant(who.tenant).unit(async (connection) => {
         if (!(await remove(connection, db, who, id))) return false
         await bump(connection, db, who)
         return true
       }),
 
     async material(who, requestId) {
-      const { rows } = await query(database.of(who.tenant).read, materialOf(db, who, requestId))
+      const { rows } = await query(database.forTenant(who.tenant).read, materialOf(db, who, requestId))
       return rows[0] && toMaterial(rows[0])
     },
 
     async hasTaken({ tenant }, session, madeBy) {
       const taken = db.selectFrom('memory_sources').select('memory').where('tenant', '=', tenant).where('session', '=', session)
-      return (await query(database.of(tenant).read, taken.where('made_by', '=', madeBy).limit(1))).rows.length > 0
+      return (await query(database.forTenant(tenant).read, taken.where('made_by', '=', madeBy).limit(1))).rows.length > 0
     },
 
     apply: (who, seen, changes, source, now) =>
-      database.of(who.tenant).unit(async (connection) => {
+      database.forTenant(who.tenant).unit(async (connection) => {
         if (!(await holdSession(connection, db, who, source.session))) return 'gone'
         if (!(await bump(connection, db, who, seen))) return 'moved'
         for (const change of changes) await applyOne(connection, db, who, change, source, now)
@@ -64,7 +64,7 @@ export function createMemoryStore(database: Database): MemoryStore {
       }),
 
     setVectors: (who, vectors) =>
-      database.of(who.tenant).unit(async (connection) => {
+      database.forTenant(who.tenant).unit(async (connection) => {
         for (const [id, vector] of vectors) {
           const set = db.updateTable('memories').set(toVectorColumns(vector)).where('id', '=', id)
           await query(connection, set.where('tenant', '=', who.tenant).where('owner', '=', who.owner))

@@ -46,8 +46,8 @@ export async function openPostgres(url: string, { connections = 20, answerMs = m
     clients.add(client)
   })
   pool.on('remove', (client) => clients.delete(client as pg.Client))
-  const { of, ping, connectAll, script } = createScopes(pool)
-  const all = of(everyTenant)
+  const { forTenant, ping, connectAll, script } = createScopes(pool)
+  const all = forTenant(everyTenant)
   const db = new Kysely<Tables>({
     dialect: new PostgresDialect({ pool: { connect: connectAll, end: () => pool.end(), options: pool.options } }),
   })
@@ -61,7 +61,7 @@ export async function openPostgres(url: string, { connections = 20, answerMs = m
     jobs,
     isShared: true,
     migrated,
-    of,
+    forTenant,
     postgres: { connect },
     ping,
     async close() {

@@ -14,7 +14,7 @@ const outcomeMs = 15_000
 export const everyTenant = '\u0001'
 
 export interface Scopes {
-  of(tenant: string): Scope
+  forTenant(tenant: string): Scope
   /** Without patience: an answer of this moment. */
   ping(): Promise<void>
   /** Runs statements that take no values, one after another, on a connection that sees all tenants; answers with what they came to. */
@@ -125,7 +125,7 @@ export function createScopes(pool: pg.Pool): Scopes {
   }
 
   return {
-    of: (tenant) => ({
+    forTenant: (tenant) => ({
       read: { execute: (sql, values) => patiently(patienceMs, () => execute(tenant, sql, values)) },
       write: { execute: (sql, values) => patiently(patienceMs, () => executeOnce(tenant, sql, values)) },
       unit: (work, options) => patiently(options?.patienceMs ?? patienceMs, () => attempt(tenant, work)),

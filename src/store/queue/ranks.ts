@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { query, type Database } from '../database.ts'
-import { ofKey, type Key } from '../runs/statements.ts'
+import { whereRun, type Key } from '../runs/statements.ts'
 import { statement, type Connection, type Param } from '../statement.ts'
 
 /**
@@ -26,7 +26,7 @@ export function createRunRanks(database: Database) {
         .updateTable('runs')
         // One that goes on has its place already.
         .set({ work_rank: sql<number>`coalesce(work_rank, ${next})` })
-        .where((is) => is.and(ofKey(param)))
+        .where((is) => is.and(whereRun(param)))
         .returning('work_rank')
     )
   })

@@ -1,5 +1,5 @@
 import { sql, type Kysely } from 'kysely'
-import { ofKey, ofSession, tenantBeside, type Key } from '../runs/statements.ts'
+import { whereRun, whereSession, tenantBeside, type Key } from '../runs/statements.ts'
 import { statement, type Param } from '../statement.ts'
 import type { RunRow, Tables } from '../tables.ts'
 
@@ -12,7 +12,7 @@ interface Place {
 type Seen = Key & Pick<RunRow, 'fence' | 'status'>
 
 function asSeen(param: Param<Seen>) {
-  return { ...ofKey(param), fence: param('fence'), status: param('status') }
+  return { ...whereRun(param), fence: param('fence'), status: param('status') }
 }
 
 type Taken = Seen & Pick<RunRow, 'holder' | 'place' | 'losses'> & { newFence: number }
@@ -59,7 +59,7 @@ export function lineStatements(database: Kysely<Tables>) {
       db
         .selectFrom('runs')
         .select(['holder', 'fence'])
-        .where((is) => is.and(ofKey(param))),
+        .where((is) => is.and(whereRun(param))),
     ),
 
     /** Comes first in a unit: whoever changes a session or its line waits here, so that no two wait for each other. */
@@ -67,7 +67,7 @@ export function lineStatements(database: Kysely<Tables>) {
       db
         .updateTable('sessions')
         .set({ active_run: sql.ref('active_run') })
-        .where(ofSession(param))
+        .where(whereSession(param))
         .returning(['active_run', 'message_count', 'window_start', 'summary']),
     ),
 
@@ -75,14 +75,14 @@ export function lineStatements(database: Kysely<Tables>) {
       db
         .updateTable('sessions')
         .set({ active_run: param('requestId'), message_count: param('messageCount'), updated_at: param('now') })
-        .where(ofSession(param)),
+        .where(whereSession(param)),
     ),
 
     giveSession: statement(database, (db, param: Param<Place & { requestId: string }>) =>
       db
         .updateTable('sessions')
         .set({ active_run: param('requestId') })
-        .where(ofSession(param)),
+        .where(whereSession(param)),
     ),
 
     startRun: statement(database, (db, param: Param<Seen & { messageIndex: number; now: number }>) =>

@@ -6,7 +6,7 @@ import { hourMs, hourOf, parseJson } from '../rows.ts'
 import type { MetricsRow, RunRow, Tables } from '../tables.ts'
 
 /** `RunReports` on either database. */
-export function createRunReports({ db, of }: Database): RunReports {
+export function createRunReports({ db, forTenant }: Database): RunReports {
   const entries = () =>
     db
       .selectFrom('runs')
@@ -29,7 +29,7 @@ export function createRunReports({ db, of }: Database): RunReports {
           sql<number>`coalesce(max(case when ${runsInHour} > 0 then max_latency_ms end), 0)`.as('max_latency_ms'),
         ])
         .where(inSpan)
-      const row = (await query(of(tenant).read, sums)).rows[0]!
+      const row = (await query(forTenant(tenant).read, sums)).rows[0]!
       const { success, error, cancelled, timeout } = row
       return {
         counts: { success, error, cancelled, timeout },
@@ -43,7 +43,7 @@ export function createRunReports({ db, of }: Database): RunReports {
     },
 
     async ended(tenant, { limit, ...page }) {
-      const { read } = of(tenant)
+      const { read } = forTenant(tenant)
       const { offset, ...span } = page.offset < farOffset ? page : await findPlace(db, read, tenant, page)
       const pageOfEntries = entries()
         .where(endedIn(tenant, span))
@@ -54,7 +54,7 @@ export function createRunReports({ db, of }: Database): RunReports {
       return (await query(read, pageOfEntries)).rows.map(toRecord)
     },
 
-    count: (tenant, span) => countLogs(db, of(tenant).read, tenant, span),
+    count: (tenant, span) => countLogs(db, forTenant(tenant).read, tenant, span),
 
     async named(tenant, requestId, span) {
       const entriesOfRequest = entries()
@@ -62,7 +62,7 @@ export function createRunReports({ db, of }: Database): RunReports {
         .where('request_id', '=', requestId)
         .orderBy('ended_at', 'desc')
         .orderBy('owner')
-      return (await query(of(tenant).read, entriesOfRequest)).rows.map(toRecord)
+      return (await query(forTenant(tenant).read, entriesOfRequest)).rows.map(toRecord)
     },
   }
 }

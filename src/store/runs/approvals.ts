@@ -36,13 +36,13 @@ export function createApprovalStore(database: Database): ApprovalStore {
         .where('request_id', '=', requestId)
         .where('call_id', '=', callId)
         .where(isShownTo(who))
-      const rows = (await query(database.of(who.tenant).read, visibleCalls)).rows
+      const rows = (await query(database.forTenant(who.tenant).read, visibleCalls)).rows
       const row = rows.find(({ owner }) => owner === who.owner) ?? rows[0]
       return row && toCall(row)
     },
 
     decide: (key, { decision, input, reason, decidedBy }, by) =>
-      database.of(key.tenant).unit(async (connection) => {
+      database.forTenant(key.tenant).unit(async (connection) => {
         const seen = await findRun(connection, key)
         const state = await lock(connection, key.tenant, seen?.session ?? null)
         // Read again: whoever had the lock may have changed it.
@@ -84,13 +84,13 @@ export function createApprovalStore(database: Database): ApprovalStore {
         .orderBy('call_id')
         .limit(limit)
       const page = start === undefined ? open : open.where(isBehind(start))
-      return (await query(database.of(who.tenant).read, page)).rows.map(toCall)
+      return (await query(database.forTenant(who.tenant).read, page)).rows.map(toCall)
     },
 
     excerpts: (tenant, runs, most) => excerptsOf(database, tenant, runs, most),
 
     async openOf(key) {
-      return (await query(database.of(key.tenant).read, openOfRun(key))).rows.map(toPending)
+      return (await query(database.forTenant(key.tenant).read, openOfRun(key))).rows.map(toPending)
     },
   }
 
@@ -101,7 +101,7 @@ export function createApprovalStore(database: Database): ApprovalStore {
       .where('tenant', '=', who.tenant)
       .where('call_id', '=', callId)
       .where(isShownTo(who))
-    return (await query(database.of(who.tenant).read, cursorRow)).rows[0]
+    return (await query(database.forTenant(who.tenant).read, cursorRow)).rows[0]
   }
 }
 

@@ -14,7 +14,7 @@ export function createCallbackStore(database: Database): CallbackStore {
 
   return {
     async find(key) {
-      const { rows } = await query(database.of(key.tenant).read, ofKey(db.selectFrom('callbacks').selectAll(), keyColumns(key)))
+      const { rows } = await query(database.forTenant(key.tenant).read, ofKey(db.selectFrom('callbacks').selectAll(), keyColumns(key)))
       const row = rows[0]
       if (!row) return undefined
       const { event_id, url, status, attempts, round, tries } = row
@@ -22,7 +22,7 @@ export function createCallbackStore(database: Database): CallbackStore {
     },
 
     record: (key, round, attempt, status) =>
-      database.of(key.tenant).unit(async (connection) => {
+      database.forTenant(key.tenant).unit(async (connection) => {
         const columns = keyColumns(key)
         const row = await lock(connection, db, columns)
         if (!row) return
@@ -38,7 +38,7 @@ export function createCallbackStore(database: Database): CallbackStore {
       }),
 
     restart: (key, toJob) =>
-      database.of(key.tenant).unit(async (connection) => {
+      database.forTenant(key.tenant).unit(async (connection) => {
         const columns = keyColumns(key)
         const row = await lock(connection, db, columns)
         if (!row || row.status === 'delivered') return false

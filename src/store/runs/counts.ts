@@ -6,7 +6,7 @@ import { query, type Database } from '../database.ts'
  * How many chats of a caller have begun and not ended, in all processes; one that waits in the line for its session has begun, an async one
  * has not. Who asks while the same is asked gets that answer.
  */
-export function createRunCount({ db, of }: Database): (who: Owner) => Promise<number> {
+export function createRunCount({ db, forTenant }: Database): (who: Owner) => Promise<number> {
   const asked = new Map<string, Promise<number>>()
 
   async function count({ tenant, owner }: Owner): Promise<number> {
@@ -19,7 +19,7 @@ export function createRunCount({ db, of }: Database): (who: Owner) => Promise<nu
       .where(sql<boolean>`status in ('pending', 'running')`)
       .where('operation', '!=', 'tool_execute')
       .where(({ eb, or }) => or([eb('status', '=', 'running'), eb('operation', '!=', 'chain_async')]))
-    return (await query(of(tenant).read, activeRuns)).rows[0]?.count ?? 0
+    return (await query(forTenant(tenant).read, activeRuns)).rows[0]?.count ?? 0
   }
 
   return (who) => {

@@ -13,7 +13,7 @@ export function createExecutionStore(database: Database): ExecutionStore {
   const statements = runStatements(db, database.isShared)
   return {
     begin: (one) =>
-      database.of(one.tenant).unit(async (connection) => {
+      database.forTenant(one.tenant).unit(async (connection) => {
         const inserted = await statements.insertRun(connection, {
           ...one,
           session: null,
@@ -32,7 +32,7 @@ export function createExecutionStore(database: Database): ExecutionStore {
         return toStored(row)
       }),
     async find(key) {
-      const row = (await statements.findRun(database.of(key.tenant).read, key)).rows[0]
+      const row = (await statements.findRun(database.forTenant(key.tenant).read, key)).rows[0]
       if (row?.status === 'gone') throw gone(key)
       return row && toStored(row)
     },
@@ -43,7 +43,7 @@ export function createExecutionStore(database: Database): ExecutionStore {
         .where((is) => is.and({ ...keyColumns(key), operation: 'tool_execute', fence }))
         .where('log', 'is', null)
         .where('status', '!=', 'gone')
-      return (await database.of(key.tenant).unit((connection) => query(connection, taken))).changes > 0
+      return (await database.forTenant(key.tenant).unit((connection) => query(connection, taken))).changes > 0
     },
     async finish(key, fence, result, now) {
       const ended = db
@@ -52,7 +52,7 @@ export function createExecutionStore(database: Database): ExecutionStore {
         .where((is) => is.and({ ...keyColumns(key), operation: 'tool_execute', fence }))
         .where('log', 'is', null)
         .where('status', '!=', 'gone')
-      await database.of(key.tenant).unit((connection) => query(connection, ended))
+      await database.forTenant(key.tenant).unit((connection) => query(connection, ended))
     },
     async endLost(holder, graceMs, now) {
       const lost = db

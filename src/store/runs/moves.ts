@@ -5,7 +5,7 @@ import { query, type Database } from '../database.ts'
 import { lineStatements } from '../queue/statements.ts'
 import { runQueue } from '../queue/queue.ts'
 import { countOf, hourMs, hourOf, json, parseJson, toText, toWindow } from '../rows.ts'
-import { ofKey, type Key, type RunStatements } from './statements.ts'
+import { whereRun, type Key, type RunStatements } from './statements.ts'
 import { statement, together, type Connection, type Param } from '../statement.ts'
 import type { RunRow, SessionRow } from '../tables.ts'
 
@@ -20,7 +20,7 @@ export function runMoves(database: Database, statements: RunStatements) {
     db
       .updateTable('approvals')
       .set({ decision: 'lapsed', decided_at: param('now') })
-      .where((is) => is.and(ofKey(param)))
+      .where((is) => is.and(whereRun(param)))
       .where('decision', 'is', null),
   )
 

@@ -17,7 +17,7 @@ export function runOwners(database: Database): Pick<RunStore, 'ownersOf'> {
         .orderBy(ownFirst)
         .orderBy('owner')
         .limit(2)
-      return (await query(database.of(tenant).read, owners)).rows.map((row) => row.owner)
+      return (await query(database.forTenant(tenant).read, owners)).rows.map((row) => row.owner)
     },
   }
 }

@@ -9,8 +9,8 @@ import {
   endedRun,
   newMetrics,
   newRun,
-  ofKey,
-  ofSession,
+  whereRun,
+  whereSession,
   summedMetrics,
   type Claim,
   type EndedRunRow,
@@ -42,7 +42,7 @@ type Attempt<R> = { kind: 'done'; result: R } | { kind: 'unchanged' } | { kind: 
 const unchanged = { kind: 'unchanged' } as const
 
 /** A run of a plain chat as one statement each for its begin and its end; on Postgres, where each statement of a transaction costs a round trip. */
-export function createPlainChat({ db, of }: Database) {
+export function createPlainChat({ db, forTenant }: Database) {
   const statements = plainChat(db)
 
   /** `unchanged` where the run is not plain, or does not get its session at once. */
@@ -56,7 +56,7 @@ export function createPlainChat({ db, of }: Database) {
       request: JSON.stringify(one.request),
       on_disconnect: one.onDisconnect,
     }
-    const attempt = await firstRow(statements.begin(of(one.tenant).write, { ...values, ...row }))
+    const attempt = await firstRow(statements.begin(forTenant(one.tenant).write, { ...values, ...row }))
     return attempt.kind === 'done' ? { kind: 'done', result: toBegun(attempt.result) } : attempt
   }
 
@@ -64,7 +64,7 @@ export function createPlainChat({ db, of }: Database) {
   async function findBegun({ tenant, holder }: NewRun, known: StoredRun): Promise<Begun | undefined> {
     const { session, status, fence } = known
     if (known.holder !== holder || fence !== 1 || status !== 'running' || session === undefined) return undefined
-    const { rows } = await statements.sessionOf(of(tenant).read, { tenant, session })
+    const { rows } = await statements.sessionOf(forTenant(tenant).read, { tenant, session })
     return rows[0] && toBegun(rows[0])
   }
 
@@ -75,7 +75,7 @@ export function createPlainChat({ db, of }: Database) {
     const row = { ...toEndedRow(key, fence, ended), ...toMetrics(key.tenant, ended, hourRow), ...toMessage(message) }
     const values = { ...ended, ...row, now: ended.endedAt, dropsSteps: ended.hadCheckpoints && !ended.continuable }
     // `finishByStep` waits longer for a database that is away than this statement does.
-    return firstRow(statements.finish(of(key.tenant).write, values)).catch(unlessAway)
+    return firstRow(statements.finish(forTenant(key.tenant).write, values)).catch(unlessAway)
   }
 
   return { begin, findBegun, finish }
@@ -133,7 +133,7 @@ function plainChat(database: Kysely<Tables>) {
     }),
 
     sessionOf: statement(database, (db, param: Param<{ tenant: string; session: string }>) =>
-      db.selectFrom('sessions').select(['key', 'message_count', 'window_start', 'summary']).where(ofSession(param)),
+      db.selectFrom('sessions').select(['key', 'message_count', 'window_start', 'summary']).where(whereSession(param)),
     ),
 
     /**
@@ -148,7 +148,7 @@ function plainChat(database: Kysely<Tables>) {
             of
               .selectFrom('sessions')
               .select(sql`xmin`.as('version'))
-              .where(ofSession(param)),
+              .where(whereSession(param)),
         )
         .with('session', (of) =>
           of
@@ -160,7 +160,7 @@ function plainChat(database: Kysely<Tables>) {
               updated_at: param('now'),
               active_run: null,
             })
-            .where(ofSession(param))
+            .where(whereSession(param))
             .where('active_run', '=', param('requestId'))
             .where(sql<boolean>`sessions.xmin = seen.version`)
             // The status stands in the text: only so is the partial index used.
@@ -180,7 +180,7 @@ function plainChat(database: Kysely<Tables>) {
               error: null,
               status: sql<string>`case when fence = ${param('fence')} and status = 'running' then ${param('status')} end`,
             })
-            .where((is) => is.and(ofKey(param)))
+            .where((is) => is.and(whereRun(param)))
             .returning('request_id as ended'),
         )
         .with('message', (of) => {
@@ -191,7 +191,7 @@ function plainChat(database: Kysely<Tables>) {
           of
             .deleteFrom('run_steps')
             .using('run')
-            .where((is) => is.and(ofKey(param)))
+            .where((is) => is.and(whereRun(param)))
             .where(sql<boolean>`${param('dropsSteps')}`),
         )
         // Last: all of a tenant's ends meet in this row.

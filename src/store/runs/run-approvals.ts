@@ -18,7 +18,7 @@ export function runApprovals(
   const { db } = database
 
   function interrupt(key: RunKey, fence: number, one: Interruption): Promise<void> {
-    return database.of(key.tenant).unit(async (connection) => {
+    return database.forTenant(key.tenant).unit(async (connection) => {
       await lock(connection, key.tenant, one.session)
       await standStill(connection, key, fence, one)
       await statements.insertStep(connection, { ...key, n: one.step, data: JSON.stringify(one.data) })
@@ -48,7 +48,7 @@ export function runApprovals(
       .select(['call_id', 'decision', 'new_input', 'reason', 'started_at'])
       .where((is) => is.and(keyColumns(key)))
       .where('decision', 'in', ['approve', 'reject'])
-    const { rows } = await query(database.of(key.tenant).read, decided)
+    const { rows } = await query(database.forTenant(key.tenant).read, decided)
     return new Map(
       rows.map(({ call_id, decision, new_input, reason, started_at }): [string, Decision] => {
         if (decision === 'reject') return [call_id, { decision, ...(reason === null ? {} : { reason }) }]
@@ -59,7 +59,7 @@ export function runApprovals(
   }
 
   function startApproved(key: RunKey, fence: number, callId: string, now: number): Promise<void> {
-    return database.of(key.tenant).unit(async (connection) => {
+    return database.forTenant(key.tenant).unit(async (connection) => {
       if ((await statements.holdRun(connection, { ...key, fence })).rows.length === 0) throw new FenceLost(key)
       const started = db
         .updateTable('approvals')

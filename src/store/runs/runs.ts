@@ -44,7 +44,7 @@ export function createRunStore(database: Database): RunStore {
     if (attempt?.kind === 'done') return attempt.result
     if (one.event) await prepare()
     try {
-      return await database.of(one.tenant).unit((connection) => insert(connection, one))
+      return await database.forTenant(one.tenant).unit((connection) => insert(connection, one))
     } catch (error) {
       if (!(error instanceof RequestKnown)) throw error
       const known = await find(one)
@@ -103,7 +103,7 @@ export function createRunStore(database: Database): RunStore {
   }
 
   async function find(key: RunKey) {
-    const { rows } = await statements.findRun(database.of(key.tenant).read, key)
+    const { rows } = await statements.findRun(database.forTenant(key.tenant).read, key)
     if (rows[0]?.status === 'gone') throw gone(key)
     return rows[0] && toStoredRun(rows[0])
   }
@@ -156,24 +156,24 @@ export function createRunStore(database: Database): RunStore {
       ])
       return next
     }
-    return database.of(tenant).unit(work, ofRun)
+    return database.forTenant(tenant).unit(work, ofRun)
   }
 
   return {
     begin,
     find,
     finish,
-    findEvent: ({ tenant, owner }, event) => events.find(database.of(tenant).read, { tenant, owner, event }),
+    findEvent: ({ tenant, owner }, event) => events.find(database.forTenant(tenant).read, { tenant, owner, event }),
     ...createTakeOver(database, statements, moves),
     ...runApprovals(database, statements, moves),
     ...runOwners(database),
     requeue: moves.requeue,
     async history(tenant, session, from, limit = allMessages) {
-      const { rows } = await statements.history(database.of(tenant).read, { tenant, session, from, limit })
+      const { rows } = await statements.history(database.forTenant(tenant).read, { tenant, session, from, limit })
       return rows.map((row) => ({ idx: row.idx, role: row.role, content: row.content, data: parseJson(row.data) }))
     },
     async images(tenant, session, requestIds) {
-      const { rows } = await query(database.of(tenant).read, imagesOf(database.db, tenant, session, requestIds))
+      const { rows } = await query(database.forTenant(tenant).read, imagesOf(database.db, tenant, session, requestIds))
       const found = new Map<string, Image[]>()
       for (const { request_id, media_type: mediaType, data } of rows) {
         found.set(request_id, [...(found.get(request_id) ?? []), { mediaType, data }])
@@ -182,17 +182,17 @@ export function createRunStore(database: Database): RunStore {
     },
     async resultImages(tenant, session, images) {
       if (images.length === 0) return new Map()
-      const { rows } = await query(database.of(tenant).read, resultImagesOf(database.db, tenant, session, images))
+      const { rows } = await query(database.forTenant(tenant).read, resultImagesOf(database.db, tenant, session, images))
       return new Map(rows.map(({ requestId, n, data }) => [imageKey({ requestId, n }), data]))
     },
     keepResultImages: (key, fence, session, images) =>
-      database.of(key.tenant).unit(async (connection) => {
+      database.forTenant(key.tenant).unit(async (connection) => {
         if ((await statements.holdRun(connection, { ...key, fence })).rows.length === 0) throw new FenceLost(key)
         const { tenant, requestId } = key
         for (const { n, mediaType, data } of images) await media.replace(connection, { tenant, session, requestId, n, mediaType, data })
       }, ofRun),
     checkpoint: (key, fence, n, data) =>
-      database.of(key.tenant).unit(async (connection) => {
+      database.forTenant(key.tenant).unit(async (connection) => {
         const { rows } = await statements.keepStep(connection, { ...key, fence, n, data: JSON.stringify(data) })
         if (rows.length === 0) throw new FenceLost(key)
       }, ofRun),
@@ -207,7 +207,7 @@ export function createRunStore(database: Database): RunStore {
       return (await query(database.all.read, waiting)).rows[0]!.count
     },
     async checkpoints(key) {
-      const { rows } = await statements.stepsOf(database.of(key.tenant).read, key)
+      const { rows } = await statements.stepsOf(database.forTenant(key.tenant).read, key)
       return rows.map((row) => JSON.parse(row.data) as Checkpoint)
     },
   }

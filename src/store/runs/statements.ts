@@ -10,7 +10,7 @@ export interface Key {
 }
 
 /** The columns that name a run, as parameters. */
-export function ofKey(param: Param<Key>) {
+export function whereRun(param: Param<Key>) {
   return { tenant: param('tenant'), owner: param('owner'), request_id: param('requestId') }
 }
 
@@ -21,7 +21,7 @@ export function ofKey(param: Param<Key>) {
 export const tenantBeside = sql<string>`sessions.tenant || ''`
 
 /** A session by its key, which no other has. */
-export function ofSession(param: Param<{ tenant: string; session: string }>) {
+export function whereSession(param: Param<{ tenant: string; session: string }>) {
   return sql<boolean>`sessions.key = ${param('session')} and ${tenantBeside} = ${param('tenant')}`
 }
 
@@ -132,14 +132,14 @@ export function runStatements(database: Kysely<Tables>, isShared: boolean) {
       db
         .selectFrom('runs')
         .selectAll()
-        .where((is) => is.and(ofKey(param))),
+        .where((is) => is.and(whereRun(param))),
     ),
 
     statusOf: statement(database, (db, param: Param<Key>) =>
       db
         .selectFrom('runs')
         .select('status')
-        .where((is) => is.and(ofKey(param))),
+        .where((is) => is.and(whereRun(param))),
     ),
 
     /** Keeps a step of a running run. No row: it belongs to another process by now, or has ended. */
@@ -151,7 +151,7 @@ export function runStatements(database: Kysely<Tables>, isShared: boolean) {
           const held = of
             .selectFrom('runs')
             .select(({ val }) => ['tenant', 'owner', 'request_id', val(param('n')).as('n'), val(param('data')).as('data')])
-            .where((is) => is.and(ofKey(param)))
+            .where((is) => is.and(whereRun(param)))
             .where('fence', '=', param('fence'))
             .where('status', '=', 'running')
           return isShared ? held.forUpdate() : held
@@ -174,7 +174,7 @@ export function runStatements(database: Kysely<Tables>, isShared: boolean) {
       db
         .updateTable('runs')
         .set({ fence: param('fence') })
-        .where((is) => is.and(ofKey(param)))
+        .where((is) => is.and(whereRun(param)))
         .where('fence', '=', param('fence'))
         .where('status', '=', 'running')
         .returning('fence'),
@@ -184,18 +184,18 @@ export function runStatements(database: Kysely<Tables>, isShared: boolean) {
       db
         .selectFrom('run_steps')
         .select('data')
-        .where((is) => is.and(ofKey(param)))
+        .where((is) => is.and(whereRun(param)))
         .orderBy('n'),
     ),
 
-    deleteSteps: statement(database, (db, param: Param<Key>) => db.deleteFrom('run_steps').where((is) => is.and(ofKey(param)))),
+    deleteSteps: statement(database, (db, param: Param<Key>) => db.deleteFrom('run_steps').where((is) => is.and(whereRun(param)))),
 
     /** Changes nothing when the run belongs to another process by now. */
     endRun: statement(database, (db, param: Param<EndedRunRow>) =>
       db
         .updateTable('runs')
         .set({ ...endedRun(param), error: param('error') })
-        .where((is) => is.and(ofKey(param)))
+        .where((is) => is.and(whereRun(param)))
         .where('fence', '=', param('fence'))
         .where('status', '=', 'running')
         .returning('request_id'),
@@ -210,7 +210,7 @@ export function runStatements(database: Kysely<Tables>, isShared: boolean) {
           checkpoint_id: param('checkpointId'),
           updated_at: param('now'),
         })
-        .where(ofSession(param))
+        .where(whereSession(param))
         .where('active_run', '=', param('requestId'))
         .returning('owner'),
     ),
@@ -223,7 +223,7 @@ export function runStatements(database: Kysely<Tables>, isShared: boolean) {
       db
         .updateTable('sessions')
         .set({ active_run: firstInLine(param('tenant'), param('session')) })
-        .where(ofSession(param))
+        .where(whereSession(param))
         .where('active_run', '=', param('requestId'))
         .returning('active_run'),
     ),

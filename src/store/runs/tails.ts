@@ -3,7 +3,7 @@ import type { CompactLog } from '../../runs/log/compact-log.ts'
 import type { TailBatch, TailStore } from '../../runs/ownership/remote/tail-store.ts'
 import { query, type Database } from '../database.ts'
 import { keyColumns } from '../rows.ts'
-import { ofKey, type Key } from './statements.ts'
+import { whereRun, type Key } from './statements.ts'
 import { statement, type Param } from '../statement.ts'
 import type { RunTailRow } from '../tables.ts'
 
@@ -14,7 +14,7 @@ export function createRunTails(database: Database): TailStore {
     of
       .selectFrom('run_tails')
       .select(['first', 'last', 'restored', 'restored_at', 'events'])
-      .where((is) => is.and({ ...ofKey(param), fence: param('fence') }))
+      .where((is) => is.and({ ...whereRun(param), fence: param('fence') }))
       .where('last', '>', param('after'))
       .orderBy('first')
       .limit(maxBatches),
@@ -25,10 +25,10 @@ export function createRunTails(database: Database): TailStore {
         .insertInto('run_tails')
         .values(batches.map(toRow))
         .onConflict((conflict) => conflict.doNothing())
-      await database.of(tenant).unit((connection) => query(connection, added))
+      await database.forTenant(tenant).unit((connection) => query(connection, added))
     },
     async read(key, fence, after) {
-      const { rows } = await behind(database.of(key.tenant).read, { ...key, fence, after })
+      const { rows } = await behind(database.forTenant(key.tenant).read, { ...key, fence, after })
       return rows.map(({ first, last, restored, restored_at, events }) => ({
         ...{ first, last, attempt: { restored, restoredAt: restored_at ?? undefined } },
         events: JSON.parse(events) as CompactLog['events'],
@@ -36,7 +36,7 @@ export function createRunTails(database: Database): TailStore {
     },
     async remove(key) {
       const gone = db.deleteFrom('run_tails').where((is) => is.and(keyColumns(key)))
-      await database.of(key.tenant).unit((connection) => query(connection, gone))
+      await database.forTenant(key.tenant).unit((connection) => query(connection, gone))
     },
     async sweep() {
       const left = db.deleteFrom('run_tails').where((is) =>

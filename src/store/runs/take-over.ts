@@ -36,11 +36,11 @@ export function createTakeOver(
 
   async function takeTurn(key: HeldRun, messages: readonly NewMessage[], now: number): Promise<Turn | undefined> {
     // Those who wait ask often: only who may be given its turn costs a transaction.
-    const found = (await inLine.findTurn(database.of(key.tenant).read, key)).rows[0]
+    const found = (await inLine.findTurn(database.forTenant(key.tenant).read, key)).rows[0]
     if (found && found.fence !== key.fence) throw new FenceLost(key)
     if (found?.active_status === 'interrupted') throw sessionInterrupted(found.session_id)
     if (found?.active_run !== key.requestId) return undefined
-    return database.of(key.tenant).unit(async (connection) => {
+    return database.forTenant(key.tenant).unit(async (connection) => {
       const state = await lock(connection, key.tenant, found.session)
       return state?.active_run === key.requestId ? enter(connection, { ...key, ...found }, state, messages, now) : undefined
     })
@@ -48,7 +48,7 @@ export function createTakeOver(
 
   async function leaveLine(key: HeldRun, now: number, end?: LineEnd): Promise<NextRun | undefined> {
     await prepare()
-    return database.of(key.tenant).unit(async (connection) => {
+    return database.forTenant(key.tenant).unit(async (connection) => {
       const row = await find(connection, key)
       if (row?.status !== 'pending' || row.fence !== key.fence) return undefined
       const { tenant, owner, session } = row
@@ -87,7 +87,7 @@ export function createTakeOver(
   }
 
   function takeOver(...[key, from, by]: Parameters<RunStore['takeOver']>): Promise<TakenOver | undefined> {
-    return database.of(key.tenant).unit(async (connection) => {
+    return database.forTenant(key.tenant).unit(async (connection) => {
       const row = await findSeen(connection, key, from)
       return row && take(connection, row, await lock(connection, row.tenant, row.session), by)
     })
@@ -102,7 +102,7 @@ export function createTakeOver(
   }
 
   function takeUp(...[key, by]: Parameters<RunStore['takeUp']>): Promise<TakenUp | undefined> {
-    return database.of(key.tenant).unit(async (connection) => {
+    return database.forTenant(key.tenant).unit(async (connection) => {
       const row = await findSeen(connection, key, { fence: key.fence, status: 'pending' })
       if (row?.holder !== '') return undefined
       const state = await lock(connection, row.tenant, row.session)
@@ -116,7 +116,7 @@ export function createTakeOver(
 
   async function putBack(...[key, from, now]: Parameters<RunStore['putBack']>): Promise<boolean> {
     await prepare()
-    return database.of(key.tenant).unit(async (connection) => {
+    return database.forTenant(key.tenant).unit(async (connection) => {
       const row = await findSeen(connection, key, from)
       return row !== undefined && free(connection, row, await lock(connection, row.tenant, row.session), now)
     })
@@ -175,7 +175,7 @@ export function createTakeOver(
       .where('session', '=', session)
       .where('status', 'in', ['pending', 'running'])
       .where('holder', 'in', aliveProcesses(database))
-    return (await query(database.of(tenant).read, aliveRuns)).rows
+    return (await query(database.forTenant(tenant).read, aliveRuns)).rows
   }
 
   return { takeTurn, leaveLine, takeOver, takeUp, putBack, orphans, unendedIn, ownUnended }

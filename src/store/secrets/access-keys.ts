@@ -13,14 +13,14 @@ export function createAccessKeyStore(database: Database): AccessKeyStore {
         .insertInto('access_keys')
         .values(row)
         .onConflict((conflict) => conflict.column('jti').doNothing())
-      await database.of(tenant).unit((connection) => query(connection, insert))
+      await database.forTenant(tenant).unit((connection) => query(connection, insert))
     },
 
     async list(tenant) {
       const keys = db.selectFrom('access_keys').selectAll().orderBy('created_at', 'desc').orderBy('jti', 'desc')
       const { rows } = await (tenant === undefined
         ? query(all.read, keys)
-        : query(database.of(tenant).read, keys.where('tenant', '=', tenant)))
+        : query(database.forTenant(tenant).read, keys.where('tenant', '=', tenant)))
       return rows.map(toRecord)
     },
 

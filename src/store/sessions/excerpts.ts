@@ -21,7 +21,7 @@ export async function excerptsOf(database: Database, tenant: string, runs: reado
     .where('messages.tenant', '=', tenant)
     .where(sql<boolean>`messages.idx >= sessions.message_count - ${most.messages}`)
     .orderBy('messages.idx')
-  const { rows } = await query(database.of(tenant).read, selection)
+  const { rows } = await query(database.forTenant(tenant).read, selection)
   const byRun = Map.groupBy(rows, (row) => `${row.request_id} ${row.owner}`)
   return [...byRun.values()].map((messages) => {
     const { owner, request_id: requestId, message_index } = messages[0]!

@@ -48,7 +48,7 @@ export async function removeSessions(
   const ofSessions = db.selectFrom('messages').where('tenant', '=', tenant).where('session', 'in', keys)
   const withFiles = ofSessions.select('session').distinct().where('data', 'like', '%"artifacts":[%')
   const { rows } = await query(connection, withFiles)
-  await query(connection, db.deleteFrom('sessions').where(ofTenant(tenant)).where('key', 'in', keys))
+  await query(connection, db.deleteFrom('sessions').where(whereTenant(tenant)).where('key', 'in', keys))
   await removeContents(db, connection, tenant, sessions, now)
   const told = rows.map(({ session }) => ({ id: randomUUIDv7(), kind: 'session_deleted' as const, tenant, data: { session }, dueAt: now }))
   await jobs.insert(connection, told)
@@ -65,12 +65,12 @@ async function removeContents(
   for (const table of ['messages', 'media'] as const) {
     await query(connection, db.deleteFrom(table).where('tenant', '=', tenant).where('session', 'in', keys))
   }
-  const ended = db.selectFrom('runs').select('ended_at').where(ofTenant(tenant)).where('session', 'in', keys)
+  const ended = db.selectFrom('runs').select('ended_at').where(whereTenant(tenant)).where('session', 'in', keys)
   const logged = await query(connection, ended.where('ended_at', 'is not', null).where('operation', '!=', 'tool_execute'))
   await uncount(connection, db, tenant, logged.rows)
   const mark = markOf(db, now).returning(['owner', 'request_id'])
   // First: a run that is just storing a checkpoint is waited for, and stores no other.
-  const { rows } = await query(connection, mark.where(ofTenant(tenant)).where('session', 'is not', null).where('session', 'in', keys))
+  const { rows } = await query(connection, mark.where(whereTenant(tenant)).where('session', 'is not', null).where('session', 'in', keys))
   const executed = mark
     .where('tenant', '=', tenant)
     // A value that stands in the text: only so is the index of executions used.
@@ -111,7 +111,7 @@ export async function removeOfRuns(db: Kysely<Tables>, connection: Connection, t
  * Whether a row is this tenant's, where what else is asked names it. Said plainly, SQLite would take an index by tenant for a better one
  * than that of a list of keys, and look at all that the tenant has.
  */
-export function ofTenant(tenant: string): RawBuilder<boolean> {
+export function whereTenant(tenant: string): RawBuilder<boolean> {
   return sql<boolean>`tenant || '' = ${tenant}`
 }
 

@@ -3,7 +3,7 @@ import type { RetentionKind, RetentionStore } from '../../runs/retention/retenti
 import { query, type Database } from '../database.ts'
 import { uncount } from '../reports/log-counts.ts'
 import { forgetMemories } from '../memory/memories.ts'
-import { isOneOf, markOf, ofTenant, removeOfRuns, removeSessions } from './remove-session.ts'
+import { isOneOf, markOf, whereTenant, removeOfRuns, removeSessions } from './remove-session.ts'
 import { hourMs } from '../rows.ts'
 import type { Connection } from '../statement.ts'
 import type { Tables } from '../tables.ts'
@@ -45,10 +45,10 @@ export function createRetentionStore(database: Database): RetentionStore {
       }
     },
     async count(kind, tenant, before, sessionsBefore) {
-      return (await query(database.of(tenant).read, kinds[kind].count(tenant, before, sessionsBefore))).rows[0]?.count ?? 0
+      return (await query(database.forTenant(tenant).read, kinds[kind].count(tenant, before, sessionsBefore))).rows[0]?.count ?? 0
     },
     remove: (kind, tenant, before, by) =>
-      database.of(tenant).unit((connection) => kinds[kind].remove({ connection, tenant, before, ...by })),
+      database.forTenant(tenant).unit((connection) => kinds[kind].remove({ connection, tenant, before, ...by })),
   }
 }
 
@@ -211,7 +211,7 @@ function agedKeys(db: Kysely<Tables>): Aged {
     count: (tenant, before) => old(tenant, before).select(({ fn }) => fn.countAll<number>().as('count')),
     async remove({ connection, tenant, before, most }) {
       const those = old(tenant, before).select('jti').orderBy('expires_at').limit(most)
-      return (await query(connection, db.deleteFrom('access_keys').where(ofTenant(tenant)).where('jti', 'in', those))).changes
+      return (await query(connection, db.deleteFrom('access_keys').where(whereTenant(tenant)).where('jti', 'in', those))).changes
     },
   }
 }

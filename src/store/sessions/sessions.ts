@@ -29,29 +29,29 @@ export function createSessionStore(database: Database): SessionStore {
   )
   return {
     async find(who, sessionId, { anyOwner }) {
-      const { rows } = await query(database.of(who.tenant).read, sessionOf(db, who, sessionId, anyOwner))
+      const { rows } = await query(database.forTenant(who.tenant).read, sessionOf(db, who, sessionId, anyOwner))
       return rows[0] && toRecord(rows[0])
     },
 
     async messages(tenant, session) {
-      const { rows } = await messagesOf(database.of(tenant).read, { tenant, session })
+      const { rows } = await messagesOf(database.forTenant(tenant).read, { tenant, session })
       return rows.map(toMessage)
     },
 
     async message(tenant, session, index) {
       if (index > maxIndex) return undefined
-      const row = (await messageOf(database.of(tenant).read, { tenant, session, index })).rows[0]
+      const row = (await messageOf(database.forTenant(tenant).read, { tenant, session, index })).rows[0]
       return row && toMessage(row)
     },
 
     async list(who, page) {
-      const { rows } = await query(database.of(who.tenant).read, pageOf(db, who, page))
+      const { rows } = await query(database.forTenant(who.tenant).read, pageOf(db, who, page))
       return rows.map(toRecord)
     },
 
     remove: (who, sessionId, by) =>
-      database.of(who.tenant).unit((connection) => removeSession(database, connection, { who, sessionId, ...by })),
-    fork: (from, fork) => database.of(from.tenant).unit((connection) => forkSession(db, connection, from, fork)),
+      database.forTenant(who.tenant).unit((connection) => removeSession(database, connection, { who, sessionId, ...by })),
+    fork: (from, fork) => database.forTenant(from.tenant).unit((connection) => forkSession(db, connection, from, fork)),
   }
 }
 

@@ -15,7 +15,7 @@ export function createSummaryStore(database: Database, { history }: Pick<RunStor
         .select(['window_start', 'summary'])
         .where('tenant', '=', tenant)
         .where('key', '=', session)
-      const [row] = (await query(database.of(tenant).read, selection)).rows
+      const [row] = (await query(database.forTenant(tenant).read, selection)).rows
       if (!row) return undefined
       const { windowStart, summary } = toWindow(row)
       return { start: windowStart, summary }
@@ -28,7 +28,7 @@ export function createSummaryStore(database: Database, { history }: Pick<RunStor
         .where('tenant', '=', tenant)
         .where('key', '=', session)
         .where('window_start', '=', from)
-      const { changes } = await database.of(tenant).unit((connection) => query(connection, moved))
+      const { changes } = await database.forTenant(tenant).unit((connection) => query(connection, moved))
       return changes === 1
     },
   }

@@ -29,7 +29,7 @@ export async function openSqlite(dataDir: string): Promise<Database> {
     migrated,
     jobs: tableJobs({ db, all: scope }),
     // Every query names its tenant; there is no second wall.
-    of: () => scope,
+    forTenant: () => scope,
     ping: async () => void (await read.execute('select 1', [])),
     async close() {
       await units.drained()
