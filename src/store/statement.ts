@@ -47,7 +47,7 @@ export function statement<P extends object, R>(
  * Waits for all of what was asked in one go, on Postgres for the time of a single answer. Nothing of a unit goes on behind its end: where one
  * fails, this rejects when the others have their answer too.
  */
-export async function together<const T extends readonly (Promise<unknown> | undefined)[]>(asked: T): Promise<Answers<T>> {
+export async function allSettledOrThrow<const T extends readonly (Promise<unknown> | undefined)[]>(asked: T): Promise<Answers<T>> {
   const all = asked.map((one) => Promise.resolve(one))
   await Promise.allSettled(all)
   return Promise.all(all) as Promise<Answers<T>>

@@ -8,7 +8,7 @@ import { statement, type Connection, type Param } from './statement.ts'
 import type { SubAgentRow } from './tables.ts'
 
 /** `SubAgentStore` on either database. */
-export function createSubAgentStore({ db, forTenant: scopeOf, isShared }: Database): SubAgentStore {
+export function createSubAgentStore({ db, forTenant, isShared }: Database): SubAgentStore {
   const clock = clockOf({ isShared })
   const listOf = statement(db, (of, param: Param<Owner>) =>
     of
@@ -31,12 +31,12 @@ export function createSubAgentStore({ db, forTenant: scopeOf, isShared }: Databa
 
   return {
     async list({ tenant, owner }) {
-      const { rows } = await listOf(scopeOf(tenant).read, { tenant, owner })
+      const { rows } = await listOf(forTenant(tenant).read, { tenant, owner })
       return rows.map(toSubAgent)
     },
 
     insert: (who, subAgent, max) =>
-      scopeOf(who.tenant).unit(async (connection) => {
+      forTenant(who.tenant).unit(async (connection) => {
         await lock(connection, who)
         const row = toRow(who, subAgent)
         const { rows } = await listOf(connection, who)
@@ -48,7 +48,7 @@ export function createSubAgentStore({ db, forTenant: scopeOf, isShared }: Databa
 
     async remove(who, id) {
       const removal = db.deleteFrom('sub_agents').where((is) => is.and(one(who, id)))
-      return (await scopeOf(who.tenant).unit((connection) => query(connection, removal))).changes > 0
+      return (await forTenant(who.tenant).unit((connection) => query(connection, removal))).changes > 0
     },
 
     async atWork(who, id, by) {
@@ -56,14 +56,14 @@ export function createSubAgentStore({ db, forTenant: scopeOf, isShared }: Databa
         .updateTable('sub_agents')
         .set({ last_active: by.now, busy_by: by.holder, busy_until: until(by) })
         .where((is) => is.and(one(who, id)))
-      return (await scopeOf(who.tenant).unit((connection) => query(connection, update))).changes > 0
+      return (await forTenant(who.tenant).unit((connection) => query(connection, update))).changes > 0
     },
 
     async ended(who, id, by) {
       const failed = by.hasFailed === undefined ? {} : { has_failed: by.hasFailed ? 1 : 0 }
       const at = { last_active: by.now, ...failed }
       const same = one(who, id)
-      await scopeOf(who.tenant).unit(async (connection) => {
+      await forTenant(who.tenant).unit(async (connection) => {
         await query(
           connection,
           db

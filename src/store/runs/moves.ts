@@ -6,7 +6,7 @@ import { lineStatements } from '../queue/statements.ts'
 import { runQueue } from '../queue/queue.ts'
 import { countOf, hourMs, hourOf, json, parseJson, toText, toWindow } from '../rows.ts'
 import { whereRun, type Key, type RunStatements } from './statements.ts'
-import { statement, together, type Connection, type Param } from '../statement.ts'
+import { statement, allSettledOrThrow, type Connection, type Param } from '../statement.ts'
 import type { RunRow, SessionRow } from '../tables.ts'
 
 type Waiting = RunKey & Pick<RunRow, 'session' | 'fence' | 'message_index'>
@@ -64,7 +64,7 @@ export function runMoves(database: Database, statements: RunStatements) {
     const messageIndex = one.message_index ?? messageCount - 1
     const started = await inLine.startRun(connection, { ...one, status: 'pending', messageIndex, now })
     if (started.rows.length === 0) return undefined
-    await together([
+    await allSettledOrThrow([
       inLine.enterSession(connection, { tenant, session, requestId, messageCount, now }),
       insertMessages(connection, tenant, session, messageCount - 1, stored),
     ])

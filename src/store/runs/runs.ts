@@ -23,7 +23,7 @@ import { createPlainChat, type Ending } from './plain-chat.ts'
 import { parseJson, rowsPerHour, toEndedRow, toMetrics, toStoredRun, toText, toWindow } from '../rows.ts'
 import { runStatements } from './statements.ts'
 import { createTakeOver } from './take-over.ts'
-import { together, type Connection } from '../statement.ts'
+import { allSettledOrThrow, type Connection } from '../statement.ts'
 
 /** The request id is taken: what the unit did is undone. */
 class RequestKnown extends Error {}
@@ -79,7 +79,7 @@ export function createRunStore(database: Database): RunStore {
     }
     const { tenant, owner } = one
     const isBusy = session.active_run !== one.requestId
-    const [inserted, active] = await together([
+    const [inserted, active] = await allSettledOrThrow([
       statements.insertRun(connection, row),
       isBusy ? statements.statusOf(connection, { tenant, owner, requestId: session.active_run ?? '' }) : undefined,
     ])
@@ -137,7 +137,7 @@ export function createRunStore(database: Database): RunStore {
     const { tenant, requestId } = key
     const { session, message, messageCount } = ended
     const work = async (connection: Connection) => {
-      const [turn, { rows }] = await together([
+      const [turn, { rows }] = await allSettledOrThrow([
         statements.endSessionTurn(connection, { ...ended, tenant, requestId, now: ended.endedAt }),
         statements.endRun(connection, toEndedRow(key, fence, ended)),
       ])
@@ -145,7 +145,7 @@ export function createRunStore(database: Database): RunStore {
       const owner = turn.rows[0]?.owner
       // A session that was deleted meanwhile gets no message.
       const hasSession = owner !== undefined
-      const [next] = await together([
+      const [next] = await allSettledOrThrow([
         hasSession ? handOver(connection, { tenant, owner, session, requestId, now: ended.endedAt }) : undefined,
         ended.hadCheckpoints && !ended.continuable ? statements.deleteSteps(connection, key) : undefined,
         ended.dropsResultImages && !ended.continuable ? media.deleteResultImages(connection, { tenant, session, requestId }) : undefined,
