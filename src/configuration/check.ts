@@ -5,6 +5,7 @@ import { describeFault } from './describe-fault.ts'
 import { checkMcp } from './mcp-rules.ts'
 import { createPatternCheck } from './pattern-rules.ts'
 import { checkSpec } from './spec-rules.ts'
+import { findProvider } from './providers.ts'
 import { problemAt, type ConfigProblem, type Path } from './problems.ts'
 import { agentSchema, closeRecords, findToolSchema, isSchema, type Schema } from './schema-walk.ts'
 import { maxTools, toolConfigs, type AgentConfig } from './schema.ts'
@@ -124,7 +125,6 @@ export function isReserved(name: string): boolean {
   return ownToolNames.has(name) || name.startsWith(subAgentPrefix)
 }
 
-/** Any server that speaks the protocol: nobody but the configuration knows where it is. */
 function checkModels(config: unknown): ConfigProblem[] {
   const llms = isSchema(config) ? config['llms'] : undefined
   if (!isSchema(llms)) return []
@@ -132,11 +132,7 @@ function checkModels(config: unknown): ConfigProblem[] {
     Array.isArray(value) ? value.map((item, index) => [['llms', key, index], item]) : [[['llms', key], value]],
   )
   return [
-    ...models.flatMap(([at, model]) =>
-      isSchema(model) && model['provider'] === 'openai-compatible' && model['base_url'] === undefined
-        ? [problemAt([...at, 'base_url'], 'is required by the provider openai-compatible and missing')]
-        : [],
-    ),
+    ...models.flatMap(([at, model]) => (isSchema(model) ? checkAddress(model, at) : [])),
     ...models.flatMap(([at, model]) =>
       isSchema(model) && model['provider'] === 'embedded' && model['images'] === true
         ? [problemAt([...at, 'images'], 'can not be true: the embedded model can not see')]
@@ -146,11 +142,21 @@ function checkModels(config: unknown): ConfigProblem[] {
   ]
 }
 
+function checkAddress({ provider, base_url }: Schema, at: Path): ConfigProblem[] {
+  const traits = findProvider(provider)
+  const isMissing = traits?.wire === 'chat-completions' && traits.isAnyServer && base_url === undefined
+  return isMissing ? [problemAt([...at, 'base_url'], `is required by the provider ${String(provider)} and missing`)] : []
+}
+
 function checkEmbedding(model: unknown): ConfigProblem[] {
   const provider = isSchema(model) ? model['provider'] : undefined
-  if (provider !== 'embedded' && provider !== 'anthropic') return []
+  const traits = findProvider(provider)
+  if (!traits || traits.embeds) return []
   return [
-    problemAt(['llms', 'embedding', 'provider'], `"${provider}" has no models for embeddings; choose another, or leave llms.embedding out`),
+    problemAt(
+      ['llms', 'embedding', 'provider'],
+      `"${String(provider)}" has no models for embeddings; choose another, or leave llms.embedding out`,
+    ),
   ]
 }
 

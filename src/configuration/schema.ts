@@ -1,4 +1,5 @@
 import { Type, type Static, type TSchema } from 'typebox'
+import { providers, type Provider } from './providers.ts'
 
 /** The schema of agent.yaml. Fields marked `writeOnly` are secrets: they are never shown, logged or put into a prompt. */
 
@@ -28,8 +29,6 @@ const Secret = Type.String({ minLength: 1, writeOnly: true, description: 'A valu
 const Secrets = Type.Record(Type.String(), Type.String(), { writeOnly: true, maxProperties: maxSecrets })
 const Address = Type.String({ pattern: '^(https?://|\\$\\{)', description: 'An http(s) address; may hold "${NAME}".' })
 
-export const providers = ['embedded', 'openai', 'anthropic', 'google', 'amazon-bedrock', 'azure', 'mistral', 'openai-compatible'] as const
-
 export const workflowTypes = ['react', 'plan_execute'] as const
 
 export type WorkflowType = (typeof workflowTypes)[number]
@@ -45,7 +44,7 @@ const Prices = Type.Object(
 
 const ModelConfig = Type.Object(
   {
-    provider: Type.Enum([...providers]),
+    provider: Type.Enum(Object.keys(providers) as Provider[]),
     model: Type.String({ minLength: 1 }),
     api_key: optional(Secret),
     base_url: optional(Address),

@@ -1,11 +1,17 @@
 import type { Model, ModelServer } from '../agent/model.ts'
+import {
+  isAiSdkProvider,
+  providers,
+  type AiSdkProvider,
+  type AiSdkTraits,
+  type ChatCompletionsProvider,
+} from '../configuration/providers.ts'
 import { ConfigError, problemAt, type Path } from '../configuration/problems.ts'
 import { resolveReferences, type Environment } from '../configuration/references.ts'
 import type { AgentConfig, ModelConfig } from '../configuration/schema.ts'
 import { createAiSdkModel } from './ai-sdk/ai-sdk.ts'
-import { createModelFetch, loadLanguageModel, type AiSdkProvider } from './ai-sdk/providers.ts'
+import { createModelFetch, loadLanguageModel } from './ai-sdk/providers.ts'
 import { createChatCompletionsModel } from './chat-completions/chat-completions.ts'
-import type { ChatCompletionsProvider } from './chat-completions/request.ts'
 import type { Connections } from './connections.ts'
 import { createRulesModel } from './embedded/rules-model.ts'
 import type { Timeouts } from './chat-completions/event-stream.ts'
@@ -54,10 +60,6 @@ export function placed<T>(at: Path, make: () => T): T {
   }
 }
 
-export function isAiSdkProvider<P extends string>(provider: P): provider is P & AiSdkProvider {
-  return provider === 'anthropic' || provider === 'google' || provider === 'amazon-bedrock'
-}
-
 function toChatCompletionsModel(provider: ChatCompletionsProvider, config: ModelConfig, access: Access, connections: Connections): Model {
   const { apiKey, headers, origin } = access
   return createChatCompletionsModel({
@@ -92,14 +94,10 @@ function toAiSdkModel(provider: AiSdkProvider, config: ModelConfig, access: Acce
 
 /** Where a provider's package sends its requests without `base_url`. */
 function toUsualServer(provider: AiSdkProvider, { region = '' }: ModelConfig): ModelServer | undefined {
+  const { host }: AiSdkTraits = providers[provider]
   // A region that a variable holds is not resolved for this.
-  if (provider === 'amazon-bedrock' && !/^[a-z0-9-]+$/.test(region)) return undefined
-  const hosts = {
-    anthropic: 'api.anthropic.com',
-    google: 'generativelanguage.googleapis.com',
-    'amazon-bedrock': `bedrock-runtime.${region}.amazonaws.com`,
-  }
-  return { address: hosts[provider], port: 443 }
+  if (host.includes('{region}') && !/^[a-z0-9-]+$/.test(region)) return undefined
+  return { address: host.replace('{region}', region), port: 443 }
 }
 
 function toTimeouts({ connect_timeout = 10, first_token_timeout = 120, idle_timeout = 60 }: ModelConfig): Timeouts {

@@ -1,3 +1,4 @@
+import { isAiSdkProvider, providers, type ProviderTraits } from '../configuration/providers.ts'
 import type { ModelConfig } from '../configuration/schema.ts'
 import type { Origin } from './failures.ts'
 
@@ -44,7 +45,7 @@ export function resolveAccess(config: ModelConfig, resolve: Resolve): Access {
     sessionToken: key('session_token', config.session_token),
   }
   problems.push(...missing(config, keys, given))
-  if (baseUrl?.search && isThroughPackage(config.provider)) problems.push(`base_url: ${config.provider} takes no query in it`)
+  if (baseUrl?.search && isAiSdkProvider(config.provider)) problems.push(`base_url: ${config.provider} takes no query in it`)
   if (problems.length > 0) throw new Error(problems.join('; '))
   const headers = { ...credentialsHeader(baseUrl, keys.apiKey), ...given }
   return {
@@ -72,28 +73,24 @@ function toUrl(text: string | undefined, problems: string[]): URL | undefined {
   return undefined
 }
 
-function isThroughPackage(provider: string): boolean {
-  return provider === 'anthropic' || provider === 'google' || provider === 'amazon-bedrock'
-}
-
 /** What a provider can't do without. A gateway may be given its key in a header of its own. */
 function missing(config: ModelConfig, keys: Keys, headers: Record<string, string>): string[] {
   const { provider } = config
+  const { needs }: ProviderTraits = providers[provider]
   const problems: string[] = []
-  if ((provider === 'openai-compatible' || provider === 'azure') && config.base_url === undefined)
-    problems.push(`base_url: ${provider} needs one`)
-  if (provider === 'amazon-bedrock') return [...problems, ...missingAws(config, keys)]
+  if (needs.includes('base_url') && config.base_url === undefined) problems.push(`base_url: ${provider} needs one`)
+  if (needs.includes('aws_credentials')) problems.push(...missingAws(config, keys))
   const hasKey = keys.apiKey !== undefined || ['authorization', 'api-key', 'x-api-key', 'x-goog-api-key'].some((name) => headers[name])
-  if (provider !== 'openai-compatible' && !hasKey) problems.push(`api_key: ${provider} needs one`)
+  if (needs.includes('api_key') && !hasKey) problems.push(`api_key: ${provider} needs one`)
   return problems
 }
 
-function missingAws({ region }: ModelConfig, { apiKey, accessKeyId, secretAccessKey }: Keys): string[] {
+function missingAws({ provider, region }: ModelConfig, { apiKey, accessKeyId, secretAccessKey }: Keys): string[] {
   const problems: string[] = []
-  if (!region?.trim()) problems.push('region: amazon-bedrock needs one')
+  if (!region?.trim()) problems.push(`region: ${provider} needs one`)
   if (apiKey !== undefined) return problems
   if (accessKeyId === undefined && secretAccessKey === undefined) {
-    problems.push('api_key: amazon-bedrock needs one, or access_key_id and secret_access_key')
+    problems.push(`api_key: ${provider} needs one, or access_key_id and secret_access_key`)
   } else if (accessKeyId === undefined) problems.push('access_key_id: secret_access_key needs one')
   else if (secretAccessKey === undefined) problems.push('secret_access_key: access_key_id needs one')
   return problems

@@ -1,13 +1,8 @@
 import type { ModelServer } from '../agent/model.ts'
+import { providers, type ChatCompletionsProvider, type ChatCompletionsTraits } from '../configuration/providers.ts'
 import type { ModelConfig } from '../configuration/schema.ts'
-import type { ChatCompletionsProvider } from './chat-completions/request.ts'
 
 /** Where the servers that speak OpenAI's wire are asked, and with which key. */
-
-const baseUrls: Partial<Record<ChatCompletionsProvider, string>> = {
-  openai: 'https://api.openai.com/v1',
-  mistral: 'https://api.mistral.ai/v1',
-}
 
 /** Newest version of Azure's data plane that is not a preview. */
 const azureVersion = '2024-10-21'
@@ -18,9 +13,10 @@ export function toWireUrl(
   baseUrl: URL | undefined,
   operation: 'chat/completions' | 'embeddings',
 ): URL {
-  const url = new URL(baseUrl ?? baseUrls[provider] ?? '')
+  const { dialect, baseUrl: usualBaseUrl = '' }: ChatCompletionsTraits = providers[provider]
+  const url = new URL(baseUrl ?? usualBaseUrl)
   const base = url.pathname.replace(/(?<!\/)\/+$/, '')
-  if (provider !== 'azure') {
+  if (dialect !== 'azure') {
     url.pathname = `${base}/${operation}`
     return url
   }
@@ -36,7 +32,8 @@ export function toWireUrl(
 
 export function toKeyHeader(provider: ChatCompletionsProvider, apiKey: string | undefined): Record<string, string> {
   if (apiKey === undefined) return {}
-  return provider === 'azure' ? { 'api-key': apiKey } : { authorization: `Bearer ${apiKey}` }
+  const { dialect }: ChatCompletionsTraits = providers[provider]
+  return dialect === 'azure' ? { 'api-key': apiKey } : { authorization: `Bearer ${apiKey}` }
 }
 
 /** The server of an address, as traces name it. */

@@ -1,6 +1,7 @@
 import type { Attributes } from '@opentelemetry/api'
 import type { Step, StepStart } from '../agent/events.ts'
 import type { Model, ModelReply, ModelRequest, ModelUsage } from '../agent/model.ts'
+import { providers, type ProviderTraits } from '../configuration/providers.ts'
 import type { ModelConfig } from '../configuration/schema.ts'
 import type { LiveRun } from '../runs/ownership/live-run.ts'
 import { outputOf } from '../runs/log/outcome.ts'
@@ -11,14 +12,6 @@ import { toCallPart, toInputMessages, toMessage, toText } from './messages.ts'
 
 /** Characters of one attribute; content may be long. */
 export const maxContent = 65_536
-
-/** `gen_ai.provider.name` by our provider; others are named as they are. */
-const wellKnown: Readonly<Record<string, string>> = {
-  'amazon-bedrock': 'aws.bedrock',
-  azure: 'azure.ai.openai',
-  google: 'gcp.gemini',
-  mistral: 'mistral_ai',
-}
 
 export function runAttributes(run: LiveRun, withContent: boolean): Attributes {
   const { config, model } = run.agent
@@ -122,5 +115,6 @@ function usageAttributes({ input, output, cachedInput, reasoning }: Omit<ModelUs
 }
 
 function toProvider({ provider }: ModelConfig): string {
-  return wellKnown[provider] ?? provider
+  const { otelName }: ProviderTraits = providers[provider]
+  return otelName ?? provider
 }

@@ -1,3 +1,4 @@
+import { providers, type ProviderExample, type ProviderTraits } from '../../configuration/providers.ts'
 import type { Environment } from '../../configuration/references.ts'
 import type { AgentConfig } from '../../configuration/schema.ts'
 
@@ -11,42 +12,28 @@ const ollama = 'http://127.0.0.1:11434'
 /** A start waits no longer than this for a server that may not be there. */
 const probeMs = 300
 
-interface KnownKey {
-  /** Any of these. */
-  names: readonly string[]
-  line(name: string): string
-}
-
-/** The models are examples, each a good one to begin with. */
-const knownKeys: readonly KnownKey[] = [
-  { names: ['OPENAI_API_KEY'], line: (name) => primary('openai', 'gpt-5-mini', name) },
-  { names: ['ANTHROPIC_API_KEY'], line: (name) => primary('anthropic', 'claude-sonnet-4-5', name, 'max_output_tokens: 4000') },
-  { names: ['GEMINI_API_KEY', 'GOOGLE_GENERATIVE_AI_API_KEY'], line: (name) => primary('google', 'gemini-2.5-flash', name) },
-  { names: ['MISTRAL_API_KEY'], line: (name) => primary('mistral', 'mistral-medium-latest', name) },
-  {
-    names: ['AZURE_OPENAI_API_KEY'],
-    line: (name) => primary('azure', 'DEPLOYMENT', name, 'base_url: "https://RESOURCE.openai.azure.com"'),
-  },
-  {
-    names: ['AWS_ACCESS_KEY_ID'],
-    // A configuration can't use the service's own AWS_ variables: an agent must not be able to send them anywhere.
-    line: () =>
-      'primary: { provider: amazon-bedrock, model: amazon.nova-lite-v1:0, region: us-east-1, access_key_id: "${BEDROCK_KEY_ID}", ' +
-      'secret_access_key: "${BEDROCK_SECRET}" }  # with the key under these names: AWS_* is the service\'s own',
-  },
-]
-
-function primary(provider: string, model: string, key: string, more?: string): string {
-  return `primary: { provider: ${provider}, model: ${model}, api_key: "\${${key}}"${more === undefined ? '' : `, ${more}`} }`
+/** The line of `llms` that uses a provider, with its key in the environment variable `key`. */
+function lineOf(provider: string, { needs }: ProviderTraits, example: ProviderExample, key: string): string {
+  const fields = [
+    `provider: ${provider}`,
+    `model: ${example.model}`,
+    ...(needs.includes('api_key') ? [`api_key: "\${${key}}"`] : []),
+    ...(example.settings === undefined ? [] : [example.settings]),
+  ]
+  return `primary: { ${fields.join(', ')} }${example.note === undefined ? '' : `  # ${example.note}`}`
 }
 
 /** Models that could be used here: keys in the environment (told by name, never by value), and an Ollama that answers. */
 export async function findModelOffers(environment: Environment, ollamaUrl = ollama): Promise<ModelOffer[]> {
-  const offers = knownKeys.flatMap(({ names, line }) => {
+  const offers = Object.entries<ProviderTraits>(providers).flatMap(([provider, traits]) => {
+    const { example } = traits
+    if (!example) return []
     // Where files are kept in a bucket, that is what this key is for.
     const isOther = (name: string) => name === 'AWS_ACCESS_KEY_ID' && environment['ARTIFACT_STORE']
-    const set = names.filter((name) => environment[name] && !isOther(name))
-    return set[0] === undefined ? [] : [{ found: `${set.join(' and ')} in the environment`, line: line(set[0]) }]
+    const set = example.environment.filter((name) => environment[name] && !isOther(name))
+    return set[0] === undefined
+      ? []
+      : [{ found: `${set.join(' and ')} in the environment`, line: lineOf(provider, traits, example, set[0]) }]
   })
   const model = await findOllamaModel(ollamaUrl)
   if (model === undefined) return offers

@@ -1,8 +1,7 @@
 import type { EmbeddingModelV4, LanguageModelV4 } from '@ai-sdk/provider'
+import type { AiSdkProvider } from '../../configuration/providers.ts'
 import type { Connections } from '../connections.ts'
 import { maxErrorBytes } from '../failures.ts'
-
-export type AiSdkProvider = 'anthropic' | 'google' | 'amazon-bedrock'
 
 /** How to reach a provider; every reference is resolved. */
 export interface ProviderAccess {
@@ -17,32 +16,45 @@ export interface ProviderAccess {
 
 type Fetch = typeof globalThis.fetch
 
-/** Loads a provider's package and makes its model. Imported only here and in use: each costs start-up time and memory. */
+/** What a provider's package makes models with. */
+interface ModelFactory {
+  languageModel(model: string): LanguageModelV4
+  embeddingModel(model: string): EmbeddingModelV4
+}
+
+/** Each loads its package when a model is first used: an import costs start-up time and memory. */
+const factories: Record<AiSdkProvider, (access: ProviderAccess, fetch: Fetch) => Promise<ModelFactory>> = {
+  anthropic: loadAnthropic,
+  google: loadGoogle,
+  'amazon-bedrock': loadBedrock,
+}
+
+/** Loads a provider's package and makes its model. */
 export async function loadLanguageModel(
   provider: AiSdkProvider,
   model: string,
   access: ProviderAccess,
   fetch: Fetch,
 ): Promise<LanguageModelV4> {
-  if (provider === 'google') return (await loadGoogle(access, fetch))(model)
-  if (provider === 'amazon-bedrock') return (await loadBedrock(access, fetch))(model)
-  const { createAnthropic } = await import('@ai-sdk/anthropic')
-  const { baseUrl: baseURL, headers, apiKey = '' } = access
-  return createAnthropic({ apiKey, baseURL, headers, fetch })(model)
+  return (await factories[provider](access, fetch)).languageModel(model)
 }
 
-/** The same for a model that makes vectors. */
+/** Loads a provider's package and makes its embedding model. */
 export async function loadEmbeddingModel(
-  provider: Exclude<AiSdkProvider, 'anthropic'>,
+  provider: AiSdkProvider,
   model: string,
   access: ProviderAccess,
   fetch: Fetch,
 ): Promise<EmbeddingModelV4> {
-  if (provider === 'google') return (await loadGoogle(access, fetch)).embeddingModel(model)
-  return (await loadBedrock(access, fetch)).embeddingModel(model)
+  return (await factories[provider](access, fetch)).embeddingModel(model)
 }
 
 // An absent key is an empty one: for an absent one the packages look into an environment that the configuration does not own.
+async function loadAnthropic({ baseUrl: baseURL, headers, apiKey = '' }: ProviderAccess, fetch: Fetch) {
+  const { createAnthropic } = await import('@ai-sdk/anthropic')
+  return createAnthropic({ apiKey, baseURL, headers, fetch })
+}
+
 async function loadGoogle({ baseUrl: baseURL, headers, apiKey = '' }: ProviderAccess, fetch: Fetch) {
   const { createGoogle } = await import('@ai-sdk/google')
   return createGoogle({ apiKey, baseURL, headers, fetch })

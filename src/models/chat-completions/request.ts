@@ -1,10 +1,8 @@
 import { createHash } from 'node:crypto'
 import type { AssistantMessage, Image, Message, ToolMessage, UserMessage } from '../../agent/messages.ts'
 import type { ModelRequest, ToolOffer } from '../../agent/model.ts'
+import { providers, type ChatCompletionsProvider, type ChatCompletionsTraits } from '../../configuration/providers.ts'
 import { parseArguments } from '../call-arguments.ts'
-
-/** The servers that speak chat completions, each in its own way. */
-export type ChatCompletionsProvider = 'openai' | 'azure' | 'mistral' | 'openai-compatible'
 
 /** What stays the same in every request of a model. */
 export interface RequestSettings {
@@ -18,16 +16,17 @@ export interface RequestSettings {
 /** The JSON text of a request's body. */
 export function toRequestBody(settings: RequestSettings, request: ModelRequest): string {
   const { provider, model, temperature, maxOutputTokens, reasoningEffort } = settings
+  const { dialect, maxTokensField = 'max_tokens' }: ChatCompletionsTraits = providers[provider]
   const system = request.system === '' ? [] : [{ role: 'system', content: request.system }]
   return JSON.stringify({
     model,
-    messages: [...system, ...(provider === 'mistral' ? toMistralMessages : toWireMessages)(request.messages)],
+    messages: [...system, ...(dialect === 'mistral' ? toMistralMessages : toWireMessages)(request.messages)],
     tools: request.tools.length > 0 ? request.tools.map(toWireTool) : undefined,
     stream: true,
     // Mistral refuses what it does not know, and sends the usage anyway.
-    stream_options: provider === 'mistral' ? undefined : { include_usage: true },
+    stream_options: dialect === 'mistral' ? undefined : { include_usage: true },
     temperature,
-    [provider === 'openai' || provider === 'azure' ? 'max_completion_tokens' : 'max_tokens']: maxOutputTokens,
+    [maxTokensField]: maxOutputTokens,
     reasoning_effort: reasoningEffort,
   })
 }

@@ -1,8 +1,9 @@
 import type { Embedder } from '../../agent/embedder.ts'
+import { isAiSdkProvider, providers } from '../../configuration/providers.ts'
 import { resolveReferences } from '../../configuration/references.ts'
 import type { ModelConfig } from '../../configuration/schema.ts'
 import { createModelFetch, loadEmbeddingModel } from '../ai-sdk/providers.ts'
-import { isAiSdkProvider, placed, type ModelDependencies } from '../create-model.ts'
+import { placed, type ModelDependencies } from '../create-model.ts'
 import { resolveAccess } from '../model-access.ts'
 import { toKeyHeader, toWireUrl } from '../wire-address.ts'
 import { createAiSdkEmbedder } from './ai-sdk.ts'
@@ -19,7 +20,7 @@ export function createEmbedder(config: ModelConfig | undefined, deps: Omit<Model
 function create(config: ModelConfig, { environment, connections }: Omit<ModelDependencies, 'retry'>): Embedder {
   const { provider, model } = config
   // The configuration's own check has said so; this one is for those who come another way.
-  if (provider === 'embedded' || provider === 'anthropic') throw new Error(`provider: ${provider} has no models for embeddings`)
+  if (provider === 'embedded' || !providers[provider].embeds) throw new Error(`provider: ${provider} has no models for embeddings`)
   const access = resolveAccess(config, (text) => resolveReferences(text, environment))
   const { apiKey, headers, origin } = access
   const name = `${provider} ${model}`
