@@ -24,7 +24,7 @@ async function refused(expression: string, message: RegExp): Promise<void> {
   await assert.rejects(calculate(expression), (error: Error) => message.test(error.message) || assert.fail(error.message))
 }
 
-test('sums are exact and written without the noise of binary fractions', async () => {
+test('sums are exact, without the rounding errors of binary fractions', async () => {
   const sums = {
     '0.1 + 0.2': '0.3',
     '1/3*3': '1',
@@ -79,8 +79,8 @@ test('numbers of every kind, units, fractions and matrices are calculated', asyn
   for (const [expression, result] of Object.entries(expressions)) assert.equal(await calculate(expression), result, expression)
 })
 
-test('what can not be calculated is said in words', async () => {
-  await refused('2 +', /^The expression can not be calculated: Unexpected end of expression/)
+test('an expression that cannot be calculated is refused with the reason', async () => {
+  await refused('2 +', /^The expression cannot be calculated: Unexpected end of expression/)
   await refused('foo * 2', /Undefined symbol foo/)
   await refused('1 / 0', /the result is infinite/)
   await refused('f(x) = x', /a function, not a value/)
@@ -102,10 +102,10 @@ test('an expression can reach neither the program nor the state of later ones', 
     'help',
     'chain',
   ]) {
-    await refused(`${name}("2")`, new RegExp(`${name} can not be used here|Undefined (function|symbol) ${name}`))
-    await refused(`g = ${name}; g("2")`, new RegExp(`${name} can not be used here|Undefined (function|symbol) ${name}`))
+    await refused(`${name}("2")`, new RegExp(`${name} cannot be used here|Undefined (function|symbol) ${name}`))
+    await refused(`g = ${name}; g("2")`, new RegExp(`${name} cannot be used here|Undefined (function|symbol) ${name}`))
   }
-  await refused('cos.constructor("return process")()', /can not be calculated/)
+  await refused('cos.constructor("return process")()', /cannot be calculated/)
   await refused('[].map.constructor', /Cannot access/)
   await refused('"a".__proto__', /No access/)
   await calculate('pi = 3; leftover = 7')
@@ -113,7 +113,7 @@ test('an expression can reach neither the program nor the state of later ones', 
   assert.equal(await calculate('round(pi, 2)'), '3.14')
 })
 
-test('an expression without end is stopped, and calls that wait behind it get their results', async () => {
+test('an endless expression is stopped, and the waiting calls get their results', async () => {
   const impatient = createCalculator(spec, undefined, { expressionMs: 300 })
   const stuck = assert.rejects(calculate(endless, impatient), /^Error: The expression took longer than 0.3 s\.$/)
   const others = Promise.all(['1 + 1', '2 + 2', '3 + 3'].map((sum) => calculate(sum, impatient)))
@@ -122,7 +122,7 @@ test('an expression without end is stopped, and calls that wait behind it get th
   await impatient.close?.()
 })
 
-test('an aborted call ends at once, running or waiting, and takes no other with it', async () => {
+test('an aborted call ends at once, running or waiting, without ending other calls', async () => {
   assert.equal(await calculate('1'), '1')
   const running = new AbortController()
   const waiting = new AbortController()
@@ -137,7 +137,7 @@ test('an aborted call ends at once, running or waiting, and takes no other with 
   await assert.rejects(calculate('1', built, AbortSignal.abort(new Error('late'))), /late/)
 })
 
-test('an expression that eats memory fails alone', async () => {
+test('an expression that uses up its memory fails alone', async () => {
   // On a busy machine memory may need longer to run out than an expression has.
   const patient = createCalculator(spec, undefined, { expressionMs: 60_000 })
   const call = calculate('ones(5000, 5000)', patient)
@@ -147,7 +147,7 @@ test('an expression that eats memory fails alone', async () => {
   await patient.close?.()
 })
 
-test('one large allocation ends neither the service nor the call beside it', async () => {
+test('a large allocation ends neither the service nor a simultaneous call', async () => {
   const calls = [calculate('zeros(100000000)'), calculate('concat(zeros(3000, 3000), ones(3000, 3000))'), calculate('8')]
   const [large, concatenated, small] = await Promise.allSettled(calls)
   for (const end of [large, concatenated]) {
@@ -156,7 +156,7 @@ test('one large allocation ends neither the service nor the call beside it', asy
   assert.deepEqual(small, { status: 'fulfilled', value: '8' })
 })
 
-test('an expression that takes long does not hold up the next', async () => {
+test('a slow expression does not block the next', async () => {
   const patient = createCalculator(spec, undefined, { expressionMs: 60_000 })
   const leaving = new AbortController()
   const slow = assert.rejects(calculate(endless, patient, leaving.signal), /left/)
@@ -166,7 +166,7 @@ test('an expression that takes long does not hold up the next', async () => {
   await patient.close?.()
 })
 
-test('spelling is set right in time that grows with the text alone', () => {
+test('spellings are replaced in linear time', () => {
   const started = performance.now()
   for (const text of [
     `${'a'.repeat(100_000)}${' 1,234'.repeat(20_000)}`,
@@ -179,7 +179,7 @@ test('spelling is set right in time that grows with the text alone', () => {
   assert.ok(performance.now() - started < 1_000)
 })
 
-test('a process without work is ended and made again when needed', async () => {
+test('an idle process is ended and started again on demand', async () => {
   const brief = createCalculator(spec, undefined, { idleMs: 1 })
   assert.equal(await calculate('1 + 1', brief), '2')
   await new Promise((resolve) => setTimeout(resolve, 30))
@@ -187,7 +187,7 @@ test('a process without work is ended and made again when needed', async () => {
   await brief.close?.()
 })
 
-test('a closed calculator refuses, also what was waiting', async () => {
+test('a closed calculator refuses new and waiting calls', async () => {
   const closing = createCalculator(spec)
   const pending = assert.rejects(calculate('1', closing), /closed/)
   await closing.close?.()
@@ -195,7 +195,7 @@ test('a closed calculator refuses, also what was waiting', async () => {
   await assert.rejects(calculate('1', closing), /closed/)
 })
 
-test('an expression leaves nothing behind for the next one', async () => {
+test('an expression leaves no state behind for the next', async () => {
   const controls = ['1 km to m', 'round(pi, 2)', 'e', '5 cm + 1 m', 'sin(1)', '1/3', 'sqrt(2)', '[1,2;3,4] * 2', 'speedOfLight']
   const before = await Promise.all(controls.map((control) => calculate(control)))
   const attempts = [

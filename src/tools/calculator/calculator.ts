@@ -4,13 +4,13 @@ import { createTool, type ToolBuild, type ToolSpec } from '../builder.ts'
 import type { Answer } from './worker.ts'
 
 export interface CalculatorLimits {
-  /** For one expression, from the moment when a process takes it. */
+  /** Time limit of an expression in milliseconds, from the moment when a process starts to work on the expression. */
   expressionMs: number
-  /** Without work for this long a process is ended: it holds about 100 MB. */
+  /** Milliseconds without work after which a process, which holds about 100 MB, is ended. */
   idleMs: number
 }
 
-/** An expression that takes longer is no sum; calls that wait behind a handful of those still have most of their 30 s. */
+/** Ordinary expressions take far less than 2 s. Calls waiting for a few endless expressions keep most of their 30 s. */
 const defaults: CalculatorLimits = { expressionMs: 2_000, idleMs: 300_000 }
 
 const description =
@@ -31,15 +31,15 @@ const schema = {
   additionalProperties: false,
 }
 
-/** Gives `{expression, result}`, the result as text so that no digit is lost on its way through JSON. */
+/** Returns `{expression, result}`, with the result as text so that no digit is lost in JSON. */
 export function createCalculator(spec: ToolSpec, _deps?: unknown, limits: Partial<CalculatorLimits> = {}): ToolBuild {
   const { expressionMs, idleMs } = { ...defaults, ...limits }
   const compiledCode = getCompileCacheDir()
   const processes = createWorkerProcesses<{ expression: string }, Answer>({
     module: new URL('./worker', import.meta.url),
-    // Where the service keeps compiled code, the library is compiled once: a third less until the first result.
+    // The compile cache of the service avoids compiling the library again: the first result then takes a third less time.
     env: compiledCode === undefined ? {} : { NODE_COMPILE_CACHE: compiledCode },
-    // Generous for sums (mathjs itself takes 40 MB), too small to hurt the machine.
+    // Generous for expressions (mathjs itself takes 40 MB), too small to harm the machine.
     limits: { dataKb: 700_000, heapMb: 192 },
     messages: { structure: 64 * 1024 },
     questionMs: expressionMs,
@@ -61,7 +61,7 @@ export function createCalculator(spec: ToolSpec, _deps?: unknown, limits: Partia
       const expression = String(input['expression'])
       const answer = await processes.ask({ expression }, context.signal, context.caller)
       if ('result' in answer) return { expression, result: answer.result }
-      throw new Error(`The expression can not be calculated: ${answer.error.replace(/\.$/, '')}.`)
+      throw new Error(`The expression cannot be calculated: ${answer.error.replace(/\.$/, '')}.`)
     },
   })
   return { tool, close: processes.close }

@@ -1,4 +1,4 @@
-/** What people and models write in sums, in the terms of the expression language. */
+/** Replaces spellings of people and models by the syntax of mathjs. */
 const spellings: [RegExp, string][] = [
   [/[×·]/g, '*'],
   [/÷/g, '/'],
@@ -9,7 +9,7 @@ const spellings: [RegExp, string][] = [
   [/%\s+of\b/gi, '% *'],
 ]
 
-/** A number with its thousands grouped, a name or a number, any other sign. */
+/** Matches a number with grouped thousands, a name or number, or any other character. */
 const token = /(?<![\w.,])\d{1,3}(?:,\d{3})+(?![\d,])|\w+|\S/g
 
 /**
@@ -17,15 +17,15 @@ const token = /(?<![\w.,])\d{1,3}(?:,\d{3})+(?![\d,])|\w+|\S/g
  * (`max(1,200)`), elsewhere it may group thousands.
  */
 export function toExpression(text: string): string {
-  const spelled = spellings.reduce((spelt, [from, to]) => spelt.replace(from, to), text.trim())
-  // Whether a comma separates, for each bracket that is open.
+  const spelled = spellings.reduce((spelt, [pattern, replacement]) => spelt.replace(pattern, replacement), text.trim())
+  // For each open bracket: true if commas separate arguments or elements inside.
   const separates: boolean[] = []
-  let before = ''
+  let previous = ''
   return spelled.replace(token, (part) => {
-    if (part === '(') separates.push(/^[A-Za-z_]/.test(before))
+    if (part === '(') separates.push(/^[A-Za-z_]/.test(previous))
     else if (part === '[' || part === '{') separates.push(true)
     else if (part === ')' || part === ']' || part === '}') separates.pop()
-    before = part
+    previous = part
     return part.length > 1 && !separates.at(-1) ? part.replaceAll(',', '') : part
   })
 }
