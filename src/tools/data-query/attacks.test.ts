@@ -17,14 +17,14 @@ after(() => rm(base, { recursive: true, force: true }))
 
 const build = () => buildIn(folder, { sales: 'sales.csv' })
 
-/** How SQL is refused, each by what was found wrong with it. */
+/** Messages of refused SQL. */
 const refusal = new RegExp(
   [
-    "^\\S+ can't be used here\\.",
+    '^\\S+ cannot be used here\\.',
     '^There is no table \\S+\\. Tables: sales\\.$',
-    '^Only one SELECT statement at a time can be run\\.',
+    '^Only one SELECT statement can be run at a time\\.',
     '^Only SHOW TABLES, DESCRIBE and SUMMARIZE',
-    "^A CTE can't be called duckdb_",
+    '^A CTE cannot be called duckdb_',
     '^Parser Error: ',
     '^Invalid Input Error: Values were not provided',
   ].join('|'),
@@ -33,7 +33,7 @@ const refusal = new RegExp(
 const isRefusal = (error: Error) => refusal.test(error.message)
 
 describe('a hostile query', () => {
-  test('nothing but one SELECT over the tables is run', async () => {
+  test('only a single SELECT over the tables is run', async () => {
     await using built = await build()
     const outside = path.join(base, 'outside.csv')
     const target = path.join(base, 'written')
@@ -103,7 +103,7 @@ describe('a hostile query', () => {
     assert.equal((await built.run('FROM sales')).row_count, 6)
   })
 
-  test('the engine tells nothing of the host, of its settings or of other queries', async () => {
+  test('the engine reveals nothing about the host, its settings or other queries', async () => {
     await using built = await build()
     const attacks = [
       'FROM duckdb_settings()',
@@ -160,7 +160,7 @@ describe('a hostile query', () => {
     }
   })
 
-  test('behind the check of the SQL, the database itself is closed', async () => {
+  test('the database itself is locked down, independently of the check of the SQL', async () => {
     const file = { path: path.join(root, 'sales.csv'), version: '1' }
     const plan = { tables: [{ name: 'sales', format: 'csv' as const, files: [file] }], filters: [], cacheDir: base }
     const database = await createDatabaseOpener()(plan, new AbortController().signal)
@@ -185,7 +185,7 @@ describe('a hostile query', () => {
     database.close()
   })
 
-  test('no way around a filter leads to a row that it keeps away', async () => {
+  test('no query reaches a row that a filter removes', async () => {
     await using built = await build()
     const scope = filter('region', 'East')
     const attempts = [
@@ -209,7 +209,7 @@ describe('a hostile query', () => {
     await assert.rejects(built.run("SELECT error('x' || secret) FROM sales", scope), /xalpha/)
   })
 
-  test('errors are told in words that help, without paths of the host', async () => {
+  test('error messages are helpful and contain no paths of the host', async () => {
     await using built = await build()
     await assert.rejects(built.run('SELECT regoin FROM sales'), /Binder Error: .*regoin.*Candidate bindings: .*region/s)
     await assert.rejects(built.run('SELEC 1'), /Parser Error: .*SELEC/)
@@ -217,7 +217,7 @@ describe('a hostile query', () => {
     await assert.rejects(built.run('SELECT * FROM sales PIVOT (count(*) FOR region)'), /Parser Error/)
   })
 
-  test('an abort stops a query that never ends, and the tool goes on', async () => {
+  test('an abort stops an endless query, and the tool stays usable', async () => {
     await using built = await build()
     const endless = [
       'WITH RECURSIVE t AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM t) SELECT count(*) FROM t',
@@ -232,17 +232,17 @@ describe('a hostile query', () => {
     assert.equal((await built.run('FROM sales')).row_count, 6)
   })
 
-  test('a query that wants all memory fails, and the tool goes on', async () => {
+  test('a query that uses up the memory fails, and the tool stays usable', async () => {
     await using built = await build()
     const hungry = ['SELECT list(a.range + b.range) FROM range(100000000) a, range(1000) b', "SELECT repeat('x', 3000000) FROM range(2000)"]
     for (const sql of hungry) await assert.rejects(built.run(sql), /Memory|memory/, sql)
-    // Needs a good part of what a query may use: what the others took must be there again.
+    // Needs a large part of the memory limit, so the memory of the failed queries must be free again.
     const large = 'SELECT count(DISTINCT range) FROM range(5000000)'
     assert.deepEqual((await built.run(large)).rows, [[5_000_000]])
     assert.equal((await built.run('FROM sales')).row_count, 6)
   })
 
-  test('while queries run for long, the service reads its files', async () => {
+  test('long queries do not block file access of the service', async () => {
     await using built = await build()
     const stop = new AbortController()
     const sql = 'SELECT count(*) FROM range(100000000000) a, range(10000000000) b'

@@ -5,18 +5,18 @@ import assert from 'node:assert/strict'
 import { setTimeout as wait } from 'node:timers/promises'
 import { startLimited } from '../../processes/limited-process.ts'
 
-test('the process of a query without end is gone with the service', { timeout: 20_000 }, async (t) => {
+test('the process of an endless query ends with the service', { timeout: 20_000 }, async (t) => {
   const child = startLimited(new URL('./child', import.meta.url), { limits: { dataKb: 2_000_000, heapMb: 512 } })
   t.after(() => child.kill('SIGKILL'))
   child.ref()
   const plan = { tables: [], filters: [], cacheDir: tmpdir() }
   const sql = 'with recursive n(i) as (select 1 union all select 1 from n) select count(*) from n'
   child.send({ id: 1, type: 'query', plan, sql, visible: { tables: [], withheld: [] }, limits: { maxRows: 10, maxCharacters: 1000 } })
-  // It has begun, and does not answer.
+  // The query has begun and does not answer.
   const answered = await Promise.race([once(child, 'message'), wait(2000, 'busy')])
   assert.equal(answered, 'busy')
   const gone = once(child, 'exit')
-  // A service that dies closes all of its pipes.
+  // When the service dies, all of its pipes are closed.
   for (const pipe of child.stdio) pipe?.destroy()
   assert.notEqual(await Promise.race([gone, wait(5000, 'still there')]), 'still there')
 })

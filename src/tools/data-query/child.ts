@@ -10,7 +10,7 @@ import { checkSelect, RefusedSql } from './guard.ts'
 import type { QueryRows, RowLimits } from './rows.ts'
 import { readRows } from './rows.ts'
 
-/** The process in which DuckDB runs. It is told what to do over its IPC channel and ends when that closes. */
+/** The process in which DuckDB runs. Receives `Request` messages over its channel and exits when the channel closes. */
 
 export type Request =
   | { id: number; type: 'describe'; plan: DatabasePlan }
@@ -22,20 +22,20 @@ type Work = Exclude<Request, { type: 'cancel' }>
 export type Reply =
   | { id: number; type: 'described'; tables: TableDescription[] }
   | { id: number; type: 'rows'; rows: QueryRows }
-  /** `exhausted`: memory ran out. Freed or not, much of it stays with the process, which is better replaced. */
+  /** `exhausted`: memory ran out. Much of the memory stays with the process even when freed, so the process should be replaced. */
   | { id: number; type: 'failed'; message: string; table?: string; cause?: string; exhausted?: boolean }
 
-/** How many databases stay in memory for the next call: the unfiltered one and those of a few filters. */
-const maxKept = 3
+/** Databases kept in memory for the next call: the unfiltered database and databases of a few filters. */
+const maxDatabases = 3
 
-const databases = createDatabaseCache(createDatabaseOpener(), maxKept)
+const databases = createDatabaseCache(createDatabaseOpener(), maxDatabases)
 const running = new Map<number, AbortController>()
 
 process.on('message', (request: Request) => {
   if (request.type === 'cancel') running.get(request.id)?.abort(new Error('cancelled'))
   else void answer(request).then((reply) => process.send?.(reply))
 })
-// An exit would wait for the threads of queries that run, and those of one without end never come back.
+// `SIGKILL`, because an exit would wait for the threads of running queries, and an endless query never returns.
 process.on('disconnect', () => process.kill(process.pid, 'SIGKILL'))
 
 async function answer(request: Work): Promise<Reply> {
@@ -52,7 +52,7 @@ async function answer(request: Work): Promise<Reply> {
 }
 
 async function work(database: Database, request: Work, signal: AbortSignal): Promise<Reply> {
-  // One of its own for each call: calls run beside each other, and an interrupt stops one of them.
+  // A connection for each call: calls run concurrently, and an interrupt stops only the call of its connection.
   const connection = await database.connect()
   try {
     return await interruptible(connection, signal, () => perform(connection, request))
@@ -87,6 +87,6 @@ function toFailure(id: number, error: unknown): Reply {
 function messageOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   if (error.message.startsWith('Out of Memory Error')) return 'Out of Memory Error: the query needs too much memory.'
-  // DuckDB's advice on settings and extensions is for who sets it up.
+  // DuckDB's advice on settings and extensions is for operators, not for the model.
   return error.message.split('\n\nPlease try installing', 1)[0] ?? error.message
 }

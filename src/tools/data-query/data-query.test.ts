@@ -18,7 +18,7 @@ after(() => rm(base, { recursive: true, force: true }))
 const build = (tables: Record<string, string> = { sales: 'sales.csv' }, options = {}) => buildIn(folder, tables, options)
 
 describe('reading', () => {
-  test('a SELECT gives columns, rows and their number', async () => {
+  test('a SELECT returns columns, rows and the row count', async () => {
     await using built = await build()
     assert.deepEqual(await built.run('SELECT region, units FROM sales WHERE units < 6 AND region < $$N$$ -- a comment'), {
       columns: ['region', 'units'],
@@ -53,7 +53,7 @@ describe('reading', () => {
     ])
   })
 
-  test('values are told as JSON without losing digits', async () => {
+  test('values are returned as JSON without loss of digits', async () => {
     await using built = await build()
     const { rows } = await built.run(`SELECT max(units), max(date), 12345678901234567.89::DECIMAL(20, 2), TIMESTAMP '2024-01-01 10:00:00',
       TIMESTAMPTZ '2024-01-01 10:00:00+02', 'nan'::DOUBLE, MAP {'k': 1}, NULL, 2.50::DECIMAL(5, 2) FROM sales`)
@@ -72,7 +72,7 @@ describe('reading', () => {
     ])
   })
 
-  test('rows beyond the limit are left out, and so is what does not fit the output', async () => {
+  test('rows beyond the row limit or the output limit are left out', async () => {
     await using built = await build({ sales: 'sales.csv' }, { max_rows: 3, maxOutputCharacters: 500 })
     const many = await built.run('SELECT * FROM range(1000000000000) a, range(1000) b')
     assert.deepEqual([many.row_count, many.rows.length, many.truncated], [3, 3, true])
@@ -83,7 +83,7 @@ describe('reading', () => {
     assert.match(cell, /^x{2000}… \[cut: 5000 characters\]$/)
   })
 
-  test('the description has one line per table, and no values where the scope is restricted', async () => {
+  test('the description has one line per table, without values in a restricted scope', async () => {
     await using built = await build({ sales: 'sales.csv', staff: 'staff.tsv' })
     const [sentence, ...lines] = built.tool.description.split('\n')
     assert.match(sentence ?? '', /\.$/)
@@ -122,7 +122,7 @@ describe('reading', () => {
     assert.deepEqual((await built.run('FROM book', filter('day', '2024-01-02'))).rows, rows.slice(1))
   })
 
-  test('a changed file is read anew', async () => {
+  test('a changed file is read again', async () => {
     const file = path.join(root, 'changing.csv')
     await writeFile(file, 'a\n1\n')
     await using built = await build({ changing: 'changing.csv' })
@@ -133,17 +133,17 @@ describe('reading', () => {
   })
 
   test('a tool with a missing or broken file is not built', async () => {
-    await assert.rejects(build({ gone: 'gone.csv' }), { message: "The table gone can't be read: gone.csv does not exist." })
+    await assert.rejects(build({ gone: 'gone.csv' }), { message: 'The table gone cannot be read: gone.csv does not exist.' })
     await assert.rejects(build({ none: 'none/*.csv' }), { message: 'The table none has no file: nothing matches none/*.csv.' })
     await assert.rejects(build({ outside: '../outside.csv' }), /outside of the files root/)
     await writeFile(path.join(root, 'broken.parquet'), 'this is not parquet at all')
     await assert.rejects(build({ broken: 'broken.parquet' }), (error: Error) => {
-      assert.match(error.message, /^The table broken \(broken\.parquet\) can't be read: .+/)
+      assert.match(error.message, /^The table broken \(broken\.parquet\) cannot be read: .+/)
       assert.ok(!error.message.includes(base))
       return true
     })
     await writeFile(path.join(root, 'broken.xlsx'), 'this is not a workbook')
-    await assert.rejects(build({ broken: 'broken.xlsx' }), /^Error: The table broken \(broken\.xlsx\) can't be read: /)
+    await assert.rejects(build({ broken: 'broken.xlsx' }), /^Error: The table broken \(broken\.xlsx\) cannot be read: /)
   })
 })
 
@@ -151,7 +151,7 @@ describe('data filters', () => {
   const seen = async (built: Built, scope: { filters: DataFilter[] }) =>
     (await built.run('SELECT secret FROM sales ORDER BY secret', scope)).rows.flat().join(' ')
 
-  test('only rows that pass are there, compared in the type of the column', async () => {
+  test('only rows that pass the filter exist, compared in the type of the column', async () => {
     await using built = await build()
     const cases: [string, string, DataFilter['type'], string][] = [
       ['region', 'East', 'equals', 'alpha'],
@@ -185,13 +185,13 @@ describe('data filters', () => {
     }
   })
 
-  test('decimals are not rounded to match', async () => {
+  test('decimals are not rounded for comparison', async () => {
     await using built = await build({ numbers: 'numbers.parquet' })
     const halves = async (value: string) => (await built.run('SELECT id FROM numbers', filter('half', value))).rows.flat()
     assert.deepEqual([await halves('1.5'), await halves('1.500'), await halves('1.499'), await halves('1.501')], [[3], [3], [], []])
   })
 
-  test('filters are ANDed and hold for every table; one that lacks the column is empty', async () => {
+  test('filters are combined with AND and apply to every table; a table without the column is empty', async () => {
     await using built = await build({ sales: 'sales.csv', staff: 'staff.tsv', events: 'events.ndjson' })
     const filters = [...filter('region', 'East,West', 'in').filters, ...filter('region', 'West', 'not_equals').filters]
     const counts = 'SELECT (SELECT count(*) FROM sales), (SELECT count(*) FROM staff), (SELECT count(*) FROM events)'
@@ -199,14 +199,14 @@ describe('data filters', () => {
     assert.deepEqual((await built.run(counts)).rows, [[6, 2, 2]])
   })
 
-  test('calls with different filters beside each other do not see each other', async () => {
+  test('simultaneous calls with different filters do not affect each other', async () => {
     await using built = await build()
     const values = ['East', 'North', 'South', 'West', "O'Brien", 'East']
     const results = await Promise.all(values.map((value) => seen(built, filter('region', value))))
     assert.deepEqual(results, ['alpha', 'bravo', 'charlie', 'delta', 'foxtrot', 'alpha'])
   })
 
-  test('a table whose file is withheld is not available, and the answer says why', async () => {
+  test('a table with a withheld file is not available, and the error gives the reason', async () => {
     await using built = await build({ sales: 'sales.csv', staff: 'staff.tsv' })
     const isWithheld = (file: string) => file === 'sales.csv'
     assert.equal((await built.run('FROM staff', { isWithheld })).row_count, 2)
@@ -225,7 +225,7 @@ describe('data filters', () => {
     await assert.rejects(built.run('FROM sales', { isWithheld: (file) => file === 'sales.csv' }), /not available/)
   })
 
-  test('a file that a link leads to now, and one of a second name, are files of the table before the next query', async () => {
+  test('the target of a changed link and a second name are recognized before the next query', async () => {
     await symlink('sales.csv', path.join(root, 'current.csv'))
     await link(path.join(root, 'staff.tsv'), path.join(root, 'twin.tsv'))
     await using built = await build({ sales: 'current.csv', staff: 'staff.tsv' })
@@ -236,11 +236,11 @@ describe('data filters', () => {
     assert.equal(built.tool.readsFile?.('twin.tsv'), true)
   })
 
-  test('a file that breaks later is not quoted to a model', async () => {
+  test('the error for a file that breaks later does not quote the file', async () => {
     const file = path.join(root, 'later.ndjson')
     await writeFile(file, '{"a": 1, "secret": "bravo"}\n')
     await using built = await build({ later: 'later.ndjson' })
     await writeFile(file, '{"a": 1, "secret": "bravo", \n{')
-    await assert.rejects(built.run('FROM later', filter('a', '2')), { message: "The table later can't be read." })
+    await assert.rejects(built.run('FROM later', filter('a', '2')), { message: 'The table later cannot be read.' })
   })
 })

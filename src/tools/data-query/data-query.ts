@@ -11,9 +11,9 @@ import type { QueryRows } from './rows.ts'
 import { createTables } from './tables.ts'
 
 const defaultMaxRows = 200
-/** Tables are read once while the tool is built, to find broken ones before a chat does. */
+/** Time limit for reading all tables once when the tool is built, which finds broken tables before a chat does. */
 const firstLoadMs = 60_000
-/** Of the JSON around the rows. */
+/** Characters of the JSON around the rows. */
 const envelopeCharacters = 100
 
 const schema = {
@@ -23,15 +23,15 @@ const schema = {
   additionalProperties: false,
 }
 
-/** What of a call decides on the data that it may see. */
+/** The part of a call's context which decides on visible data. */
 export type DataScope = Pick<ToolContext, 'filters' | 'isWithheld'>
 
-/** A tool whose description holds data: where a scope is restricted, the model is to be told `describe(scope)` instead. */
+/** A tool whose description contains data: in a restricted scope the model must be given `describe(scope)` instead. */
 export interface DataQueryTool extends Tool {
   describe(scope: DataScope): string
 }
 
-/** The built-in type `data_query`: SQL over files. Rejects with a sentence that names the table and path that can't be read. */
+/** The built-in type `data_query`: SQL over files. Rejects with a sentence naming the table and the path of an unreadable table. */
 export async function createDataQuery(spec: ToolSpec, deps: ToolDependencies): Promise<ToolBuild & { tool: DataQueryTool }> {
   const paths = spec.config['tables'] as Record<string, string>
   const tables = createTables(paths, deps.files)
@@ -44,24 +44,24 @@ export async function createDataQuery(spec: ToolSpec, deps: ToolDependencies): P
     return reply.type === 'described' ? reply.tables : []
   }
 
-  const described = await describeAll().catch(async (error: unknown) => {
+  const descriptions = await describeAll().catch(async (error: unknown) => {
     await engine.close()
     throw new Error(withoutHostPaths(toBuildFailure(error, paths), [deps.files.path, deps.cacheDir]), { cause: error })
   })
 
   function describe(scope: DataScope): string {
-    const visible = described.filter(({ name }) => !tables.isWithheld(name, scope.isWithheld))
-    const isRestricted = scope.filters.length > 0 || visible.length < described.length
+    const visible = descriptions.filter(({ name }) => !tables.isWithheld(name, scope.isWithheld))
+    const isRestricted = scope.filters.length > 0 || visible.length < descriptions.length
     return `${spec.description ?? defaultDescription}\n${toTableLines(visible, { values: !isRestricted })}`
   }
 
   async function execute(input: JsonObject, context: ToolContext): Promise<JsonValue> {
     try {
       const rows = await query(String(input['sql']), context)
-      context.log(`${rows.row_count} rows${rows.truncated ? ', more left out' : ''}.`)
+      context.log(`${rows.row_count} rows${rows.truncated ? ', more omitted' : ''}.`)
       return { ...rows }
     } catch (error) {
-      if (error instanceof QueryFailure && error.table) deps.log.warn({ tool: spec.name, table: error.table }, 'a table can not be read')
+      if (error instanceof QueryFailure && error.table) deps.log.warn({ tool: spec.name, table: error.table }, 'A table cannot be read')
       throw error
     }
   }
@@ -73,7 +73,7 @@ export async function createDataQuery(spec: ToolSpec, deps: ToolDependencies): P
     const maxRows = (spec.config['max_rows'] as number | undefined) ?? defaultMaxRows
     const limits = { maxRows, maxCharacters: Math.max(0, spec.maxOutputCharacters - envelopeCharacters) }
     const reply = await engine.ask({ type: 'query', plan, sql, visible, limits }, context)
-    if (reply.type !== 'rows') throw new Error('The query engine gave no rows.')
+    if (reply.type !== 'rows') throw new Error('The query engine returned no rows.')
     return reply.rows
   }
 
@@ -97,8 +97,8 @@ const defaultDescription = 'Runs one SQL SELECT (DuckDB dialect) over these tabl
 
 function toBuildFailure(error: unknown, paths: Record<string, string>): string {
   if (error instanceof QueryFailure && error.table) {
-    // Only the first line: the others quote the file.
-    return `The table ${error.table} (${paths[error.table]}) can't be read: ${error.reason?.split('\n', 1)[0]}`
+    // Only the first line, since further lines quote the file.
+    return `The table ${error.table} (${paths[error.table]}) cannot be read: ${error.reason?.split('\n', 1)[0]}`
   }
   return error instanceof Error ? error.message : String(error)
 }

@@ -8,9 +8,9 @@ import { convertSpreadsheet } from './spreadsheet.ts'
 export type TableFormat = 'csv' | 'tsv' | 'json' | 'ndjson' | 'parquet' | 'xlsx'
 
 export interface SourceFile {
-  /** Absolute. */
+  /** Absolute path. */
   path: string
-  /** Changes when the file does. */
+  /** Changes whenever the file changes. */
   version: string
 }
 
@@ -20,26 +20,26 @@ export interface TableSource {
   files: SourceFile[]
 }
 
-/** What one database is made of. Equal plans make equal databases. */
+/** The tables and filters of a database. Equal plans give equal databases. */
 export interface DatabasePlan {
   tables: TableSource[]
   filters: DataFilter[]
-  /** Where converted spreadsheets are kept. */
+  /** Folder for converted spreadsheets. */
   cacheDir: string
 }
 
-/** A table that can't be read. `cause` may quote the file: it is for the operator, never for a model. */
+/** A table cannot be read. `cause` may quote the file, so it is for the operator and never for a model. */
 export class UnreadableTable extends Error {
   readonly table: string
 
   constructor(table: string, cause: unknown) {
-    super(`The table ${table} can't be read.`, { cause })
+    super(`The table ${table} cannot be read.`, { cause })
     this.name = 'UnreadableTable'
     this.table = table
   }
 }
 
-/** Holds the rows that pass the filters and nothing else: rows that are not there can't be found by any SQL. */
+/** Contains only rows which pass the filters: no SQL can find a row which was never loaded. */
 export interface Database {
   connect(): Promise<DuckDBConnection>
   close(): void
@@ -48,31 +48,31 @@ export interface Database {
 const settings = {
   memory_limit: '512MB',
   threads: '2',
-  // Nothing may be spilled to the disk: it would lie beside the data that it was filtered from.
+  // Spilling to disk is disabled: spilled rows would lie unfiltered beside the source files.
   temp_directory: '',
   autoinstall_known_extensions: 'false',
   autoload_known_extensions: 'false',
   allow_community_extensions: 'false',
 }
 
-/** The columns of sources that were filtered before; to find them out, a CSV file is read as a whole. */
-type KnownColumns = Map<string, Column[]>
-const maxKnownColumns = 256
+/** Cached columns of filtered sources. Finding the columns of a CSV file requires reading the whole file. */
+type ColumnCache = Map<string, Column[]>
+const maxCachedColumns = 256
 
-/** The opener rejects with `UnreadableTable`, or the abort's reason. */
+/** Returns an opener, which rejects with `UnreadableTable` or the abort's reason. */
 export function createDatabaseOpener(): (plan: DatabasePlan, signal: AbortSignal) => Promise<Database> {
-  const known: KnownColumns = new Map()
-  return (plan, signal) => openDatabase(plan, known, signal)
+  const columnCache: ColumnCache = new Map()
+  return (plan, signal) => openDatabase(plan, columnCache, signal)
 }
 
-async function openDatabase(plan: DatabasePlan, known: KnownColumns, signal: AbortSignal): Promise<Database> {
+async function openDatabase(plan: DatabasePlan, columnCache: ColumnCache, signal: AbortSignal): Promise<Database> {
   const instance = await DuckDBInstance.create(':memory:', settings)
   try {
     const connection = await instance.connect()
     await connection.run("SET TimeZone = 'UTC'")
     for (const table of plan.tables) {
       signal.throwIfAborted()
-      await interruptible(connection, signal, () => load(connection, table, { plan, known })).catch((cause: unknown) => {
+      await interruptible(connection, signal, () => load(connection, table, { plan, columnCache })).catch((cause: unknown) => {
         signal.throwIfAborted()
         throw new UnreadableTable(table.name, cause)
       })
@@ -90,23 +90,23 @@ async function openDatabase(plan: DatabasePlan, known: KnownColumns, signal: Abo
 async function load(
   connection: DuckDBConnection,
   table: TableSource,
-  { plan, known }: { plan: DatabasePlan; known: KnownColumns },
+  { plan, columnCache }: { plan: DatabasePlan; columnCache: ColumnCache },
 ): Promise<void> {
   const paths = table.format === 'xlsx' ? await convertAll(table.files, plan.cacheDir) : table.files.map((file) => file.path)
   const source = toReader(table.format, paths)
-  const columns = plan.filters.length > 0 ? await columnsOf(connection, { table, source, known }) : []
+  const columns = plan.filters.length > 0 ? await columnsOf(connection, { table, source, columnCache }) : []
   const condition = toCondition(plan.filters, columns)
   await connection.run(`CREATE TABLE ${quoteName(table.name)} AS SELECT * FROM ${source} WHERE ${condition.sql}`, condition.values)
 }
 
 async function columnsOf(
   connection: DuckDBConnection,
-  { table, source, known }: { table: TableSource; source: string; known: KnownColumns },
+  { table, source, columnCache }: { table: TableSource; source: string; columnCache: ColumnCache },
 ): Promise<Column[]> {
   const key = JSON.stringify(table)
-  const columns = known.get(key) ?? (await describe(connection, source))
-  if (known.size >= maxKnownColumns) known.clear()
-  known.set(key, columns)
+  const columns = columnCache.get(key) ?? (await describe(connection, source))
+  if (columnCache.size >= maxCachedColumns) columnCache.clear()
+  columnCache.set(key, columns)
   return columns
 }
 
@@ -116,13 +116,13 @@ async function convertAll(files: readonly SourceFile[], cacheDir: string): Promi
   return converted
 }
 
-/** Names and types of a table or of anything else that can stand after FROM. */
+/** Names and types of the columns of a table, or of any other source allowed after FROM. */
 export async function describe(connection: DuckDBConnection, source: string): Promise<Column[]> {
   const reply = await connection.runAndReadAll(`DESCRIBE SELECT * FROM ${source}`)
   return reply.getRows().map(([name, type]) => ({ name: String(name), type: String(type) }))
 }
 
-/** The whole file decides on a column's type (`sample_size`): a late "n/a" would fail the load otherwise. */
+/** `sample_size = -1`: the whole file decides on the type of a column, otherwise a late "n/a" would fail the load. */
 function toReader(format: TableFormat, paths: readonly string[]): string {
   const files = `[${paths.map(toPathLiteral).join(', ')}]`
   switch (format) {
@@ -140,15 +140,15 @@ function toReader(format: TableFormat, paths: readonly string[]): string {
   }
 }
 
-/** DuckDB would expand `*`, `?` and `[` in a file's name into other files. */
+/** Escapes `*`, `?` and `[`, which DuckDB would expand to names of further files. */
 function toPathLiteral(path: string): string {
   return `'${path.replaceAll(/[*?[]/g, '[$&]').replaceAll("'", "''")}'`
 }
 
-/** An interrupt that comes before DuckDB has begun is lost, so it is sent until the work has ended. */
+/** DuckDB loses an interrupt sent before a query has begun, so the interrupt is repeated until the query ends. */
 const interruptEveryMs = 25
 
-/** Runs the connection's work so that an abort stops it in the engine. */
+/** Runs `work` so that an abort interrupts the engine. */
 export async function interruptible<T>(connection: DuckDBConnection, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined
   const interrupt = () => {

@@ -10,7 +10,7 @@ export interface TableDescription {
 }
 
 export interface DescribedColumn extends Column {
-  /** All values of a text column that has few and short ones. */
+  /** All values of a text column with few and short values. */
   values?: string[]
 }
 
@@ -24,8 +24,8 @@ export async function describeTables(connection: DuckDBConnection, plan: Databas
   for (const { name } of plan.tables) {
     const columns: DescribedColumn[] = []
     for (const column of await describe(connection, quoteName(name))) {
-      const isShown = columns.length < maxColumns && column.type === 'VARCHAR'
-      columns.push(isShown ? { ...column, values: await fewValues(connection, name, column.name) } : column)
+      const isListed = columns.length < maxColumns && column.type === 'VARCHAR'
+      columns.push(isListed ? { ...column, values: await fewValues(connection, name, column.name) } : column)
     }
     tables.push({ name, columns })
   }
@@ -38,19 +38,19 @@ async function fewValues(connection: DuckDBConnection, table: string, column: st
     `SELECT DISTINCT ${name} FROM ${quoteName(table)} WHERE ${name} IS NOT NULL LIMIT ${maxValues + 1}`,
   )
   const values = reply.getRows().map(([value]) => String(value))
-  // One with a comma, a bracket or a line break would read as several, or as something else altogether.
+  // A value with a comma, a parenthesis or a line break could be misread as several values.
   const isPlain = values.every((value) => value !== '' && value.length <= maxValueCharacters && !/[,()\p{Cc}]/u.test(value))
   return values.length > 0 && values.length <= maxValues && isPlain ? values.sort() : undefined
 }
 
 /**
- * One line per table, `- sales: date DATE, region VARCHAR (East, West)`. Values are data: where a filter or a withheld file
- * applies, they are to be left out.
+ * A line for each table: `- sales: date DATE, region VARCHAR (East, West)`. Values are data and must be left out in a restricted scope
+ * (`values: false`).
  */
 export function toTableLines(tables: readonly TableDescription[], options: { values: boolean }): string {
   const lines = tables.map(({ name, columns }) => {
-    const shown = columns.slice(0, maxColumns).map((column) => toColumnText(column, options.values))
-    return `- ${name}: ${[...shown, ...(columns.length > maxColumns ? ['...'] : [])].join(', ')}`
+    const texts = columns.slice(0, maxColumns).map((column) => toColumnText(column, options.values))
+    return `- ${name}: ${[...texts, ...(columns.length > maxColumns ? ['...'] : [])].join(', ')}`
   })
   const text = lines.join('\n')
   if (text.length <= maxCharacters) return text
@@ -58,6 +58,6 @@ export function toTableLines(tables: readonly TableDescription[], options: { val
 }
 
 function toColumnText({ name, type, values }: DescribedColumn, withValues: boolean): string {
-  const shown = /^[A-Za-z_][A-Za-z0-9_]*$/.test(name) ? name : quoteName(name.replaceAll(/\p{Cc}/gu, ' '))
-  return withValues && values ? `${shown} ${type} (${values.join(', ')})` : `${shown} ${type}`
+  const identifier = /^[A-Za-z_][A-Za-z0-9_]*$/.test(name) ? name : quoteName(name.replaceAll(/\p{Cc}/gu, ' '))
+  return withValues && values ? `${identifier} ${type} (${values.join(', ')})` : `${identifier} ${type}`
 }

@@ -2,19 +2,19 @@ import type { DataFilter } from '../../agent/tool.ts'
 
 export interface Column {
   name: string
-  /** As DuckDB writes it: `BIGINT`, `DECIMAL(10,2)`, `VARCHAR[]`. */
+  /** Type name of DuckDB: `BIGINT`, `DECIMAL(10,2)`, `VARCHAR[]`. */
   type: string
 }
 
 export interface Condition {
-  /** Boolean SQL with `$1`, `$2`, ...; never holds a part of a filter's value. */
+  /** Boolean SQL with `$1`, `$2`, ... that never contains any part of a filter's value. */
   sql: string
   values: string[]
 }
 
 /**
- * What a row must meet to pass all filters. A filter on a column that is not there, or with a value that is not one of the
- * column's type, lets nothing through; neither does any filter let NULL through.
+ * The condition for a row to pass all filters. A filter on a missing column, or with a value outside the type of the column, lets no row
+ * through, and NULL passes no filter.
  */
 export function toCondition(filters: readonly DataFilter[], columns: readonly Column[]): Condition {
   const values: string[] = []
@@ -43,12 +43,12 @@ function toTerm(filter: DataFilter, column: Column, bind: (value: string) => str
     case 'contains':
       return `contains(CAST(${name} AS VARCHAR), ${bind(filter.value)})`
     default:
-      // Whoever adds a type of filter must not open what the filter was to close.
+      // A filter type added later must not let rows through by accident.
       return 'false'
   }
 }
 
-/** DuckDB's casts round (`'4.7'` becomes the BIGINT 5, a time of day falls off a DATE), which would let foreign rows match. */
+/** Binds a value with a check of its type. DuckDB's casts round (`'4.7'` becomes the BIGINT 5, DATE drops a time of day), so other rows could match. */
 function toTypedValue(value: string, type: string, bind: (value: string) => string): string {
   if (/^U?(TINYINT|SMALLINT|INTEGER|BIGINT|HUGEINT)$/.test(type)) {
     const whole = /^\s*([+-]?\d+)(\.0*)?\s*$/.exec(value)?.[1]
@@ -64,7 +64,7 @@ function toTypedValue(value: string, type: string, bind: (value: string) => stri
   return `TRY_CAST(${bind(value)} AS ${type === 'DATE' ? 'TIMESTAMP' : type})`
 }
 
-/** Of the digits behind the point: zeros at the end do not count. */
+/** Number of fraction digits without trailing zeros. */
 function significantDigits(fraction: string): number {
   let length = fraction.length
   while (fraction[length - 1] === '0') length--

@@ -26,7 +26,7 @@ export interface Folder {
   root: string
 }
 
-/** A files root with one file of each format, beside a file that is outside of it. Remove `base` afterwards. */
+/** Creates a files root with a file of each format, and a file outside the root. Remove `base` afterwards. */
 export async function createFolder(): Promise<Folder> {
   const base = await mkdtemp(path.join(tmpdir(), 'data-query-'))
   const root = path.join(base, 'files')
@@ -51,7 +51,7 @@ type Tables = Record<string, string>
 type Options = { max_rows?: number; maxOutputCharacters?: number }
 export type Built = Awaited<ReturnType<typeof buildIn>>
 
-/** A `data_query` tool over the folder's files, and a short way to call it. */
+/** Builds a `data_query` tool over the files of the folder, with a short function to call the tool. */
 export async function buildIn({ base, root }: Folder, tables: Tables, options: Options = {}) {
   const { maxOutputCharacters = 20_000, ...config } = options
   const spec = { name: 'sales', timeoutMs: 30_000, maxOutputCharacters, config: { tables, ...config } }
@@ -70,7 +70,7 @@ export function filter(key: string, value: string, type: DataFilter['type'] = 'e
 
 export const bare = { filters: [] as DataFilter[], isWithheld: () => false }
 
-/** A workbook of one sheet, its third column dates, in a zip archive without compression. */
+/** A workbook with one sheet, whose third column has dates, as an uncompressed zip archive. */
 export function workbook(rows: (string | number | boolean | null)[][]): Buffer {
   const cell = (value: string | number | boolean | null, column: number, row: number) => {
     const at = `r="${String.fromCharCode(65 + column)}${row + 1}"`

@@ -1,6 +1,6 @@
 import type { DuckDBConnection } from '@duckdb/node-api'
 
-/** SQL that is not run. The message is for the model. */
+/** The SQL is refused. The message is for the model. */
 export class RefusedSql extends Error {
   constructor(message: string) {
     super(message)
@@ -9,19 +9,19 @@ export class RefusedSql extends Error {
 }
 
 export interface Visible {
-  /** Names of the tables that may be read. */
+  /** Names of readable tables. */
   tables: readonly string[]
-  /** Names of the tables that exist but are kept from this call. */
+  /** Names of existing tables withheld from the call. */
   withheld: readonly string[]
 }
 
 /**
- * Functions that make rows out of their arguments alone. Every other one is refused: some read files, one runs SQL given as
- * text, and some (`enable_logging`) change the database that later callers share, from inside of a plain SELECT.
+ * Table functions which compute rows from their arguments alone. All further table functions are refused: some read files, `query` runs SQL from a
+ * text, and some (`enable_logging`) change the database shared with later callers, even inside a plain SELECT.
  */
 const tableFunctions = new Set(['range', 'generate_series', 'unnest', 'repeat', 'repeat_row', 'json_each', 'json_tree'])
 
-/** Scalar functions that tell of the host or the engine, keep state, or only burn time. */
+/** Scalar functions which reveal the host or the engine, keep state, or only use CPU time. */
 const refusedFunctions = new Set([
   'current_setting',
   'getenv',
@@ -40,16 +40,16 @@ const refusedFunctions = new Set([
   'version',
 ])
 
-/** Longer SQL is not a question but a load on the parser. */
+/** Longer SQL would only put load on the parser. */
 const maxSqlCharacters = 50_000
 
 /**
- * Throws `RefusedSql` unless the text is one SELECT over visible tables, by DuckDB's own parser. Nothing is bound or run here:
- * binding alone already opens files and calls table functions.
+ * Throws `RefusedSql` unless DuckDB's own parser finds a single SELECT over visible tables. The statement is neither bound nor run:
+ * binding alone opens files and calls table functions.
  */
 export async function checkSelect(connection: DuckDBConnection, sql: string, visible: Visible): Promise<void> {
   if (sql.length > maxSqlCharacters) throw new RefusedSql(`The SQL is longer than ${maxSqlCharacters} characters.`)
-  if (sql.includes('\0')) throw new RefusedSql('The SQL holds a NUL character.')
+  if (sql.includes('\0')) throw new RefusedSql('The SQL contains a NUL character.')
   const reply = await connection.runAndReadAll('SELECT json_serialize_sql($1::VARCHAR)', [sql])
   const tree = JSON.parse(String(reply.getRows()[0]?.[0])) as Tree
   if (tree.error) throw new RefusedSql(toRefusal(tree))
@@ -59,7 +59,7 @@ export async function checkSelect(connection: DuckDBConnection, sql: string, vis
   walk(tree.statements[0], (node) => checkNode(node, names))
 }
 
-const onlySelect = 'Only one SELECT statement at a time can be run.'
+const onlySelect = 'Only one SELECT statement can be run at a time.'
 
 interface Tree {
   error: boolean
@@ -79,13 +79,13 @@ function toRefusal(tree: Tree): string {
 }
 
 function walk(root: unknown, visit: (node: Node) => void): void {
-  // A stack of our own: nesting is the caller's choice and must not be able to overflow ours.
-  const waiting = [root]
-  while (waiting.length > 0) {
-    const node = waiting.pop()
+  // An explicit stack, because the caller chooses the nesting and could overflow the call stack.
+  const pending = [root]
+  while (pending.length > 0) {
+    const node = pending.pop()
     if (typeof node !== 'object' || node === null) continue
     if (!Array.isArray(node)) visit(node as Node)
-    for (const child of Object.values(node)) waiting.push(child)
+    for (const child of Object.values(node)) pending.push(child)
   }
 }
 
@@ -93,8 +93,8 @@ function collectCtes(node: Node, names: Set<string>): void {
   const map = (node['cte_map'] as { map?: { key: string }[] } | undefined)?.map
   for (const { key } of map ?? []) {
     const name = key.toLowerCase()
-    // Were it allowed, the name could be used outside of its scope to read the engine's own view of that name.
-    if (/^(duckdb_|pg_|sqlite_|pragma_)/.test(name)) throw new RefusedSql(`A CTE can't be called ${key}.`)
+    // Outside of its scope the name of such a CTE would refer to the internal view of the engine.
+    if (/^(duckdb_|pg_|sqlite_|pragma_)/.test(name)) throw new RefusedSql(`A CTE cannot be called ${key}.`)
     names.add(name)
   }
 }
@@ -106,25 +106,25 @@ function checkNode(node: Node, names: Names): void {
   }
   if (node['type'] === 'TABLE_FUNCTION') {
     const name = String((node['function'] as Node | undefined)?.['function_name'] ?? '').toLowerCase()
-    if (!tableFunctions.has(name)) throw new RefusedSql(`${name} can't be used here. ${tellTables(names)}`)
+    if (!tableFunctions.has(name)) throw new RefusedSql(`${name} cannot be used here. ${listTables(names)}`)
   }
   const called = node['function_name']
-  if (typeof called === 'string' && refusedFunctions.has(called.toLowerCase())) throw new RefusedSql(`${called} can't be used here.`)
+  if (typeof called === 'string' && refusedFunctions.has(called.toLowerCase())) throw new RefusedSql(`${called} cannot be used here.`)
 }
 
 function checkTable(node: Node, names: Names): void {
   const schema = String(node['schema_name'] ?? '').toLowerCase()
   const catalog = String(node['catalog_name'] ?? '').toLowerCase()
   const table = String(node['table_name'])
-  const isKnown = (known: readonly string[]) => known.some((name) => name.toLowerCase() === table.toLowerCase())
+  const isIn = (tables: readonly string[]) => tables.some((name) => name.toLowerCase() === table.toLowerCase())
   const isOurs = (schema === '' || schema === 'main') && (catalog === '' || catalog === 'memory')
-  if (isOurs && (isKnown(names.visible.tables) || (schema === '' && names.ctes.has(table.toLowerCase())))) return
-  if (isOurs && isKnown(names.visible.withheld)) {
+  if (isOurs && (isIn(names.visible.tables) || (schema === '' && names.ctes.has(table.toLowerCase())))) return
+  if (isOurs && isIn(names.visible.withheld)) {
     throw new RefusedSql(`The table ${table} is not available in this conversation: a data filter restricts the file behind it.`)
   }
-  throw new RefusedSql(`There is no table ${[catalog, schema, table].filter(Boolean).join('.')}. ${tellTables(names)}`)
+  throw new RefusedSql(`There is no table ${[catalog, schema, table].filter(Boolean).join('.')}. ${listTables(names)}`)
 }
 
-function tellTables({ visible }: Names): string {
+function listTables({ visible }: Names): string {
   return visible.tables.length > 0 ? `Tables: ${visible.tables.join(', ')}.` : 'No table is available.'
 }

@@ -19,7 +19,7 @@ function askAs(owner: string, sql: string, signal = new AbortController().signal
   return processes.ask(query(sql), { caller: { tenant: owner, owner }, signal })
 }
 
-test('a query whose process is killed because another query does not stop runs again', { timeout: 60_000 }, async () => {
+test('a query is repeated if its process was killed because of another query', { timeout: 60_000 }, async () => {
   await askAs('bob', 'select 1')
   const stop = new AbortController()
   const cancelled = askAs('alice', endless, stop.signal)

@@ -8,7 +8,7 @@ type Answer = Exclude<Reply, { type: 'failed' }>
 /** A request without its number. */
 export type Question = Work extends infer W ? (W extends Work ? Omit<W, 'id'> : never) : never
 
-/** A failure told by the query process. `table` is set when that table can't be read; then `reason` is for the operator alone. */
+/** A failure reported by the query process. `table` names an unreadable table; `reason` is then for the operator alone. */
 export class QueryFailure extends Error {
   readonly table: string | undefined
   readonly reason: string | undefined
@@ -22,37 +22,37 @@ export class QueryFailure extends Error {
 }
 
 /**
- * DuckDB in a process of its own: there a query can't take the threads that the service reads files and checks keys with, its
- * memory has a hard end (text it builds is not counted by `memory_limit`), it sees no environment, and it can be killed.
+ * DuckDB in a separate process. Queries cannot use up the threads with which the service reads files and checks keys, memory has a hard limit
+ * (`memory_limit` does not count text built by a query), no environment variables are visible, and the process can be killed.
  */
 export interface QueryProcess {
   /** Rejects with `QueryFailure`, with `PoolBusy`, or the abort's reason. */
-  ask(question: Question, asker: QueryAsker): Promise<Answer>
+  ask(question: Question, request: QueryRequest): Promise<Answer>
   close(): Promise<void>
 }
 
-export type QueryAsker = Required<PoolRequest>
+export type QueryRequest = Required<PoolRequest>
 
 export interface QueryProcessOptions {
-  /** Of the rows of an answer, as JSON. */
+  /** Maximum size of the rows of an answer as JSON. */
   maxCharacters?: number
-  /** How long a cancelled query may take to stop before its process is killed. */
+  /** Milliseconds until the process of a cancelled query is killed. */
   cancelGraceMs?: number
 }
 
-/** Each query holds a thread as long as it runs. */
+/** Each query occupies a thread while running. */
 const threads = 8
 
-/** Processes that one query may lose to other queries; then the query fails. */
+/** Maximum number of repetitions of a query whose process was killed because of another query. */
 const maxRetries = 3
 
-/** Of the descriptions of tables, and of what stands around rows. */
+/** Maximum size of table descriptions and of the message around rows. */
 const describedBytes = 4 * 1024 * 1024
 
 const options = {
-  // Three databases hold 0.5 GB each; Node and the threads of DuckDB need the rest.
+  // Three databases of up to 0.5 GB each, plus Node and the threads of DuckDB.
   limits: { dataKb: 2_000_000, heapMb: 512 },
-  // TZ: DuckDB's binding shows instants in the zone of its process. The threads are those that queries run on.
+  // TZ: DuckDB's binding formats instants in the time zone of the process. UV_THREADPOOL_SIZE: queries run on these threads.
   env: { TZ: 'UTC', UV_THREADPOOL_SIZE: String(threads) },
 }
 
@@ -60,12 +60,12 @@ export function createQueryProcess({ maxCharacters = 20_000, cancelGraceMs = 1_0
   const pool = createFairPool({ slots: threads })
   let child: ChildProcess | undefined
   const alive = new Set<ChildProcess>()
-  /** Processes that were killed because a cancelled query did not stop. */
+  /** Processes killed because a cancelled query did not stop. */
   const killedForOthers = new WeakSet<ChildProcess>()
   let lastId = 0
   const waiting = new Map<number, { resolve(reply: Reply): void; owner: ChildProcess }>()
 
-  function started(): ChildProcess {
+  function currentChild(): ChildProcess {
     if (child) return child
     const fresh = startLimited(new URL('./child', import.meta.url), {
       ...options,
@@ -74,35 +74,35 @@ export function createQueryProcess({ maxCharacters = 20_000, cancelGraceMs = 1_0
     child = fresh
     alive.add(fresh)
     fresh.on('message', (reply: Reply) => waiting.get(reply.id)?.resolve(reply))
-    fresh.on('error', () => lose(fresh))
-    fresh.on('exit', () => lose(fresh))
+    fresh.on('error', () => removeChild(fresh))
+    fresh.on('exit', () => removeChild(fresh))
     return fresh
   }
 
-  function lose(lost: ChildProcess): void {
-    alive.delete(lost)
-    lost.kill('SIGKILL')
-    if (child === lost) child = undefined
-    for (const [id, { resolve, owner }] of waiting) if (owner === lost) resolve({ id, type: 'failed', message: lostMessage })
+  function removeChild(exited: ChildProcess): void {
+    alive.delete(exited)
+    exited.kill('SIGKILL')
+    if (child === exited) child = undefined
+    for (const [id, { resolve, owner }] of waiting) if (owner === exited) resolve({ id, type: 'failed', message: crashMessage })
   }
 
-  /** One that gets no new work ends with the last of its old. */
-  function endOrRest(owner: ChildProcess): void {
-    if ([...waiting.values()].some((other) => other.owner === owner)) return
+  /** After the last query, the current process becomes idle, and a replaced process is killed. */
+  function endOrIdle(owner: ChildProcess): void {
+    if ([...waiting.values()].some((entry) => entry.owner === owner)) return
     if (owner === child) setBusy(owner, false)
     else owner.kill('SIGKILL')
   }
 
-  /** A query whose process was killed for the sake of another query runs again: queries of all callers share a process, and only read. */
+  /** Repeats a query whose process was killed because of another query: all callers share a process, and queries only read. */
   async function work(question: Question, signal: AbortSignal): Promise<Answer> {
     for (let retries = maxRetries; ; retries--) {
       signal.throwIfAborted()
-      const owner = started()
+      const owner = currentChild()
       const reply = await send(owner, question, signal)
       if (reply.type === 'failed' && reply.exhausted && child === owner) child = undefined
       signal.throwIfAborted()
       if (reply.type !== 'failed') return reply
-      const isInnocent = reply.message === lostMessage && killedForOthers.has(owner)
+      const isInnocent = reply.message === crashMessage && killedForOthers.has(owner)
       if (!isInnocent || retries === 0) throw new QueryFailure(reply.message, { table: reply.table, reason: reply.cause })
     }
   }
@@ -114,7 +114,7 @@ export function createQueryProcess({ maxCharacters = 20_000, cancelGraceMs = 1_0
       if (owner.connected) owner.send({ id, type: 'cancel' } satisfies Request)
       killing = setTimeout(() => {
         killedForOthers.add(owner)
-        // New queries start in a new process at once.
+        // New queries start in a new process immediately.
         if (child === owner) child = undefined
         owner.kill('SIGKILL')
       }, cancelGraceMs)
@@ -124,11 +124,11 @@ export function createQueryProcess({ maxCharacters = 20_000, cancelGraceMs = 1_0
       return await new Promise<Reply>((resolve) => {
         waiting.set(id, { resolve, owner })
         setBusy(owner, true)
-        owner.send({ ...question, id }, (error) => error && resolve({ id, type: 'failed', message: lostMessage }))
+        owner.send({ ...question, id }, (error) => error && resolve({ id, type: 'failed', message: crashMessage }))
       })
     } finally {
       waiting.delete(id)
-      endOrRest(owner)
+      endOrIdle(owner)
       clearTimeout(killing)
       signal.removeEventListener('abort', cancel)
     }
@@ -139,7 +139,7 @@ export function createQueryProcess({ maxCharacters = 20_000, cancelGraceMs = 1_0
     await Promise.all([...alive].map(endProcess))
   }
 
-  return { ask: (question, asker) => pool.use(asker, () => work(question, asker.signal)), close }
+  return { ask: (question, request) => pool.use(request, () => work(question, request.signal)), close }
 }
 
-const lostMessage = 'The query engine ended, most likely for want of memory. Ask for less at a time, or run the query again.'
+const crashMessage = 'The query engine ended, most likely because it ran out of memory. Ask for less at a time, or run the query again.'

@@ -16,11 +16,11 @@ import type { JsonObject, JsonValue } from '../../agent/messages.ts'
 
 export interface RowLimits {
   maxRows: number
-  /** Of the rows as JSON text. */
+  /** Maximum size of the rows as JSON text. */
   maxCharacters: number
 }
 
-/** What a query gave. `truncated` says that there is more than these rows. */
+/** Result of a query. `truncated`: the query has more rows. */
 export interface QueryRows {
   columns: string[]
   rows: JsonValue[][]
@@ -28,10 +28,10 @@ export interface QueryRows {
   truncated: boolean
 }
 
-/** A longer cell is cut: a model reads tables, not documents. */
+/** Longer cells are cut, since a model reads tables and not documents. */
 const maxCellCharacters = 2_000
 
-/** Reads no more of a streaming result than is shown; the rest is never computed. */
+/** Reads only the returned rows of a streaming result. Further rows are never computed. */
 export async function readRows(result: DuckDBResult, limits: RowLimits): Promise<QueryRows> {
   const rows: JsonValue[][] = []
   let characters = 0
@@ -61,7 +61,7 @@ function cutCell(value: JsonValue): JsonValue {
   return text.length > maxCellCharacters ? `${text.slice(0, maxCellCharacters)}… [cut: ${text.length} characters]` : value
 }
 
-/** JSON says the same wherever it can; a number that it can't hold becomes text. */
+/** Converts a value to JSON without loss: a number outside the range of JSON becomes text. */
 export function toJson(value: DuckDBValue): JsonValue {
   if (value === null || value === undefined) return null
   if (typeof value === 'string' || typeof value === 'boolean') return value
@@ -75,7 +75,7 @@ export function toJson(value: DuckDBValue): JsonValue {
   return isTimestamp(value) ? value.toString().replace(' ', 'T') : String(value)
 }
 
-/** A double keeps 15 decimal digits. */
+/** A double represents 15 decimal digits exactly. */
 function toNumberIfExact(text: string): number | string {
   return text.replace(/\D/g, '').replace(/^0+/, '').length <= 15 ? Number(text) : text
 }

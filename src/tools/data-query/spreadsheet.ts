@@ -7,13 +7,13 @@ import { writeWhole } from '../../files/write-whole.ts'
 import type { SourceFile } from './database.ts'
 
 /**
- * The first sheet of a workbook as a file of JSON lines, kept in `cacheDir` until the workbook changes. The first row holds the
- * column names. DuckDB itself reads workbooks only with an extension that it would have to download.
+ * Converts the first sheet of a workbook to a file of JSON lines, which stays in `cacheDir` until the workbook changes. The first row has the
+ * column names. DuckDB's own support for workbooks is an extension which would have to be downloaded.
  */
 export async function convertSpreadsheet(file: SourceFile, cacheDir: string): Promise<string> {
   const prefix = `sheet-${createHash('sha256').update(file.path).digest('hex').slice(0, 24)}-`
   const target = path.join(cacheDir, `${prefix}${file.version}.ndjson`)
-  if (await isThere(target)) return target
+  if (await exists(target)) return target
   const rows = await readSheet(file.path)
   await mkdir(cacheDir, { recursive: true, mode: 0o700 })
   await writeWhole(target, toLines(rows))
@@ -27,14 +27,14 @@ function toLines([header = [], ...rows]: Row[]): string {
   return rows.map((row) => `${JSON.stringify(Object.fromEntries(names.map((name, index) => [name, toCell(row[index])])))}\n`).join('')
 }
 
-/** Every column needs a name of its own; DuckDB compares names without case. */
+/** Makes the column names unique. DuckDB compares names without case. */
 function toColumnNames(header: Row): string[] {
-  const taken = new Set<string>()
+  const usedNames = new Set<string>()
   return header.map((cell, index) => {
-    const wanted = cell === null ? `column_${index + 1}` : String(toCell(cell))
-    let name = wanted
-    for (let count = 1; taken.has(name.toLowerCase()); count++) name = `${wanted}_${count}`
-    taken.add(name.toLowerCase())
+    const baseName = cell === null ? `column_${index + 1}` : String(toCell(cell))
+    let name = baseName
+    for (let count = 1; usedNames.has(name.toLowerCase()); count++) name = `${baseName}_${count}`
+    usedNames.add(name.toLowerCase())
     return name
   })
 }
@@ -45,12 +45,12 @@ function toCell(cell: CellValue | null | undefined): string | number | boolean |
   return text.endsWith('T00:00:00.000Z') ? text.slice(0, 10) : text.replace('Z', '')
 }
 
-async function removeOthers(folder: string, prefix: string, kept: string): Promise<void> {
-  const outdated = (await readdir(folder)).filter((name) => name.startsWith(prefix) && name.endsWith('.ndjson') && name !== kept)
+async function removeOthers(folder: string, prefix: string, current: string): Promise<void> {
+  const outdated = (await readdir(folder)).filter((name) => name.startsWith(prefix) && name.endsWith('.ndjson') && name !== current)
   await Promise.all(outdated.map((name) => rm(path.join(folder, name), { force: true })))
 }
 
-function isThere(file: string): Promise<boolean> {
+function exists(file: string): Promise<boolean> {
   return access(file).then(
     () => true,
     () => false,

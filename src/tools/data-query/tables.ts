@@ -16,23 +16,23 @@ const formats: Readonly<Record<string, TableFormat>> = {
   '.xlsx': 'xlsx',
 }
 
-/** The configured tables and the files behind them, as they are at the moment of asking. */
+/** The configured tables and their files at the time of each call. */
 export interface Tables {
-  /** Throws an `Error` that names the table and its path. `withheld` names the tables that are kept from this call. */
+  /** Throws an `Error` with the name of the table and the path. `withheld` has the names of tables withheld from the call. */
   find(isWithheld: (path: string) => boolean): Promise<{ sources: TableSource[]; withheld: string[] }>
-  /** Whether a table is made of this file, under whatever name and wherever links lead now. */
+  /** True if the file belongs to a table, under any name and with the current targets of links. */
   reads(relative: string): boolean
-  /** Whether a table is kept from a call, by the files that it was last found to have. */
+  /** True if a table is withheld from a call, judged by the files found last. */
   isWithheld(table: string, isWithheld: (path: string) => boolean): boolean
 }
 
 export function createTables(paths: Readonly<Record<string, string>>, files: FilesRoot): Tables {
-  const tables = Object.entries(paths).map(([name, written]) => {
-    const pattern = files.normalise(written)
+  const tables = Object.entries(paths).map(([name, configured]) => {
+    const pattern = files.normalise(configured)
     return { name, pattern, patterns: isGlob(pattern) ? createPatterns([pattern]) : undefined }
   })
-  // All names of a table's files, as last found: a file may have several, and one must not open what another closes.
-  const known = new Map<string, string[]>()
+  // All names of a table's files, as found last. A file may have several names, and withholding any of them withholds the file.
+  const fileNames = new Map<string, string[]>()
   const present = createFileSet(files.path, {
     paths: tables.flatMap(({ pattern, patterns }) => (patterns ? [] : [pattern])),
     globs: tables.flatMap(({ patterns }) => patterns?.globs ?? []),
@@ -45,7 +45,7 @@ export function createTables(paths: Readonly<Record<string, string>>, files: Fil
       const relatives = patterns ? await files.list(patterns.globs) : [pattern]
       if (relatives.length === 0) throw new Error(`The table ${name} has no file: nothing matches ${pattern}.`)
       const source = await toSource(name, relatives, files)
-      known.set(name, [...new Set([...relatives, ...source.files.map((file) => toRelative(file.path))])])
+      fileNames.set(name, [...new Set([...relatives, ...source.files.map((file) => toRelative(file.path))])])
       if (isTableWithheld(name, isWithheld)) withheld.push(name)
       else sources.push(source)
     }
@@ -58,13 +58,13 @@ export function createTables(paths: Readonly<Record<string, string>>, files: Fil
       if (tables.some(({ pattern, patterns }) => pattern === canonical || patterns?.matches(canonical))) return true
       return present.has(canonical)
     } catch {
-      // A path that leaves the root is read by nobody.
+      // No table reads a path outside the root.
       return false
     }
   }
 
   function isTableWithheld(table: string, isWithheld: (path: string) => boolean): boolean {
-    return known.get(table)?.some(isWithheld) ?? false
+    return fileNames.get(table)?.some(isWithheld) ?? false
   }
 
   function toRelative(absolute: string): string {
@@ -75,11 +75,11 @@ export function createTables(paths: Readonly<Record<string, string>>, files: Fil
 }
 
 async function toSource(name: string, relatives: readonly string[], files: FilesRoot): Promise<TableSource> {
-  const found = new Set(relatives.map((relative) => formats[path.extname(relative).toLowerCase()]))
-  const [format] = found
-  if (found.size !== 1 || format === undefined) {
-    const known = Object.keys(formats).join(', ')
-    throw new Error(`The table ${name} (${relatives[0]}) must be of files of one kind: ${known}.`)
+  const tableFormats = new Set(relatives.map((relative) => formats[path.extname(relative).toLowerCase()]))
+  const [format] = tableFormats
+  if (tableFormats.size !== 1 || format === undefined) {
+    const extensions = Object.keys(formats).join(', ')
+    throw new Error(`The table ${name} (${relatives[0]}) must consist of files of the same kind: ${extensions}.`)
   }
   const sources: SourceFile[] = []
   for (const relative of relatives) sources.push(await toFile(name, relative, files))
@@ -92,6 +92,6 @@ async function toFile(table: string, relative: string, files: FilesRoot): Promis
     const { mtimeMs, size, ino } = await stat(absolute)
     return { path: absolute, version: `${mtimeMs}-${size}-${ino}` }
   } catch (error) {
-    throw new Error(`The table ${table} can't be read: ${error instanceof Error ? error.message : relative}`, { cause: error })
+    throw new Error(`The table ${table} cannot be read: ${error instanceof Error ? error.message : relative}`, { cause: error })
   }
 }
