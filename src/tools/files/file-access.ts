@@ -3,33 +3,33 @@ import type { ToolContext } from '../../agent/tool.ts'
 import type { Patterns } from '../../files/patterns.ts'
 import type { FilesRoot } from '../../files/root.ts'
 
-/** The files that a tool may show within one call: those of its patterns, less what a data filter of the run withholds. */
+/** The files which a tool may show in a call: the files of its patterns without files withheld by a data filter of the run. */
 export interface FileAccess {
   list(context: Pick<ToolContext, 'isWithheld'>): Promise<string[]>
-  /** Throws an `Error` in words when the file is missing, not among the tool's files, or withheld. */
+  /** Throws an `Error` with the reason if the file is missing, not among the files of the tool, or withheld. */
   locate(name: string, context: Pick<ToolContext, 'isWithheld'>): Promise<{ path: string; absolute: string }>
 }
 
 export function createFileAccess(files: FilesRoot, { globs, matches }: Patterns): FileAccess {
-  // A link inside of the root gives a file a second name: withheld under one of them is withheld.
+  // A link inside the root gives a file a second name. A file withheld under either name is withheld.
   function isWithheld(relative: string, absolute: string, context: Pick<ToolContext, 'isWithheld'>): boolean {
     return context.isWithheld(relative) || context.isWithheld(toRelative(files, absolute))
   }
 
   return {
     async list(context) {
-      const open: string[] = []
+      const readable: string[] = []
       for (const relative of await files.list(globs)) {
         const absolute = await files.resolve(relative).catch(() => undefined)
-        if (absolute !== undefined && !isWithheld(relative, absolute, context)) open.push(relative)
+        if (absolute !== undefined && !isWithheld(relative, absolute, context)) readable.push(relative)
       }
-      return open
+      return readable
     },
     async locate(name, context) {
       const relative = files.normalise(name)
       if (!matches(relative)) throw new Error(`${name} is not among the files of this tool.`)
       const absolute = await files.resolve(relative)
-      if (isWithheld(relative, absolute, context)) throw new Error(`${name} can not be read: a data filter restricts it.`)
+      if (isWithheld(relative, absolute, context)) throw new Error(`${name} cannot be read: a data filter restricts it.`)
       return { path: relative, absolute }
     },
   }

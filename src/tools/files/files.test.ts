@@ -12,9 +12,9 @@ import { createReadFile } from './read-file.ts'
 import { dependenciesOf } from '../dependencies-fixture.ts'
 import { contextOf } from '../../agent/context-fixture.ts'
 
-const place = await mkdtemp(path.join(tmpdir(), 'file-tools-'))
-after(() => rm(place, { recursive: true }))
-const folder = path.join(place, 'files')
+const base = await mkdtemp(path.join(tmpdir(), 'file-tools-'))
+after(() => rm(base, { recursive: true }))
+const folder = path.join(base, 'files')
 await mkdir(path.join(folder, 'hr'), { recursive: true })
 await mkdir(path.join(folder, 'it'))
 await writeFile(path.join(folder, 'hr', 'leave.md'), '# Leave\n\n25 days.')
@@ -23,11 +23,11 @@ await writeFile(path.join(folder, 'hr', 'broken.pdf'), '%PDF-1.4 broken')
 await writeFile(path.join(folder, 'it', 'long.txt'), 'line "quoted"\n'.repeat(300))
 await writeFile(path.join(folder, 'it', 'faces.txt'), '😀'.repeat(200))
 await writeFile(path.join(folder, '.env'), 'SECRET')
-await writeFile(path.join(place, 'outside.txt'), 'outside')
-await symlink(path.join(place, 'outside.txt'), path.join(folder, 'it', 'out.txt'))
+await writeFile(path.join(base, 'outside.txt'), 'outside')
+await symlink(path.join(base, 'outside.txt'), path.join(folder, 'it', 'out.txt'))
 await symlink(path.join(folder, 'hr', 'leave.md'), path.join(folder, 'it', 'alias.md'))
 
-const deps = dependenciesOf({ files: await openFilesRoot(folder), cacheDir: path.join(place, 'cache') })
+const deps = dependenciesOf({ files: await openFilesRoot(folder), cacheDir: path.join(base, 'cache') })
 const spec = { name: 'files', timeoutMs: 30_000, maxOutputCharacters: 20_000, config: {} }
 const free = contextOf()
 const withoutHr: ToolContext = { ...free, isWithheld: (file) => file.startsWith('hr/') }
@@ -55,7 +55,7 @@ async function read(input: JsonObject, context = free, own = {}): Promise<Page> 
 
 const every = ['hr/broken.pdf', 'hr/leave.md', 'hr/travel.pdf', 'it/alias.md', 'it/faces.txt', 'it/long.txt']
 
-test('files are listed with their sizes, all or those of a folder', async () => {
+test('files are listed with their sizes, all or in a folder', async () => {
   assert.deepEqual(await names({}), every)
   assert.deepEqual(await list({ path: './hr/leave.md' }), { files: [{ path: 'hr/leave.md', bytes: 17 }], total: 1 })
   assert.deepEqual(await names({ path: 'it/' }), every.slice(3))
@@ -69,7 +69,7 @@ test('only the files of the configured patterns are listed and read', async () =
   await assert.rejects(read({ path: 'hr/travel.pdf' }, free, own), /not among the files of this tool/)
 })
 
-test('a list that is too long ends before the output is cut', async () => {
+test('a long list ends within the output limit', async () => {
   const output = await list({}, free, { maxOutputCharacters: 200 })
   assert.equal(output.total, 6)
   assert.deepEqual(
@@ -79,7 +79,7 @@ test('a list that is too long ends before the output is cut', async () => {
   assert.ok(JSON.stringify(output).length <= 200)
 })
 
-test('withheld files are not listed and not read, under no name', async () => {
+test('withheld files are neither listed nor read under any name', async () => {
   assert.deepEqual(await names({}, withoutHr), ['it/faces.txt', 'it/long.txt'])
   for (const name of ['hr/leave.md', './it/../hr/leave.md', 'it/alias.md', path.join(folder, 'hr/leave.md')]) {
     await assert.rejects(read({ path: name }, withoutHr), /a data filter restricts it/, name)
@@ -97,7 +97,7 @@ test('a document is read as text', async () => {
   await assert.rejects(read({ path: 'hr/broken.pdf' }), /cannot be read as PDF/)
 })
 
-test('pages fit into the output limit and together are the whole text', async () => {
+test('pages fit into the output limit and together contain the whole text', async () => {
   for (const [name, whole] of [
     ['it/long.txt', 'line "quoted"\n'.repeat(300)],
     ['it/faces.txt', '😀'.repeat(200)],
@@ -112,10 +112,10 @@ test('pages fit into the output limit and together are the whole text', async ()
     }
     assert.equal(text, whole)
   }
-  await assert.rejects(read({ path: 'hr/leave.md', offset: 18 }), /The offset 18 is behind the end: hr\/leave\.md has 17 characters/)
+  await assert.rejects(read({ path: 'hr/leave.md', offset: 18 }), /The offset 18 is after the end: hr\/leave\.md has 17 characters/)
 })
 
-test('nothing outside of the root and nothing hidden is read', async () => {
+test('files outside the root and hidden files are not read', async () => {
   for (const attack of ['../outside.txt', 'it/out.txt', '/etc/passwd', '.env', 'hr/../.env', '..', 'hr', 'none.txt']) {
     await assert.rejects(read({ path: attack }), /outside of the files root|not among the files|does not exist|is not a file/, attack)
   }

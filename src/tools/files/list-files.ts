@@ -12,20 +12,20 @@ const schema = {
   additionalProperties: false,
 }
 
-/** What one file costs of the output, its name aside: `{"path":"","bytes":1234567},`. */
+/** Characters of the output per file, without the name: `{"path":"","bytes":1234567},`. */
 const charactersPerFile = 40
 
-/** Gives `{files: [{path, bytes}], total}`, sorted by path; with more files than fit, the first ones. `config.paths` are glob patterns. */
+/** Returns `{files: [{path, bytes}], total}`, sorted by path, cut to the output limit. `config.paths` are glob patterns. */
 export function createListFiles(spec: ToolSpec, { files }: ToolDependencies): ToolBuild {
   const access = createFileAccess(files, createPatterns((spec.config['paths'] as string[] | undefined) ?? ['**']))
 
   async function execute(input: JsonObject, context: ToolContext) {
     const folder = files.normalise(String(input['path'] ?? ''))
-    const found = (await access.list(context)).filter((name) => folder === '' || name === folder || name.startsWith(`${folder}/`))
-    if (found.length === 0 && folder !== '') throw new Error(`There are no files under ${folder}.`)
+    const matches = (await access.list(context)).filter((name) => folder === '' || name === folder || name.startsWith(`${folder}/`))
+    if (matches.length === 0 && folder !== '') throw new Error(`There are no files under ${folder}.`)
     const listed = []
     let room = spec.maxOutputCharacters - charactersPerFile
-    for (const name of found) {
+    for (const name of matches) {
       room -= JSON.stringify(name).length + charactersPerFile
       if (room < 0) break
       const size = await stat(await files.resolve(name)).then(
@@ -34,12 +34,12 @@ export function createListFiles(spec: ToolSpec, { files }: ToolDependencies): To
       )
       if (size !== undefined) listed.push({ path: name, bytes: size })
     }
-    return { files: listed, total: found.length }
+    return { files: listed, total: matches.length }
   }
 
   return {
     tool: createTool(spec, {
-      description: 'Lists the files that can be read, with their sizes; of one folder or of all.',
+      description: 'Lists the files that can be read, with their sizes: in one folder or in all.',
       schema,
       effect: 'read',
       filters: false,

@@ -9,18 +9,18 @@ import { createFileAccess, type FileAccess } from './file-access.ts'
 const schema = {
   type: 'object',
   properties: {
-    path: { type: 'string', minLength: 1, maxLength: maxPath, description: 'As list_files or a search gave it.' },
-    offset: { type: 'integer', minimum: 0, description: 'Character to begin at; `next_offset` of the page before.' },
+    path: { type: 'string', minLength: 1, maxLength: maxPath, description: 'A path from list_files or from a search result.' },
+    offset: { type: 'integer', minimum: 0, description: 'Character to begin at: `next_offset` of the previous page.' },
   },
   required: ['path'],
   additionalProperties: false,
 }
 
-/** What is in the output besides path and text. */
-const frame = 120
+/** Characters of the output besides path and text. */
+const frameCharacters = 120
 
 /**
- * Gives `{path, text, offset, total_characters, next_offset?}`: a page that fits into the tool's output limit.
+ * Returns `{path, text, offset, total_characters, next_offset?}`: a page which fits into the tool's output limit.
  * `config.paths` are glob patterns.
  */
 export function createReadFile(spec: ToolSpec, { files }: ToolDependencies): ToolBuild {
@@ -28,7 +28,7 @@ export function createReadFile(spec: ToolSpec, { files }: ToolDependencies): Too
   return { tool: readTool(spec, { access: createFileAccess(files, patterns), documents: createDocumentCache() }) }
 }
 
-/** Makes tools as `read_file` that read the files named and no others. */
+/** Returns a factory of tools like `read_file`, each of which reads only the files named. */
 export function createReadOf({ files, documents }: { files: FilesRoot; documents: DocumentCache }) {
   return (name: string, names: readonly string[]): Tool => {
     const spec = { name, ...toolDefaults, config: {} }
@@ -42,8 +42,8 @@ function readTool(spec: ToolSpec, { access, documents }: { access: FileAccess; d
     const { path, absolute } = await access.locate(String(input['path']), context)
     const { text } = await documents.read(absolute, context.caller)
     const offset = Number(input['offset'] ?? 0)
-    if (offset > text.length) throw new Error(`The offset ${offset} is behind the end: ${path} has ${text.length} characters.`)
-    const page = toPage(text, offset, spec.maxOutputCharacters - frame - 2 * path.length)
+    if (offset > text.length) throw new Error(`The offset ${offset} is after the end: ${path} has ${text.length} characters.`)
+    const page = toPage(text, offset, spec.maxOutputCharacters - frameCharacters - 2 * path.length)
     const next = offset + page.length
     return { path, text: page, offset, total_characters: text.length, ...(next < text.length ? { next_offset: next } : {}) }
   }
@@ -58,12 +58,12 @@ function readTool(spec: ToolSpec, { access, documents }: { access: FileAccess; d
   })
 }
 
-/** The characters from `offset` that take at most `room` as JSON, but always some; never half of a character. */
+/** The characters from `offset` which take at most `room` as JSON, but at least 20. Never splits a surrogate pair. */
 function toPage(text: string, offset: number, room: number): string {
   let length = Math.max(room, 20)
   let page = text.slice(offset, offset + length)
-  for (let taken = jsonLength(page); taken > room && length > 20; taken = jsonLength(page)) {
-    length = Math.max(20, Math.min(length - 1, Math.floor((length * room) / taken)))
+  for (let used = jsonLength(page); used > room && length > 20; used = jsonLength(page)) {
+    length = Math.max(20, Math.min(length - 1, Math.floor((length * room) / used)))
     page = text.slice(offset, offset + length)
   }
   const cutsPair = offset + page.length < text.length && /[\ud800-\udbff]$/.test(page)

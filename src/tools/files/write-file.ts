@@ -13,18 +13,18 @@ const schema = {
   additionalProperties: false,
 }
 
-/** Gives `{artifact_id, file_name, file_type, size}`: the name as it was made safe, the size in bytes of UTF-8. */
+/** Returns `{artifact_id, file_name, file_type, size}`: the sanitized name, and the size in bytes of UTF-8. */
 export function createWriteFile(spec: ToolSpec): ToolBuild {
   async function execute(input: JsonObject, context: ToolContext) {
     const name = String(input['file_name'])
-    const { id, name: kept, type, size } = await context.artifact(name, mediaTypeOf(name), Buffer.from(String(input['content'])))
-    context.log(`Made ${kept} (${size} bytes).`)
-    return { artifact_id: id, file_name: kept, file_type: type, size }
+    const { id, name: safeName, type, size } = await context.artifact(name, mediaTypeOf(name), Buffer.from(String(input['content'])))
+    context.log(`Created ${safeName} (${size} bytes).`)
+    return { artifact_id: id, file_name: safeName, file_type: type, size }
   }
 
   return {
     tool: createTool(spec, {
-      description: 'Makes a text file for the user, who can download it. It is new each time: files are never changed.',
+      description: 'Makes a text file that the user can download. Each call makes a new file: existing files are never changed.',
       schema,
       effect: 'write',
       filters: false,
