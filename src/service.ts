@@ -30,7 +30,7 @@ import type { Settings } from './settings/settings.ts'
 import { createExecutionStore } from './store/runs/executions.ts'
 import { keepHolder } from './store/leases/holder.ts'
 import { createJobs } from './store/jobs/jobs.ts'
-import { openNews } from './store/postgres/news.ts'
+import { openBus } from './store/postgres/bus.ts'
 import { openDatabase } from './store/open.ts'
 import { createRunReports } from './store/reports/run-reports.ts'
 import { createRunStore } from './store/runs/runs.ts'
@@ -79,9 +79,9 @@ export async function createService(options: ServiceOptions): Promise<Service> {
   const secrets = await openSecrets(database, settings, now)
   for (const line of [...renewed, ...secrets.told]) log.info(line)
   const id = newId()
-  const news = stack.adopt(await openNews(database, { id, log }), (one) => one.close())
-  const holder = stack.adopt(await keepHolder(database, { id, news, log }), (one) => one.release())
-  const jobs = stack.adopt(createJobs(database, { now, log, news }), (one) => one.drain(0))
+  const bus = stack.adopt(await openBus(database, { id, log }), (one) => one.close())
+  const holder = stack.adopt(await keepHolder(database, { id, bus, log }), (one) => one.release())
+  const jobs = stack.adopt(createJobs(database, { now, log, bus }), (one) => one.drain(0))
   const runs = createRunStore(database)
   const executions = createExecutionStore(database)
   const sessionStore = createSessionStore(database)
@@ -91,7 +91,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
   const root = await openFilesRoot(settings.filesRoot)
   const outbound = stack.adopt(createGuardedFetch({ allowed: settings.outboundAllow }), (one) => one.close())
   const tools = { files: root, cacheDir, outbound }
-  const shared = secrets.box && { database, box: secrets.box, id, news }
+  const shared = secrets.box && { database, box: secrets.box, id, bus }
   const { agents, configuration, follow } = await openAgents(stack, {
     settings,
     environment,
@@ -103,11 +103,11 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     log,
   })
   const customRoles = () => agents.current().config.access.roles
-  const access = await openAccess(stack, { database, settings, secrets, news, customRoles, now, log })
+  const access = await openAccess(stack, { database, settings, secrets, bus, customRoles, now, log })
 
   const publicUrl = () => settings.publicUrl ?? frontDoor?.url ?? boundAddress(app, settings.host)
   const pause = (ms: number, signal?: AbortSignal) => sleep(ms, undefined, { signal })
-  const common = { agent: agents.current, holder: holder.id, database, settings, jobs, news, now, newId, sleep: pause, log }
+  const common = { agent: agents.current, holder: holder.id, database, settings, jobs, bus, now, newId, sleep: pause, log }
   const { signing } = access
   const { artifacts, keeper, executionFiles } = await openArtifacts(stack, { ...common, sessions: sessionStore, signing, publicUrl })
   const { memories, recall } = openMemory(database, common)

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { noNews, type News } from '../replicas/news.ts'
+import { localBus, type Bus } from '../replicas/bus.ts'
 import { createMemoryKeyStore } from './keys/memory-key-store.ts'
 import { createRevocations } from './revocation.ts'
 
@@ -15,7 +15,7 @@ test('keys revoked before the start and after it are known, others are not', asy
   const store = createMemoryKeyStore()
   for (const jti of ['a', 'b', 'c']) await store.insert(record(jti))
   await store.revoke('a', 1000)
-  const revocations = await createRevocations(store, { now: () => 5000, news: noNews, onError: failOnError, intervalMs: never })
+  const revocations = await createRevocations(store, { now: () => 5000, bus: localBus, onError: failOnError, intervalMs: never })
   assert.deepEqual(['a', 'b', 'c'].map(revocations.isRevoked), [true, false, false])
   await store.revoke('b', 6000)
   await revocations.refresh()
@@ -28,7 +28,7 @@ test('a later look asks for changes alone, reaching back over clocks that differ
   const asked: number[] = []
   const spied = { ...store, revokedSince: (ms: number) => (asked.push(ms), store.revokedSince(ms)) }
   let now = 10_000_000
-  const revocations = await createRevocations(spied, { now: () => now, news: noNews, onError: failOnError, intervalMs: never })
+  const revocations = await createRevocations(spied, { now: () => now, bus: localBus, onError: failOnError, intervalMs: never })
   now += 2000
   await store.insert(record('late'))
   await store.revoke('late', now - 5 * 60_000)
@@ -45,7 +45,7 @@ test('looks go on by themselves, and a failed one keeps what is known and is tol
   let broken = false
   const source = { ...store, revokedSince: async (ms: number) => (broken ? Promise.reject(new Error('gone')) : store.revokedSince(ms)) }
   const failed = Promise.withResolvers<unknown>()
-  const revocations = await createRevocations(source, { now: () => 10, news: noNews, onError: failed.resolve, intervalMs: 1 })
+  const revocations = await createRevocations(source, { now: () => 10, bus: localBus, onError: failed.resolve, intervalMs: 1 })
   broken = true
   // The timer is unref'ed; waiting for it needs something that keeps the process up.
   const alive = setTimeout(() => failed.reject(new Error('no look happened')), 5000)
@@ -59,9 +59,9 @@ test('what is told is in force at once, and a gap makes it look', async () => {
   const store = createMemoryKeyStore()
   await store.insert(record('b'))
   const told: { revoked?: (data: { jti: string }) => void; gap?: () => void } = {}
-  const news: News = {
-    tell: () => undefined,
-    on: (topic, listener) => {
+  const bus: Bus = {
+    publish: () => undefined,
+    subscribe: (topic, listener) => {
       assert.equal(topic, 'revoked')
       told.revoked = listener as NonNullable<typeof told.revoked>
       return () => delete told.revoked
@@ -71,7 +71,7 @@ test('what is told is in force at once, and a gap makes it look', async () => {
       return () => delete told.gap
     },
   }
-  const revocations = await createRevocations(store, { now: () => 10, news, onError: failOnError, intervalMs: never })
+  const revocations = await createRevocations(store, { now: () => 10, bus, onError: failOnError, intervalMs: never })
   told.revoked?.({ jti: 'a' })
   assert.ok(revocations.isRevoked('a'))
   await store.revoke('b', 10)
@@ -84,5 +84,5 @@ test('what is told is in force at once, and a gap makes it look', async () => {
 
 test('without a first look there are no revocations to serve with', async () => {
   const store = { ...createMemoryKeyStore(), revokedSince: () => Promise.reject(new Error('no store')) }
-  await assert.rejects(createRevocations(store, { now: () => 0, news: noNews, onError: failOnError }), /no store/)
+  await assert.rejects(createRevocations(store, { now: () => 0, bus: localBus, onError: failOnError }), /no store/)
 })

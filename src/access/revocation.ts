@@ -1,4 +1,4 @@
-import type { News } from '../replicas/news.ts'
+import type { Bus } from '../replicas/bus.ts'
 import type { AccessKeyStore } from './keys/access-key-store.ts'
 
 /** How far the clocks of two replicas may be apart before a revocation could be missed; asking that far back costs one index range. */
@@ -18,7 +18,7 @@ export interface Revocations {
 export interface RevocationOptions {
   /** Epoch milliseconds. */
   now(): number
-  news: News
+  bus: Bus
   /** A look that failed: what was known stays in force. */
   onError(error: unknown): void
   intervalMs?: number
@@ -26,7 +26,7 @@ export interface RevocationOptions {
 
 /** Loads what is revoked, then keeps it fresh until `close`. Rejects where the first look fails: nothing is served on a guess. */
 export async function createRevocations(store: AccessKeyStore, options: RevocationOptions): Promise<Revocations> {
-  const { now, news, onError, intervalMs = defaultIntervalMs } = options
+  const { now, bus, onError, intervalMs = defaultIntervalMs } = options
   const revoked = new Set<string>()
   let since = 0
   let looking: Promise<void> | undefined
@@ -45,7 +45,7 @@ export async function createRevocations(store: AccessKeyStore, options: Revocati
   }
 
   const refreshAlone = () => void refresh().catch(onError)
-  const endings = [news.on('revoked', ({ jti }) => void revoked.add(jti)), news.onGap(refreshAlone)]
+  const endings = [bus.subscribe('revoked', ({ jti }) => void revoked.add(jti)), bus.onGap(refreshAlone)]
   try {
     await refresh()
   } catch (error) {

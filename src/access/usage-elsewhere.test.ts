@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
-import type { News, Topic } from '../replicas/news.ts'
+import type { Bus, Topic } from '../replicas/bus.ts'
 import { createCallerIds } from './caller-ids.ts'
 import type { Owner } from './owner.ts'
 import { createRequestLimits, type RateLimits } from './rate-limits.ts'
@@ -17,12 +17,12 @@ function processes(t: TestContext, limits: RateLimits, count = 2) {
   const start = (process: string) => {
     const heard = new Map<Topic, (data: never) => void>()
     listeners.set(process, heard)
-    const news: News = {
-      tell(topic, data) {
+    const bus: Bus = {
+      publish(topic, data) {
         sent.push(JSON.stringify(data))
         for (const [name, those] of listeners) if (name !== process) those.get(topic)?.(JSON.parse(sent.at(-1)!) as never)
       },
-      on(topic, listener) {
+      subscribe(topic, listener) {
         heard.set(topic, listener)
         return () => void heard.delete(topic)
       },
@@ -32,7 +32,7 @@ function processes(t: TestContext, limits: RateLimits, count = 2) {
     const now = () => state.at
     const idOf = createCallerIds()
     const requests = createRequestLimits({ limits: () => limits, now, idOf, isShared: true })
-    const usage = shareUsage({ news, process, idOf, limits: () => limits, requests, running: () => runs, now })
+    const usage = shareUsage({ bus, process, idOf, limits: () => limits, requests, running: () => runs, now })
     t.after(() => usage.close())
     return { runs, requests, usage, heard, take: (caller: Owner = ann) => requests.take({ ...ann, ...caller })?.retryAfter }
   }

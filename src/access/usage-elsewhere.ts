@@ -1,4 +1,4 @@
-import type { News } from '../replicas/news.ts'
+import type { Bus } from '../replicas/bus.ts'
 import type { CallerIds } from './caller-ids.ts'
 import type { Owner } from './owner.ts'
 import type { RateLimits, RequestLimits } from './rate-limits.ts'
@@ -11,7 +11,7 @@ export interface UsageElsewhere {
 }
 
 export interface UsageOptions {
-  news: News
+  bus: Bus
   /** Names this process. */
   process: string
   idOf: CallerIds
@@ -45,7 +45,7 @@ interface Told {
  * configured; the request that is counted waits for nothing.
  */
 export function shareUsage(options: UsageOptions): UsageElsewhere {
-  const { news, process, idOf, requests, now, intervalMs = defaultIntervalMs } = options
+  const { bus, process, idOf, requests, now, intervalMs = defaultIntervalMs } = options
   /** Runs: of this process by caller, as it told them last; and of the others, by process. */
   const told = new Map<string, Told>()
   const others = new Map<string, Map<string, Told>>()
@@ -55,7 +55,7 @@ export function shareUsage(options: UsageOptions): UsageElsewhere {
     const runs = changedRuns()
     for (let from = 0; from < Math.max(counted.length, runs.length); from += maxInOne / 2) {
       const part = <T>(list: readonly T[]) => list.slice(from, from + maxInOne / 2)
-      news.tell('used', { process, requests: part(counted), runs: part(runs) })
+      bus.publish('used', { process, requests: part(counted), runs: part(runs) })
     }
   }
 
@@ -96,11 +96,11 @@ export function shareUsage(options: UsageOptions): UsageElsewhere {
   }
 
   const endings = [
-    news.on('used', (used) => {
+    bus.subscribe('used', (used) => {
       for (const [id, count] of used.requests) requests.add(id, count)
       hearRuns(used.process, used.runs)
     }),
-    news.on('left', ({ holder }) => void others.delete(holder)),
+    bus.subscribe('left', ({ holder }) => void others.delete(holder)),
   ]
   const timer = setInterval(() => {
     tell()

@@ -8,7 +8,7 @@ import { redactConfig } from '../configuration/redact.ts'
 import { restoreConfiguration } from '../configuration/shared/restore.ts'
 import type { Settings } from '../settings/settings.ts'
 import { createConfigurationFile } from '../store/disk/configuration-file.ts'
-import { tellAll } from '../store/postgres/news.ts'
+import { publishOnce } from '../store/postgres/bus.ts'
 import { checkConfigFile } from './config-check.ts'
 import { formatTable } from './table.ts'
 import { CommandFailure, type CommandContext } from './terminal.ts'
@@ -84,7 +84,7 @@ async function restore(version: string, settings: Settings): Promise<{ version: 
   }
   return withConfigurations(settings, async (store, database) => {
     const made = await restoreConfiguration(version, { store, newVersion: randomUUIDv7, now: Date.now })
-    if (made) await tellAll(database, 'configuration', { version: made.version })
+    if (made) await publishOnce(database, 'configuration', { version: made.version })
     return made
   })
 }

@@ -5,11 +5,11 @@ import { isKeyName, newClaims, signClaims } from '../access/keys/keys.ts'
 import { isBuiltInRole } from '../access/permissions.ts'
 import { openSigningKeys, rotateSigningKeys } from '../access/keys/signing-keys.ts'
 import { ConfigError } from '../configuration/problems.ts'
-import type { Topic, Topics } from '../replicas/news.ts'
+import type { Topic, Topics } from '../replicas/bus.ts'
 import { openSecrets, type OpenSecrets } from '../service/secrets.ts'
 import type { Settings } from '../settings/settings.ts'
 import { createAccessKeyStore } from '../store/secrets/access-keys.ts'
-import { tellAll } from '../store/postgres/news.ts'
+import { publishOnce } from '../store/postgres/bus.ts'
 import { openDatabase } from '../store/open.ts'
 import { CommandFailure, type CommandContext } from './terminal.ts'
 import { readSettings } from './prepare.ts'
@@ -29,7 +29,7 @@ export function addKeys(program: Command, { terminal }: CommandContext): void {
       return opened
     }
     try {
-      return await work({ register: createAccessKeyStore(database), secrets, tell: (topic, data) => tellAll(database, topic, data) })
+      return await work({ register: createAccessKeyStore(database), secrets, tell: (topic, data) => publishOnce(database, topic, data) })
     } finally {
       await database.close()
     }

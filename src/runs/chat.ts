@@ -69,7 +69,7 @@ export interface Chats extends Pick<StandingRuns, 'decide' | 'expire'> {
 }
 
 export function createChats(deps: ChatDependencies): Chats {
-  const { store, news, now, newId } = deps
+  const { store, bus, now, newId } = deps
   const live = createLiveRuns({ ...deps, followElsewhere: (run) => remote.goOn(run) })
   /** Request ids that the store is asked about: of two that come together one waits for the other. */
   const openings = new Map<string, Opening>()
@@ -254,7 +254,7 @@ export function createChats(deps: ChatDependencies): Chats {
       isAsked = true
       if (await takeLost(stored)) continue
       const heard = live.arrival(key, lookAgainMs, new AbortController().signal)
-      news.tell('cancel', key)
+      bus.publish('cancel', key)
       await heard
     }
     throw new ServiceError('overloaded', `Run ${key.requestId} belongs to another process.`, { retryAfter: 5 })
@@ -311,7 +311,7 @@ export function createChats(deps: ChatDependencies): Chats {
       const others = (await store.unendedIn(who, sessionId)).filter((key) => !live.find(key))
       if (others.length === 0) return
       const heard = others.map((key) => live.arrival(key, lookAgainMs, enough))
-      for (const key of others) news.tell('cancel', key)
+      for (const key of others) bus.publish('cancel', key)
       await Promise.all(heard)
     }
   }
@@ -325,10 +325,10 @@ export function createChats(deps: ChatDependencies): Chats {
   }
 
   const stopHere = (who: Owner, sessionId: string) => stopLost(store, runsOf(who, sessionId))
-  news.on('deleted', (gone) => void stopHere(gone, gone.sessionId))
+  bus.subscribe('deleted', (gone) => void stopHere(gone, gone.sessionId))
 
   async function stopGone({ tenant, owner }: Owner, sessionId: string): Promise<void> {
-    news.tell('deleted', { tenant, owner, sessionId })
+    bus.publish('deleted', { tenant, owner, sessionId })
     await stopHere({ tenant, owner }, sessionId)
   }
 

@@ -5,7 +5,7 @@ import { openLiveSigningKeys } from '../access/keys/live-signing-keys.ts'
 import type { CustomRoles } from '../access/permissions.ts'
 import { createRevocations } from '../access/revocation.ts'
 import { createVerifier } from '../access/verify.ts'
-import type { News } from '../replicas/news.ts'
+import type { Bus } from '../replicas/bus.ts'
 import type { Settings } from '../settings/settings.ts'
 import { createAccessKeyStore } from '../store/secrets/access-keys.ts'
 import type { Database } from '../store/database.ts'
@@ -16,7 +16,7 @@ interface AccessOptions {
   database: Database
   settings: Settings
   secrets: OpenSecrets
-  news: News
+  bus: Bus
   customRoles: () => CustomRoles
   now: () => number
   log: Logger
@@ -27,13 +27,13 @@ const adminKeyEveryMs = 3_600_000
 
 /** Who may come in: the signing keys, revocations, and the administrator's key in its file. */
 export async function openAccess(stack: AsyncDisposableStack, options: AccessOptions) {
-  const { database, settings, secrets, news, customRoles, now, log } = options
+  const { database, settings, secrets, bus, customRoles, now, log } = options
   const { adminTenant: tenant, accessProvider: provider, dataDir } = settings
   const store = createAccessKeyStore(database)
   const onError = (what: string) => (err: unknown) => log.warn({ err }, what)
-  const signing = await openLiveSigningKeys(secrets.signingKeys, { now, news, onError: onError('signing keys') })
+  const signing = await openLiveSigningKeys(secrets.signingKeys, { now, bus, onError: onError('signing keys') })
   stack.adopt(signing, (one) => one.close())
-  const revocations = await createRevocations(store, { now, news, onError: onError('revocations') })
+  const revocations = await createRevocations(store, { now, bus, onError: onError('revocations') })
   stack.adopt(revocations, (one) => one.close())
   const { isRevoked } = revocations
   const verifier = createVerifier({ signing, provider, adminTenant: tenant, customRoles, isRevoked, now })

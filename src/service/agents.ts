@@ -16,7 +16,7 @@ import { checkModels } from '../models/check-models.ts'
 import { createConnections, type Connections } from '../models/connections.ts'
 import { createModels, createSmallModel } from '../models/create-model.ts'
 import { createEmbedder } from '../models/embeddings/create-embedder.ts'
-import type { News } from '../replicas/news.ts'
+import type { Bus } from '../replicas/bus.ts'
 import type { Settings } from '../settings/settings.ts'
 import { createConfigurationFile } from '../store/disk/configuration-file.ts'
 import { openConfigurationStore } from '../store/configurations.ts'
@@ -44,7 +44,7 @@ interface Shared {
   box: SecretBox
   /** Of this process. */
   id: string
-  news: News
+  bus: Bus
 }
 
 interface OpenAgents {
@@ -93,12 +93,12 @@ async function openOwn(stack: AsyncDisposableStack, common: Common): Promise<Ope
 /** What the database holds counts, for all processes. */
 async function openShared(
   stack: AsyncDisposableStack,
-  { database, box, id, news }: Shared,
+  { database, box, id, bus }: Shared,
   common: Common & { sample(): Promise<string> },
 ): Promise<OpenAgents> {
   const store = await openConfigurationStore(database, { box, now: common.now })
-  const presence = createPresence(database, { id, news })
-  const shared = await openSharedConfiguration({ ...common, store, news, hasOthers: presence.hasOthers })
+  const presence = createPresence(database, { id, bus })
+  const shared = await openSharedConfiguration({ ...common, store, bus, hasOthers: presence.hasOthers })
   stack.adopt(shared.agents, (one) => one.close())
   const configuration = stack.adopt(shared, (one) => one.close())
   const follow = () => {

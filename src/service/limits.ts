@@ -3,7 +3,7 @@ import type { Owner } from '../access/owner.ts'
 import { createRequestLimits, type RequestLimits } from '../access/rate-limits.ts'
 import { shareUsage } from '../access/usage-elsewhere.ts'
 import type { CurrentAgent } from '../configuration/agent.ts'
-import type { News } from '../replicas/news.ts'
+import type { Bus } from '../replicas/bus.ts'
 import type { AdmissionDependencies } from '../runs/intake/admission.ts'
 import type { Database } from '../store/database.ts'
 import { createRunCount } from '../store/runs/counts.ts'
@@ -11,7 +11,7 @@ import { createRunCount } from '../store/runs/counts.ts'
 interface LimitOptions {
   agent: CurrentAgent
   database: Database
-  news: News
+  bus: Bus
   /** Names this process. */
   holder: string
   /** Whose runs this process has, one for each that has begun and not ended. */
@@ -23,13 +23,13 @@ interface OpenLimits extends Pick<AdmissionDependencies, 'runsElsewhere' | 'coun
 }
 
 /** Wires how much a caller may ask for, counted in all processes that share the database. */
-export function openLimits(stack: AsyncDisposableStack, { agent, database, news, holder, running }: LimitOptions): OpenLimits {
+export function openLimits(stack: AsyncDisposableStack, { agent, database, bus, holder, running }: LimitOptions): OpenLimits {
   const { isShared } = database
   const idOf = createCallerIds()
   const now = () => performance.now()
   const limits = () => agent().config.access.rate_limits
   const requests = createRequestLimits({ limits, now, idOf, isShared })
   if (!isShared) return { requests }
-  const usage = stack.adopt(shareUsage({ news, process: holder, idOf, limits, requests, running, now }), (one) => one.close())
+  const usage = stack.adopt(shareUsage({ bus, process: holder, idOf, limits, requests, running, now }), (one) => one.close())
   return { requests, runsElsewhere: usage.runsOf, countRuns: createRunCount(database) }
 }

@@ -10,7 +10,7 @@ import type { Tool } from '../agent/tool.ts'
 import type { Agent } from '../configuration/agent.ts'
 import { toAgentConfig } from '../configuration/parse.ts'
 import type { WorkflowType } from '../configuration/schema.ts'
-import { noNews } from '../replicas/news.ts'
+import { localBus } from '../replicas/bus.ts'
 import { createDelegation } from './delegation.ts'
 import type { SubAgent, SubAgentStore } from './sub-agent-store.ts'
 import { createSubAgents, type SubAgents } from './sub-agents.ts'
@@ -78,7 +78,7 @@ export class KeptRun {
       store: storeOf(this.list),
       agent: () => ({ tools: { list: () => [] } }) as unknown as Agent,
       isShared: false,
-      news: noNews,
+      bus: localBus,
       holder: 'p',
       now: () => ++this.time,
       newId: () => `i${++this.ids}`,

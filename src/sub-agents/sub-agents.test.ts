@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Agent } from '../configuration/agent.ts'
 import { toAgentConfig } from '../configuration/parse.ts'
-import { noNews, type News, type Topics } from '../replicas/news.ts'
+import { localBus, type Bus, type Topics } from '../replicas/bus.ts'
 import type { SubAgent, SubAgentStore } from './sub-agent-store.ts'
 import { createSubAgents } from './sub-agents.ts'
 import { createWork } from './work.ts'
@@ -37,12 +37,12 @@ function subAgentsOn(isShared: boolean) {
   let time = 1000
   const heard: ((data: Topics['sub_agent']) => void)[] = []
   const told: unknown[] = []
-  const news = {
-    ...noNews,
+  const bus = {
+    ...localBus,
     tell: (_topic: string, data: unknown) => told.push(data),
     on: (topic: string, listener: (typeof heard)[number]) => topic === 'sub_agent' && heard.push(listener),
-  } as unknown as News
-  const common = { agent, isShared, news, holder: 'p', now: () => time, newId: () => `id${++ids}`, onFault: assert.ifError }
+  } as unknown as Bus
+  const common = { agent, isShared, bus, holder: 'p', now: () => time, newId: () => `id${++ids}`, onFault: assert.ifError }
   return {
     ...fake,
     toldOthers: told,

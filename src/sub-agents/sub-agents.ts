@@ -1,7 +1,7 @@
 import type { Owner } from '../access/owner.ts'
 import type { CurrentAgent } from '../configuration/agent.ts'
 import { invalid, ServiceError } from '../errors.ts'
-import type { News } from '../replicas/news.ts'
+import type { Bus } from '../replicas/bus.ts'
 import { createListCache } from './list-cache.ts'
 import type { NewSubAgent, SubAgent, SubAgentStore } from './sub-agent-store.ts'
 import { isChoice, isInitializing } from './tool-choice.ts'
@@ -11,7 +11,7 @@ export interface SubAgentsDependencies extends Omit<WorkDependencies, 'beatMs'> 
   agent: CurrentAgent
   /** Whether other processes change what the store has. */
   isShared: boolean
-  news: News
+  bus: Bus
   newId(): string
 }
 
@@ -40,14 +40,14 @@ const beatMs = 2000
 const lookEveryMs = 3000
 
 export function createSubAgents(deps: SubAgentsDependencies): SubAgents {
-  const { agent, isShared, news, now, newId } = deps
+  const { agent, isShared, bus, now, newId } = deps
   // What others change is told, and looked up from time to time: news may get lost.
   const cache = createListCache((who) => deps.store.list(who), isShared ? { isKept: isEmpty, keptMs: lookEveryMs, now } : {})
   const list = isShared ? deps.store.list : cache.of
-  news.on('sub_agent', cache.forget)
+  bus.subscribe('sub_agent', cache.forget)
   const store = forgetting(deps.store, cache.forget)
   const work = createWork({ ...deps, store, beatMs: isShared ? beatMs : undefined })
-  news.on('terminated', ({ id }) => work.cancel(id))
+  bus.subscribe('terminated', ({ id }) => work.cancel(id))
 
   async function find(who: Owner, id: string): Promise<SubAgent> {
     const found = (await list(who)).find((one) => one.id === id)
@@ -68,14 +68,14 @@ export function createSubAgents(deps: SubAgentsDependencies): SubAgents {
     const added = await store.insert(who, one, max)
     if (added === 'exists') throw new ServiceError('sub_agent_exists', `There is a sub-agent ${made.name} already.`)
     if (added === 'full') throw new ServiceError('sub_agent_limit', `There are ${max} sub-agents already; no more are allowed.`)
-    news.tell('sub_agent', { tenant: who.tenant, owner: who.owner })
+    bus.publish('sub_agent', { tenant: who.tenant, owner: who.owner })
     return one
   }
 
   async function terminate(who: Owner, id: string): Promise<void> {
     if (!(await store.remove(who, id))) throw notFound(id)
     work.cancel(id)
-    news.tell('terminated', { id })
+    bus.publish('terminated', { id })
   }
 
   function statusOf({ id, tools, isBusy, hasFailed }: SubAgent): SubAgentStatus {

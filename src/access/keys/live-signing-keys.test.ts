@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
-import { noNews, type News } from '../../replicas/news.ts'
+import { localBus, type Bus } from '../../replicas/bus.ts'
 import { openLiveSigningKeys } from './live-signing-keys.ts'
 import { createMemoryText } from './memory-text.ts'
 import { openSigningKeys, rotateSigningKeys } from './signing-keys.ts'
@@ -8,7 +8,7 @@ import { openSigningKeys, rotateSigningKeys } from './signing-keys.ts'
 const never = 2 ** 30
 const now = () => 1_700_000_000_000
 
-async function start(t: TestContext, { intervalMs = never, news = noNews }: { intervalMs?: number; news?: News } = {}) {
+async function start(t: TestContext, { intervalMs = never, bus = localBus }: { intervalMs?: number; bus?: Bus } = {}) {
   const kept = createMemoryText()
   const state = { loads: 0, isAway: false }
   const counted = {
@@ -21,7 +21,7 @@ async function start(t: TestContext, { intervalMs = never, news = noNews }: { in
     change: kept.change.bind(kept),
   }
   const errors: unknown[] = []
-  const live = await openLiveSigningKeys(counted, { now, news, intervalMs, onError: (error) => errors.push(error) })
+  const live = await openLiveSigningKeys(counted, { now, bus, intervalMs, onError: (error) => errors.push(error) })
   t.after(() => live.close())
   const rotate = async (endNow = false) => {
     await rotateSigningKeys(kept, { now, latestExpiry: async () => 0, endNow })
@@ -80,8 +80,8 @@ test('news, and a gap in them, make it look at once', async (t) => {
     told.add(listener)
     return () => void told.delete(listener)
   }
-  const news: News = { ...noNews, on: (_topic, listener) => listen(listener as () => void), onGap: listen }
-  const { live, rotate } = await start(t, { news })
+  const bus: Bus = { ...localBus, subscribe: (_topic, listener) => listen(listener as () => void), onGap: listen }
+  const { live, rotate } = await start(t, { bus })
   const kid = await rotate()
   const changed = new Promise<void>((resolve) => live.onChange(resolve))
   tell()

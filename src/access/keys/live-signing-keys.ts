@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { News } from '../../replicas/news.ts'
+import type { Bus } from '../../replicas/bus.ts'
 import type { KeptText } from './kept-text.ts'
 import { openSigningKeys, toSigningKeys, type SigningKeys } from './signing-keys.ts'
 
@@ -13,7 +13,7 @@ export interface LiveSigningKeys extends SigningKeys {
 export interface LiveSigningKeysOptions {
   /** Epoch milliseconds. */
   now(): number
-  news: News
+  bus: Bus
   /** A look that failed: what was known stays in force. */
   onError(error: unknown): void
   intervalMs?: number
@@ -26,7 +26,7 @@ const pauseMs = 200
 
 /** Loads the keys, makes the first where there is none, and keeps them fresh until `close`. */
 export async function openLiveSigningKeys(kept: KeptText, options: LiveSigningKeysOptions): Promise<LiveSigningKeys> {
-  const { now, news, onError, intervalMs = defaultIntervalMs } = options
+  const { now, bus, onError, intervalMs = defaultIntervalMs } = options
   const listeners = new Set<() => void>()
   let keys = await openSigningKeys(kept, now)
   let text = await kept.load()
@@ -74,7 +74,7 @@ export async function openLiveSigningKeys(kept: KeptText, options: LiveSigningKe
     await refresh()
   }
 
-  const endings = [news.on('signing_keys', refreshAlone), news.onGap(refreshAlone)]
+  const endings = [bus.subscribe('signing_keys', refreshAlone), bus.onGap(refreshAlone)]
   const timer = setInterval(refreshAlone, intervalMs)
   timer.unref()
 

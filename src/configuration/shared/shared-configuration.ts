@@ -1,5 +1,5 @@
 import { ServiceError } from '../../errors.ts'
-import type { News } from '../../replicas/news.ts'
+import type { Bus } from '../../replicas/bus.ts'
 import { findFaultyTools, type AgentParts } from '../agent.ts'
 import type { Agents } from '../agents.ts'
 import { changedPaths } from '../change/diff.ts'
@@ -19,7 +19,7 @@ import { startWith } from './start.ts'
 export interface SharedDependencies extends Making {
   store: ConfigurationStore
   file: ConfigurationFile
-  news: Pick<News, 'tell' | 'on' | 'onGap'>
+  bus: Pick<Bus, 'publish' | 'subscribe' | 'onGap'>
   /** The text of the first configuration of all, where there is no file. */
   sample(): Promise<string>
   /** Whether another process serves already. */
@@ -39,9 +39,9 @@ const maxTries = 50
 
 /** Throws `ConfigError` for a first configuration, or a newest one, that can't be used here. */
 export async function openSharedConfiguration(deps: SharedDependencies): Promise<SharedConfiguration> {
-  const { store, news, now, log } = deps
+  const { store, bus, now, log } = deps
   const latest = createLatest(store)
-  const tell = (version: string) => news.tell('configuration', { version })
+  const tell = (version: string) => bus.publish('configuration', { version })
   const file = createSharedFile({ ...deps, latest, make, onChange: tell })
   const first = await startWith(deps, { latest, file, tell })
   const inUse = createInUse({ ...deps, latest }, first)
@@ -122,8 +122,8 @@ export async function openSharedConfiguration(deps: SharedDependencies): Promise
     const timer = setInterval(another, pollMs).unref()
     const watching = deps.file.watch(() => void file.look(inUse.take))
     stops.push(
-      news.on('configuration', another),
-      news.onGap(another),
+      bus.subscribe('configuration', another),
+      bus.onGap(another),
       () => clearInterval(timer),
       () => watching.close(),
     )

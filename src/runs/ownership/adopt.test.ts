@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Agent } from '../../configuration/agent.ts'
-import { noNews } from '../../replicas/news.ts'
+import { localBus } from '../../replicas/bus.ts'
 import { createAdoption } from './adopt.ts'
 import type { LiveRuns } from './live-runs.ts'
 import type { LiveRun } from './live-run.ts'
@@ -9,7 +9,7 @@ import type { RunKey } from '../run.ts'
 import { gone, type RunStore, type StoredRun } from '../run-store.ts'
 import { stopLost } from './stop-lost.ts'
 
-const around = { holder: 'h', news: noNews, sleep: async () => undefined }
+const around = { holder: 'h', bus: localBus, sleep: async () => undefined }
 
 test("runs that are not this process's any more are stopped: taken over, or their session deleted; others go on", async () => {
   const stored: Record<string, () => Promise<StoredRun | undefined>> = {
@@ -85,8 +85,8 @@ test('processes that find many runs share them: each takes its part, calls the o
   } as unknown as RunStore
   const agent = { tools: { settling: () => undefined } } as unknown as Agent
   const live = { find: () => undefined, all: () => [] } as unknown as LiveRuns
-  const news = { tell: (...news: unknown[]) => void told.push(news) }
-  const own = { ...around, news, isBusy: () => false, nextPlace: () => 1, jobs: { wake: () => undefined }, now: () => 5000 }
+  const bus = { publish: (...message: unknown[]) => void told.push(message) }
+  const own = { ...around, bus, isBusy: () => false, nextPlace: () => 1, jobs: { wake: () => undefined }, now: () => 5000 }
   await createAdoption({ ...own, store, live, agent: () => agent }).adopt(0)
   assert.deepEqual([looks, taken.length], [[30], 10])
   assert.deepEqual(told, [['left', { holder: 'dead' }]])

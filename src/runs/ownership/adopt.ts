@@ -1,5 +1,5 @@
 import type { CurrentAgent } from '../../configuration/agent.ts'
-import type { News } from '../../replicas/news.ts'
+import type { Bus } from '../../replicas/bus.ts'
 import type { Ending } from '../execution/execute.ts'
 import type { Jobs } from '../jobs.ts'
 import { LiveRun } from './live-run.ts'
@@ -19,7 +19,7 @@ interface AdoptionDependencies {
   isBusy(key: RunKey): boolean
   nextPlace(): number
   jobs: Pick<Jobs, 'wake'>
-  news: Pick<News, 'tell'>
+  bus: Pick<Bus, 'publish'>
   now(): number
   /** Rejects when the signal is aborted. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>
@@ -50,7 +50,7 @@ interface How {
   isResumed?: boolean
 }
 
-export function createAdoption({ store, live, agent, holder, isBusy, nextPlace, jobs, now, news, sleep }: AdoptionDependencies): Adoption {
+export function createAdoption({ store, live, agent, holder, isBusy, nextPlace, jobs, now, bus, sleep }: AdoptionDependencies): Adoption {
   /** Of this process by the store, but not live, at the last sweep: at the next they are taken. */
   let strays = new Set<string>()
   let sweeping: Promise<void> | undefined
@@ -127,7 +127,7 @@ export function createAdoption({ store, live, agent, holder, isBusy, nextPlace, 
   function callOthers(lost: string): void {
     if (now() - calledAt < callEveryMs) return
     calledAt = now()
-    news.tell('left', { holder: lost })
+    bus.publish('left', { holder: lost })
   }
 
   async function takeUp(run: LostRun, from: Seen): Promise<unknown> {

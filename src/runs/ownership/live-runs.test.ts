@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setImmediate as tick } from 'node:timers/promises'
-import { noNews } from '../../replicas/news.ts'
+import { localBus } from '../../replicas/bus.ts'
 import { createLiveRuns } from './live-runs.ts'
 import { LiveRun, type LiveRunOptions } from './live-run.ts'
 import type { EndedRun, Turn } from '../run-store.ts'
@@ -20,7 +20,7 @@ test('a lost run that nobody came back for ends as lost also where its turn come
     followElsewhere: () => assert.fail(),
     store,
     jobs: { wake: () => undefined },
-    news: noNews,
+    bus: localBus,
     now: () => 0,
     newId: () => 'id',
     onEnd: () => undefined,

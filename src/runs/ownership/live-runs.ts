@@ -1,5 +1,5 @@
 import { ServiceError, toErrorBody } from '../../errors.ts'
-import type { News } from '../../replicas/news.ts'
+import type { Bus } from '../../replicas/bus.ts'
 import { endAs, execute, type Ending } from '../execution/execute.ts'
 import type { EventLog } from '../log/event-log.ts'
 import { EndNotStored } from '../execution/finish.ts'
@@ -18,7 +18,7 @@ export interface LiveRunsDependencies extends RunPorts {
   sleep(ms: number, signal?: AbortSignal): Promise<void>
   /** Of this process. */
   holder: string
-  news: News
+  bus: Bus
 }
 
 interface Elsewhere {
@@ -54,7 +54,7 @@ export interface LiveRuns {
 }
 
 export function createLiveRuns(deps: LiveRunsDependencies & Elsewhere): LiveRuns {
-  const { store, news, now } = deps
+  const { store, bus, now } = deps
   const runs = new Map<string, LiveRun>()
   const line = createLine(deps)
   const givenUp = new AbortController()
@@ -62,24 +62,24 @@ export function createLiveRuns(deps: LiveRunsDependencies & Elsewhere): LiveRuns
   const expecting = new Map<string, Set<() => void>>()
 
   const tellAll = (those: Iterable<() => void> = []) => [...those].forEach((tell) => tell())
-  news.on('moved', (key) => {
+  bus.subscribe('moved', (key) => {
     tellAll(expecting.get(runKeyText(key)))
     // It may be this process that it does not belong to any more.
     const run = runs.get(runKeyText(key))
     if (run) void stopLost(store, [run])
   })
-  news.on('cancel', (key) => {
+  bus.subscribe('cancel', (key) => {
     const run = runs.get(runKeyText(key))
     if (!run) return
     run.isWatched = true
     run.stop('cancelled')
   })
-  news.onGap(() => expecting.forEach((those) => tellAll(those)))
+  bus.onGap(() => expecting.forEach((those) => tellAll(those)))
 
   function launch(run: LiveRun, turn: Turn | undefined, ending: Promise<Ending | undefined> = none): LiveRun {
     runs.set(runKeyText(run.key), run)
     tellAll(expecting.get(runKeyText(run.key)))
-    if (run.fence > 1) news.tell('moved', run.key)
+    if (run.fence > 1) bus.publish('moved', run.key)
     // Accepted in the last moment: it has nobody here any more.
     if (givenUp.signal.aborted) run.stop('given_up')
     const release = run.agent.hold()
@@ -98,7 +98,7 @@ export function createLiveRuns(deps: LiveRunsDependencies & Elsewhere): LiveRuns
       .finally(() => {
         release()
         // One that was begun once, and ended where it was, concerns no other process unless that has asked for it.
-        if (run.fence > 1 || run.isWatched) news.tell('moved', run.key)
+        if (run.fence > 1 || run.isWatched) bus.publish('moved', run.key)
       })
     return run
   }

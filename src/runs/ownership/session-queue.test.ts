@@ -1,7 +1,7 @@
 import { test } from 'node:test'
 import assert from 'node:assert/strict'
 import { ServiceError } from '../../errors.ts'
-import { noNews } from '../../replicas/news.ts'
+import { localBus } from '../../replicas/bus.ts'
 import { createLine, type LineDependencies } from './session-queue.ts'
 import { LiveRun, type LiveRunOptions } from './live-run.ts'
 import { FenceLost, type NewMessage, type NextRun, type Turn } from '../run-store.ts'
@@ -38,7 +38,7 @@ function fakeStore(...queue: string[]) {
 }
 
 function lineOf(store: LineDependencies['store'], now = () => 0) {
-  return createLine({ store, now, jobs: { wake: () => undefined }, news: noNews, newId: () => 'id' })
+  return createLine({ store, now, jobs: { wake: () => undefined }, bus: localBus, newId: () => 'id' })
 }
 
 const settled = () => new Promise<void>((resolve) => setImmediate(resolve))
@@ -175,7 +175,7 @@ test('the same request id of two callers is two runs', () => {
 test('a run that nobody has and whose turn it is is told to who works on such', () => {
   const woken: string[] = []
   const jobs = { wake: (...kinds: string[]) => void woken.push(...kinds) }
-  const line = createLine({ store: fakeStore().store, now: () => 0, jobs, news: noNews, newId: () => 'id' })
+  const line = createLine({ store: fakeStore().store, now: () => 0, jobs, bus: localBus, newId: () => 'id' })
   line.wake({ ...runOf('x').key, holder: 'somebody' })
   assert.deepEqual(woken, [])
   line.wake({ ...runOf('x').key, holder: '' })

@@ -1,5 +1,5 @@
 import { ServiceError, toErrorBody } from '../../errors.ts'
-import type { NamedSession, News } from '../../replicas/news.ts'
+import type { NamedSession, Bus } from '../../replicas/bus.ts'
 import { callbackJob } from '../callbacks/callbacks.ts'
 import type { Jobs } from '../jobs.ts'
 import { processLost, serviceStopping } from '../log/outcome.ts'
@@ -26,17 +26,17 @@ export interface Line {
 export interface LineDependencies {
   store: Pick<RunStore, 'takeTurn' | 'leaveLine'>
   jobs: Pick<Jobs, 'wake'>
-  news: News
+  bus: Bus
   now(): number
   newId(): string
 }
 
-export function createLine({ store, jobs, news, now, newId }: LineDependencies): Line {
+export function createLine({ store, jobs, bus, now, newId }: LineDependencies): Line {
   const waiting = new Map<string, { run: LiveRun; bell: Bell }>()
 
-  news.on('turn', (key) => waiting.get(runKeyText(key))?.bell.ring())
-  news.on('interrupted', ringAll)
-  news.onGap(() => waiting.forEach(({ bell }) => bell.ring()))
+  bus.subscribe('turn', (key) => waiting.get(runKeyText(key))?.bell.ring())
+  bus.subscribe('interrupted', ringAll)
+  bus.onGap(() => waiting.forEach(({ bell }) => bell.ring()))
 
   function wake(next: NextRun | undefined): void {
     if (!next) return
@@ -44,12 +44,12 @@ export function createLine({ store, jobs, news, now, newId }: LineDependencies):
     const here = waiting.get(runKeyText(next))
     const { tenant, owner, requestId } = next
     if (here) here.bell.ring()
-    else news.tell('turn', { tenant, owner, requestId })
+    else bus.publish('turn', { tenant, owner, requestId })
   }
 
   function tellInterrupted({ key: { tenant, owner }, sessionId }: LiveRun): void {
     ringAll({ tenant, owner, sessionId })
-    news.tell('interrupted', { tenant, owner, sessionId })
+    bus.publish('interrupted', { tenant, owner, sessionId })
   }
 
   function ringAll({ tenant, owner, sessionId }: NamedSession): void {

@@ -5,7 +5,7 @@ import type { Principal } from '../../access/principal.ts'
 import type { Artifact, KeepArtifact, ReturnedFile } from '../../agent/artifact.ts'
 import type { JsonObject } from '../../agent/messages.ts'
 import { runTool, type DataFilter, type Tool, type ToolSet } from '../../agent/tool.ts'
-import type { News } from '../../replicas/news.ts'
+import type { Bus } from '../../replicas/bus.ts'
 import { scopeOf } from '../../agent/data-scope.ts'
 import type { Agent, CurrentAgent } from '../../configuration/agent.ts'
 import { ServiceError } from '../../errors.ts'
@@ -45,7 +45,7 @@ export interface DirectExecutionDependencies {
   files: ExecutionFiles
   /** Rejects when the signal is aborted. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>
-  news: News
+  bus: Bus
 }
 
 /** Port: files that tools make in direct executions; they are kept for a day, and belong to no session. */
@@ -101,10 +101,10 @@ export function createDirectExecution({
   now,
   newId,
   sleep,
-  news,
+  bus,
 }: DirectExecutionDependencies): DirectExecution {
   const running = new Map<string, Running>()
-  const elsewhere = createElsewhere({ news, newId, sleep, find: (key) => running.get(runKeyText(key)) })
+  const elsewhere = createElsewhere({ bus, newId, sleep, find: (key) => running.get(runKeyText(key)) })
   let isStopping = false
 
   async function execute(who: Principal, request: ToolRequest, left: AbortSignal): Promise<Executed> {

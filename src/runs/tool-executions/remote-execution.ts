@@ -1,4 +1,4 @@
-import type { News } from '../../replicas/news.ts'
+import type { Bus } from '../../replicas/bus.ts'
 import { runKeyText, type RunKey } from '../run.ts'
 
 /** A direct execution that callers wait for. */
@@ -8,7 +8,7 @@ export interface Waited {
 }
 
 interface ElsewhereDependencies {
-  news: News
+  bus: Bus
   newId(): string
   /** Rejects when the signal is aborted. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>
@@ -29,15 +29,15 @@ const lookEveryMs = 1000
 /** Who waits says so as often; who has not for so long is gone. */
 const waiterLastsMs = 10_000
 
-export function createElsewhere({ news, newId, sleep, find }: ElsewhereDependencies): Elsewhere {
+export function createElsewhere({ bus, newId, sleep, find }: ElsewhereDependencies): Elsewhere {
   /** Those of this process that somebody elsewhere waits for: when each of them is gone. */
   const waited = new Map<string, Map<string, { leave(): void; lapse: NodeJS.Timeout }>>()
   const waiting = new Map<string, Set<() => void>>()
   /** This process, as one that waits. */
   const reader = newId()
 
-  news.on('moved', (key) => waiting.get(runKeyText(key))?.forEach((tell) => tell()))
-  news.on('read', ({ reader, ...key }) => {
+  bus.subscribe('moved', (key) => waiting.get(runKeyText(key))?.forEach((tell) => tell()))
+  bus.subscribe('read', ({ reader, ...key }) => {
     const one = find(key)
     if (!one) return
     const name = runKeyText(key)
@@ -47,7 +47,7 @@ export function createElsewhere({ news, newId, sleep, find }: ElsewhereDependenc
     clearTimeout(known?.lapse)
     readers.set(reader, { leave: known?.leave ?? one.enter(), lapse: setTimeout(() => leave(name, reader), waiterLastsMs).unref() })
   })
-  news.on('unread', ({ reader, ...key }) => leave(runKeyText(key), reader))
+  bus.subscribe('unread', ({ reader, ...key }) => leave(runKeyText(key), reader))
 
   function leave(name: string, reader: string): void {
     const known = waited.get(name)?.get(reader)
@@ -62,11 +62,11 @@ export function createElsewhere({ news, newId, sleep, find }: ElsewhereDependenc
     const tell = () => heard.abort()
     const others = waiting.get(name) ?? new Set()
     waiting.set(name, others.add(tell))
-    news.tell('read', { ...key, reader, fence: 0, after: 0 })
+    bus.publish('read', { ...key, reader, fence: 0, after: 0 })
     await sleep(lookEveryMs, AbortSignal.any([left, heard.signal])).catch(() => undefined)
     others.delete(tell)
     if (others.size === 0) waiting.delete(name)
-    if (left.aborted) news.tell('unread', { ...key, reader })
+    if (left.aborted) bus.publish('unread', { ...key, reader })
   }
 
   function ended(key: RunKey): void {
@@ -74,7 +74,7 @@ export function createElsewhere({ news, newId, sleep, find }: ElsewhereDependenc
     if (!waited.has(name)) return
     for (const reader of [...waited.get(name)!.keys()]) leave(name, reader)
     waited.delete(name)
-    news.tell('moved', key)
+    bus.publish('moved', key)
   }
 
   return { next, ended }

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino'
-import { noNews, type News } from '../../replicas/news.ts'
+import { localBus, type Bus } from '../../replicas/bus.ts'
 import type { Job, JobKind, JobOutcome, Jobs } from '../../runs/jobs.ts'
 import type { Database } from '../database.ts'
 import { createJobWorker, type JobWorker } from './worker.ts'
@@ -11,18 +11,18 @@ interface Options {
   /** How often a worker says of its jobs that it still has them. */
   renewMs?: number
   /** Tells the workers of other processes. */
-  news?: Pick<News, 'tell' | 'on' | 'onGap'>
+  bus?: Pick<Bus, 'publish' | 'subscribe' | 'onGap'>
 }
 
 /** `Jobs` in the store of either database. */
-export function createJobs(database: Database, { now, log, news = noNews, renewMs = database.jobs.leaseMs / 3 }: Options): Jobs {
+export function createJobs(database: Database, { now, log, bus = localBus, renewMs = database.jobs.leaseMs / 3 }: Options): Jobs {
   const { jobs: store } = database
   const table = store.table({ now })
   const workers = new Map<JobKind, JobWorker>()
   const keeping = store.keepUp && setInterval(() => void keepUp(), keepUpMs).unref()
   let isClosed = false
-  news.on('jobs', ({ kinds }) => look(kinds as JobKind[]))
-  news.onGap(() => look([...workers.keys()]))
+  bus.subscribe('jobs', ({ kinds }) => look(kinds as JobKind[]))
+  bus.onGap(() => look([...workers.keys()]))
 
   function look(kinds: readonly JobKind[]): void {
     for (const kind of kinds) void workers.get(kind)?.look()
@@ -38,7 +38,7 @@ export function createJobs(database: Database, { now, log, news = noNews, renewM
   function wake(...kinds: JobKind[]): void {
     if (kinds.length === 0) return
     look(kinds)
-    news.tell('jobs', { kinds: [...new Set(kinds)] })
+    bus.publish('jobs', { kinds: [...new Set(kinds)] })
   }
 
   return {

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino'
-import type { News } from '../../replicas/news.ts'
+import type { Bus } from '../../replicas/bus.ts'
 import type { Database } from '../database.ts'
 import { createProcessStore, untilForgottenMs } from './processes.ts'
 
@@ -39,7 +39,7 @@ export interface Holder {
 
 interface Options {
   id: string
-  news: News
+  bus: Bus
   log: Logger
 }
 
@@ -67,7 +67,7 @@ function keepAlone(database: Database, { id, log }: Options): Holder {
   }
 }
 
-async function keepLease(database: Database, { id, news, log }: Options): Promise<Holder> {
+async function keepLease(database: Database, { id, bus, log }: Options): Promise<Holder> {
   const processes = createProcessStore(database)
   let adopt: Adopt | undefined
   /** When it was renewed last, and since when that has gone on without a break. */
@@ -117,7 +117,7 @@ async function keepLease(database: Database, { id, news, log }: Options): Promis
 
   await processes.renew(id, lifeMs)
   beatAgain(beatMs)
-  const stop = [news.on('left', sweep), news.onGap(sweep)]
+  const stop = [bus.subscribe('left', sweep), bus.onGap(sweep)]
   return {
     id,
     onLost(one) {
@@ -131,7 +131,7 @@ async function keepLease(database: Database, { id, news, log }: Options): Promis
       clearTimeout(timer)
       await beating
       await processes.release(id)
-      news.tell('left', { holder: id })
+      bus.publish('left', { holder: id })
     },
   }
 }

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { News } from '../../replicas/news.ts'
+import type { Bus } from '../../replicas/bus.ts'
 import { query, type Database } from '../database.ts'
 import { beatMs } from './holder.ts'
 import { aliveProcesses } from './processes.ts'
@@ -18,7 +18,7 @@ export interface Presence {
 const lookEveryMs = 100
 const waitMs = beatMs + 1000
 
-export function createPresence(database: Database, { id, news }: { id: string; news: News }): Presence {
+export function createPresence(database: Database, { id, bus }: { id: string; bus: Bus }): Presence {
   /** Until when each other process is believed to be alive. */
   async function leases(): Promise<Map<string, number>> {
     const alive = aliveProcesses(database).select('alive_until').where('id', '<>', id)
@@ -30,7 +30,10 @@ export function createPresence(database: Database, { id, news }: { id: string; n
     let isAnswered = false
     /** They wait as this one does, perhaps for each other. */
     const starting = new Set<string>()
-    const stops = [news.on('serving', () => void (isAnswered = true)), news.on('starting', ({ process }) => starting.add(process))]
+    const stops = [
+      bus.subscribe('serving', () => void (isAnswered = true)),
+      bus.subscribe('starting', ({ process }) => starting.add(process)),
+    ]
     try {
       const before = await leases()
       const isRenewed = ([other, until]: [string, number]) =>
@@ -38,7 +41,7 @@ export function createPresence(database: Database, { id, news }: { id: string; n
       const endsAt = performance.now() + waitMs
       for (let now = before; now.size > 0 && performance.now() < endsAt; now = await leases()) {
         if (isAnswered || [...now].some(isRenewed)) return true
-        news.tell('starting', { process: id })
+        bus.publish('starting', { process: id })
         await sleep(lookEveryMs)
       }
       return isAnswered
@@ -47,5 +50,5 @@ export function createPresence(database: Database, { id, news }: { id: string; n
     }
   }
 
-  return { hasOthers, answer: () => news.on('starting', () => news.tell('serving', { process: id })) }
+  return { hasOthers, answer: () => bus.subscribe('starting', () => bus.publish('serving', { process: id })) }
 }

@@ -1,4 +1,4 @@
-import type { News } from '../../../replicas/news.ts'
+import type { Bus } from '../../../replicas/bus.ts'
 import { runKeyText } from '../../run.ts'
 import type { LiveRun } from '../live-run.ts'
 import type { LiveRuns } from '../live-runs.ts'
@@ -8,7 +8,7 @@ import type { TailBatch, TailStore } from './tail-store.ts'
 interface RemoteReadersDependencies {
   live: Pick<LiveRuns, 'find'>
   tails: TailStore
-  news: News
+  bus: Bus
   /** Rejects when the signal is aborted. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>
   onFault(run: LiveRun, error: unknown): void
@@ -26,13 +26,13 @@ export interface RemoteReaders {
   close(): Promise<void>
 }
 
-export function serveRemoteReaders({ live, tails, news, sleep, onFault }: RemoteReadersDependencies): RemoteReaders {
+export function serveRemoteReaders({ live, tails, bus, sleep, onFault }: RemoteReadersDependencies): RemoteReaders {
   const served = new Map<string, Tail>()
   const serving = new Set<Promise<void>>()
   const unwritten = new Set<Tail>()
   let writing: Promise<void> | undefined
 
-  const onRead = news.on('read', ({ tenant, owner, requestId, reader, ...has }) => {
+  const onRead = bus.subscribe('read', ({ tenant, owner, requestId, reader, ...has }) => {
     const name = runKeyText({ tenant, owner, requestId })
     const run = live.find({ tenant, owner, requestId })
     if (!run || run.log.ended) return
@@ -46,7 +46,7 @@ export function serveRemoteReaders({ live, tails, news, sleep, onFault }: Remote
     const done = serve(name, tail).finally(() => serving.delete(done))
     serving.add(done)
   })
-  const onUnread = news.on('unread', ({ reader, ...key }) => served.get(runKeyText(key))?.leave(reader))
+  const onUnread = bus.subscribe('unread', ({ reader, ...key }) => served.get(runKeyText(key))?.leave(reader))
   const listening = [onRead, onUnread]
 
   async function serve(name: string, tail: Tail): Promise<void> {
@@ -101,7 +101,7 @@ export function serveRemoteReaders({ live, tails, news, sleep, onFault }: Remote
     }
     for (const { tail, batches } of those) {
       const { key, fence } = tail.run
-      news.tell('readable', { ...key, fence, upTo: Math.max(...batches.map(({ last }) => last)) })
+      bus.publish('readable', { ...key, fence, upTo: Math.max(...batches.map(({ last }) => last)) })
     }
     return true
   }

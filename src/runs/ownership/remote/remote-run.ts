@@ -1,5 +1,5 @@
 import { ServiceError, toErrorBody } from '../../../errors.ts'
-import type { News } from '../../../replicas/news.ts'
+import type { Bus } from '../../../replicas/bus.ts'
 import { fromCompact } from '../../log/compact-log.ts'
 import { EventLog } from '../../log/event-log.ts'
 import type { LiveRun } from '../live-run.ts'
@@ -14,7 +14,7 @@ export interface RemoteRunDependencies {
   live: Pick<LiveRuns, 'find' | 'arrival'>
   /** Absent where this process shares its runs with nobody. */
   tails?: Pick<TailStore, 'read'> | undefined
-  news: News
+  bus: Bus
   newId(): string
 }
 
@@ -73,7 +73,7 @@ export class RemoteRun {
   close(reason: ServiceError): void {
     if (this.log.ended) return
     this.closing.abort()
-    this.deps.news.tell('unread', { ...this.key, reader: this.reader })
+    this.deps.bus.publish('unread', { ...this.key, reader: this.reader })
     this.endAs(reason)
   }
 
@@ -109,7 +109,7 @@ export class RemoteRun {
     // As long as nothing came of it, it may not have been heard.
     if (!isDue && this.fence === this.newest) return
     this.told = { at: performance.now(), characters }
-    this.deps.news.tell('read', { ...this.key, reader: this.reader, fence: this.fence, after: this.log.events.length })
+    this.deps.bus.publish('read', { ...this.key, reader: this.reader, fence: this.fence, after: this.log.events.length })
   }
 
   /** Where the run is by now. */

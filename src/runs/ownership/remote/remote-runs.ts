@@ -22,11 +22,11 @@ export interface RemoteRuns {
 }
 
 export function createRemoteRuns(deps: RemoteRunsDependencies): RemoteRuns {
-  const { news } = deps
+  const { bus } = deps
   const runs = new Map<string, { run: RemoteRun; readers: number }>()
-  news.on('readable', ({ fence, ...key }) => runs.get(runKeyText(key))?.run.hearReadable(fence))
-  news.on('moved', (key) => runs.get(runKeyText(key))?.run.hearMoved())
-  news.onGap(() => runs.forEach(({ run }) => run.hearMoved()))
+  bus.subscribe('readable', ({ fence, ...key }) => runs.get(runKeyText(key))?.run.hearReadable(fence))
+  bus.subscribe('moved', (key) => runs.get(runKeyText(key))?.run.hearMoved())
+  bus.onGap(() => runs.forEach(({ run }) => run.hearMoved()))
 
   function follow(name: string, run: RemoteRun): { run: RemoteRun; readers: number } {
     const one = { run, readers: 0 }

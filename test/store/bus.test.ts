@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import pg from 'pg'
 import pino from 'pino'
-import type { Topics } from '../../src/replicas/news.ts'
-import { openNews, type OpenNews } from '../../src/store/postgres/news.ts'
+import type { Topics } from '../../src/replicas/bus.ts'
+import { openBus, type OpenBus } from '../../src/store/postgres/bus.ts'
 import { openPostgres } from '../../src/store/postgres/postgres.ts'
 import type { Database } from '../../src/store/database.ts'
 import { startPostgres, type PostgresServer } from '../fixtures/postgres-server.ts'
@@ -14,15 +14,15 @@ const run = { tenant: 't', owner: 'agent-core ann', requestId: 'r' }
 let server: PostgresServer
 let url: string
 let databases: Database[]
-let a: OpenNews
-let b: OpenNews
+let a: OpenBus
+let b: OpenBus
 
 before(async () => {
   server = await startPostgres()
   url = await server.createDatabase()
   databases = await Promise.all([openPostgres(url), openPostgres(url)])
-  a = await openNews(databases[0]!, { id: 'a', log })
-  b = await openNews(databases[1]!, { id: 'b', log })
+  a = await openBus(databases[0]!, { id: 'a', log })
+  b = await openBus(databases[1]!, { id: 'b', log })
 })
 after(async () => {
   await Promise.all([a.close(), b.close()])
@@ -30,9 +30,9 @@ after(async () => {
   await server.stop()
 })
 
-function next<T extends keyof Topics>(news: OpenNews, topic: T): Promise<Topics[T]> {
+function next<T extends keyof Topics>(bus: OpenBus, topic: T): Promise<Topics[T]> {
   return new Promise((resolve) => {
-    const stop = news.on(topic, (data) => {
+    const stop = bus.subscribe(topic, (data) => {
       stop()
       resolve(data)
     })
@@ -43,16 +43,16 @@ describe('News between processes on Postgres', () => {
   it('are heard by the others, in the order in which they were told, and not by who told them', async () => {
     const own: unknown[] = []
     const heard: number[] = []
-    const stopOwn = a.on('readable', (data) => own.push(data))
+    const stopOwn = a.subscribe('readable', (data) => own.push(data))
     const last = new Promise<void>((resolve) => {
-      b.on('readable', ({ upTo }) => {
+      b.subscribe('readable', ({ upTo }) => {
         heard.push(upTo)
         if (upTo === 5) resolve()
       })
     })
-    for (const upTo of [1, 2, 3]) a.tell('readable', { ...run, fence: 1, upTo })
+    for (const upTo of [1, 2, 3]) a.publish('readable', { ...run, fence: 1, upTo })
     await new Promise(setImmediate)
-    for (const upTo of [4, 5]) a.tell('readable', { ...run, fence: 1, upTo })
+    for (const upTo of [4, 5]) a.publish('readable', { ...run, fence: 1, upTo })
     await last
     stopOwn()
     assert.deepEqual(heard, [1, 2, 3, 4, 5])
@@ -71,7 +71,7 @@ describe('News between processes on Postgres', () => {
     const heard = next(b, 'cancel')
     // The pool of `a` finds out with a query.
     await databases[0]!.ping().catch(() => undefined)
-    a.tell('cancel', run)
+    a.publish('cancel', run)
     assert.deepEqual(await heard, run)
   })
 })

@@ -61,18 +61,18 @@ export type Topic = keyof Topics
  * Port: what processes that share a store tell each other at once. News may get lost: whoever depends on them looks for itself from time to
  * time too. Nothing is told to the process itself.
  */
-export interface News {
+export interface Bus {
   /** Never throws and waits for nothing; called after what it tells of is committed. */
-  tell<T extends Topic>(topic: T, data: Topics[T]): void
+  publish<T extends Topic>(topic: T, data: Topics[T]): void
   /** The returned function ends it. */
-  on<T extends Topic>(topic: T, listener: (data: Topics[T]) => void): () => void
+  subscribe<T extends Topic>(topic: T, listener: (data: Topics[T]) => void): () => void
   /** Called when some may have been missed: the connection was lost and is back. The returned function ends it. */
   onGap(listener: () => void): () => void
 }
 
 /** Of a process that shares its store with nobody. */
-export const noNews: News = {
-  tell: () => undefined,
-  on: () => () => undefined,
+export const localBus: Bus = {
+  publish: () => undefined,
+  subscribe: () => () => undefined,
   onGap: () => () => undefined,
 }

@@ -1,6 +1,6 @@
 import type pg from 'pg'
 import type { Logger } from 'pino'
-import { noNews, type News, type Topic, type Topics } from '../../replicas/news.ts'
+import { localBus, type Bus, type Topic, type Topics } from '../../replicas/bus.ts'
 import type { Database, PostgresServer } from '../database.ts'
 
 interface Options {
@@ -9,23 +9,23 @@ interface Options {
   log: Logger
 }
 
-export interface OpenNews extends News {
+export interface OpenBus extends Bus {
   close(): Promise<void>
 }
 
 /** `News` by LISTEN and NOTIFY where the database is a Postgres server; an embedded one has no other processes to tell. */
-export async function openNews(database: Database, options: Options): Promise<OpenNews> {
+export async function openBus(database: Database, options: Options): Promise<OpenBus> {
   const { postgres } = database
-  if (!postgres) return { ...noNews, close: async () => undefined }
-  const heard = createHeard()
+  if (!postgres) return { ...localBus, close: async () => undefined }
+  const heard = createSubscriptions()
   const listening = await listen(postgres, { ...options, heard })
-  const { tell, flush } = createTelling(database, options)
+  const { tell, flush } = createPublisher(database, options)
   const close = async () => void (await Promise.all([flush(), listening.close()]))
-  return { tell, on: heard.on, onGap: heard.onGap, close }
+  return { publish: tell, subscribe: heard.on, onGap: heard.onGap, close }
 }
 
 /** Tells every process that listens; for a command line, which does not. Resolves when it is told. */
-export async function tellAll<T extends Topic>(database: Database, topic: T, data: Topics[T]): Promise<void> {
+export async function publishOnce<T extends Topic>(database: Database, topic: T, data: Topics[T]): Promise<void> {
   if (database.postgres) await notify(database, [JSON.stringify({ from: '', topic, data } satisfies Message)])
 }
 
@@ -44,7 +44,7 @@ interface Message {
 }
 
 /** What is told in one turn of the event loop goes out together, behind what was told before. */
-function createTelling(database: Database, { id, log }: Options) {
+function createPublisher(database: Database, { id, log }: Options) {
   let waiting: string[] = []
   let sending: Promise<void> | undefined
 
@@ -58,7 +58,7 @@ function createTelling(database: Database, { id, log }: Options) {
     sending = undefined
   }
 
-  const tell: News['tell'] = (topic, data) => {
+  const tell: Bus['publish'] = (topic, data) => {
     // While the database is away nobody would hear it later than they look for themselves.
     if (waiting.length < maxWaiting) waiting.push(JSON.stringify({ from: id, topic, data } satisfies Message))
     sending ??= send()
@@ -68,9 +68,9 @@ function createTelling(database: Database, { id, log }: Options) {
 
 const maxWaiting = 10_000
 
-type Heard = ReturnType<typeof createHeard>
+type Subscriptions = ReturnType<typeof createSubscriptions>
 
-function createHeard() {
+function createSubscriptions() {
   const listeners = new Map<Topic, Set<(data: never) => void>>()
   const gaps = new Set<() => void>()
   return {
@@ -93,7 +93,10 @@ function createHeard() {
 }
 
 /** Keeps a connection that listens, and makes another when it breaks. */
-async function listen(postgres: PostgresServer, { id, log, heard }: Options & { heard: Heard }): Promise<{ close(): Promise<void> }> {
+async function listen(
+  postgres: PostgresServer,
+  { id, log, heard }: Options & { heard: Subscriptions },
+): Promise<{ close(): Promise<void> }> {
   let client: pg.Client | undefined
   let retry: NodeJS.Timeout | undefined
   let isClosed = false
