@@ -94,3 +94,8 @@ export function toErrorBody(error: unknown): ErrorBody {
     details: { error_type: failure.errorType, ...(known && known.faults.length > 0 ? { errors: known.faults } : {}) },
   }
 }
+
+/** The message of anything thrown, for logs and for errors that wrap it. */
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}

@@ -3,6 +3,7 @@ import type { DataFilter, Tool, ToolSearch } from './tool.ts'
 import { scopeOf } from './data-scope.ts'
 import { findTool, nameTools } from './tool-names.ts'
 import type { LoopOptions } from './turns.ts'
+import { fieldsOf } from '../json/is-object.ts'
 
 /** An agent with more tools than this is told of the most fitting ones, and finds the others. */
 export const maxTold = 40
@@ -143,7 +144,7 @@ const maxParameterName = 60
 
 /** Enough to choose by; the schema is told with the tool itself. */
 function summary(name: string, description: string, { schema }: Tool): JsonObject {
-  const properties = asObject(schema['properties'])
+  const properties = fieldsOf(schema['properties'])
   const required = Array.isArray(schema['required']) ? (schema['required'] as unknown[]) : []
   const names = Object.keys(properties).slice(0, maxParameters)
   const parameters = names.map((key) => `${shorten(key, maxParameterName)}${required.includes(key) ? ' (required)' : ''}`)
@@ -152,10 +153,6 @@ function summary(name: string, description: string, { schema }: Tool): JsonObjec
 
 function shorten(text: string, most: number): string {
   return text.length <= most ? text : `${text.slice(0, most - 1).toWellFormed()}…`
-}
-
-function asObject(value: unknown): Record<string, unknown> {
-  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {}
 }
 
 const maxGroups = 30

@@ -5,6 +5,7 @@ import { outcomeUnknown } from './history.ts'
 import { isDeeper, maxJsonDepth } from './json-depth.ts'
 import type { JsonObject, JsonSchema, JsonValue, Message, ToolImage } from './messages.ts'
 import { maxImagesPerResult } from './tool-images.ts'
+import { orAborted } from '../concurrency/or-aborted.ts'
 
 /** Port: something that the agent can do. Adapters live in tools/. */
 export interface Tool {
@@ -207,15 +208,6 @@ function timedOut(tool: Tool): string {
 
 function messageOf(error: unknown): string {
   return error instanceof Error && error.message ? error.message : 'The tool failed.'
-}
-
-function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const abort = () => reject(new Error('aborted'))
-    signal.addEventListener('abort', abort, { once: true })
-    if (signal.aborted) abort()
-    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort))
-  })
 }
 
 function cut(text: string, limit: number): string {

@@ -6,6 +6,7 @@ import type { AgentConfig, ToolConfig, ToolType } from '../configuration/schema.
 import type { FilesRoot } from '../files/root.ts'
 import { createTables } from '../tools/data-query/tables.ts'
 import { findKnowledgeFault } from '../tools/knowledge/find-fault.ts'
+import { messageOf } from '../errors.ts'
 
 export interface ToolPlaces {
   /** The folder of agent.yaml. */
@@ -57,7 +58,7 @@ async function checkTables({ tables }: Config, at: Path, { files }: ToolPlaces):
       await createTables({ [name]: pattern }, files).find(() => false)
       return []
     } catch (error) {
-      return [problemAt(here, error instanceof Error ? error.message : String(error))]
+      return [problemAt(here, messageOf(error))]
     }
   })
   return (await Promise.all(found)).flat()
@@ -70,7 +71,7 @@ async function checkDocuments({ paths }: Config, at: Path, { files }: ToolPlaces
     const fault = await findKnowledgeFault(paths as string[], files)
     return fault === undefined ? [] : [problemAt(here, fault)]
   } catch (error) {
-    return [problemAt(here, error instanceof Error ? error.message : String(error))]
+    return [problemAt(here, messageOf(error))]
   }
 }
 

@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { Command, CommanderError } from 'commander'
 import { CommandFailure, type CommandContext, type Terminal } from './terminal.ts'
+import { messageOf } from '../errors.ts'
 
 type AddCommand = (program: Command, context: CommandContext) => void
 
@@ -32,7 +33,7 @@ export async function runCommand(args: readonly string[], terminal: Terminal): P
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2
     const known = error instanceof CommandFailure
-    const lines = known ? error.lines : [error instanceof Error ? error.message : String(error)]
+    const lines = known ? error.lines : [messageOf(error)]
     for (const line of lines) terminal.stderr.write(`${line}\n`)
     return known ? error.code : 1
   }

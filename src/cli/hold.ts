@@ -2,6 +2,7 @@ import type { Settings } from '../settings/settings.ts'
 import { holdDataDir } from '../store/sqlite/data-dir.ts'
 import { withdraw } from './running-service.ts'
 import { CommandFailure } from './terminal.ts'
+import { messageOf } from '../errors.ts'
 
 /** Holds the data directory for this process; fails where another has it. */
 export function hold({ dataDir, databaseUrl }: Settings): { release(): void } {
@@ -18,6 +19,6 @@ export function hold({ dataDir, databaseUrl }: Settings): { release(): void } {
       },
     }
   } catch (error) {
-    throw new CommandFailure(1, [error instanceof Error ? error.message : String(error)])
+    throw new CommandFailure(1, [messageOf(error)])
   }
 }

@@ -10,6 +10,7 @@ import { ConfigError } from './problems.ts'
 import { hideUrlSecrets, redactConfig } from './redact.ts'
 import type { AgentConfig } from './schema.ts'
 import { parseEdit, type ConfigurationSource } from './source.ts'
+import { createMutex } from '../concurrency/mutex.ts'
 
 export interface FileConfigurationDependencies extends Making {
   agents: Agents
@@ -29,14 +30,8 @@ export function createFileConfiguration(deps: FileConfigurationDependencies): Co
   let state: Current = { stored: deps.source, used: deps.source, since: now() }
   /** A text that was found faulty and is not told again. */
   let refused: string | undefined
-  let queue: Promise<unknown> = Promise.resolve()
+  const mutex = createMutex()
   let isClosed = false
-
-  function inTurn<T>(work: () => Promise<T>): Promise<T> {
-    const done = queue.then(work)
-    queue = done.catch(() => undefined)
-    return done
-  }
 
   async function update({ patch, mode, expects, by }: ConfigurationUpdate): Promise<UpdatedConfiguration> {
     if (isClosed) throw new ServiceError('overloaded', 'The service is stopping.', { retryAfter: 5 })
@@ -149,11 +144,11 @@ export function createFileConfiguration(deps: FileConfigurationDependencies): Co
 
   return {
     show: () => ({ config: redactConfig(state.used.config), version: agents.current().version, since: state.since }),
-    update: (request) => inTurn(() => update(request)),
-    reload: () => inTurn(reload),
+    update: (request) => mutex.run(() => update(request)),
+    reload: () => mutex.run(reload),
     async close() {
       isClosed = true
-      await queue
+      await mutex.idle()
     },
   }
 }

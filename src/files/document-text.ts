@@ -4,6 +4,7 @@ import type { Owner } from '../access/owner.ts'
 import { toDocument, type Document } from './document.ts'
 import { parseInProcess, type ParsedKind } from './document-process.ts'
 import { readMarkdown } from './markdown.ts'
+import { messageOf } from '../errors.ts'
 
 /** Larger documents take minutes and gigabytes to parse, and are of little use to an agent. */
 export const maxDocumentBytes = 50_000_000
@@ -40,7 +41,7 @@ export async function readDocument(absolutePath: string, caller?: Owner): Promis
   try {
     return await parse(kind, bytes, caller)
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error)
+    const reason = messageOf(error)
     throw new Error(`The document cannot be read as ${names[kind]}: ${reason}`, { cause: error })
   }
 }

@@ -2,6 +2,7 @@ import process from 'node:process'
 import type { ParseAnswer, ParsedKind } from './document-process.ts'
 import type { Document } from './document.ts'
 import { packDocument } from './packed-document.ts'
+import { messageOf } from '../errors.ts'
 
 /** Process for a single document: receives `{kind, bytes}`, answers once, and exits when its channel closes. */
 
@@ -36,7 +37,7 @@ async function answer(kind: ParsedKind, bytes: Uint8Array): Promise<ParseAnswer>
     checkSize(document)
     return { document: packDocument(document) }
   } catch (error) {
-    return { error: error instanceof Error ? error.message : String(error) }
+    return { error: messageOf(error) }
   }
 }
 

@@ -33,8 +33,3 @@ export function contextOf(request: FastifyRequest, meta: Readonly<Record<string,
   }
   return found
 }
-
-/** Of what JSON may be anything, its fields; of what is no object, none. */
-export function asObject(value: unknown): Record<string, unknown> {
-  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {}
-}

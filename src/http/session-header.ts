@@ -1,6 +1,7 @@
 import { randomUUIDv7 } from 'node:crypto'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { isId } from './ids.ts'
+import { fieldsOf } from '../json/is-object.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -29,16 +30,12 @@ export function echoSessions(app: FastifyInstance): void {
     const { hasSession, takesEvents } = request.routeOptions.config ?? {}
     if (hasSession === 'body' && request.headers['session-id'] === undefined) {
       // Nothing is validated yet. An event has as its `data` what is the body elsewhere.
-      const body = takesEvents ? asObject(request.body)['data'] : request.body
-      const named = asObject(body)['session_id']
+      const body = takesEvents ? fieldsOf(request.body)['data'] : request.body
+      const named = fieldsOf(body)['session_id']
       if (isId(named)) setSessionId(request, reply, named)
     }
     done()
   })
-}
-
-function asObject(value: unknown): Record<string, unknown> {
-  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {}
 }
 
 export function setSessionId(request: FastifyRequest, reply: FastifyReply, sessionId: string): void {

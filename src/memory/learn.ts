@@ -7,6 +7,7 @@ import type { Change, FeedbackStore, Material, MemoryStore } from './memory-stor
 import type { Memory, MemorySource, NewMemory } from './memory.ts'
 import { merge } from './merge.ts'
 import { toVectors } from './vectors.ts'
+import { createKeyedMutex } from '../concurrency/mutex.ts'
 
 /** The models that memory is made with; each may be missing. */
 export interface MemoryModels {
@@ -37,7 +38,7 @@ const maxTries = 5
 
 export function createLearning(deps: LearnDependencies): Learning {
   const { store, feedback, known, now } = deps
-  const alone = createTurns()
+  const mutex = createKeyedMutex()
 
   async function retain(who: Owner, requestId: string, models: MemoryModels, signal: AbortSignal): Promise<void> {
     const material = await store.material(who, requestId)
@@ -73,7 +74,7 @@ export function createLearning(deps: LearnDependencies): Learning {
 
   /** Makes the changes to what is known then; one at a time for each caller, here and beside other processes. */
   function changed(who: Owner, source: MemorySource, toChanges: (memories: readonly Memory[]) => Promise<Change[]>): Promise<void> {
-    return alone(callerKey(who), async () => {
+    return mutex.run(callerKey(who), async () => {
       for (let tries = 0; tries < maxTries; tries++) {
         const { version, memories } = await store.all(who)
         const changes = await toChanges(memories)
@@ -131,22 +132,4 @@ interface Lesson {
 
 function toSource({ session, sessionId, messageIndex }: Material, madeBy: string): MemorySource {
   return { session, sessionId, messageIndex, madeBy }
-}
-
-/** Work of one key is done one after another. */
-function createTurns() {
-  const last = new Map<string, Promise<unknown>>()
-  return async function inTurn(key: string, work: () => Promise<void>): Promise<void> {
-    const before = last.get(key)
-    const turn = (async () => {
-      await before?.catch(() => undefined)
-      await work()
-    })()
-    last.set(key, turn)
-    try {
-      await turn
-    } finally {
-      if (last.get(key) === turn) last.delete(key)
-    }
-  }
 }

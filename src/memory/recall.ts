@@ -4,6 +4,7 @@ import type { Known, KnownMemories } from './known.ts'
 import type { Memory, Vector } from './memory.ts'
 import { render } from './render.ts'
 import { cosine, toVectors } from './vectors.ts'
+import { orAborted } from '../concurrency/or-aborted.ts'
 
 export interface RecallOptions {
   /** How many at most. */
@@ -48,7 +49,7 @@ export function createRecall({ known, now, onFault }: Dependencies): Recall {
     if (now() < (rests.get(embedder.name) ?? 0)) return undefined
     try {
       const limited = AbortSignal.any([signal, AbortSignal.timeout(embedMs)])
-      const [vector] = await within(toVectors(embedder, [question.slice(0, maxQuestion).toWellFormed()], limited), limited)
+      const [vector] = await orAborted(toVectors(embedder, [question.slice(0, maxQuestion).toWellFormed()], limited), limited)
       return vector
     } catch (error) {
       // Words find them too, and the next chats do not wait.
@@ -64,17 +65,6 @@ export function createRecall({ known, now, onFault }: Dependencies): Recall {
     const asked = known.of(who)
     return asked && recall(asked, question, options)
   }
-}
-
-/** An embedder that does not heed its signal is left behind. */
-function within<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  work.catch(() => undefined)
-  return new Promise((resolve, reject) => {
-    const leave = () => reject(signal.reason as Error)
-    signal.addEventListener('abort', leave, { once: true })
-    if (signal.aborted) leave()
-    void work.then(resolve, reject).finally(() => signal.removeEventListener('abort', leave))
-  })
 }
 
 /** Characters of all memories that are shown. */

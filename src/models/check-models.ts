@@ -5,6 +5,7 @@ import type { AgentConfig, ModelConfig } from '../configuration/schema.ts'
 import { createConnections, type Connections } from './connections.ts'
 import { createModel, createModels, createSmallModel } from './create-model.ts'
 import { createEmbedder } from './embeddings/create-embedder.ts'
+import { messageOf } from '../errors.ts'
 
 /** What became of a look at something: one line, and what to do where it is not well. */
 export interface Finding {
@@ -82,7 +83,7 @@ async function checkEmbedder(config: ModelConfig, options: ModelCheckOptions & {
     if (timeout.aborted)
       return { state: 'fail', text: `${what} did not answer within ${options.timeoutMs / 1000} s`, advice: advice.unavailable }
     if (error instanceof ModelError) return { state: 'fail', text: `llms.embedding: ${error.message}`, advice: advice[error.code] }
-    const why = error instanceof Error ? error.message : String(error)
+    const why = messageOf(error)
     return { state: 'fail', text: why, advice: 'Correct llms.embedding in agent.yaml, or set the variable.' }
   }
 }
@@ -91,7 +92,7 @@ function checkMakable(place: string, config: ModelConfig, make: Make): Finding {
   try {
     make(config)
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error)
+    const why = messageOf(error)
     return { state: 'fail', text: `${place}: ${why}`, advice: `Correct ${place} in agent.yaml, or set the variable.` }
   }
   if (config.provider === 'embedded')

@@ -18,6 +18,7 @@ import type { Timeouts } from './chat-completions/event-stream.ts'
 import { resolveAccess, type Access } from './model-access.ts'
 import { withRetry, type RetryOptions } from './retry.ts'
 import { toKeyHeader, toServer, toWireUrl } from './wire-address.ts'
+import { messageOf } from '../errors.ts'
 
 export interface ModelDependencies {
   /** For `${NAME}` in keys, headers and addresses. */
@@ -56,7 +57,7 @@ export function placed<T>(at: Path, make: () => T): T {
   try {
     return make()
   } catch (error) {
-    throw new ConfigError([problemAt(at, error instanceof Error ? error.message : String(error))])
+    throw new ConfigError([problemAt(at, messageOf(error))])
   }
 }
 

@@ -1,6 +1,7 @@
 import { isAiSdkProvider, providers, type ProviderTraits } from '../configuration/providers.ts'
 import type { ModelConfig } from '../configuration/schema.ts'
 import type { Origin } from './failures.ts'
+import { messageOf } from '../errors.ts'
 
 /** How to reach a model: every `${NAME}` resolved. */
 export interface Access {
@@ -25,7 +26,7 @@ export function resolveAccess(config: ModelConfig, resolve: Resolve): Access {
     try {
       return resolve(value).trim()
     } catch (error) {
-      problems.push(`${field}: ${error instanceof Error ? error.message : String(error)}`)
+      problems.push(`${field}: ${messageOf(error)}`)
       return undefined
     }
   }

@@ -3,6 +3,7 @@ import { toStableJson } from '../configuration/parse.ts'
 import type { AgentConfig, ToolConfig, ToolType } from '../configuration/schema.ts'
 import type { ToolDependencies } from './builder.ts'
 import { createToolSearch } from './tool-index.ts'
+import { settlesWithin } from '../concurrency/settles-within.ts'
 import { createToolEntry, type BuilderLoader, type ToolEntryOptions, type ToolEntry } from './entry.ts'
 
 /** The tools of a configuration, each of its own fate: one that fails takes no other with it. */
@@ -85,7 +86,7 @@ export function createToolCatalogs(deps: ToolDependencies, options: CatalogOptio
     // The entry may be carried over from a configuration that said otherwise of approvals.
     const list = () => entries.flatMap((entry, index) => entry.listings().map((listing) => gate(listing, configs[index]!)))
     const first = Promise.all(entries.map((entry) => entry.firstBuild))
-    let settling: Promise<void> | undefined = withinTime(first, settleMs).finally(() => (settling = undefined))
+    let settling: Promise<void> | undefined = settlesWithin(first, settleMs).then(() => (settling = undefined))
     let isOpen = true
     return {
       list: () => withoutDoubles(list()),
@@ -109,13 +110,6 @@ export function createToolCatalogs(deps: ToolDependencies, options: CatalogOptio
 function keyOf(config: ToolConfig): string {
   const { approval: _approval, by: _by, ...made } = config
   return toStableJson(made)
-}
-
-async function withinTime(work: Promise<unknown>, ms: number): Promise<void> {
-  const { promise: late, resolve } = Promise.withResolvers<void>()
-  const timer = setTimeout(resolve, ms).unref()
-  await Promise.race([work, late])
-  clearTimeout(timer)
 }
 
 /** 1, 2, 4 ... seconds, at most a minute. */

@@ -6,6 +6,7 @@ import type { RunObserver } from '../runs/run-observer.ts'
 import { maxContent } from './attributes.ts'
 import { RunSpans } from './run-spans.ts'
 import { createSafeTrace } from './safe-trace.ts'
+import { settlesWithin } from '../concurrency/settles-within.ts'
 
 export interface TracingOptions {
   /** The collector's base address, without a slash at the end; `/v1/traces` is put behind it. */
@@ -63,10 +64,7 @@ export function createTracing({ endpoint, serviceName, version, captureContent, 
         }),
     },
     async close() {
-      const { promise: late, resolve } = Promise.withResolvers<void>()
-      const timer = setTimeout(resolve, exportMs)
-      await Promise.race([provider.shutdown().catch(() => undefined), late])
-      clearTimeout(timer)
+      await settlesWithin(provider.shutdown(), exportMs)
     },
   }
 }

@@ -3,6 +3,7 @@ import type { Settings } from '../../settings/settings.ts'
 import { openDatabase } from '../../store/open.ts'
 import { createSecretBox } from '../../store/secrets/secret-box.ts'
 import { checkWrapped } from '../../store/secrets/wrapped.ts'
+import { messageOf } from '../../errors.ts'
 
 /** Whether SECRET_KEY opens what the database has wrapped, and whether an older one is needed for it still. */
 export async function checkSecrets(settings: Settings): Promise<Finding[]> {
@@ -20,7 +21,7 @@ export async function checkSecrets(settings: Settings): Promise<Finding[]> {
     return [{ state: 'warn', text: `secrets: ${older} of ${total} are wrapped by the second of SECRET_KEY`, advice }]
   } catch (error) {
     const advice = 'Without it keys, callbacks and configurations of this database are lost: look for it in backups of your settings.'
-    return [{ state: 'fail', text: `secrets: ${error instanceof Error ? error.message : String(error)}`, advice }]
+    return [{ state: 'fail', text: `secrets: ${messageOf(error)}`, advice }]
   } finally {
     await database.close()
   }

@@ -5,6 +5,7 @@ import { formatProblems } from '../load.ts'
 import { ConfigError } from '../problems.ts'
 import type { AgentConfig } from '../schema.ts'
 import type { Known, Latest } from './latest.ts'
+import { settlesWithin } from '../../concurrency/settles-within.ts'
 
 /** A configuration that was made ready. */
 export interface Ready {
@@ -59,7 +60,7 @@ export function createInUse({ latest, createAgent, log }: Dependencies, first: R
     const newest = await latest.read()
     if (newest.n <= known.n) return forget()
     const parts = createAgent(newest.used.config, newest.version)
-    await settled(parts)
+    await settlesWithin(parts.tools.settling() ?? Promise.resolve(), settleMs)
     take({ known: newest, parts })
     log.info({ version: newest.version }, 'Another configuration is in use')
   }
@@ -96,11 +97,4 @@ export function createInUse({ latest, createAgent, log }: Dependencies, first: R
       return (following ??= followAll())
     },
   }
-}
-
-async function settled(parts: AgentParts): Promise<void> {
-  const { promise: late, resolve } = Promise.withResolvers<void>()
-  const timer = setTimeout(resolve, settleMs).unref()
-  await Promise.race([parts.tools.settling(), late])
-  clearTimeout(timer)
 }

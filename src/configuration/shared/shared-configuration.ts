@@ -15,6 +15,7 @@ import { createInUse, type InUse, type Ready } from './in-use.ts'
 import { createLatest, type Known, type Latest } from './latest.ts'
 import { createSharedFile } from './shared-file.ts'
 import { startWith } from './start.ts'
+import { createMutex } from '../../concurrency/mutex.ts'
 
 export interface SharedDependencies extends Making {
   store: ConfigurationStore
@@ -45,7 +46,7 @@ export async function openSharedConfiguration(deps: SharedDependencies): Promise
   const file = createSharedFile({ ...deps, latest, make, onChange: tell })
   const first = await startWith(deps, { latest, file, tell })
   const inUse = createInUse({ ...deps, latest }, first)
-  let queue: Promise<unknown> = Promise.resolve()
+  const mutex = createMutex()
   let isClosed = false
   const stops: (() => void)[] = []
 
@@ -141,16 +142,12 @@ export async function openSharedConfiguration(deps: SharedDependencies): Promise
     agents: inUse.agents,
     follow,
     show: () => show(inUse),
-    update(request) {
-      const done = queue.then(() => update(request))
-      queue = done.catch(() => undefined)
-      return done
-    },
+    update: (request) => mutex.run(() => update(request)),
     reload: () => file.look(inUse.take),
     async close() {
       isClosed = true
       for (const stop of stops) stop()
-      await queue
+      await mutex.idle()
       await file.idle()
     },
   }

@@ -7,8 +7,8 @@ import type { JsonObject } from '../../agent/messages.ts'
 import { toApprovalRequired } from '../../runs/approvals/approval-view.ts'
 import type { Approvals, GivenDecision } from '../../runs/approvals/approvals.ts'
 import type { StoredRun } from '../../runs/run-store.ts'
-import { asObject } from '../protocol-caller.ts'
 import { dataPart, textPart } from './parts.ts'
+import { fieldsOf, isObject } from '../../json/is-object.ts'
 
 /** What a task waits for, in words and as data. */
 export function waitingParts(taskId: string, calls: readonly PendingCall[]): Part[] {
@@ -49,7 +49,7 @@ function toDecisions({ content }: Part, open: readonly PendingCall[]): GivenDeci
 }
 
 function toDecision(value: unknown): GivenDecision {
-  const { tool_call_id: callId, decision, tool_input: input, reason, ...rest } = asObject(value)
+  const { tool_call_id: callId, decision, tool_input: input, reason, ...rest } = fieldsOf(value)
   const isRead =
     typeof callId === 'string' &&
     (decision === 'approve' || decision === 'reject') &&
@@ -57,14 +57,10 @@ function toDecision(value: unknown): GivenDecision {
     (reason === undefined || (typeof reason === 'string' && reason.length <= maxReason)) &&
     Object.keys(rest).length === 0
   if (!isRead) throw unclear()
-  return { callId, decision, input, reason: reason?.trim() || undefined }
+  return { callId, decision, input: input as JsonObject | undefined, reason: reason?.trim() || undefined }
 }
 
 const maxReason = 4000
-
-function isObject(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
 
 function unclear(): RequestMalformedError {
   return new RequestMalformedError(`The task waits for approval. ${howTo}`)

@@ -4,12 +4,13 @@ import { JsonRpcTransportHandler, ServerCallContext, validateVersion, type A2ARe
 import type { FastifyReply } from 'fastify'
 import type { Agent } from '../../configuration/agent.ts'
 import { ServiceError } from '../../errors.ts'
-import { asObject, type Caller } from '../protocol-caller.ts'
+import type { Caller } from '../protocol-caller.ts'
 import { invalidRequest } from '../rpc-errors.ts'
 import { sendEvents, startInTime } from '../sse.ts'
 import { toCard, type CardOptions } from './card.ts'
 import { toA2aError } from './errors.ts'
 import { createRequestHandler, type A2aServices } from './requests.ts'
+import { fieldsOf } from '../../json/is-object.ts'
 
 /** The agent card, as it is sent. */
 export function cardOf(agent: Agent, options: CardOptions): unknown {
@@ -19,7 +20,7 @@ export function cardOf(agent: Agent, options: CardOptions): unknown {
 /** Answers one message of JSON-RPC, by one message or by a stream of them. */
 export async function answer(services: A2aServices, caller: Caller, reply: FastifyReply): Promise<FastifyReply> {
   const { request } = caller
-  const { jsonrpc, id, method, params } = asObject(request.body)
+  const { jsonrpc, id, method, params } = fieldsOf(request.body)
   const body = { jsonrpc, id, method, params }
   // What else stands in the message is dropped while the agent works.
   request.body = body
@@ -42,7 +43,7 @@ export async function answer(services: A2aServices, caller: Caller, reply: Fasti
     if (!(Symbol.asyncIterator in answered)) {
       if (!('error' in answered)) return reply.send(answered)
       // What the library itself could not read, it tells in the words of its own code.
-      const isUnread = thrown() === undefined && asObject(answered.error)['code'] === A2A_ERROR_CODE.INTERNAL_ERROR
+      const isUnread = thrown() === undefined && fieldsOf(answered.error)['code'] === A2A_ERROR_CODE.INTERNAL_ERROR
       return await failed(isUnread ? toJsonRpcError(new RequestMalformedError(`The params do not fit ${String(method)}.`)) : answered.error)
     }
     // A stream that is refused at once is no stream.

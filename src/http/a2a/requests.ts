@@ -14,12 +14,13 @@ import type { Operation } from '../../runs/run.ts'
 import type { RunStore, StoredRun } from '../../runs/run-store.ts'
 import { toNewChat } from '../chat-request.ts'
 import { isId } from '../ids.ts'
-import { asObject, contextOf, type Caller } from '../protocol-caller.ts'
+import { contextOf, type Caller } from '../protocol-caller.ts'
 import { toCard, type CardOptions } from './card.ts'
 import { toQuestion } from './parts.ts'
 import { decideBy } from './decisions.ts'
 import { follow, subscribe, type ToArtifacts } from './stream.ts'
 import { toFileArtifacts, toTask } from './tasks.ts'
+import { fieldsOf } from '../../json/is-object.ts'
 
 export interface A2aServices extends CardOptions {
   agent: CurrentAgent
@@ -82,7 +83,7 @@ export function createRequestHandler(
     const opening = runs.open(principal, newChat, caller.disconnected)
     // They may hold megabytes of images, and the answer takes minutes.
     message.parts = []
-    delete asObject(caller.request.body)['params']
+    delete fieldsOf(caller.request.body)['params']
     return { run: await opening }
   }
 

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import type { Principal } from '../../access/principal.ts'
-import { asObject } from '../protocol-caller.ts'
+import { fieldsOf } from '../../json/is-object.ts'
 
 /** Requests of clients that cancel by a message of its own (protocol revisions before 2026-07-28; later ones just leave). */
 export interface Cancellations {
@@ -18,7 +18,7 @@ export function createCancellations(): Cancellations {
   const running = new Map<string, AbortController>()
 
   function watch(request: FastifyRequest, principal: Principal, signal: AbortSignal): AbortSignal {
-    const { method, id } = asObject(request.body)
+    const { method, id } = fieldsOf(request.body)
     const key = keyOf(request, principal, id)
     if (method !== 'tools/call' || key === undefined || running.has(key)) return signal
     const cancelling = new AbortController()
@@ -28,9 +28,9 @@ export function createCancellations(): Cancellations {
   }
 
   function take(request: FastifyRequest, principal: Principal): void {
-    const { method, params } = asObject(request.body)
+    const { method, params } = fieldsOf(request.body)
     if (method !== 'notifications/cancelled') return
-    const key = keyOf(request, principal, asObject(params)['requestId'])
+    const key = keyOf(request, principal, fieldsOf(params)['requestId'])
     if (key !== undefined) running.get(key)?.abort()
   }
 

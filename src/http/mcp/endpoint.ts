@@ -2,10 +2,11 @@ import { randomUUIDv7 } from 'node:crypto'
 import { createMcpHandler, localhostAllowedHostnames, validateOriginHeader } from '@modelcontextprotocol/server'
 import type { FastifyBaseLogger, FastifyReply } from 'fastify'
 import { ServiceError } from '../../errors.ts'
-import { asObject, type Caller } from '../protocol-caller.ts'
+import type { Caller } from '../protocol-caller.ts'
 import { createCancellations } from './cancellations.ts'
 import { sendResponse, toFetchRequest } from './exchange.ts'
 import { createMcpServer, permissionErrorOf, type McpServices } from './server.ts'
+import { fieldsOf } from '../../json/is-object.ts'
 
 export interface McpEndpointOptions extends McpServices {
   publicUrl: string | undefined
@@ -41,7 +42,7 @@ export function createMcpEndpoint({ publicUrl, log, ...services }: McpEndpointOp
     const disconnected = cancellations.watch(request, principal, gone)
     const exchange = toFetchRequest(request, gone)
     callers.set(exchange, { principal, request, disconnected })
-    if (asObject(message)['method'] === 'initialize') void reply.header('mcp-session-id', randomUUIDv7())
+    if (fieldsOf(message)['method'] === 'initialize') void reply.header('mcp-session-id', randomUUIDv7())
     // A call may take minutes: the library has what it needs of the message.
     request.body = undefined
     return sendResponse(reply, await handler.fetch(exchange, { parsedBody: message }))

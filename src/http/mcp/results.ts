@@ -1,7 +1,8 @@
 import type { CallToolResult, ContentBlock } from '@modelcontextprotocol/server'
-import type { JsonObject, JsonValue } from '../../agent/messages.ts'
+import type { JsonValue } from '../../agent/messages.ts'
 import { ServiceError, toErrorBody, type ErrorBody } from '../../errors.ts'
 import type { Executed, ReturnedContent } from '../../runs/tool-executions/direct-execution.ts'
+import { isObject } from '../../json/is-object.ts'
 
 /** Bytes of returned files that a result holds itself; the others of its files are links alone. */
 const maxContentBytes = { file: 4 * 1024 * 1024, all: 8 * 1024 * 1024 }
@@ -66,8 +67,4 @@ function textOf(output: JsonValue): string {
 function reasonOf(output: JsonValue): string {
   const reason = isObject(output) ? output['error'] : undefined
   return typeof reason === 'string' ? reason : textOf(output)
-}
-
-function isObject(value: JsonValue): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

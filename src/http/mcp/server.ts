@@ -15,8 +15,9 @@ import type { DirectExecution } from '../../runs/tool-executions/direct-executio
 import { hashOf } from '../chat-request.ts'
 import { isId } from '../ids.ts'
 import { ask, askName, askTool, type AskServices } from './ask.ts'
-import { asObject, contextOf, type Caller } from '../protocol-caller.ts'
+import { contextOf, type Caller } from '../protocol-caller.ts'
 import { orFailure, toResult } from './results.ts'
+import { fieldsOf } from '../../json/is-object.ts'
 
 export interface McpServices extends AskServices {
   tools: DirectExecution
@@ -42,7 +43,7 @@ export async function createMcpServer(services: McpServices, caller: Caller): Pr
   const { config, tools: set } = services.agent()
   const mayExecute = permits(caller.principal, accessTo.executeTool)
   // A call is checked against the schema of its tool, which may be on its way.
-  if (asObject(caller.request.body)['method'] === 'tools/call') await set.settling()
+  if (fieldsOf(caller.request.body)['method'] === 'tools/call') await set.settling()
   const product = new AgentServer({ name: config.name, version: services.version }, set)
   const { server } = product
   server.setRequestHandler('tools/list', async () => {
@@ -62,8 +63,8 @@ export async function createMcpServer(services: McpServices, caller: Caller): Pr
 
 /** Whether a message calls a tool that the caller's key does not permit: known before anything is done. */
 export function permissionErrorOf(message: unknown, principal: Caller['principal']): Error | undefined {
-  const { method, params } = asObject(message)
-  if (method !== 'tools/call' || asObject(params)['name'] === askName || permits(principal, accessTo.executeTool)) return undefined
+  const { method, params } = fieldsOf(message)
+  if (method !== 'tools/call' || fieldsOf(params)['name'] === askName || permits(principal, accessTo.executeTool)) return undefined
   return lacking(accessTo.executeTool)
 }
 

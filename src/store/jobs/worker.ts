@@ -1,8 +1,8 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { ServiceError } from '../../errors.ts'
 import type { Job, JobKind, JobOutcome } from '../../runs/jobs.ts'
 import type { ClaimedJob, JobTable } from './table.ts'
+import { settlesWithin } from '../../concurrency/settles-within.ts'
 
 interface Options {
   kind: JobKind
@@ -135,9 +135,7 @@ export function createJobWorker({ kind, concurrency, work, table, renewMs, onPut
   }
 
   async function within(ms: number): Promise<void> {
-    const done = new AbortController()
-    const all = Promise.all([...running.values()].map((one) => one.done)).finally(() => done.abort())
-    await Promise.race([all, sleep(ms, undefined, { signal: done.signal }).catch(() => undefined)])
+    await settlesWithin(Promise.all([...running.values()].map(({ done }) => done)), ms)
   }
 
   return { look, stop, drain }

@@ -2,6 +2,7 @@ import type { Logger } from 'pino'
 import type { Bus } from '../../replicas/bus.ts'
 import type { Database } from '../database.ts'
 import { createProcessStore, untilForgottenMs } from './processes.ts'
+import { settlesWithin } from '../../concurrency/settles-within.ts'
 
 /**
  * How long a lease lasts, and how often it is renewed. A process whose event loop or database stands still for 8 s loses nothing; what a
@@ -84,10 +85,10 @@ async function keepLease(database: Database, { id, bus, log }: Options): Promise
     const startedAt = performance.now()
     step()
     try {
-      const isKept = await within(attemptMs, processes.renew(id, lifeMs))
+      const isKept = await answerOf(processes.renew(id, lifeMs))
       step()
       if (!isKept) log.warn('The lease of this process had run out: what it had may be taken over by now')
-      if (!isKept && longestPauseMs < longPauseMs) await within(attemptMs, processes.forgive(id))
+      if (!isKept && longestPauseMs < longPauseMs) await answerOf(processes.forgive(id))
       longestPauseMs = 0
       if (!isKept || performance.now() - renewedAt > watchMs) keptSince = performance.now()
       renewedAt = performance.now()
@@ -136,12 +137,8 @@ async function keepLease(database: Database, { id, bus, log }: Options): Promise
   }
 }
 
-async function within<T>(ms: number, work: Promise<T>): Promise<T> {
-  const { promise, reject } = Promise.withResolvers<never>()
-  const timer = setTimeout(() => reject(new Error(`No answer within ${ms} ms.`)), ms)
-  try {
-    return await Promise.race([work, promise])
-  } finally {
-    clearTimeout(timer)
-  }
+/** The answer of the database, or an error when none comes within `attemptMs`. */
+async function answerOf<T>(query: Promise<T>): Promise<T> {
+  if (!(await settlesWithin(query, attemptMs))) throw new Error(`No answer within ${attemptMs} ms.`)
+  return query
 }

@@ -1,4 +1,5 @@
 import type pg from 'pg'
+import { messageOf } from '../../errors.ts'
 
 /** Connects, or throws an `Error` for operators: it names host, port, database and the reason, never user and password. */
 export async function connectPostgres(client: pg.Client): Promise<void> {
@@ -13,5 +14,5 @@ export async function connectPostgres(client: pg.Client): Promise<void> {
 /** A name with several addresses fails once for each, with an error around them that says nothing. */
 function reasonOf(error: unknown): string {
   if (error instanceof AggregateError) return error.errors.map(reasonOf).join('; ')
-  return error instanceof Error ? error.message : String(error)
+  return messageOf(error)
 }

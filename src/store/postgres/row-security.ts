@@ -1,5 +1,6 @@
 import type pg from 'pg'
 import { everyTenant } from './scopes.ts'
+import { messageOf } from '../../errors.ts'
 
 /**
  * The second wall around a tenant's rows, behind the tenant in every `where`: the server shows and takes those alone of the tenant that
@@ -146,8 +147,4 @@ export async function grantSchema(client: pg.Client, schema: string): Promise<vo
     await client.query(`grant ${right} on all ${kind} in schema ${name} to ${serviceRole}`)
     await client.query(`alter default privileges in schema ${name} grant ${right} on ${kind} to ${serviceRole}`)
   }
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
 }

@@ -5,6 +5,7 @@ import type { BigNumber, ConfigOptions, MathJsInstance } from 'mathjs'
 import { freezeIntrinsics } from '../../processes/freeze-intrinsics.ts'
 import type { WorkerMessage } from '../../processes/worker-processes.ts'
 import { toExpression } from './syntax.ts'
+import { messageOf } from '../../errors.ts'
 
 /** Process for expressions: answers each message `{expression}` in order, and exits when its channel closes. */
 
@@ -74,7 +75,7 @@ function answer(text: string): Answer {
   } catch (error) {
     // mathjs was interrupted and may be in an inconsistent state, so the process ends.
     if (error instanceof Error && 'code' in error && error.code === 'ERR_SCRIPT_EXECUTION_TIMEOUT') process.exit(1)
-    return { error: (error instanceof Error ? error.message : String(error)).slice(0, maxErrorCharacters) }
+    return { error: messageOf(error).slice(0, maxErrorCharacters) }
   }
 }
 

@@ -1,4 +1,5 @@
-import { ChartFault, isObject, type Json } from './specification.ts'
+import { isObject } from '../../json/is-object.ts'
+import { ChartFault, type Json } from './specification.ts'
 
 /** Fields that views speak of, held against those that there are: a chart of one that is not there is empty, and looks right to who asked for it. */
 

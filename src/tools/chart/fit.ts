@@ -1,5 +1,6 @@
 import type { Config } from 'vega-lite'
-import { isObject, type Json } from './specification.ts'
+import { isObject } from '../../json/is-object.ts'
+import type { Json } from './specification.ts'
 import { textWidth } from './text-width.ts'
 import { theme } from './theme.ts'
 

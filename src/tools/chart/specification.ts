@@ -1,3 +1,4 @@
+import { isObject } from '../../json/is-object.ts'
 /** What a specification says before Vega-Lite reads it. */
 
 export type Json = Record<string, unknown>
@@ -109,8 +110,4 @@ function checkSide(view: Json, key: string, path: string): void {
   // There is no page around it that it could fill.
   if (side === 'container') delete view[key]
   if (typeof side === 'number' && !(side >= 0 && side <= maxSide)) throw new ChartFault(`${path} must be between 0 and ${maxSide} pixels.`)
-}
-
-export function isObject(value: unknown): value is Json {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

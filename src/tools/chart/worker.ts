@@ -3,6 +3,7 @@ import { freezeIntrinsics } from '../../processes/freeze-intrinsics.ts'
 import type { WorkerMessage } from '../../processes/worker-processes.ts'
 import { drawChart, findFont, setUp, type Chart, type ChartRequest } from './render.ts'
 import { ChartFault } from './specification.ts'
+import { messageOf } from '../../errors.ts'
 
 /** A process for charts: told a `ChartRequest`, it answers one after another; it ends when its channel closes. */
 
@@ -14,7 +15,7 @@ async function answer(request: ChartRequest): Promise<ChartAnswer> {
   try {
     return { chart: await drawChart(request, font), hasFonts: font !== undefined }
   } catch (error) {
-    const message = (error instanceof Error ? error.message : String(error)).slice(0, longestError)
+    const message = messageOf(error).slice(0, longestError)
     return { error: error instanceof ChartFault ? message : `The chart can not be drawn: ${message}` }
   }
 }

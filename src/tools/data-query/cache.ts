@@ -1,4 +1,5 @@
 import type { Database, DatabasePlan } from './database.ts'
+import { orAborted } from '../../concurrency/or-aborted.ts'
 
 /** Caches the most recently used databases, so that the next call with the same files and filters finds its tables loaded. */
 export interface DatabaseCache {
@@ -64,13 +65,4 @@ export function createDatabaseCache(open: (plan: DatabasePlan, signal: AbortSign
   }
 
   return { use }
-}
-
-function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const abort = () => reject(signal.reason as Error)
-    if (signal.aborted) abort()
-    signal.addEventListener('abort', abort, { once: true })
-    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort))
-  })
 }

@@ -9,6 +9,7 @@ import { toTableLines } from './description.ts'
 import { createQueryProcess, QueryFailure } from './process.ts'
 import type { QueryRows } from './rows.ts'
 import { createTables } from './tables.ts'
+import { messageOf } from '../../errors.ts'
 
 const defaultMaxRows = 200
 /** Time limit for reading all tables once when the tool is built, which finds broken tables before a chat does. */
@@ -100,7 +101,7 @@ function toBuildFailure(error: unknown, paths: Record<string, string>): string {
     // Only the first line, since further lines quote the file.
     return `The table ${error.table} (${paths[error.table]}) cannot be read: ${error.reason?.split('\n', 1)[0]}`
   }
-  return error instanceof Error ? error.message : String(error)
+  return messageOf(error)
 }
 
 function withoutHostPaths(text: string, folders: readonly string[]): string {

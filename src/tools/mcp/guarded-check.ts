@@ -6,6 +6,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import type { JsonSchema } from '../../agent/messages.ts'
 import { toSentence } from '../builder.ts'
 import { limits } from './limits.ts'
+import { messageOf } from '../../errors.ts'
 
 /** Makes a `Tool.check` for a schema that a stranger wrote. Throws where it can't be used: why, in a clause. */
 export type CheckMaker = (schema: JsonSchema) => (input: unknown) => string | undefined
@@ -29,7 +30,7 @@ export function createCheckMaker(): CheckMaker {
       return validate
     } catch (error) {
       if (isTimeout(error)) throw new Error('its input schema takes too long to compile', { cause: error })
-      throw new Error(`its input schema can't be used: ${error instanceof Error ? error.message : 'it is none'}`, { cause: error })
+      throw new Error(`its input schema can't be used: ${messageOf(error)}`, { cause: error })
     }
   }
 

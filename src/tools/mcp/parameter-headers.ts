@@ -1,4 +1,4 @@
-import { isObject } from './is-object.ts'
+import { isObject } from '../../json/is-object.ts'
 
 /** The annotation of a parameter whose value a client repeats in the header `Mcp-Param-<name>` (MCP 2026-07-28, SEP-2243). */
 const annotation = 'x-mcp-header'

@@ -4,7 +4,8 @@ import type { ArtifactUse } from '../../agent/artifact.ts'
 import type { JsonValue } from '../../agent/messages.ts'
 import type { ToolContext } from '../../agent/tool.ts'
 import { toLine } from '../plain-text.ts'
-import { isObject } from './is-object.ts'
+import { isObject } from '../../json/is-object.ts'
+import { messageOf } from '../../errors.ts'
 
 /**
  * What a call has given, for the model and the caller: its structured content, its text, or both where they differ. Bytes become files of
@@ -65,7 +66,7 @@ async function keepFile(
     const kept = await keep(name, type, bytes, use)
     return `(${type}, ${kept.size} bytes) is kept as the file ${kept.name}`
   } catch (error) {
-    return `(${type}, ${bytes.length} bytes) could not be kept: ${error instanceof Error ? error.message : 'it failed'}`
+    return `(${type}, ${bytes.length} bytes) could not be kept: ${messageOf(error)}`
   }
 }
 

@@ -2,6 +2,7 @@ import path from 'node:path'
 import type { ToolModule } from '../../tool-module.ts'
 import { findLine } from './fault.ts'
 import type { Definition } from './messages.ts'
+import { isObject } from '../../json/is-object.ts'
 
 const fields = ['description', 'schema', 'filters', 'effect', 'execute'] as const
 
@@ -14,12 +15,12 @@ export function parseDefinition(exported: unknown, file: string): { definition: 
       `${path.basename(file)}: it has no default export; it needs "export default defineTool({description, schema, execute})"`,
     )
   }
-  if (!isRecord(exported)) throw faultOf(file, undefined, 'the default export is not an object {description, schema, execute}')
+  if (!isObject(exported)) throw faultOf(file, undefined, 'the default export is not an object {description, schema, execute}')
   const unknown = Object.keys(exported).find((key) => !fields.includes(key as Field))
   if (unknown !== undefined) throw faultOf(file, unknown, `${unknown} is not known; a tool has ${fields.join(', ')}`)
   const { description, schema, filters = false, effect = 'write', execute } = exported
   if (typeof description !== 'string' || description.trim() === '') throw faultOf(file, 'description', 'description must be a text')
-  if (!isRecord(schema) || schema['type'] !== 'object') {
+  if (!isObject(schema) || schema['type'] !== 'object') {
     throw faultOf(file, 'schema', "schema must be a JSON Schema of an object: {type: 'object', properties: {...}}")
   }
   if (typeof filters !== 'boolean') throw faultOf(file, 'filters', 'filters must be true or false')
@@ -51,8 +52,4 @@ function toPlainSchema(schema: Record<string, unknown>, file: string): Record<st
       `schema can't be written as JSON: ${error instanceof Error ? error.message.split('\n', 1)[0] : 'it is not'}`,
     )
   }
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

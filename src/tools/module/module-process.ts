@@ -5,6 +5,7 @@ import { FrameFault } from '../../processes/message-frames.ts'
 import type { FileMark } from './file-mark.ts'
 import type { Definition, FromModule, ToModule } from './messages.ts'
 import { readLines } from './output.ts'
+import { messageOf } from '../../errors.ts'
 
 export interface ModuleLimits {
   /** From the start of the process until the module is there. */
@@ -132,7 +133,7 @@ export function startModule({ path, cwd, env, limits, onFiles, onOutput, onCrash
       const { id, name: kept, type, size, sha256 } = await open.context.artifact(name, mediaType, bytes, use)
       send({ type: 'kept', file, artifact: { id, name: kept, type, size, sha256 } })
     } catch (error) {
-      send({ type: 'refused', file, message: `The file ${name} can't be kept: ${error instanceof Error ? error.message : 'it failed'}` })
+      send({ type: 'refused', file, message: `The file ${name} can't be kept: ${messageOf(error)}` })
     }
   }
 

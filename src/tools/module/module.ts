@@ -9,6 +9,7 @@ import { markFile } from './file-mark.ts'
 import type { Definition } from './messages.ts'
 import { defaultLimits, startModule, type ModuleLimits, type ModuleProcess } from './module-process.ts'
 import { watchFiles, type FileWatch } from './watch-files.ts'
+import { messageOf } from '../../errors.ts'
 
 type Dependencies = Pick<ToolDependencies, 'configDir' | 'environment' | 'log' | 'signal'>
 
@@ -56,7 +57,7 @@ export async function createModule(spec: ToolSpec, deps: Dependencies, limits: P
       const definition = await started.loaded
       if (watching === watch) use(toVersion(definition, started))
     } catch (error) {
-      if (watching === watch && !isClosed) fail(error instanceof Error ? error.message : String(error))
+      if (watching === watch && !isClosed) fail(messageOf(error))
     } finally {
       if (watching === watch) starting = undefined
     }
@@ -77,7 +78,7 @@ export async function createModule(spec: ToolSpec, deps: Dependencies, limits: P
       return { definition, process, tool: createTool(spec, { ...definition, execute }) }
     } catch (error) {
       void process.end('its schema is wrong')
-      throw faultOf(file, 'schema', `schema is no JSON Schema: ${error instanceof Error ? error.message : 'it can not be read'}`)
+      throw faultOf(file, 'schema', `schema is no JSON Schema: ${messageOf(error)}`)
     }
   }
 

@@ -7,6 +7,7 @@ import { describeFault, describeLoadFault } from './fault.ts'
 import { reportLoadedFiles } from './loaded-files.ts'
 import type { FromModule, ToModule } from './messages.ts'
 import { toJson } from './to-json.ts'
+import { messageOf } from '../../errors.ts'
 
 /** The process of one module: told to load it, then called, as often and as much at once as the service likes. */
 
@@ -48,7 +49,7 @@ async function load(path: string): Promise<void> {
     execute = parsed.execute
     send({ type: 'loaded', definition: parsed.definition })
   } catch (error) {
-    send({ type: 'failed', message: error instanceof Error ? error.message : String(error) })
+    send({ type: 'failed', message: messageOf(error) })
   }
 }
 

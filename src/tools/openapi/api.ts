@@ -1,4 +1,4 @@
-import type { JsonObject, JsonSchema, JsonValue } from '../../agent/messages.ts'
+import type { JsonSchema, JsonValue } from '../../agent/messages.ts'
 
 /** What of an OpenAPI document becomes tools: plain data, made in a process of its own and sent over. */
 export interface Api {
@@ -83,12 +83,4 @@ export interface ReadOptions {
   exclude?: readonly string[]
   /** Headers that the configuration sends: no parameter of theirs is shown. Lower case. */
   ownHeaders: readonly string[]
-}
-
-export function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
-export function isObject(value: JsonValue | undefined): value is JsonObject {
-  return isRecord(value)
 }

@@ -1,5 +1,6 @@
 import type { JsonSchema } from '../../agent/messages.ts'
-import { isRecord, type Body, type Encoding } from './api.ts'
+import { isObject } from '../../json/is-object.ts'
+import type { Body, Encoding } from './api.ts'
 import type { Keys } from './keys.ts'
 import type { Reading } from './operations.ts'
 import { shortText, toInputSchema } from './schemas.ts'
@@ -29,13 +30,13 @@ const preferred = [
 export function toBody(given: unknown, options: Options): FoundBody | undefined {
   if (given === undefined) return undefined
   const found = options.references.follow(given)
-  if (!isRecord(found)) throw new Error(`its body cannot be read: ${options.references.whyNot(given)}`)
-  const contents = isRecord(found['content']) ? Object.entries(found['content']) : []
+  if (!isObject(found)) throw new Error(`its body cannot be read: ${options.references.whyNot(given)}`)
+  const contents = isObject(found['content']) ? Object.entries(found['content']) : []
   const best = preferred.map((one) => contents.find(([type]) => one.test(type))).find(Boolean) ?? contents[0]
   if (!best) return undefined
   const [type, content] = best
   const mediaType = type.includes('*') ? 'application/json' : type.trim()
-  const inner = isRecord(content) ? content : {}
+  const inner = isObject(content) ? content : {}
   const isData = isForm(mediaType) || isJson(mediaType)
   const whole: JsonSchema = isData ? toInputSchema(inner['schema'], options.references, options.room) : { type: 'string' }
   const schema = isForm(mediaType) ? withoutHeaders(whole, options.ownHeaders) : whole
@@ -50,7 +51,7 @@ export function toBody(given: unknown, options: Options): FoundBody | undefined 
 
 /** A field that may be sent as a header too, such as Slack's `token`, is filled by the configuration. */
 function withoutHeaders(schema: JsonSchema, ownHeaders: ReadonlySet<string>): JsonSchema {
-  const properties = isRecord(schema['properties']) ? Object.entries(schema['properties']) : []
+  const properties = isObject(schema['properties']) ? Object.entries(schema['properties']) : []
   const rest = properties.filter(([name]) => !ownHeaders.has(name.toLowerCase()))
   if (rest.length === properties.length) return schema
   const required = ((schema['required'] ?? []) as string[]).filter((name) => !ownHeaders.has(name.toLowerCase()))
@@ -71,13 +72,13 @@ export function isForm(mediaType: string): boolean {
  */
 function isFlat(schema: JsonSchema, isRequired: boolean): boolean {
   const { type, properties, required = [] } = schema
-  const isObject = (type === 'object' || type === undefined) && isRecord(properties)
+  const isObjectSchema = (type === 'object' || type === undefined) && isObject(properties)
   const isMore = ['anyOf', 'allOf', 'not', 'const', 'enum'].some((key) => key in schema) || isOpen(schema['additionalProperties'])
-  return isObject && !isMore && (isRequired || (required as string[]).length === 0)
+  return isObjectSchema && !isMore && (isRequired || (required as string[]).length === 0)
 }
 
 function isOpen(more: unknown): boolean {
-  return more === true || isRecord(more)
+  return more === true || isObject(more)
 }
 
 function spread(schema: JsonSchema, own: Omit<Body, 'from'>, keys: Keys): FoundBody {
@@ -104,12 +105,12 @@ function describe(found: Record<string, unknown>, schema: JsonSchema, mediaType:
 }
 
 function toEncoding(schema: JsonSchema, given: unknown): Record<string, Encoding> {
-  const said = isRecord(given) ? given : {}
-  const properties = isRecord(schema['properties']) ? schema['properties'] : {}
+  const said = isObject(given) ? given : {}
+  const properties = isObject(schema['properties']) ? schema['properties'] : {}
   return Object.fromEntries(
     Object.entries(properties).map(([name, property]) => {
-      const one = Object.hasOwn(said, name) && isRecord(said[name]) ? said[name] : {}
-      const isFile = isRecord(property) && property['format'] === 'binary'
+      const one = Object.hasOwn(said, name) && isObject(said[name]) ? said[name] : {}
+      const isFile = isObject(property) && property['format'] === 'binary'
       return [
         name,
         {

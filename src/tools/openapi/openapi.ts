@@ -11,6 +11,7 @@ import { openSource } from './open-source.ts'
 import { withoutUser } from './source-address.ts'
 import { createTokens } from './tokens.ts'
 import { checkTokenUrls, createBases, type Bases } from './trust.ts'
+import { messageOf } from '../../errors.ts'
 
 type Config = Static<(typeof toolConfigs)['openapi']>
 
@@ -43,7 +44,7 @@ export async function createOpenApi(spec: ToolSpec, deps: ToolDependencies, ever
     const found = await source.read(signal)
     if (!found) return
     const api = await readDocument(found, options, signal).catch((error: unknown) => {
-      throw new Error(`The OpenAPI document can not be used: ${error instanceof Error ? error.message : 'it can not be read'}.`, {
+      throw new Error(`The OpenAPI document can not be used: ${messageOf(error)}.`, {
         cause: error,
       })
     })
@@ -140,8 +141,4 @@ function toRefused(entry: string, { id, place, reason }: SkippedOperation): Refu
 function toBase(address: string): URL {
   if (!/^https?:\/\//i.test(address) || !URL.canParse(address)) throw new Error('base_url is no http or https address.')
   return new URL(address)
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : 'it can not be read'
 }

@@ -1,5 +1,6 @@
 import type { JsonSchema, JsonValue } from '../../agent/messages.ts'
-import { isRecord, type Operation, type SkippedOperation } from './api.ts'
+import { isObject } from '../../json/is-object.ts'
+import type { Operation, SkippedOperation } from './api.ts'
 import { toBody, type FoundBody } from './bodies.ts'
 import { createKeys } from './keys.ts'
 import { toParameters, type FoundParameter } from './parameters.ts'
@@ -28,7 +29,7 @@ export interface FoundOperations {
 }
 
 export function findOperations(document: Record<string, unknown>, references: References): FoundOperations {
-  const paths = isRecord(document['paths']) ? Object.entries(document['paths']) : []
+  const paths = isObject(document['paths']) ? Object.entries(document['paths']) : []
   const taken = new Set<string>()
   const found: FoundOperations = { readable: [], unread: [] }
 
@@ -46,10 +47,10 @@ export function findOperations(document: Record<string, unknown>, references: Re
       continue
     }
     const own = methods.filter((method) => Object.hasOwn(item, method))
-    if (own.length === 0 && isRecord(value) && '$ref' in value) addUnread('what it refers to has no operations', undefined, path)
+    if (own.length === 0 && isObject(value) && '$ref' in value) addUnread('what it refers to has no operations', undefined, path)
     for (const method of own) {
       const operation = references.follow(item[method])
-      if (!isRecord(operation)) {
+      if (!isObject(operation)) {
         addUnread(references.whyNot(item[method]), method, path)
         continue
       }
@@ -64,7 +65,7 @@ export function findOperations(document: Record<string, unknown>, references: Re
 /** Beside its reference a path item may have fields of its own. */
 function toItem(value: unknown, references: References): Record<string, unknown> | undefined {
   const item = references.follow(value)
-  if (!isRecord(item) || !isRecord(value) || item === value) return isRecord(item) ? item : undefined
+  if (!isObject(item) || !isObject(value) || item === value) return isObject(item) ? item : undefined
   const { $ref: _, ...own } = value
   return { ...item, ...own }
 }
@@ -121,10 +122,10 @@ function toDescription({ method, path, operation }: FoundOperation): string {
 function toServer(lists: readonly unknown[]): string | undefined {
   const list = lists.find((one) => Array.isArray(one) && one.length > 0) as unknown[] | undefined
   const server = list?.[0]
-  if (!isRecord(server) || typeof server['url'] !== 'string') return undefined
-  const variables = isRecord(server['variables']) ? server['variables'] : {}
+  if (!isObject(server) || typeof server['url'] !== 'string') return undefined
+  const variables = isObject(server['variables']) ? server['variables'] : {}
   return server['url'].replace(/\{([^{}]+)\}/g, (whole, name: string) => {
     const variable = Object.hasOwn(variables, name) ? variables[name] : undefined
-    return isRecord(variable) && variable['default'] !== undefined ? String(variable['default']) : whole
+    return isObject(variable) && variable['default'] !== undefined ? String(variable['default']) : whole
   })
 }

@@ -1,6 +1,7 @@
 import type { JsonSchema, JsonValue } from '../../agent/messages.ts'
 import { headerFault } from '../web/request-headers.ts'
-import { isRecord, type Parameter, type Place } from './api.ts'
+import { isObject } from '../../json/is-object.ts'
+import type { Parameter, Place } from './api.ts'
 import type { Keys } from './keys.ts'
 import type { Reading } from './operations.ts'
 import { shortText, toInputSchema } from './schemas.ts'
@@ -31,7 +32,7 @@ export function toParameters(lists: readonly unknown[], path: string, options: O
   const byPlace = new Map<string, Record<string, unknown>>()
   for (const given of lists.flatMap((list) => (Array.isArray(list) ? list : []))) {
     const found = options.references.follow(given)
-    if (!isRecord(found)) throw new Error(`a parameter cannot be read: ${options.references.whyNot(given)}`)
+    if (!isObject(found)) throw new Error(`a parameter cannot be read: ${options.references.whyNot(given)}`)
     const { name, in: place } = found
     if (typeof name !== 'string') throw new Error('a parameter has no name')
     if (typeof place !== 'string' || !Object.hasOwn(styles, place))
@@ -56,8 +57,8 @@ function isAsked(name: string, place: Place, hidden: ReadonlySet<string>): boole
 function toParameter(given: Record<string, unknown>, { keys, references, room }: Options): FoundParameter {
   const name = String(given['name'])
   const place = given['in'] as Place
-  const content = isRecord(given['content']) ? Object.entries(given['content'])[0] : undefined
-  const inner = content ? (isRecord(content[1]) ? content[1]['schema'] : undefined) : given['schema']
+  const content = isObject(given['content']) ? Object.entries(given['content'])[0] : undefined
+  const inner = content ? (isObject(content[1]) ? content[1]['schema'] : undefined) : given['schema']
   const schema = toInputSchema(inner, references, Math.floor(room / 4))
   const isRequired = place === 'path' || given['required'] === true
   const { own, known } = styles[place]

@@ -1,4 +1,5 @@
-import { isRecord, type Api, type Operation, type ReadOptions, type SkippedOperation } from './api.ts'
+import { isObject } from '../../json/is-object.ts'
+import type { Api, Operation, ReadOptions, SkippedOperation } from './api.ts'
 import { findOperations, toOperation, type FoundOperation, type FoundOperations, type Reading } from './operations.ts'
 import { createReferences, type LoadedFile, type Observed, type ReferenceFault, type References } from './references.ts'
 import { toSchemes } from './schemes.ts'
@@ -50,7 +51,7 @@ export async function readApi(source: ApiDocument, options: ReadOptions): Promis
 
 /** A document of OpenAPI 3, as it is or made of one of Swagger 2.0. */
 async function toVersion3({ content: document, href, load }: ApiDocument): Promise<PlainSwagger> {
-  if (!isRecord(document)) throw new Error('it is no OpenAPI document')
+  if (!isObject(document)) throw new Error('it is no OpenAPI document')
   if (/^3\.\d/.test(String(document['openapi'] ?? ''))) return { document, skipped: [] }
   if (!String(document['swagger'] ?? '').startsWith('2.0'))
     throw new Error('it does not say that it is of OpenAPI 3.0 or 3.1, or Swagger 2.0')

@@ -1,6 +1,7 @@
 import { askProcess } from '../../processes/ask-process.ts'
 import type { Api, ReadOptions } from './api.ts'
 import type { SourceDocument } from './source.ts'
+import { messageOf } from '../../errors.ts'
 
 export interface ReadQuestion {
   bytes: Uint8Array
@@ -45,7 +46,7 @@ function createFileReader({ readReferenced }: Pick<SourceDocument, 'readReferenc
       if (bytes <= fileLimits.bytes) return { href, bytes: content }
     } catch (error) {
       until.throwIfAborted()
-      return { href, fault: error instanceof Error ? error.message : 'cannot be read' }
+      return { href, fault: messageOf(error) }
     }
     throw new Error(`its files are larger than ${fileLimits.bytes / 1024 / 1024} MiB together`)
   }

@@ -1,4 +1,4 @@
-import { isRecord } from './api.ts'
+import { isObject } from '../../json/is-object.ts'
 
 /** What `$ref`s of a document mean, in all of its files. */
 export interface References {
@@ -73,7 +73,7 @@ export function createReferences(document: unknown, href: string): References {
 
   function resolve(value: unknown): Target {
     let at = value
-    for (let chain = 0; isRecord(at) && typeof at['$ref'] === 'string'; chain++) {
+    for (let chain = 0; isObject(at) && typeof at['$ref'] === 'string'; chain++) {
       if (chain === maxChain) return { fault: `${toName(at['$ref'])} refers to itself`, isExternal: false }
       const target = find(at['$ref'])
       if (!('value' in target)) return target
@@ -126,7 +126,7 @@ function makeAbsolute(content: unknown, href: string): void {
     const value = open.pop()
     if (typeof value !== 'object' || value === null || seen.has(value)) continue
     seen.add(value)
-    const reference = isRecord(value) ? value['$ref'] : undefined
+    const reference = isObject(value) ? value['$ref'] : undefined
     if (typeof reference === 'string' && URL.canParse(reference, href))
       (value as Record<string, unknown>)['$ref'] = new URL(reference, href).href
     for (const each of Object.values(value)) open.push(each)

@@ -1,6 +1,6 @@
 import type { JsonSchema } from '../../agent/messages.ts'
 import { toPlain } from '../plain-text.ts'
-import { isRecord } from './api.ts'
+import { isObject } from '../../json/is-object.ts'
 import type { References } from './references.ts'
 
 /**
@@ -76,14 +76,14 @@ class Conversion {
   private convert(schema: unknown, depth: number, around: readonly unknown[]): JsonSchema {
     if (++this.nodes > maxNodes) throw new TooLarge()
     const found = this.references.follow(schema)
-    if (!isRecord(found)) return found === false ? { not: {} } : {}
+    if (!isObject(found)) return found === false ? { not: {} } : {}
     const isRepeat = around.filter((each) => each === found).length > maxRepeats
     if (depth === 0 || isRepeat) {
       this.isCut ||= !isRepeat
       return { ...describe(found, this.description), ...onlyType(found) }
     }
     // Beside a reference something may be said of this one use of it (3.1).
-    const own = found === schema || !isRecord(schema) ? found : { ...found, ...schema }
+    const own = found === schema || !isObject(schema) ? found : { ...found, ...schema }
     const inner = (each: unknown) => this.convert(each, depth - 1, [...around, found])
     const made = mergeAll(
       [toOwnWords(own, this.description), this.toObject(own, inner), toArray(own, inner), toChoices(own, inner)],
@@ -95,10 +95,10 @@ class Conversion {
   }
 
   private toObject(schema: Record<string, unknown>, inner: (schema: unknown) => JsonSchema): JsonSchema {
-    const given = isRecord(schema['properties']) ? Object.entries(schema['properties']) : []
+    const given = isObject(schema['properties']) ? Object.entries(schema['properties']) : []
     const isSent = (one: unknown) => {
       const found = this.references.follow(one)
-      const isReadOnly = (each: unknown) => isRecord(each) && each['readOnly'] === true
+      const isReadOnly = (each: unknown) => isObject(each) && each['readOnly'] === true
       return !isReadOnly(one) && !isReadOnly(found)
     }
     const sent = given.filter(([name, one]) => name !== '__proto__' && isSent(one))
@@ -110,7 +110,7 @@ class Conversion {
       ...(sent.length > 0 && { properties: Object.fromEntries(sent.map(([name, one]) => [name, inner(one)])) }),
       ...(required.length > 0 && { required }),
       ...(typeof more === 'boolean' && { additionalProperties: more }),
-      ...(isRecord(more) && { additionalProperties: inner(more) }),
+      ...(isObject(more) && { additionalProperties: inner(more) }),
     }
   }
 }
@@ -165,7 +165,7 @@ export function shortText(text: string, most: number): string {
 }
 
 function toArray(schema: Record<string, unknown>, inner: (schema: unknown) => JsonSchema): JsonSchema {
-  return isRecord(schema['items']) ? { items: inner(schema['items']) } : {}
+  return isObject(schema['items']) ? { items: inner(schema['items']) } : {}
 }
 
 /** Documents say "one of" where more than one fits: which it is is for the server to say. */
@@ -197,7 +197,7 @@ function merge(one: JsonSchema, other: JsonSchema): JsonSchema {
 
 /** A property that is required and not told of, since the server alone writes it: nobody could send it. */
 function withoutUnknown({ required, ...schema }: JsonSchema): JsonSchema {
-  const properties = isRecord(schema['properties']) ? schema['properties'] : undefined
+  const properties = isObject(schema['properties']) ? schema['properties'] : undefined
   const known = textsIn(required).filter((name) => !properties || Object.hasOwn(properties, name))
   return known.length === 0 ? schema : { ...schema, required: known }
 }
@@ -216,7 +216,7 @@ function withNull(schema: JsonSchema): JsonSchema {
 }
 
 function recordIn(schema: JsonSchema, key: string): Record<string, unknown> {
-  return isRecord(schema[key]) ? schema[key] : {}
+  return isObject(schema[key]) ? schema[key] : {}
 }
 
 function textsIn(value: unknown): string[] {

@@ -1,14 +1,15 @@
-import { isRecord, type SecurityScheme } from './api.ts'
+import { isObject } from '../../json/is-object.ts'
+import type { SecurityScheme } from './api.ts'
 import type { References } from './references.ts'
 
 export function toSchemes(document: Record<string, unknown>, references: References): Record<string, SecurityScheme> {
-  const components = isRecord(document['components']) ? document['components'] : {}
-  const all = isRecord(components['securitySchemes']) ? Object.entries(components['securitySchemes']) : []
+  const components = isObject(document['components']) ? document['components'] : {}
+  const all = isObject(components['securitySchemes']) ? Object.entries(components['securitySchemes']) : []
   return Object.fromEntries(
     all.flatMap(([name, given]) => {
       const found = references.follow(given)
       if (name === '__proto__') return []
-      return [[name, isRecord(found) ? toScheme(found) : { type: 'other', called: references.whyNot(given) }]]
+      return [[name, isObject(found) ? toScheme(found) : { type: 'other', called: references.whyNot(given) }]]
     }),
   )
 }
@@ -23,8 +24,8 @@ function toScheme({ type, in: place, name, scheme, flows }: Record<string, unkno
   }
   if (type === 'openIdConnect') return { type: 'bearer' }
   if (type !== 'oauth2') return { type: 'other', called: String(type) }
-  const flow = isRecord(flows) ? flows['clientCredentials'] : undefined
-  const tokenUrl = isRecord(flow) ? flow['tokenUrl'] : undefined
+  const flow = isObject(flows) ? flows['clientCredentials'] : undefined
+  const tokenUrl = isObject(flow) ? flow['tokenUrl'] : undefined
   // A token that a person got somewhere else is sent as it is.
   return typeof tokenUrl === 'string' ? { type: 'clientCredentials', tokenUrl } : { type: 'bearer' }
 }
@@ -33,6 +34,6 @@ function toScheme({ type, in: place, name, scheme, flows }: Record<string, unkno
 export function toRequirements(given: unknown): Record<string, string[]>[] | undefined {
   if (!Array.isArray(given)) return undefined
   return given
-    .filter(isRecord)
+    .filter(isObject)
     .map((one) => Object.fromEntries(Object.entries(one).map(([name, scopes]) => [name, Array.isArray(scopes) ? scopes.map(String) : []])))
 }

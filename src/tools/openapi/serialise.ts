@@ -1,5 +1,6 @@
 import type { JsonObject, JsonValue } from '../../agent/messages.ts'
-import { isObject, type Parameter } from './api.ts'
+import { isObject } from '../../json/is-object.ts'
+import type { Parameter } from './api.ts'
 
 /** Values of parameters as text, in the styles of OpenAPI (Parameter Object, "Style Examples"). */
 

@@ -1,6 +1,8 @@
-import { isRecord, type SkippedOperation } from './api.ts'
+import { isObject } from '../../json/is-object.ts'
+import type { SkippedOperation } from './api.ts'
 import { findOperations, type FoundOperation } from './operations.ts'
 import type { References } from './references.ts'
+import { messageOf } from '../../errors.ts'
 
 /** Swagger 2.0 written with what its conversion understands: plain parameters in each operation, wherever the document has them. */
 export interface PlainSwagger {
@@ -19,7 +21,7 @@ export function toPlainSwagger(document: Record<string, unknown>, href: string, 
       const item = (paths[found.path] ??= {})
       item[found.method.toLowerCase()] = toPlainOperation(found, references)
     } catch (error) {
-      const reason = error instanceof Error ? error.message : 'it cannot be read'
+      const reason = messageOf(error)
       skipped.push({ id: found.id, place: `${found.method} ${found.path}`, reason })
     }
   }
@@ -42,16 +44,16 @@ export async function upgradeSwagger(document: Record<string, unknown>): Promise
   const { upgradeFromTwoToThree } = await import('@scalar/openapi-upgrader/2.0-to-3.0')
   const upgraded = upgradeFromTwoToThree(document) as Record<string, unknown>
   for (const item of Object.values(recordIn(upgraded, 'paths')))
-    for (const operation of Object.values(isRecord(item) ? item : {})) if (isRecord(operation)) requireForm(operation['requestBody'])
+    for (const operation of Object.values(isObject(item) ? item : {})) if (isObject(operation)) requireForm(operation['requestBody'])
   // Other files of the document refer to schemas by their former place.
   return { ...upgraded, definitions: recordIn(recordIn(upgraded, 'components'), 'schemas') }
 }
 
 /** The conversion says of each field whether it is required, and nothing of the form. */
 function requireForm(body: unknown): void {
-  if (!isRecord(body) || body['required'] !== undefined) return
-  const contents = Object.values(recordIn(body, 'content')).filter(isRecord)
-  body['required'] = contents.some(({ schema }) => isRecord(schema) && Array.isArray(schema['required']) && schema['required'].length > 0)
+  if (!isObject(body) || body['required'] !== undefined) return
+  const contents = Object.values(recordIn(body, 'content')).filter(isObject)
+  body['required'] = contents.some(({ schema }) => isObject(schema) && Array.isArray(schema['required']) && schema['required'].length > 0)
 }
 
 /** By https where the document leaves a choice. */
@@ -76,7 +78,7 @@ function toPlainParameters(lists: readonly unknown[], references: References): R
   const byPlace = new Map<string, Record<string, unknown>>()
   for (const given of lists.flatMap((list) => (Array.isArray(list) ? (list as unknown[]) : []))) {
     const parameter = references.follow(given)
-    if (!isRecord(parameter)) throw new Error(`a parameter cannot be read: ${references.whyNot(given)}`)
+    if (!isObject(parameter)) throw new Error(`a parameter cannot be read: ${references.whyNot(given)}`)
     const place = parameter['in'] === 'body' ? 'body' : `${String(parameter['in'])} ${String(parameter['name'])}`
     byPlace.set(place, withFormat(parameter))
   }
@@ -102,5 +104,5 @@ function toConsumes(parameters: readonly Record<string, unknown>[], declared: re
 }
 
 function recordIn(value: Record<string, unknown>, key: string): Record<string, unknown> {
-  return isRecord(value[key]) ? value[key] : {}
+  return isObject(value[key]) ? value[key] : {}
 }

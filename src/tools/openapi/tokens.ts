@@ -1,7 +1,7 @@
 import type { Outbound } from '../builder.ts'
 import { readAtMost } from '../web/fetch-address.ts'
 import { toTokenRequest, type TokenClient } from '../token-request.ts'
-import { isRecord } from './api.ts'
+import { isObject } from '../../json/is-object.ts'
 
 /** Access tokens of the client credentials grant (RFC 6749, 4.4), kept until shortly before they expire. */
 export interface Tokens {
@@ -82,7 +82,7 @@ function toClient(text: string): TokenClient {
 function parse(bytes: Uint8Array): Record<string, unknown> | undefined {
   try {
     const data: unknown = JSON.parse(new TextDecoder().decode(bytes))
-    return isRecord(data) ? data : undefined
+    return isObject(data) ? data : undefined
   } catch {
     return undefined
   }

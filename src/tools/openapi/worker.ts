@@ -6,6 +6,7 @@ import { parseText } from './parse-document.ts'
 import { readApi, type LoadFiles } from './read-api.ts'
 import type { FileAnswer, ReadAnswer, ReadQuestion } from './read-document.ts'
 import type { LoadedFile } from './references.ts'
+import { messageOf } from '../../errors.ts'
 
 /** A process for one document: asked with its text, it answers once with the operations of all its files; it ends when its channel closes. */
 
@@ -43,7 +44,7 @@ async function answer(question: ReadQuestion): Promise<ReadAnswer> {
 }
 
 function toReason(error: unknown): string {
-  return error instanceof RangeError ? 'it is nested too deeply' : error instanceof Error ? error.message : String(error)
+  return error instanceof RangeError ? 'it is nested too deeply' : messageOf(error)
 }
 
 process.once('message', (question: ReadQuestion) => {

@@ -10,6 +10,7 @@ import { readTold } from './check-report.ts'
 import type { Ran, Told } from './messages.ts'
 import { createRooms, type Found, type Room, type RoomsOptions } from './rooms.ts'
 import { createStarter } from './starter.ts'
+import { messageOf } from '../../errors.ts'
 
 const description = `Runs Python 3.14 code and returns the value of its last expression, what it printed, and the files that it wrote.
 Variables, imports and files stay for later calls of the same conversation.
@@ -151,7 +152,7 @@ async function keep(made: readonly RunFile[], context: ToolContext, notes: strin
       names.push((await context.artifact(name, mediaTypeOf(name), bytes)).name)
     } catch (error) {
       context.signal.throwIfAborted()
-      notes.push(`${path} was not kept: ${error instanceof Error ? error.message : 'it failed'}`)
+      notes.push(`${path} was not kept: ${messageOf(error)}`)
     }
   }
   return names

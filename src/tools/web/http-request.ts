@@ -9,6 +9,7 @@ import { fetchAddress, FetchRefused } from './fetch-address.ts'
 import { mayHaveSecrets, parseHost, type HostPattern } from './hosts.ts'
 import { headerFault, isFieldName, isFieldValue, toContextHeaders, toTraceHeaders } from './request-headers.ts'
 import { createMask, isSecretHeader } from './secrets.ts'
+import { messageOf } from '../../errors.ts'
 
 type Config = Static<(typeof toolConfigs)['http_request']>
 type Headers = Record<string, string>
@@ -120,7 +121,7 @@ function toFieldValue(value: string, environment: Environment, otherwise: string
   try {
     resolved = resolveReferences(value, environment)
   } catch (error) {
-    throw new FetchRefused(`${otherwise}: ${error instanceof Error ? error.message : 'it has no value'}.`, { cause: error })
+    throw new FetchRefused(`${otherwise}: ${messageOf(error)}.`, { cause: error })
   }
   if (!isFieldValue(resolved)) throw new FetchRefused(`${otherwise}: its value holds characters that no header may have.`)
   return resolved

@@ -5,6 +5,7 @@ import { createWorkerProcesses } from '../../processes/worker-processes.ts'
 import { decodeText, essenceOf, isText } from './decode-text.ts'
 import type { Answer } from './fetch-address.ts'
 import type { PageAnswer, PageRequest } from './page-worker.ts'
+import { messageOf } from '../../errors.ts'
 
 /** A body as text, and what it tells of itself. */
 export interface ReadBody {
@@ -109,7 +110,7 @@ async function readDocument(kind: Exclude<Kind, 'html' | 'text'>, bytes: Uint8Ar
     return await parseInProcess(kind, bytes, { caller, signal })
   } catch (error) {
     signal.throwIfAborted()
-    throw new Error(`The document can not be read: ${error instanceof Error ? error.message : 'it is broken'}.`, { cause: error })
+    throw new Error(`The document can not be read: ${messageOf(error)}.`, { cause: error })
   }
 }
 

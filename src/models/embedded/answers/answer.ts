@@ -8,6 +8,7 @@ import { tellMade } from './made.ts'
 import { formatResult } from './numbers.ts'
 import { cut, tellPassages, type Passage } from './passages.ts'
 import { scopeOf, tellRows, type Rows } from './rows.ts'
+import { isObject } from '../../../json/is-object.ts'
 
 /** Longer text is shown by its beginning. */
 const maxCharacters = 4_000
@@ -41,10 +42,6 @@ function parse(text: string): JsonValue {
   } catch {
     return text
   }
-}
-
-function isObject(value: JsonValue): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 function isRows(output: JsonObject): output is JsonObject & Rows {
