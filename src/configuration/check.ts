@@ -2,13 +2,12 @@ import { Ajv, type ValidateFunction } from 'ajv'
 import { checkCustomRoles } from '../access/permissions.ts'
 import { ownToolNames } from '../agent/tool-names.ts'
 import { describeFault } from './describe-fault.ts'
-import { checkMcp } from './mcp-rules.ts'
 import { createPatternCheck } from './pattern-rules.ts'
-import { checkSpec } from './spec-rules.ts'
 import { findProvider } from './providers.ts'
 import { problemAt, type ConfigProblem, type Path } from './problems.ts'
 import { agentSchema, closeRecords, findToolSchema, isSchema, type Schema } from './schema-walk.ts'
-import { maxTools, toolConfigs, type AgentConfig } from './schema.ts'
+import { maxTools, type AgentConfig } from './schema.ts'
+import { findToolType, toolTypes } from './tool-types.ts'
 import { findDanger } from './yaml-source.ts'
 
 const subAgentPrefix = 'sub_agent:'
@@ -86,7 +85,7 @@ function checkToolConfig(tool: Record<string, unknown>, at: Path, checkPatterns:
   if (typeof type !== 'string') return []
   const schema = findToolSchema(type)
   if (!schema) {
-    const known = `is not known; known are ${Object.keys(toolConfigs).join(', ')}`
+    const known = `is not known; known are ${Object.keys(toolTypes).join(', ')}`
     if (tool['type'] !== undefined) return [problemAt([...at, 'type'], `"${type}" ${known}`)]
     return [problemAt([...at, 'type'], `is missing, and the name "${type}" as a type ${known}`)]
   }
@@ -94,14 +93,10 @@ function checkToolConfig(tool: Record<string, unknown>, at: Path, checkPatterns:
   if (!isSchema(config)) return []
   const problems = checkSchema(schema, config, [...at, 'config'])
   problems.push(...checkPatterns(config, [...at, 'config']))
-  if (type === 'mcp') problems.push(...checkMcp(config, [...at, 'config']))
-  if (type === 'openapi') problems.push(...checkSpec(config['spec'], [...at, 'config', 'spec']))
+  problems.push(...(findToolType(type)?.check?.(config, [...at, 'config']) ?? []))
   if (tool['config'] === undefined && Object.keys(config).length > 0) tool['config'] = config
   return problems
 }
-
-/** Entries that stand for several tools; `<entry>__<tool>` is the name of each. */
-const groupTypes: readonly unknown[] = ['mcp', 'openapi']
 
 /** The index of each, by its name; of two with the same name that of the first. */
 function groupsOf(tools: readonly unknown[]): Map<string, number> {
@@ -118,7 +113,7 @@ function checkPrefix(name: string, groups: ReadonlyMap<string, number>, at: Path
 }
 
 function isGroup(tool: unknown): tool is Schema {
-  return isSchema(tool) && groupTypes.includes(tool['type'] ?? tool['name'])
+  return isSchema(tool) && findToolType(tool['type'] ?? tool['name'])?.isGroup === true
 }
 
 export function isReserved(name: string): boolean {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { toJsonSchema } from './json-schema.ts'
-import { toolConfigs } from './schema.ts'
+import { toolTypes } from './tool-types.ts'
 
 const schema = toJsonSchema() as { $defs: Record<string, any> }
 
@@ -11,7 +11,7 @@ test('the published schema is valid, and says what each type of tool is and what
   assert.equal(ajv.validateSchema(schema), true, JSON.stringify(ajv.errors))
   assert.deepEqual(
     Object.keys(schema.$defs),
-    Object.keys(toolConfigs).map((type) => `tool_${type}`),
+    Object.keys(toolTypes).map((type) => `tool_${type}`),
   )
   for (const [name, { description, additionalProperties, properties }] of Object.entries(schema.$defs)) {
     assert.ok(description?.length > 10, name)

@@ -1,12 +1,13 @@
-import { AgentConfigSchema, toolConfigs } from './schema.ts'
+import { AgentConfigSchema } from './schema.ts'
 import { isSchema } from './schema-walk.ts'
+import { toolTypes } from './tool-types.ts'
 
 /** The schema of agent.yaml as a document of its own, in which the `config` of a tool follows from its type. */
 export function toJsonSchema(): Record<string, unknown> {
   const { properties, ...rest } = asWritten(AgentConfigSchema) as { properties: Record<string, Record<string, unknown>> }
   const { tools } = properties
-  const defs = Object.fromEntries(Object.entries(toolConfigs).map(([type, schema]) => [`tool_${type}`, asWritten(schema)]))
-  const byType = Object.keys(toolConfigs).flatMap((type) => {
+  const defs = Object.fromEntries(Object.entries(toolTypes).map(([type, { config }]) => [`tool_${type}`, asWritten(config)]))
+  const byType = Object.keys(toolTypes).flatMap((type) => {
     const fits = { properties: { config: { $ref: `#/$defs/tool_${type}` } } }
     return [
       // oxlint-disable-next-line unicorn/no-thenable -- a word of JSON Schema

@@ -1,4 +1,5 @@
-import { AgentConfigSchema, toolConfigs } from './schema.ts'
+import { AgentConfigSchema } from './schema.ts'
+import { toolTypes } from './tool-types.ts'
 
 /** What both the check and the redaction need to know of a JSON Schema: what it says about the value under a key. */
 export interface Schema {
@@ -7,7 +8,7 @@ export interface Schema {
 
 export const agentSchema: Schema = { ...AgentConfigSchema }
 
-const toolSchemas: ReadonlyMap<string, Schema> = new Map(Object.entries(toolConfigs).map(([type, schema]) => [type, { ...schema }]))
+const toolSchemas: ReadonlyMap<string, Schema> = new Map(Object.entries(toolTypes).map(([type, { config }]) => [type, { ...config }]))
 
 export function findToolSchema(type: string): Schema | undefined {
   return toolSchemas.get(type)

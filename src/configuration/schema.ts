@@ -1,9 +1,8 @@
-import { Type, type Static, type TSchema } from 'typebox'
+import { Type, type Static } from 'typebox'
 import { providers, type Provider } from './providers.ts'
+import { Address, Effect, maxEntries, optional, Secret, Secrets, strict } from './schema-parts.ts'
 
 /** The schema of agent.yaml. Fields marked `writeOnly` are secrets: they are never shown, logged or put into a prompt. */
-
-const strict = { additionalProperties: false }
 
 /** A week: what is longer is a mistake, and timers can't wait a month. */
 const maxSeconds = 604_800
@@ -12,22 +11,11 @@ const mebibyte = 1024 * 1024
 
 /** Entries of `tools`: each is built, kept alive and told to the model, and an entry of a server or a document brings many tools. */
 export const maxTools = 500
-/** Entries of lists and mappings that nobody writes longer by hand; each is compared and checked with every change. */
-const maxEntries = 500
-/** Headers, variables of a command, credentials: more than any server takes. */
-const maxSecrets = 100
-
-function optional<T extends TSchema>(schema: T) {
-  return Type.Optional(schema)
-}
 
 const Name = Type.String({
   pattern: '^[A-Za-z0-9][A-Za-z0-9_.:-]{0,63}$',
   description: '1 to 64 letters of A-Z and a-z, digits, "_", ".", ":" and "-".',
 })
-const Secret = Type.String({ minLength: 1, writeOnly: true, description: 'A value, or "${NAME}" for an environment variable.' })
-const Secrets = Type.Record(Type.String(), Type.String(), { writeOnly: true, maxProperties: maxSecrets })
-const Address = Type.String({ pattern: '^(https?://|\\$\\{)', description: 'An http(s) address; may hold "${NAME}".' })
 
 export const workflowTypes = ['react', 'plan_execute'] as const
 
@@ -71,134 +59,7 @@ const ModelConfig = Type.Object(
   strict,
 )
 
-const Patterns = Type.Array(Type.String({ minLength: 1 }), { minItems: 1, maxItems: maxEntries })
-
-const Effect = Type.Enum(['read', 'write'])
-const Effects = Type.Record(Type.String(), Effect, {
-  maxProperties: 2000,
-  description:
-    'By tool, without the name of the entry: `read` may be made again after a crash, `write` never is. Default: what it says itself.',
-})
-const Selector = Type.String({ minLength: 1, maxLength: 500 })
-const Only = Type.Array(Selector, { maxItems: maxEntries, description: 'Names, or patterns with "*".' })
-const OnlyOperations = Type.Array(Selector, {
-  maxItems: maxEntries,
-  description: 'Operations by name, patterns with "*", or by tag: `tag:pets`.',
-})
 const Decider = Type.Enum(['caller', 'role'])
-const Host = Type.String({
-  pattern: '^(\\*\\.)?[A-Za-z0-9.-]+(:[0-9]+)?$|^\\[[0-9a-fA-F:.]+\\](:[0-9]+)?$',
-  description: 'A host without scheme and path: "example.com", "*.example.com" for all under it, "example.com:8443".',
-})
-
-const Hosts = Type.Array(Host, { maxItems: maxEntries, description: 'Default: every public host.' })
-
-const OAuth = Type.Object(
-  {
-    client_id: Type.String({ minLength: 1 }),
-    client_secret: Secret,
-    scope: optional(Type.String()),
-    token_url: optional(Address),
-    resource: optional(
-      Type.String({
-        description:
-          'Whom tokens are for (RFC 8707); default: the address of the server. Empty where the authorization server refuses the parameter.',
-      }),
-    ),
-  },
-  { ...strict, description: 'Client credentials (RFC 6749, 4.4); `token_url` where another server than this gives the tokens.' },
-)
-
-/** A closed object, with a sentence on what it is for. */
-function about(description: string) {
-  return { ...strict, description }
-}
-
-/** What `config` of a tool may hold, by the tool's type. */
-export const toolConfigs = {
-  calculator: Type.Object({}, about('Calculates exactly, with units and dates.')),
-  current_time: Type.Object({}, about('Tells the time in a time zone.')),
-  list_files: Type.Object({ paths: optional(Patterns) }, about('Lists files under FILES_ROOT, all or those of `paths`.')),
-  read_file: Type.Object({ paths: optional(Patterns) }, about('Reads files under FILES_ROOT, all or those of `paths`.')),
-  write_file: Type.Object({}, about('Makes files, which come with the answer.')),
-  knowledge_search: Type.Object({ paths: Patterns }, about('Finds passages in the files of `paths`.')),
-  data_query: Type.Object(
-    {
-      tables: Type.Record(Type.String({ pattern: '^[A-Za-z_][A-Za-z0-9_]*$' }), Type.String({ minLength: 1 }), {
-        minProperties: 1,
-        maxProperties: maxEntries,
-      }),
-      max_rows: optional(Type.Integer({ minimum: 1, maximum: 10_000 })),
-    },
-    about('SQL over files: each of `tables` is one under FILES_ROOT.'),
-  ),
-  mcp: Type.Object(
-    {
-      url: optional(Address),
-      headers: optional(Secrets),
-      oauth: optional(OAuth),
-      command: optional(Type.String({ minLength: 1, description: 'A server that is started here, and spoken to by its standard input.' })),
-      args: optional(Type.Array(Type.String(), { maxItems: maxEntries })),
-      env: optional(Secrets),
-      cwd: optional(Type.String({ minLength: 1, description: 'Relative to agent.yaml; default: its folder.' })),
-      include: optional(Only),
-      exclude: optional(Only),
-      effects: optional(Effects),
-      pin: optional(Type.Boolean({ description: 'A tool whose description or schema changes is not used until somebody accepts it.' })),
-    },
-    about('A server of the Model Context Protocol: at a `url`, or started by a `command`. Its tools are named `<name>__<tool>`.'),
-  ),
-  openapi: Type.Object(
-    {
-      spec: Type.String({ minLength: 1, description: 'A file beside agent.yaml, or an address.' }),
-      base_url: optional(Address),
-      headers: optional(Secrets),
-      credentials: optional(
-        Type.Record(Type.String(), Type.String(), {
-          writeOnly: true,
-          maxProperties: maxSecrets,
-          description: 'By security scheme: the key or token; for basic `user:password`, for client credentials `id:secret`.',
-        }),
-      ),
-      token_url: optional(
-        Type.String({ ...Address, description: 'For client credentials, in place of the address that the document names.' }),
-      ),
-      include: optional(OnlyOperations),
-      exclude: optional(OnlyOperations),
-      effects: optional(Effects),
-    },
-    about('An HTTP API by its OpenAPI document. Its tools are named `<name>__<operationId>`.'),
-  ),
-  module: Type.Object(
-    { path: Type.String({ minLength: 1, description: 'A TypeScript or JavaScript file, relative to agent.yaml.' }) },
-    about('A tool of your own: a file whose default export is one.'),
-  ),
-  run_python: Type.Object(
-    {
-      memory_mb: optional(Type.Integer({ minimum: 256, maximum: 4096, description: 'Of one process; default 512.' })),
-      keep_minutes: optional(
-        Type.Number({ minimum: 0, maximum: 1440, description: 'How long the variables of a conversation are kept; default 10.' }),
-      ),
-      max_processes: optional(Type.Integer({ minimum: 1, maximum: 64, description: 'Default 4.' })),
-    },
-    about('Runs Python, shut off from the network and from this machine.'),
-  ),
-  chart: Type.Object({}, about('Draws charts as SVG or PNG, by Vega-Lite.')),
-  web_page: Type.Object({ allowed_hosts: optional(Hosts) }, about('Reads pages of the web as text.')),
-  http_request: Type.Object(
-    {
-      allowed_hosts: optional(Hosts),
-      context_hosts: optional(Type.Array(Host, { maxItems: maxEntries, description: "Get the caller's stix headers." })),
-      methods: optional(Type.Array(Type.Enum(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE']), { minItems: 1 })),
-      headers: optional(
-        Type.Record(Host, Secrets, { maxProperties: maxEntries, description: 'By host: sent along, and never shown to the model.' }),
-      ),
-    },
-    about('Sends HTTP requests, to public hosts or to those that are allowed.'),
-  ),
-} as const satisfies Record<string, TSchema>
-
-export type ToolType = keyof typeof toolConfigs
 
 const ToolConfig = Type.Object(
   {

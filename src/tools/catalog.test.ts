@@ -4,7 +4,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { runTool } from '../agent/tool.ts'
-import { toolConfigs } from '../configuration/schema.ts'
+import { toolTypes } from '../configuration/tool-types.ts'
 import { openFilesRoot } from '../files/root.ts'
 import { createTool, type ToolBuild, type ToolSpec } from './builder.ts'
 import { createToolCatalog, createToolCatalogs, knownToolTypes } from './catalog.ts'
@@ -25,7 +25,7 @@ function createEcho(spec: ToolSpec, closed?: string[]): ToolBuild {
 }
 
 test('each type of tool that the configuration knows can be built', () => {
-  assert.deepEqual([...knownToolTypes].sort(), Object.keys(toolConfigs).sort())
+  assert.deepEqual([...knownToolTypes].sort(), Object.keys(toolTypes).sort())
 })
 
 test('tools are initializing until they are ready, in the order of the configuration', async () => {

@@ -1,6 +1,7 @@
 import type { Tool, ToolListing, ToolSet } from '../agent/tool.ts'
 import { toStableJson } from '../configuration/parse.ts'
-import type { AgentConfig, ToolConfig, ToolType } from '../configuration/schema.ts'
+import type { AgentConfig, ToolConfig } from '../configuration/schema.ts'
+import type { ToolType } from '../configuration/tool-types.ts'
 import type { ToolDependencies } from './builder.ts'
 import { createToolSearch } from './tool-index.ts'
 import { settlesWithin } from '../concurrency/settles-within.ts'

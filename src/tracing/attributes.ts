@@ -3,6 +3,7 @@ import type { Step, StepStart } from '../agent/events.ts'
 import type { Model, ModelReply, ModelRequest, ModelUsage } from '../agent/model.ts'
 import { providers, type ProviderTraits } from '../configuration/providers.ts'
 import type { ModelConfig } from '../configuration/schema.ts'
+import { findToolType } from '../configuration/tool-types.ts'
 import type { LiveRun } from '../runs/ownership/live-run.ts'
 import { outputOf } from '../runs/log/outcome.ts'
 import type { EndEvent } from '../runs/run.ts'
@@ -86,7 +87,7 @@ export function toolAttributes(run: LiveRun, step: StepStart, withContent: boole
 function entryAttributes({ agent }: LiveRun, { tool }: StepStart): Attributes {
   const entry = agent.config.tools.find(({ name }) => tool.startsWith(`${name}__`))
   if (!entry) return {}
-  if ((entry.type ?? entry.name) !== 'mcp') return { 'agent_core.tool.entry': entry.name }
+  if (findToolType(entry.type ?? entry.name)?.protocol !== 'mcp') return { 'agent_core.tool.entry': entry.name }
   const { url } = entry.config ?? {}
   const isRemote = typeof url === 'string'
   return {

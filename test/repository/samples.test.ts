@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { test } from 'node:test'
 import { parseAgentConfig } from '../../src/configuration/parse.ts'
-import { toolConfigs } from '../../src/configuration/schema.ts'
+import { toolTypes } from '../../src/configuration/tool-types.ts'
 
 const text = await readFile(new URL('../../samples/agent.yaml', import.meta.url), 'utf8')
 
@@ -14,7 +14,7 @@ test('the sample configuration is valid, also with each tool in it that is comme
   assert.ok(names(text).includes('chart'))
   const all = names(uncommented)
   assert.equal(all.length, names(text).length + 7)
-  assert.deepEqual(new Set(all), new Set(Object.keys(toolConfigs)), 'each type of tool is shown once')
+  assert.deepEqual(new Set(all), new Set(Object.keys(toolTypes)), 'each type of tool is shown once')
 })
 
 test('what it says of approvals is what holds without it', () => {

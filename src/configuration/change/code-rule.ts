@@ -1,10 +1,8 @@
 import { isDeepStrictEqual } from 'node:util'
 import { formatPath, type Path } from '../problems.ts'
+import { findToolType } from '../tool-types.ts'
 import { entriesOf, type Entry } from './entries.ts'
 import { own } from './merge.ts'
-
-/** What of a tool's `config` is run, or decides on what is run. */
-const codeFields = ['command', 'args', 'env', 'cwd'] as const
 
 /** Fields of a change that would run something else than what runs now. */
 export function findNewCode(before: unknown, after: unknown): string[] {
@@ -27,7 +25,6 @@ export function runsCode(tool: unknown, at: Path = ['tools', 0]): boolean {
 function codeOf({ value, at }: Pick<Entry, 'value' | 'at'>): Record<string, unknown> {
   if (at[0] !== 'tools') return {}
   const config = own(value, 'config')
-  const isModule = (own(value, 'type') ?? own(value, 'name')) === 'module'
-  const fields = [...codeFields, ...(isModule ? (['path'] as const) : [])]
+  const fields = findToolType(own(value, 'type') ?? own(value, 'name'))?.codeFields ?? []
   return Object.fromEntries(fields.flatMap((field) => (own(config, field) === undefined ? [] : [[field, own(config, field)] as const])))
 }

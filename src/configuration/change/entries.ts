@@ -1,4 +1,5 @@
 import { formatPath, type Path } from '../problems.ts'
+import { findToolType } from '../tool-types.ts'
 import { leavesOf, rootPlace, placeUnder, type Place } from './leaves.ts'
 import { isData, own } from './merge.ts'
 import { nameOf } from './elements.ts'
@@ -55,7 +56,7 @@ export function hostOf(entry: Place, at: Path): Path[number] | undefined {
 }
 
 function isByHost({ value, at }: Place): boolean {
-  return at[0] === 'tools' && typeOf(value) === 'http_request'
+  return at[0] === 'tools' && findToolType(typeOf(value))?.hasSecretsByHost === true
 }
 
 function typeOf(tool: unknown): unknown {

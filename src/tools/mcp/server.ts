@@ -1,13 +1,12 @@
 import path from 'node:path'
-import type { Static } from 'typebox'
 import { resolveReferences, type Environment } from '../../configuration/references.ts'
-import type { toolConfigs } from '../../configuration/schema.ts'
+import type { ToolConfigOf } from '../../configuration/tool-types.ts'
 import type { Launch } from './child-process.ts'
 import type { RemoteServer } from './http-transport.ts'
 import { isSecretName } from '../web/secrets.ts'
 import { createSecrets, type Secrets } from './secrets.ts'
 
-export type McpConfig = Static<(typeof toolConfigs)['mcp']>
+export type McpConfig = ToolConfigOf<'mcp'>
 
 /** Where a server is, all `${NAME}` resolved, and what must never be told of it. */
 export type Server = ({ kind: 'remote' } & RemoteServer & Hidden) | ({ kind: 'local' } & Launch & Hidden)

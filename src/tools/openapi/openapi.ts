@@ -1,7 +1,6 @@
-import type { Static } from 'typebox'
 import type { Tool } from '../../agent/tool.ts'
 import { resolveReferences } from '../../configuration/references.ts'
-import type { toolConfigs } from '../../configuration/schema.ts'
+import type { ToolConfigOf } from '../../configuration/tool-types.ts'
 import { createCheck, type RefusedTool, type ToolDependencies, type ToolGroup, type ToolSpec } from '../builder.ts'
 import type { Api, Operation, SkippedOperation } from './api.ts'
 import { call } from './call.ts'
@@ -13,7 +12,7 @@ import { createTokens } from './tokens.ts'
 import { checkTokenUrls, createBases, type Bases } from './trust.ts'
 import { messageOf } from '../../errors.ts'
 
-type Config = Static<(typeof toolConfigs)['openapi']>
+type Config = ToolConfigOf<'openapi'>
 
 const safe: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'])
 

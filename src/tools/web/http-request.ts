@@ -1,8 +1,7 @@
-import type { Static } from 'typebox'
 import type { JsonObject } from '../../agent/messages.ts'
 import type { ToolContext } from '../../agent/tool.ts'
 import { resolveReferences, type Environment } from '../../configuration/references.ts'
-import type { toolConfigs } from '../../configuration/schema.ts'
+import type { ToolConfigOf } from '../../configuration/tool-types.ts'
 import { createTool, type ToolBuild, type ToolDependencies, type ToolSpec } from '../builder.ts'
 import { maxBodyBytes, toAnswerOutput } from './body-output.ts'
 import { fetchAddress, FetchRefused } from './fetch-address.ts'
@@ -11,7 +10,7 @@ import { headerFault, isFieldName, isFieldValue, toContextHeaders, toTraceHeader
 import { createMask, isSecretHeader } from './secrets.ts'
 import { messageOf } from '../../errors.ts'
 
-type Config = Static<(typeof toolConfigs)['http_request']>
+type Config = ToolConfigOf<'http_request'>
 type Headers = Record<string, string>
 
 /** Characters that a request may carry: as many as fit into a call that a model writes, many times over. */

@@ -1,0 +1,213 @@
+import { Type, type Static, type TObject } from 'typebox'
+import { checkMcp } from './mcp-rules.ts'
+import type { ConfigProblem, Path } from './problems.ts'
+import { Address, Effect, maxEntries, maxSecrets, optional, Secret, Secrets, strict } from './schema-parts.ts'
+import { checkSpec } from './spec-rules.ts'
+
+/** What the service must know of a tool type before it makes a tool of the type. */
+export interface ToolTypeTraits {
+  /**
+   * What a tool of this type does, on the public agent card. The tool's own description is not used there: that of `data_query` holds values
+   * of the data, that of `knowledge_search` headings of documents, and those of `mcp`, `openapi` and `module` are written for callers with a key.
+   */
+  skill: string
+  /** The schema of `config`. */
+  config: TObject
+  /** Rules for `config` that its schema cannot express. */
+  check?(config: Readonly<Record<string, unknown>>, at: Path): ConfigProblem[]
+  /** An entry stands for several tools, each named `<entry>__<tool>`. */
+  isGroup?: true
+  /** Fields of `config` that name a command or a file to run. A caller who may not bring in code cannot change them. */
+  codeFields?: readonly string[]
+  /** The keys of `config.headers` are the hosts that the secrets under them are sent to. */
+  hasSecretsByHost?: true
+  /** Calls are traced by OpenTelemetry's conventions for this protocol. */
+  protocol?: 'mcp'
+}
+
+const Patterns = Type.Array(Type.String({ minLength: 1 }), { minItems: 1, maxItems: maxEntries })
+
+const Effects = Type.Record(Type.String(), Effect, {
+  maxProperties: 2000,
+  description:
+    'By tool, without the name of the entry: `read` may be made again after a crash, `write` never is. Default: what it says itself.',
+})
+const Selector = Type.String({ minLength: 1, maxLength: 500 })
+const Only = Type.Array(Selector, { maxItems: maxEntries, description: 'Names, or patterns with "*".' })
+const OnlyOperations = Type.Array(Selector, {
+  maxItems: maxEntries,
+  description: 'Operations by name, patterns with "*", or by tag: `tag:pets`.',
+})
+const Host = Type.String({
+  pattern: '^(\\*\\.)?[A-Za-z0-9.-]+(:[0-9]+)?$|^\\[[0-9a-fA-F:.]+\\](:[0-9]+)?$',
+  description: 'A host without scheme and path: "example.com", "*.example.com" for all under it, "example.com:8443".',
+})
+
+const Hosts = Type.Array(Host, { maxItems: maxEntries, description: 'Default: every public host.' })
+
+const OAuth = Type.Object(
+  {
+    client_id: Type.String({ minLength: 1 }),
+    client_secret: Secret,
+    scope: optional(Type.String()),
+    token_url: optional(Address),
+    resource: optional(
+      Type.String({
+        description:
+          'Whom tokens are for (RFC 8707); default: the address of the server. Empty where the authorization server refuses the parameter.',
+      }),
+    ),
+  },
+  { ...strict, description: 'Client credentials (RFC 6749, 4.4); `token_url` where another server than this gives the tokens.' },
+)
+
+/** A closed object, with a sentence on what it is for. */
+function about(description: string) {
+  return { ...strict, description }
+}
+
+/** The tool types, each described once. A type is added with its row here, its builder, and a line in `tools/catalog.ts`. */
+export const toolTypes = {
+  calculator: {
+    skill: 'Evaluates expressions and converts units.',
+    config: Type.Object({}, about('Calculates exactly, with units and dates.')),
+  },
+  current_time: {
+    skill: 'Looks up the current date and time.',
+    config: Type.Object({}, about('Tells the time in a time zone.')),
+  },
+  list_files: {
+    skill: 'Lists the files that the agent can read.',
+    config: Type.Object({ paths: optional(Patterns) }, about('Lists files under FILES_ROOT, all or those of `paths`.')),
+  },
+  read_file: {
+    skill: 'Reads files.',
+    config: Type.Object({ paths: optional(Patterns) }, about('Reads files under FILES_ROOT, all or those of `paths`.')),
+  },
+  write_file: {
+    skill: 'Writes text files for download.',
+    config: Type.Object({}, about('Makes files, which come with the answer.')),
+  },
+  knowledge_search: {
+    skill: 'Searches documents.',
+    config: Type.Object({ paths: Patterns }, about('Finds passages in the files of `paths`.')),
+  },
+  data_query: {
+    skill: 'Queries tables of data.',
+    config: Type.Object(
+      {
+        tables: Type.Record(Type.String({ pattern: '^[A-Za-z_][A-Za-z0-9_]*$' }), Type.String({ minLength: 1 }), {
+          minProperties: 1,
+          maxProperties: maxEntries,
+        }),
+        max_rows: optional(Type.Integer({ minimum: 1, maximum: 10_000 })),
+      },
+      about('SQL over files: each of `tables` is one under FILES_ROOT.'),
+    ),
+  },
+  mcp: {
+    skill: 'Calls a tool of an MCP server.',
+    isGroup: true,
+    codeFields: ['command', 'args', 'env', 'cwd'],
+    protocol: 'mcp',
+    check: checkMcp,
+    config: Type.Object(
+      {
+        url: optional(Address),
+        headers: optional(Secrets),
+        oauth: optional(OAuth),
+        command: optional(
+          Type.String({ minLength: 1, description: 'A server that is started here, and spoken to by its standard input.' }),
+        ),
+        args: optional(Type.Array(Type.String(), { maxItems: maxEntries })),
+        env: optional(Secrets),
+        cwd: optional(Type.String({ minLength: 1, description: 'Relative to agent.yaml; default: its folder.' })),
+        include: optional(Only),
+        exclude: optional(Only),
+        effects: optional(Effects),
+        pin: optional(Type.Boolean({ description: 'A tool whose description or schema changes is not used until somebody accepts it.' })),
+      },
+      about('A server of the Model Context Protocol: at a `url`, or started by a `command`. Its tools are named `<name>__<tool>`.'),
+    ),
+  },
+  openapi: {
+    skill: 'Calls an operation of an HTTP API.',
+    isGroup: true,
+    check: ({ spec }, at) => checkSpec(spec, [...at, 'spec']),
+    config: Type.Object(
+      {
+        spec: Type.String({ minLength: 1, description: 'A file beside agent.yaml, or an address.' }),
+        base_url: optional(Address),
+        headers: optional(Secrets),
+        credentials: optional(
+          Type.Record(Type.String(), Type.String(), {
+            writeOnly: true,
+            maxProperties: maxSecrets,
+            description: 'By security scheme: the key or token; for basic `user:password`, for client credentials `id:secret`.',
+          }),
+        ),
+        token_url: optional(
+          Type.String({ ...Address, description: 'For client credentials, in place of the address that the document names.' }),
+        ),
+        include: optional(OnlyOperations),
+        exclude: optional(OnlyOperations),
+        effects: optional(Effects),
+      },
+      about('An HTTP API by its OpenAPI document. Its tools are named `<name>__<operationId>`.'),
+    ),
+  },
+  module: {
+    skill: 'Calls a custom tool.',
+    codeFields: ['path'],
+    config: Type.Object(
+      { path: Type.String({ minLength: 1, description: 'A TypeScript or JavaScript file, relative to agent.yaml.' }) },
+      about('A tool of your own: a file whose default export is one.'),
+    ),
+  },
+  run_python: {
+    skill: 'Runs Python code.',
+    config: Type.Object(
+      {
+        memory_mb: optional(Type.Integer({ minimum: 256, maximum: 4096, description: 'Of one process; default 512.' })),
+        keep_minutes: optional(
+          Type.Number({ minimum: 0, maximum: 1440, description: 'How long the variables of a conversation are kept; default 10.' }),
+        ),
+        max_processes: optional(Type.Integer({ minimum: 1, maximum: 64, description: 'Default 4.' })),
+      },
+      about('Runs Python, shut off from the network and from this machine.'),
+    ),
+  },
+  chart: {
+    skill: 'Draws charts.',
+    config: Type.Object({}, about('Draws charts as SVG or PNG, by Vega-Lite.')),
+  },
+  web_page: {
+    skill: 'Reads web pages.',
+    config: Type.Object({ allowed_hosts: optional(Hosts) }, about('Reads pages of the web as text.')),
+  },
+  http_request: {
+    skill: 'Makes HTTP requests.',
+    hasSecretsByHost: true,
+    config: Type.Object(
+      {
+        allowed_hosts: optional(Hosts),
+        context_hosts: optional(Type.Array(Host, { maxItems: maxEntries, description: "Get the caller's stix headers." })),
+        methods: optional(Type.Array(Type.Enum(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE']), { minItems: 1 })),
+        headers: optional(
+          Type.Record(Host, Secrets, { maxProperties: maxEntries, description: 'By host: sent along, and never shown to the model.' }),
+        ),
+      },
+      about('Sends HTTP requests, to public hosts or to those that are allowed.'),
+    ),
+  },
+} as const satisfies Record<string, ToolTypeTraits>
+
+export type ToolType = keyof typeof toolTypes
+
+/** `config` of a tool of one type. */
+export type ToolConfigOf<T extends ToolType> = Static<(typeof toolTypes)[T]['config']>
+
+/** The traits of a tool type; undefined for an unknown name. */
+export function findToolType(name: unknown): ToolTypeTraits | undefined {
+  return typeof name === 'string' && Object.hasOwn(toolTypes, name) ? toolTypes[name as ToolType] : undefined
+}
