@@ -28,7 +28,7 @@ export interface RunStore {
    * Takes a pending run out of its line: with this end, else as if it had never come. Answers with the run whose turn it
    * is now, if that changed.
    */
-  leaveLine(run: HeldRun, now: number, end?: LineEnd): Promise<NextRun | undefined>
+  leaveQueue(run: HeldRun, now: number, end?: QueueEnd): Promise<NextRun | undefined>
   /** Takes a pending run that nobody has and that has its session; undefined when it is not so, or not so any more. */
   takeUp(run: HeldRun, by: (run: StandingRun) => TakeOver): Promise<TakenUp | undefined>
   /**
@@ -212,7 +212,7 @@ export type Begun =
   | { kind: 'accepted'; as: Accepted }
 
 /** How a run ends that never got its turn. */
-export interface LineEnd {
+export interface QueueEnd {
   status: 'cancelled' | 'error'
   continuable: boolean
   error: ErrorBody | undefined

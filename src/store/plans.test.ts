@@ -8,7 +8,7 @@ import { createAccessKeyStore } from './secrets/access-keys.ts'
 import type { Database, Scope } from './database.ts'
 import { excerptsOf } from './sessions/excerpts.ts'
 import { jobStatements } from './jobs/statements.ts'
-import { lineStatements } from './queue/statements.ts'
+import { queueStatements } from './queue/statements.ts'
 import type { RunReports, Span } from '../runs/reports/run-reports.ts'
 import { createRunRanks } from './queue/ranks.ts'
 import { createRunReports } from './reports/run-reports.ts'
@@ -56,7 +56,7 @@ async function plansOf(ask: (database: Database) => Promise<unknown>): Promise<s
 const who = { tenant: 't', owner: 'o' }
 
 test('no statement of a chat scans a table or sorts', async () => {
-  for (const statements of [runStatements(database.db, false), lineStatements(database.db)]) {
+  for (const statements of [runStatements(database.db, false), queueStatements(database.db)]) {
     for (const [name, ask] of Object.entries(statements)) {
       const plans = await plansOf(({ all: { read } }) => (ask as (connection: Connection, values: object) => Promise<unknown>)(read, {}))
       assert.doesNotMatch(plans, /SCAN|TEMP/, name)

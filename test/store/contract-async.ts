@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
 import { ServiceError } from '../../src/errors.ts'
 import { callbackJob } from '../../src/runs/callbacks/callbacks.ts'
-import type { HeldRun, LineEnd, NewRun } from '../../src/runs/run-store.ts'
+import type { HeldRun, QueueEnd, NewRun } from '../../src/runs/run-store.ts'
 import { createCallbackStore } from '../../src/store/runs/callbacks.ts'
 import type { Database } from '../../src/store/database.ts'
 import { createSessionStore } from '../../src/store/sessions/sessions.ts'
@@ -108,10 +108,10 @@ export function registerAsyncContract(database: () => Database): void {
     const [second, third] = [newRun(), newRun({ event: event('third') })]
     for (const run of [leaves, second, third]) await store.begin(run)
     await store.finish(first.run, 1, endOf(first.turn))
-    assert.equal((await store.leaveLine(leaves, hour))?.requestId, second.requestId)
+    assert.equal((await store.leaveQueue(leaves, hour))?.requestId, second.requestId)
     const told = callbackJob(second, { id: randomUUID(), round: 0, now: hour })
-    const end: LineEnd = { status: 'cancelled', continuable: false, error: undefined, log: { input: 'x', events: [] }, jobs: [told] }
-    assert.equal((await store.leaveLine(second, hour, end))?.requestId, third.requestId)
+    const end: QueueEnd = { status: 'cancelled', continuable: false, error: undefined, log: { input: 'x', events: [] }, jobs: [told] }
+    assert.equal((await store.leaveQueue(second, hour, end))?.requestId, third.requestId)
     assert.equal((await store.find(second))?.status, 'cancelled')
     assert.deepEqual(await idsOf(database(), tenant), [told.id])
     const requestIds = (await runJobsOf(database(), tenant)).map(({ requestId }) => requestId)

@@ -58,7 +58,7 @@ export function registerImageContract(database: () => Database): void {
     const { turn } = await start()
     const waiting = pictured()
     assert.equal((await store.begin(waiting)).kind, 'waiting')
-    await store.leaveLine(waiting, hour)
+    await store.leaveQueue(waiting, hour)
     assert.equal((await store.images(tenant, turn.session, [waiting.requestId])).size, 0)
     assert.equal((await store.begin(waiting)).kind, 'waiting')
     assert.equal((await store.images(tenant, turn.session, [waiting.requestId])).get(waiting.requestId)?.length, 3)

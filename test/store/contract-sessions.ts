@@ -96,7 +96,7 @@ export function registerSessionChanges(database: () => Database): void {
     )
     await assert.rejects(store.finish(run, 1, endOf(turn)), FenceLost)
     assert.equal(await store.takeTurn(waiting, waiting.messages, hour), undefined)
-    assert.equal(await store.leaveLine(waiting, hour), undefined)
+    assert.equal(await store.leaveQueue(waiting, hour), undefined)
     for (const status of ['running', 'pending', 'error'] as const) {
       assert.equal(await store.takeOver(run, { fence: 1, status }, { holder: 'p', place: 1, now: hour, messages: [] }), undefined)
     }

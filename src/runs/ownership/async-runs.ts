@@ -8,7 +8,7 @@ import type { RunKey } from '../run.ts'
 import type { RunStore, StoredRun } from '../run-store.ts'
 
 interface AsyncRunsDependencies {
-  store: Pick<RunStore, 'takeUp' | 'putBack' | 'leaveLine' | 'find'>
+  store: Pick<RunStore, 'takeUp' | 'putBack' | 'leaveQueue' | 'find'>
   adoption: Pick<Adoption, 'asTaker' | 'goOn' | 'takeOver'>
   jobs: Pick<Jobs, 'wake'>
   agent: CurrentAgent
@@ -55,7 +55,7 @@ export function createAsyncRuns(deps: AsyncRunsDependencies): AsyncRuns {
     }
     const end = leavingEnd('cancelled', inputOf(run))
     if (run.request?.hasCallback) end.jobs.push(callbackJob(run, { id: newId(), round: 0, now: now() }))
-    const next = await store.leaveLine(run, now(), end)
+    const next = await store.leaveQueue(run, now(), end)
     jobs.wake('callback', ...(next?.holder === '' ? (['run'] as const) : []))
     return (await store.find(run))?.status === 'cancelled'
   }

@@ -25,7 +25,7 @@ function fakeStore(...queue: string[]) {
       asked.push(`${requestId} takes`)
       return queue[0] === requestId ? turn : undefined
     },
-    async leaveLine({ requestId }, _, cancelled) {
+    async leaveQueue({ requestId }, _, cancelled) {
       asked.push(`${requestId} leaves${cancelled ? ' as cancelled' : ''}`)
       const wasFirst = queue[0] === requestId
       queue.splice(queue.indexOf(requestId), 1)
@@ -144,7 +144,7 @@ test('who leaves when it was handed the session wakes the next', async () => {
   const late: typeof store = {
     ...store,
     takeTurn: async (key, ...rest) => (key.requestId === 'b' ? undefined : store.takeTurn(key, ...rest)),
-    leaveLine: (...args) => (endFirst(), store.leaveLine(...args)),
+    leaveQueue: (...args) => (endFirst(), store.leaveQueue(...args)),
   }
   const line = lineOf(late)
   const next = line.wait(runOf('c'), messages, 30_000)
@@ -187,7 +187,7 @@ test('a cancelled run whose caller wants to be told leaves with the job that tel
   const jobs: unknown[] = []
   const run = runOf('b')
   run.request.hasCallback = true
-  const line = lineOf({ ...store, leaveLine: (key, now, end) => (jobs.push(...(end?.jobs ?? [])), store.leaveLine(key, now, end)) })
+  const line = lineOf({ ...store, leaveQueue: (key, now, end) => (jobs.push(...(end?.jobs ?? [])), store.leaveQueue(key, now, end)) })
   const waiting = line.wait(run, messages, 30_000)
   await settled()
   run.stop('cancelled')

@@ -5,7 +5,7 @@ import type { Jobs } from '../jobs.ts'
 import { processLost, serviceStopping } from '../log/outcome.ts'
 import type { LiveRun } from './live-run.ts'
 import { runKeyText, type EndEvent } from '../run.ts'
-import { FenceLost, type HeldRun, type LineEnd, type NewMessage, type NextRun, type RunStore, type Turn } from '../run-store.ts'
+import { FenceLost, type HeldRun, type QueueEnd, type NewMessage, type NextRun, type RunStore, type Turn } from '../run-store.ts'
 
 /** Another process that frees a session says so, but news may get lost: a waiting run looks for itself now and then. */
 const lookEveryMs = 3000
@@ -24,7 +24,7 @@ export interface Line {
 }
 
 export interface LineDependencies {
-  store: Pick<RunStore, 'takeTurn' | 'leaveLine'>
+  store: Pick<RunStore, 'takeTurn' | 'leaveQueue'>
   jobs: Pick<Jobs, 'wake'>
   bus: Bus
   now(): number
@@ -92,7 +92,7 @@ export function createLine({ store, jobs, bus, now, newId }: LineDependencies): 
     if (run.stopCause === 'given_up' || run.stopCause === 'taken') return
     const end = endOf(run)
     if (end && run.request.hasCallback) end.jobs.push(callbackJob(run.key, { id: newId(), round: 0, now: now() }))
-    wake(await store.leaveLine(heldOf(run), now(), end))
+    wake(await store.leaveQueue(heldOf(run), now(), end))
     jobs.wake(...(end?.jobs ?? []).map(({ kind }) => kind))
   }
 
@@ -130,12 +130,12 @@ class Bell {
   }
 }
 
-function endOf({ stopCause, input }: LiveRun): LineEnd | undefined {
+function endOf({ stopCause, input }: LiveRun): QueueEnd | undefined {
   return stopCause === 'cancelled' || stopCause === 'lost' ? leavingEnd(stopCause, input) : undefined
 }
 
 /** How a run ends that never began. */
-export function leavingEnd(cause: 'cancelled' | 'lost', input: string): LineEnd {
+export function leavingEnd(cause: 'cancelled' | 'lost', input: string): QueueEnd {
   const isLost = cause === 'lost'
   const error = isLost ? toErrorBody(processLost()) : undefined
   const end: EndEvent = { type: 'end', reason: isLost ? 'error' : 'cancelled', usage: [], thoughts: [], ...(error && { error }) }

@@ -4,7 +4,7 @@ import type { NewJob } from '../../runs/jobs.ts'
 import type { NextRun } from '../../runs/run-store.ts'
 import type { RunKey } from '../../runs/run.ts'
 import { query, type Database } from '../database.ts'
-import { lineStatements } from './statements.ts'
+import { queueStatements } from './statements.ts'
 import { createRunRanks } from './ranks.ts'
 import { keyColumns } from '../rows.ts'
 import type { RunStatements } from '../runs/statements.ts'
@@ -28,7 +28,7 @@ interface Due extends RunKey {
 
 /** Parts of units in which a session comes to a run that nobody has: it gets its job with the same commit. */
 export function runQueue(database: Database, statements: RunStatements) {
-  const inLine = lineStatements(database.db)
+  const sessionQueue = queueStatements(database.db)
   const insertJobs: Database['jobs']['insert'] = (connection, jobs) => database.jobs.insert(connection, jobs)
   const ranks = createRunRanks(database)
 
@@ -37,7 +37,7 @@ export function runQueue(database: Database, statements: RunStatements) {
     const next = (await statements.handOver(connection, { tenant, session, requestId })).rows[0]?.active_run
     if (!next) return undefined
     const key = { tenant, owner, requestId: next }
-    const { holder, fence } = (await inLine.holderOf(connection, key)).rows[0]!
+    const { holder, fence } = (await sessionQueue.holderOf(connection, key)).rows[0]!
     if (holder === '') await add(connection, { ...key, fence, now })
     return { ...key, holder }
   }

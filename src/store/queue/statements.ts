@@ -27,7 +27,7 @@ type TakenBack = Pick<RunRow, 'tenant' | 'prompt_tokens' | 'completion_tokens' |
 }
 
 /** The statements that move a run through its session's line, compiled once. */
-export function lineStatements(database: Kysely<Tables>) {
+export function queueStatements(database: Kysely<Tables>) {
   return {
     /** A waiting run, and how the one is that has its session. */
     findTurn: statement(database, (db, param: Param<Key>) =>

@@ -2,7 +2,7 @@ import type { Turn, NewMessage, TakenOver, TakeOver } from '../../runs/run-store
 import type { RunKey } from '../../runs/run.ts'
 import type { MessageData } from '../../sessions/message.ts'
 import { query, type Database } from '../database.ts'
-import { lineStatements } from '../queue/statements.ts'
+import { queueStatements } from '../queue/statements.ts'
 import { runQueue } from '../queue/queue.ts'
 import { countOf, hourMs, hourOf, json, parseJson, toText, toWindow } from '../rows.ts'
 import { whereRun, type Key, type RunStatements } from './statements.ts'
@@ -14,7 +14,7 @@ type SessionState = Pick<SessionRow, 'active_run' | 'message_count' | 'window_st
 
 /** Parts of units that move a run into its session, or to another process. */
 export function runMoves(database: Database, statements: RunStatements) {
-  const inLine = lineStatements(database.db)
+  const sessionQueue = queueStatements(database.db)
   const queue = runQueue(database, statements)
   const lapse = statement(database.db, (db, param: Param<Key & { now: number }>) =>
     db
@@ -29,7 +29,7 @@ export function runMoves(database: Database, statements: RunStatements) {
   }
 
   async function lock(connection: Connection, tenant: string, session: string | null) {
-    return session === null ? undefined : (await inLine.lockSession(connection, { tenant, session })).rows[0]
+    return session === null ? undefined : (await sessionQueue.lockSession(connection, { tenant, session })).rows[0]
   }
 
   /** The last of `messages` gets `lastIndex`. */
@@ -62,10 +62,10 @@ export function runMoves(database: Database, statements: RunStatements) {
       one.message_index === null ? state.message_count : await withoutPartialAnswer(connection, one, session, state.message_count)
     const messageCount = kept + stored.length
     const messageIndex = one.message_index ?? messageCount - 1
-    const started = await inLine.startRun(connection, { ...one, status: 'pending', messageIndex, now })
+    const started = await sessionQueue.startRun(connection, { ...one, status: 'pending', messageIndex, now })
     if (started.rows.length === 0) return undefined
     await allSettledOrThrow([
-      inLine.enterSession(connection, { tenant, session, requestId, messageCount, now }),
+      sessionQueue.enterSession(connection, { tenant, session, requestId, messageCount, now }),
       insertMessages(connection, tenant, session, messageCount - 1, stored),
     ])
     return { session, messageIndex, messageCount, ...toWindow(state) }
@@ -99,7 +99,7 @@ export function runMoves(database: Database, statements: RunStatements) {
   ): Promise<TakenOver | undefined> {
     const fence = row.fence + 1
     const one = { ...row, requestId: row.request_id, fence }
-    const taken = await inLine.takeRun(connection, {
+    const taken = await sessionQueue.takeRun(connection, {
       ...one,
       fence: row.fence,
       newFence: fence,
@@ -121,10 +121,10 @@ export function runMoves(database: Database, statements: RunStatements) {
   /** Makes an unended run nobody's: in its session, where that is free or its own, it gets a job. False when it has changed since it was read. */
   async function free(connection: Connection, row: RunRow, state: SessionState | undefined, now: number): Promise<boolean> {
     const key = { tenant: row.tenant, owner: row.owner, requestId: row.request_id }
-    const fence = (await inLine.freeRun(connection, { ...row, ...key })).rows[0]?.fence
+    const fence = (await sessionQueue.freeRun(connection, { ...row, ...key })).rows[0]?.fence
     if (fence === undefined) return false
     if (!state || row.session === null) return true
-    if (state.active_run === null) await inLine.giveSession(connection, { ...key, session: row.session })
+    if (state.active_run === null) await sessionQueue.giveSession(connection, { ...key, session: row.session })
     const isOurs = state.active_run === null || state.active_run === row.request_id
     if (isOurs) await queue.add(connection, { ...key, fence, now, ...(row.status === 'interrupted' ? { isResumed: true } : {}) })
     return true
@@ -134,10 +134,10 @@ export function runMoves(database: Database, statements: RunStatements) {
   async function takeBackMetrics(connection: Connection, row: RunRow, endedAt: number): Promise<void> {
     const { tenant, latency_ms } = row
     const hour = hourOf(endedAt)
-    const left = (await inLine.takeBackMetrics(connection, { ...row, ...countOf(row.status), hour })).rows[0]
+    const left = (await sessionQueue.takeBackMetrics(connection, { ...row, ...countOf(row.status), hour })).rows[0]
     // A statement of its own: it sees what was stored while the first waited for the hour's row.
     const wasExtreme = left && (latency_ms <= left.min_latency_ms || latency_ms >= left.max_latency_ms)
-    if (wasExtreme) await inLine.renewExtremes(connection, { tenant, hour, nextHour: hour + hourMs })
+    if (wasExtreme) await sessionQueue.renewExtremes(connection, { tenant, hour, nextHour: hour + hourMs })
   }
 
   return { ...queue, find, lock, insertMessages, enter, take, free }

@@ -222,7 +222,7 @@ export function runStatements(database: Kysely<Tables>, isShared: boolean) {
     handOver: statement(database, (db, param: Param<{ tenant: string; session: string; requestId: string }>) =>
       db
         .updateTable('sessions')
-        .set({ active_run: firstInLine(param('tenant'), param('session')) })
+        .set({ active_run: firstInQueue(param('tenant'), param('session')) })
         .where(whereSession(param))
         .where('active_run', '=', param('requestId'))
         .returning('active_run'),
@@ -348,7 +348,7 @@ export function newMetrics(param: Param<NewMetrics>) {
 }
 
 /** The run whose turn is next in a session. The status stands in the text: only so is the partial index used. */
-function firstInLine(tenant: string, session: string) {
+function firstInQueue(tenant: string, session: string) {
   return sql<string | null>`(select request_id from runs where tenant = ${tenant} and session = ${session}
     and status = 'pending' order by place limit 1)`
 }

@@ -5,7 +5,7 @@ import {
   FenceLost,
   sessionInterrupted,
   type HeldRun,
-  type LineEnd,
+  type QueueEnd,
   type NewMessage,
   type NextRun,
   type RunStore,
@@ -15,7 +15,7 @@ import {
   type Turn,
 } from '../../runs/run-store.ts'
 import { query, type Database } from '../database.ts'
-import { lineStatements } from '../queue/statements.ts'
+import { queueStatements } from '../queue/statements.ts'
 import { mediaStatements } from './media-statements.ts'
 import { aliveProcesses } from '../leases/processes.ts'
 import { countLoss } from './losses.ts'
@@ -30,13 +30,13 @@ export function createTakeOver(
   database: Database,
   statements: RunStatements,
   { find, lock, enter, take, free, handOver, insertJobs, prepare }: RunMoves,
-): Pick<RunStore, 'takeTurn' | 'leaveLine' | 'takeOver' | 'takeUp' | 'putBack' | 'orphans' | 'unendedIn' | 'ownUnended'> {
-  const inLine = lineStatements(database.db)
+): Pick<RunStore, 'takeTurn' | 'leaveQueue' | 'takeOver' | 'takeUp' | 'putBack' | 'orphans' | 'unendedIn' | 'ownUnended'> {
+  const sessionQueue = queueStatements(database.db)
   const media = mediaStatements(database.db)
 
   async function takeTurn(key: HeldRun, messages: readonly NewMessage[], now: number): Promise<Turn | undefined> {
     // Those who wait ask often: only who may be given its turn costs a transaction.
-    const found = (await inLine.findTurn(database.forTenant(key.tenant).read, key)).rows[0]
+    const found = (await sessionQueue.findTurn(database.forTenant(key.tenant).read, key)).rows[0]
     if (found && found.fence !== key.fence) throw new FenceLost(key)
     if (found?.active_status === 'interrupted') throw sessionInterrupted(found.session_id)
     if (found?.active_run !== key.requestId) return undefined
@@ -46,7 +46,7 @@ export function createTakeOver(
     })
   }
 
-  async function leaveLine(key: HeldRun, now: number, end?: LineEnd): Promise<NextRun | undefined> {
+  async function leaveQueue(key: HeldRun, now: number, end?: QueueEnd): Promise<NextRun | undefined> {
     await prepare()
     return database.forTenant(key.tenant).unit(async (connection) => {
       const row = await find(connection, key)
@@ -60,7 +60,7 @@ export function createTakeOver(
   }
 
   /** False when the run is not in its line any more. */
-  async function leave(connection: Connection, row: RunRow, now: number, end?: LineEnd): Promise<boolean> {
+  async function leave(connection: Connection, row: RunRow, now: number, end?: QueueEnd): Promise<boolean> {
     if (end) {
       const { status, continuable, error, log } = end
       const request = continuable ? row.request : null
@@ -72,7 +72,7 @@ export function createTakeOver(
     // One that was begun before, and was to go on, is as it was: failed, and can be repeated.
     if (row.message_index !== null) return endWaiting(connection, row, { ...row, status: 'error', continuable: 1 }, now)
     const { tenant, session, request_id: requestId } = row
-    const isDeleted = (await inLine.deleteRun(connection, { ...row, requestId })).rows.length > 0
+    const isDeleted = (await sessionQueue.deleteRun(connection, { ...row, requestId })).rows.length > 0
     if (isDeleted && session !== null && hasImages(row)) await media.deleteOfRun(connection, { tenant, session, requestId })
     return isDeleted
   }
@@ -80,7 +80,7 @@ export function createTakeOver(
   async function endWaiting(connection: Connection, row: RunRow, end: WaitingEnd, now: number): Promise<boolean> {
     const { status: newStatus, continuable, request, error, log } = end
     const ended = { ...row, requestId: row.request_id, continuable, request, error, log, newStatus, finish_reason: newStatus, now }
-    if ((await inLine.endWaiting(connection, ended)).rows.length === 0) return false
+    if ((await sessionQueue.endWaiting(connection, ended)).rows.length === 0) return false
     if (!continuable && row.message_index !== null) await statements.deleteSteps(connection, ended)
     await statements.addMetrics(connection, { ...row, ...countOf(newStatus), hour: hourOf(now), latency_ms: 0 })
     return true
@@ -178,7 +178,7 @@ export function createTakeOver(
     return (await query(database.forTenant(tenant).read, aliveRuns)).rows
   }
 
-  return { takeTurn, leaveLine, takeOver, takeUp, putBack, orphans, unendedIn, ownUnended }
+  return { takeTurn, leaveQueue, takeOver, takeUp, putBack, orphans, unendedIn, ownUnended }
 }
 
 function hasImages({ request }: RunRow): boolean {

@@ -57,7 +57,7 @@ function registerLine(database: () => Database): void {
     await start()
     const run = newRun()
     await store.begin(run)
-    assert.equal(await store.leaveLine(run, hour), undefined)
+    assert.equal(await store.leaveQueue(run, hour), undefined)
     assert.equal(await store.find(run), undefined)
     assert.deepEqual([await count('runs'), await metrics()], [1, []])
     assert.equal((await store.begin(run)).kind, 'waiting')
@@ -71,8 +71,8 @@ function registerLine(database: () => Database): void {
     const log = { input: 'hello', events: [] }
     const job = jobOf({ kind: 'callback', tenant: run.tenant })
     const end = { status: 'cancelled', continuable: false, error: undefined, log } as const
-    assert.equal(await store.leaveLine(run, hour + 9, { ...end, jobs: [job] }), undefined)
-    assert.equal(await store.leaveLine(run, hour + 9, { ...end, jobs: [jobOf({ tenant: run.tenant })] }), undefined)
+    assert.equal(await store.leaveQueue(run, hour + 9, { ...end, jobs: [job] }), undefined)
+    assert.equal(await store.leaveQueue(run, hour + 9, { ...end, jobs: [jobOf({ tenant: run.tenant })] }), undefined)
     assert.deepEqual(await idsOf(database(), run.tenant), [job.id])
     const stored = (await store.find(run))!
     assert.deepEqual([stored.status, stored.endedAt, stored.continuable, stored.request], ['cancelled', hour + 9, false, undefined])
@@ -87,16 +87,16 @@ function registerLine(database: () => Database): void {
     await store.begin(second)
     await store.begin(third)
     await store.finish(first.run, 1, endOf(first.turn))
-    assert.deepEqual(await store.leaveLine(second, hour), keyOf(third))
+    assert.deepEqual(await store.leaveQueue(second, hour), keyOf(third))
     assert.equal((await session())!.active_run, third.requestId)
-    assert.equal(await store.leaveLine(third, hour), undefined)
+    assert.equal(await store.leaveQueue(third, hour), undefined)
     assert.equal((await session())!.active_run, null)
   })
 
   test('a run that has its turn can not leave the line', async () => {
     const { store, start, session } = storeOf(database())
     const { run } = await start()
-    assert.equal(await store.leaveLine(run, hour), undefined)
+    assert.equal(await store.leaveQueue(run, hour), undefined)
     assert.equal((await store.find(run))!.status, 'running')
     assert.equal((await session())!.active_run, run.requestId)
   })
@@ -107,9 +107,9 @@ function registerLine(database: () => Database): void {
     await store.finish(first.run, 1, endOf(first.turn, failed))
     await start()
     assert.deepEqual(await take(store, first.run, 1, 'error'), { kind: 'waiting', fence: 2 })
-    assert.equal(await store.leaveLine({ ...first.run, fence: 1 }, hour), undefined)
+    assert.equal(await store.leaveQueue({ ...first.run, fence: 1 }, hour), undefined)
     assert.equal((await store.find(first.run))?.status, 'pending')
-    assert.equal(await store.leaveLine({ ...first.run, fence: 2 }, hour), undefined)
+    assert.equal(await store.leaveQueue({ ...first.run, fence: 2 }, hour), undefined)
     const stored = (await store.find(first.run))!
     assert.deepEqual([stored.status, stored.continuable, stored.messageIndex], ['error', true, 0])
     assert.deepEqual(stored.request, newRun().request)
@@ -271,7 +271,7 @@ function registerRaces(database: () => Database): void {
     for (let n = 0; n < 15; n += 1) {
       const [gone, next] = [newRun(), newRun()]
       await store.begin(gone)
-      const [, , begun] = await Promise.all([store.finish(run, 1, endOf(turn)), store.leaveLine(gone, hour), store.begin(next)])
+      const [, , begun] = await Promise.all([store.finish(run, 1, endOf(turn)), store.leaveQueue(gone, hour), store.begin(next)])
       const given = begun.kind === 'running' ? begun.turn : await store.takeTurn(next, next.messages, hour)
       assert.ok(given, `round ${n}: the session belongs to ${(await session())!.active_run}`)
       run = next
@@ -289,7 +289,7 @@ function registerRaces(database: () => Database): void {
         store.begin(waiting),
         store.begin({ ...run, sessionKey: `again ${n} ${run.sessionKey}` }),
       ])
-      await Promise.all([take(store, run, 1, 'error'), store.leaveLine(waiting, hour), store.begin({ ...run, sessionKey: `third ${n}` })])
+      await Promise.all([take(store, run, 1, 'error'), store.leaveQueue(waiting, hour), store.begin({ ...run, sessionKey: `third ${n}` })])
       const { status } = (await store.find(run))!
       assert.ok(status === 'running' || status === 'pending', status)
       assert.ok((await session(`busy ${n}`))!.active_run)
