@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { test, type TestContext } from 'node:test'
 import { exportJWK, generateKeyPair, SignJWT, type JWK } from 'jose'
 import { createKey } from './keys/keys.ts'
-import { createMemoryText } from './keys/memory-text.ts'
+import { createMemorySecret } from './keys/memory-secret.ts'
 import { openSigningKeys } from './keys/signing-keys.ts'
 import { createVerifier, type AccessProvider } from './verify.ts'
 
@@ -36,7 +36,7 @@ async function serveKeys(t: TestContext) {
 async function setUp(t: TestContext, settings: Partial<AccessProvider> = {}) {
   const provider = await serveKeys(t)
   const state = { now: start, revoked: new Set<string>() }
-  const keys = await openSigningKeys(createMemoryText(), () => state.now)
+  const keys = await openSigningKeys(createMemorySecret(), () => state.now)
   const signing = keys.newest()
   const verifier = createVerifier({
     signing: keys,

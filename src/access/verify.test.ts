@@ -3,7 +3,7 @@ import { createHmac } from 'node:crypto'
 import { test } from 'node:test'
 import { exportSPKI, importJWK, SignJWT, type CryptoKey, type JWK } from 'jose'
 import { createKey } from './keys/keys.ts'
-import { createMemoryText } from './keys/memory-text.ts'
+import { createMemorySecret } from './keys/memory-secret.ts'
 import type { CustomRoles } from './permissions.ts'
 import { openSigningKeys, rotateSigningKeys } from './keys/signing-keys.ts'
 import { createVerifier, type VerifierOptions } from './verify.ts'
@@ -11,7 +11,7 @@ import { createVerifier, type VerifierOptions } from './verify.ts'
 const start = 1_700_000_000_000
 
 async function newSigning(now = () => start) {
-  const kept = createMemoryText()
+  const kept = createMemorySecret()
   const keys = await openSigningKeys(kept, now)
   return { kept, keys, signing: keys.newest(), jwk: JSON.parse(kept.kept ?? '') as JWK }
 }

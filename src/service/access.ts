@@ -44,5 +44,5 @@ export async function openAccess(stack: AsyncDisposableStack, options: AccessOpt
   const again = () => void ensure().catch(onError('admin.key'))
   stack.adopt(setInterval(again, adminKeyEveryMs).unref(), clearInterval)
   signing.onChange(again)
-  return { signing, verifier, adminKeyFile: file.place }
+  return { signing, verifier, adminKeyFile: file.label }
 }

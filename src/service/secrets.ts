@@ -1,6 +1,6 @@
 import path from 'node:path'
 import { deriveCallbackSecret, type CallbackSecretOptions } from '../access/keys/callback-secrets.ts'
-import type { KeptText } from '../access/keys/kept-text.ts'
+import type { SharedSecret } from '../access/keys/shared-secret.ts'
 import { toSigningKeys } from '../access/keys/signing-keys.ts'
 import type { Settings } from '../settings/settings.ts'
 import { createAccessKeyStore } from '../store/secrets/access-keys.ts'
@@ -8,14 +8,14 @@ import type { Database } from '../store/database.ts'
 import { createPrivateFile } from '../store/disk/private-file.ts'
 import { createSecretBox, type SecretBox } from '../store/secrets/secret-box.ts'
 import { createSecrets } from '../store/secrets/secrets.ts'
-import { renewWrapped } from '../store/secrets/wrapped.ts'
+import { reencryptAll } from '../store/secrets/encrypted.ts'
 
 /** What the service keeps secret: in a database that processes share, wrapped by SECRET_KEY; else in the data directory. */
 export interface OpenSecrets {
-  signingKeys: KeptText
+  signingKeys: SharedSecret
   callbacks: CallbackSecretOptions
   /** The administrator's key that all processes have; absent where there is but one process. */
-  adminKey?: KeptText
+  adminKey?: SharedSecret
   /** For what else is wrapped by SECRET_KEY; absent where nothing is shared. */
   box?: SecretBox
   /** For the operator, a sentence each: what was taken over, or is not used. */
@@ -37,10 +37,10 @@ export async function openSecrets(database: Database, settings: SecretSettings, 
   }
   const box = createSecretBox(secretKeys)
   const secrets = createSecrets(database, box, { now })
-  const kept = { signingKeys: secrets.of('signing keys'), callbackSecret: secrets.of('callback secret') }
+  const kept = { signingKeys: secrets.secret('signing keys'), callbackSecret: secrets.secret('callback secret') }
   const told = await takeOver(files, kept, { wasUsed: () => hasKeys(database), oldestSecretKey: secretKeys.at(-1)! })
   told.push(...(await findUnused(files.signingKeys, kept.signingKeys, now)))
-  const adminKey = secrets.of(`administrator's key of ${adminTenant}`)
+  const adminKey = secrets.secret(`administrator's key of ${adminTenant}`)
   return { signingKeys: kept.signingKeys, callbacks: { configured: callbackSecrets, kept: kept.callbackSecret }, adminKey, box, told }
 }
 
@@ -49,7 +49,7 @@ export async function openSecrets(database: Database, settings: SecretSettings, 
  * have them in another order than the service. Answers as `told` does.
  */
 export async function renewSecrets(database: Database, { databaseUrl, secretKeys }: SecretSettings): Promise<string[]> {
-  const renewed = databaseUrl === undefined ? 0 : await renewWrapped(database, createSecretBox(secretKeys))
+  const renewed = databaseUrl === undefined ? 0 : await reencryptAll(database, createSecretBox(secretKeys))
   return renewed > 0 ? [`${renewed} secrets of the database are wrapped by the first of SECRET_KEY now.`] : []
 }
 
@@ -58,7 +58,7 @@ async function hasKeys(database: Database): Promise<boolean> {
   return (await createAccessKeyStore(database).list()).length > 0
 }
 
-type Files = Record<'signingKeys' | 'callbackSecret', KeptText>
+type Files = Record<'signingKeys' | 'callbackSecret', SharedSecret>
 
 interface Past {
   /** By a version that kept no secrets in the database: it derived the secret of callbacks from SECRET_KEY. */
@@ -78,20 +78,20 @@ async function takeOver(files: Files, kept: Files, { wasUsed, oldestSecretKey }:
   }
   const own = (await kept.signingKeys.load()) === undefined ? await files.signingKeys.load() : undefined
   if (own === undefined) return told
-  await toSigningKeys(own, files.signingKeys.place, Date.now)
+  await toSigningKeys(own, files.signingKeys.label, Date.now)
   if ((await kept.signingKeys.change((text) => text ?? own)) === own) told.push(takenOver(files.signingKeys))
   return told
 }
 
-function takenOver({ place }: KeptText): string {
-  return `${place} was taken over into the database, which counts from now on; the file is not read again.`
+function takenOver({ label }: SharedSecret): string {
+  return `${label} was taken over into the database, which counts from now on; the file is not read again.`
 }
 
 /** A second process that was used alone until now has keys that the first one's do not verify. */
-async function findUnused(file: KeptText, kept: KeptText, now: () => number): Promise<string[]> {
+async function findUnused(file: SharedSecret, kept: SharedSecret, now: () => number): Promise<string[]> {
   const [own, text] = await Promise.all([file.load(), kept.load()])
   if (own === undefined || text === undefined) return []
-  const [unused, keys] = await Promise.all([toSigningKeys(own, file.place, now), toSigningKeys(text, kept.place, now)])
+  const [unused, keys] = await Promise.all([toSigningKeys(own, file.label, now), toSigningKeys(text, kept.label, now)])
   if (keys.find(unused.newest().kid)) return []
-  return [`${file.place} is not used: the database has other signing keys, and what this one has signed does not count.`]
+  return [`${file.label} is not used: the database has other signing keys, and what this one has signed does not count.`]
 }

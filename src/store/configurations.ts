@@ -13,7 +13,7 @@ import type { SecretBox } from './secrets/secret-box.ts'
 import { createSecrets } from './secrets/secrets.ts'
 import type { Connection } from './statement.ts'
 import type { ConfigurationRow } from './tables.ts'
-import { configurationName } from './secrets/wrapped.ts'
+import { configurationName } from './secrets/encrypted.ts'
 
 /** How many texts are kept to go back to, and how many are known to have been seen. */
 const maxKept = 50
@@ -38,7 +38,7 @@ export async function openConfigurationStore(database: Database, { box, now }: O
   const { db } = database
   const { read, unit } = database.all
   const key = await createSecrets(database, box, { now })
-    .of('key of seen configurations')
+    .secret('key of seen configurations')
     .change((kept) => kept ?? randomBytes(32).toString('base64'))
   const idOf = (text: string) => createHmac('sha256', Buffer.from(key, 'base64')).update(text).digest('base64url')
   const open = (row: Pick<ConfigurationRow, 'n' | 'content'>) => JSON.parse(openRow(box, row)) as Content

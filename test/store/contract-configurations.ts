@@ -6,7 +6,7 @@ import { ServiceError } from '../../src/errors.ts'
 import { openConfigurationStore } from '../../src/store/configurations.ts'
 import type { Database } from '../../src/store/database.ts'
 import { createSecretBox } from '../../src/store/secrets/secret-box.ts'
-import { renewWrapped } from '../../src/store/secrets/wrapped.ts'
+import { reencryptAll } from '../../src/store/secrets/encrypted.ts'
 import { hour } from './fixture.ts'
 
 const [old, next] = ['o'.repeat(32), 'n'.repeat(32)]
@@ -87,7 +87,7 @@ export function registerConfigurationContract(database: () => Database): void {
 
     /** As a start does. */
     async function openAfter(): Promise<ConfigurationStore> {
-      await renewWrapped(database(), createSecretBox([next, old]))
+      await reencryptAll(database(), createSecretBox([next, old]))
       return open(next)
     }
   })

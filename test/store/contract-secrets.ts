@@ -5,7 +5,7 @@ import { createAccessKeyStore } from '../../src/store/secrets/access-keys.ts'
 import type { Database } from '../../src/store/database.ts'
 import { createSecretBox, WrongSecretKey } from '../../src/store/secrets/secret-box.ts'
 import { createSecrets } from '../../src/store/secrets/secrets.ts'
-import { checkWrapped, renewWrapped } from '../../src/store/secrets/wrapped.ts'
+import { checkEncrypted, reencryptAll } from '../../src/store/secrets/encrypted.ts'
 import { hour } from './fixture.ts'
 
 const [old, next] = ['o'.repeat(32), 'n'.repeat(32)]
@@ -13,7 +13,7 @@ const [old, next] = ['o'.repeat(32), 'n'.repeat(32)]
 export function registerSecretContract(database: () => Database): void {
   const open = (...keys: string[]) => createSecrets(database(), createSecretBox(keys), { now: () => hour })
 
-  const renew = (...keys: string[]) => renewWrapped(database(), createSecretBox(keys))
+  const renew = (...keys: string[]) => reencryptAll(database(), createSecretBox(keys))
 
   async function remove(): Promise<void> {
     await database().all.unit(async (connection) => {
@@ -23,23 +23,23 @@ export function registerSecretContract(database: () => Database): void {
 
   test('a secret is kept wrapped, and what processes make together is one', async () => {
     const name = randomUUID()
-    assert.equal(await open(old).of(name).load(), undefined)
+    assert.equal(await open(old).secret(name).load(), undefined)
     const texts = await Promise.all(
       Array.from({ length: 6 }, (_, n) =>
         open(old)
-          .of(name)
+          .secret(name)
           .change((kept) => kept ?? `secret ${n}`),
       ),
     )
     assert.equal(new Set(texts).size, 1)
-    assert.equal(await open(old).of(name).load(), texts[0])
+    assert.equal(await open(old).secret(name).load(), texts[0])
     const { rows } = await database().all.read.execute<{ sealed: string }>('select sealed from secrets', [])
     assert.ok(rows.every(({ sealed }) => sealed.startsWith('v1.') && !sealed.includes('secret')))
     await remove()
   })
 
   test('changes at the same time all count, one after the other', async () => {
-    const secret = open(old).of(randomUUID())
+    const secret = open(old).secret(randomUUID())
     await Promise.all(['a', 'b', 'c', 'd'].map((letter) => secret.change((kept = '') => kept + letter)))
     assert.match((await secret.load()) ?? '', /^(?!.*(.).*\1)[abcd]{4}$/)
     await remove()
@@ -50,22 +50,22 @@ export function registerSecretContract(database: () => Database): void {
     const names = [randomUUID(), randomUUID()]
     for (const name of names)
       await open(old)
-        .of(name)
+        .secret(name)
         .change(() => `text of ${name}`)
     await assert.rejects(renew(next), WrongSecretKey)
-    await assert.rejects(open(next).of(names[0]!).load(), WrongSecretKey)
+    await assert.rejects(open(next).secret(names[0]!).load(), WrongSecretKey)
     await assert.rejects(
       open(next)
-        .of(names[0]!)
+        .secret(names[0]!)
         .change(() => 'mine'),
       WrongSecretKey,
     )
     assert.equal(await renew(old), 0)
-    assert.deepEqual(await checkWrapped(database(), createSecretBox([next, old])), { total: 2, older: 2 })
+    assert.deepEqual(await checkEncrypted(database(), createSecretBox([next, old])), { total: 2, older: 2 })
     assert.equal(await renew(next, old), 2)
-    assert.deepEqual(await checkWrapped(database(), createSecretBox([next])), { total: 2, older: 0 })
+    assert.deepEqual(await checkEncrypted(database(), createSecretBox([next])), { total: 2, older: 0 })
     assert.equal(await renew(next, old), 0)
-    for (const name of names) assert.equal(await open(next).of(name).load(), `text of ${name}`)
+    for (const name of names) assert.equal(await open(next).secret(name).load(), `text of ${name}`)
     await assert.rejects(renew(old), WrongSecretKey)
     await remove()
   })

@@ -4,7 +4,7 @@ import { decodeJwt } from 'jose'
 import { ensureAdminKey } from './admin-key.ts'
 import { createKey } from './keys.ts'
 import { createMemoryKeyStore } from './memory-key-store.ts'
-import { createMemoryText } from './memory-text.ts'
+import { createMemorySecret } from './memory-secret.ts'
 import { openSigningKeys } from './signing-keys.ts'
 import { createVerifier } from '../verify.ts'
 
@@ -13,11 +13,11 @@ const day = 24 * 3600_000
 async function start() {
   const clock = { now: 1_700_000_000_000 }
   const now = () => clock.now
-  const signing = await openSigningKeys(createMemoryText(), now)
+  const signing = await openSigningKeys(createMemorySecret(), now)
   const store = createMemoryKeyStore()
   const revoked = new Set<string>()
   const verifier = createVerifier({ signing, adminTenant: 'default', customRoles: () => roles, isRevoked: (jti) => revoked.has(jti), now })
-  const file = createMemoryText()
+  const file = createMemorySecret()
   const options = { file, tenant: 'default', signing, verifier, store, now }
   return { options, clock, revoked, store, verifier, signing, file, read: () => file.kept ?? '' }
 }
@@ -56,7 +56,7 @@ test('a key that was revoked, broken, expired, or signed by another signing key 
   clock.now += 31 * day
   assert.equal((await ensureAdminKey(options)).renewed, true)
   const request = { sub: 'admin', tenant: 'default', roles: ['admin'], expiresInSeconds: 30 * 86_400, now: clock.now }
-  const foreign = await openSigningKeys(createMemoryText(), Date.now)
+  const foreign = await openSigningKeys(createMemorySecret(), Date.now)
   file.kept = (await createKey(foreign.newest(), request)).key
   assert.equal((await ensureAdminKey(options)).renewed, true)
   file.kept = (await createKey(signing.newest(), { ...request, roles: ['user'] })).key
@@ -73,11 +73,11 @@ test('a new tenant of the administrators gets its own key', async () => {
 
 test('processes that share a key write the same, whether they start together or later, and one key is listed', async () => {
   const { options, clock, store } = await start()
-  const shared = createMemoryText()
-  const files = [createMemoryText(), createMemoryText(), createMemoryText()]
+  const shared = createMemorySecret()
+  const files = [createMemorySecret(), createMemorySecret(), createMemorySecret()]
   const ensure = (file: (typeof files)[number]) => ensureAdminKey({ ...options, file, shared })
   assert.deepEqual(await Promise.all(files.map(ensure)), Array(3).fill({ renewed: true }))
-  const joined = createMemoryText()
+  const joined = createMemorySecret()
   await ensure(joined)
   assert.equal((await store.list()).length, 1)
   assert.deepEqual(new Set([...files, joined].map(({ kept }) => kept)), new Set([shared.kept]))

@@ -1,7 +1,7 @@
 import { decodeJwt } from 'jose'
 import { ServiceError } from '../../errors.ts'
 import { toRecord, type AccessKeyStore } from './access-key-store.ts'
-import type { KeptText } from './kept-text.ts'
+import type { SharedSecret } from './shared-secret.ts'
 import { createKey, type KeyClaims } from './keys.ts'
 import { ownIssuer } from '../principal.ts'
 import type { SigningKeys } from './signing-keys.ts'
@@ -12,9 +12,9 @@ const renewBelowMs = (lifeSeconds * 1000) / 3
 
 export interface AdminKeyOptions {
   /** `admin.key` in the data directory, mode 0600. */
-  file: KeptText
+  file: SharedSecret
   /** Where all processes of the service have the same key; absent: each keeps its own in its file alone. */
-  shared?: KeptText | undefined
+  shared?: SharedSecret | undefined
   /** The administrators' tenant. */
   tenant: string
   signing: Pick<SigningKeys, 'newest'>
@@ -28,7 +28,7 @@ export interface AdminKeyOptions {
 export async function ensureAdminKey(options: AdminKeyOptions): Promise<{ renewed: boolean }> {
   const { file, shared, store } = options
   const had = await file.load()
-  const kept: Pick<KeptText, 'change'> = shared ?? { change: async (next) => next(had) }
+  const kept: Pick<SharedSecret, 'change'> = shared ?? { change: async (next) => next(had) }
   const key = await kept.change(async (kept) => (kept !== undefined && (await isGood(kept, options)) ? kept : newKey(options)))
   if (key === had) return { renewed: false }
   // Registered before anybody gets it: a key that works but is not listed could not be found to be revoked.

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { deriveCallbackSecret, openCallbackSecrets } from './callback-secrets.ts'
-import { createMemoryText } from './memory-text.ts'
+import { createMemorySecret } from './memory-secret.ts'
 
 const one = `whsec_${Buffer.alloc(24, 1).toString('base64')}`
 const two = `whsec_${Buffer.alloc(32, 2).toString('base64')}`
 
 test('a secret is made once, and is the same at every start', async () => {
-  const kept = createMemoryText()
+  const kept = createMemorySecret()
   const first = await openCallbackSecrets({ configured: [], kept })
   const again = await openCallbackSecrets({ configured: [], kept })
   assert.match(first.of('default')[0]!, /^whsec_[A-Za-z0-9+/]{43}=$/)
@@ -17,7 +17,7 @@ test('a secret is made once, and is the same at every start', async () => {
 })
 
 test('what is configured counts, and nothing is made; each of two has its place', async () => {
-  const kept = createMemoryText()
+  const kept = createMemorySecret()
   const secrets = await openCallbackSecrets({ configured: [one, two], kept })
   assert.deepEqual(secrets.of('default'), [one, two])
   assert.equal(secrets.of('acme').length, 2)
@@ -25,7 +25,7 @@ test('what is configured counts, and nothing is made; each of two has its place'
 })
 
 test('every tenant has its own, which only the first secret gives', async () => {
-  const kept = createMemoryText()
+  const kept = createMemorySecret()
   const secrets = await openCallbackSecrets({ configured: [one], kept })
   const others = await openCallbackSecrets({ configured: [two], kept })
   const all = ['default', 'acme', 'acme2', ''].flatMap((tenant) => [...secrets.of(tenant), ...others.of(tenant)])
@@ -37,10 +37,10 @@ test('every tenant has its own, which only the first secret gives', async () => 
 test('what SECRET_KEY gives is the same everywhere, and a secret like any other', async () => {
   // HKDF-SHA256 without salt, as anybody can compute it: receivers know it.
   assert.equal(deriveCallbackSecret('k'.repeat(32)), 'whsec_PUNQatbVg+ssa+4u5M4AistPbtjdNhjKzcihFq1Fu6w=')
-  const secrets = await openCallbackSecrets({ configured: [deriveCallbackSecret('k'.repeat(32))], kept: createMemoryText() })
+  const secrets = await openCallbackSecrets({ configured: [deriveCallbackSecret('k'.repeat(32))], kept: createMemorySecret() })
   assert.deepEqual(secrets.of('default'), [deriveCallbackSecret('k'.repeat(32))])
 })
 
 test('a text that is no secret is told, not signed with', async () => {
-  await assert.rejects(openCallbackSecrets({ configured: [], kept: createMemoryText('nonsense') }), /^Error: memory holds no secret/)
+  await assert.rejects(openCallbackSecrets({ configured: [], kept: createMemorySecret('nonsense') }), /^Error: memory holds no secret/)
 })

@@ -1,5 +1,5 @@
 import { hkdfSync, randomBytes } from 'node:crypto'
-import type { KeptText } from './kept-text.ts'
+import type { SharedSecret } from './shared-secret.ts'
 
 /** What callbacks are signed with, as `whsec_<base64>` (Standard Webhooks). */
 export interface CallbackSecrets {
@@ -11,7 +11,7 @@ export interface CallbackSecretOptions {
   /** CALLBACK_SECRET. */
   configured: readonly string[]
   /** Where the secret is kept that this service made. */
-  kept: KeptText
+  kept: SharedSecret
 }
 
 const prefix = 'whsec_'
@@ -22,7 +22,7 @@ const ownTenant = 'default'
 /** What is configured counts; else what is kept, and made at the first start. */
 export async function openCallbackSecrets({ configured, kept }: CallbackSecretOptions): Promise<CallbackSecrets> {
   const secrets = configured.length > 0 ? configured : [await kept.change((text) => text ?? toText(randomBytes(secretBytes)))]
-  const masters = secrets.map((secret) => toBytes(secret, kept.place))
+  const masters = secrets.map((secret) => toBytes(secret, kept.label))
   return {
     of: (tenant) => masters.map((master) => (tenant === ownTenant ? toText(master) : derive(master, `callbacks of ${tenant}`))),
   }

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { decodeProtectedHeader, jwtVerify } from 'jose'
 import { createKey } from './keys.ts'
-import { createMemoryText } from './memory-text.ts'
+import { createMemorySecret } from './memory-secret.ts'
 import { openSigningKeys } from './signing-keys.ts'
 
-const open = async (text?: string) => (await openSigningKeys(createMemoryText(text), Date.now)).newest()
+const open = async (text?: string) => (await openSigningKeys(createMemorySecret(text), Date.now)).newest()
 
 const request = { sub: 'ada', tenant: 'acme', roles: ['user'], expiresInSeconds: 3600, now: 1_700_000_000_500 }
 

@@ -2,14 +2,14 @@ import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import { localBus, type Bus } from '../../replicas/bus.ts'
 import { openLiveSigningKeys } from './live-signing-keys.ts'
-import { createMemoryText } from './memory-text.ts'
+import { createMemorySecret } from './memory-secret.ts'
 import { openSigningKeys, rotateSigningKeys } from './signing-keys.ts'
 
 const never = 2 ** 30
 const now = () => 1_700_000_000_000
 
 async function start(t: TestContext, { intervalMs = never, bus = localBus }: { intervalMs?: number; bus?: Bus } = {}) {
-  const kept = createMemoryText()
+  const kept = createMemorySecret()
   const state = { loads: 0, isAway: false }
   const counted = {
     ...kept,

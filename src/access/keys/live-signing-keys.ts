@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Bus } from '../../replicas/bus.ts'
-import type { KeptText } from './kept-text.ts'
+import type { SharedSecret } from './shared-secret.ts'
 import { openSigningKeys, toSigningKeys, type SigningKeys } from './signing-keys.ts'
 
 /** Signing keys that follow what other processes do with them. */
@@ -25,7 +25,7 @@ const defaultIntervalMs = 2000
 const pauseMs = 200
 
 /** Loads the keys, makes the first where there is none, and keeps them fresh until `close`. */
-export async function openLiveSigningKeys(kept: KeptText, options: LiveSigningKeysOptions): Promise<LiveSigningKeys> {
+export async function openLiveSigningKeys(kept: SharedSecret, options: LiveSigningKeysOptions): Promise<LiveSigningKeys> {
   const { now, bus, onError, intervalMs = defaultIntervalMs } = options
   const listeners = new Set<() => void>()
   let keys = await openSigningKeys(kept, now)
@@ -43,7 +43,7 @@ export async function openLiveSigningKeys(kept: KeptText, options: LiveSigningKe
     const found = await kept.load()
     // None at all: somebody restores a backup, or has deleted them by mistake. Those who have keys go on with them.
     if (found === undefined || found === text) return
-    keys = await toSigningKeys(found, kept.place, now)
+    keys = await toSigningKeys(found, kept.label, now)
     text = found
     for (const listener of listeners) listener()
   }

@@ -2,13 +2,13 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { exportJWK, generateKeyPair, jwtVerify } from 'jose'
 import { createKey } from './keys.ts'
-import { createMemoryText } from './memory-text.ts'
+import { createMemorySecret } from './memory-secret.ts'
 import { openSigningKeys, rotateSigningKeys } from './signing-keys.ts'
 
 const day = 24 * 3600_000
 
 function start(latest = 0) {
-  const kept = createMemoryText()
+  const kept = createMemorySecret()
   const state = { now: 1_700_000_000_000, latest }
   const now = () => state.now
   const open = () => openSigningKeys(kept, now)
@@ -93,7 +93,7 @@ test('what holds no Ed25519 private key is told by its place, and nothing is mad
   const good = JSON.parse((await keptKey()) ?? '') as object
   const bad = [rsa, publicHalf, [], null, 'x', { ...good, d: 'AA' }, { ...good, earlier: {} }, { ...good, earlier: [{ ...good }] }]
   for (const text of ['', 'not JSON', ...bad.map((one) => JSON.stringify(one))]) {
-    const kept = createMemoryText(text)
+    const kept = createMemorySecret(text)
     await assert.rejects(openSigningKeys(kept, now), /^Error: memory does not hold a signing key\. Restore it/, text)
     assert.equal(kept.kept, text)
   }

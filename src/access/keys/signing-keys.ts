@@ -1,4 +1,4 @@
-import type { KeptText } from './kept-text.ts'
+import type { SharedSecret } from './shared-secret.ts'
 import { newSigningJwk, toSigningJwk, toSigningKey, type SigningJwk, type SigningKey } from './signing-key.ts'
 
 /** The service's key pairs: one signs, and those before it verify what they have signed as long as that may live. */
@@ -19,9 +19,9 @@ interface KeptKeys {
 }
 
 /** Loads the signing keys, or makes the first where there is none yet. Throws where what is kept is no Ed25519 private key. */
-export async function openSigningKeys(kept: KeptText, now: () => number): Promise<SigningKeys> {
+export async function openSigningKeys(kept: SharedSecret, now: () => number): Promise<SigningKeys> {
   const text = await kept.change(async (text) => text ?? toText({ newest: await newSigningJwk(), earlier: [] }))
-  return toSigningKeys(text, kept.place, now)
+  return toSigningKeys(text, kept.label, now)
 }
 
 /** Of a text that is kept; `place` names it where it can't be read. */
@@ -56,13 +56,13 @@ export interface Rotation {
 }
 
 /** Makes a key that signs from now on. Answers with when the one before it ends; undefined where it has ended. */
-export async function rotateSigningKeys(kept: KeptText, { now, latestExpiry, endNow }: Rotation): Promise<number | undefined> {
+export async function rotateSigningKeys(kept: SharedSecret, { now, latestExpiry, endNow }: Rotation): Promise<number | undefined> {
   const jwk = await newSigningJwk()
   const untilOf = async () => Math.max(await latestExpiry(), now() + leastMs)
   let until = await untilOf()
   await kept.change((text) => {
     if (text === undefined || endNow) return toText({ newest: jwk, earlier: [] })
-    const { newest, earlier } = parse(text, kept.place)
+    const { newest, earlier } = parse(text, kept.label)
     return toText({ newest: jwk, earlier: [{ jwk: newest, until }, ...earlier.filter((one) => one.until > now())] })
   })
   if (endNow) return undefined
@@ -75,10 +75,10 @@ export async function rotateSigningKeys(kept: KeptText, { now, latestExpiry, end
 /** A key without an entry in the register is valid too: it was made for 30 days, if nobody asked for more. */
 const leastMs = 30 * 24 * 3_600_000
 
-async function prolong(kept: KeptText, newest: SigningJwk, until: number): Promise<number> {
+async function prolong(kept: SharedSecret, newest: SigningJwk, until: number): Promise<number> {
   await kept.change((text) => {
     if (text === undefined) throw new Error('The signing keys are gone.')
-    const keys = parse(text, kept.place)
+    const keys = parse(text, kept.label)
     // The one before it follows it; where it is gone itself, so is that one.
     const before = [keys.newest, ...keys.earlier.map(({ jwk }) => jwk)].findIndex(({ x }) => x === newest.x)
     const earlier = keys.earlier.map((one, index) => (index === before ? { ...one, until: Math.max(one.until, until) } : one))

@@ -2,7 +2,7 @@ import type { Finding } from '../../models/check-models.ts'
 import type { Settings } from '../../settings/settings.ts'
 import { openDatabase } from '../../store/open.ts'
 import { createSecretBox } from '../../store/secrets/secret-box.ts'
-import { checkWrapped } from '../../store/secrets/wrapped.ts'
+import { checkEncrypted } from '../../store/secrets/encrypted.ts'
 import { messageOf } from '../../errors.ts'
 
 /** Whether SECRET_KEY opens what the database has wrapped, and whether an older one is needed for it still. */
@@ -14,7 +14,7 @@ export async function checkSecrets(settings: Settings): Promise<Finding[]> {
   if (!(await isPrepared(databaseUrl))) return []
   const database = await openDatabase(settings)
   try {
-    const { total, older } = await checkWrapped(database, createSecretBox(settings.secretKeys))
+    const { total, older } = await checkEncrypted(database, createSecretBox(settings.secretKeys))
     if (total === 0) return [{ state: 'ok', text: 'secrets: made by the first start' }]
     if (older === 0) return [{ state: 'ok', text: `secrets: all ${total} are wrapped by ${firstOf(settings)}` }]
     const advice = 'Restart every replica with both, the new one first; the old one is needed until nothing is left here.'

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { link, mkdir, open, readFile, rename, rm } from 'node:fs/promises'
 import path from 'node:path'
-import type { KeptText } from '../../access/keys/kept-text.ts'
+import type { SharedSecret } from '../../access/keys/shared-secret.ts'
 
 /** Undefined where there is no such file. */
 export async function readPrivate(file: string): Promise<string | undefined> {
@@ -12,7 +12,7 @@ export async function readPrivate(file: string): Promise<string | undefined> {
 }
 
 /** A text in a file, mode 0600, for the processes of one machine. Of two that replace it within the same milliseconds the later counts. */
-export function createPrivateFile(file: string): KeptText {
+export function createPrivateFile(file: string): SharedSecret {
   const load = async () => (await readPrivate(file))?.trim()
 
   async function put(text: string, seen: string | undefined): Promise<void> {
@@ -21,7 +21,7 @@ export function createPrivateFile(file: string): KeptText {
   }
 
   return {
-    place: file,
+    label: file,
     load,
     async change(next) {
       for (;;) {

@@ -1,10 +1,10 @@
-import type { KeptText } from '../../access/keys/kept-text.ts'
+import type { SharedSecret } from '../../access/keys/shared-secret.ts'
 import { query, type Database } from '../database.ts'
 import type { SecretBox } from './secret-box.ts'
 
 /** Secrets that a database keeps for all processes, each under a name, wrapped by SECRET_KEY. */
 export interface Secrets {
-  of(name: string): KeptText
+  secret(name: string): SharedSecret
 }
 
 interface Options {
@@ -29,8 +29,8 @@ export function createSecrets({ db, all }: Database, box: SecretBox, { now }: Op
   }
 
   return {
-    of: (name) => ({
-      place: `The ${name} in the database`,
+    secret: (name) => ({
+      label: `The ${name} in the database`,
       load: async () => (await find(name))?.text,
       async change(next) {
         for (;;) {

@@ -1,9 +1,9 @@
-import type { KeptText } from './kept-text.ts'
+import type { SharedSecret } from './shared-secret.ts'
 
 /** The fake beside its port; `kept` is what it holds. */
-export function createMemoryText(kept?: string): KeptText & { kept: string | undefined } {
+export function createMemorySecret(kept?: string): SharedSecret & { kept: string | undefined } {
   return {
-    place: 'memory',
+    label: 'memory',
     kept,
     async load() {
       return this.kept

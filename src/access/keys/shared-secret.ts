@@ -1,7 +1,7 @@
 /** Port: one text that all processes of the service have in common. Adapters live in store/. */
-export interface KeptText {
+export interface SharedSecret {
   /** Where it is, in words for an operator. */
-  readonly place: string
+  readonly label: string
   /** Undefined where nothing is kept yet. */
   load(): Promise<string | undefined>
   /**
