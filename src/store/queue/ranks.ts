@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import { query, type Database } from '../database.ts'
-import { whereRun, type Key } from '../runs/statements.ts'
+import { whereRun } from '../runs/statements.ts'
+import type { RunKey } from '../../runs/run.ts'
 import { statement, type Connection, type Param } from '../statement.ts'
 
 /**
@@ -16,7 +17,7 @@ export function createRunRanks(database: Database) {
     .select(({ fn }) => fn.min('work_rank').as('rank'))
     .where(sql<boolean>`status = 'pending' and work_rank is not null`)
 
-  const give = statement(db, (builder, param: Param<Key & { front: number }>) => {
+  const give = statement(db, (builder, param: Param<RunKey & { front: number }>) => {
     const own = sql`tenant = ${param('tenant')} and owner = ${param('owner')} and status in ('pending', 'running')`
     const front = sql`cast(${param('front')} as integer)`
     const last = sql`select work_rank as last from runs where ${own} and work_rank is not null order by work_rank desc limit 1`
@@ -50,7 +51,7 @@ export function createRunRanks(database: Database) {
     async prepare(): Promise<void> {
       if (performance.now() - lookedAt > freshMs) await (looking ??= look())
     },
-    give(connection: Connection, key: Key) {
+    give(connection: Connection, key: RunKey) {
       if (performance.now() - lookedAt > freshMs) void (looking ??= look().catch(() => undefined))
       return give(connection, { ...key, front })
     },

@@ -1,5 +1,6 @@
 import { sql, type Kysely } from 'kysely'
-import { whereRun, whereSession, tenantBeside, type Key } from '../runs/statements.ts'
+import { whereRun, whereSession, tenantBeside } from '../runs/statements.ts'
+import type { RunKey } from '../../runs/run.ts'
 import { statement, type Param } from '../statement.ts'
 import type { RunRow, Tables } from '../tables.ts'
 
@@ -9,7 +10,7 @@ interface Place {
 }
 
 /** A run as it was read: what has changed since is left alone. */
-type Seen = Key & Pick<RunRow, 'fence' | 'status'>
+type Seen = RunKey & Pick<RunRow, 'fence' | 'status'>
 
 function asSeen(param: Param<Seen>) {
   return { ...whereRun(param), fence: param('fence'), status: param('status') }
@@ -30,7 +31,7 @@ type TakenBack = Pick<RunRow, 'tenant' | 'prompt_tokens' | 'completion_tokens' |
 export function queueStatements(database: Kysely<Tables>) {
   return {
     /** A waiting run, and how the one is that has its session. */
-    findTurn: statement(database, (db, param: Param<Key>) =>
+    findTurn: statement(database, (db, param: Param<RunKey>) =>
       db
         .selectFrom('runs')
         .innerJoin('sessions', 'sessions.key', 'runs.session')
@@ -55,7 +56,7 @@ export function queueStatements(database: Kysely<Tables>) {
         .where('runs.status', '=', 'pending'),
     ),
 
-    holderOf: statement(database, (db, param: Param<Key>) =>
+    holderOf: statement(database, (db, param: Param<RunKey>) =>
       db
         .selectFrom('runs')
         .select(['holder', 'fence'])

@@ -5,7 +5,7 @@ import { query, type Database } from '../database.ts'
 import { queueStatements } from '../queue/statements.ts'
 import { runQueue } from '../queue/queue.ts'
 import { countOf, hourMs, hourOf, json, parseJson, toText, toWindow } from '../rows.ts'
-import { whereRun, type Key, type RunStatements } from './statements.ts'
+import { whereRun, type RunStatements } from './statements.ts'
 import { statement, allSettledOrThrow, type Connection, type Param } from '../statement.ts'
 import type { RunRow, SessionRow } from '../tables.ts'
 
@@ -16,7 +16,7 @@ type SessionState = Pick<SessionRow, 'active_run' | 'message_count' | 'window_st
 export function runMoves(database: Database, statements: RunStatements) {
   const sessionQueue = queueStatements(database.db)
   const queue = runQueue(database, statements)
-  const lapse = statement(database.db, (db, param: Param<Key & { now: number }>) =>
+  const lapse = statement(database.db, (db, param: Param<RunKey & { now: number }>) =>
     db
       .updateTable('approvals')
       .set({ decision: 'lapsed', decided_at: param('now') })

@@ -1,16 +1,10 @@
 import { sql, type Kysely, type QueryCreator } from 'kysely'
+import type { RunKey } from '../../runs/run.ts'
 import { statement, type Param } from '../statement.ts'
 import type { MetricsRow, RunRow, Tables } from '../tables.ts'
 
-/** Names a run. */
-export interface Key {
-  tenant: string
-  owner: string
-  requestId: string
-}
-
 /** The columns that name a run, as parameters. */
-export function whereRun(param: Param<Key>) {
+export function whereRun(param: Param<RunKey>) {
   return { tenant: param('tenant'), owner: param('owner'), request_id: param('requestId') }
 }
 
@@ -25,7 +19,7 @@ export function whereSession(param: Param<{ tenant: string; session: string }>) 
   return sql<boolean>`sessions.key = ${param('session')} and ${tenantBeside} = ${param('tenant')}`
 }
 
-export interface Claim extends Key {
+export interface Claim extends RunKey {
   sessionId: string
   sessionKey: string
   shortName: string
@@ -48,7 +42,7 @@ export type NewRunRow = Pick<
   | 'message_index'
   | 'agent'
 > &
-  Key & { now: number }
+  RunKey & { now: number }
 
 export type EndedRunRow = Pick<
   RunRow,
@@ -65,7 +59,7 @@ export type EndedRunRow = Pick<
   | 'error'
   | 'log'
 > &
-  Key & { fence: number }
+  RunKey & { fence: number }
 
 export interface EndedSession {
   tenant: string
@@ -128,14 +122,14 @@ export function runStatements(database: Kysely<Tables>, isShared: boolean) {
         .limit(param('limit')),
     ),
 
-    findRun: statement(database, (db, param: Param<Key>) =>
+    findRun: statement(database, (db, param: Param<RunKey>) =>
       db
         .selectFrom('runs')
         .selectAll()
         .where((is) => is.and(whereRun(param))),
     ),
 
-    statusOf: statement(database, (db, param: Param<Key>) =>
+    statusOf: statement(database, (db, param: Param<RunKey>) =>
       db
         .selectFrom('runs')
         .select('status')
@@ -143,7 +137,7 @@ export function runStatements(database: Kysely<Tables>, isShared: boolean) {
     ),
 
     /** Keeps a step of a running run. No row: it belongs to another process by now, or has ended. */
-    keepStep: statement(database, (db, param: Param<Key & { fence: number; n: number; data: string }>) =>
+    keepStep: statement(database, (db, param: Param<RunKey & { fence: number; n: number; data: string }>) =>
       db
         .insertInto('run_steps')
         .columns(['tenant', 'owner', 'request_id', 'n', 'data'])
@@ -159,7 +153,7 @@ export function runStatements(database: Kysely<Tables>, isShared: boolean) {
         .returning('n'),
     ),
 
-    insertStep: statement(database, (db, param: Param<Key & { n: number; data: string }>) =>
+    insertStep: statement(database, (db, param: Param<RunKey & { n: number; data: string }>) =>
       db.insertInto('run_steps').values({
         tenant: param('tenant'),
         owner: param('owner'),
@@ -170,7 +164,7 @@ export function runStatements(database: Kysely<Tables>, isShared: boolean) {
     ),
 
     /** Locks a running run. No row: it belongs to another process by now, or has ended. */
-    holdRun: statement(database, (db, param: Param<Key & { fence: number }>) =>
+    holdRun: statement(database, (db, param: Param<RunKey & { fence: number }>) =>
       db
         .updateTable('runs')
         .set({ fence: param('fence') })
@@ -180,7 +174,7 @@ export function runStatements(database: Kysely<Tables>, isShared: boolean) {
         .returning('fence'),
     ),
 
-    stepsOf: statement(database, (db, param: Param<Key>) =>
+    stepsOf: statement(database, (db, param: Param<RunKey>) =>
       db
         .selectFrom('run_steps')
         .select('data')
@@ -188,7 +182,7 @@ export function runStatements(database: Kysely<Tables>, isShared: boolean) {
         .orderBy('n'),
     ),
 
-    deleteSteps: statement(database, (db, param: Param<Key>) => db.deleteFrom('run_steps').where((is) => is.and(whereRun(param)))),
+    deleteSteps: statement(database, (db, param: Param<RunKey>) => db.deleteFrom('run_steps').where((is) => is.and(whereRun(param)))),
 
     /** Changes nothing when the run belongs to another process by now. */
     endRun: statement(database, (db, param: Param<EndedRunRow>) =>

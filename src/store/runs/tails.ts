@@ -3,14 +3,15 @@ import type { CompactLog } from '../../runs/log/compact-log.ts'
 import type { TailBatch, TailStore } from '../../runs/ownership/remote/tail-store.ts'
 import { query, type Database } from '../database.ts'
 import { keyColumns } from '../rows.ts'
-import { whereRun, type Key } from './statements.ts'
+import { whereRun } from './statements.ts'
+import type { RunKey } from '../../runs/run.ts'
 import { statement, type Param } from '../statement.ts'
 import type { RunTailRow } from '../tables.ts'
 
 /** `TailStore` on either database; an embedded one has no other replicas. */
 export function createRunTails(database: Database): TailStore {
   const { db } = database
-  const behind = statement(db, (of, param: Param<Key & { fence: number; after: number }>) =>
+  const behind = statement(db, (of, param: Param<RunKey & { fence: number; after: number }>) =>
     of
       .selectFrom('run_tails')
       .select(['first', 'last', 'restored', 'restored_at', 'events'])
