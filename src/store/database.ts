@@ -44,7 +44,7 @@ export interface Scope {
 
 export interface UnitOptions {
   /** How long a database that is away is waited for; as long as a caller waits, if nothing else is said. */
-  patienceMs?: number
+  retryForMs?: number
 }
 
 /** What only Postgres has. */

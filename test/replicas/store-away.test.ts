@@ -105,7 +105,7 @@ test('a server that is away for a moment is waited for; one that stays away is t
   proxy.decide(() => 'cut before')
   await assert.rejects(database.ping(), isAway)
   await assert.rejects(
-    database.forTenant('a').unit((connection) => connection.execute(...lock('p')), { patienceMs: 200 }),
+    database.forTenant('a').unit((connection) => connection.execute(...lock('p')), { retryForMs: 200 }),
     isAway,
   )
   const asked = [rowsOf(database), database.forTenant('a').unit((connection) => connection.execute(...lock('o')))]
@@ -127,7 +127,7 @@ test('a server that starts again is found again', async (t) => {
 
 test('who finds no free connection is told after a while', async (t) => {
   const { database } = await open(t, { connections: 1 })
-  const ask = () => database.forTenant('b').unit((connection) => connection.execute('select 1', []), { patienceMs: 0 })
+  const ask = () => database.forTenant('b').unit((connection) => connection.execute('select 1', []), { retryForMs: 0 })
   await database.forTenant('a').unit(() => assert.rejects(ask(), isAway))
   await ask()
 })

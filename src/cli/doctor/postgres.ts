@@ -19,7 +19,7 @@ function toServer({ version, isSupported, roundTripMs, user, pending, later }: P
   return { state: 'ok', text: `${text}; the next start, or "agent-core db migrate", brings it up to date (${pending.join(', ')})` }
 }
 
-function toWall({ user, role, canUseRole, open, pending }: PostgresState): Finding[] {
+function toWall({ user, role, canUseRole, unprotected: open, pending }: PostgresState): Finding[] {
   if (role !== undefined && !canUseRole) {
     const advice = `Use a user that is neither superuser nor BYPASSRLS, or let a superuser run: create role ${role} nologin; grant ${role} to "${user}"`
     return [{ state: 'fail', text: `row-level security: user ${user} bypasses it, and may not work as the role ${role}`, advice }]

@@ -9,7 +9,7 @@ import { settlesWithin } from '../../concurrency/settles-within.ts'
  * killed one had is taken up within 12 s and what one sweep takes.
  */
 const lifeMs = 10_000
-export const beatMs = 2000
+export const heartbeatMs = 2000
 /** A renewal that failed, or hangs for so long, is tried again. */
 const retryMs = 500
 const attemptMs = 3000
@@ -17,7 +17,7 @@ const attemptMs = 3000
  * Nobody could renew a lease while the database was away, and all have run out when it is back: so long a process must have kept its own
  * before it believes that of others.
  */
-const watchMs = 2 * beatMs + retryMs
+const watchMs = 2 * heartbeatMs + retryMs
 /**
  * A process whose event loop turned all the time lost its lease by its database alone: nothing that it ran has stopped it. Longer than a
  * renewal may take, shorter than a standstill that costs a lease.
@@ -75,13 +75,13 @@ async function keepLease(database: Database, { id, bus, log }: Options): Promise
   let renewedAt = performance.now()
   let keptSince = renewedAt
   let timer: NodeJS.Timeout | undefined
-  let beating = Promise.resolve()
+  let currentHeartbeat = Promise.resolve()
   /** The longest pause of the event loop since the lease was renewed. */
   let steppedAt = renewedAt
   let longestPauseMs = 0
   let isReleased = false
 
-  async function beat(): Promise<void> {
+  async function heartbeat(): Promise<void> {
     const startedAt = performance.now()
     step()
     try {
@@ -92,12 +92,12 @@ async function keepLease(database: Database, { id, bus, log }: Options): Promise
       longestPauseMs = 0
       if (!isKept || performance.now() - renewedAt > watchMs) keptSince = performance.now()
       renewedAt = performance.now()
-      beatAgain(Math.max(0, beatMs - (renewedAt - startedAt)))
+      scheduleHeartbeat(Math.max(0, heartbeatMs - (renewedAt - startedAt)))
       sweep()
     } catch (err) {
       log.warn({ err }, 'The lease of this process could not be renewed')
       step()
-      beatAgain(retryMs)
+      scheduleHeartbeat(retryMs)
     }
   }
 
@@ -107,8 +107,8 @@ async function keepLease(database: Database, { id, bus, log }: Options): Promise
     steppedAt = at
   }
 
-  function beatAgain(ms: number): void {
-    if (!isReleased) timer = setTimeout(() => void (beating = beat()), ms).unref()
+  function scheduleHeartbeat(ms: number): void {
+    if (!isReleased) timer = setTimeout(() => void (currentHeartbeat = heartbeat()), ms).unref()
   }
 
   function sweep(): void {
@@ -117,7 +117,7 @@ async function keepLease(database: Database, { id, bus, log }: Options): Promise
   }
 
   await processes.renew(id, lifeMs)
-  beatAgain(beatMs)
+  scheduleHeartbeat(heartbeatMs)
   const stop = [bus.subscribe('left', sweep), bus.onGap(sweep)]
   return {
     id,
@@ -130,7 +130,7 @@ async function keepLease(database: Database, { id, bus, log }: Options): Promise
       isReleased = true
       for (const each of stop) each()
       clearTimeout(timer)
-      await beating
+      await currentHeartbeat
       await processes.release(id)
       bus.publish('left', { holder: id })
     },

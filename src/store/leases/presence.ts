@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Bus } from '../../replicas/bus.ts'
 import { query, type Database } from '../database.ts'
-import { beatMs } from './holder.ts'
+import { heartbeatMs } from './holder.ts'
 import { aliveProcesses } from './processes.ts'
 
 /** Whether other processes of this service are there. */
@@ -16,7 +16,7 @@ export interface Presence {
 }
 
 const lookEveryMs = 100
-const waitMs = beatMs + 1000
+const waitMs = heartbeatMs + 1000
 
 export function createPresence(database: Database, { id, bus }: { id: string; bus: Bus }): Presence {
   /** Until when each other process is believed to be alive. */

@@ -52,7 +52,7 @@ export function aliveProcesses(database: Pick<Database, 'db' | 'isShared'>, grac
 }
 
 /** Whoever renews a lease asks again by itself. */
-const atOnce = { patienceMs: 0 }
+const atOnce = { retryForMs: 0 }
 
 /** A process that has not been seen for so long is gone. */
 const forgetMs = 24 * 3_600_000

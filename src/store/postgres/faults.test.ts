@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ServiceError } from '../../errors.ts'
-import { faultOf, MayComeAgain, patiently } from './faults.ts'
+import { faultOf, RetryableFault, withRetries } from './faults.ts'
 
 const errorOf = (of: object) => Object.assign(new Error('message'), of)
 
@@ -29,18 +29,18 @@ test('a broken connection is told from what the server refuses, and from what is
 test('attempts are made until one succeeds, or patience is at its end; other errors are told at once', async () => {
   let attempts = 0
   const cause = new Error('cause')
-  const value = await patiently(60_000, async () => {
-    if (++attempts < 3) throw new MayComeAgain(cause)
+  const value = await withRetries(60_000, async () => {
+    if (++attempts < 3) throw new RetryableFault(cause)
     return attempts
   })
   assert.equal(value, 3)
   const away = (error: unknown) => error instanceof ServiceError && error.code === 'store_unavailable' && error.cause === cause
   await assert.rejects(
-    patiently(0, () => Promise.reject(new MayComeAgain(cause))),
+    withRetries(0, () => Promise.reject(new RetryableFault(cause))),
     away,
   )
   await assert.rejects(
-    patiently(60_000, () => Promise.reject(new TypeError('no'))),
+    withRetries(60_000, () => Promise.reject(new TypeError('no'))),
     TypeError,
   )
 })

@@ -52,10 +52,10 @@ const messages =
   /^(Connection terminated|Client (was closed|has encountered)|Query read timeout|timeout (exceeded|expired)|There was an error establishing an SSL)/
 
 /** The attempt failed and changed nothing: it may be made again. */
-export class MayComeAgain extends Error {
+export class RetryableFault extends Error {
   constructor(cause: unknown) {
     super('The database did not answer.', { cause })
-    this.name = 'MayComeAgain'
+    this.name = 'RetryableFault'
   }
 }
 
@@ -67,13 +67,13 @@ const firstDelayMs = 50
 const maxDelayMs = 1000
 
 /** Makes attempts until one does not reject with `MayComeAgain`, for so long at most; then it rejects with `store_unavailable`. */
-export async function patiently<T>(patienceMs: number, attempt: () => Promise<T>): Promise<T> {
-  const until = performance.now() + patienceMs
+export async function withRetries<T>(retryForMs: number, attempt: () => Promise<T>): Promise<T> {
+  const until = performance.now() + retryForMs
   for (let delayMs = firstDelayMs; ; delayMs = Math.min(delayMs * 2, maxDelayMs)) {
     try {
       return await attempt()
     } catch (error) {
-      if (!(error instanceof MayComeAgain)) throw error
+      if (!(error instanceof RetryableFault)) throw error
       // Not all at once.
       const waitMs = delayMs * (0.5 + Math.random() / 2)
       if (performance.now() + waitMs > until) throw storeUnavailable(error.cause)

@@ -44,7 +44,7 @@ export async function inspectPostgres(url: string): Promise<PostgresState> {
 
 /** Whether a start would change nothing there. */
 export async function isPrepared(url: string): Promise<boolean> {
-  const { pending, later, open } = await inspectPostgres(url)
+  const { pending, later, unprotected: open } = await inspectPostgres(url)
   return pending?.length === 0 && later.length === 0 && open.length === 0
 }
 

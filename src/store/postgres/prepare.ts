@@ -3,7 +3,7 @@ import type pg from 'pg'
 import { migrate } from '../migrations/migrate.ts'
 import { bossSchema, prepareBoss } from '../jobs/pg-boss-schema.ts'
 import { everyTenant } from './scopes.ts'
-import { grantSchema, grantTables, openServiceRole, wallTenants } from './row-security.ts'
+import { grantSchema, grantTables, openServiceRole, enableRowSecurity } from './row-security.ts'
 
 /** Any number that nothing else on the database locks. */
 const lock = 'select pg_advisory_lock(4815162342)'
@@ -23,7 +23,7 @@ export async function prepare(client: pg.Client, connect: () => Promise<pg.Clien
     await client.query("select set_config('agent_core.tenant', $1, false)", [everyTenant])
     const role = await openServiceRole(client)
     const migrated = await migrate(toKysely(client))
-    await wallTenants(client)
+    await enableRowSecurity(client)
     await prepareBoss(client)
     if (role !== undefined) {
       await grantTables(client)

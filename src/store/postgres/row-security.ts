@@ -25,7 +25,7 @@ const tenantTables = `select table_.relname as name, table_.relrowsecurity and t
   order by name`
 
 /** Builds the wall around every table of the schema that has a tenant. Looks at the catalogue, so that no table is forgotten. */
-export async function wallTenants(client: pg.Client): Promise<void> {
+export async function enableRowSecurity(client: pg.Client): Promise<void> {
   const { rows } = await client.query<{ name: string; isWalled: boolean }>(tenantTables)
   for (const { name } of rows.filter(({ isWalled }) => !isWalled)) {
     const table = client.escapeIdentifier(name)
@@ -46,14 +46,14 @@ export interface RowSecurity {
   /** Whether it may work as the role, or make it. */
   canUseRole: boolean
   /** Tables that it does not stand around. */
-  open: string[]
+  unprotected: string[]
 }
 
 export async function findRowSecurity(client: pg.Client): Promise<RowSecurity> {
   const { user, bypasses, canUseRole } = await findUser(client)
   const { rows } = await client.query<{ name: string; isWalled: boolean }>(tenantTables)
   const open = rows.filter(({ isWalled }) => !isWalled).map(({ name }) => name)
-  return { user, role: bypasses ? serviceRole : undefined, canUseRole, open }
+  return { user, role: bypasses ? serviceRole : undefined, canUseRole, unprotected: open }
 }
 
 interface User {

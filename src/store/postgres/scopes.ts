@@ -1,12 +1,12 @@
 import type pg from 'pg'
 import { CommitUnknown, type Scope } from '../database.ts'
-import { faultOf, isStale, MayComeAgain, patiently, storeUnavailable } from './faults.ts'
+import { faultOf, isStale, RetryableFault, withRetries, storeUnavailable } from './faults.ts'
 import type { Connection } from '../statement.ts'
 
 /** Each text has a short name under which a connection keeps it prepared; for so many. */
 const maxNames = 500
 /** As long as a restart of the server takes, and no longer than a caller waits. */
-const patienceMs = 10_000
+const retryForMs = 10_000
 /** A connection that the server does not know to be lost keeps its transaction for `idle_in_transaction_session_timeout`. */
 const outcomeMs = 15_000
 
@@ -34,7 +34,7 @@ export function createScopes(pool: pg.Pool): Scopes {
   async function connect(): Promise<pg.PoolClient> {
     return pool.connect().catch((cause: unknown) => {
       // A wrong password stays wrong.
-      throw pool.ending || faultOf(cause) !== 'lost' ? storeUnavailable(cause) : new MayComeAgain(cause)
+      throw pool.ending || faultOf(cause) !== 'lost' ? storeUnavailable(cause) : new RetryableFault(cause)
     })
   }
 
@@ -52,7 +52,7 @@ export function createScopes(pool: pg.Pool): Scopes {
       isBroken ||= fault === 'lost' || cause !== error
       if (isCut) throw error
       if (isStale(cause)) prepareAnew()
-      if (fault === 'lost' || fault === 'undone') throw new MayComeAgain(cause)
+      if (fault === 'lost' || fault === 'undone') throw new RetryableFault(cause)
       throw fault === 'refused' ? storeUnavailable(cause) : cause
     } finally {
       client.release(isBroken)
@@ -105,7 +105,7 @@ export function createScopes(pool: pg.Pool): Scopes {
       return await withClient(tenant, (client, isSet) => transact(client, isSet, () => work(on(client))))
     } catch (error) {
       if (!(error instanceof CommitCut)) throw error
-      if (!(await isCommitted(error))) throw new MayComeAgain(error.cause)
+      if (!(await isCommitted(error))) throw new RetryableFault(error.cause)
       return error.value as T
     }
   }
@@ -116,27 +116,27 @@ export function createScopes(pool: pg.Pool): Scopes {
     const look = async () => {
       const { rows } = await execute(everyTenant, ask, [transaction])
       const { status } = (rows as { status: string | null }[])[0]!
-      if (status === 'in progress') throw new MayComeAgain(cause)
+      if (status === 'in progress') throw new RetryableFault(cause)
       return status
     }
-    const status = await patiently(outcomeMs, look).catch(() => null)
+    const status = await withRetries(outcomeMs, look).catch(() => null)
     if (status === null) throw new CommitUnknown(cause)
     return status === 'committed'
   }
 
   return {
     forTenant: (tenant) => ({
-      read: { execute: (sql, values) => patiently(patienceMs, () => execute(tenant, sql, values)) },
-      write: { execute: (sql, values) => patiently(patienceMs, () => executeOnce(tenant, sql, values)) },
-      unit: (work, options) => patiently(options?.patienceMs ?? patienceMs, () => attempt(tenant, work)),
+      read: { execute: (sql, values) => withRetries(retryForMs, () => execute(tenant, sql, values)) },
+      write: { execute: (sql, values) => withRetries(retryForMs, () => executeOnce(tenant, sql, values)) },
+      unit: (work, options) => withRetries(options?.retryForMs ?? retryForMs, () => attempt(tenant, work)),
     }),
     async connectAll() {
       const client = await connect()
       await setTenant(client, everyTenant)
       return client
     },
-    script: (text) => patiently(patienceMs, () => withClient(everyTenant, (client) => runScript(client, text))),
-    ping: async () => void (await patiently(0, () => execute(everyTenant, 'select 1', []))),
+    script: (text) => withRetries(retryForMs, () => withClient(everyTenant, (client) => runScript(client, text))),
+    ping: async () => void (await withRetries(0, () => execute(everyTenant, 'select 1', []))),
   }
 }
 

@@ -19,7 +19,7 @@ import { imageKey } from '../../runs/attachments/result-images.ts'
 import { imagesOf, mediaStatements, resultImagesOf } from './media-statements.ts'
 import { runMoves } from './moves.ts'
 import { runOwners } from './owners.ts'
-import { createPlainChat, type Ending } from './plain-chat.ts'
+import { createSingleStatementChat, type Ending } from './single-statement-chat.ts'
 import { parseJson, rowsPerHour, toEndedRow, toMetrics, toStoredRun, toText, toWindow } from '../rows.ts'
 import { runStatements } from './statements.ts'
 import { createTakeOver } from './take-over.ts'
@@ -35,12 +35,12 @@ export function createRunStore(database: Database): RunStore {
   const events = asyncEvents(database.db)
   const moves = runMoves(database, statements)
   const { insertMessages, handOver, add, insertJobs, prepare } = moves
-  const plain = database.postgres && createPlainChat(database)
+  const fastPath = database.postgres && createSingleStatementChat(database)
   /** Runs of this process. */
   let ending = 0
 
   async function begin(one: NewRun): Promise<Begun> {
-    const attempt = await plain?.begin(one)
+    const attempt = await fastPath?.begin(one)
     if (attempt?.kind === 'done') return attempt.result
     if (one.event) await prepare()
     try {
@@ -48,7 +48,7 @@ export function createRunStore(database: Database): RunStore {
     } catch (error) {
       if (!(error instanceof RequestKnown)) throw error
       const known = await find(one)
-      const own = known && attempt?.kind === 'unknown' && (await plain?.findBegun(one, known))
+      const own = known && attempt?.kind === 'unknown' && (await fastPath?.findBegun(one, known))
       if (own) return own
       if (known) return { kind: 'known', run: known }
       // It left its line in between: the id is free again.
@@ -121,7 +121,7 @@ export function createRunStore(database: Database): RunStore {
 
   async function finishOnce(one: Ending): Promise<NextRun | undefined> {
     const { key, fence, ended } = one
-    const attempt = await plain?.finish(one)
+    const attempt = await fastPath?.finish(one)
     if (attempt?.kind === 'done') return undefined
     try {
       return await finishByStep(one)
@@ -214,7 +214,7 @@ export function createRunStore(database: Database): RunStore {
 }
 
 /** A run that has come so far waits for a database that is away: nobody else could go on with it either. */
-const ofRun = { patienceMs: 60_000 }
+const ofRun = { retryForMs: 60_000 }
 
 /** More than any session has, and what both databases take as a number of rows. */
 const allMessages = 2_147_483_647

@@ -5,14 +5,14 @@ import type { S3Settings } from '../../settings/artifacts.ts'
 import { call, toS3Error, type S3Error } from './calls.ts'
 import { createClient } from './client.ts'
 
-const patienceMs = 15_000
+const startupWaitMs = 15_000
 const againMs = 1000
 
 /**
  * Whether the bucket is there and lets us write, list and delete; throws an error of one line that names the variable to look at. A server
  * that can't be reached is waited for: it may be starting too.
  */
-export async function checkBucket(settings: S3Settings, waitMs = patienceMs): Promise<void> {
+export async function checkBucket(settings: S3Settings, waitMs = startupWaitMs): Promise<void> {
   const client = createClient(settings)
   const until = Date.now() + waitMs
   try {

@@ -1,13 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 
 /** The command line writes beside the service, in single short units: neither waits long. */
-export const patienceMs = 5000
+export const busyTimeoutMs = 5000
 
 /**
  * Does what needs a lock of a SQLite file that another process may have, again and again until it can. SQLite's own waiting would block
  * the event loop, and look so seldom that a busy writer starves the other.
  */
-export async function retryBusy<T>(work: () => T, limitMs = patienceMs): Promise<T> {
+export async function retryBusy<T>(work: () => T, limitMs = busyTimeoutMs): Promise<T> {
   const until = performance.now() + limitMs
   for (;;) {
     try {

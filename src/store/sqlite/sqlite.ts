@@ -6,7 +6,7 @@ import type { Database } from '../database.ts'
 import { tableJobs } from '../jobs/table.ts'
 import { migrate } from '../migrations/migrate.ts'
 import type { Connection } from '../statement.ts'
-import { patienceMs, retryBusy } from './busy.ts'
+import { busyTimeoutMs, retryBusy } from './busy.ts'
 import { createUnits } from './units.ts'
 import type { Tables } from '../tables.ts'
 
@@ -16,7 +16,7 @@ export async function openSqlite(dataDir: string): Promise<Database> {
   const file = path.join(dataDir, 'agent-core.db')
   makePrivate(file)
   const { writer, migrated } = await openWriter(file)
-  const reader = new DatabaseSync(file, { readOnly: true, timeout: patienceMs })
+  const reader = new DatabaseSync(file, { readOnly: true, timeout: busyTimeoutMs })
   const db = new Kysely<Tables>({ dialect: new SqliteDialect({ database: toKysely(reader) }) })
   const read = connect(reader)
   const units = createUnits(writer, connect(writer))

@@ -42,8 +42,8 @@ type Attempt<R> = { kind: 'done'; result: R } | { kind: 'unchanged' } | { kind: 
 const unchanged = { kind: 'unchanged' } as const
 
 /** A run of a plain chat as one statement each for its begin and its end; on Postgres, where each statement of a transaction costs a round trip. */
-export function createPlainChat({ db, forTenant }: Database) {
-  const statements = plainChat(db)
+export function createSingleStatementChat({ db, forTenant }: Database) {
+  const statements = singleStatements(db)
 
   /** `unchanged` where the run is not plain, or does not get its session at once. */
   async function begin(one: NewRun): Promise<Attempt<Begun>> {
@@ -115,7 +115,7 @@ const refusals = new Set<unknown>(['23505', '23502'])
  * The two transactions of a plain chat as one statement each, for Postgres: one answer is waited for, and not one after another. Each does
  * all of it or changes nothing: then it answers with no row, or the database refuses it.
  */
-function plainChat(database: Kysely<Tables>) {
+function singleStatements(database: Kysely<Tables>) {
   return {
     /** Of a run with one message that gets its session at once. A known request id is refused as a key that is there twice. */
     begin: statement(database, (db, param: Param<Begins>) => {
