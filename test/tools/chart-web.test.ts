@@ -23,7 +23,7 @@ async function startSite(t: TestContext): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}/foxes`
 }
 
-test('Tools: the result of a query is charted without being written out, and the picture downloaded', async (t) => {
+test('Tools: the result of a query is charted by reference, and the pictures can be downloaded', async (t) => {
   const sql = 'SELECT region, sum(amount) AS total FROM sales GROUP BY region ORDER BY region'
   const { client, model } = await startService(t, {
     ...data,
@@ -35,8 +35,8 @@ test('Tools: the result of a query is charted without being written out, and the
   const [, step] = answer.body.intermediate_steps
   assert.equal(step.status, 'success')
   assert.equal(step.output.rows, 2)
-  const told = JSON.parse(model.requests[2]!.body.messages.at(-1).content)
-  assert.deepEqual(told, step.output)
+  const toolMessage = JSON.parse(model.requests[2]!.body.messages.at(-1).content)
+  assert.deepEqual(toolMessage, step.output)
 
   const { generated_artifacts: files } = (await client.session('s')).body.messages[1].response_metadata
   assert.deepEqual(
@@ -59,7 +59,7 @@ test('Tools: the result of a query is charted without being written out, and the
   assert.match(svg!.toString(), />Sales by region</)
 })
 
-test('Tools: a chart and a page are had directly, and what is wrong is told', async (t) => {
+test('Tools: a chart and a web page can be requested directly, and errors are reported', async (t) => {
   const url = await startSite(t)
   const { client } = await startService(t, {
     config: { tools: [{ name: 'chart' }, { name: 'web_page' }] },
@@ -88,7 +88,7 @@ test('Tools: a chart and a page are had directly, and what is wrong is told', as
   assert.equal(inside.body.output.error, 'There is no public host of this name.')
 })
 
-test('Chat: without a model key, brought tools are used by naming them', async (t) => {
+test('Chat: without a model key, built-in tools are used by their names', async (t) => {
   const url = await startSite(t)
   const { client } = await startService(t, {
     ...data,
@@ -101,8 +101,8 @@ test('Chat: without a model key, brought tools are used by naming them', async (
   assert.match(charted.output, /^I drew a chart of 1 row: `sales-by-region\.png` and `sales-by-region\.svg`/)
   assert.match((await say(`Read ${url}`)).output, /\*\*On foxes\*\*[^]*woods near the town/)
   assert.match((await say('What were the sales by region?')).output, /North[^]*30/)
-  const asked = await say('Draw a chart of the sales by region')
-  const calls = asked.intermediate_steps.filter((step: { type: string }) => step.type === 'tool_call')
+  const reply = await say('Draw a chart of the sales by region')
+  const calls = reply.intermediate_steps.filter((step: { type: string }) => step.type === 'tool_call')
   assert.deepEqual(
     calls.map((step: { tool: string; status: string }) => [step.tool, step.status]),
     [
@@ -110,5 +110,5 @@ test('Chat: without a model key, brought tools are used by naming them', async (
       ['chart', 'success'],
     ],
   )
-  assert.match(asked.output, /North[^]*I drew a chart of 2 rows: `[\w-]+\.png`/)
+  assert.match(reply.output, /North[^]*I drew a chart of 2 rows: `[\w-]+\.png`/)
 })

@@ -26,7 +26,7 @@ async function lastStep(client: Client, question: string | object, session: stri
   return body.body.intermediate_steps.at(-1)
 }
 
-test('Tools: Python analyses a file of the question, what it writes can be downloaded, and its variables stay with their session', async (t) => {
+test('Tools: Python reads a file of the question, its output files can be downloaded, and its variables belong to the session', async (t) => {
   const { client, as } = await startService(t, {
     files: { 'data/sales.csv': 'region,amount\nnorth,10\nsouth,30\nnorth,2\n' },
     config: { tools: [{ name: 'run_python' }] },
@@ -46,11 +46,11 @@ test('Tools: Python analyses a file of the question, what it writes can be downl
   assert.equal(await (await fetch(body.body.download_url)).text(), 'north,12\r\nsouth,30\r\n')
 
   assert.deepEqual((await lastStep(client, 'code: totals["north"] + len(open("sales.csv").readlines())', 'one')).output, { result: 16 })
-  const elsewhere = await lastStep(client, 'code: totals', 'two')
-  assert.equal(elsewhere.status, 'error')
-  assert.match(elsewhere.output.error, /NameError: name 'totals' is not defined/)
-  const ofAnother = await lastStep(await as({ sub: 'another' }), 'code: totals', 'one')
-  assert.match(ofAnother.output.error, /NameError: name 'totals' is not defined/)
+  const otherSession = await lastStep(client, 'code: totals', 'two')
+  assert.equal(otherSession.status, 'error')
+  assert.match(otherSession.output.error, /NameError: name 'totals' is not defined/)
+  const otherUser = await lastStep(await as({ sub: 'another' }), 'code: totals', 'one')
+  assert.match(otherUser.output.error, /NameError: name 'totals' is not defined/)
 
   const direct = await client.request('POST', '/core/v1/tool/execute', { body: { tool_name: 'run_python', tool_input: { code: '6 * 7' } } })
   assert.deepEqual([direct.status, direct.body.status, direct.body.output], [200, 'success', { result: 42 }])
@@ -58,7 +58,7 @@ test('Tools: Python analyses a file of the question, what it writes can be downl
   assert.equal(faulty.status, 400)
 })
 
-test('Tools: what Python kept of all data is not found in a run whose data is filtered, nor what it kept under another filter', async (t) => {
+test('Tools: variables computed from all data are not visible in a filtered run, nor variables from another filter', async (t) => {
   const { client } = await startService(t, {
     files: { 'sales.csv': 'region,amount\nnorth,10\nsouth,30\n' },
     config: { tools: [{ name: 'run_python' }, { name: 'sales', type: 'data_query', config: { tables: { sales: 'sales.csv' } } }] },

@@ -47,7 +47,7 @@ const rows = [
 const encoding = { x: { field: 'region', type: 'nominal' }, y: { field: 'amount', type: 'quantitative' } }
 const bars = { title: 'Sales by region', mark: 'bar', encoding }
 
-test('rows and a specification become a PNG to look at and an SVG to keep, named by their title', async () => {
+test('rows and a specification become a PNG and an SVG, named after the title', async () => {
   const { output, bytes } = await draw({ spec: bars, data: rows })
   assert.deepEqual(
     output.files.map(({ file_name, file_type }) => [file_name, file_type]),
@@ -67,7 +67,7 @@ test('rows and a specification become a PNG to look at and an SVG to keep, named
   assert.match(bytes.get('sales-by-region.svg')!.toString(), /^<svg [^>]*>.*>North<.*>Sales by region</s)
 })
 
-test('one format alone is made where one is asked for', async () => {
+test('only the requested format is made', async () => {
   for (const format of ['svg', 'png']) {
     const { output } = await draw({ spec: bars, data: rows, format })
     assert.deepEqual(
@@ -77,7 +77,7 @@ test('one format alone is made where one is asked for', async () => {
   }
 })
 
-test('the last result of a tool is charted by its name, and what it left out is said', async () => {
+test('the last result of a tool is charted by its name, with a note about omitted rows', async () => {
   const result = {
     columns: ['region', 'amount'],
     rows: [
@@ -90,12 +90,12 @@ test('the last result of a tool is charted by its name, and what it left out is 
   const { output } = await draw({ spec: bars, data: 'sales' }, result)
   assert.equal(output.rows, 2)
   assert.match(output.warnings?.[0] ?? '', /Only the first 2 rows/)
-  await assert.rejects(draw({ spec: bars, data: 'sales' }), /sales has given nothing in this run/)
-  await assert.rejects(draw({ spec: bars, data: 'sales' }, 'words'), /The result of sales is no list of rows/)
+  await assert.rejects(draw({ spec: bars, data: 'sales' }), /sales has returned no result in this run/)
+  await assert.rejects(draw({ spec: bars, data: 'sales' }, 'words'), /The result of sales is not a list of rows/)
   await assert.rejects(draw({ spec: bars, data: 'sales' }, { columns: ['a'], rows: [] }), /no rows to chart/)
 })
 
-test('layers, facets, transforms, maps, tables as text and images of the data are drawn', async () => {
+test('layers, facets, transforms, maps, text tables and inline images are drawn', async () => {
   const pixel = 'data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg=='
   const csv = { values: 'region,amount\nNorth,28\n"South, and ""more""",55\n', format: { type: 'csv' } }
   const specs: JsonObject[] = [
@@ -130,7 +130,7 @@ test('layers, facets, transforms, maps, tables as text and images of the data ar
   }
 })
 
-test('a fault of the specification is said in a sentence that names its place', async () => {
+test('an error in the specification is reported in a sentence with its path', async () => {
   const faults: [JsonObject, RegExp][] = [
     [
       { mark: 'bar', encoding: { ...encoding, y: { field: 'amuont', type: 'quantitative' } } },
@@ -145,13 +145,13 @@ test('a fault of the specification is said in a sentence that names its place', 
     [{ encoding }, /^spec must have a mark/],
     [{ $schema: 'https://vega.github.io/schema/vega/v6.json', marks: [] }, /must be a Vega-Lite specification/],
     [{ width: 1e9, mark: 'bar', encoding }, /^spec\.width must be between/],
-    [{ transform: [{ calculate: 'datum.amount +* 2', as: 'b' }], mark: 'bar', encoding }, /^The chart can not be drawn: /],
+    [{ transform: [{ calculate: 'datum.amount +* 2', as: 'b' }], mark: 'bar', encoding }, /^The chart cannot be drawn: /],
   ]
   for (const [one, message] of faults) await assert.rejects(draw({ spec: one, data: rows }), { message })
   await assert.rejects(draw({ spec: { mark: 'bar', encoding: {} } }), /^Error: There is no data/)
 })
 
-test('what is likely to be meant otherwise is warned of', async () => {
+test('likely mistakes cause warnings', async () => {
   const untyped = { mark: 'line', encoding: { x: { field: 'day' }, y: { field: 'amount' } } }
   const days = [1, 2, 3].map((amount) => ({ day: `2024-01-0${amount}`, amount, price: `${amount} EUR` }))
   const { output } = await draw({ spec: untyped, data: days })
@@ -160,10 +160,10 @@ test('what is likely to be meant otherwise is warned of', async () => {
     spec: { mark: 'bar', encoding: { x: { field: 'price', type: 'quantitative' }, colour: { field: 'day' } } },
     data: days,
   })
-  assert.match(words.output.warnings?.join('\n') ?? '', /no numbers, such as “1 EUR”[^]*colour is not a valid encoding channel/)
+  assert.match(words.output.warnings?.join('\n') ?? '', /not numbers, such as “1 EUR”[^]*colour is not a valid encoding channel/)
 })
 
-test('a specification can load nothing, link to nothing, and run nothing', async () => {
+test('a specification cannot load, link or run anything', async () => {
   const image = (url: string) => ({ mark: { type: 'image', url }, encoding: { x: encoding.y } })
   const refused: JsonObject[] = [
     { data: { url: 'file:///etc/passwd' }, mark: 'bar', encoding },
@@ -184,18 +184,18 @@ test('a specification can load nothing, link to nothing, and run nothing', async
   for (const one of refused) {
     await assert.rejects(
       draw({ spec: one, ...(!('data' in one) && { data: rows }) }),
-      /can not be loaded|names an address|can not be drawn/,
+      /cannot be loaded|contains an address|cannot be drawn/,
       JSON.stringify(one),
     )
   }
 })
 
-test('what a title says is text, whatever it looks like', async () => {
+test('a title is always treated as text', async () => {
   const { bytes } = await draw({ spec: { ...bars, title: '<script>alert(1)</script> url(https://elsewhere.example)' }, data: rows })
   assert.doesNotMatch([...bytes.values()][1]!.toString(), /<script/)
 })
 
-test('a chart without an end, or of a size that nobody can look at, ends alone, and the next is drawn', async (t) => {
+test('an endless or oversized chart fails alone, and the next is drawn', async (t) => {
   const brief = createChart(spec, deps, { chartMs: 2_500 })
   t.after(() => brief.close?.())
   const point = (sequence: object, more: JsonObject = {}) => ({
@@ -229,7 +229,7 @@ test('a chart without an end, or of a size that nobody can look at, ends alone, 
   assert.equal((await draw({ spec: bars, data: rows }, undefined, brief)).output.rows, 2)
 })
 
-test('a call that is given up ends at once', async () => {
+test('a cancelled call ends at once', async () => {
   const context = contextOf({ signal: AbortSignal.timeout(200) })
   const started = performance.now()
   const endless = {
@@ -241,7 +241,7 @@ test('a call that is given up ends at once', async () => {
   assert.ok(performance.now() - started < 10_000)
 })
 
-test('rows are found in what tools give', () => {
+test('rows are found in tool results of every form', () => {
   const found = [{ a: 1, b: 'x' }]
   for (const value of [
     found,
@@ -259,11 +259,11 @@ test('rows are found in what tools give', () => {
   for (const value of ['words', 7, null, { a: 1 }, [1, 2], { a: found, b: found }] as JsonValue[]) assert.equal(toRows(value), undefined)
 })
 
-test('columns of one name are told apart', () => {
+test('columns with the same name are renamed', () => {
   assert.deepEqual(toRows({ columns: ['a', 'a', 'a_1'], rows: [[1, 2, 3]] })?.rows, [{ a: 1, a_1: 2, a_1_1: 3 }])
 })
 
-test('a file is named by the title, as far as a name should go', () => {
+test('a file is named after the title, up to a maximum length', () => {
   assert.equal(nameOf({ title: 'Sales: North/South (2024)' }), 'sales-north-south-2024')
   assert.equal(nameOf({ title: { text: ['Über', 'alles'], subtitle: 'x' } }), 'über-alles')
   assert.equal(nameOf({ description: 'From the description' }), 'from-the-description')
@@ -271,7 +271,7 @@ test('a file is named by the title, as far as a name should go', () => {
   assert.ok(nameOf({ title: 'long words '.repeat(30) }).length <= 60)
 })
 
-test('a table as text is read with quotes, empty cells and line ends of every kind', () => {
+test('a text table is parsed with quotes, empty cells and all kinds of line ends', () => {
   const read = readDelimited(',')
   assert.deepEqual(
     [...read('a,b\r\n1,"x, ""y""\nz"\n2,\n\n')],

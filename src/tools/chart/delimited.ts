@@ -1,4 +1,4 @@
-/** Reads a table as text with its names in the first line (RFC 4180); rows as Vega wants them, with `columns` beside. */
+/** Parses delimited text with names in the first line (RFC 4180). Returns rows as Vega expects them, with a property `columns`. */
 export function readDelimited(delimiter: string) {
   return (text: unknown): Record<string, string>[] => {
     const [columns = [], ...rows] = toRecords(String(text).replace(/^\ufeff/, ''), delimiter)
@@ -29,14 +29,14 @@ function toRecords(text: string, delimiter: string): string[][] {
   return records.filter((cells) => cells.length > 1 || cells[0] !== '')
 }
 
-function endOfQuoted(text: string, from: number): number {
-  let at = text.indexOf('"', from)
+function endOfQuoted(text: string, start: number): number {
+  let at = text.indexOf('"', start)
   while (at >= 0 && text[at + 1] === '"') at = text.indexOf('"', at + 2)
   return at < 0 ? text.length : at
 }
 
-function endOfPlain(text: string, from: number, delimiter: string): number {
-  let at = from
+function endOfPlain(text: string, start: number, delimiter: string): number {
+  let at = start
   while (at < text.length && text[at] !== delimiter && text[at] !== '\n' && text[at] !== '\r') at++
   return at
 }

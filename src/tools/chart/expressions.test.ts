@@ -10,7 +10,7 @@ async function draw(spec: object, isInterpreted: boolean): Promise<string> {
   const { spec: compiled } = compile(spec as Parameters<typeof compile>[0], { logger: quiet })
   const options = { renderer: 'none', logger: quiet, ...(isInterpreted && { expr: expressions }) }
   const svg = await new View(parse(compiled, undefined, { ast: isInterpreted }), options as never).toSVG()
-  // They are counted on from chart to chart.
+  // Their numbers increase from chart to chart.
   return svg.replace(/(gradient_|clip)\d+/g, '$1')
 }
 
@@ -67,7 +67,7 @@ const specs: Record<string, object> = {
   map: { data: { graticule: true }, projection: { type: 'mercator' }, mark: 'geoshape' },
 }
 
-test('charts come out as where expressions become programs', async (t) => {
+test('charts are the same as with expressions compiled by Vega', async (t) => {
   for (const [name, spec] of Object.entries(specs)) {
     await t.test(name, async () => {
       const whole = { data: { values }, ...spec }
@@ -97,7 +97,7 @@ const calculations = [
   'datum.missing + "/" + (datum.text || "nothing")',
 ]
 
-test('expressions give what they give where they become programs', async () => {
+test('expressions return the same values as expressions compiled by Vega', async () => {
   const transform = calculations.map((calculate, at) => ({ calculate, as: `c${at}` }))
   for (const isInterpreted of [true, false]) {
     const svg = await draw(textsOf(transform), isInterpreted)
@@ -114,7 +114,7 @@ function textsOf(transform: { as: string }[]): object {
   return { data: { values }, transform, layer }
 }
 
-test('no expression reaches a function, or what it belongs to', async () => {
+test('no expression reaches a function or its owner', async () => {
   const refused = [
     'datum.constructor.constructor("return process")()',
     'constructor("return process")',

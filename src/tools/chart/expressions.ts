@@ -1,13 +1,14 @@
 import { expressionFunction } from 'vega'
-import { ofVega, ofViews } from './functions.ts'
+import { constants, nativeFunctions, vegaFunctions, viewFunctions } from './functions.ts'
 import { member } from './member.ts'
 
 /**
- * Expressions of a specification, worked out from their syntax tree: nothing that a specification says is ever made into a program. An expression reads
- * own properties of data alone (`member`), and calls only functions that read (`ofVega`).
+ * Evaluates expressions of a specification from their syntax tree. No text of a specification is ever compiled to code. An expression reads only
+ * own properties of data (`member`) and calls only functions without side effects (`vegaFunctions`). Vega's own interpreter is not used, because
+ * `vega-interpreter` returns any member of an object except four functions and calls inherited names.
  */
 
-/** A node of Vega's own parser. */
+/** A node from the parser of Vega. */
 export interface Node {
   type: string
   name?: string
@@ -39,9 +40,8 @@ interface Scope {
 }
 
 type Evaluate = (scope: Scope) => unknown
-type Callable = (...values: unknown[]) => unknown
 
-/** The part of a runtime context that matters here: functions are called on it. */
+/** The used part of a runtime context: `functions` is `this` of the called functions. */
 interface Context {
   functions?: object
 }
@@ -52,7 +52,7 @@ interface Parsed {
 
 type Item = Record<string, unknown> & { datum?: unknown }
 
-/** What `View` takes as its option `expr`. */
+/** The option `expr` of `View`. */
 export const expressions = {
   operator(context: Context, { ast }: Parsed) {
     const evaluate = toEvaluate(ast, context)
@@ -82,37 +82,32 @@ export const expressions = {
         item[name] = value
         isChanged = true
       }
-      if (marktype !== 'rule') place(item, marktype, names)
+      if (marktype !== 'rule') setGeometry(item, marktype, names)
       return isChanged ? 1 : 0
     }
   },
 }
 
-/** As Vega's own encoders end: width and height from two ends, or a place from a centre. */
-function place(item: Item, marktype: string, names: ReadonlySet<string>): void {
-  for (const [from, to, size, centre] of [
+/** Computes width and height from two ends, or a position from a centre, as the encoders of Vega do last. */
+function setGeometry(item: Item, marktype: string, names: ReadonlySet<string>): void {
+  for (const [start, end, size, centre] of [
     ['x', 'x2', 'width', 'xc'],
     ['y', 'y2', 'height', 'yc'],
   ] as const) {
     const at = (name: string) => item[name] as number
-    if (names.has(to) && names.has(from)) {
-      if (swapped.has(marktype) && at(from) > at(to)) [item[from], item[to]] = [item[to], item[from]]
-      item[size] = at(to) - at(from)
-    } else if (names.has(to)) item[from] = at(to) - (at(size) || 0)
-    if (names.has(centre)) item[from] = at(centre) - (at(size) || 0) / 2
+    if (names.has(end) && names.has(start)) {
+      if (swappedMarks.has(marktype) && at(start) > at(end)) [item[start], item[end]] = [item[end], item[start]]
+      item[size] = at(end) - at(start)
+    } else if (names.has(end)) item[start] = at(end) - (at(size) || 0)
+    if (names.has(centre)) item[start] = at(centre) - (at(size) || 0) / 2
   }
 }
 
-const swapped: ReadonlySet<string> = new Set(['group', 'image', 'rect'])
+const swappedMarks: ReadonlySet<string> = new Set(['group', 'image', 'rect'])
 
-const constants: Readonly<Record<string, number>> = {
-  ...{ NaN, E: Math.E, LN2: Math.LN2, LN10: Math.LN10, LOG2E: Math.LOG2E, LOG10E: Math.LOG10E, PI: Math.PI },
-  ...{ SQRT1_2: Math.SQRT1_2, SQRT2: Math.SQRT2, MIN_VALUE: Number.MIN_VALUE, MAX_VALUE: Number.MAX_VALUE },
-}
-
-/** A node becomes a function once, not at each of a million rows. */
+/** Compiles a node to a closure once, instead of interpreting the node again for each of a million rows. */
 function toEvaluate(node: Node, context: Context): Evaluate {
-  const inner = (one: Node | undefined): Evaluate => toEvaluate(one!, context)
+  const inner = (child: Node | undefined): Evaluate => toEvaluate(child!, context)
   switch (node.type) {
     case 'Literal': {
       const value = node.regex ? new RegExp(node.regex.pattern, node.regex.flags) : node.value
@@ -148,12 +143,12 @@ function toEvaluate(node: Node, context: Context): Evaluate {
       return (scope) => (test(scope) ? yes(scope) : no(scope))
     }
     default:
-      throw new Error(`An expression can not use ${node.type}.`)
+      throw new Error(`An expression cannot use ${node.type}.`)
   }
 }
 
 function toIdentifier({ name, value }: Node): Evaluate {
-  // Vega's own reference to the value of another operator has no name.
+  // A nameless identifier is Vega's reference to the value of an operator.
   if (name === undefined) return ({ parameters }) => parameters[`$${String(value)}`]
   if (name === 'datum' || name === 'event' || name === 'item') return (scope) => scope[name]
   if (Object.hasOwn(constants, name)) return () => constants[name]
@@ -171,7 +166,7 @@ function toUnary(operator: string, argument: Evaluate): Evaluate {
     case '!':
       return (scope) => !argument(scope)
     default:
-      throw new Error(`An expression can not use ${operator}.`)
+      throw new Error(`An expression cannot use ${operator}.`)
   }
 }
 
@@ -200,7 +195,7 @@ const binary: Readonly<Record<string, (a: never, b: never) => unknown>> = {
 
 function toBinary(operator: string, left: Evaluate, right: Evaluate): Evaluate {
   const apply = Object.hasOwn(binary, operator) ? (binary[operator] as (a: unknown, b: unknown) => unknown) : undefined
-  if (!apply) throw new Error(`An expression can not use ${operator}.`)
+  if (!apply) throw new Error(`An expression cannot use ${operator}.`)
   return (scope) => apply(left(scope), right(scope))
 }
 
@@ -208,31 +203,31 @@ function toCall(node: Node, context: Context): Evaluate {
   const name = node.callee!.name ?? ''
   const values = node.arguments!.map((argument) => toEvaluate(argument, context))
   const [first = () => undefined, second = () => undefined, third = () => undefined] = values
-  // Only the branch that is chosen is worked out.
+  // Only the chosen branch is evaluated.
   if (name === 'if') return (scope) => (first(scope) ? second(scope) : third(scope))
-  if (Object.hasOwn(ofScales, name)) {
+  if (Object.hasOwn(scaleFunctions, name)) {
     const scale: Evaluate = (scope) => scope.parameters[`%${String(first(scope))}`]
-    return (scope) => ofScales[name]!(scale(scope), second(scope))
+    return (scope) => scaleFunctions[name]!(scale(scope), second(scope))
   }
-  if (ofEvents.has(name)) return () => undefined
-  const own = Object.hasOwn(plain, name) ? plain[name] : undefined
-  if (own) return (scope) => own(...values.map((value) => value(scope)))
-  if (ofViews.has(name)) return () => refuse(name)
-  const known: unknown = ofVega.has(name) ? expressionFunction(name) : undefined
-  if (typeof known !== 'function') return refuse(name)
+  if (selectionFunctions.has(name)) return () => undefined
+  const native = Object.hasOwn(nativeFunctions, name) ? nativeFunctions[name] : undefined
+  if (native) return (scope) => native(...values.map((value) => value(scope)))
+  if (viewFunctions.has(name)) return () => refuse(name)
+  const implementation: unknown = vegaFunctions.has(name) ? expressionFunction(name) : undefined
+  if (typeof implementation !== 'function') return refuse(name)
   return (scope) =>
-    known.apply(
+    implementation.apply(
       context.functions,
       values.map((value) => value(scope)),
     ) as unknown
 }
 
 function refuse(name: string): never {
-  throw new Error(`An expression can not use the function ${name}.`)
+  throw new Error(`An expression cannot use the function ${name}.`)
 }
 
-/** Selections speak of the mouse, of which a picture knows nothing. */
-const ofEvents: ReadonlySet<string> = new Set(['view', 'item', 'group', 'xy', 'x', 'y'])
+/** Functions of selections read the mouse, which a picture does not have. */
+const selectionFunctions: ReadonlySet<string> = new Set(['view', 'item', 'group', 'xy', 'x', 'y'])
 
 interface Scale {
   (value: unknown): unknown
@@ -240,40 +235,9 @@ interface Scale {
   range?(): unknown
 }
 
-/** What Vega's own encoders call. */
-const ofScales: Readonly<Record<string, (scale: unknown, value: unknown) => unknown>> = {
+/** Functions called by the encoders of Vega. */
+const scaleFunctions: Readonly<Record<string, (scale: unknown, value: unknown) => unknown>> = {
   _scale: (scale, value) => (typeof scale === 'function' ? (scale as Scale)(value) : undefined),
   _range: (scale) => (scale as Scale).range?.(),
   _bandwidth: (scale) => (scale as Scale | undefined)?.bandwidth?.() ?? 0,
 }
-
-function dated(name: keyof Date): Callable {
-  return (value) => (new Date(value as number)[name] as () => unknown)()
-}
-
-/** Functions that Vega writes as JavaScript itself; it holds the others ready. */
-const plain = {
-  ...{ isNaN: Number.isNaN, isFinite: Number.isFinite },
-  ...{ abs: Math.abs, acos: Math.acos, asin: Math.asin, atan: Math.atan, atan2: Math.atan2, ceil: Math.ceil, cos: Math.cos, exp: Math.exp },
-  ...{ floor: Math.floor, hypot: Math.hypot, log: Math.log, max: Math.max, min: Math.min, pow: Math.pow, random: Math.random },
-  ...{ round: Math.round, sin: Math.sin, sqrt: Math.sqrt, tan: Math.tan },
-  clamp: (value: number, low: number, high: number) => Math.max(low, Math.min(high, value)),
-  now: Date.now,
-  utc: Date.UTC,
-  datetime: (...parts: number[]) => new Date(...(parts as [])),
-  ...{ date: dated('getDate'), day: dated('getDay'), year: dated('getFullYear'), month: dated('getMonth'), hours: dated('getHours') },
-  ...{ minutes: dated('getMinutes'), seconds: dated('getSeconds'), milliseconds: dated('getMilliseconds'), time: dated('getTime') },
-  timezoneoffset: dated('getTimezoneOffset'),
-  ...{ utcdate: dated('getUTCDate'), utcday: dated('getUTCDay'), utcyear: dated('getUTCFullYear'), utcmonth: dated('getUTCMonth') },
-  ...{ utchours: dated('getUTCHours'), utcminutes: dated('getUTCMinutes'), utcseconds: dated('getUTCSeconds') },
-  utcmilliseconds: dated('getUTCMilliseconds'),
-  length: (value: unknown[]) => value.length,
-  ...{ parseFloat: Number.parseFloat, parseInt: Number.parseInt, btoa, atob, encodeURIComponent },
-  upper: (text: unknown) => String(text).toUpperCase(),
-  lower: (text: unknown) => String(text).toLowerCase(),
-  substring: (text: unknown, start: number, end?: number) => String(text).substring(start, end),
-  split: (text: unknown, separator: string, limit?: number) => String(text).split(separator, limit),
-  trim: (text: unknown) => String(text).trim(),
-  regexp: (pattern: string, flags?: string) => new RegExp(pattern, flags),
-  test: (pattern: string | RegExp, text: unknown) => new RegExp(pattern).test(String(text)),
-} as unknown as Readonly<Record<string, Callable>>

@@ -4,21 +4,21 @@ import type { Json } from './specification.ts'
 import { textWidth } from './text-width.ts'
 import { theme } from './theme.ts'
 
-/** Pixels that the bands of a chart take together where that is neither too narrow nor too wide for each. */
+/** Width in pixels of all bands together, if no band gets narrower or wider than the limits. */
 const width = 520
 const [narrowest, widest] = [22, 88]
 const maxLabels = 500
 const labelSize = 11
 
-/** The theme, with bands as wide as their number allows, and their labels level where they fit so. */
+/** The theme with a band width for the number of bands, and with horizontal labels if the labels fit. */
 export function themeFor(spec: Json): Config {
   const axis = axisOf(spec)
   if (!axis) return theme
   const { labels, parts } = axis
-  const own = spec['width']
+  const specWidth = spec['width']
   const room = parts > 1 ? Math.min(640, Math.max(200, labels.length * parts * 34)) : width
-  const free = Math.max(narrowest, parts > 1 ? room / labels.length : Math.min(widest, room / labels.length))
-  const step = typeof own === 'number' ? own / labels.length : Math.round(free)
+  const bandWidth = Math.max(narrowest, parts > 1 ? room / labels.length : Math.min(widest, room / labels.length))
+  const step = typeof specWidth === 'number' ? specWidth / labels.length : Math.round(bandWidth)
   const longest = Math.max(...labels.map((label) => textWidth(label, labelSize)))
   const labelAngle = longest <= step - 4 ? 0 : -40
   return { ...theme, view: { ...theme.view, discreteWidth: parts > 1 ? step * labels.length : { step } }, axisXDiscrete: { labelAngle } }
@@ -26,11 +26,11 @@ export function themeFor(spec: Json): Config {
 
 interface Axis {
   labels: string[]
-  /** That stand beside each other at each label. */
+  /** Number of bars side by side at each label. */
   parts: number
 }
 
-/** What stands along a horizontal axis of names; undefined where it is none, or can't be told. */
+/** The labels of a discrete horizontal axis. Undefined for any other axis, or if the labels cannot be determined. */
 function axisOf(spec: Json): Axis | undefined {
   const layers = Array.isArray(spec['layer']) ? spec['layer'] : []
   const encodings = [spec, ...layers].map((view) => (isObject(view) ? view['encoding'] : undefined)).filter(isObject)

@@ -1,7 +1,7 @@
 const easings = ['Quad', 'Cubic', 'Poly', 'Sin', 'Exp', 'Circle', 'Bounce', 'Back', 'Elastic']
 
-/** Functions of Vega that an expression may call. They make a value of their arguments, and read scales and data of their own chart; none writes. */
-export const ofVega: ReadonlySet<string> = new Set([
+/** Functions of Vega allowed in an expression. All compute a value from arguments, or read scales and data of the same chart; none of them writes. */
+export const vegaFunctions: ReadonlySet<string> = new Set([
   ...['random', 'cumulativeNormal', 'cumulativeLogNormal', 'cumulativeUniform', 'densityNormal', 'densityLogNormal', 'densityUniform'],
   ...['quantileNormal', 'quantileLogNormal', 'quantileUniform', 'sampleNormal', 'sampleLogNormal', 'sampleUniform'],
   ...['isArray', 'isBoolean', 'isDate', 'isDefined', 'isNumber', 'isObject', 'isRegExp', 'isString', 'isTuple', 'isValid'],
@@ -36,10 +36,78 @@ export const ofVega: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Functions that write to data, or reach what is drawn. Vega-Lite writes them into what a selection does when somebody clicks; in a picture nobody does, so
- * a chart with selections is drawn, and an expression that is evaluated fails.
+ * Functions which write data or reach the view. Vega-Lite generates calls for clicks on selections; a picture has no clicks, so a chart with
+ * selections is drawn, and only an evaluated call fails.
  */
-export const ofViews: ReadonlySet<string> = new Set([
+export const viewFunctions: ReadonlySet<string> = new Set([
   ...['modify', 'setdata', 'encode', 'warn', 'info', 'debug', 'inScope', 'intersect', 'intersectLasso', 'lassoAppend', 'lassoPath'],
   ...['pinchDistance', 'pinchAngle'],
 ])
+
+export const constants: Readonly<Record<string, number>> = {
+  NaN,
+  E: Math.E,
+  LN2: Math.LN2,
+  LN10: Math.LN10,
+  LOG2E: Math.LOG2E,
+  LOG10E: Math.LOG10E,
+  PI: Math.PI,
+  SQRT1_2: Math.SQRT1_2,
+  SQRT2: Math.SQRT2,
+  MIN_VALUE: Number.MIN_VALUE,
+  MAX_VALUE: Number.MAX_VALUE,
+}
+
+type Callable = (...values: unknown[]) => unknown
+
+const mathNames = [
+  ...(['abs', 'acos', 'asin', 'atan', 'atan2', 'ceil', 'cos', 'exp', 'floor', 'hypot', 'log', 'max', 'min', 'pow'] as const),
+  ...(['random', 'round', 'sin', 'sqrt', 'tan'] as const),
+]
+
+const dateParts = [
+  ...([
+    ['date', 'Date'],
+    ['day', 'Day'],
+    ['year', 'FullYear'],
+    ['month', 'Month'],
+  ] as const),
+  ...([
+    ['hours', 'Hours'],
+    ['minutes', 'Minutes'],
+    ['seconds', 'Seconds'],
+    ['milliseconds', 'Milliseconds'],
+  ] as const),
+]
+
+function dateGetter(name: keyof Date): Callable {
+  return (value) => (new Date(value as number)[name] as () => unknown)()
+}
+
+/** Functions for which Vega generates JavaScript instead of a call. */
+export const nativeFunctions = {
+  ...Object.fromEntries(mathNames.map((name) => [name, Math[name]])),
+  ...Object.fromEntries(dateParts.map(([name, part]) => [name, dateGetter(`get${part}`)])),
+  ...Object.fromEntries(dateParts.map(([name, part]) => [`utc${name}`, dateGetter(`getUTC${part}`)])),
+  time: dateGetter('getTime'),
+  timezoneoffset: dateGetter('getTimezoneOffset'),
+  isNaN: Number.isNaN,
+  isFinite: Number.isFinite,
+  clamp: (value: number, low: number, high: number) => Math.max(low, Math.min(high, value)),
+  now: Date.now,
+  utc: Date.UTC,
+  datetime: (...parts: number[]) => new Date(...(parts as [])),
+  length: (value: unknown[]) => value.length,
+  parseFloat: Number.parseFloat,
+  parseInt: Number.parseInt,
+  btoa,
+  atob,
+  encodeURIComponent,
+  upper: (text: unknown) => String(text).toUpperCase(),
+  lower: (text: unknown) => String(text).toLowerCase(),
+  substring: (text: unknown, start: number, end?: number) => String(text).substring(start, end),
+  split: (text: unknown, separator: string, limit?: number) => String(text).split(separator, limit),
+  trim: (text: unknown) => String(text).trim(),
+  regexp: (pattern: string, flags?: string) => new RegExp(pattern, flags),
+  test: (pattern: string | RegExp, text: unknown) => new RegExp(pattern).test(String(text)),
+} as unknown as Readonly<Record<string, Callable>>

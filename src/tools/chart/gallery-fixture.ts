@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../agent/messages.ts'
 
-/** Rows for every chart of the gallery. Two columns and two groups have names that all objects of JavaScript have. */
+/** Rows for every chart of the gallery. Two columns and two groups are named like properties of every JavaScript object. */
 export const galleryRows: JsonObject[] = [
   { group: 'a', sub: 'p', amount: 28, at: '2024-01-05T10:20:30Z', constructor: 'x', lat: 1, lon: 2, toString: 1 },
   { group: 'b', sub: 'p', amount: -5.5, at: '2024-02-07T11:21:31Z', constructor: 'y', lat: 5, lon: 8, toString: 2 },
@@ -19,7 +19,7 @@ function transformed(transform: JsonObject[], field: string): JsonObject {
   return { transform, mark: 'point', encoding: { x, y: { field, type: 'quantitative' } } }
 }
 
-/** One chart of each mark, composition and transform. */
+/** A chart of each mark, composition and transform. */
 export const gallery: Record<string, JsonObject> = {
   bar: { mark: 'bar', encoding: { x, y: { ...y, aggregate: 'sum' }, color } },
   stacked: { mark: 'bar', encoding: { x, y: { ...y, stack: 'normalize' }, color, order: { field: 'at' } } },

@@ -14,7 +14,7 @@ const deps = dependenciesOf({ files: await openFilesRoot(tmpdir()), cacheDir: tm
 const { tool, close } = createChart(spec, deps)
 after(() => close?.())
 
-/** The picture that the tool draws for a tenant. */
+/** The picture drawn by the tool for a tenant. */
 async function draw(tenant: string, chart: JsonObject, data?: JsonObject[]): Promise<string> {
   let svg = ''
   const context = contextOf({
@@ -28,7 +28,7 @@ async function draw(tenant: string, chart: JsonObject, data?: JsonObject[]): Pro
   return withoutNumbers(svg)
 }
 
-/** Clips and gradients are counted on from chart to chart. */
+/** The numbers of clips and gradients increase from chart to chart. */
 function withoutNumbers(svg: string): string {
   return svg.replace(/(gradient_|clip)\d+/g, '$1')
 }
@@ -47,14 +47,14 @@ function calculating(calculate: string): JsonObject {
   return { mark: 'text', transform: [{ calculate, as: 'b' }], encoding: { text: { field: 'b' } } }
 }
 
-/** Each names prototypes as JSON may: the text itself, or a text that is put together. */
+/** Expressions which name prototypes directly or as a concatenated text. */
 const prototypes = [
   ['[].__proto__.__proto__', '(1).__proto__'],
   ["[]['__pro' + 'to__']['__pro' + 'to__']", "(1)['__pro' + 'to__']"],
   ["({}['constr' + 'uctor'])['proto' + 'type']", "(1)['constr' + 'uctor']['proto' + 'type']"],
 ]
 
-test('a chart neither reads nor breaks the charts that are drawn after it', async () => {
+test('a chart neither reads nor breaks later charts', async () => {
   const before = await draw('victims', victim, salaries)
   assert.deepEqual(textsOf(before).slice(0, 2), ['Ada', 'Bob'])
   for (const [objects, numbers] of prototypes) {
@@ -73,7 +73,7 @@ test('a chart neither reads nor breaks the charts that are drawn after it', asyn
   assert.doesNotMatch(await draw('victims', calculating("join(pluck((1).stash || [], 'name'), ',') + ''"), [{ a: 1 }]), /Ada|Bob/)
 })
 
-test('an expression reads no prototype, whatever name it makes up', async () => {
+test('an expression cannot read a prototype under any computed name', async () => {
   for (const [objects, numbers] of prototypes.slice(1)) {
     for (const reached of [objects!, numbers!]) {
       const drawn = await draw('readers', calculating(`isDefined(${reached}) ? 'reached' : 'nothing'`), [{ a: 1 }]).catch(() => '')
@@ -99,16 +99,16 @@ const hostile: JsonObject[] = [
   { mark: 'point', data: { values: '__proto__,a\n1,2\n', format: { type: 'csv' } } },
 ]
 
-test('a specification that gives something the name of a prototype is refused, naming the place', async () => {
+test('a specification with the name of a prototype is refused with the path', async () => {
   for (const chart of hostile) {
     const rows = 'data' in chart ? undefined : [{ a: 1 }]
-    await assert.rejects(draw('refused', chart, rows), /can not be named|can not speak of|named __proto__/, JSON.stringify(chart))
+    await assert.rejects(draw('refused', chart, rows), /cannot be named|cannot mention|named __proto__/, JSON.stringify(chart))
   }
   const rows = [JSON.parse('{"a": {"b": [{"__proto__": {"polluted": 1}}]}}') as JsonObject]
   await assert.rejects(draw('refused', { mark: 'point', encoding: { x: { field: 'a' } } }, rows), /row can have a property named __proto__/)
 })
 
-test('groups that are called like a prototype leave nothing behind', async () => {
+test('groups named like a prototype leave no state behind', async () => {
   const before = await draw('groups', victim, salaries)
   for (const name of ['__proto__', 'constructor', 'hasOwnProperty']) {
     const rows = galleryRows.map((row) => ({ ...row, group: name, sub: name }))
@@ -117,7 +117,7 @@ test('groups that are called like a prototype leave nothing behind', async () =>
   assert.equal(await draw('groups', victim, salaries), before)
 })
 
-test('every kind of chart comes out of the closed process as it comes out of an open one', async () => {
+test('every kind of chart is the same from a sandboxed process and from an open process', async () => {
   setUp()
   for (const [name, chart] of Object.entries(gallery)) {
     const data = 'data' in chart ? {} : { rows: galleryRows }

@@ -1,13 +1,13 @@
 import * as vega from 'vega'
 
 /**
- * What an expression reads of an object: an own property, if it is data. Nothing is reached through a prototype, and neither functions nor the parts of Vega
- * itself (a view, its data flow, its operators), which marks refer to.
+ * Reads a property of an object for an expression: only own properties with data. Prototypes, functions and internals of Vega (views, data flows,
+ * operators, all of which marks refer to) are out of reach.
  */
 export function member(object: unknown, key: unknown): unknown {
   if (object === null || object === undefined)
     throw new Error(`there is no ${typeof key === 'object' ? 'value' : String(key)} of ${String(object)}`)
-  // The text of an object may be another at each look.
+  // An object as key is refused, since its text may change between two reads.
   if (typeof key === 'object') return undefined
   const name = String(key)
   if (!Object.hasOwn(object, name)) return undefined
@@ -22,12 +22,12 @@ function isData(value: unknown): boolean {
   return prototype === null || dataPrototypes.has(prototype)
 }
 
-/** Exports that its types leave out. */
+/** Exports of Vega missing in its types. */
 const { Bounds, GroupItem, Item } = vega as unknown as Record<'Bounds' | 'GroupItem' | 'Item', { prototype: object }>
 
 const colours = ['rgb', 'hsl', 'lab', 'hcl'].map((name) => vega.expressionFunction(name) as (text: string) => object)
 
-/** Of values in rows and of expressions, and of marks, which know the groups around them. */
+/** Prototypes of values in rows and expressions, and of marks, which refer to the groups around them. */
 const dataPrototypes: ReadonlySet<unknown> = new Set([
   ...[Object, Array, Date, RegExp, Float64Array, Float32Array, Item, GroupItem, Bounds].map((type): object => type.prototype),
   ...colours.map((colour) => Object.getPrototypeOf(colour('red')) as object),

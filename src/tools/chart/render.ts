@@ -6,7 +6,6 @@ import { readDelimited } from './delimited.ts'
 import { expressions } from './expressions.ts'
 import { checkFields } from './fields.ts'
 import { themeFor } from './fit.ts'
-
 import { ChartFault, namesPrototype, readSpecification, type Json } from './specification.ts'
 import { textWidth } from './text-width.ts'
 import { families } from './theme.ts'
@@ -28,47 +27,47 @@ export interface Picture {
 export interface Chart {
   svg?: Picture
   png?: Picture
-  /** Sentences for who wrote the specification. */
+  /** Sentences for the author of the specification. */
   warnings: string[]
 }
 
-/** Pixels of a PNG for each of the chart's: most screens have so many. */
-const sharpness = 2
-/** 64 MB while it is drawn. */
+/** Scale of a PNG, for screens with two device pixels per pixel. */
+const pngScale = 2
+/** Maximum pixels of a PNG, which take 64 MB during rendering. */
 const maxPixels = 16_000_000
 const maxSvgCharacters = 30_000_000
 const maxWarnings = 10
 
-/** Draws a chart from nothing but what it is given. Throws `ChartFault`, or what Vega throws. */
+/** Draws a chart from the request alone. Throws `ChartFault`, or errors of Vega. */
 export async function drawChart({ text, svg, png }: ChartRequest, font: string | undefined): Promise<Chart> {
   if (namesPrototype(text))
     throw new ChartFault('Neither the specification nor a row can have a property named __proto__: choose another name.')
-  const { spec: given, rows } = JSON.parse(text) as { spec: Json; rows?: Json[] }
-  const spec = readSpecification(given, rows)
+  const { spec: input, rows } = JSON.parse(text) as { spec: Json; rows?: Json[] }
+  const spec = readSpecification(input, rows)
   const messages = createMessages()
   for (const warning of checkFields(spec)) messages.warn(warning)
   const { spec: compiled } = compile(spec as unknown as TopLevelSpec, { config: themeFor(spec), logger: messages.logger })
-  const drawn = await toSvg(compiled, messages)
-  const { width, height } = sizeOf(drawn)
+  const svgText = await toSvg(compiled, messages)
+  const { width, height } = sizeOf(svgText)
   const warnings = messages
-    .told()
+    .warnings()
     .filter((warning) => !isNoise(warning, text))
     .slice(0, maxWarnings)
   return {
-    ...(svg && { svg: { bytes: Buffer.from(drawn), width, height } }),
-    ...(png && { png: toPng(drawn, width * height, font) }),
+    ...(svg && { svg: { bytes: Buffer.from(svgText), width, height } }),
+    ...(png && { png: toPng(svgText, width * height, font) }),
     warnings,
   }
 }
 
-/** A box plot without outliers has a layer without data. */
+/** A box plot without outliers has an empty layer, for which Vega warns. */
 function isNoise(warning: string, text: string): boolean {
   return warning.startsWith('Infinite extent') && text.includes('"boxplot"')
 }
 
 async function toSvg(compiled: Spec, messages: Messages): Promise<string> {
   const runtime = parse(compiled, undefined, { ast: true })
-  const view = new View(runtime, { renderer: 'none', loader: nothing, logger: messages.logger, expr: expressions } as never)
+  const view = new View(runtime, { renderer: 'none', loader: denyingLoader, logger: messages.logger, expr: expressions } as never)
   try {
     const svg = await view.toSVG()
     messages.throwError()
@@ -80,15 +79,15 @@ async function toSvg(compiled: Spec, messages: Messages): Promise<string> {
   }
 }
 
-const ownImage = /^data:image\/(png|jpeg|gif|webp);base64,[A-Za-z0-9+/=\s]+$/
+const inlineImage = /^data:image\/(png|jpeg|gif|webp);base64,[A-Za-z0-9+/=\s]+$/
 
-/** What a chart may load: nothing. An image may be part of its data; a link leads nowhere. */
-const nothing = {
+/** Loader which loads nothing. An image may be inline in the data; links are removed. */
+const denyingLoader = {
   options: {},
   load: refuse,
   sanitize: (address: unknown, { context }: { context?: string } = {}) => {
     if (context !== 'image') return Promise.resolve({ href: null })
-    return typeof address === 'string' && ownImage.test(address) ? Promise.resolve({ href: address }) : refuse()
+    return typeof address === 'string' && inlineImage.test(address) ? Promise.resolve({ href: address }) : refuse()
   },
   http: refuse,
   file: refuse,
@@ -96,21 +95,21 @@ const nothing = {
 }
 
 function refuse(): Promise<never> {
-  return Promise.reject(new Error('A chart can load nothing.'))
+  return Promise.reject(new Error('A chart cannot load anything.'))
 }
 
 /**
- * Colours, fonts and images are written into attributes as they are given: one could be an address, which whoever opens the picture would ask
- * for, or a file, which what draws the PNG would read.
+ * Vega writes colours, fonts and images into attributes unchanged. An attribute could contain an address, which the viewer of the picture would
+ * request, or a file, which the PNG renderer would read.
  */
 function refuseAddresses(svg: string): void {
   for (const [tag] of svg.matchAll(/<[^>]*>/g)) {
     const [, address] = /\s(?:xlink:)?href="([^"]*)"/.exec(tag) ?? []
-    const isOwn = address === undefined || address.startsWith('#') || ownImage.test(address)
-    const others = tag.replace(/\s(?:xlink:href|href|aria-label|aria-roledescription)="[^"]*"/g, '')
-    if (!isOwn || /url\(\s*(?!#)|@import|image-set\(/i.test(others)) {
+    const isInline = address === undefined || address.startsWith('#') || inlineImage.test(address)
+    const otherAttributes = tag.replace(/\s(?:xlink:href|href|aria-label|aria-roledescription)="[^"]*"/g, '')
+    if (!isInline || /url\(\s*(?!#)|@import|image-set\(/i.test(otherAttributes)) {
       throw new ChartFault(
-        'The specification names an address. A chart can use none; an image must be data:image/png;base64,... or the like.',
+        'The specification contains an address, which a chart cannot use. An image must be a data: URL such as data:image/png;base64,...',
       )
     }
   }
@@ -118,17 +117,17 @@ function refuseAddresses(svg: string): void {
 
 function sizeOf(svg: string): { width: number; height: number } {
   const [, width, height] = /^<svg[^>]*? width="([\d.e+]+)" height="([\d.e+]+)"/.exec(svg) ?? []
-  if (!(Number(width) >= 1 && Number(height) >= 1)) throw new ChartFault('The chart has no size: its width or height comes out as nothing.')
+  if (!(Number(width) >= 1 && Number(height) >= 1)) throw new ChartFault('The chart has no size: its width or height is 0.')
   const [w, h] = [Math.round(Number(width)), Math.round(Number(height))]
   if (w * h > maxPixels)
     throw new ChartFault(
-      `The chart would have ${w} × ${h} pixels; it may have ${maxPixels / 1_000_000} million. Make it smaller, or show fewer categories.`,
+      `The chart would have ${w} × ${h} pixels, but at most ${maxPixels / 1_000_000} million are allowed. Make the chart smaller, or show fewer categories.`,
     )
   return { width: w, height: h }
 }
 
 function toPng(svg: string, pixels: number, font: string | undefined): Picture {
-  const scale = Math.min(sharpness, Math.sqrt(maxPixels / pixels))
+  const scale = Math.min(pngScale, Math.sqrt(maxPixels / pixels))
   const image = new Resvg(svg, {
     fitTo: { mode: 'zoom', value: scale },
     font: { ...systemFonts, ...(font && { defaultFontFamily: font }) },
@@ -136,14 +135,14 @@ function toPng(svg: string, pixels: number, font: string | undefined): Picture {
   return { bytes: image.asPng(), width: image.width, height: image.height }
 }
 
-/** The font for text whose own font is not there; undefined where there is none at all: then a PNG has no text, and nothing says so. */
+/** Fallback font for text with a missing font. Undefined if no font is installed: a PNG then has no text, without any error of the renderer. */
 export function findFont(): string | undefined {
-  const unknown = widthIn('no such font')
-  if (unknown === undefined) return undefined
-  return families.find((family) => widthIn(family) !== unknown) ?? families[0]
+  const fallbackWidth = widthIn('no such font')
+  if (fallbackWidth === undefined) return undefined
+  return families.find((family) => widthIn(family) !== fallbackWidth) ?? families[0]
 }
 
-/** Where fontconfig is not installed, as in small images, no folder is looked into but those that are named. */
+/** Font folders are named because without fontconfig, as in small images, only named folders are searched. */
 const systemFonts = { loadSystemFonts: true, fontDirs: ['/usr/share/fonts', '/usr/local/share/fonts'] }
 
 function widthIn(family: string): number | undefined {
@@ -154,7 +153,7 @@ function widthIn(family: string): number | undefined {
 
 type Messages = ReturnType<typeof createMessages>
 
-/** What Vega and Vega-Lite say, which would go to the console. */
+/** Collects messages of Vega and Vega-Lite, which would otherwise go to the console. */
 function createMessages() {
   const warnings = new Set<string>()
   let failure: string | undefined
@@ -176,20 +175,20 @@ function createMessages() {
   return {
     logger: logger as never,
     warn: (text: string) => void warnings.add(text),
-    told: () => [...warnings],
+    warnings: () => [...warnings],
     throwError() {
       if (failure !== undefined) throw new ChartFault(`The chart can not be drawn: ${failure}`)
     },
   }
 }
 
-/** Exports that its types leave out. */
+/** Exports of Vega missing in its types. */
 interface Untyped {
   textMetrics: object
   formats(name: string, reader: (text: string, format: { delimiter?: string }) => unknown): void
 }
 
-/** Once in a process: how text is measured, and tables are read without a program being made for each. */
+/** Replaces text measurement and table parsing of Vega, so that neither a canvas nor generated code is needed. Call once per process. */
 export function setUp(): void {
   const { formats, textMetrics } = vega as unknown as Untyped
   Object.assign(textMetrics, {

@@ -1,14 +1,14 @@
 import type { JsonValue } from '../../agent/messages.ts'
 
-/** Rows for a chart, and what is to be told of them. */
+/** Rows for a chart, and a note for the caller. */
 export interface ChartRows {
   rows: readonly Record<string, JsonValue>[]
   note?: string
 }
 
 /**
- * Rows out of what a tool has given: objects, `{columns, rows}` as of `data_query`, rows of cells under a first row of names, JSON text
- * of these, or an object that holds one such list. Undefined where it is nothing of the kind.
+ * Converts a tool result to rows: objects, `{columns, rows}` as returned by `data_query`, rows of cells below a row of names, JSON text
+ * of these forms, or an object with exactly one such list. Undefined for any other value.
  */
 export function toRows(value: JsonValue): ChartRows | undefined {
   if (typeof value === 'string') return fromText(value)
@@ -16,15 +16,15 @@ export function toRows(value: JsonValue): ChartRows | undefined {
   if (value === null || typeof value !== 'object') return undefined
   const { columns, rows, truncated } = value
   if (Array.isArray(columns) && Array.isArray(rows) && rows.every(Array.isArray)) {
-    const named = toObjects(columns, rows)
+    const objects = toObjects(columns, rows)
     return truncated === true
-      ? { rows: named, note: `Only the first ${rows.length} rows are shown: the result had more.` }
-      : { rows: named }
+      ? { rows: objects, note: `Only the first ${rows.length} rows are shown: the result had more.` }
+      : { rows: objects }
   }
-  const lists = Object.values(value).flatMap((one) => (Array.isArray(one) ? [fromList(one)] : []))
+  const lists = Object.values(value).flatMap((member) => (Array.isArray(member) ? [fromList(member)] : []))
   const usable = lists.filter((list) => list !== undefined && list.rows.length > 0)
   if (usable.length > 0) return usable.length === 1 ? usable[0] : undefined
-  // The structured part of what a server has given stands beside its text.
+  // MCP servers return structured content beside a text.
   const inner = value['structured_content']
   return inner === undefined ? undefined : toRows(inner)
 }
@@ -50,7 +50,7 @@ function isRow(value: JsonValue): value is Record<string, JsonValue> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** A query may give two columns of one name: the first keeps it. */
+/** Converts rows of cells to objects. Of two columns with the same name, the first keeps its name. */
 function toObjects(columns: readonly JsonValue[], rows: readonly JsonValue[][]): Record<string, JsonValue>[] {
   const names: string[] = []
   for (const column of columns) {

@@ -1,9 +1,10 @@
 import { isObject } from '../../json/is-object.ts'
-/** What a specification says before Vega-Lite reads it. */
+
+/** Checks of a specification before Vega-Lite reads it. */
 
 export type Json = Record<string, unknown>
 
-/** A fault of the specification or its data: a sentence for who wrote it. */
+/** An error in the specification or its data. The message is a sentence for the author. */
 export class ChartFault extends Error {
   constructor(message: string) {
     super(message)
@@ -11,7 +12,7 @@ export class ChartFault extends Error {
   }
 }
 
-/** Of one side of a view, in pixels. */
+/** Maximum width or height of a view in pixels. */
 const maxSide = 10_000
 const maxDepth = 100
 
@@ -25,8 +26,8 @@ const sides: ReadonlySet<string> = new Set([
   'discreteHeight',
 ])
 
-/** Properties whose value is the name of a field, a parameter, a view or data. */
-const named: ReadonlySet<string> = new Set(['as', 'name', 'field', 'groupby'])
+/** Properties with the name of a field, a parameter, a view or data as value. */
+const namingProperties: ReadonlySet<string> = new Set(['as', 'name', 'field', 'groupby'])
 
 const marks = [
   ...['arc', 'area', 'bar', 'boxplot', 'circle', 'errorband', 'errorbar', 'geoshape', 'image', 'line', 'point', 'rect', 'rule', 'square'],
@@ -34,9 +35,9 @@ const marks = [
 ]
 const compositions = ['layer', 'hconcat', 'vconcat', 'concat', 'facet', 'repeat', 'spec']
 
-/** A specification that brings nothing from elsewhere, with `rows` as its data where they are given. Throws `ChartFault`. */
-export function readSpecification(given: Json, rows: readonly Json[] | undefined): Json {
-  const { $schema, ...spec } = given
+/** Returns a checked specification without external data, with `rows` as its data if given. Throws `ChartFault`. */
+export function readSpecification(input: Json, rows: readonly Json[] | undefined): Json {
+  const { $schema, ...spec } = input
   if (typeof $schema === 'string' && /\/vega\/v\d/.test($schema))
     throw new ChartFault('spec must be a Vega-Lite specification, not one of Vega.')
   if (!['mark', ...compositions].some((key) => key in spec)) {
@@ -44,11 +45,11 @@ export function readSpecification(given: Json, rows: readonly Json[] | undefined
   }
   visit(spec, 'spec', 0)
   if (rows) spec['data'] = { ...withoutSource(spec['data']), values: rows }
-  if (!hasData(spec)) throw new ChartFault('There is no data: give it as `data`, or as spec.data.values.')
+  if (!hasData(spec)) throw new ChartFault('There is no data: pass the rows as `data`, or as spec.data.values.')
   return spec
 }
 
-/** How data is parsed, and its name, stay. */
+/** Keeps only the name and the parse format of data. */
 function withoutSource(data: unknown): Json {
   if (!isObject(data)) return {}
   const { name, format } = data
@@ -65,34 +66,35 @@ function hasData(spec: unknown): boolean {
 
 function visit(value: unknown, path: string, depth: number): void {
   if (depth > maxDepth) throw new ChartFault('spec is nested too deep.')
-  if (Array.isArray(value)) return value.forEach((one, at) => visit(one, `${path}[${at}]`, depth + 1))
+  if (Array.isArray(value)) return value.forEach((item, at) => visit(item, `${path}[${at}]`, depth + 1))
   if (typeof value === 'string') return checkText(value, path)
   if (!isObject(value)) return
   checkMark(value, path)
-  for (const [key, one] of Object.entries(value)) {
-    const place = `${path}.${key}`
-    checkName(key, place)
-    if (named.has(key)) for (const name of [one].flat()) checkName(name, place)
-    if (key === 'datasets' && isObject(one)) for (const name of Object.keys(one)) checkName(name, place)
-    if (key === 'values') checkText(one, place)
-    if (key === 'data' && isObject(one) && 'url' in one) throw new ChartFault(`${place}.url can not be loaded: give the rows as \`data\`.`)
-    if (sides.has(key)) checkSide(value, key, place)
-    // Rows may be called whatever they like.
-    if (key !== 'values' && key !== 'datasets' && key !== 'usermeta') visit(one, place, depth + 1)
+  for (const [key, member] of Object.entries(value)) {
+    const memberPath = `${path}.${key}`
+    checkName(key, memberPath)
+    if (namingProperties.has(key)) for (const name of [member].flat()) checkName(name, memberPath)
+    if (key === 'datasets' && isObject(member)) for (const name of Object.keys(member)) checkName(name, memberPath)
+    if (key === 'values') checkText(member, memberPath)
+    if (key === 'data' && isObject(member) && 'url' in member)
+      throw new ChartFault(`${memberPath}.url cannot be loaded: pass the rows as \`data\`.`)
+    if (sides.has(key)) checkSide(value, key, memberPath)
+    // Contents of rows and data sets are not checked: any name is allowed there.
+    if (key !== 'values' && key !== 'datasets' && key !== 'usermeta') visit(member, memberPath, depth + 1)
   }
 }
 
-/** Vega keeps what has a name in plain objects, where a name that all objects have would be found without having been put there. */
+/** Vega stores named things in plain objects, where a lookup of an inherited name such as `toString` would succeed without a definition. */
 function checkName(name: unknown, path: string): void {
   if (typeof name === 'string' && Object.hasOwn(Object.prototype, name))
-    throw new ChartFault(`${path} can not be named ${name}: choose another name.`)
+    throw new ChartFault(`${path} cannot be named ${name}: choose another name.`)
 }
 
 function checkText(text: unknown, path: string): void {
-  if (typeof text === 'string' && text.includes('__proto__')) throw new ChartFault(`${path} can not speak of __proto__.`)
+  if (typeof text === 'string' && text.includes('__proto__')) throw new ChartFault(`${path} cannot mention __proto__.`)
 }
 
-/** Whether an object in JSON that `JSON.stringify` wrote, at whatever depth, has a property `__proto__`: in a text its quotes would be escaped. */
+/** True if any object in JSON text has a property `__proto__`. In a string value the quotes would be escaped. The text must come from `JSON.stringify`. */
 export function namesPrototype(json: string): boolean {
   return json.includes('"__proto__":')
 }
@@ -107,7 +109,7 @@ function checkMark(view: Json, path: string): void {
 
 function checkSide(view: Json, key: string, path: string): void {
   const side = view[key]
-  // There is no page around it that it could fill.
+  // No page surrounds the chart, so no container has a size.
   if (side === 'container') delete view[key]
   if (typeof side === 'number' && !(side >= 0 && side <= maxSide)) throw new ChartFault(`${path} must be between 0 and ${maxSide} pixels.`)
 }

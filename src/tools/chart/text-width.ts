@@ -1,8 +1,8 @@
 import { normaliseText } from '../../agent/normalise-text.ts'
 
 /**
- * Widths of characters in thousandths of the font's size, as of Helvetica and the fonts made to fit where it does. Vega measures text with a canvas, which is
- * not here, or takes each character as 0.8 of the size, which leaves labels out that would fit.
+ * Widths of characters in thousandths of the font size, for Helvetica and metrically compatible fonts. Vega measures text with a canvas, which is
+ * not available here, or assumes 0.8 of the font size per character, which drops labels with enough room.
  */
 
 const groups: readonly [number, string][] = [
@@ -24,14 +24,14 @@ const groups: readonly [number, string][] = [
 ]
 
 const widths: ReadonlyMap<string, number> = new Map(
-  groups.flatMap(([width, characters]) => characters.split('').map((one) => [one, width])),
+  groups.flatMap(([width, characters]) => characters.split('').map((character) => [character, width])),
 )
 
-/** Fonts of many systems are wider than Helvetica; a label that is cut too early is better than one that lies over the next. */
+/** Fonts of many systems are wider than Helvetica. A label cut too early is better than overlapping labels. */
 const allowance = 1.08
 const boldAllowance = 1.07
 
-/** Pixels, about. */
+/** Approximate width of a text in pixels. */
 export function textWidth(text: string, fontSize: number, isBold = false): number {
   let sum = 0
   for (const character of normaliseText(text, 'NFD')) sum += widths.get(character) ?? unknownWidth(character)
@@ -40,6 +40,6 @@ export function textWidth(text: string, fontSize: number, isBold = false): numbe
 
 function unknownWidth(character: string): number {
   if (/\p{M}/u.test(character)) return 0
-  // Ideographs, kana, hangul, emoji: a square each.
+  // Ideographs, kana, hangul and emoji are square.
   return /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\uff00-\uff60]|\p{Extended_Pictographic}/u.test(character) ? 1000 : 600
 }

@@ -1,17 +1,17 @@
 import type { Config } from 'vega-lite'
 
-/** Sans-serif, one of which most systems have. What is drawn with a font by kind alone may come out in any. */
+/** Sans-serif fonts; most systems have at least one of them. A generic family alone may be rendered in any font. */
 export const families = ['Helvetica', 'Arial', 'Liberation Sans', 'Noto Sans', 'DejaVu Sans', 'Inter', 'Roboto', 'Open Sans']
 
 const ink = '#1f2937'
 const muted = '#4b5563'
 const line = '#e5e7eb'
 
-/** How charts look where their specification does not say: its own `config` wins over each of these. */
+/** Default look of charts. The `config` of a specification overrides each value. */
 export const theme: Config = {
   background: 'white',
   padding: 16,
-  // Not in quotes: what draws the PNG finds no font behind one.
+  // Font names have no quotes, because the PNG renderer does not find quoted font names.
   font: [...families, 'sans-serif'].join(', '),
   view: { continuousWidth: 480, continuousHeight: 300, discreteHeight: { step: 28 }, discreteWidth: { step: 40 }, stroke: null },
   title: {
@@ -25,8 +25,18 @@ export const theme: Config = {
     subtitlePadding: 5,
   },
   axis: {
-    ...{ labelFontSize: 11, labelColor: muted, titleFontSize: 12, titleColor: ink, titleFontWeight: 'normal', titlePadding: 10 },
-    ...{ gridColor: line, domainColor: '#9ca3af', tickColor: '#9ca3af', tickSize: 4, labelPadding: 5, labelLimit: 220 },
+    labelFontSize: 11,
+    labelColor: muted,
+    labelPadding: 5,
+    labelLimit: 220,
+    titleFontSize: 12,
+    titleColor: ink,
+    titleFontWeight: 'normal',
+    titlePadding: 10,
+    gridColor: line,
+    domainColor: '#9ca3af',
+    tickColor: '#9ca3af',
+    tickSize: 4,
   },
   axisQuantitative: { domain: false, ticks: false },
   axisYQuantitative: { tickCount: 6 },
@@ -42,7 +52,7 @@ export const theme: Config = {
     symbolSize: 80,
   },
   header: { labelFontSize: 12, labelColor: ink, titleFontSize: 12, titleColor: ink, titleFontWeight: 'normal', labelFontWeight: 'bold' },
-  // Okabe and Ito's, of which colour-blind people tell each from the others, with the blue first.
+  // The palette of Okabe and Ito, distinguishable for colour-blind people, with the blue first.
   range: { category: ['#2f6fb7', '#e69f00', '#009e73', '#cc79a7', '#56b4e9', '#d55e00', '#8b6cc1', '#7a7a7a', '#c9b800', '#3c4f76'] },
   mark: { color: '#2f6fb7' },
   bar: { cornerRadiusEnd: 2 },
