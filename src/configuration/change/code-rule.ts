@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { formatPath, type Path } from '../problems.ts'
-import { findToolType } from '../tool-types.ts'
+import { findToolType, toolTypes } from '../tool-types.ts'
 import { entriesOf, type Entry } from './entries.ts'
 import { own } from './merge.ts'
 
@@ -25,6 +25,9 @@ export function runsCode(tool: unknown, at: Path = ['tools', 0]): boolean {
 function codeOf({ value, at }: Pick<Entry, 'value' | 'at'>): Record<string, unknown> {
   if (at[0] !== 'tools') return {}
   const config = own(value, 'config')
-  const fields = findToolType(own(value, 'type') ?? own(value, 'name'))?.codeFields ?? []
-  return Object.fromEntries(fields.flatMap((field) => (own(config, field) === undefined ? [] : [[field, own(config, field)] as const])))
+  // A command is code whatever the type of the tool, also where the type is unknown.
+  const fields = new Set([...toolTypes.mcp.codeFields, ...(findToolType(own(value, 'type') ?? own(value, 'name'))?.codeFields ?? [])])
+  return Object.fromEntries(
+    [...fields].flatMap((field) => (own(config, field) === undefined ? [] : [[field, own(config, field)] as const])),
+  )
 }
