@@ -96,11 +96,11 @@ export function createTool(spec: ToolSpec, traits: ToolTraits): Tool {
 export function createCheck(schema: JsonSchema): (input: unknown) => string | undefined {
   // A parameter may be called `constructor`: what every object has is none that was sent.
   const validate = new Ajv({ strict: false, logger: false, ownProperties: true }).compile(schema)
-  return (input) => (validate(input) ? undefined : toSentence(validate.errors?.[0]))
+  return (input) => (validate(input) ? undefined : describeSchemaError(validate.errors?.[0]))
 }
 
 /** What does not fit, naming the parameter. */
-export function toSentence(error: ErrorObject | undefined): string {
+export function describeSchemaError(error: ErrorObject | undefined): string {
   if (!error) return 'the input does not fit'
   const path = error.instancePath
     .split('/')

@@ -60,7 +60,7 @@ function parseOperand(text: string): Operand {
 }
 
 /** The field in its own type: a date is a string in front matter, and `2026-01-01` and `2026-01-01T00:00:00Z` are the same time. */
-function typed(field: Field): { type: keyof Operand; own: Field } {
+function toTyped(field: Field): { type: keyof Operand; own: Field } {
   if (typeof field === 'number') return { type: 'number', own: field }
   if (typeof field === 'boolean') return { type: 'boolean', own: field }
   const time = parseTime(field)
@@ -69,7 +69,7 @@ function typed(field: Field): { type: keyof Operand; own: Field } {
 
 /** Undefined when the operand is no value of the field's type. */
 function isEqual(field: Field, operand: Operand): boolean | undefined {
-  const { type, own } = typed(field)
+  const { type, own } = toTyped(field)
   const other = operand[type]
   return other === undefined ? undefined : own === other
 }
@@ -78,7 +78,7 @@ function createMembership(operands: readonly Operand[]): FieldTest {
   const toSet = (type: keyof Operand) => new Set<Field | undefined>(operands.map((operand) => operand[type]))
   const sets = { text: toSet('text'), number: toSet('number'), boolean: toSet('boolean'), time: toSet('time') }
   return (field) => {
-    const { type, own } = typed(field)
+    const { type, own } = toTyped(field)
     return sets[type].has(own)
   }
 }

@@ -2,7 +2,7 @@ import type { Tool, ToolSearch } from '../agent/tool.ts'
 import { createPassageIndex } from '../search/word-index.ts'
 
 /** Where a tool stands in the index: with its description, and without. */
-interface Place {
+interface IndexIds {
   whole: number
   bare: number
 }
@@ -13,7 +13,7 @@ const maxDescription = 2000
 /** Finds tools by the words of their names, descriptions and parameters. Each is indexed once, when it is first looked for. */
 export function createToolSearch(): ToolSearch {
   let index = createPassageIndex()
-  let places = new Map<Tool, Place>()
+  let places = new Map<Tool, IndexIds>()
 
   function add(tool: Tool): void {
     const name = wordsOf(tool.name)

@@ -90,7 +90,7 @@ test('Tools: an operation of a document is called in a chat, with the context of
   const [step] = body.body.intermediate_steps
   assert.deepEqual([step.tool, step.tool_input, step.status], ['sets__list-searchable-fields', { dataset: 'oa_citations' }, 'success'])
   assert.deepEqual(step.output, { status: 200, content_type: 'application/json', body: ['title', 'year'] })
-  const [asked] = site.asked
+  const [asked] = site.requests
   assert.deepEqual([asked?.method, asked?.url], ['GET', '/ds-api/oa_citations/v1/fields'])
   assert.deepEqual([asked?.headers['stix-user'], asked?.headers['x-own-key']], ['ann', 'sets-secret'])
   assert.ok(!service.log.some((line) => line.includes('sets-secret')))
@@ -107,9 +107,9 @@ test('Tools: a write of a document is sent once, with the id of its call, and fa
   })
   assert.equal(executed.body.status, 'error')
   assert.match(executed.body.output.error, /^POST \/\{dataset\}\/\{version\}\/records answered 503.\ncome back later$/)
-  assert.equal(site.asked.length, 1)
-  assert.equal(site.asked[0]?.body, 'criteria=a%20b%26c')
-  assert.match(String(site.asked[0]?.headers['idempotency-key']), /^[0-9a-f-]{36}$/)
+  assert.equal(site.requests.length, 1)
+  assert.equal(site.requests[0]?.body, 'criteria=a%20b%26c')
+  assert.match(String(site.requests[0]?.headers['idempotency-key']), /^[0-9a-f-]{36}$/)
 })
 
 test('Tools: what needs approval is not sent before somebody has given it', async (t) => {
@@ -119,14 +119,14 @@ test('Tools: what needs approval is not sent before somebody has given it', asyn
   })
   const { status, body } = await service.client.chat('Search.', { 'request-id': 'r-1' })
   assert.equal(status, 202)
-  assert.equal(site.asked.length, 0)
+  assert.equal(site.requests.length, 0)
   const [call] = body.approval_required.calls
   const decided = await service.client.request('POST', '/core/v1/runs/r-1/approvals', {
     body: { tool_call_id: call.tool_call_id, decision: 'approve' },
   })
   assert.equal(decided.status, 200)
-  for (const end = Date.now() + 10_000; site.asked.length === 0; await wait(20)) assert.ok(Date.now() < end)
-  assert.equal(site.asked[0]?.url, '/ds-api/d/v1/records')
+  for (const end = Date.now() + 10_000; site.requests.length === 0; await wait(20)) assert.ok(Date.now() < end)
+  assert.equal(site.requests[0]?.url, '/ds-api/d/v1/records')
 })
 
 test('Tools: the service is a tool of itself by its own document, with an access key', async (t) => {

@@ -4,7 +4,7 @@ import { Ajv, type Options, type ValidateFunction } from 'ajv'
 import { Ajv2019 } from 'ajv/dist/2019.js'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import type { JsonSchema } from '../../agent/messages.ts'
-import { toSentence } from '../builder.ts'
+import { describeSchemaError } from '../builder.ts'
 import { limits } from './limits.ts'
 import { messageOf } from '../../errors.ts'
 
@@ -38,7 +38,7 @@ export function createCheckMaker(): CheckMaker {
     const validate = compile(schema)
     return (input) => {
       try {
-        return within(limits.checkMs, () => validate(input)) ? undefined : toSentence(validate.errors?.[0])
+        return within(limits.checkMs, () => validate(input)) ? undefined : describeSchemaError(validate.errors?.[0])
       } catch (error) {
         if (!isTimeout(error)) throw error
         return `the input could not be checked within ${limits.checkMs} ms`

@@ -2,9 +2,9 @@ import { setTimeout as wait } from 'node:timers/promises'
 import type { JsonObject } from '../../agent/messages.ts'
 import type { ToolContext } from '../../agent/tool.ts'
 import type { Outbound } from '../builder.ts'
-import { maxBodyBytes, toAnswerOutput } from '../web/body-output.ts'
+import { maxBodyBytes, toResponseOutput } from '../web/body-output.ts'
 import { decodeText, isText } from '../web/decode-text.ts'
-import { readAtMost, type Answer } from '../web/fetch-address.ts'
+import { readAtMost, type FetchedResponse } from '../web/fetch-address.ts'
 import { toContextHeaders, toTraceHeaders } from '../web/request-headers.ts'
 import { createMask } from '../web/secrets.ts'
 import type { Api, Operation } from './api.ts'
@@ -38,7 +38,7 @@ export async function call(options: CallOptions, input: JsonObject, context: Too
   const mask = createMask(secrets)
   context.log(`${operation.method} ${operation.path}: ${answer.status} in ${Math.round(performance.now() - started)} ms`)
   if (answer.status < 200 || answer.status > 299) throw new Error(mask(toFault(operation, answer)))
-  return toAnswerOutput(answer, { context, maxCharacters, mask })
+  return toResponseOutput(answer, { context, maxCharacters, mask })
 }
 
 /** A token may have been revoked since: then with another, once. A request that was refused with 401 was not acted on. */
@@ -56,7 +56,7 @@ async function askWithTokens(options: CallOptions, input: JsonObject, context: T
 }
 
 /** What reads alone is asked again where its server was busy or lost. */
-async function askAgain(request: Request, options: CallOptions, { signal, log }: ToolContext): Promise<Answer> {
+async function askAgain(request: Request, options: CallOptions, { signal, log }: ToolContext): Promise<FetchedResponse> {
   for (let repeats = 0; ; repeats++) {
     const outcome = await ask(request, options, signal)
     const delay = safe.has(request.method) && repeats < maxRepeats ? delayMs(outcome, repeats) : undefined
@@ -78,7 +78,7 @@ class Unreached extends Error {
   }
 }
 
-async function ask(request: Request, { outbound, isTrusted }: CallOptions, signal: AbortSignal): Promise<Answer | Unreached> {
+async function ask(request: Request, { outbound, isTrusted }: CallOptions, signal: AbortSignal): Promise<FetchedResponse | Unreached> {
   const { url, method, headers, body } = request
   const fetch = isTrusted ? outbound.fetchConfigured : outbound.fetch
   try {
@@ -111,7 +111,7 @@ function toUnreached(error: unknown, isTrusted: boolean): Unreached {
 }
 
 /** Undefined where asking again is of no use. */
-function delayMs(outcome: Answer | Unreached, repeats: number): number | undefined {
+function delayMs(outcome: FetchedResponse | Unreached, repeats: number): number | undefined {
   const own = firstDelayMs * 2 ** repeats * (1 + Math.random())
   if (outcome instanceof Unreached) return outcome.mayPass ? own : undefined
   if (outcome.status !== 429 && outcome.status !== 503) return undefined
@@ -126,7 +126,7 @@ function retryAfterMs(value: string | null): number | undefined {
   return Number.isNaN(ms) ? undefined : Math.max(0, ms)
 }
 
-function toFault({ method, path }: Operation, { status, headers, bytes }: Answer): string {
+function toFault({ method, path }: Operation, { status, headers, bytes }: FetchedResponse): string {
   const after = headers.get('retry-after')
   const wait = after === null ? '' : ` It may be asked again after ${after}${/^\d+$/.test(after) ? ' s' : ''}.`
   const type = headers.get('content-type')

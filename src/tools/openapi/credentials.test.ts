@@ -27,7 +27,7 @@ test('credentials are sent as their security scheme says', async (t) => {
   const sent = async (scheme: string, credential: string) => {
     const api = await openApi(t, { document: secured(site.origin, [{ [scheme]: [] }]), config: { credentials: { [scheme]: credential } } })
     await api.run('getA', { q: ['a', 'b'] })
-    return site.asked.at(-1)!
+    return site.requests.at(-1)!
   }
   assert.equal((await sent('inHeader', 'k-1')).headers['x-key'], 'k-1')
   assert.equal((await sent('inQuery', 'k&1')).url, '/a?q=a,b&key=k%261')
@@ -45,7 +45,7 @@ test('of several alternatives the one is taken that all is configured for; an op
   await api.run('getA', {})
   await api.run('makeA', {})
   assert.deepEqual(
-    site.asked.map(({ headers }) => [headers['x-key'], headers['cookie'], headers['authorization']]),
+    site.requests.map(({ headers }) => [headers['x-key'], headers['cookie'], headers['authorization']]),
     [
       ['k-1', 'sid=c-1', undefined],
       [undefined, undefined, undefined],
@@ -53,7 +53,7 @@ test('of several alternatives the one is taken that all is configured for; an op
   )
   const silent = await openApi(t, { document: secured(site.origin, undefined), config, environment: { KEY: 'k-1' } })
   await silent.run('getA', {})
-  assert.equal(site.asked.at(-1)?.headers['x-key'], 'k-1', 'a document that says nothing of security gets what is configured')
+  assert.equal(site.requests.at(-1)?.headers['x-key'], 'k-1', 'a document that says nothing of security gets what is configured')
 })
 
 test('a credential is asked for where it is used, and never told', async (t) => {
@@ -105,7 +105,7 @@ test('a token is fetched once with the client credentials, shared, and fetched a
   const site = await tokenSite(t)
   const api = await openApi(t, { document: oauth(site.origin), config: client })
   await Promise.all([api.run('getA', {}), api.run('getA', {}), api.run('getA', {})])
-  const tokens = () => site.asked.filter(({ url }) => url === '/token')
+  const tokens = () => site.requests.filter(({ url }) => url === '/token')
   assert.deepEqual(
     tokens().map(({ body }) => body),
     ['grant_type=client_credentials&scope=read+write'],
@@ -121,8 +121,8 @@ test('a token that has expired is not used', async (t) => {
   await api.run('getA', {})
   await wait(250)
   await api.run('getA', {})
-  assert.equal(site.asked.filter(({ url }) => url === '/token').length, 2)
-  assert.equal(site.asked.length, 4)
+  assert.equal(site.requests.filter(({ url }) => url === '/token').length, 2)
+  assert.equal(site.requests.length, 4)
 })
 
 test("a server that takes the client's secret in the body alone gets it there", async (t) => {
@@ -159,16 +159,16 @@ test('a fetched document sends credentials nowhere but to where it is, and to wh
   await assert.rejects(open.run('getA', {}), /address that is not public and not configured/)
   const allowed = await openApi(t, { config: { spec: config.spec }, allowed: ['127.0.0.1'] })
   await allowed.run('getA', {}, { headers: { 'stix-user': 'ann' } })
-  assert.equal(thief.asked[0]?.headers['stix-user'], undefined)
+  assert.equal(thief.requests[0]?.headers['stix-user'], undefined)
   const told = await openApi(t, { config: { ...config, ...key, base_url: `${thief.origin}/v2/?api-version=1` } })
   await told.run('getA', { q: ['a'] }, { headers: { 'stix-user': 'ann' } })
-  const { url, headers } = thief.asked[1]!
+  const { url, headers } = thief.requests[1]!
   assert.deepEqual(
     [url, headers['x-key'], headers['x-own'], headers['stix-user']],
     ['/v2/a?api-version=1&q=a', 'header-secret', 'own-secret', 'ann'],
   )
   assert.ok(
-    home.asked.slice(-1).every((asked) => asked.headers['x-own'] === undefined),
+    home.requests.slice(-1).every((asked) => asked.headers['x-own'] === undefined),
     'the document is elsewhere than the API',
   )
   document = oauth(home.origin, `${thief.origin}/token`)
@@ -181,7 +181,7 @@ test('a fetched document sends credentials nowhere but to where it is, and to wh
   document = secured('/v3', [{ inHeader: [] }])
   const relative = await openApi(t, { config: { ...config, ...key } })
   await relative.run('getA', {})
-  assert.deepEqual([home.asked.at(-1)?.url, home.asked.at(-1)?.headers['x-key']], ['/v3/a', 'header-secret'])
+  assert.deepEqual([home.requests.at(-1)?.url, home.requests.at(-1)?.headers['x-key']], ['/v3/a', 'header-secret'])
 })
 
 test('a file names its servers whole, and a user in base_url is sent as a header', async (t) => {
@@ -194,5 +194,5 @@ test('a file names its servers whole, and a user in base_url is sent as a header
     environment: { BASE: site.origin.replace('//', '//ann:p%40ss@') },
   })
   await api.run('makeA', {})
-  assert.deepEqual([site.asked[0]?.url, site.asked[0]?.headers['authorization']], ['/a', `Basic ${btoa('ann:p@ss')}`])
+  assert.deepEqual([site.requests[0]?.url, site.requests[0]?.headers['authorization']], ['/a', `Basic ${btoa('ann:p@ss')}`])
 })

@@ -64,11 +64,11 @@ components:
   })
   const output = await api.run('create_order', { shop: 'a/b', item: 'tea', note: null })
   assert.deepEqual(output, { status: 201, headers: { location: '/orders/7' }, content_type: 'application/json', body: { id: 7 } })
-  const [asked] = site.asked
+  const [asked] = site.requests
   assert.deepEqual([asked?.method, asked?.url, asked?.body], ['POST', '/v1/shops/a%2Fb/orders', '{"item":"tea","note":null}'])
   assert.deepEqual([asked?.headers['content-type'], asked?.headers['idempotency-key']], ['application/json', 'call-7'])
   await api.run('listOrders', { shop: 's', limit: 5 })
-  assert.deepEqual([site.asked[1]?.url, site.asked[1]?.headers['idempotency-key']], ['/v1/shops/s/orders?limit=5', undefined])
+  assert.deepEqual([site.requests[1]?.url, site.requests[1]?.headers['idempotency-key']], ['/v1/shops/s/orders?limit=5', undefined])
   await assert.rejects(api.run('listOrders', { shop: 's', limit: 51 }), /limit must be <= 50/)
   await assert.rejects(api.run('listOrders', { shop: 's', page: 1 }), /page is not a parameter/)
   await assert.rejects(api.run('create_order', { shop: 's' }), /item is required/)
@@ -173,8 +173,8 @@ test("the caller's context goes along, and with the credentials not past a redir
   const api = await openApi(t, { document, config, environment: { KEY: 'secret-value' }, allowed: ['127.0.0.1'] })
   const output = await api.run('getA', {}, { headers: { 'stix-user': 'ann' } })
   assert.equal(output.body, 'other')
-  assert.deepEqual([site.asked[0]?.headers['stix-user'], site.asked[0]?.headers['x-key']], ['ann', 'secret-value'])
-  assert.deepEqual([other.asked[0]?.headers['stix-user'], other.asked[0]?.headers['x-key']], [undefined, undefined])
+  assert.deepEqual([site.requests[0]?.headers['stix-user'], site.requests[0]?.headers['x-key']], ['ann', 'secret-value'])
+  assert.deepEqual([other.requests[0]?.headers['stix-user'], other.requests[0]?.headers['x-key']], [undefined, undefined])
   const held = await openApi(t, { document, config, environment: { KEY: 'secret-value' } })
   await assert.rejects(held.run('getA', {}), /address that is not public and not configured/)
 })
@@ -206,14 +206,14 @@ test('a read is asked again where the server was busy or lost, a write never', a
   }
   const api = await openApi(t, { document: documentOf(site.origin, paths) })
   assert.deepEqual(await api.run('getA', {}), { status: 200 })
-  assert.equal(site.asked.length, 3)
+  assert.equal(site.requests.length, 3)
   busy = 1
   await assert.rejects(api.run('makeA', {}), /POST \/a answered 429. It may be asked again after 0 s/)
-  assert.equal(site.asked.length, 4)
+  assert.equal(site.requests.length, 4)
   busy = 1
   assert.deepEqual(await api.run('lost', {}), { status: 200 })
   await assert.rejects(api.run('later', {}), /answered 503. It may be asked again after 3600 s/)
-  assert.equal(site.asked.filter(({ url }) => url === '/later').length, 1)
+  assert.equal(site.requests.filter(({ url }) => url === '/later').length, 1)
   const gone = await openApi(t, { document: documentOf('http://127.0.0.1:1', { '/a': { post: operationOf('makeA') } }) })
   await assert.rejects(gone.run('makeA', {}), /The API could not be reached/)
 })
@@ -261,8 +261,8 @@ test('an address is asked whether its document has changed, with the configured 
   })
   const config = { spec: `${site.origin}/openapi.json`, headers: { 'x-key': '${KEY}' } }
   const api = await openApi(t, { config, environment: { KEY: 'secret-value' }, everyMs: 30 })
-  await until(() => site.asked.length > 2)
-  assert.ok(site.asked.every(({ headers }) => headers['x-key'] === 'secret-value'))
+  await until(() => site.requests.length > 2)
+  assert.ok(site.requests.every(({ headers }) => headers['x-key'] === 'secret-value'))
   assert.deepEqual(
     api.tools().map(({ name }) => name),
     ['api__getA'],

@@ -49,7 +49,7 @@ test('parameters are written in the styles of OpenAPI', async (t) => {
   const api = await openApi(t, { document: documentOf(site.origin, paths) })
   for (const [index, [given, value, url]] of cases.entries()) {
     await api.run(`get${index}`, { c: value })
-    assert.equal(site.asked.at(-1)?.url, `/${index}${url}`, JSON.stringify(given))
+    assert.equal(site.requests.at(-1)?.url, `/${index}${url}`, JSON.stringify(given))
   }
 })
 
@@ -71,11 +71,11 @@ test("headers and cookies are written, and those that are not the model's are no
   const api = await openApi(t, { document, config: { headers: { 'x-own': 'own' } } })
   assert.deepEqual(Object.keys(api.tool('getA').schema['properties'] as object), ['X-List', 'X-Map', 'session'])
   await api.run('getA', { 'X-List': colours, 'X-Map': rgb, session: 'a b;c' })
-  const { headers } = site.asked[0]!
+  const { headers } = site.requests[0]!
   assert.deepEqual([headers['x-list'], headers['x-map'], headers['cookie']], ['blue,black', 'R,100,G,200', 'session=a%20b%3Bc'])
   for (const value of ['a\r\nx-evil: 1', 'a\nb', '\u{1f600}'])
     await assert.rejects(api.run('getA', { 'X-List': [value] }), /can not be sent in a header/)
-  assert.equal(site.asked.length, 1)
+  assert.equal(site.requests.length, 1)
 })
 
 test('nothing in a path leads out of it', async (t) => {
@@ -85,7 +85,7 @@ test('nothing in a path leads out of it', async (t) => {
   const bad = ['..', '.', '../admin', 'a/../../b', '..\\admin', '%2e%2e', '%2e%2e%2fadmin', '%252e%252e%252f', 'a/..', '.%2e', '']
   for (const name of bad) await assert.rejects(api.run('getFile', { name }), /can not hold|can not be empty/, name)
   await assert.rejects(api.run('two', { a: '.', b: '.' }), /can not hold|lead out/)
-  assert.equal(site.asked.length, 0)
+  assert.equal(site.requests.length, 0)
   for (const [name, url] of [
     ['a/b', 'a%2Fb'],
     ['a?b#c', 'a%3Fb%23c'],
@@ -94,7 +94,7 @@ test('nothing in a path leads out of it', async (t) => {
     ['a\r\nb', 'a%0D%0Ab'],
   ] as const) {
     await api.run('getFile', { name })
-    assert.equal(site.asked.at(-1)?.url, `/base/files/${url}`)
+    assert.equal(site.requests.at(-1)?.url, `/base/files/${url}`)
   }
 })
 
@@ -120,17 +120,17 @@ test('one name in two places is two parameters, and a body that would be taken f
   }
   const api = await openApi(t, { document: documentOf(site.origin, paths) })
   await api.run('both', { id: '1', query_id: '2', body: { id: '3' } })
-  assert.deepEqual([site.asked[0]?.url, site.asked[0]?.body], ['/both/1?id=2', '{"id":"3"}'])
+  assert.deepEqual([site.requests[0]?.url, site.requests[0]?.body], ['/both/1?id=2', '{"id":"3"}'])
   await api.run('list', { body: ['a'] })
   await api.run('map', { body: { a: 'b' } })
   await api.run('optional', {})
   await api.run('optional', { body: { a: 'x' } })
   assert.deepEqual(
-    site.asked.slice(1).map((asked) => asked.body),
+    site.requests.slice(1).map((asked) => asked.body),
     ['["a"]', '{"a":"b"}', '', '{"a":"x"}'],
   )
   await api.run('odd', { filter_name: 'x' })
-  assert.equal(site.asked.at(-1)?.url, '/odd?filter%5Bname%5D=x')
+  assert.equal(site.requests.at(-1)?.url, '/odd?filter%5Bname%5D=x')
 })
 
 test('forms, forms of several parts and texts are sent as their media types say', async (t) => {
@@ -153,11 +153,11 @@ test('forms, forms of several parts and texts are sent as their media types say'
   }
   const api = await openApi(t, { document: documentOf(site.origin, paths) })
   await api.run('applicationxwwwformurlencoded', { name: 'a b&', tags: colours, deep: { x: { y: 1 } }, data: { z: 2 } })
-  assert.equal(site.asked[0]?.body, 'name=a%20b%26&tags=blue&tags=black&deep%5Bx%5D%5By%5D=1&data=%7B%22z%22%3A2%7D')
-  assert.equal(site.asked[0]?.headers['content-type'], 'application/x-www-form-urlencoded')
+  assert.equal(site.requests[0]?.body, 'name=a%20b%26&tags=blue&tags=black&deep%5Bx%5D%5By%5D=1&data=%7B%22z%22%3A2%7D')
+  assert.equal(site.requests[0]?.headers['content-type'], 'application/x-www-form-urlencoded')
   await api.run('multipartformdata', { name: 'n', tags: colours, data: { z: 2 }, file: 'a,b\n1,2' })
-  const [, boundary] = /^multipart\/form-data; boundary=(.+)$/.exec(site.asked[1]?.headers['content-type'] ?? '') ?? []
-  const parts = site.asked[1]!.body.split(`--${boundary}`)
+  const [, boundary] = /^multipart\/form-data; boundary=(.+)$/.exec(site.requests[1]?.headers['content-type'] ?? '') ?? []
+  const parts = site.requests[1]!.body.split(`--${boundary}`)
     .slice(1, -1)
     .map((part) => part.trim().replaceAll('\r\n', '|'))
   assert.deepEqual(parts, [
@@ -170,7 +170,7 @@ test('forms, forms of several parts and texts are sent as their media types say'
   await api.run('textcsv', { body: 'a,b' })
   await api.run('applicationmergepatchjson', { a: 'x' })
   assert.deepEqual(
-    site.asked.slice(2).map(({ body, headers }) => [headers['content-type'], body]),
+    site.requests.slice(2).map(({ body, headers }) => [headers['content-type'], body]),
     [
       ['text/csv', 'a,b'],
       ['application/merge-patch+json', '{"a":"x"}'],

@@ -143,7 +143,7 @@ test('a reference leads out of the folder of its document by no path, no link an
   assert.deepEqual(ids(api), ['own'])
   const refused = api.refused()
   for (const [index, name] of names.entries()) assert.match(refused[`any_${index}`] ?? 'used', references[name]!, name)
-  assert.equal(site.asked.length, 0)
+  assert.equal(site.requests.length, 0)
 })
 
 test('a change in a file that a document refers to brings other tools', async (t) => {
@@ -195,8 +195,8 @@ test('a document that is fetched refers to files of its own origin only, and eac
   assert.match(refused['any_file']!, /is not at/)
   assert.match(refused['any_none']!, /the server answered 404/)
   assert.match(refused['any_user']!, /is not at/)
-  assert.equal(other.asked.length, 0)
-  assert.ok(site.asked.every(({ headers }) => headers['x-key'] === 'secret-value'))
+  assert.equal(other.requests.length, 0)
+  assert.ok(site.requests.every(({ headers }) => headers['x-key'] === 'secret-value'))
   near = { item: { get: operationOf('nearer') } }
   await until(() => ids(api).includes('nearer'))
 })

@@ -84,7 +84,7 @@ test('operations of Swagger 2.0 are called with its bodies, forms, files and lis
   await api.run('savePet', { id: 7, name: 'Rex', tags: ['a', 'b'], notes: ['c', 'd'] })
   await api.run('getPet', { id: 7, a: ['1', '2'], b: ['1', '2'], c: ['1', '2'], d: ['1', '2'], 'x-e': ['1', '2'], limit: 5 })
   await api.run('upload', { file: 'text', tags: ['a', 'b'] })
-  const [put, save, get, upload] = site.asked
+  const [put, save, get, upload] = site.requests
   assert.deepEqual(
     [put?.method, put?.url, put?.body, put?.headers['content-type']],
     ['PUT', '/v2/pets/7', '{"name":"Rex"}', 'application/json'],
@@ -119,7 +119,7 @@ test('credentials are sent as the security definitions of Swagger 2.0 say', asyn
   const credentials = { basic: 'me:pass', query: 'k-1', client: 'id:secret', person: 'p-1' }
   const api = await openApi(t, { document, config: { credentials } })
   for (const name of Object.keys(credentials)) await api.run(name, {})
-  const sent = (path: string) => site.asked.find(({ url }) => url?.startsWith(path))
+  const sent = (path: string) => site.requests.find(({ url }) => url?.startsWith(path))
   assert.equal(sent('/v2/basic')?.headers['authorization'], `Basic ${Buffer.from('me:pass').toString('base64')}`)
   assert.equal(sent('/v2/query')?.url, '/v2/query?key=k-1')
   assert.equal(sent('/v2/client')?.headers['authorization'], 'Bearer t-1')
@@ -141,7 +141,7 @@ test('a configured header fills the parameter of its name, and the field of a fo
   })
   assert.deepEqual([api.tool('post').schema['properties'], api.tool('list').schema['properties']], [{ text: { type: 'string' } }, {}])
   await api.run('post', { text: 'hello' })
-  assert.deepEqual([site.asked[0]?.headers['token'], site.asked[0]?.body], ['t-1', 'text=hello'])
+  assert.deepEqual([site.requests[0]?.headers['token'], site.requests[0]?.body], ['t-1', 'text=hello'])
 })
 
 test('a document of Swagger 2.0 may be in several files', async (t) => {
@@ -161,7 +161,7 @@ test('a document of Swagger 2.0 may be in several files', async (t) => {
   }
   const api = await openApi(t, { files, config: { spec: 'swagger.json' } })
   await api.run('addPet', { name: 'Rex', dry: true })
-  assert.deepEqual([site.asked[0]?.url, site.asked[0]?.body], ['/v2/pets?dry=true', '{"name":"Rex"}'])
+  assert.deepEqual([site.requests[0]?.url, site.requests[0]?.body], ['/v2/pets?dry=true', '{"name":"Rex"}'])
   assert.equal(api.tool('addPet').check({ dry: true }), 'name is required')
   assert.deepEqual(api.refused(), { any_none: 'The operation cannot be used: paths/none.json does not exist.' })
 })
@@ -173,7 +173,7 @@ test('the servers of Swagger 2.0 are called by https where it leaves a choice, a
   })
   const fetched = await openApi(t, { config: { spec: `${site.origin}/api/swagger.json` } })
   await fetched.run('getA', {})
-  assert.equal(site.asked[1]?.url, '/v1/a')
+  assert.equal(site.requests[1]?.url, '/v1/a')
   const document = {
     swagger: '2.0',
     host: '127.0.0.1:1',

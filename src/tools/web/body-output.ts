@@ -1,13 +1,13 @@
 import type { JsonObject, JsonValue } from '../../agent/messages.ts'
 import type { ToolContext } from '../../agent/tool.ts'
 import { decodeText, essenceOf, isText } from './decode-text.ts'
-import type { Answer } from './fetch-address.ts'
+import type { FetchedResponse } from './fetch-address.ts'
 import { shortenJson } from './shorten.ts'
 
 /** Bytes of a body that are read: of what is longer, text loses its end, and files can't be kept. */
 export const maxBodyBytes = 10 * 1024 * 1024
 
-export interface OutputOptions {
+export interface ResponseOutputOptions {
   context: Pick<ToolContext, 'artifact'>
   /** Of the JSON that the model is told. */
   maxCharacters: number
@@ -21,7 +21,7 @@ const toldHeaders = ['location', 'link', 'etag', 'last-modified', 'retry-after',
 const envelopeCharacters = 1000
 
 /** What a model is told of an answer: its status, some headers, and data as JSON, text as text; anything else is kept as a file. */
-export async function toAnswerOutput(answer: Answer, options: OutputOptions): Promise<JsonObject> {
+export async function toResponseOutput(answer: FetchedResponse, options: ResponseOutputOptions): Promise<JsonObject> {
   const told = toldHeaders.flatMap((name) => {
     const value = answer.headers.get(name)
     return value === null ? [] : [[name, options.mask(value)] as const]
@@ -31,7 +31,7 @@ export async function toAnswerOutput(answer: Answer, options: OutputOptions): Pr
   return { status: answer.status, ...(told.length > 0 && { headers: Object.fromEntries(told) }), ...body }
 }
 
-async function toBodyOutput(answer: Answer, { context, maxCharacters, mask }: OutputOptions): Promise<JsonObject> {
+async function toBodyOutput(answer: FetchedResponse, { context, maxCharacters, mask }: ResponseOutputOptions): Promise<JsonObject> {
   const type = answer.headers.get('content-type')
   if (answer.bytes.byteLength === 0) return {}
   const contentType: JsonObject = type === null ? {} : { content_type: mask(type) }
@@ -45,7 +45,7 @@ async function toBodyOutput(answer: Answer, { context, maxCharacters, mask }: Ou
   return { ...contentType, artifact: { file_name: kept.name, file_type: kept.type, size: kept.size } }
 }
 
-function toValue(text: string, { headers, isCut }: Answer, maxCharacters: number): JsonValue {
+function toValue(text: string, { headers, isCut }: FetchedResponse, maxCharacters: number): JsonValue {
   const data = isCut || !/[/+]json$/.test(essenceOf(headers.get('content-type'))) ? undefined : parse(text)
   if (data !== undefined) return shortenJson(data, maxCharacters)
   const left = text.length - maxCharacters
@@ -63,7 +63,7 @@ function parse(text: string): JsonValue | undefined {
 }
 
 /** As the server calls it (RFC 6266), else as its address ends. */
-function toName({ headers, url }: Answer): string {
+function toName({ headers, url }: FetchedResponse): string {
   const disposition = headers.get('content-disposition') ?? ''
   const extended = /filename\*\s*=\s*utf-8''([^;]+)/i.exec(disposition)?.[1]
   const plain = /filename\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^;]+))/i.exec(disposition)

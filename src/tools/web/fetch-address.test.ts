@@ -26,7 +26,7 @@ test('what a model names is fetched from public hosts and those that are allowed
   assert.equal(Buffer.from(answer.bytes).toString(), 'hello')
   assert.equal(answer.isCut, false)
   assert.equal(answer.url, `http://site.example:${site.port}/a?b=c`)
-  const [asked] = site.asked
+  const [asked] = site.requests
   assert.deepEqual([asked?.method, asked?.url, asked?.body], ['POST', '/a?b=c', 'text'])
   assert.deepEqual([asked?.headers['accept'], asked?.headers['user-agent']], ['text/html', 'agent-core'])
 })
@@ -39,7 +39,7 @@ test('an address inside, in any form, is refused in the words that an unknown na
     await assert.rejects(opened(t, [])(`http://${host}:${site.port}/`), refused, host)
   }
   await assert.rejects(opened(t, [], unknown)('http://nowhere.example/'), refused)
-  assert.deepEqual(site.asked, [])
+  assert.deepEqual(site.requests, [])
 })
 
 test('what is no http address, or has a user in it, is refused before anything is asked', async (t) => {
@@ -49,7 +49,7 @@ test('what is no http address, or has a user in it, is refused before anything i
     await assert.rejects(fetch(url), { message: 'url must be an http or https address.' }, url)
   }
   await assert.rejects(fetch(`http://user:password@127.0.0.1:${site.port}/`), /user or password/)
-  assert.deepEqual(site.asked, [])
+  assert.deepEqual(site.requests, [])
 })
 
 test('only allowed hosts are fetched from, and a redirect away from them is not followed', async (t) => {
@@ -61,7 +61,7 @@ test('only allowed hosts are fetched from, and a redirect away from them is not 
   await assert.rejects(fetch(`http://sub.example:${other.port}/`, { allowedHosts }), /is not one of the hosts/)
   await assert.rejects(fetch(`http://good.example:${site.port}/`, { allowedHosts }), /other.example:\d+ is not one of the hosts/)
   assert.equal((await fetch(`http://a.sub.example.:${other.port}/`, { allowedHosts })).status, 200)
-  assert.deepEqual([site.asked.length, other.asked.length], [1, 1])
+  assert.deepEqual([site.requests.length, other.requests.length], [1, 1])
 })
 
 test('a redirect is followed to public addresses alone, at most five times, and never to another scheme', async (t) => {
@@ -85,7 +85,7 @@ test('a redirect is followed to public addresses alone, at most five times, and 
   for (const path of ['/file', '/data', '/gopher']) await assert.rejects(at(path), { message: /could not be fetched from/ }, path)
   await assert.rejects(at('/user'), /user or password/)
   await assert.rejects(at('/loop'), /redirects too often/)
-  assert.equal(site.asked.filter(({ url }) => url === '/loop').length, 6)
+  assert.equal(site.requests.filter(({ url }) => url === '/loop').length, 6)
   const answer = await at('/fine')
   assert.deepEqual([Buffer.from(answer.bytes).toString(), answer.url], ['the end', `http://site.example:${site.port}/end`])
 })
@@ -99,7 +99,7 @@ test('headers for a host are told to it alone, win over those of the model, and 
   const fetch = opened(t, ['127.0.0.0/8'])
   const headersFor = (url: URL): Record<string, string> => (url.hostname === 'site.example' ? { 'x-key': 'secret' } : {})
   await fetch(`http://site.example:${site.port}/`, { headers: { 'X-Key': 'mine', 'x-more': 'm' }, headersFor, method: 'POST', body: 'b' })
-  const told = site.asked.map(({ url, headers }) => [url, headers['x-key'], headers['x-more']])
+  const told = site.requests.map(({ url, headers }) => [url, headers['x-key'], headers['x-more']])
   assert.deepEqual(told, [
     ...[
       ['/', 'secret', 'm'],
@@ -107,8 +107,8 @@ test('headers for a host are told to it alone, win over those of the model, and 
     ],
     ['/back', undefined, undefined],
   ])
-  assert.deepEqual([other.asked[0]?.headers['x-key'], other.asked[0]?.headers['x-more']], [undefined, undefined])
-  assert.deepEqual([other.asked[0]?.method, other.asked[0]?.body], ['POST', 'b'])
+  assert.deepEqual([other.requests[0]?.headers['x-key'], other.requests[0]?.headers['x-more']], [undefined, undefined])
+  assert.deepEqual([other.requests[0]?.method, other.requests[0]?.body], ['POST', 'b'])
 })
 
 test('a body is read as far as it is wanted, one that unfolds to gigabytes and one without an end too', async (t) => {

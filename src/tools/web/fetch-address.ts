@@ -1,6 +1,6 @@
 import type { Response } from 'undici'
 import type { Outbound } from '../builder.ts'
-import { isAmong, type HostPattern } from './hosts.ts'
+import { matchesAnyHost, type HostPattern } from './hosts.ts'
 
 export interface AddressRequest {
   /** As a model named it. */
@@ -21,7 +21,7 @@ export interface AddressRequest {
   signal: AbortSignal
 }
 
-export interface Answer {
+export interface FetchedResponse {
   /** Where redirects led to. */
   url: string
   status: number
@@ -40,11 +40,11 @@ export class FetchRefused extends Error {
 }
 
 /** Fetches what a model named: from public addresses and allowed hosts alone, at every redirect. */
-export async function fetchAddress({ fetch }: Pick<Outbound, 'fetch'>, request: AddressRequest): Promise<Answer> {
+export async function fetchAddress({ fetch }: Pick<Outbound, 'fetch'>, request: AddressRequest): Promise<FetchedResponse> {
   const { method = 'GET', body, headers, allowedHosts, headersFor, maxBytes, signal } = request
   const url = toAddress(request.url)
   const checkedHeadersFor = (next: URL, hasLeft: boolean) => {
-    if (allowedHosts && !isAmong(allowedHosts, next))
+    if (allowedHosts && !matchesAnyHost(allowedHosts, next))
       throw new FetchRefused(`${next.host} is not one of the hosts that may be fetched from.`)
     if (next.username !== '' || next.password !== '') throw new FetchRefused('An address with a user or password in it is not fetched.')
     return hasLeft ? {} : (headersFor?.(next) ?? {})
@@ -73,7 +73,7 @@ function toAddress(text: string): string {
 }
 
 /** The body as far as it is wanted. Decompressed as it is read, so that a small one that unfolds to a huge one is never whole in memory. */
-export async function readAtMost(response: Pick<Response, 'body'>, maxBytes: number): Promise<Pick<Answer, 'bytes' | 'isCut'>> {
+export async function readAtMost(response: Pick<Response, 'body'>, maxBytes: number): Promise<Pick<FetchedResponse, 'bytes' | 'isCut'>> {
   const pieces: Uint8Array[] = []
   let size = 0
   for await (const piece of response.body ?? []) {

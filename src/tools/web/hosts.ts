@@ -15,7 +15,7 @@ export function parseHost(text: string): HostPattern {
 }
 
 /** Whether an address may be gone to: a pattern without a port stands for all of them. */
-export function isAmong(patterns: readonly HostPattern[], url: URL): boolean {
+export function matchesAnyHost(patterns: readonly HostPattern[], url: URL): boolean {
   return patterns.some((pattern) => fitsName(pattern, url) && (pattern.port === undefined || pattern.port === portOf(url)))
 }
 
@@ -23,7 +23,7 @@ export function isAmong(patterns: readonly HostPattern[], url: URL): boolean {
  * Whether what is secret may be sent to an address: a pattern without a port stands for https at its own port alone. Else whoever
  * names the address could have it sent in the clear, or to another server on that machine.
  */
-export function mayHaveSecrets(pattern: HostPattern, url: URL): boolean {
+export function maySendSecrets(pattern: HostPattern, url: URL): boolean {
   if (!fitsName(pattern, url)) return false
   const { port = 443 } = pattern
   return port === portOf(url) && (url.protocol === 'https:' || port !== 443)

@@ -38,7 +38,7 @@ test('a request is made as the model says, and its answer told as data', async (
   const body = '{"name":"x"}'
   const output = await ask({ method: 'POST', url: `http://a.example:${site.port}/things?x=1`, headers: { 'X-Trace': 't' }, body })
   assert.deepEqual(output, { status: 201, headers: { location: '/things/1' }, content_type: 'application/json', body: { id: 1 } })
-  const [asked] = site.asked
+  const [asked] = site.requests
   assert.deepEqual([asked?.method, asked?.url, asked?.body], ['POST', '/things?x=1', body])
   assert.equal(asked?.headers['content-type'], 'application/json')
   assert.equal(asked?.headers['x-trace'], 't')
@@ -54,7 +54,7 @@ test('a configuration of GET and HEAD alone makes a tool that reads, and takes n
   assert.equal(tool.check({ method: 'GET', url: site.origin, body: 'b' }), 'body is not a parameter')
   assert.deepEqual(await ask({ method: 'GET', url: site.origin }), { status: 404, content_type: 'text/plain', body: 'nothing here' })
   assert.deepEqual(await ask({ method: 'HEAD', url: site.origin }), { status: 404 })
-  assert.equal(site.asked[0]?.headers['idempotency-key'], undefined)
+  assert.equal(site.requests[0]?.headers['idempotency-key'], undefined)
 })
 
 test('secrets of a host go to it alone, win over what the model sets, and are hidden where the server says them back', async (t) => {
@@ -66,7 +66,7 @@ test('secrets of a host go to it alone, win over what the model sets, and are hi
   const { ask } = await opened(t, config, { environment: { TOKEN: 'token-1234567' } })
   const headers = { AUTHORIZATION: 'mine', 'X-Key': 'mine' }
   const output = await ask({ method: 'GET', url: `http://${place}/`, headers })
-  const [asked] = echo.asked
+  const [asked] = echo.requests
   assert.deepEqual([asked?.headers['authorization'], asked?.headers['x-key']], ['Bearer token-1234567', 'key-"1234'])
   // Without a port, a host stands for https alone: nothing goes out in the clear.
   assert.equal(asked?.headers['x-else'], undefined)
@@ -74,7 +74,7 @@ test('secrets of a host go to it alone, win over what the model sets, and are hi
   assert.equal(output.headers.link, '<********>')
   assert.doesNotMatch(JSON.stringify(output), /token-1234567|1234/)
   await ask({ method: 'GET', url: `http://b.example:${echo.port}/`, headers })
-  assert.equal(echo.asked[1]?.headers['authorization'], 'mine')
+  assert.equal(echo.requests[1]?.headers['authorization'], 'mine')
 })
 
 test('a secret that has no value is told by its name, and nothing is asked', async (t) => {
@@ -84,7 +84,7 @@ test('a secret that has no value is told by its name, and nothing is asked', asy
   await assert.rejects(unset.ask({ method: 'GET', url: `http://${place}/` }), /x-key.*environment variable TOKEN is not set/)
   const broken = await opened(t, { headers: { [place]: { 'x-key': '${TOKEN}' } } }, { environment: { TOKEN: 'se\r\ncret' } })
   await assert.rejects(broken.ask({ method: 'GET', url: `http://${place}/` }), (error: Error) => !error.message.includes('cret'))
-  assert.deepEqual(site.asked, [])
+  assert.deepEqual(site.requests, [])
 })
 
 test('the context of the caller goes to context hosts alone, and never past a redirect to another origin', async (t) => {
@@ -99,7 +99,7 @@ test('the context of the caller goes to context hosts alone, and never past a re
   await ask({ method: 'GET', url: `http://a.example:${site.port}/` }, context)
   await ask({ method: 'GET', url: `http://a.example:${site.port}/away` }, context)
   await ask({ method: 'GET', url: `http://c.example:${site.port}/` }, context)
-  const sent = (name: string) => [...site.asked, ...other.asked].map((asked) => asked.headers[name])
+  const sent = (name: string) => [...site.requests, ...other.requests].map((asked) => asked.headers[name])
   assert.deepEqual(sent('stix-user'), ['ann', 'ann', undefined, undefined])
   assert.deepEqual(sent('traceparent'), [context.traceparent, context.traceparent, undefined, undefined])
   await assert.rejects(ask({ method: 'GET', url: site.origin, headers: { 'Stix-User': 'eve' } }), /stix-user is the caller's own/)
@@ -122,7 +122,7 @@ test("headers that are the connection's own, or break it, are refused", async (t
     await assert.rejects(ask({ method: 'GET', url: site.origin, headers }), /can not be sent|is not the name of a header/)
   }
   await assert.rejects(ask({ method: 'GET', url: site.origin, body: 'b' }), /GET takes no body/)
-  assert.deepEqual(site.asked, [])
+  assert.deepEqual(site.requests, [])
 })
 
 test('only public hosts and allowed ones are asked', async (t) => {
@@ -131,7 +131,7 @@ test('only public hosts and allowed ones are asked', async (t) => {
   await assert.rejects(ask({ method: 'POST', url: `http://a.example:${site.port}/`, body: '1' }), /no public host of this name/)
   const some = await opened(t, { allowed_hosts: ['b.example'] })
   await assert.rejects(some.ask({ method: 'GET', url: `http://a.example:${site.port}/` }), /a.example:\d+ is not one of the hosts/)
-  assert.deepEqual(site.asked, [])
+  assert.deepEqual(site.requests, [])
 })
 
 test('long data is shortened to data, long text is cut, and what is neither becomes a file', async (t) => {

@@ -3,14 +3,14 @@ import type { ToolContext } from '../../agent/tool.ts'
 import { resolveReferences, type Environment } from '../../configuration/references.ts'
 import type { ToolConfigOf } from '../../configuration/tool-types.ts'
 import { createTool, type ToolBuild, type ToolDependencies, type ToolSpec } from '../builder.ts'
-import { maxBodyBytes, toAnswerOutput } from './body-output.ts'
+import { maxBodyBytes, toResponseOutput } from './body-output.ts'
 import { fetchAddress, FetchRefused } from './fetch-address.ts'
-import { mayHaveSecrets, parseHost, type HostPattern } from './hosts.ts'
+import { maySendSecrets, parseHost, type HostPattern } from './hosts.ts'
 import { headerFault, isFieldName, isFieldValue, toContextHeaders, toTraceHeaders } from './request-headers.ts'
 import { createMask, isSecretHeader } from './secrets.ts'
 import { messageOf } from '../../errors.ts'
 
-type Config = ToolConfigOf<'http_request'>
+type HttpRequestConfig = ToolConfigOf<'http_request'>
 type Headers = Record<string, string>
 
 /** Characters that a request may carry: as many as fit into a call that a model writes, many times over. */
@@ -21,7 +21,7 @@ const safe: ReadonlySet<string> = new Set(['GET', 'HEAD'])
 
 /** The built-in type `http_request`: one request to a host that the model names. */
 export function createHttpRequest(spec: ToolSpec, deps: ToolDependencies): ToolBuild {
-  const { allowed_hosts, context_hosts = [], methods = [...allMethods], headers = {} } = spec.config as Config
+  const { allowed_hosts, context_hosts = [], methods = [...allMethods], headers = {} } = spec.config as HttpRequestConfig
   const allowedHosts = allowed_hosts?.map(parseHost)
   const contextHosts = context_hosts.map(parseHost)
   const secrets = toSecrets(headers)
@@ -31,7 +31,7 @@ export function createHttpRequest(spec: ToolSpec, deps: ToolDependencies): ToolB
     const used: string[] = []
     const headersFor = (url: URL) => {
       const own = resolveFor(url, secrets, deps.environment, (secret) => used.push(secret))
-      const isTold = contextHosts.some((pattern) => mayHaveSecrets(pattern, url))
+      const isTold = contextHosts.some((pattern) => maySendSecrets(pattern, url))
       return { ...(isTold && { ...toTraceHeaders(context), ...toContextHeaders(context.headers) }), ...own }
     }
     const { signal } = context
@@ -39,7 +39,7 @@ export function createHttpRequest(spec: ToolSpec, deps: ToolDependencies): ToolB
     context.log(`${request.method} ${new URL(answer.url).host}: ${answer.status}`)
     const mask = createMask(used)
     const moved: JsonObject = answer.url === withoutHash(request.url) ? {} : { url: mask(answer.url) }
-    return { ...moved, ...(await toAnswerOutput(answer, { context, maxCharacters: spec.maxOutputCharacters, mask })) }
+    return { ...moved, ...(await toResponseOutput(answer, { context, maxCharacters: spec.maxOutputCharacters, mask })) }
   }
 
   const tool = createTool(spec, {
@@ -105,7 +105,7 @@ function toSecrets(byHost: Readonly<Record<string, Headers>>): HostSecrets[] {
 function resolveFor(url: URL, secrets: readonly HostSecrets[], environment: Environment, onSecret: (value: string) => void): Headers {
   const own: Headers = {}
   for (const { host, pattern, headers } of secrets) {
-    if (!mayHaveSecrets(pattern, url)) continue
+    if (!maySendSecrets(pattern, url)) continue
     for (const [name, value] of Object.entries(headers)) {
       const resolved = toFieldValue(value, environment, `The header ${name} that is configured for ${host} can not be sent`)
       own[name.toLowerCase()] = resolved

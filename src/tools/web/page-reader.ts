@@ -3,22 +3,22 @@ import type { Document } from '../../files/document.ts'
 import { parseInProcess } from '../../files/document-process.ts'
 import { createWorkerProcesses } from '../../processes/worker-processes.ts'
 import { decodeText, essenceOf, isText } from './decode-text.ts'
-import type { Answer } from './fetch-address.ts'
+import type { FetchedResponse } from './fetch-address.ts'
 import type { PageAnswer, PageRequest } from './page-worker.ts'
 import { messageOf } from '../../errors.ts'
 
 /** A body as text, and what it tells of itself. */
-export interface ReadBody {
+export interface PageText {
   [about: string]: string
   text: string
 }
 
 /** Who asks for a page, and may leave. */
-export type Asker = Pick<ToolContext, 'signal' | 'caller'>
+export type PageRequester = Pick<ToolContext, 'signal' | 'caller'>
 
 export interface PageReader {
   /** Rejects with a sentence for a model. */
-  read(answer: Answer, asker: Asker): Promise<ReadBody>
+  read(answer: FetchedResponse, asker: PageRequester): Promise<PageText>
   close(): Promise<void>
 }
 
@@ -57,14 +57,14 @@ export function createPageReader(limits: Partial<PageLimits> = {}): PageReader {
     },
   })
 
-  async function readHtml(html: string, url: string, { signal, caller }: Asker): Promise<ReadBody> {
+  async function readHtml(html: string, url: string, { signal, caller }: PageRequester): Promise<PageText> {
     const answer = await processes.ask({ html: html.slice(0, maxHtml), url }, signal, caller)
     if ('error' in answer) throw new Error(`The page can not be read: ${answer.error}.`)
     if (answer.text.length === 0) throw new Error('The page has no text: most likely it is made by scripts, which are not run here.')
     return { ...answer.page, text: Buffer.from(answer.text).toString() }
   }
 
-  async function read({ bytes, headers, url, isCut }: Answer, asker: Asker): Promise<ReadBody> {
+  async function read({ bytes, headers, url, isCut }: FetchedResponse, asker: PageRequester): Promise<PageText> {
     const type = headers.get('content-type')
     const kind = kindOf(bytes, type)
     switch (kind) {
@@ -105,7 +105,7 @@ function kindOf(bytes: Uint8Array, type: string | null): Kind | undefined {
   return isText(bytes, type) || isUnsaid ? 'text' : undefined
 }
 
-async function readDocument(kind: Exclude<Kind, 'html' | 'text'>, bytes: Uint8Array, { caller, signal }: Asker): Promise<Document> {
+async function readDocument(kind: Exclude<Kind, 'html' | 'text'>, bytes: Uint8Array, { caller, signal }: PageRequester): Promise<Document> {
   try {
     return await parseInProcess(kind, bytes, { caller, signal })
   } catch (error) {
@@ -114,7 +114,7 @@ async function readDocument(kind: Exclude<Kind, 'html' | 'text'>, bytes: Uint8Ar
   }
 }
 
-function fromDocument({ text, metadata }: Document): ReadBody {
+function fromDocument({ text, metadata }: Document): PageText {
   if (text.trim() === '') throw new Error('The document has no text: most likely its pages are images.')
   const { title, author } = metadata
   return { ...(title !== undefined && { title: String(title) }), ...(author !== undefined && { author: String(author) }), text }

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import type { TestContext } from 'node:test'
 
 /** A request as it came over the wire. */
-export interface Asked {
+export interface ReceivedRequest {
   method: string
   url: string
   headers: http.IncomingHttpHeaders
@@ -14,18 +14,18 @@ export interface Asked {
 export interface Site {
   port: number
   origin: string
-  asked: Asked[]
+  requests: ReceivedRequest[]
 }
 
 /** A server on loopback that keeps what it is asked; closed when the test ends. */
-export async function startSite(t: TestContext, answer: (asked: Asked, response: http.ServerResponse) => void): Promise<Site> {
-  const asked: Asked[] = []
+export async function startSite(t: TestContext, answer: (asked: ReceivedRequest, response: http.ServerResponse) => void): Promise<Site> {
+  const requests: ReceivedRequest[] = []
   async function serve(request: http.IncomingMessage, response: http.ServerResponse): Promise<void> {
     const pieces: Buffer[] = []
     for await (const piece of request) pieces.push(piece as Buffer)
     const { method = '', url = '', headers } = request
     const one = { method, url, headers, body: Buffer.concat(pieces).toString() }
-    asked.push(one)
+    requests.push(one)
     answer(one, response)
   }
   const server = http.createServer((request, response) => void serve(request, response).catch(() => response.destroy()))
@@ -35,5 +35,5 @@ export async function startSite(t: TestContext, answer: (asked: Asked, response:
     server.close()
   })
   const { port } = server.address() as AddressInfo
-  return { port, origin: `http://127.0.0.1:${port}`, asked }
+  return { port, origin: `http://127.0.0.1:${port}`, requests }
 }

@@ -156,7 +156,7 @@ test('only public and allowed hosts are read, at every redirect, however they ar
     )
   const rebound = await opened(t, { allowed: [], lookup: both })
   await assert.rejects(rebound(`http://both.example:${inside.port}/`), { message: 'There is no public host of this name.' })
-  assert.deepEqual(inside.asked, [])
+  assert.deepEqual(inside.requests, [])
   const limited = await opened(t, { config: { allowed_hosts: ['good.example'] } })
   await assert.rejects(limited(`http://other.example:${port}/`), /is not one of the hosts/)
 })

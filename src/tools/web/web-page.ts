@@ -2,7 +2,7 @@ import type { JsonObject } from '../../agent/messages.ts'
 import type { ToolContext } from '../../agent/tool.ts'
 import type { ToolConfigOf } from '../../configuration/tool-types.ts'
 import { createTool, type ToolBuild, type ToolDependencies, type ToolSpec } from '../builder.ts'
-import { fetchAddress, type Answer } from './fetch-address.ts'
+import { fetchAddress, type FetchedResponse } from './fetch-address.ts'
 import { parseHost } from './hosts.ts'
 import { createPageReader, type PageLimits } from './page-reader.ts'
 
@@ -53,7 +53,7 @@ const headers = {
   'accept-language': 'en, *;q=0.5',
 }
 
-function refuseFailure({ status }: Answer, host: string): void {
+function refuseFailure({ status }: FetchedResponse, host: string): void {
   if (status >= 200 && status < 300) return
   const reasons: Record<number, string> = {
     401: 'it asks for a log-in',
