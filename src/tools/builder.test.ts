@@ -15,11 +15,11 @@ const check = createCheck({
   additionalProperties: false,
 })
 
-test('an input that fits has nothing wrong', () => {
+test('a valid input passes the check', () => {
   assert.equal(check({ expression: '1 + 1', limit: 3, unit: 'km', place: { city: 'Bern' } }), undefined)
 })
 
-test('what is wrong is said in one sentence that names the parameter', () => {
+test('an invalid input is described in one sentence that names the parameter', () => {
   assert.equal(check({}), 'expression is required')
   assert.equal(check({ expression: '1', limit: 'x' }), 'limit must be integer')
   assert.equal(check({ expression: '1', limit: 0 }), 'limit must be >= 1')
@@ -33,11 +33,11 @@ test('a value is not converted to make it fit', () => {
   assert.equal(check({ expression: 1 }), 'expression must be string')
 })
 
-test('a parameter may be called like what every object has', () => {
+test('a parameter may have the name of an inherited object property', () => {
   const schema = { type: 'object', properties: { constructor: { type: 'string' } }, required: ['toString'] }
-  for (const own of [createCheck(schema), createCheckMaker()(schema)]) {
-    assert.equal(own({}), 'toString is required')
-    assert.equal(own({ toString: 'a' }), undefined)
-    assert.equal(own({ toString: 'a', constructor: 1 }), 'constructor must be string')
+  for (const validate of [createCheck(schema), createCheckMaker()(schema)]) {
+    assert.equal(validate({}), 'toString is required')
+    assert.equal(validate({ toString: 'a' }), undefined)
+    assert.equal(validate({ toString: 'a', constructor: 1 }), 'constructor must be string')
   }
 })

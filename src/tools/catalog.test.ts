@@ -12,11 +12,11 @@ import { keepNothing } from '../agent/artifact-fixture.ts'
 import { dependenciesOf } from './dependencies-fixture.ts'
 import { contextOf } from '../agent/context-fixture.ts'
 
-const place = await mkdtemp(path.join(tmpdir(), 'catalog-'))
-after(() => rm(place, { recursive: true }))
-await mkdir(path.join(place, 'files'))
-await writeFile(path.join(place, 'files', 'leave.md'), '# Leave\n\n25 days.')
-const deps = dependenciesOf({ files: await openFilesRoot(path.join(place, 'files')), cacheDir: path.join(place, 'cache') })
+const folder = await mkdtemp(path.join(tmpdir(), 'catalog-'))
+after(() => rm(folder, { recursive: true }))
+await mkdir(path.join(folder, 'files'))
+await writeFile(path.join(folder, 'files', 'leave.md'), '# Leave\n\n25 days.')
+const deps = dependenciesOf({ files: await openFilesRoot(path.join(folder, 'files')), cacheDir: path.join(folder, 'cache') })
 
 function createEcho(spec: ToolSpec, closed?: string[]): ToolBuild {
   const schema = { type: 'object' }
@@ -24,11 +24,11 @@ function createEcho(spec: ToolSpec, closed?: string[]): ToolBuild {
   return { tool, close: async () => void closed?.push(spec.name) }
 }
 
-test('each type of tool that the configuration knows can be built', () => {
+test('every tool type of the configuration schema has a builder', () => {
   assert.deepEqual([...knownToolTypes].sort(), Object.keys(toolTypes).sort())
 })
 
-test('tools are initializing until they are ready, in the order of the configuration', async () => {
+test('tools are listed in the order of the configuration, as initializing until they are ready', async () => {
   const catalog = createToolCatalog(
     {
       tools: [
@@ -74,7 +74,7 @@ test('a tool of the catalog runs', async () => {
   await catalog.close()
 })
 
-test('a tool that can not be built says why and takes no other with it', async () => {
+test('a tool that cannot be built is listed with a reason and does not affect the others', async () => {
   const builders = {
     broken: async () => () => {
       throw new Error('The disk is full.')
@@ -118,7 +118,7 @@ test('a tool that failed is built again until it succeeds', async () => {
   })
   await catalog.ready()
   assert.equal(catalog.list()[0]?.status, 'error')
-  // The catalog's timers hold no process; this one does while it waits for them.
+  // The timers of the catalog do not keep the process alive; this timer does.
   const awake = setTimeout(() => {}, 10_000)
   await promise
   clearTimeout(awake)
@@ -128,7 +128,7 @@ test('a tool that failed is built again until it succeeds', async () => {
   await catalog.close()
 })
 
-test('tools are waited for at first, but not for ever', async () => {
+test('settling waits for the first build, up to a limit', async () => {
   const gate = Promise.withResolvers<ToolBuild>()
   const builders = { slow: async () => () => gate.promise, quick: async () => (spec: ToolSpec) => createEcho(spec) }
   const quick = createToolCatalog({ tools: [{ name: 'quick' }] }, deps, { builders })
@@ -146,7 +146,7 @@ test('tools are waited for at first, but not for ever', async () => {
   await slow.close()
 })
 
-test('closing closes what was built, also what is built only afterwards, and builds nothing again', async () => {
+test('closing a catalog closes its tools, including a tool built later, and stops all retries', async () => {
   const closed: string[] = []
   const gate = Promise.withResolvers<void>()
   let attempts = 0
@@ -174,7 +174,7 @@ test('closing closes what was built, also what is built only afterwards, and bui
   assert.deepEqual([closed, attempts, catalog.list()[1]?.status], [['quick', 'slow'], 1, 'initializing'])
 })
 
-test('a tool whose entry did not change is carried over to the next catalog, and closed with the last one that has it', async () => {
+test('a tool of an unchanged entry is reused by the next catalog and closed with the last catalog that uses it', async () => {
   const closed: string[] = []
   const built: string[] = []
   const builders = {

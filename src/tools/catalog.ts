@@ -7,28 +7,28 @@ import { createToolSearch } from './tool-index.ts'
 import { settlesWithin } from '../concurrency/settles-within.ts'
 import { createToolEntry, type BuilderLoader, type ToolEntryOptions, type ToolEntry } from './entry.ts'
 
-/** The tools of a configuration, each of its own fate: one that fails takes no other with it. */
+/** The tools of a configuration. Entries are built independently: a failed entry does not affect the others. */
 export interface ToolCatalog extends ToolSet {
-  /** Resolves when each tool is ready or has failed once. */
+  /** Resolves when each entry is ready or has failed once. */
   ready(): Promise<void>
 }
 
-/** Catalogs of one configuration after the other. */
+/** Opens a catalog for each version of the configuration, and shares unchanged entries between catalogs. */
 export interface ToolCatalogs {
-  /** Starts building all tools at once and returns. A tool whose entry an open catalog has just so is taken over as it is. */
+  /** Starts building all entries in parallel and returns at once. An entry that an open catalog holds unchanged is reused. */
   open(configs: readonly ToolConfig[], approvals?: AgentConfig['approvals']): ToolCatalog
 }
 
 export interface CatalogOptions {
-  /** By tool type. */
+  /** Builder loaders by tool type. */
   builders?: ToolEntryOptions['builders']
-  /** How long to wait before a tool that failed so many times is built again. */
+  /** Milliseconds before the next build after this many failures. */
   retryDelayMs?: ToolEntryOptions['retryDelayMs']
-  /** How long chats wait for tools that are made for the first time. */
+  /** Milliseconds that chats wait for the first build of the tools. */
   settleMs?: number
 }
 
-/** Imported when a configuration names them: mathjs and DuckDB alone would double the time to start. */
+/** Tool modules are imported when a configuration names their type: mathjs and DuckDB alone would double the start time. */
 const builtIn = {
   calculator: async () => (await import('./calculator/calculator.ts')).createCalculator,
   current_time: async () => (await import('./current-time.ts')).createCurrentTime,
@@ -48,25 +48,25 @@ const builtIn = {
 
 export const knownToolTypes: readonly string[] = Object.keys(builtIn)
 
-/** A tool that takes longer to make (the index of a large folder) is listed as initializing, and nobody waits for it. */
+/** A tool that takes longer to build (the index of a large folder) is listed as `initializing`, and chats start without the tool. */
 const defaultSettleMs = 5_000
 
 type CatalogConfig = Pick<AgentConfig, 'tools'> & Partial<Pick<AgentConfig, 'approvals'>>
 
-/** The catalog of a configuration that no other follows. */
+/** A catalog of a single configuration. */
 export function createToolCatalog({ tools, approvals }: CatalogConfig, deps: ToolDependencies, options: CatalogOptions = {}): ToolCatalog {
   return createToolCatalogs(deps, options).open(tools, approvals)
 }
 
 export function createToolCatalogs(deps: ToolDependencies, options: CatalogOptions = {}): ToolCatalogs {
-  const { builders = builtIn, retryDelayMs = doubling, settleMs = defaultSettleMs } = options
-  const own = { ...deps, log: deps.log.child({ component: 'tools' }) }
-  /** The entries that are open, by what they are made of, each with the number of catalogs that have it. */
+  const { builders = builtIn, retryDelayMs = doublingDelayMs, settleMs = defaultSettleMs } = options
+  const entryDeps = { ...deps, log: deps.log.child({ component: 'tools' }) }
+  /** Open entries by `keyOf` of the configuration, each with the number of catalogs using the entry. */
   const openEntries = new Map<string, { entry: ToolEntry; users: number }>()
 
-  function take(config: ToolConfig): ToolEntry {
+  function acquire(config: ToolConfig): ToolEntry {
     const key = keyOf(config)
-    const shared = openEntries.get(key) ?? { entry: createToolEntry(config, own, { builders, retryDelayMs }), users: 0 }
+    const shared = openEntries.get(key) ?? { entry: createToolEntry(config, entryDeps, { builders, retryDelayMs }), users: 0 }
     shared.users++
     openEntries.set(key, shared)
     return shared.entry
@@ -83,18 +83,18 @@ export function createToolCatalogs(deps: ToolDependencies, options: CatalogOptio
   function open(configs: readonly ToolConfig[], approvals?: AgentConfig['approvals']): ToolCatalog {
     const gate = createGate(approvals)
     const search = createToolSearch()
-    const entries = configs.map(take)
-    // The entry may be carried over from a configuration that said otherwise of approvals.
+    const entries = configs.map(acquire)
+    // Approvals are applied per catalog: a reused entry may come from a configuration with other approval rules.
     const list = () => entries.flatMap((entry, index) => entry.listings().map((listing) => gate(listing, configs[index]!)))
-    const first = Promise.all(entries.map((entry) => entry.firstBuild))
-    let settling: Promise<void> | undefined = settlesWithin(first, settleMs).then(() => (settling = undefined))
+    const firstBuilds = Promise.all(entries.map((entry) => entry.firstBuild))
+    let settling: Promise<void> | undefined = settlesWithin(firstBuilds, settleMs).then(() => (settling = undefined))
     let isOpen = true
     return {
-      list: () => withoutDoubles(list()),
+      list: () => withoutDuplicates(list()),
       search,
       settling: () => settling,
       async ready() {
-        await first
+        await firstBuilds
       },
       async close() {
         if (!isOpen) return
@@ -107,34 +107,34 @@ export function createToolCatalogs(deps: ToolDependencies, options: CatalogOptio
   return { open }
 }
 
-/** Names what an entry is made of: who must approve of its calls is put onto its tools from outside. */
+/** Identifies an entry by its configuration without the approval settings, which each catalog applies itself (`createGate`). */
 function keyOf(config: ToolConfig): string {
-  const { approval: _approval, by: _by, ...made } = config
-  return toStableJson(made)
+  const { approval: _approval, by: _by, ...buildConfig } = config
+  return toStableJson(buildConfig)
 }
 
-/** 1, 2, 4 ... seconds, at most a minute. */
-function doubling(failures: number): number {
+/** Delay in milliseconds: 1, 2, 4 ... seconds, at most a minute. */
+function doublingDelayMs(failures: number): number {
   return Math.min(60_000, 500 * 2 ** failures)
 }
 
-/** Puts onto each tool whose approval it needs, by its entry and by the rules for all. */
+/** Adds the required approval to each tool, by the settings of its entry and by the rules of the configuration. */
 function createGate(approvals: AgentConfig['approvals'] | undefined) {
-  /** Two configurations may say different things of one tool: it is never changed itself. */
+  /** Gated copies by tool. The tool itself is never changed, because another catalog may share the tool under other rules. */
   const gated = new WeakMap<Tool, Tool>()
 
   return (listing: ToolListing, entry: ToolConfig): ToolListing => {
     const { tool } = listing
     const isGated = tool && (entry.approval === undefined ? approvals?.effects.includes(tool.effect) : entry.approval === 'required')
     if (!tool || !isGated) return listing
-    const known = gated.get(tool) ?? { ...tool, approval: { by: entry.by ?? approvals?.by ?? 'caller' } }
-    gated.set(tool, known)
-    return { ...listing, tool: known }
+    const gatedTool = gated.get(tool) ?? { ...tool, approval: { by: entry.by ?? approvals?.by ?? 'caller' } }
+    gated.set(tool, gatedTool)
+    return { ...listing, tool: gatedTool }
   }
 }
 
-/** A server may name a tool as another entry is named: the first has the name. */
-function withoutDoubles(listings: readonly ToolListing[]): ToolListing[] {
+/** Keeps the first listing of each name: a server may give a tool the name of another entry. */
+function withoutDuplicates(listings: readonly ToolListing[]): ToolListing[] {
   const names = new Set<string>()
   return listings.filter(({ name }) => !names.has(name) && names.add(name))
 }

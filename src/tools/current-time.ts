@@ -12,9 +12,9 @@ const schema = {
   additionalProperties: false,
 }
 
-/** Gives `{time, timezone, weekday, date}`: ISO 8601 with the offset, the English weekday, the local date. `now` in epoch milliseconds. */
+/** Returns `{time, timezone, weekday, date}`: ISO 8601 with the offset, the English weekday, the local date. `now` in epoch milliseconds. */
 export function createCurrentTime(spec: ToolSpec, _deps?: unknown, now: () => number = Date.now): ToolBuild {
-  // Making one costs a hundred times what using it does.
+  // Creating an Intl.DateTimeFormat costs a hundred times as much as a call of `formatToParts`.
   const formats = new Map<string, Intl.DateTimeFormat>()
   const formatOf = (timezone: string) => {
     const format = formats.get(timezone) ?? createFormat(timezone)
@@ -35,7 +35,7 @@ export function createCurrentTime(spec: ToolSpec, _deps?: unknown, now: () => nu
   }
 }
 
-/** There are some 600 zones, and offsets beside them. */
+/** Cached formats: there are about 600 time zones, plus offsets. */
 const maxFormats = 1000
 
 function toLocalTime(at: number, timezone: string, format: Intl.DateTimeFormat) {
@@ -55,8 +55,15 @@ function createFormat(timeZone: string): Intl.DateTimeFormat {
   try {
     return new Intl.DateTimeFormat('en-US', {
       timeZone,
-      ...{ year: 'numeric', month: '2-digit', day: '2-digit', weekday: 'long' },
-      ...{ hour: '2-digit', minute: '2-digit', second: '2-digit', hourCycle: 'h23', timeZoneName: 'longOffset' },
+      year: 'numeric',
+      month: '2-digit',
+      day: '2-digit',
+      weekday: 'long',
+      hour: '2-digit',
+      minute: '2-digit',
+      second: '2-digit',
+      hourCycle: 'h23',
+      timeZoneName: 'longOffset',
     })
   } catch {
     throw new Error(`There is no time zone "${timeZone}". Use an IANA name such as Europe/Zurich.`)

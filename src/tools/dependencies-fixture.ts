@@ -4,9 +4,9 @@ import type { ToolDependencies } from './builder.ts'
 
 type FixtureDependencies = Partial<ToolDependencies> & { files: FilesRoot; cacheDir: string }
 
-/** Without a log, variables, or a way to other hosts. */
-export function dependenciesOf(given: FixtureDependencies): ToolDependencies {
+/** Tool dependencies without a log, environment variables or outbound access, unless overridden. */
+export function dependenciesOf(overrides: FixtureDependencies): ToolDependencies {
   const fetch = () => Promise.reject(new Error('Nothing is fetched here.'))
   const log = pino({ enabled: false })
-  return { configDir: given.cacheDir, environment: {}, outbound: { fetch, fetchConfigured: fetch }, log, ...given }
+  return { configDir: overrides.cacheDir, environment: {}, outbound: { fetch, fetchConfigured: fetch }, log, ...overrides }
 }

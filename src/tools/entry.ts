@@ -5,14 +5,14 @@ import { toolDefaults, type ToolBuild, type ToolBuilder, type ToolGroup, type To
 
 export type BuilderLoader = () => Promise<ToolBuilder>
 
-/** One entry of `tools` in the configuration: tools on their way to be ready, which are built again where that failed. */
+/** The tools of one entry of `tools` in the configuration. A failed build is retried until it succeeds. */
 export interface ToolEntry {
   readonly config: ToolConfig
-  /** Resolves when it is ready or has failed once. */
+  /** Resolves when the first build has succeeded or failed. */
   readonly firstBuild: Promise<void>
-  /** One listing until it is built; then one for each of its tools. */
+  /** A single listing until the entry is built, then one listing per tool. */
   listings(): ToolListing[]
-  /** One that is still being built is closed by its builder's end: an index of a large folder must not hold up a shut-down. */
+  /** Does not wait for a running build, so that indexing a large folder cannot delay a shutdown: the result of that build is closed later. */
   close(): Promise<void>
 }
 
@@ -34,9 +34,9 @@ export function createToolEntry(config: ToolConfig, deps: ToolDependencies, { bu
     try {
       const load = Object.hasOwn(builders, type) ? builders[type] : undefined
       if (!load) throw new Error(`There is no tool type ${type}; there are ${Object.keys(builders).join(', ')}.`)
-      const made = await (await load())(spec, { ...deps, signal: closing.signal })
-      if (closing.signal.aborted) return await made.close?.()
-      built = toGroup(made)
+      const build = await (await load())(spec, { ...deps, signal: closing.signal })
+      if (closing.signal.aborted) return await build.close?.()
+      built = toGroup(build)
       reason = undefined
       if (failures > 0) deps.log.info({ tool: spec.name }, 'A tool that had failed is ready')
     } catch (error) {
@@ -47,12 +47,12 @@ export function createToolEntry(config: ToolConfig, deps: ToolDependencies, { bu
   function fail(error: unknown): void {
     if (closing.signal.aborted) return
     const earlier = reason
-    reason = withoutSecrets(error instanceof Error && error.message ? error.message : 'The tool can not be made.')
+    reason = withoutSecrets(error instanceof Error && error.message ? error.message : 'The tool cannot be built.')
     failures++
-    // A server that stays away is tried again every minute: told once is enough.
+    // An unreachable server is retried every minute: the same reason is logged as a warning only once.
     const level = reason === earlier ? 'debug' : 'warn'
-    deps.log[level]({ tool: spec.name, reason, failures }, 'A tool can not be used')
-    // A process that has nothing else to do need not wait for a tool.
+    deps.log[level]({ tool: spec.name, reason, failures }, 'A tool cannot be used')
+    // `unref`: a retry must not keep an otherwise idle process alive.
     retry = setTimeout(() => void build(), retryDelayMs(failures)).unref()
   }
 
@@ -79,41 +79,41 @@ function toSpec({ name, description, timeout, max_output_characters, effect, con
   }
 }
 
-interface State {
+interface BuildState {
   built: ToolGroup | undefined
   reason: string | undefined
 }
 
-function toGroup(made: ToolBuild | ToolGroup): ToolGroup {
-  if (!('tool' in made)) return made
-  const { tool, close } = made
+function toGroup(build: ToolBuild | ToolGroup): ToolGroup {
+  if (!('tool' in build)) return build
+  const { tool, close } = build
   return { tools: () => [tool], ...(close && { close: () => close() }) }
 }
 
-function toListings(spec: ToolSpec, type: string, { built, reason }: State): ToolListing[] {
-  const trouble = built?.unavailableReason?.()
-  const why = trouble === undefined ? reason : withoutSecrets(trouble)
-  const listed = built ? listGroup(spec.name, built, why) : []
+function toListings(spec: ToolSpec, type: string, { built, reason }: BuildState): ToolListing[] {
+  const groupReason = built?.unavailableReason?.()
+  const listedReason = groupReason === undefined ? reason : withoutSecrets(groupReason)
+  const listed = built ? listGroup(spec.name, built, listedReason) : []
   if (listed.length > 0) return listed
-  // What has nothing to list but its name must not vanish: somebody waits for its tools.
-  const unknown = { name: spec.name, description: spec.description ?? `A tool of type ${type}.`, schema: { type: 'object' } }
-  if (!built && why === undefined) return [{ ...unknown, status: 'initializing' }]
-  return [{ ...unknown, status: 'error', reason: why ?? 'It has no tools.' }]
+  // An entry without tools is still listed under the name of the entry, because clients wait for the tools.
+  const placeholder = { name: spec.name, description: spec.description ?? `A tool of type ${type}.`, schema: { type: 'object' } }
+  if (!built && listedReason === undefined) return [{ ...placeholder, status: 'initializing' }]
+  return [{ ...placeholder, status: 'error', reason: listedReason ?? 'It has no tools.' }]
 }
 
-/** What was known once stays listed while it can't be used. */
+/** Tools of a server that is unavailable at the moment stay listed, with the reason. */
 function listGroup(entry: string, { tools, refused }: ToolGroup, reason: string | undefined): ToolListing[] {
-  const own = (name: string) => (name === entry ? {} : { entry })
+  const entryField = (name: string) => (name === entry ? {} : { entry })
   const usable = tools().map((tool: Tool): ToolListing => {
     const { name, description, schema } = tool
     return reason === undefined
-      ? { name, ...own(name), description, status: 'ready', schema, tool }
-      : { name, ...own(name), description, status: 'error', reason, schema }
+      ? { name, ...entryField(name), description, status: 'ready', schema, tool }
+      : { name, ...entryField(name), description, status: 'error', reason, schema }
   })
-  return [...usable, ...(refused?.() ?? []).map((one): ToolListing => ({ ...one, ...own(one.name), status: 'error' }))]
+  return [...usable, ...(refused?.() ?? []).map((tool): ToolListing => ({ ...tool, ...entryField(tool.name), status: 'error' }))]
 }
 
-/** Word by word: in what a library says of an address the query stays, because it might be prose. */
+/** Redacts word by word: applied to a whole message, `hideUrlSecrets` would keep a query, because the text after `?` might be prose. */
 function withoutSecrets(reason: string): string {
   return reason.replace(/\S+/g, hideUrlSecrets)
 }

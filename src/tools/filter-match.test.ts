@@ -31,7 +31,7 @@ test('each type of filter does what its name says', () => {
   assert.ok(!passes('path', 'contains', 'LEAVE'))
 })
 
-test('what can not be compared lets nothing through', () => {
+test('a filter that cannot be compared matches nothing', () => {
   for (const type of ['equals', 'not_equals', 'in', 'contains'] as const) {
     for (const key of ['missing', 'constructor', '__proto__', 'toString']) assert.ok(!passes(key, type, ''), `${key} ${type}`)
   }
@@ -42,7 +42,7 @@ test('what can not be compared lets nothing through', () => {
   assert.ok(!passes('department', 'like' as DataFilter['type'], 'hr'))
 })
 
-test('several filters must all be met, and none filters nothing', () => {
+test('all filters must match, and an empty list of filters matches everything', () => {
   const hr: DataFilter = { tool: 't', key: 'department', type: 'equals', value: 'hr' }
   assert.ok(matchesFilters(fields, []))
   assert.ok(matchesFilters(fields, [hr, { ...hr, key: 'level', value: '3' }]))
@@ -61,7 +61,7 @@ test('a long value costs time in proportion to its length', () => {
   }
 })
 
-test('a list of values is read once, not for each document', () => {
+test('the values of an `in` filter are parsed once, not for each document', () => {
   let reads = 0
   const text = Array.from({ length: 1000 }, (_, n) => n).join()
   const filter = { tool: 't', key: 'level', type: 'in' } as DataFilter

@@ -4,8 +4,8 @@ export type Field = string | number | boolean
 export type Fields = Readonly<Record<string, Field>>
 
 /**
- * Whether fields pass all filters. A key that is not there and a value that is not of the field's type let nothing through,
- * `not_equals` included.
+ * True when the fields pass all filters. A filter fails, `not_equals` included, when its key is missing or its value is not of the field's
+ * type.
  */
 export function matchesFilters(fields: Fields, filters: readonly DataFilter[]): boolean {
   return filters.every((filter) => {
@@ -16,7 +16,7 @@ export function matchesFilters(fields: Fields, filters: readonly DataFilter[]): 
 
 type FieldTest = (field: Field) => boolean
 
-/** A filter's value is parsed once, however many documents and model calls of a run it is compared in. */
+/** Compiled tests: the value of a filter is parsed once, for all documents and model calls of a run. */
 const tests = new WeakMap<DataFilter, FieldTest>()
 
 function testOf(filter: DataFilter): FieldTest {
@@ -40,17 +40,17 @@ function createTest({ type, value }: DataFilter): FieldTest {
     case 'contains':
       return (field) => String(field).includes(value)
     default:
-      // Whoever adds a type of filter must not open what the filter was to close.
+      // Fail closed: an unknown filter type must not reveal data.
       return () => false
   }
 }
 
-/** A filter's value in each type that a field can have; undefined where the text is no value of the type. */
+/** The value of a filter, parsed as each type that a field can have; undefined when the text is not a value of the type. */
 interface Operand {
   text: string
   number: number | undefined
   boolean: boolean | undefined
-  /** Of a date or a time, in epoch milliseconds. */
+  /** The date or time, in epoch milliseconds. */
   time: number | undefined
 }
 
@@ -59,27 +59,27 @@ function parseOperand(text: string): Operand {
   return { text, number: parseNumber(trimmed), boolean: parseBoolean(trimmed), time: parseTime(trimmed) }
 }
 
-/** The field in its own type: a date is a string in front matter, and `2026-01-01` and `2026-01-01T00:00:00Z` are the same time. */
-function toTyped(field: Field): { type: keyof Operand; own: Field } {
-  if (typeof field === 'number') return { type: 'number', own: field }
-  if (typeof field === 'boolean') return { type: 'boolean', own: field }
+/** The type and value of a field. Dates are strings in front matter; `2026-01-01` and `2026-01-01T00:00:00Z` are the same time. */
+function toTyped(field: Field): { type: keyof Operand; value: Field } {
+  if (typeof field === 'number') return { type: 'number', value: field }
+  if (typeof field === 'boolean') return { type: 'boolean', value: field }
   const time = parseTime(field)
-  return time === undefined ? { type: 'text', own: field } : { type: 'time', own: time }
+  return time === undefined ? { type: 'text', value: field } : { type: 'time', value: time }
 }
 
-/** Undefined when the operand is no value of the field's type. */
+/** Undefined when the operand is not a value of the field's type. */
 function isEqual(field: Field, operand: Operand): boolean | undefined {
-  const { type, own } = toTyped(field)
-  const other = operand[type]
-  return other === undefined ? undefined : own === other
+  const { type, value } = toTyped(field)
+  const expected = operand[type]
+  return expected === undefined ? undefined : value === expected
 }
 
 function createMembership(operands: readonly Operand[]): FieldTest {
   const toSet = (type: keyof Operand) => new Set<Field | undefined>(operands.map((operand) => operand[type]))
   const sets = { text: toSet('text'), number: toSet('number'), boolean: toSet('boolean'), time: toSet('time') }
   return (field) => {
-    const { type, own } = toTyped(field)
-    return sets[type].has(own)
+    const { type, value } = toTyped(field)
+    return sets[type].has(value)
   }
 }
 
@@ -93,7 +93,7 @@ function parseNumber(text: string): number | undefined {
 
 function parseTime(text: string): number | undefined {
   if (!/^\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[-+]\d{2}:\d{2})?)?$/.test(text)) return undefined
-  // Without an offset UTC is meant: the machine's own zone would make a filter depend on where it runs.
+  // A time without an offset is UTC: the local time zone would make the result depend on the machine.
   const iso = text.replace(' ', 'T')
   const time = Date.parse(/(Z|[-+]\d{2}:\d{2})$/.test(iso) || !iso.includes('T') ? iso : `${iso}Z`)
   return Number.isNaN(time) ? undefined : time

@@ -11,13 +11,13 @@ import type { RefusedTool, ToolGroup, ToolSpec } from './builder.ts'
 import { createToolCatalogs, type ToolCatalog } from './catalog.ts'
 import { dependenciesOf } from './dependencies-fixture.ts'
 
-/** Entries that stand for several tools, which come, go, and can't be used for a while. */
+/** Entries with several tools, which appear, disappear and become unavailable for a while. */
 
-const place = await mkdtemp(path.join(tmpdir(), 'groups-'))
-after(() => rm(place, { recursive: true }))
-const deps = dependenciesOf({ files: await openFilesRoot(place), cacheDir: place })
+const folder = await mkdtemp(path.join(tmpdir(), 'groups-'))
+after(() => rm(folder, { recursive: true }))
+const deps = dependenciesOf({ files: await openFilesRoot(folder), cacheDir: folder })
 
-/** A server whose tools a test changes. */
+/** A server whose tools are set by a test. */
 class Server {
   tools: readonly Tool[] = []
   refused: readonly RefusedTool[] = []
@@ -41,17 +41,17 @@ function catalogsOf(servers: Record<string, Server>) {
   return createToolCatalogs(deps, { builders })
 }
 
-const mcp = (name: string, more: Partial<ToolConfig> = {}): ToolConfig => ({ name, type: 'mcp', ...more })
-const told = (catalog: ToolCatalog) =>
+const mcp = (name: string, overrides: Partial<ToolConfig> = {}): ToolConfig => ({ name, type: 'mcp', ...overrides })
+const statusesOf = (catalog: ToolCatalog) =>
   catalog.list().map(({ name, status, reason }) => [name, status, ...(reason === undefined ? [] : [reason])])
 const approvalsOf = (catalog: ToolCatalog) => catalog.list().map(({ name, tool }) => [name, tool?.approval?.by])
 
-test('the tools of a group are listed as they are now, with their entry', async () => {
+test('the current tools of a group are listed with the name of their entry', async () => {
   const server = new Server()
   const catalog = catalogsOf({ s: server }).open([mcp('s')])
   await catalog.ready()
   server.tools = [fakeTool('s__a'), fakeTool('s__b')]
-  assert.deepEqual(told(catalog), [
+  assert.deepEqual(statusesOf(catalog), [
     ['s__a', 'ready'],
     ['s__b', 'ready'],
   ])
@@ -60,7 +60,7 @@ test('the tools of a group are listed as they are now, with their entry', async 
     ['s', 's'],
   )
   server.tools = [fakeTool('s__c'), ...server.tools.slice(1)]
-  assert.deepEqual(told(catalog), [
+  assert.deepEqual(statusesOf(catalog), [
     ['s__c', 'ready'],
     ['s__b', 'ready'],
   ])
@@ -68,46 +68,46 @@ test('the tools of a group are listed as they are now, with their entry', async 
   assert.equal(server.closed, 1)
 })
 
-test('an entry never vanishes: without tools, and while it was never reached, it is listed under its own name', async () => {
+test('an entry without tools, or whose server was never reached, is listed under its own name', async () => {
   const server = new Server()
   const catalog = catalogsOf({ s: server }).open([mcp('s', { description: 'Ours.' })])
-  assert.deepEqual(told(catalog), [['s', 'initializing']])
+  assert.deepEqual(statusesOf(catalog), [['s', 'initializing']])
   await catalog.ready()
-  assert.deepEqual(told(catalog), [['s', 'error', 'It has no tools.']])
+  assert.deepEqual(statusesOf(catalog), [['s', 'error', 'It has no tools.']])
   server.trouble = 'It does not answer.'
-  assert.deepEqual(told(catalog), [['s', 'error', 'It does not answer.']])
+  assert.deepEqual(statusesOf(catalog), [['s', 'error', 'It does not answer.']])
   assert.equal(catalog.list()[0]?.description, 'Ours.')
   server.tools = [fakeTool('s__a')]
-  assert.deepEqual(told(catalog), [['s__a', 'error', 'It does not answer.']])
+  assert.deepEqual(statusesOf(catalog), [['s__a', 'error', 'It does not answer.']])
   assert.equal(catalog.list()[0]?.tool, undefined)
   server.trouble = undefined
   server.refused = [{ name: 's__b', description: '', schema: {}, reason: 'It has changed.' }]
-  assert.deepEqual(told(catalog), [
+  assert.deepEqual(statusesOf(catalog), [
     ['s__a', 'ready'],
     ['s__b', 'error', 'It has changed.'],
   ])
   await catalog.close()
 })
 
-test('reasons show no secrets that stand in addresses', async () => {
+test('reasons do not show secrets in addresses', async () => {
   const server = new Server()
   server.trouble = 'https://me:hunter2@s.example/mcp?key=hunter2 does not answer.'
   const broken = { mcp: async () => () => Promise.reject(new Error('No connection: http://u:hunter2@b.example/')) }
   const catalog = catalogsOf({ s: server }).open([mcp('s')])
   const failed = createToolCatalogs(deps, { builders: broken }).open([mcp('b')])
   await Promise.all([catalog.ready(), failed.ready()])
-  const reasons = [catalog, failed].map((one) => one.list()[0]?.reason)
+  const reasons = [catalog, failed].map((catalog) => catalog.list()[0]?.reason)
   assert.equal(reasons[0], 'https://********@s.example/mcp?******** does not answer.')
   assert.match(reasons[1]!, /b\.example/)
   assert.doesNotMatch(String(reasons), /hunter2/)
   await Promise.all([catalog.close(), failed.close()])
 })
 
-test('of two tools of one name the first is there', async () => {
-  const [one, other] = [new Server(), new Server()]
-  one.tools = [fakeTool('a__x', { description: 'first' }), fakeTool('a__x', { description: 'second' })]
-  other.tools = [fakeTool('a__x', { description: 'third' }), fakeTool('b__y')]
-  const catalog = catalogsOf({ a: one, b: other }).open([mcp('a'), mcp('b')])
+test('when two tools have the same name, the first is listed', async () => {
+  const [first, second] = [new Server(), new Server()]
+  first.tools = [fakeTool('a__x', { description: 'first' }), fakeTool('a__x', { description: 'second' })]
+  second.tools = [fakeTool('a__x', { description: 'third' }), fakeTool('b__y')]
+  const catalog = catalogsOf({ a: first, b: second }).open([mcp('a'), mcp('b')])
   await catalog.ready()
   assert.deepEqual(
     catalog.list().map(({ name, description }) => [name, description]),
@@ -120,10 +120,12 @@ test('of two tools of one name the first is there', async () => {
 })
 
 const approvals = (effects: ('read' | 'write')[], by: 'caller' | 'role' = 'caller'): AgentConfig['approvals'] => ({
-  ...{ effects, by, expire_after: 60 },
+  effects,
+  by,
+  expire_after: 60,
 })
 
-test('which calls need approval: by the entry, else by the effect of each of its tools', async () => {
+test('calls need approval as set by the entry, or else by the effect of each tool', async () => {
   const server = new Server()
   server.tools = [fakeTool('s__look'), fakeTool('s__send', { effect: 'write' })]
   const open = (entry: Partial<ToolConfig>, rules?: AgentConfig['approvals']) => catalogsOf({ s: server }).open([mcp('s', entry)], rules)
@@ -145,7 +147,7 @@ test('which calls need approval: by the entry, else by the effect of each of its
       ['s__send', send],
     ])
   }
-  // A tool that comes later is held to the same.
+  // A tool that is added later follows the same rule.
   const last = cases.at(-1)![0]
   server.tools = [fakeTool('s__new')]
   assert.deepEqual(approvalsOf(last), [['s__new', 'role']])
@@ -169,7 +171,7 @@ test('a change of approvals keeps the connection, and each configuration has its
     [['s__send', 'role']],
     [['s__send', undefined]],
   ])
-  // One tool stays one, from list to list of a configuration.
+  // The gated tool is the same object in every listing of a configuration.
   assert.equal(second.list()[0]?.tool, second.list()[0]?.tool)
   await Promise.all([first, second, third].map((catalog) => catalog.close()))
   assert.equal(server.closed, 0)
@@ -179,17 +181,17 @@ test('a change of approvals keeps the connection, and each configuration has its
   assert.equal(server.built, 1)
 })
 
-test('other settings of an entry are made anew', async () => {
+test('an entry with other settings is built again', async () => {
   const server = new Server()
   const catalogs = catalogsOf({ s: server })
   const entries = [mcp('s'), mcp('s', { effect: 'read' }), mcp('s', { timeout: 3 }), mcp('s', { config: { url: 'http://a/' } })]
   const opened = entries.map((entry) => catalogs.open([entry]))
-  await Promise.all(opened.map((one) => one.ready()))
+  await Promise.all(opened.map((catalog) => catalog.ready()))
   assert.equal(server.built, entries.length)
-  await Promise.all(opened.map((one) => one.close()))
+  await Promise.all(opened.map((catalog) => catalog.close()))
 })
 
-test('the effect of an entry reaches what makes its tools', async () => {
+test('the effect of an entry is passed to its builder', async () => {
   const effects: unknown[] = []
   const builders = {
     mcp: async () => (spec: ToolSpec) => (effects.push([spec.name, spec.effect]), new Server().group()),

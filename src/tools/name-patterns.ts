@@ -1,9 +1,9 @@
-/** Whether a name is in a list of names and patterns, in which `*` stands for anything. */
+/** True when a name matches one of the patterns, in which `*` stands for any characters. */
 export function matchesAny(name: string, patterns: readonly string[]): boolean {
   return patterns.some((pattern) => matches(name, pattern.split('*')))
 }
 
-/** Part by part, each at the first place where it stands: no pattern takes long. */
+/** Matches part by part, each part at the first occurrence: linear time per part, without backtracking. */
 function matches(name: string, [first = '', ...rest]: readonly string[]): boolean {
   const last = rest.pop()
   if (last === undefined) return name === first
@@ -11,9 +11,9 @@ function matches(name: string, [first = '', ...rest]: readonly string[]): boolea
   const end = name.length - last.length
   let at = first.length
   for (const part of rest) {
-    const found = name.indexOf(part, at)
-    if (found === -1) return false
-    at = found + part.length
+    const index = name.indexOf(part, at)
+    if (index === -1) return false
+    at = index + part.length
   }
   return at <= end
 }

@@ -3,10 +3,10 @@ export interface TokenClient {
   secret: string
 }
 
-/** What else the request says: `scope`, `resource` (RFC 8707). Empty and absent ones are left out. */
+/** Further fields of the request: `scope`, `resource` (RFC 8707). Empty and absent fields are omitted. */
 export type TokenFields = Readonly<Record<string, string | undefined>>
 
-/** The request for an access token by a client's own credentials (RFC 6749, 4.4): told in a header (2.3.1), or in the body. */
+/** A token request with the client credentials grant (RFC 6749, 4.4). The credentials are sent in a header (2.3.1) or in the body. */
 export function toTokenRequest({ id, secret }: TokenClient, fields: TokenFields, { isInBody }: { isInBody: boolean }) {
   const body = new URLSearchParams({ grant_type: 'client_credentials' })
   for (const [name, value] of Object.entries(fields)) if (value) body.set(name, value)
@@ -17,9 +17,9 @@ export function toTokenRequest({ id, secret }: TokenClient, fields: TokenFields,
   return { method: 'POST', headers: isInBody ? headers : { ...headers, authorization }, body: body.toString() }
 }
 
-/** RFC 6749, appendix B. A tilde stays as it is: it stands in many a secret, and not every server decodes. */
+/** Form encoding of RFC 6749, appendix B. The tilde is not encoded: many secrets contain a tilde, and some servers do not decode. */
 function encode(text: string): string {
   return encodeURIComponent(text)
     .replaceAll('%20', '+')
-    .replace(/[!'()*]/g, (one) => `%${one.charCodeAt(0).toString(16).toUpperCase()}`)
+    .replace(/[!'()*]/g, (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`)
 }

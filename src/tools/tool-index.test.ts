@@ -33,7 +33,7 @@ test('a tool is found by the words of its name, of its description and of its pa
   ])
 })
 
-test('where data is filtered nothing is found by a description that may tell of it', () => {
+test('with data filters, descriptions that may reveal filtered data are not searched', () => {
   const search = createToolSearch()
   const tools = [
     fakeTool('sales', { description: 'Regions: Secretland.', filters: true, describe: () => 'SQL over sales.' }),
@@ -45,7 +45,7 @@ test('where data is filtered nothing is found by a description that may tell of 
   assert.deepEqual(names(search('sales', tools, { ...options, filters })), ['sales'])
 })
 
-test('tools that come and go, as those of a server do, are found as they are now', () => {
+test('the index follows tools that are added and removed', () => {
   const search = createToolSearch()
   for (let version = 0; version < 50; version++) {
     const tools = Array.from({ length: 20 }, (_, n) => fakeTool(`s__t${n}`, { description: n === 7 ? `word${version}` : 'other' }))
@@ -54,7 +54,7 @@ test('tools that come and go, as those of a server do, are found as they are now
   }
 })
 
-test('three hundred tools are indexed and searched in little time', () => {
+test('three hundred tools are indexed and searched quickly', () => {
   const search = createToolSearch()
   const tools = Array.from({ length: 300 }, (_, n) =>
     fakeTool(`e${n % 6}__tool_${n}`, { description: `Does the thing number ${n}. `.repeat(20) }),
@@ -64,6 +64,6 @@ test('three hundred tools are indexed and searched in little time', () => {
   const built = indexing()
   const searching = workSince()
   for (let n = 0; n < 1000; n++) search(`thing number ${n}`, tools, options)
-  const each = searching() / 1000
-  assert.ok(built < 500 && each < 5, `${built} ms to index, ${each} ms each`)
+  const searchMs = searching() / 1000
+  assert.ok(built < 500 && searchMs < 5, `${built} ms to index, ${searchMs} ms each`)
 })
