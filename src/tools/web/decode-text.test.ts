@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { decodeText, essenceOf, isText } from './decode-text.ts'
 
-test('text is decoded by its mark, its header, its own word, and else as UTF-8', () => {
+test('text is decoded by its byte order mark, its header, its declaration, or else as UTF-8', () => {
   const latin = Buffer.from('<meta charset="iso-8859-1">Grüße', 'latin1')
   assert.equal(decodeText(latin, 'text/html'), '<meta charset="iso-8859-1">Grüße')
   assert.equal(decodeText(Buffer.from('Grüße', 'latin1'), 'text/plain; charset="ISO-8859-1"'), 'Grüße')
@@ -15,7 +15,7 @@ test('text is decoded by its mark, its header, its own word, and else as UTF-8',
   assert.equal(decodeText(kanji, 'text/html; charset=Shift_JIS'), 'こ')
 })
 
-test('what a body is follows from its type, and without one from its bytes', () => {
+test('a body is textual by its media type, or else by its bytes', () => {
   for (const type of ['text/csv', 'application/json', 'application/problem+json; charset=utf-8', 'image/svg+xml']) {
     assert.ok(isText(Buffer.from([0]), type), type)
   }

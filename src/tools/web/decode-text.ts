@@ -1,11 +1,11 @@
-/** Text of a fetched body, by the encoding that it says to have (WHATWG Encoding, HTML 13.2.3.2). */
+/** Decodes a fetched body with its declared encoding, or else as UTF-8 (WHATWG Encoding, HTML 13.2.3.2). */
 export function decodeText(bytes: Uint8Array, contentType: string | null): string {
-  // A byte order mark wins over all (Encoding standard, decode).
+  // A byte order mark wins over every label (Encoding standard, decode).
   const label = markOf(bytes) ?? parameterOf(contentType) ?? declaredIn(bytes) ?? 'utf-8'
   return decode(bytes, label)
 }
 
-/** `text/html` of `text/html; charset=utf-8`; empty where there is none. */
+/** The media type without parameters: `text/html` of `text/html; charset=utf-8`; empty when absent. */
 export function essenceOf(contentType: string | null): string {
   return (contentType ?? '').split(';')[0]!.trim().toLowerCase()
 }
@@ -13,7 +13,7 @@ export function essenceOf(contentType: string | null): string {
 const textual =
   /^(text\/.+|.+\+(json|xml|yaml)|application\/(json|xml|yaml|x-yaml|javascript|x-www-form-urlencoded|graphql|jsonl|x-ndjson|toml|sql))$/
 
-/** Whether a body is to be read as text: it says so, or says nothing and has no NUL in its beginning. */
+/** True for a textual media type, and for a body without a media type whose first 1024 bytes contain no NUL. */
 export function isText(bytes: Uint8Array, contentType: string | null): boolean {
   const essence = essenceOf(contentType)
   if (textual.test(essence)) return true
@@ -30,11 +30,11 @@ function parameterOf(contentType: string | null): string | undefined {
   return /;\s*charset\s*=\s*"?([^\s";]+)/i.exec(contentType ?? '')?.[1]
 }
 
-/** In the first 1024 bytes, as browsers look for it: `<meta charset=...>`, or the declaration of XML. */
+/** The encoding declared in the first 1024 bytes, as in browsers: `<meta charset=...>` or the XML declaration. */
 function declaredIn(bytes: Uint8Array): string | undefined {
   const start = Buffer.from(bytes.subarray(0, 1024)).toString('latin1')
   const label = /<meta[^>]+charset\s*=\s*["']?([\w-]+)/i.exec(start)?.[1] ?? /^<\?xml[^>]+encoding\s*=\s*["']([\w-]+)/i.exec(start)?.[1]
-  // It was read byte by byte: so it can't be one of two bytes a character.
+  // The declaration was readable as single bytes, so the encoding cannot be UTF-16 (HTML 13.2.3.2).
   return label && /^utf-?16/i.test(label) ? 'utf-8' : label
 }
 

@@ -8,43 +8,43 @@ import { fetchAddress, type AddressRequest } from './fetch-address.ts'
 import { parseHost } from './hosts.ts'
 import { startSite } from './web-fixture.ts'
 
-const here: Lookup = (_host, _options, done) => done(null, [{ address: '127.0.0.1', family: 4 }])
+const lookupLoopback: Lookup = (_host, _options, done) => done(null, [{ address: '127.0.0.1', family: 4 }])
 
-function opened(t: TestContext, allowed: string[], lookup: Lookup = here) {
+function openFetch(t: TestContext, allowed: string[], lookup: Lookup = lookupLoopback) {
   const outbound = createGuardedFetch({ allowed, lookup })
   t.after(() => outbound.close())
   return (url: string, request: Partial<AddressRequest> = {}) =>
     fetchAddress(outbound, { maxBytes: 10_000, signal: AbortSignal.timeout(5000), ...request, url })
 }
 
-test('what a model names is fetched from public hosts and those that are allowed', async (t) => {
+test('an address named by a model is fetched from public and allowed hosts', async (t) => {
   const site = await startSite(t, (_, response) => response.writeHead(201, { 'x-kind': 'page' }).end('hello'))
-  const fetch = opened(t, ['site.example'])
+  const fetch = openFetch(t, ['site.example'])
   const answer = await fetch(`http://site.example:${site.port}/a?b=c#d`, { method: 'POST', body: 'text', headers: { accept: 'text/html' } })
   assert.equal(answer.status, 201)
   assert.equal(answer.headers.get('x-kind'), 'page')
   assert.equal(Buffer.from(answer.bytes).toString(), 'hello')
   assert.equal(answer.isCut, false)
   assert.equal(answer.url, `http://site.example:${site.port}/a?b=c`)
-  const [asked] = site.requests
-  assert.deepEqual([asked?.method, asked?.url, asked?.body], ['POST', '/a?b=c', 'text'])
-  assert.deepEqual([asked?.headers['accept'], asked?.headers['user-agent']], ['text/html', 'agent-core'])
+  const [received] = site.requests
+  assert.deepEqual([received?.method, received?.url, received?.body], ['POST', '/a?b=c', 'text'])
+  assert.deepEqual([received?.headers['accept'], received?.headers['user-agent']], ['text/html', 'agent-core'])
 })
 
-test('an address inside, in any form, is refused in the words that an unknown name is refused in', async (t) => {
+test('an internal address, in any notation, is refused with the same message as an unknown host', async (t) => {
   const site = await startSite(t, (_, response) => response.end('inside'))
   const unknown: Lookup = (_host, _options, done) => done(Object.assign(new Error('no'), { code: 'ENOTFOUND' }), [])
   const refused = { name: 'FetchRefused', message: 'There is no public host of this name.' }
   for (const host of ['127.0.0.1', '2130706433', '0x7f.1', '0177.0.0.1', '127.1', '[::1]', '[::ffff:7f00:1]', 'inside.example']) {
-    await assert.rejects(opened(t, [])(`http://${host}:${site.port}/`), refused, host)
+    await assert.rejects(openFetch(t, [])(`http://${host}:${site.port}/`), refused, host)
   }
-  await assert.rejects(opened(t, [], unknown)('http://nowhere.example/'), refused)
+  await assert.rejects(openFetch(t, [], unknown)('http://nowhere.example/'), refused)
   assert.deepEqual(site.requests, [])
 })
 
-test('what is no http address, or has a user in it, is refused before anything is asked', async (t) => {
+test('an address that is not http or contains a user is refused before any request', async (t) => {
   const site = await startSite(t, (_, response) => response.end('hello'))
-  const fetch = opened(t, ['127.0.0.1'])
+  const fetch = openFetch(t, ['127.0.0.1'])
   for (const url of ['file:///etc/passwd', 'gopher://x/1', 'data:text/plain,hello', 'ftp://x/', 'no address', '//x/', 'blob:http://x/1']) {
     await assert.rejects(fetch(url), { message: 'url must be an http or https address.' }, url)
   }
@@ -52,10 +52,10 @@ test('what is no http address, or has a user in it, is refused before anything i
   assert.deepEqual(site.requests, [])
 })
 
-test('only allowed hosts are fetched from, and a redirect away from them is not followed', async (t) => {
+test('only allowed hosts are fetched, and a redirect to another host is not followed', async (t) => {
   const other = await startSite(t, (_, response) => response.end('other'))
   const site = await startSite(t, (_, response) => response.writeHead(302, { location: `http://other.example:${other.port}/` }).end())
-  const fetch = opened(t, ['127.0.0.0/8'])
+  const fetch = openFetch(t, ['127.0.0.0/8'])
   const allowedHosts = [parseHost('good.example'), parseHost('*.sub.example')]
   await assert.rejects(fetch(`http://other.example:${other.port}/`, { allowedHosts }), /other.example:\d+ is not one of the hosts/)
   await assert.rejects(fetch(`http://sub.example:${other.port}/`, { allowedHosts }), /is not one of the hosts/)
@@ -64,7 +64,7 @@ test('only allowed hosts are fetched from, and a redirect away from them is not 
   assert.deepEqual([site.requests.length, other.requests.length], [1, 1])
 })
 
-test('a redirect is followed to public addresses alone, at most five times, and never to another scheme', async (t) => {
+test('redirects are followed to public addresses only, at most five times, and never to another scheme', async (t) => {
   const targets: Record<string, string> = {
     '/inside': 'http://169.254.169.254/latest/meta-data/',
     '/file': 'file:///etc/passwd',
@@ -79,7 +79,7 @@ test('a redirect is followed to public addresses alone, at most five times, and 
     if (location) response.writeHead(302, { location }).end()
     else response.end('the end')
   })
-  const fetch = opened(t, ['site.example'])
+  const fetch = openFetch(t, ['site.example'])
   const at = (path: string) => fetch(`http://site.example:${site.port}${path}`)
   await assert.rejects(at('/inside'), { message: 'There is no public host of this name.' })
   for (const path of ['/file', '/data', '/gopher']) await assert.rejects(at(path), { message: /could not be fetched from/ }, path)
@@ -90,17 +90,17 @@ test('a redirect is followed to public addresses alone, at most five times, and 
   assert.deepEqual([Buffer.from(answer.bytes).toString(), answer.url], ['the end', `http://site.example:${site.port}/end`])
 })
 
-test('headers for a host are told to it alone, win over those of the model, and are not told again after another origin', async (t) => {
+test('headers for a host are sent to that host only, win over headers of the model, and stop after another origin', async (t) => {
   const other = await startSite(t, (_, response) => response.writeHead(302, { location: `http://site.example:${site.port}/back` }).end())
   const site = await startSite(t, ({ url }, response) => {
     if (url === '/back') response.end('back')
     else response.writeHead(307, { location: url === '/' ? '/next' : `http://other.example:${other.port}/` }).end()
   })
-  const fetch = opened(t, ['127.0.0.0/8'])
+  const fetch = openFetch(t, ['127.0.0.0/8'])
   const headersFor = (url: URL): Record<string, string> => (url.hostname === 'site.example' ? { 'x-key': 'secret' } : {})
   await fetch(`http://site.example:${site.port}/`, { headers: { 'X-Key': 'mine', 'x-more': 'm' }, headersFor, method: 'POST', body: 'b' })
-  const told = site.requests.map(({ url, headers }) => [url, headers['x-key'], headers['x-more']])
-  assert.deepEqual(told, [
+  const receivedHeaders = site.requests.map(({ url, headers }) => [url, headers['x-key'], headers['x-more']])
+  assert.deepEqual(receivedHeaders, [
     ...[
       ['/', 'secret', 'm'],
       ['/next', 'secret', 'm'],
@@ -111,7 +111,7 @@ test('headers for a host are told to it alone, win over those of the model, and 
   assert.deepEqual([other.requests[0]?.method, other.requests[0]?.body], ['POST', 'b'])
 })
 
-test('a body is read as far as it is wanted, one that unfolds to gigabytes and one without an end too', async (t) => {
+test('a body is read up to the limit, including decompression bombs and endless bodies', async (t) => {
   const bomb = gzipSync(gzipSync(Buffer.alloc(64 * 1024 * 1024)))
   const site = await startSite(t, ({ url }, response) => {
     if (url === '/bomb') return void response.writeHead(200, { 'content-encoding': 'gzip, gzip' }).end(bomb)
@@ -124,7 +124,7 @@ test('a body is read as far as it is wanted, one that unfolds to gigabytes and o
     }
     write()
   })
-  const fetch = opened(t, ['site.example'])
+  const fetch = openFetch(t, ['site.example'])
   const before = process.memoryUsage().rss
   for (const path of ['/bomb', '/endless', '/endless-gzip']) {
     const { bytes, isCut } = await fetch(`http://site.example:${site.port}${path}`)
@@ -133,7 +133,7 @@ test('a body is read as far as it is wanted, one that unfolds to gigabytes and o
   assert.ok(process.memoryUsage().rss - before < 48 * 1024 * 1024)
 })
 
-test('a server that is silent, or says a byte at a time, is left when the time is up', async (t) => {
+test('a request to a silent or slow server is aborted at the time limit', async (t) => {
   const server = net.createServer((socket) => {
     socket.on('error', () => {})
     socket.write('HTTP/1.1 200 OK\r\n')
@@ -142,7 +142,7 @@ test('a server that is silent, or says a byte at a time, is left when the time i
   })
   await once(server.listen(0, '127.0.0.1'), 'listening')
   t.after(() => server.close())
-  const fetch = opened(t, ['127.0.0.1'])
+  const fetch = openFetch(t, ['127.0.0.1'])
   const { port } = server.address() as net.AddressInfo
   await assert.rejects(fetch(`http://127.0.0.1:${port}/`, { signal: AbortSignal.timeout(200) }), { name: 'TimeoutError' })
 })

@@ -3,35 +3,35 @@ import type { Outbound } from '../builder.ts'
 import { matchesAnyHost, type HostPattern } from './hosts.ts'
 
 export interface AddressRequest {
-  /** As a model named it. */
+  /** The address as written by the model. */
   url: string
   method?: string
   headers?: Readonly<Record<string, string>>
   body?: string
-  /** Absent: every public one. */
+  /** Absent: every public host is allowed. */
   allowedHosts?: readonly HostPattern[] | undefined
   /**
-   * Secrets, and what only some hosts may know; they win over `headers`. Asked at each redirect until another origin is on the way: from
-   * then on nobody gets any, so that no page can lead a request that is signed to where it wants.
+   * Headers for one address, such as secrets; these headers win over `headers`. Called for each redirect until a redirect leads to
+   * another origin. From then on no address gets such headers, so that a page cannot redirect an authenticated request.
    */
   headersFor?(url: URL): Readonly<Record<string, string>>
-  /** Bytes of the body, decompressed; what is behind them is left out. */
+  /** Maximum bytes of the decompressed body; the rest is cut off. */
   maxBytes: number
-  /** Bounds it all, the body included. */
+  /** Aborts the request and the reading of the body. */
   signal: AbortSignal
 }
 
 export interface FetchedResponse {
-  /** Where redirects led to. */
+  /** The final address, after redirects. */
   url: string
   status: number
   headers: Response['headers']
   bytes: Uint8Array
-  /** There was more. */
+  /** The body was longer than `maxBytes`. */
   isCut: boolean
 }
 
-/** Why something can't be fetched, in words for a model. They tell nothing of the network inside. */
+/** The reason why an address cannot be fetched, for a model. The message reveals nothing about the internal network. */
 export class FetchRefused extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options)
@@ -39,7 +39,7 @@ export class FetchRefused extends Error {
   }
 }
 
-/** Fetches what a model named: from public addresses and allowed hosts alone, at every redirect. */
+/** Fetches an address named by a model. Only public addresses and allowed hosts are fetched, at every redirect. Throws `FetchRefused`. */
 export async function fetchAddress({ fetch }: Pick<Outbound, 'fetch'>, request: AddressRequest): Promise<FetchedResponse> {
   const { method = 'GET', body, headers, allowedHosts, headersFor, maxBytes, signal } = request
   const url = toAddress(request.url)
@@ -72,20 +72,20 @@ function toAddress(text: string): string {
   return url.href
 }
 
-/** The body as far as it is wanted. Decompressed as it is read, so that a small one that unfolds to a huge one is never whole in memory. */
+/** Reads at most `maxBytes` of the body, decompressed as a stream, so that a decompression bomb is never whole in memory. */
 export async function readAtMost(response: Pick<Response, 'body'>, maxBytes: number): Promise<Pick<FetchedResponse, 'bytes' | 'isCut'>> {
   const pieces: Uint8Array[] = []
   let size = 0
   for await (const piece of response.body ?? []) {
     pieces.push(piece)
     size += piece.byteLength
-    // Leaving the loop cancels the body, and with it the connection.
+    // Leaving the loop cancels the body and closes the connection.
     if (size > maxBytes) break
   }
   return { bytes: Buffer.concat(pieces).subarray(0, maxBytes), isCut: size > maxBytes }
 }
 
-/** One sentence for a name that is unknown and for one that means something inside: which names do is nobody's business. */
+/** Unknown hosts and internal hosts get the same sentence, so that the message does not reveal which internal names exist. */
 function toSentence(error: unknown, host: string): string {
   const cause: NodeJS.ErrnoException | undefined = error instanceof Error && error.cause instanceof Error ? error.cause : undefined
   const code = cause?.code

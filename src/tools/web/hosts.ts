@@ -1,10 +1,10 @@
-/** Hosts as a configuration names them: `example.com`, `*.example.com` (any name under it), `example.com:8443`, `[2001:db8::1]`. */
+/** Host patterns of a configuration: `example.com`, `*.example.com` (any subdomain), `example.com:8443`, `[2001:db8::1]`. */
 
 export interface HostPattern {
-  /** As a `URL` spells it; of `*.example.com` what is behind the star. */
+  /** Normalised by `URL`; for `*.example.com` the part after the star. */
   readonly host: string
   readonly isSuffix: boolean
-  /** Absent: the pattern names none. */
+  /** Absent: the pattern has no port. */
   readonly port?: number
 }
 
@@ -14,14 +14,14 @@ export function parseHost(text: string): HostPattern {
   return { host: withoutDot(host), isSuffix: star !== undefined, ...(port !== undefined && { port: Number(port) }) }
 }
 
-/** Whether an address may be gone to: a pattern without a port stands for all of them. */
+/** True when an address matches one of the patterns; a pattern without a port matches every port. */
 export function matchesAnyHost(patterns: readonly HostPattern[], url: URL): boolean {
   return patterns.some((pattern) => fitsName(pattern, url) && (pattern.port === undefined || pattern.port === portOf(url)))
 }
 
 /**
- * Whether what is secret may be sent to an address: a pattern without a port stands for https at its own port alone. Else whoever
- * names the address could have it sent in the clear, or to another server on that machine.
+ * True when secrets may be sent to an address. A pattern without a port matches only https on port 443: otherwise the author of the
+ * address could have a secret sent in clear text, or to another server on the same machine.
  */
 export function maySendSecrets(pattern: HostPattern, url: URL): boolean {
   if (!fitsName(pattern, url)) return false

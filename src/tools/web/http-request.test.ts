@@ -9,16 +9,20 @@ import { dependenciesOf } from '../dependencies-fixture.ts'
 import { createHttpRequest } from './http-request.ts'
 import { startSite } from './web-fixture.ts'
 
-const here: Lookup = (_host, _options, done) => done(null, [{ address: '127.0.0.1', family: 4 }])
+const lookupLoopback: Lookup = (_host, _options, done) => done(null, [{ address: '127.0.0.1', family: 4 }])
 
-interface Options {
+interface HttpRequestOptions {
   environment?: Record<string, string>
   allowed?: string[]
   spec?: Partial<ToolSpec>
 }
 
-async function opened(t: TestContext, config: ToolSpec['config'], { environment = {}, allowed = ['127.0.0.0/8'], spec }: Options = {}) {
-  const outbound = createGuardedFetch({ allowed, lookup: here })
+async function openTool(
+  t: TestContext,
+  config: ToolSpec['config'],
+  { environment = {}, allowed = ['127.0.0.0/8'], spec }: HttpRequestOptions = {},
+) {
+  const outbound = createGuardedFetch({ allowed, lookup: lookupLoopback })
   t.after(() => outbound.close())
   const files = await openFilesRoot(import.meta.dirname)
   const deps = dependenciesOf({ files, cacheDir: import.meta.dirname, environment, outbound })
@@ -30,25 +34,25 @@ async function opened(t: TestContext, config: ToolSpec['config'], { environment 
   return { tool, ask }
 }
 
-test('a request is made as the model says, and its answer told as data', async (t) => {
+test('a request is sent as the model wrote it, and a JSON response is returned as data', async (t) => {
   const site = await startSite(t, (_, response) =>
     response.writeHead(201, { 'content-type': 'application/json', location: '/things/1', 'x-other': 'o' }).end('{"id":1}'),
   )
-  const { tool, ask } = await opened(t, {})
+  const { tool, ask } = await openTool(t, {})
   const body = '{"name":"x"}'
   const output = await ask({ method: 'POST', url: `http://a.example:${site.port}/things?x=1`, headers: { 'X-Trace': 't' }, body })
   assert.deepEqual(output, { status: 201, headers: { location: '/things/1' }, content_type: 'application/json', body: { id: 1 } })
-  const [asked] = site.requests
-  assert.deepEqual([asked?.method, asked?.url, asked?.body], ['POST', '/things?x=1', body])
-  assert.equal(asked?.headers['content-type'], 'application/json')
-  assert.equal(asked?.headers['x-trace'], 't')
-  assert.equal(asked?.headers['idempotency-key'], 'call-7')
+  const [received] = site.requests
+  assert.deepEqual([received?.method, received?.url, received?.body], ['POST', '/things?x=1', body])
+  assert.equal(received?.headers['content-type'], 'application/json')
+  assert.equal(received?.headers['x-trace'], 't')
+  assert.equal(received?.headers['idempotency-key'], 'call-7')
   assert.equal(tool.effect, 'write')
 })
 
-test('a configuration of GET and HEAD alone makes a tool that reads, and takes no other method and no body', async (t) => {
+test('a tool configured for GET and HEAD only reads, and takes no other method and no body', async (t) => {
   const site = await startSite(t, (_, response) => response.writeHead(404, { 'content-type': 'text/plain' }).end('nothing here'))
-  const { tool, ask } = await opened(t, { methods: ['GET', 'HEAD'] })
+  const { tool, ask } = await openTool(t, { methods: ['GET', 'HEAD'] })
   assert.equal(tool.effect, 'read')
   assert.equal(tool.check({ method: 'DELETE', url: site.origin }), 'method must be one of GET, HEAD')
   assert.equal(tool.check({ method: 'GET', url: site.origin, body: 'b' }), 'body is not a parameter')
@@ -57,19 +61,19 @@ test('a configuration of GET and HEAD alone makes a tool that reads, and takes n
   assert.equal(site.requests[0]?.headers['idempotency-key'], undefined)
 })
 
-test('secrets of a host go to it alone, win over what the model sets, and are hidden where the server says them back', async (t) => {
+test('secrets are sent to their host only, win over headers of the model, and are masked in the response', async (t) => {
   const echo = await startSite(t, ({ headers }, response) =>
     response.writeHead(200, { 'content-type': 'application/json', link: `<${String(headers['x-key'])}>` }).end(JSON.stringify(headers)),
   )
-  const place = `a.example:${echo.port}`
-  const config = { headers: { [place]: { Authorization: 'Bearer ${TOKEN}', 'x-key': 'key-"1234' }, '*.example': { 'x-else': 'e' } } }
-  const { ask } = await opened(t, config, { environment: { TOKEN: 'token-1234567' } })
+  const host = `a.example:${echo.port}`
+  const config = { headers: { [host]: { Authorization: 'Bearer ${TOKEN}', 'x-key': 'key-"1234' }, '*.example': { 'x-else': 'e' } } }
+  const { ask } = await openTool(t, config, { environment: { TOKEN: 'token-1234567' } })
   const headers = { AUTHORIZATION: 'mine', 'X-Key': 'mine' }
-  const output = await ask({ method: 'GET', url: `http://${place}/`, headers })
-  const [asked] = echo.requests
-  assert.deepEqual([asked?.headers['authorization'], asked?.headers['x-key']], ['Bearer token-1234567', 'key-"1234'])
-  // Without a port, a host stands for https alone: nothing goes out in the clear.
-  assert.equal(asked?.headers['x-else'], undefined)
+  const output = await ask({ method: 'GET', url: `http://${host}/`, headers })
+  const [received] = echo.requests
+  assert.deepEqual([received?.headers['authorization'], received?.headers['x-key']], ['Bearer token-1234567', 'key-"1234'])
+  // A pattern without a port matches https only: no secret is sent in clear text.
+  assert.equal(received?.headers['x-else'], undefined)
   assert.equal(output.body.authorization, '********')
   assert.equal(output.headers.link, '<********>')
   assert.doesNotMatch(JSON.stringify(output), /token-1234567|1234/)
@@ -77,39 +81,39 @@ test('secrets of a host go to it alone, win over what the model sets, and are hi
   assert.equal(echo.requests[1]?.headers['authorization'], 'mine')
 })
 
-test('a secret that has no value is told by its name, and nothing is asked', async (t) => {
+test('a secret without a usable value is reported by name, and no request is sent', async (t) => {
   const site = await startSite(t, (_, response) => response.end())
-  const place = `a.example:${site.port}`
-  const unset = await opened(t, { headers: { [place]: { 'x-key': '${TOKEN}' } } })
-  await assert.rejects(unset.ask({ method: 'GET', url: `http://${place}/` }), /x-key.*environment variable TOKEN is not set/)
-  const broken = await opened(t, { headers: { [place]: { 'x-key': '${TOKEN}' } } }, { environment: { TOKEN: 'se\r\ncret' } })
-  await assert.rejects(broken.ask({ method: 'GET', url: `http://${place}/` }), (error: Error) => !error.message.includes('cret'))
+  const host = `a.example:${site.port}`
+  const unset = await openTool(t, { headers: { [host]: { 'x-key': '${TOKEN}' } } })
+  await assert.rejects(unset.ask({ method: 'GET', url: `http://${host}/` }), /x-key.*environment variable TOKEN is not set/)
+  const broken = await openTool(t, { headers: { [host]: { 'x-key': '${TOKEN}' } } }, { environment: { TOKEN: 'se\r\ncret' } })
+  await assert.rejects(broken.ask({ method: 'GET', url: `http://${host}/` }), (error: Error) => !error.message.includes('cret'))
   assert.deepEqual(site.requests, [])
 })
 
-test('the context of the caller goes to context hosts alone, and never past a redirect to another origin', async (t) => {
+test('the context of the caller is sent to context hosts only, and never after a redirect to another origin', async (t) => {
   const other = await startSite(t, (_, response) => response.end('other'))
   const site = await startSite(t, ({ url }, response) => {
     if (url === '/away') response.writeHead(302, { location: `http://b.example:${other.port}/` }).end()
     else response.end('site')
   })
-  const { ask } = await opened(t, { context_hosts: [`a.example:${site.port}`, `b.example:${other.port}`] })
+  const { ask } = await openTool(t, { context_hosts: [`a.example:${site.port}`, `b.example:${other.port}`] })
   const headers = { 'stix-user': 'ann', 'stix-odd': 'a\u{1f600}' }
   const context = { headers, traceparent: '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01' }
   await ask({ method: 'GET', url: `http://a.example:${site.port}/` }, context)
   await ask({ method: 'GET', url: `http://a.example:${site.port}/away` }, context)
   await ask({ method: 'GET', url: `http://c.example:${site.port}/` }, context)
-  const sent = (name: string) => [...site.requests, ...other.requests].map((asked) => asked.headers[name])
+  const sent = (name: string) => [...site.requests, ...other.requests].map((received) => received.headers[name])
   assert.deepEqual(sent('stix-user'), ['ann', 'ann', undefined, undefined])
   assert.deepEqual(sent('traceparent'), [context.traceparent, context.traceparent, undefined, undefined])
-  await assert.rejects(ask({ method: 'GET', url: site.origin, headers: { 'Stix-User': 'eve' } }), /stix-user is the caller's own/)
+  await assert.rejects(ask({ method: 'GET', url: site.origin, headers: { 'Stix-User': 'eve' } }), /stix-user belongs to the caller/)
 })
 
-test("headers that are the connection's own, or break it, are refused", async (t) => {
+test('headers of the connection and invalid headers are refused', async (t) => {
   const site = await startSite(t, (_, response) => response.end())
-  const { ask } = await opened(t, {})
+  const { ask } = await openTool(t, {})
   for (const name of ['Host', 'content-length', 'Transfer-Encoding', 'connection', 'proxy-authorization', 'X-HTTP-Method-Override', 'te']) {
-    await assert.rejects(ask({ method: 'GET', url: site.origin, headers: { [name]: 'x' } }), /can not be set/, name)
+    await assert.rejects(ask({ method: 'GET', url: site.origin, headers: { [name]: 'x' } }), /cannot be set/, name)
   }
   const broken: Record<string, string>[] = [
     { 'x-a': 'b\r\nx-evil: 1' },
@@ -119,22 +123,22 @@ test("headers that are the connection's own, or break it, are refused", async (t
     { 'x-a': '\u{1f600}' },
   ]
   for (const headers of broken) {
-    await assert.rejects(ask({ method: 'GET', url: site.origin, headers }), /can not be sent|is not the name of a header/)
+    await assert.rejects(ask({ method: 'GET', url: site.origin, headers }), /cannot be sent|is not the name of a header/)
   }
   await assert.rejects(ask({ method: 'GET', url: site.origin, body: 'b' }), /GET takes no body/)
   assert.deepEqual(site.requests, [])
 })
 
-test('only public hosts and allowed ones are asked', async (t) => {
+test('requests are sent only to public and allowed hosts', async (t) => {
   const site = await startSite(t, (_, response) => response.end('inside'))
-  const { ask } = await opened(t, {}, { allowed: [] })
+  const { ask } = await openTool(t, {}, { allowed: [] })
   await assert.rejects(ask({ method: 'POST', url: `http://a.example:${site.port}/`, body: '1' }), /no public host of this name/)
-  const some = await opened(t, { allowed_hosts: ['b.example'] })
+  const some = await openTool(t, { allowed_hosts: ['b.example'] })
   await assert.rejects(some.ask({ method: 'GET', url: `http://a.example:${site.port}/` }), /a.example:\d+ is not one of the hosts/)
   assert.deepEqual(site.requests, [])
 })
 
-test('long data is shortened to data, long text is cut, and what is neither becomes a file', async (t) => {
+test('long JSON is shortened, long text is cut, and any other body becomes a file', async (t) => {
   const rows = Array.from({ length: 5000 }, (_, index) => ({ id: index, note: 'n'.repeat(20) }))
   const site = await startSite(t, ({ url }, response) => {
     if (url === '/json') return void response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ rows }))
@@ -143,22 +147,22 @@ test('long data is shortened to data, long text is cut, and what is neither beco
       .writeHead(200, { 'content-type': 'image/png', 'content-disposition': 'attachment; filename="a b.png"' })
       .end(Buffer.from([1, 0]))
   })
-  const { ask } = await opened(t, {})
+  const { ask } = await openTool(t, {})
   const { body } = await ask({ method: 'GET', url: `${site.origin}/json` })
   assert.match(body.rows.at(-1), /^\[\d+ more of 5000 left out\]$/)
   assert.deepEqual(body.rows[0], rows[0])
   assert.ok(JSON.stringify(body).length <= 3000)
   assert.match((await ask({ method: 'GET', url: `${site.origin}/text` })).body, /\[cut: 6000 of 9000 characters left out\]$/)
-  const kept: unknown[] = []
+  const artifacts: unknown[] = []
   const artifact: ToolContext['artifact'] = async (name, type, bytes) => {
-    kept.push([name, type, [...bytes]])
+    artifacts.push([name, type, [...bytes]])
     return { id: 'i', name, type, size: bytes.byteLength, sha256: '', tool: 'http_request', createdAt: 0 }
   }
   const file = await ask({ method: 'GET', url: `${site.origin}/file` }, { artifact })
   assert.deepEqual(file.artifact, { file_name: 'a b.png', file_type: 'image/png', size: 2 })
-  assert.deepEqual(kept, [['a b.png', 'image/png', [1, 0]]])
+  assert.deepEqual(artifacts, [['a b.png', 'image/png', [1, 0]]])
 })
 
-test('a configured name that no header can have stops the tool from being made', async (t) => {
-  await assert.rejects(opened(t, { headers: { 'a.example': { 'x y': 'z' } } }), /headers of a.example: "x y" is not the name of a header/)
+test('a tool with an invalid header name in its configuration is not built', async (t) => {
+  await assert.rejects(openTool(t, { headers: { 'a.example': { 'x y': 'z' } } }), /headers of a.example: "x y" is not the name of a header/)
 })

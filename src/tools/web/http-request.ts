@@ -13,13 +13,13 @@ import { messageOf } from '../../errors.ts'
 type HttpRequestConfig = ToolConfigOf<'http_request'>
 type Headers = Record<string, string>
 
-/** Characters that a request may carry: as many as fit into a call that a model writes, many times over. */
+/** Maximum characters of a request body, far above the size of a call that a model can write. */
 const maxBodyCharacters = 4_000_000
 
 const allMethods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
 const safe: ReadonlySet<string> = new Set(['GET', 'HEAD'])
 
-/** The built-in type `http_request`: one request to a host that the model names. */
+/** The built-in type `http_request`: sends one HTTP request to a host named by the model. */
 export function createHttpRequest(spec: ToolSpec, deps: ToolDependencies): ToolBuild {
   const { allowed_hosts, context_hosts = [], methods = [...allMethods], headers = {} } = spec.config as HttpRequestConfig
   const allowedHosts = allowed_hosts?.map(parseHost)
@@ -28,22 +28,22 @@ export function createHttpRequest(spec: ToolSpec, deps: ToolDependencies): ToolB
 
   async function execute(input: JsonObject, context: ToolContext) {
     const request = toRequest(input, context)
-    const used: string[] = []
+    const usedSecrets: string[] = []
     const headersFor = (url: URL) => {
-      const own = resolveFor(url, secrets, deps.environment, (secret) => used.push(secret))
-      const isTold = contextHosts.some((pattern) => maySendSecrets(pattern, url))
-      return { ...(isTold && { ...toTraceHeaders(context), ...toContextHeaders(context.headers) }), ...own }
+      const hostHeaders = resolveFor(url, secrets, deps.environment, (secret) => usedSecrets.push(secret))
+      const hasContext = contextHosts.some((pattern) => maySendSecrets(pattern, url))
+      return { ...(hasContext && { ...toTraceHeaders(context), ...toContextHeaders(context.headers) }), ...hostHeaders }
     }
     const { signal } = context
-    const answer = await fetchAddress(deps.outbound, { ...request, allowedHosts, headersFor, maxBytes: maxBodyBytes, signal })
-    context.log(`${request.method} ${new URL(answer.url).host}: ${answer.status}`)
-    const mask = createMask(used)
-    const moved: JsonObject = answer.url === withoutHash(request.url) ? {} : { url: mask(answer.url) }
-    return { ...moved, ...(await toResponseOutput(answer, { context, maxCharacters: spec.maxOutputCharacters, mask })) }
+    const response = await fetchAddress(deps.outbound, { ...request, allowedHosts, headersFor, maxBytes: maxBodyBytes, signal })
+    context.log(`${request.method} ${new URL(response.url).host}: ${response.status}`)
+    const mask = createMask(usedSecrets)
+    const redirected: JsonObject = response.url === withoutHash(request.url) ? {} : { url: mask(response.url) }
+    return { ...redirected, ...(await toResponseOutput(response, { context, maxCharacters: spec.maxOutputCharacters, mask })) }
   }
 
   const tool = createTool(spec, {
-    description: 'Makes one HTTP request and tells the answer.',
+    description: 'Makes one HTTP request and returns the response.',
     schema: toSchema(methods),
     effect: methods.every((method) => safe.has(method)) ? 'read' : 'write',
     filters: false,
@@ -55,7 +55,7 @@ export function createHttpRequest(spec: ToolSpec, deps: ToolDependencies): ToolB
 function toSchema(methods: readonly string[]) {
   const properties = {
     method: { type: 'string', enum: [...methods] },
-    url: { type: 'string', minLength: 1, maxLength: 8192, description: 'An http or https address, its query included.' },
+    url: { type: 'string', minLength: 1, maxLength: 8192, description: 'An http or https address, including the query.' },
     headers: { type: 'object', maxProperties: 100, additionalProperties: { type: 'string', maxLength: 16_384 } },
     body: { type: 'string', maxLength: maxBodyCharacters, description: 'Text, or JSON as text. Not with GET and HEAD.' },
   }
@@ -64,15 +64,15 @@ function toSchema(methods: readonly string[]) {
   return { type: 'object', properties: isSafe ? withoutBody : properties, required: ['method', 'url'], additionalProperties: false }
 }
 
-/** What the model asked for, checked. Throws with a sentence for it. */
+/** Validates the input of the model. Throws a sentence for the model. */
 function toRequest(input: JsonObject, { callId }: ToolContext): { method: string; url: string; headers: Headers; body?: string } {
-  const { method, url, headers: given = {}, body } = input as { method: string; url: string; headers?: Headers; body?: string }
-  for (const [name, value] of Object.entries(given)) {
+  const { method, url, headers: inputHeaders = {}, body } = input as { method: string; url: string; headers?: Headers; body?: string }
+  for (const [name, value] of Object.entries(inputHeaders)) {
     const fault = headerFault(name, value)
     if (fault !== undefined) throw new Error(fault)
   }
   if (safe.has(method) && body !== undefined) throw new Error(`${method} takes no body.`)
-  const headers = Object.fromEntries(Object.entries(given).map(([name, value]) => [name.toLowerCase(), value]))
+  const headers = Object.fromEntries(Object.entries(inputHeaders).map(([name, value]) => [name.toLowerCase(), value]))
   if (!safe.has(method)) headers['idempotency-key'] ??= callId
   if (body !== undefined) headers['content-type'] ??= isJson(body) ? 'application/json' : 'text/plain;charset=utf-8'
   return { method, url, headers, ...(body !== undefined && { body }) }
@@ -92,37 +92,37 @@ interface HostSecrets {
   headers: Headers
 }
 
-/** Exact hosts behind patterns: what is said of one host wins. Throws with the header that is none. */
+/** Configured headers by host, exact hosts last, because later headers win in `resolveFor`. Throws when a header name is invalid. */
 function toSecrets(byHost: Readonly<Record<string, Headers>>): HostSecrets[] {
   const all = Object.entries(byHost).map(([host, headers]) => ({ host, pattern: parseHost(host), headers }))
   for (const { host, headers } of all) {
-    const wrong = Object.keys(headers).find((name) => !isFieldName(name))
-    if (wrong !== undefined) throw new Error(`headers of ${host}: ${JSON.stringify(wrong)} is not the name of a header.`)
+    const invalidName = Object.keys(headers).find((name) => !isFieldName(name))
+    if (invalidName !== undefined) throw new Error(`headers of ${host}: ${JSON.stringify(invalidName)} is not the name of a header.`)
   }
-  return all.sort((one, other) => Number(other.pattern.isSuffix) - Number(one.pattern.isSuffix))
+  return all.sort((first, second) => Number(second.pattern.isSuffix) - Number(first.pattern.isSuffix))
 }
 
 function resolveFor(url: URL, secrets: readonly HostSecrets[], environment: Environment, onSecret: (value: string) => void): Headers {
-  const own: Headers = {}
+  const hostHeaders: Headers = {}
   for (const { host, pattern, headers } of secrets) {
     if (!maySendSecrets(pattern, url)) continue
     for (const [name, value] of Object.entries(headers)) {
-      const resolved = toFieldValue(value, environment, `The header ${name} that is configured for ${host} can not be sent`)
-      own[name.toLowerCase()] = resolved
+      const resolved = toFieldValue(value, environment, `The header ${name} that is configured for ${host} cannot be sent`)
+      hostHeaders[name.toLowerCase()] = resolved
       if (isSecretHeader(name, value)) onSecret(resolved)
     }
   }
-  return own
+  return hostHeaders
 }
 
-function toFieldValue(value: string, environment: Environment, otherwise: string): string {
+function toFieldValue(value: string, environment: Environment, errorPrefix: string): string {
   let resolved
   try {
     resolved = resolveReferences(value, environment)
   } catch (error) {
-    throw new FetchRefused(`${otherwise}: ${messageOf(error)}.`, { cause: error })
+    throw new FetchRefused(`${errorPrefix}: ${messageOf(error)}.`, { cause: error })
   }
-  if (!isFieldValue(resolved)) throw new FetchRefused(`${otherwise}: its value holds characters that no header may have.`)
+  if (!isFieldValue(resolved)) throw new FetchRefused(`${errorPrefix}: its value contains characters that are not allowed in a header.`)
   return resolved
 }
 

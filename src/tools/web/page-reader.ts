@@ -7,39 +7,39 @@ import type { FetchedResponse } from './fetch-address.ts'
 import type { PageAnswer, PageRequest } from './page-worker.ts'
 import { messageOf } from '../../errors.ts'
 
-/** A body as text, and what it tells of itself. */
+/** A body as text, with metadata such as title and author. */
 export interface PageText {
-  [about: string]: string
+  [field: string]: string
   text: string
 }
 
-/** Who asks for a page, and may leave. */
+/** The caller that requests a page, and the signal that cancels the request. */
 export type PageRequester = Pick<ToolContext, 'signal' | 'caller'>
 
 export interface PageReader {
   /** Rejects with a sentence for a model. */
-  read(answer: FetchedResponse, asker: PageRequester): Promise<PageText>
+  read(response: FetchedResponse, requester: PageRequester): Promise<PageText>
   close(): Promise<void>
 }
 
 export interface PageLimits {
-  /** For one page, from the moment when a process takes it. */
+  /** Milliseconds for one page, counted from the start in a worker process. */
   pageMs: number
-  /** Without work for this long a process is ended: it holds about 80 MB. */
+  /** Milliseconds after which an idle worker process is ended; a process holds about 80 MB. */
   idleMs: number
 }
 
-/** A thousand times what a page takes. */
-const defaults: PageLimits = { pageMs: 10_000, idleMs: 60_000 }
+/** A usual page takes a thousandth of `pageMs`. */
+const defaultPageLimits: PageLimits = { pageMs: 10_000, idleMs: 60_000 }
 
-/** Characters of HTML that are read, from its beginning: pages that people write have less, and readers take more than twice as long for twice as much. */
+/** Maximum characters of HTML; the rest is ignored. Pages written by people are shorter, and parsing time grows faster than linearly. */
 const maxHtml = 4_000_000
 
-/** The text of such a page, all of it in another script. */
+/** Message size that also holds a page of `maxHtml` characters in a script of many bytes per character. */
 const maxTextBytes = 6 * maxHtml
 
 export function createPageReader(limits: Partial<PageLimits> = {}): PageReader {
-  const { pageMs, idleMs } = { ...defaults, ...limits }
+  const { pageMs, idleMs } = { ...defaultPageLimits, ...limits }
   const processes = createWorkerProcesses<PageRequest, PageAnswer>({
     module: new URL('./page-worker', import.meta.url),
     limits: { dataKb: 1_500_000, heapMb: 512, cpuSeconds: 300 },
@@ -50,26 +50,26 @@ export function createPageReader(limits: Partial<PageLimits> = {}): PageReader {
     idleMs,
     maxProcesses: 2,
     errorTexts: {
-      timedOut: `The page can not be read: it took longer than ${pageMs / 1000} s.`,
-      outOfMemory: 'The page can not be read: it needs too much memory.',
-      crashed: 'What reads pages stopped unexpectedly.',
+      timedOut: `The page cannot be read: it took longer than ${pageMs / 1000} s.`,
+      outOfMemory: 'The page cannot be read: it needs too much memory.',
+      crashed: 'The process that reads pages stopped unexpectedly.',
       closed: 'The tool is closed.',
     },
   })
 
   async function readHtml(html: string, url: string, { signal, caller }: PageRequester): Promise<PageText> {
     const answer = await processes.ask({ html: html.slice(0, maxHtml), url }, signal, caller)
-    if ('error' in answer) throw new Error(`The page can not be read: ${answer.error}.`)
-    if (answer.text.length === 0) throw new Error('The page has no text: most likely it is made by scripts, which are not run here.')
+    if ('error' in answer) throw new Error(`The page cannot be read: ${answer.error}.`)
+    if (answer.text.length === 0) throw new Error('The page has no text: most likely it is made by scripts, which are not executed.')
     return { ...answer.page, text: Buffer.from(answer.text).toString() }
   }
 
-  async function read({ bytes, headers, url, isCut }: FetchedResponse, asker: PageRequester): Promise<PageText> {
+  async function read({ bytes, headers, url, isCut }: FetchedResponse, requester: PageRequester): Promise<PageText> {
     const type = headers.get('content-type')
     const kind = kindOf(bytes, type)
     switch (kind) {
       case 'html':
-        return readHtml(decodeText(bytes, type), url, asker)
+        return readHtml(decodeText(bytes, type), url, requester)
       case 'text': {
         const essence = essenceOf(type)
         return { ...(essence && { content_type: essence }), text: decodeText(bytes, type) }
@@ -78,7 +78,7 @@ export function createPageReader(limits: Partial<PageLimits> = {}): PageReader {
         throw new Error(`${url} is ${essenceOf(type) || 'no text'}: only pages, texts and documents (PDF, Word, Excel) can be read.`)
       default:
         if (isCut) throw new Error('The document is too large to be read.')
-        return fromDocument(await readDocument(kind, bytes, asker))
+        return fromDocument(await readDocument(kind, bytes, requester))
     }
   }
 
@@ -87,7 +87,7 @@ export function createPageReader(limits: Partial<PageLimits> = {}): PageReader {
 
 type Kind = 'html' | 'text' | 'pdf' | 'docx' | 'xlsx'
 
-/** By what it says it is, where its bytes do not say otherwise: servers often know no better than the ending of a name. */
+/** The kind of a body: by its first bytes, or else by its media type, which servers often derive from the file name alone. */
 function kindOf(bytes: Uint8Array, type: string | null): Kind | undefined {
   const start = Buffer.from(bytes.subarray(0, 1024)).toString('latin1')
   if (start.startsWith('%PDF-')) return 'pdf'
@@ -100,9 +100,9 @@ function kindOf(bytes: Uint8Array, type: string | null): Kind | undefined {
   const isBinary = bytes.subarray(0, 8192).includes(0) && !/^(\xff\xfe|\xfe\xff)/.test(start) && !/utf-?(16|32)/i.test(type ?? '')
   if (isBinary) return undefined
   if (/^(text\/html|application\/xhtml\+xml)$/.test(essence)) return 'html'
-  const isUnsaid = essence === '' || essence === 'application/octet-stream' || essence === 'text/plain'
-  if (isUnsaid && /^\W*(<!doctype html|<html)/i.test(start)) return 'html'
-  return isText(bytes, type) || isUnsaid ? 'text' : undefined
+  const isUnspecific = essence === '' || essence === 'application/octet-stream' || essence === 'text/plain'
+  if (isUnspecific && /^\W*(<!doctype html|<html)/i.test(start)) return 'html'
+  return isText(bytes, type) || isUnspecific ? 'text' : undefined
 }
 
 async function readDocument(kind: Exclude<Kind, 'html' | 'text'>, bytes: Uint8Array, { caller, signal }: PageRequester): Promise<Document> {
@@ -110,7 +110,7 @@ async function readDocument(kind: Exclude<Kind, 'html' | 'text'>, bytes: Uint8Ar
     return await parseInProcess(kind, bytes, { caller, signal })
   } catch (error) {
     signal.throwIfAborted()
-    throw new Error(`The document can not be read: ${messageOf(error)}.`, { cause: error })
+    throw new Error(`The document cannot be read: ${messageOf(error)}.`, { cause: error })
   }
 }
 

@@ -3,11 +3,11 @@ import { freezeIntrinsics } from '../../processes/freeze-intrinsics.ts'
 import type { WorkerMessage } from '../../processes/worker-processes.ts'
 import { readPage, type Page } from './read-page.ts'
 
-/** A process for pages: told a `PageRequest`, it answers one after another; it ends when its channel closes. */
+/** A worker process for pages: answers `PageRequest` messages in order, and exits when the channel closes. */
 
 export interface PageRequest {
   html: string
-  /** Where it is from: links in it are relative to that. */
+  /** Address of the page; links of the page are relative to this address. */
   url: string
 }
 
@@ -20,16 +20,18 @@ async function answer({ html, url }: PageRequest): Promise<PageAnswer> {
     return { page, text: Buffer.from(text) }
   } catch (error) {
     const isDeep = error instanceof RangeError
-    return { error: isDeep ? 'its elements are nested too deep' : error instanceof Error ? error.message.slice(0, 500) : 'it is no page' }
+    return {
+      error: isDeep ? 'its elements are nested too deep' : error instanceof Error ? error.message.slice(0, 500) : 'it is not a page',
+    }
   }
 }
 
 process.on(
   'message',
-  (request: PageRequest) => void answer(request).then((told) => process.send?.(told satisfies WorkerMessage<PageAnswer>)),
+  (request: PageRequest) => void answer(request).then((message) => process.send?.(message satisfies WorkerMessage<PageAnswer>)),
 )
 process.on('disconnect', () => process.exit(0))
-// Most of what reads pages is made at its first use.
+// Warm-up: most parts of the page reader are created at the first use.
 await answer({ html: '<html><body><article><h1>A</h1><p>B</p></article></body></html>', url: 'http://localhost/' })
 freezeIntrinsics()
 process.send?.({ ready: true } satisfies WorkerMessage<PageAnswer>)

@@ -2,11 +2,11 @@ import { Defuddle } from 'defuddle/node'
 import { parseHTML } from 'linkedom'
 import { readHtml } from '../../files/html.ts'
 
-/** What a page says, without what stands around it on every page of its site. */
+/** The main content of a page, without the navigation and other parts repeated on every page of a site. */
 export interface Page {
   title?: string
   author?: string
-  /** As the page writes it. */
+  /** The date as written on the page. */
   published?: string
   site?: string
   language?: string
@@ -14,24 +14,24 @@ export interface Page {
   text: string
 }
 
-/** Less is a page whose text was taken for what stands around it. */
-const fewCharacters = 200
+/** Minimum of extracted text; a shorter result means that the content was probably mistaken for navigation. */
+const minMainCharacters = 200
 
-/** Nothing is fetched: some sites' readers would ask these sites for more. */
+/** Extracts the content of a page as Markdown. `useAsync: false`: the extractors of some sites would otherwise fetch more from these sites. */
 export async function readPage(html: string, url: string): Promise<Page> {
-  const found = await Defuddle(toDocument(html), url, { markdown: true, useAsync: false })
-  const { title, author, published, site, language } = found
-  const main = tidy(found.content)
-  const text = main.length >= fewCharacters ? main : longer(main, tidy(readHtml(html).text))
-  return { ...toKnown({ title, author, published, site, language }), text }
+  const article = await Defuddle(toDocument(html), url, { markdown: true, useAsync: false })
+  const { title, author, published, site, language } = article
+  const main = tidy(article.content)
+  const text = main.length >= minMainCharacters ? main : chooseText(main, tidy(readHtml(html).text))
+  return { ...cleanMetadata({ title, author, published, site, language }), text }
 }
 
-function longer(one: string, other: string): string {
-  // Menus and the like are more than three times what a short page says.
-  return one.length * 3 >= other.length ? one : other
+function chooseText(main: string, whole: string): string {
+  // On a short page, menus and similar parts are more than three times as long as the content.
+  return main.length * 3 >= whole.length ? main : whole
 }
 
-/** What its reader asks of a browser, and linkedom has not. */
+/** Parses HTML, and adds the browser functions that Defuddle needs and linkedom lacks. */
 function toDocument(html: string) {
   const whole = /<html[\s>]/i.test(html) ? html : `<!doctype html><html><head></head><body>${html}</body></html>`
   const { document } = parseHTML(whole)
@@ -47,9 +47,11 @@ function tidy(text: string): string {
     .trim()
 }
 
-const longest = 300
+const maxMetadataCharacters = 300
 
-function toKnown(values: Record<string, string | undefined>): Record<string, string> {
-  const known = Object.entries(values).map(([key, value]) => [key, (value ?? '').replace(/\s+/g, ' ').trim().slice(0, longest)] as const)
-  return Object.fromEntries(known.filter(([, value]) => value !== ''))
+function cleanMetadata(values: Record<string, string | undefined>): Record<string, string> {
+  const trimmed = Object.entries(values).map(
+    ([key, value]) => [key, (value ?? '').replace(/\s+/g, ' ').trim().slice(0, maxMetadataCharacters)] as const,
+  )
+  return Object.fromEntries(trimmed.filter(([, value]) => value !== ''))
 }

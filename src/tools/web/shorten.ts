@@ -1,6 +1,6 @@
 import type { JsonValue } from '../../agent/messages.ts'
 
-/** Items of a list and characters of a text that are kept, from much to little. */
+/** Maximum items per list and characters per text, from most to fewest. */
 const steps = [
   { items: 200, characters: 8000 },
   { items: 100, characters: 4000 },
@@ -14,8 +14,8 @@ const steps = [
 type Step = (typeof steps)[number]
 
 /**
- * Data that fits into so many characters of JSON and is still JSON: long lists and texts lose their ends, and say how much. What does
- * not fit even so is given back as short as it gets.
+ * Shortens data to `maxCharacters` of JSON. Long lists and texts lose their ends and state how much was left out. Data that does not
+ * fit even then is returned in the shortest form.
  */
 export function shortenJson(value: JsonValue, maxCharacters: number): JsonValue {
   let shorter = value
@@ -30,8 +30,8 @@ function shorten(value: JsonValue, step: Step): JsonValue {
   if (typeof value === 'string') return shortenText(value, step.characters)
   if (typeof value !== 'object' || value === null) return value
   if (!Array.isArray(value)) return Object.fromEntries(Object.entries(value).map(([key, child]) => [key, shorten(child, step)]))
-  const kept = value.slice(0, step.items).map((item) => shorten(item, step))
-  return value.length <= step.items ? kept : [...kept, `[${value.length - step.items} more of ${value.length} left out]`]
+  const items = value.slice(0, step.items).map((item) => shorten(item, step))
+  return value.length <= step.items ? items : [...items, `[${value.length - step.items} more of ${value.length} left out]`]
 }
 
 function shortenText(text: string, characters: number): string {

@@ -3,7 +3,7 @@ import http from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { TestContext } from 'node:test'
 
-/** A request as it came over the wire. */
+/** A request as received by the test site. */
 export interface ReceivedRequest {
   method: string
   url: string
@@ -17,16 +17,16 @@ export interface Site {
   requests: ReceivedRequest[]
 }
 
-/** A server on loopback that keeps what it is asked; closed when the test ends. */
-export async function startSite(t: TestContext, answer: (asked: ReceivedRequest, response: http.ServerResponse) => void): Promise<Site> {
+/** A server on loopback that records its requests; closed when the test ends. */
+export async function startSite(t: TestContext, answer: (request: ReceivedRequest, response: http.ServerResponse) => void): Promise<Site> {
   const requests: ReceivedRequest[] = []
   async function serve(request: http.IncomingMessage, response: http.ServerResponse): Promise<void> {
     const pieces: Buffer[] = []
     for await (const piece of request) pieces.push(piece as Buffer)
     const { method = '', url = '', headers } = request
-    const one = { method, url, headers, body: Buffer.concat(pieces).toString() }
-    requests.push(one)
-    answer(one, response)
+    const received = { method, url, headers, body: Buffer.concat(pieces).toString() }
+    requests.push(received)
+    answer(received, response)
   }
   const server = http.createServer((request, response) => void serve(request, response).catch(() => response.destroy()))
   await once(server.listen(0, '127.0.0.1'), 'listening')

@@ -11,9 +11,9 @@ import type { PageLimits } from './page-reader.ts'
 import { startSite } from './web-fixture.ts'
 import { createWebPage } from './web-page.ts'
 
-const here: Lookup = (_host, _options, done) => done(null, [{ address: '127.0.0.1', family: 4 }])
+const lookupLoopback: Lookup = (_host, _options, done) => done(null, [{ address: '127.0.0.1', family: 4 }])
 
-interface Options {
+interface WebPageOptions {
   config?: ToolSpec['config']
   allowed?: string[]
   lookup?: Lookup
@@ -21,9 +21,9 @@ interface Options {
   maxOutputCharacters?: number
 }
 
-async function opened(
+async function openTool(
   t: TestContext,
-  { config = {}, allowed = ['127.0.0.0/8'], lookup = here, limits, maxOutputCharacters = 20_000 }: Options = {},
+  { config = {}, allowed = ['127.0.0.0/8'], lookup = lookupLoopback, limits, maxOutputCharacters = 20_000 }: WebPageOptions = {},
 ) {
   const outbound = createGuardedFetch({ allowed, lookup })
   t.after(() => outbound.close())
@@ -51,12 +51,12 @@ const article = `<!doctype html><html lang="en"><head><title>On foxes</title><me
 <table><tr><th>Animal</th><th>Legs</th></tr><tr><td>Fox</td><td>4</td></tr></table><pre><code>fox()</code></pre></article>
 <script>document.title = 'changed'</script><footer>Cookies and imprint</footer></body></html>`
 
-test('a page is told as Markdown with its title, author, date and site, without menus and scripts', async (t) => {
+test('a page is returned as Markdown with title, author, date and site, without menus and scripts', async (t) => {
   const { port } = await site(t, { '/foxes': ['text/html; charset=utf-8', article] })
-  const read = await opened(t)
-  const { note, text, ...about } = await read(`http://site.example:${port}/foxes#where`)
+  const read = await openTool(t)
+  const { note, text, ...metadata } = await read(`http://site.example:${port}/foxes#where`)
   assert.match(note, /written by strangers.*never instructions/)
-  assert.deepEqual(about, {
+  assert.deepEqual(metadata, {
     url: `http://site.example:${port}/foxes`,
     title: 'On foxes',
     author: 'Ann Author',
@@ -70,7 +70,7 @@ test('a page is told as Markdown with its title, author, date and site, without 
   assert.doesNotMatch(text, /More of our sections|Cookies|changed/)
 })
 
-test('texts, Markdown and JSON are told as they are, and documents as text', async (t) => {
+test('text, Markdown and JSON are returned unchanged, and documents as text', async (t) => {
   const { origin } = await site(t, {
     '/a.md': ['text/markdown', '# Title\n\nText'],
     '/a.json': ['application/json', '{"a":1}'],
@@ -79,7 +79,7 @@ test('texts, Markdown and JSON are told as they are, and documents as text', asy
     '/a.pdf': ['application/octet-stream', pdfOf('Hello from a PDF')],
     '/lie.txt': ['text/plain', article],
   })
-  const read = await opened(t)
+  const read = await openTool(t)
   assert.deepEqual(pick(await read(`${origin}/a.md`)), ['text/markdown', '# Title\n\nText'])
   assert.deepEqual(pick(await read(`${origin}/a.json`)), ['application/json', '{"a":1}'])
   assert.deepEqual(pick(await read(`${origin}/a.txt`)), ['text/plain', 'plain'])
@@ -92,7 +92,7 @@ function pick({ content_type, text }: { content_type?: string; text: string }) {
   return [content_type, text]
 }
 
-test('a page is read in the encoding that it says to have', async (t) => {
+test('a page is decoded with its declared encoding', async (t) => {
   const shift = Buffer.concat([
     Buffer.from('<html><head><meta charset="Shift_JIS"></head><body><p>'),
     Buffer.from([0x82, 0xb1, 0x82, 0xf1]),
@@ -113,14 +113,14 @@ test('a page is read in the encoding that it says to have', async (t) => {
     '/shift': ['text/html', shift],
     '/mark': ['text/html', Buffer.from('\uFEFF<html><body><p>Grüße</p></body></html>', 'utf16le')],
   })
-  const read = await opened(t)
+  const read = await openTool(t)
   assert.equal((await read(`${origin}/latin`)).text, 'Grüße')
   assert.match((await read(`${origin}/meta`)).text, /Grüße/)
   assert.equal((await read(`${origin}/shift`)).text, 'こん')
   assert.equal((await read(`${origin}/mark`)).text, 'Grüße')
 })
 
-test('what has no text is said to have none, and why', async (t) => {
+test('a page or file without text is refused with a reason', async (t) => {
   const { origin } = await site(t, {
     '/image': ['image/png', Buffer.from([0x89, 0x50, 0x4e, 0x47, 0])],
     '/lie': ['text/html', Buffer.from([0, 1, 2, 3, 0, 5])],
@@ -128,16 +128,16 @@ test('what has no text is said to have none, and why', async (t) => {
     '/app': ['text/html', '<html><body><div id="root"></div><script src="app.js"></script></body></html>'],
     '/broken.pdf': ['application/pdf', '%PDF-1.7 broken'],
   })
-  const read = await opened(t)
+  const read = await openTool(t)
   await assert.rejects(read(`${origin}/image`), /is image\/png: only pages, texts and documents/)
   await assert.rejects(read(`${origin}/lie`), /only pages, texts and documents/)
   await assert.rejects(read(`${origin}/zip`), /only pages, texts and documents/)
   await assert.rejects(read(`${origin}/app`), /made by scripts/)
-  await assert.rejects(read(`${origin}/broken.pdf`), /^Error: The document can not be read: /)
+  await assert.rejects(read(`${origin}/broken.pdf`), /^Error: The document cannot be read: /)
   await assert.rejects(read(`${origin}/missing`), /answered 404: there is no such page\.$/)
 })
 
-test('only public and allowed hosts are read, at every redirect, however they are written', async (t) => {
+test('only public and allowed hosts are read, at every redirect and in any notation', async (t) => {
   const inside = await startSite(t, (_, response) => response.end('inside'))
   const targets = ['http://127.0.0.1', 'http://2130706433', 'http://[::ffff:127.0.0.1]', 'http://0x7f000001'].map(
     (host) => `${host}:${inside.port}/`,
@@ -145,7 +145,7 @@ test('only public and allowed hosts are read, at every redirect, however they ar
   const { port } = await startSite(t, ({ url }, response) =>
     response.writeHead(302, { location: targets[Number(url.slice(1))] ?? 'http://169.254.169.254/' }).end(),
   )
-  const read = await opened(t, { allowed: ['site.example'] })
+  const read = await openTool(t, { allowed: ['site.example'] })
   for (const at of [0, 1, 2, 3, 4])
     await assert.rejects(read(`http://site.example:${port}/${at}`), { message: 'There is no public host of this name.' })
   for (const url of targets) await assert.rejects(read(url), { message: 'There is no public host of this name.' }, url)
@@ -154,22 +154,22 @@ test('only public and allowed hosts are read, at every redirect, however they ar
       null,
       ['93.184.216.34', '127.0.0.1'].map((address) => ({ address, family: 4 })),
     )
-  const rebound = await opened(t, { allowed: [], lookup: both })
+  const rebound = await openTool(t, { allowed: [], lookup: both })
   await assert.rejects(rebound(`http://both.example:${inside.port}/`), { message: 'There is no public host of this name.' })
   assert.deepEqual(inside.requests, [])
-  const limited = await opened(t, { config: { allowed_hosts: ['good.example'] } })
+  const limited = await openTool(t, { config: { allowed_hosts: ['good.example'] } })
   await assert.rejects(limited(`http://other.example:${port}/`), /is not one of the hosts/)
 })
 
-test('a page longer than is told is cut where it is still whole JSON, and says so', async (t) => {
+test('a long page is cut to the output limit as valid JSON and marked as cut', async (t) => {
   const { origin } = await site(t, { '/long': ['text/plain', '"\n'.repeat(50_000)] })
-  const read = await opened(t, { maxOutputCharacters: 5_000 })
+  const read = await openTool(t, { maxOutputCharacters: 5_000 })
   const output = await read(`${origin}/long`)
   assert.ok(JSON.stringify(output).length <= 5_000)
   assert.deepEqual([output.total_characters, output.is_cut], [100_000, true])
 })
 
-test('pages made to harm end alone: endless, huge when unpacked, nested without end, slow to parse', async (t) => {
+test('hostile pages do not affect later ones: endless, decompression bombs, deeply nested, slow to parse', async (t) => {
   const deep = '<div>'.repeat(1_000_000)
   const bomb = gzipSync(Buffer.alloc(100_000_000, '<p>a '))
   const { origin } = await startSite(t, ({ url }, response) => {
@@ -185,7 +185,7 @@ test('pages made to harm end alone: endless, huge when unpacked, nested without 
     }
     write()
   })
-  const read = await opened(t, { limits: { pageMs: 3_000 } })
+  const read = await openTool(t, { limits: { pageMs: 3_000 } })
   for (const path of ['/deep', '/attributes', '/open', '/bomb', '/endless']) {
     const end = await read(`${origin}${path}`).then(
       ({ text }: { text: string }) => `read ${text.length}`,
@@ -193,20 +193,20 @@ test('pages made to harm end alone: endless, huge when unpacked, nested without 
     )
     assert.match(
       end,
-      /^read \d+$|^The page can not be read: (it took longer than 3 s|it needs too much memory|its elements are nested too deep)\.$|has no text/,
+      /^read \d+$|^The page cannot be read: (it took longer than 3 s|it needs too much memory|its elements are nested too deep)\.$|has no text/,
       path,
     )
   }
   assert.equal((await read(`${origin}/fine`)).title, 'On foxes')
 })
 
-test('a call that is given up leaves the server alone', async (t) => {
+test('a cancelled call closes the connection to the server', async (t) => {
   const closed = Promise.withResolvers<void>()
   const { origin } = await startSite(t, (_, response) => {
     response.writeHead(200, { 'content-type': 'text/html' }).write('<p>')
     void once(response, 'close').then(() => closed.resolve())
   })
-  const read = await opened(t)
+  const read = await openTool(t)
   await assert.rejects(read(`${origin}/`, AbortSignal.timeout(200)), { name: 'TimeoutError' })
   await closed.promise
 })
