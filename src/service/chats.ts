@@ -3,7 +3,7 @@ import { createDocumentCache } from '../files/document-cache.ts'
 import { createImages } from '../files/images.ts'
 import type { FilesRoot } from '../files/root.ts'
 import type { CurrentAgent } from '../configuration/agent.ts'
-import { watchStrain } from '../metrics/strain.ts'
+import { watchLoad } from '../metrics/load.ts'
 import { createAdmission, type AdmissionDependencies } from '../runs/intake/admission.ts'
 import { createApprovals, type Approvals } from '../runs/approvals/approvals.ts'
 import type { ApprovalStore } from '../runs/approvals/approval-store.ts'
@@ -61,8 +61,8 @@ export function openChats(stack: AsyncDisposableStack, options: ChatOptions): Op
   const onSubAgentFault = (err: unknown) => log.error({ err }, 'The state of a sub-agent could not be stored')
   const { isShared } = database
   const subAgents = createSubAgents({ ...given, store: createSubAgentStore(database), isShared, onFault: onSubAgentFault })
-  const strain = stack.adopt(watchStrain(), (one) => one.close())
-  const admission = createAdmission({ agent, ...strain, ...limits })
+  const load = stack.adopt(watchLoad(), (one) => one.close())
+  const admission = createAdmission({ agent, ...load, ...limits })
   const chats = createChats({
     ...given,
     ...(isShared ? { tails: createRunTails(database) } : {}),

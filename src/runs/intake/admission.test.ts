@@ -10,7 +10,7 @@ function admissionWith(elsewhere: number, stored: number) {
   const asked: unknown[] = []
   const admission = createAdmission({
     agent: () => ({ config }) as unknown as Agent,
-    strain: () => undefined,
+    overload: () => undefined,
     runsElsewhere: () => elsewhere,
     countRuns: async (who) => (asked.push(who), stored),
   })
@@ -20,7 +20,7 @@ function admissionWith(elsewhere: number, stored: number) {
 
 test('the last tenth of all runs is for callers that have few of them', async () => {
   const config = { limits: { max_runs: 100 }, access: { rate_limits: {} } }
-  const admission = createAdmission({ agent: () => ({ config }) as unknown as Agent, strain: () => undefined })
+  const admission = createAdmission({ agent: () => ({ config }) as unknown as Agent, overload: () => undefined })
   const refuse = async (all: number, own: number) =>
     (await admission.refuseRun(ann, { known: all, begun: () => all, own: () => own }))?.message
   assert.equal(await refuse(89, 89), undefined)

@@ -24,7 +24,7 @@ export interface Load {
 export interface AdmissionDependencies {
   agent: CurrentAgent
   /** Port: why this process can't take more, in words for the caller; undefined when it can. */
-  strain(): string | undefined
+  overload(): string | undefined
   /** Port: runs of a caller that other processes have, as far as they are known; absent where there are none. */
   runsElsewhere?(caller: Caller): number
   /** Port: how many runs of a caller have begun and not ended, in all processes. */
@@ -34,7 +34,7 @@ export interface AdmissionDependencies {
 /** Seconds: runs end all the time. */
 const retryAfter = 2
 
-export function createAdmission({ agent, strain, runsElsewhere, countRuns }: AdmissionDependencies): Admission {
+export function createAdmission({ agent, overload, runsElsewhere, countRuns }: AdmissionDependencies): Admission {
   function refuseExecution({ known, begun }: Pick<Load, 'known' | 'begun'>): ServiceError | undefined {
     const most = agent().config.limits.max_runs
     if (known >= most && begun() >= most) return overloaded(`${most} runs have not ended`)
@@ -51,7 +51,7 @@ export function createAdmission({ agent, strain, runsElsewhere, countRuns }: Adm
   }
 
   function refuseEvent(): ServiceError | undefined {
-    const reason = strain()
+    const reason = overload()
     return reason === undefined ? undefined : overloaded(reason)
   }
 

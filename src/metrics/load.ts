@@ -2,46 +2,46 @@ import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { getHeapStatistics } from 'node:v8'
 
 /** Looks at how this process bears its load. */
-export interface StrainWatch {
+export interface LoadWatch {
   /** Why it can't take more, in words; undefined when it can. */
-  strain(): string | undefined
+  overload(): string | undefined
   close(): void
 }
 
-const lookEveryMs = 2000
-const sampleMs = 100
+const sampleEveryMs = 2000
+const delayResolutionMs = 100
 /** Half of the turns of the event loop took longer than this. */
 const maxDelayMs = 1000
 const maxHeapShare = 0.92
 /** A burst, or garbage that nobody has collected yet, is no strain: it has to be seen so often in a row. */
-const looks = 2
+const overloadedSamples = 2
 
 /** What one look sees; a fake in tests. */
-export interface Signs {
+export interface LoadSigns {
   /** Median delay of the event loop since the last look. */
   delayMs: number
   /** Share of the heap's limit that is used. */
   heapShare: number
 }
 
-export function watchStrain(signs: () => Signs = readSigns(), everyMs: number = lookEveryMs): StrainWatch {
+export function watchLoad(measure: () => LoadSigns = measureLoad(), everyMs: number = sampleEveryMs): LoadWatch {
   let seen: string | undefined
   let timesSeen = 0
   const look = (): void => {
-    const { delayMs, heapShare } = signs()
+    const { delayMs, heapShare } = measure()
     const reason = delayMs > maxDelayMs ? 'it is busy' : heapShare > maxHeapShare ? 'its memory is full' : undefined
     timesSeen = reason === undefined ? 0 : timesSeen + 1
     seen = reason
   }
   const timer = setInterval(look, everyMs).unref()
   return {
-    strain: () => (timesSeen >= looks ? seen : undefined),
+    overload: () => (timesSeen >= overloadedSamples ? seen : undefined),
     close: () => clearInterval(timer),
   }
 }
 
-function readSigns(): () => Signs {
-  const delays = monitorEventLoopDelay({ resolution: sampleMs })
+function measureLoad(): () => LoadSigns {
+  const delays = monitorEventLoopDelay({ resolution: delayResolutionMs })
   delays.enable()
   return () => {
     const delayMs = delays.count === 0 ? 0 : delays.percentile(50) / 1e6

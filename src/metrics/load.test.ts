@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict'
 import { mock, test } from 'node:test'
-import { watchStrain, type Signs } from './strain.ts'
+import { watchLoad, type LoadSigns } from './load.ts'
 
 test('strain is what lasts: a busy event loop or a full heap, seen twice in a row', (t) => {
   mock.timers.enable({ apis: ['setInterval'] })
   t.after(() => mock.timers.reset())
-  let signs: Signs = { delayMs: 100, heapShare: 0.5 }
-  const watch = watchStrain(() => signs, 1000)
-  const after = (next: Partial<Signs>) => {
+  let signs: LoadSigns = { delayMs: 100, heapShare: 0.5 }
+  const watch = watchLoad(() => signs, 1000)
+  const after = (next: Partial<LoadSigns>) => {
     signs = { delayMs: 100, heapShare: 0.5, ...next }
     mock.timers.tick(1000)
-    return watch.strain()
+    return watch.overload()
   }
   assert.equal(after({ delayMs: 5000 }), undefined)
   assert.equal(after({}), undefined)
