@@ -8,7 +8,7 @@ import type { Logger } from 'pino'
 import type { Agent } from './configuration/agent.ts'
 import type { Environment } from './configuration/references.ts'
 import { openFilesRoot } from './files/root.ts'
-import type { FigureSharing } from './metrics/figures.ts'
+import type { MetricsSharing } from './metrics/snapshots.ts'
 import { createMetrics } from './metrics/metrics.ts'
 import { createGuardedFetch } from './outbound/guarded-fetch.ts'
 import { createObservability } from './runs/reports/observability.ts'
@@ -57,7 +57,7 @@ export interface ServiceOptions {
   version: string
   log: Logger
   /** Present where it is one of several behind one port: another process listens, at this address, and gives it connections. */
-  frontDoor?: { url: string; figures: FigureSharing }
+  frontDoor?: { url: string; metrics: MetricsSharing }
   /** Whether a shared database without a configuration begins with the sample, where there is no agent.yaml; default true. */
   mayMakeSample?: boolean
   /** Milliseconds of silence after which a stream has a comment; default 15 s. */
@@ -114,7 +114,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
   const tracing = await openTracing(stack, { tracing: settings.tracing, version, log })
   const metrics = createMetrics({
     ...{ runs: () => chats.counts(), waiting: () => runs.countWaiting(), jobs: () => database.jobs.count() },
-    ...{ now, sharing: frontDoor?.figures },
+    ...{ now, sharing: frontDoor?.metrics },
   })
   const observer = tracing ? together([metrics.observer, tracing.observer]) : metrics.observer
   const limits = openLimits(stack, { ...common, running: () => chats.running() })

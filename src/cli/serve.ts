@@ -11,7 +11,7 @@ import { addressOf, failToListen } from './listen.ts'
 import type { Ready } from './workers/messages.ts'
 import { openConnections } from './workers/connections.ts'
 import { createProcesses, findSupervisor, type Supervisor } from './workers/processes.ts'
-import { shareFigures } from './workers/share-figures.ts'
+import { shareMetrics } from './workers/share-metrics.ts'
 import { supervise } from './workers/supervise.ts'
 
 /** How long running chats may go on after SIGTERM. */
@@ -83,10 +83,10 @@ async function serveByWorkers(settings: Settings, onReady: OnReady, context: Com
 /** One of several behind one port; nothing but its log is told. */
 async function serveAsWorker(settings: Settings, supervisor: Supervisor, context: ServeContext): Promise<void> {
   try {
-    const figures = shareFigures(supervisor)
+    const metrics = shareMetrics(supervisor)
     const url = await askForAddress(supervisor)
     const { startWorker } = await import('./start.ts')
-    const service = await startWorker({ ...context, settings, worker: supervisor, frontDoor: { url, figures } })
+    const service = await startWorker({ ...context, settings, worker: supervisor, frontDoor: { url, metrics } })
     const stopping = AbortSignal.any([context.terminal.stopping, supervisor.outlive()])
     supervisor.onMessage(({ kind }, connection) => {
       if (kind !== 'connection') return
@@ -98,7 +98,7 @@ async function serveAsWorker(settings: Settings, supervisor: Supervisor, context
     // Until then it answers who comes that it is stopping.
     const leaving = setTimeout(() => supervisor.tell({ kind: 'leaving' }), noticeMs - lastTakenMs)
     await service.close(drainMs, noticeMs).finally(() => clearTimeout(leaving))
-    await figures.tellLast()
+    await metrics.sendLast()
   } finally {
     supervisor.leave()
   }

@@ -1,5 +1,5 @@
 import type { AddressInfo } from 'node:net'
-import type { FigureSharing } from '../metrics/figures.ts'
+import type { MetricsSharing } from '../metrics/snapshots.ts'
 import { createService, type Service } from '../service.ts'
 import type { Settings } from '../settings/settings.ts'
 import { hold } from './hold.ts'
@@ -51,7 +51,7 @@ const backlog = 8192
 interface WorkerStart extends Pick<Start, 'settings' | 'terminal' | 'version' | 'mayMakeSample'> {
   worker: { id: number; pid: number | undefined }
   /** Where another process listens, and gives this one connections. */
-  frontDoor: { url: string; figures: FigureSharing }
+  frontDoor: { url: string; metrics: MetricsSharing }
 }
 
 /** Starts the service as one of several processes behind one port. */

@@ -1,6 +1,6 @@
 import { collectDefaultMetrics, Gauge, Registry } from '@prometheus-io/client'
 import type { RunObserver } from '../runs/run-observer.ts'
-import { mergeFigures, readFigures, type FigureSharing } from './figures.ts'
+import { mergeSnapshots, readSnapshot, type MetricsSharing } from './snapshots.ts'
 import { createRequestMeter, type RequestMeter } from './request-meter.ts'
 import { createRunMeter } from './run-meter.ts'
 
@@ -23,7 +23,7 @@ export interface MetricsOptions {
   /** Epoch milliseconds. */
   now(): number
   /** Present where several processes share the port. */
-  sharing?: FigureSharing
+  sharing?: MetricsSharing
 }
 
 export function createMetrics({ runs, waiting, jobs, now, sharing }: MetricsOptions): Metrics {
@@ -73,8 +73,8 @@ export function createMetrics({ runs, waiting, jobs, now, sharing }: MetricsOpti
   })
   processes.set(1)
   const meter = createRunMeter(registers, now)
-  sharing?.offer(() => readFigures(registry))
-  const current = async () => (sharing ? mergeFigures(await sharing.gather()) : registry)
+  sharing?.provide(() => readSnapshot(registry))
+  const current = async () => (sharing ? mergeSnapshots(await sharing.gather()) : registry)
   return {
     observer: meter.observer,
     executed: meter.executed,

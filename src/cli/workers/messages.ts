@@ -1,4 +1,4 @@
-import type { Figures } from '../../metrics/figures.ts'
+import type { MetricsSnapshot } from '../../metrics/snapshots.ts'
 
 /** What the processes of one service tell each other: the supervisor, which serves nothing, and its workers. */
 
@@ -24,12 +24,12 @@ export type FromWorker =
   /** Asks for the figures of all workers. */
   | { kind: 'gather'; request: number }
   /** Its own; without a request the last ones, before it ends. */
-  | { kind: 'figures'; request?: number; figures: Figures }
+  | { kind: 'metrics'; request?: number; metrics: MetricsSnapshot }
 
 export type ToWorker =
   /** The answer to `hello`: how connections reach the service. */
   | { kind: 'address'; url: string }
   /** Comes with a connection. */
   | { kind: 'connection' }
-  | { kind: 'figures'; request: number }
-  | { kind: 'gathered'; request: number; all: Figures[] }
+  | { kind: 'metrics'; request: number }
+  | { kind: 'gathered'; request: number; all: MetricsSnapshot[] }

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino'
 import type { Connections } from './connections.ts'
-import { gatherFigures } from './gather-figures.ts'
+import { gatherMetrics } from './gather-metrics.ts'
 import type { FromWorker, Ready } from './messages.ts'
 import type { Processes, WorkerProcess } from './processes.ts'
 
@@ -32,20 +32,20 @@ interface WorkersOptions {
 
 export function createWorkers({ processes, connections, url, log, onReady }: WorkersOptions): Workers {
   const alive = new Set<WorkerProcess>()
-  const figures = gatherFigures()
+  const metrics = gatherMetrics()
 
   function serve(worker: WorkerProcess, ready: Ready): void {
-    figures.join(worker)
+    metrics.join(worker)
     connections.join(worker)
     log.info({ worker: worker.id, pid: worker.pid }, 'A worker serves')
-    onReady(figures.size(), ready)
+    onReady(metrics.size(), ready)
   }
 
   function heard(worker: WorkerProcess, message: Exclude<FromWorker, { kind: 'ready' }>): void {
     if (message.kind === 'hello') worker.tell({ kind: 'address', url })
     else if (message.kind === 'taken') connections.taken(worker)
     else if (message.kind === 'leaving') connections.leave(worker)
-    else figures.heard(worker, message)
+    else metrics.heard(worker, message)
   }
 
   function launch(): Running {
@@ -59,7 +59,7 @@ export function createWorkers({ processes, connections, url, log, onReady }: Wor
       },
       ended(how) {
         connections.lost(worker)
-        figures.leave(worker)
+        metrics.leave(worker)
         alive.delete(worker)
         ready.resolve(false)
         ended.resolve(how)

@@ -1,4 +1,4 @@
-import type { Figures } from '../../metrics/figures.ts'
+import type { MetricsSnapshot } from '../../metrics/snapshots.ts'
 import type { FromWorker, ToWorker } from './messages.ts'
 
 /** A worker, as far as its figures are asked for. */
@@ -8,21 +8,21 @@ interface Counted {
 }
 
 /** Collects the figures of all workers for the one that was asked for them: who reads the shared port reaches any of them. */
-export interface FiguresGathering {
+export interface MetricsGathering {
   join(worker: Counted): void
   leave(worker: Counted): void
-  heard(worker: Counted, message: Extract<FromWorker, { kind: 'gather' | 'figures' }>): void
+  heard(worker: Counted, message: Extract<FromWorker, { kind: 'gather' | 'metrics' }>): void
   size(): number
 }
 
 /** Of who does not answer for so long, the last ones count. */
 const answerMs = 2000
 
-export function gatherFigures(waitMs = answerMs): FiguresGathering {
+export function gatherMetrics(waitMs = answerMs): MetricsGathering {
   const workers = new Map<number, Counted>()
-  const last = new Map<number, Figures>()
+  const last = new Map<number, MetricsSnapshot>()
   /** What those counted that are gone: counters must not go back. */
-  let gone: Promise<Figures> = Promise.resolve([])
+  let gone: Promise<MetricsSnapshot> = Promise.resolve([])
   const rounds = new Map<number, { open: Set<number>; end(): void }>()
   let count = 0
 
@@ -35,7 +35,7 @@ export function gatherFigures(waitMs = answerMs): FiguresGathering {
       void gone.then((before) => asker.tell({ kind: 'gathered', request, all: [...last.values(), before] }))
     }
     rounds.set(round, { open: new Set(workers.keys()), end })
-    for (const worker of workers.values()) worker.tell({ kind: 'figures', request: round })
+    for (const worker of workers.values()) worker.tell({ kind: 'metrics', request: round })
   }
 
   function answered(id: number, round: number): void {
@@ -54,7 +54,7 @@ export function gatherFigures(waitMs = answerMs): FiguresGathering {
     },
     heard(worker, message) {
       if (message.kind === 'gather') return gather(worker, message.request)
-      last.set(worker.id, message.figures)
+      last.set(worker.id, message.metrics)
       if (message.request !== undefined) answered(worker.id, message.request)
     },
     size: () => workers.size,
@@ -62,7 +62,7 @@ export function gatherFigures(waitMs = answerMs): FiguresGathering {
 }
 
 /** Imported when it is needed first: who supervises is small. */
-async function add(before: Figures, own: Figures): Promise<Figures> {
-  const { addCounts } = await import('../../metrics/figures.ts')
-  return addCounts([before, own])
+async function add(before: MetricsSnapshot, own: MetricsSnapshot): Promise<MetricsSnapshot> {
+  const { sumCounters } = await import('../../metrics/snapshots.ts')
+  return sumCounters([before, own])
 }

@@ -1,30 +1,30 @@
-import type { Figures, FigureSharing } from '../../metrics/figures.ts'
+import type { MetricsSnapshot, MetricsSharing } from '../../metrics/snapshots.ts'
 import type { Supervisor } from './processes.ts'
 
 /** A worker's figures, and through its supervisor those of all. */
-export interface SharedFigures extends FigureSharing {
+export interface SharedMetrics extends MetricsSharing {
   /** Tells what this worker has counted before it ends. */
-  tellLast(): Promise<void>
+  sendLast(): Promise<void>
 }
 
 /** Longer than the supervisor waits for the others. */
 const patienceMs = 5000
 
-export function shareFigures({ tell, onMessage }: Pick<Supervisor, 'tell' | 'onMessage'>): SharedFigures {
-  let read: () => Promise<Figures> = async () => []
-  const asked = new Map<number, (all: Figures[]) => void>()
+export function shareMetrics({ tell, onMessage }: Pick<Supervisor, 'tell' | 'onMessage'>): SharedMetrics {
+  let read: () => Promise<MetricsSnapshot> = async () => []
+  const asked = new Map<number, (all: MetricsSnapshot[]) => void>()
   let count = 0
 
   onMessage((message) => {
     if (message.kind === 'gathered') return asked.get(message.request)?.(message.all)
-    if (message.kind === 'figures') void read().then((figures) => tell({ kind: 'figures', request: message.request, figures }))
+    if (message.kind === 'metrics') void read().then((metrics) => tell({ kind: 'metrics', request: message.request, metrics }))
   })
 
   return {
-    offer: (own) => void (read = own),
+    provide: (own) => void (read = own),
     async gather() {
       const request = ++count
-      const { promise, resolve } = Promise.withResolvers<Figures[]>()
+      const { promise, resolve } = Promise.withResolvers<MetricsSnapshot[]>()
       asked.set(request, resolve)
       // Without an answer its own are better than none.
       const timer = setTimeout(() => void read().then((own) => resolve([own])), patienceMs)
@@ -36,6 +36,6 @@ export function shareFigures({ tell, onMessage }: Pick<Supervisor, 'tell' | 'onM
         asked.delete(request)
       }
     },
-    tellLast: async () => tell({ kind: 'figures', figures: await read() }),
+    sendLast: async () => tell({ kind: 'metrics', metrics: await read() }),
   }
 }
