@@ -2,12 +2,12 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Embedder } from '../agent/embedder.ts'
 import { fail, say, ScriptedModel } from '../agent/scripted-model.ts'
-import { createKnown } from './known.ts'
+import { createMemoryCache } from './memory-cache.ts'
 import { createLearning, type MemoryModels } from './learn.ts'
 import type { Change, Feedback, Material, MemoryStore } from './memory-store.ts'
 import type { Memory, Vector } from './memory.ts'
 
-const who = { tenant: 't', owner: 'o' }
+const caller = { tenant: 't', owner: 'o' }
 const signal = new AbortController().signal
 const none: MemoryModels = { small: undefined, embedder: undefined }
 
@@ -21,7 +21,7 @@ function fixture(questions: Record<string, string>, options: { feedback?: Feedba
   const change = (one: Change, madeBy: string) => {
     if (one.kind === 'add') memories.set(one.memory.id, one.memory)
     if (one.kind === 'remove') memories.delete(one.id)
-    if (one.kind === 'withdraw') for (const { memory } of sources.filter((source) => source.madeBy === one.madeBy)) memories.delete(memory)
+    if (one.kind === 'retract') for (const { memory } of sources.filter((source) => source.madeBy === one.madeBy)) memories.delete(memory)
     if (one.kind === 'add' || one.kind === 'confirm') sources.push({ memory: one.kind === 'add' ? one.memory.id : one.id, madeBy })
   }
   const store: MemoryStore = {
@@ -48,7 +48,7 @@ function fixture(questions: Record<string, string>, options: { feedback?: Feedba
   const learning = createLearning({
     store,
     feedback: { save: async () => 'saved', find: async () => options.feedback },
-    known: createKnown(store, { now: () => 0 }),
+    cache: createMemoryCache(store, { now: () => 0 }),
     now: () => 1,
     newId: () => `m${ids++}`,
     onFault: (error) => faults.push(error),
@@ -60,8 +60,8 @@ function fixture(questions: Record<string, string>, options: { feedback?: Feedba
 test('what is done twice changes nothing more, also where a model would say it in other words', async () => {
   const { learning, contents, sources } = fixture({ r: 'my name is Ada' })
   const small = new ScriptedModel(say('[{"kind":"fact","content":"The user is called Ada."}]'))
-  await learning.retain(who, 'r', { ...none, small }, signal)
-  await learning.retain(who, 'r', { ...none, small }, signal)
+  await learning.learnFromRun(caller, 'r', { ...none, small }, signal)
+  await learning.learnFromRun(caller, 'r', { ...none, small }, signal)
   small.assertComplete()
   assert.deepEqual(contents(), ['The user is called Ada.'])
   assert.deepEqual(sources, [{ memory: 'm0', madeBy: 'retain r' }])
@@ -69,42 +69,42 @@ test('what is done twice changes nothing more, also where a model would say it i
 
 test('of a run whose session is gone nothing is learned', async () => {
   const { learning, contents } = fixture({})
-  await learning.retain(who, 'r', { ...none, small: new ScriptedModel() }, signal)
-  await learning.heed(who, 'r', none, signal)
+  await learning.learnFromRun(caller, 'r', { ...none, small: new ScriptedModel() }, signal)
+  await learning.learnFromFeedback(caller, 'r', none, signal)
   assert.deepEqual(contents(), [])
 })
 
 test('a model that fails leaves the job to be done again', async () => {
   const { learning, contents } = fixture({ r: 'my name is Ada' })
-  await assert.rejects(learning.retain(who, 'r', { ...none, small: new ScriptedModel(fail()) }, signal), /down/)
+  await assert.rejects(learning.learnFromRun(caller, 'r', { ...none, small: new ScriptedModel(fail()) }, signal), /down/)
   assert.deepEqual(contents(), [])
-  await learning.retain(who, 'r', none, signal)
+  await learning.learnFromRun(caller, 'r', none, signal)
   assert.deepEqual(contents(), ["The user's name is Ada."])
 })
 
 test('two runs of one caller that end together learn one after another', async () => {
   const { learning, contents } = fixture({ a: 'I live in Rome', b: 'I live in Rome', c: 'my name is Ada' })
-  await Promise.all(['a', 'b', 'c'].map((id) => learning.retain(who, id, none, signal)))
+  await Promise.all(['a', 'b', 'c'].map((id) => learning.learnFromRun(caller, id, none, signal)))
   assert.deepEqual(contents(), ['The user lives in Rome.', "The user's name is Ada."])
 })
 
 test('what another process learned meanwhile is merged with', async () => {
   let races = 2
   const { learning, contents, bump } = fixture({ r: 'I live in Rome' }, { before: () => (races-- > 0 ? bump() : undefined) })
-  await learning.retain(who, 'r', none, signal)
+  await learning.learnFromRun(caller, 'r', none, signal)
   assert.deepEqual(contents(), ['The user lives in Rome.'])
 })
 
 test('a later feedback takes back what an earlier one taught', async () => {
   const feedback: Feedback = { requestId: 'r', score: -1, comment: undefined, createdAt: 0 }
   const { learning, contents } = fixture({ r: 'Leave?' }, { feedback })
-  await learning.heed(who, 'r', none, signal)
+  await learning.learnFromFeedback(caller, 'r', none, signal)
   assert.deepEqual(contents(), ['The user found the answer to “Leave?” bad.'])
   feedback.score = 1
-  await learning.heed(who, 'r', none, signal)
+  await learning.learnFromFeedback(caller, 'r', none, signal)
   assert.deepEqual(contents(), ['The user found the answer to “Leave?” good.'])
   feedback.score = 0
-  await learning.heed(who, 'r', none, signal)
+  await learning.learnFromFeedback(caller, 'r', none, signal)
   assert.deepEqual(contents(), [])
 })
 
@@ -118,11 +118,11 @@ test('memories get vectors; those that were kept without, when the embedder is b
       return texts.map(() => [3, 4])
     },
   }
-  await learning.retain(who, 'a', { ...none, embedder }, signal)
+  await learning.learnFromRun(caller, 'a', { ...none, embedder }, signal)
   assert.equal(memories.get('m0')!.vector, undefined)
   assert.equal(faults.length, 2)
   isDown = false
-  await learning.retain(who, 'b', { ...none, embedder }, signal)
+  await learning.learnFromRun(caller, 'b', { ...none, embedder }, signal)
   const vector = { model: 'e', values: Float32Array.from([0.6, 0.8]) }
   assert.deepEqual(
     [...memories.values()].map((memory) => memory.vector),

@@ -1,6 +1,6 @@
 import type { Owner } from '../access/owner.ts'
 import { ServiceError } from '../errors.ts'
-import type { Known } from './known.ts'
+import type { MemoryCache } from './memory-cache.ts'
 import type { Feedback, FeedbackStore, MemoryStore, StoredMemory } from './memory-store.ts'
 import type { MemoryKind, Origin } from './memory.ts'
 
@@ -31,40 +31,40 @@ export interface FeedbackView {
 /** What callers see of their memory, and how they change it. */
 export interface Memories {
   /** Newest first, behind the id `before` where given. */
-  list(who: Owner, page: { limit: number; before: string | undefined }): Promise<MemoryList>
+  list(caller: Owner, page: { limit: number; before: string | undefined }): Promise<MemoryList>
   /** `not_found` where the caller has none of this id. */
-  delete(who: Owner, id: string): Promise<void>
+  delete(caller: Owner, id: string): Promise<void>
   /** `not_found` for another's run, `run_not_ended` for one that goes on, `gone` where its session was deleted. */
-  rate(who: Owner, feedback: Omit<Feedback, 'createdAt'>): Promise<FeedbackView>
+  rate(caller: Owner, feedback: Omit<Feedback, 'createdAt'>): Promise<FeedbackView>
 }
 
-interface Dependencies {
+interface MemoriesDependencies {
   store: MemoryStore
   feedback: FeedbackStore
-  known: Known
+  cache: MemoryCache
   now(): number
   newId(): string
   /** Something is to be learned. */
   wake(): void
 }
 
-export function createMemories({ store, feedback, known, now, newId, wake }: Dependencies): Memories {
+export function createMemories({ store, feedback, cache, now, newId, wake }: MemoriesDependencies): Memories {
   return {
-    async list(who, page) {
-      const memories = (await store.page(who, page)).map(toView)
+    async list(caller, page) {
+      const memories = (await store.page(caller, page)).map(toView)
       return { memories, count: memories.length }
     },
 
-    async delete(who, id) {
-      const isDeleted = await store.delete(who, id)
-      known.forget(who)
+    async delete(caller, id) {
+      const isDeleted = await store.delete(caller, id)
+      cache.invalidate(caller)
       if (!isDeleted) throw new ServiceError('not_found', `There is no memory ${id}.`)
     },
 
-    async rate(who, given) {
+    async rate(caller, given) {
       const { requestId, score, comment = null } = given
       const createdAt = now()
-      const outcome = await feedback.save(who, { ...given, createdAt }, newId())
+      const outcome = await feedback.save(caller, { ...given, createdAt }, newId())
       if (outcome === 'unknown') throw new ServiceError('not_found', `There is no run ${requestId}.`)
       if (outcome === 'gone') throw new ServiceError('gone', `The session of request ${requestId} was deleted.`)
       if (outcome === 'running') throw new ServiceError('run_not_ended', `Run ${requestId} has not ended yet.`)

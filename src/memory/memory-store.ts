@@ -4,24 +4,24 @@ import type { Memory, MemorySource, Vector } from './memory.ts'
 /** Port: where the memories of callers are kept. Each function is one transaction, durable when it answers. */
 export interface MemoryStore {
   /** Grows with every change of what is kept of the caller; 0 where nothing ever was. */
-  version(who: Owner): Promise<number>
+  version(caller: Owner): Promise<number>
   /** All, oldest first, and the version that they are of or one before it. */
-  all(who: Owner): Promise<{ version: number; memories: Memory[] }>
+  all(caller: Owner): Promise<{ version: number; memories: Memory[] }>
   /** Newest first, behind the id `before` where given. */
-  page(who: Owner, page: { limit: number; before: string | undefined }): Promise<StoredMemory[]>
+  page(caller: Owner, page: { limit: number; before: string | undefined }): Promise<StoredMemory[]>
   /** False where the caller has none of this id. */
-  delete(who: Owner, id: string): Promise<boolean>
+  delete(caller: Owner, id: string): Promise<boolean>
   /** What a run said and did; undefined where it left no message, or its session is gone. */
-  material(who: Owner, requestId: string): Promise<Material | undefined>
+  material(caller: Owner, requestId: string): Promise<Material | undefined>
   /** Whether something was taken from a run before; `madeBy` as in `MemorySource`. */
-  hasTaken(who: Owner, session: string, madeBy: string): Promise<boolean>
+  hasTaken(caller: Owner, session: string, madeBy: string): Promise<boolean>
   /**
    * Makes these changes, all from one message. `moved`: what is kept has another version than `seen` by now, nothing was changed;
    * `gone`: so with the message's session.
    */
-  apply(who: Owner, seen: number, changes: readonly Change[], source: MemorySource, now: number): Promise<'done' | 'moved' | 'gone'>
+  apply(caller: Owner, seen: number, changes: readonly Change[], source: MemorySource, now: number): Promise<'done' | 'moved' | 'gone'>
   /** Keeps vectors of memories that are there without; nothing else changes. */
-  setVectors(who: Owner, vectors: ReadonlyMap<string, Vector>): Promise<void>
+  setVectors(caller: Owner, vectors: ReadonlyMap<string, Vector>): Promise<void>
 }
 
 export type Change =
@@ -30,7 +30,7 @@ export type Change =
   | { kind: 'confirm'; id: string }
   | { kind: 'remove'; id: string }
   /** Removes what was made by this earlier, and has no other source. */
-  | { kind: 'withdraw'; madeBy: string }
+  | { kind: 'retract'; madeBy: string }
 
 export interface StoredMemory extends Memory {
   /** Latest first; never empty. */
@@ -60,8 +60,8 @@ export interface FeedbackStore {
    * Replaces an earlier one, and adds the job that learns from it. `unknown`: the caller has no such chat; `running`: it has no end yet; `gone`: its
    * session was deleted.
    */
-  save(who: Owner, feedback: Feedback, jobId: string): Promise<'saved' | 'unknown' | 'running' | 'gone'>
-  find(who: Owner, requestId: string): Promise<Feedback | undefined>
+  save(caller: Owner, feedback: Feedback, jobId: string): Promise<'saved' | 'unknown' | 'running' | 'gone'>
+  find(caller: Owner, requestId: string): Promise<Feedback | undefined>
 }
 
 export interface Feedback {

@@ -19,7 +19,7 @@ async function changes(news: NewMemory[], of: readonly Memory[], model?: Model):
   const made = await merge(news, of, { model, now: 99, newId: () => `n${ids++}`, signal: new AbortController().signal })
   return made.map((change) => {
     if (change.kind === 'add') return `add ${change.memory.content}`
-    return change.kind === 'withdraw' ? change.kind : `${change.kind} ${change.id}`
+    return change.kind === 'retract' ? change.kind : `${change.kind} ${change.id}`
   })
 }
 

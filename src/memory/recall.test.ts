@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Embedder } from '../agent/embedder.ts'
-import { createKnown } from './known.ts'
+import { createMemoryCache } from './memory-cache.ts'
 import type { Memory, MemoryKind, Origin } from './memory.ts'
 import { createRecall, type RecallOptions } from './recall.ts'
 import { splitKnown } from './render.ts'
 
-const who = { tenant: 't', owner: 'o' }
+const caller = { tenant: 't', owner: 'o' }
 
 function memory(content: string, change: { kind?: MemoryKind; origin?: Origin; at?: number; vector?: number[] } = {}): Memory {
   const { kind = 'fact', origin = 'user', at = 0, vector } = change
@@ -17,9 +17,9 @@ function memory(content: string, change: { kind?: MemoryKind; origin?: Origin; a
 /** What is recalled of these memories, line by line. */
 async function recalled(memories: Memory[], question: string, options: Partial<RecallOptions> = {}): Promise<string[]> {
   const faults: unknown[] = []
-  const known = createKnown({ version: async () => 1, all: async () => ({ version: 1, memories }) }, { now: () => 0 })
-  const recall = createRecall({ known, now: () => 0, onFault: (error) => faults.push(error) })
-  const text = await recall(who, question, { limit: 8, embedder: undefined, signal: new AbortController().signal, ...options })
+  const cache = createMemoryCache({ version: async () => 1, all: async () => ({ version: 1, memories }) }, { now: () => 0 })
+  const recall = createRecall({ cache, now: () => 0, onFault: (error) => faults.push(error) })
+  const text = await recall(caller, question, { limit: 8, embedder: undefined, signal: new AbortController().signal, ...options })
   return (text ?? '').split('\n').filter((line) => line.startsWith('- '))
 }
 
@@ -46,9 +46,9 @@ test('what tools said comes only where it fits, under a heading of its own, and 
   assert.deepEqual(await recalled(memories, 'Where do I live?'), ['- The user lives in Rome.'])
   assert.deepEqual(await recalled(memories, 'sales by date'), ['- The user lives in Rome.', '- Lesson: sales wants ISO dates.'])
   assert.deepEqual(await recalled(memories, 'sales by date', { withoutTools: true }), ['- The user lives in Rome.'])
-  const known = createKnown({ version: async () => 1, all: async () => ({ version: 1, memories }) }, { now: () => 0 })
-  const recall = createRecall({ known, now: () => 0, onFault: assert.fail })
-  const text = await recall(who, 'sales', { limit: 8, embedder: undefined, signal: new AbortController().signal })
+  const cache = createMemoryCache({ version: async () => 1, all: async () => ({ version: 1, memories }) }, { now: () => 0 })
+  const recall = createRecall({ cache, now: () => 0, onFault: assert.fail })
+  const text = await recall(caller, 'sales', { limit: 8, embedder: undefined, signal: new AbortController().signal })
   assert.deepEqual(splitKnown(`${text}sales?`), { known: ['The user lives in Rome.'], text: 'sales?' })
 })
 
@@ -101,8 +101,8 @@ test('an embedder that fails or hangs is left behind: words find them', async ()
 
 test('an embedder that failed is left alone for a while', async () => {
   const clock = { now: 0 }
-  const known = createKnown({ version: async () => 1, all: async () => ({ version: 1, memories: [cat, ...many] }) }, { now: () => 0 })
-  const recall = createRecall({ known, now: () => clock.now, onFault: () => undefined })
+  const cache = createMemoryCache({ version: async () => 1, all: async () => ({ version: 1, memories: [cat, ...many] }) }, { now: () => 0 })
+  const recall = createRecall({ cache, now: () => clock.now, onFault: () => undefined })
   let asked = 0
   const failing = embedder({
     embed: () => {
@@ -112,18 +112,18 @@ test('an embedder that failed is left alone for a while', async () => {
   })
   for (const now of [0, 1, 29_999, 30_000]) {
     clock.now = now
-    await recall(who, 'pet', { limit: 2, embedder: failing, signal: new AbortController().signal })
+    await recall(caller, 'pet', { limit: 2, embedder: failing, signal: new AbortController().signal })
   }
   assert.equal(asked, 2)
 })
 
 test('a store that fails fails no chat', async () => {
   const faults: unknown[] = []
-  const known = createKnown(
+  const cache = createMemoryCache(
     { version: () => Promise.reject(new Error('disk')), all: () => Promise.reject(new Error('disk')) },
     { now: () => 0 },
   )
-  const recall = createRecall({ known, now: () => 0, onFault: (error) => faults.push(error) })
-  assert.equal(await recall(who, 'x', { limit: 8, embedder: undefined, signal: new AbortController().signal }), undefined)
+  const recall = createRecall({ cache, now: () => 0, onFault: (error) => faults.push(error) })
+  assert.equal(await recall(caller, 'x', { limit: 8, embedder: undefined, signal: new AbortController().signal }), undefined)
   assert.equal(faults.length, 1)
 })

@@ -1,6 +1,6 @@
 import type { Owner } from '../access/owner.ts'
 import type { Embedder } from '../agent/embedder.ts'
-import type { Known, KnownMemories } from './known.ts'
+import type { MemoryCache, CallerMemories } from './memory-cache.ts'
 import type { Memory, Vector } from './memory.ts'
 import { render } from './render.ts'
 import { cosine, toVectors } from './vectors.ts'
@@ -16,10 +16,10 @@ export interface RecallOptions {
 }
 
 /** What stands in front of a caller's question; undefined where nothing is known. It never throws. */
-export type Recall = (who: Owner, question: string, options: RecallOptions) => Promise<string | undefined> | undefined
+export type Recall = (caller: Owner, question: string, options: RecallOptions) => Promise<string | undefined> | undefined
 
-interface Dependencies {
-  known: Known
+interface RecallDependencies {
+  cache: MemoryCache
   now(): number
   onFault(error: unknown): void
 }
@@ -29,11 +29,11 @@ const embedMs = 2000
 const restMs = 30_000
 const maxQuestion = 4000
 
-export function createRecall({ known, now, onFault }: Dependencies): Recall {
+export function createRecall({ cache, now, onFault }: RecallDependencies): Recall {
   /** Until when an embedder that failed is not asked. */
   const rests = new Map<string, number>()
 
-  async function recall(asked: Promise<KnownMemories | undefined>, question: string, options: RecallOptions): Promise<string | undefined> {
+  async function recall(asked: Promise<CallerMemories | undefined>, question: string, options: RecallOptions): Promise<string | undefined> {
     try {
       const own = await asked
       return own && render(choose(own, question, await vectorOf(own, question, options), options))
@@ -44,7 +44,7 @@ export function createRecall({ known, now, onFault }: Dependencies): Recall {
   }
 
   /** Only where there are more memories than are shown does it matter which. */
-  async function vectorOf({ memories }: KnownMemories, question: string, { limit, embedder, signal }: RecallOptions) {
+  async function vectorOf({ memories }: CallerMemories, question: string, { limit, embedder, signal }: RecallOptions) {
     if (!embedder || memories.length <= limit || !memories.some(({ vector }) => vector?.model === embedder.name)) return undefined
     if (now() < (rests.get(embedder.name) ?? 0)) return undefined
     try {
@@ -60,9 +60,9 @@ export function createRecall({ known, now, onFault }: Dependencies): Recall {
     }
   }
 
-  return (who, question, options) => {
+  return (caller, question, options) => {
     if (options.limit === 0) return undefined
-    const asked = known.of(who)
+    const asked = cache.get(caller)
     return asked && recall(asked, question, options)
   }
 }
@@ -80,7 +80,7 @@ const maxRanked = 50
  * meaning, then what was said last; what tools said only where it fits.
  */
 export function choose(
-  own: KnownMemories,
+  own: CallerMemories,
   question: string,
   vector: Vector | undefined,
   { limit, withoutTools = false }: Pick<RecallOptions, 'limit' | 'withoutTools'>,
@@ -104,7 +104,7 @@ function toSize(memories: readonly Memory[]): Memory[] {
 }
 
 /** Reciprocal rank fusion of both orders; what neither finds is not in it. */
-function rank({ memories, index }: KnownMemories, question: string, vector: Vector | undefined): Map<Memory, number> {
+function rank({ memories, index }: CallerMemories, question: string, vector: Vector | undefined): Map<Memory, number> {
   const byWords = index.search(question.slice(0, maxQuestion), memories.keys(), maxRanked).map(({ id }) => memories[id]!)
   const byMeaning = vector ? nearest(memories, vector) : []
   const scores = new Map<Memory, number>()

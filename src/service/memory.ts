@@ -1,6 +1,6 @@
 import type { Logger } from 'pino'
 import type { CurrentAgent } from '../configuration/agent.ts'
-import { createKnown } from '../memory/known.ts'
+import { createMemoryCache } from '../memory/memory-cache.ts'
 import { createLearning } from '../memory/learn.ts'
 import { createMemories, type Memories } from '../memory/memories.ts'
 import { createRecall } from '../memory/recall.ts'
@@ -29,19 +29,19 @@ const learners = 4
 export function openMemory(database: Database, { agent, jobs, now, newId, log }: MemoryOptions): OpenMemory {
   const store = createMemoryStore(database)
   const feedback = createFeedbackStore(database)
-  const known = createKnown(store, { now })
+  const cache = createMemoryCache(store, { now })
   const onFault = (err: unknown) => log.warn({ err }, 'memory')
-  const learning = createLearning({ store, feedback, known, now, newId, onFault })
-  const recall = createRecall({ known, now, onFault })
+  const learning = createLearning({ store, feedback, cache, now, newId, onFault })
+  const recall = createRecall({ cache, now, onFault })
   for (const kind of ['retain', 'feedback'] as const) {
-    const learn = kind === 'retain' ? learning.retain : learning.heed
+    const learn = kind === 'retain' ? learning.learnFromRun : learning.learnFromFeedback
     jobs.handle(kind, learners, async ({ tenant, data: { owner, requestId } }, signal) => {
       await learn({ tenant, owner }, requestId, agent(), signal)
       return { kind: 'done' }
     })
   }
   return {
-    memories: createMemories({ store, feedback, known, now, newId, wake: () => jobs.wake('feedback') }),
+    memories: createMemories({ store, feedback, cache, now, newId, wake: () => jobs.wake('feedback') }),
     recall: ({ key, input, request, agent: { config, embedder }, signal }) => {
       return recall(key, input, { limit: config.memory.recall, embedder, withoutTools: request.filters.length > 0, signal })
     },

@@ -100,7 +100,7 @@ export function registerMemoryContract(database: () => Database): void {
     await learn(0, [add(own), add(shared)], feedback)
     await learn(1, [{ kind: 'confirm', id: shared.id }], await second())
     assert.equal(await store.hasTaken(who, source.session, 'feedback r'), true)
-    await learn(2, [{ kind: 'withdraw', madeBy: 'feedback r' }, add(fact('too short'))], feedback)
+    await learn(2, [{ kind: 'retract', madeBy: 'feedback r' }, add(fact('too short'))], feedback)
     const left = await store.page(who, { limit: 9, before: undefined })
     assert.deepEqual(
       left.map(({ content, sources }) => [content, sources[0]!.sessionId]),

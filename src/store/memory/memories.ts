@@ -159,7 +159,7 @@ async function applyOne(
     case 'remove':
       await remove(connection, db, who, change.id)
       return undefined
-    case 'withdraw':
+    case 'retract':
       return withdraw(connection, db, who, source.session, change.madeBy)
   }
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createKnown } from './known.ts'
+import { createMemoryCache } from './memory-cache.ts'
 import type { Memory } from './memory.ts'
 
 const ann = { tenant: 't', owner: 'ann' }
@@ -22,15 +22,15 @@ function counted() {
       return { version: state.version, memories: state.memories }
     },
   }
-  const known = createKnown(store, { now: () => state.now, freshMs: 1000, maxSize: 10_000 })
-  const contents = async () => (await known.of(ann))?.memories.map(({ content }) => content)
-  return { state, known, contents }
+  const cache = createMemoryCache(store, { now: () => state.now, freshMs: 1000, maxSize: 10_000 })
+  const contents = async () => (await cache.get(ann))?.memories.map(({ content }) => content)
+  return { state, cache, contents }
 }
 
 test('a caller without memories costs one small question in a while, and waits for none in between', async () => {
-  const { state, known, contents } = counted()
+  const { state, cache, contents } = counted()
   assert.equal(await contents(), undefined)
-  for (let chat = 0; chat < 100; chat++) assert.equal(known.of(ann), undefined)
+  for (let chat = 0; chat < 100; chat++) assert.equal(cache.get(ann), undefined)
   assert.deepEqual(state.asked, { version: 1, all: 0 })
   state.now = 1001
   assert.equal(await contents(), undefined)
@@ -48,33 +48,33 @@ test('memories are read again when something was changed, and only then', async 
 })
 
 test('what another process learned is there after a while; what this one did, at once', async () => {
-  const { state, known, contents } = counted()
+  const { state, cache, contents } = counted()
   await contents()
   Object.assign(state, { version: 1, memories: [memory('one')] })
-  assert.equal(known.of(ann), undefined)
+  assert.equal(cache.get(ann), undefined)
   state.now = 1001
   assert.deepEqual(await contents(), ['one'])
   const other = counted()
   await other.contents()
   Object.assign(other.state, { version: 1, memories: [memory('two')] })
-  other.known.forget(ann)
+  other.cache.invalidate(ann)
   assert.deepEqual(await other.contents(), ['two'])
 })
 
 test('what was read before a change is not kept', async () => {
-  const { state, known, contents } = counted()
-  const early = known.of(ann)
-  known.forget(ann)
+  const { state, cache, contents } = counted()
+  const early = cache.get(ann)
+  cache.invalidate(ann)
   Object.assign(state, { version: 1, memories: [memory('one')] })
   await early
   assert.deepEqual(await contents(), ['one'])
 })
 
 test('those that ask together are answered together, and the cache stays small', async () => {
-  const { state, known, contents } = counted()
+  const { state, cache, contents } = counted()
   await Promise.all(Array.from({ length: 20 }, contents))
   assert.equal(state.asked.version, 1)
-  for (let at = 0; at < 1000; at++) await known.of({ tenant: 't', owner: `other ${at}` })
+  for (let at = 0; at < 1000; at++) await cache.get({ tenant: 't', owner: `other ${at}` })
   const before = state.asked.version
   await contents()
   assert.equal(state.asked.version, before + 1)
