@@ -7,7 +7,7 @@ import type { Verifier } from '../access/verify.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** What a key must permit; of several, one of them; `public` needs none. Every route states it. */
+    /** The permission that a key needs, a list of which one is enough, or `public`. Every route declares its access. */
     access?: Permission | readonly Permission[] | 'public'
   }
   interface FastifyRequest {
@@ -15,22 +15,22 @@ declare module 'fastify' {
   }
 }
 
-/** A route that does not state its access stops the start. */
+/** Fails the start of the service when a route does not declare its access. */
 export function requireDeclaredAccess(app: FastifyInstance): void {
   const routes: RouteOptions[] = []
   app.addHook('onRoute', (route) => void routes.push(route))
   app.addHook('onReady', async () => {
-    const open = routes.find((route) => !route.config?.access)
-    if (open) throw new Error(`${String(open.method)} ${open.url} does not state its access.`)
+    const undeclared = routes.find((route) => !route.config?.access)
+    if (undeclared) throw new Error(`${String(undeclared.method)} ${undeclared.url} must declare config.access.`)
   })
 }
 
-/** Puts the caller on the request, or refuses it: 401 without a good key, 429 beyond its rate, 403 where the key does not permit the route. */
+/** Sets `request.principal`, or refuses the request: 401 without a valid key, 429 over the rate limit, 403 when the key lacks the permission. */
 export function authenticate(app: FastifyInstance, verifier: Verifier, limits: RequestLimits): void {
   app.decorateRequest('principal', undefined)
   app.addHook('onRequest', (request, _reply, done) => {
     const { access } = request.routeOptions.config
-    // No such route: what comes next says so.
+    // Unknown routes are answered with 404 by another hook.
     if (access === 'public' || request.is404) return done()
     const token = tokenOf(request)
     const admit = (principal: Principal): void => {
@@ -46,9 +46,9 @@ export function authenticate(app: FastifyInstance, verifier: Verifier, limits: R
   })
 }
 
-/** The caller of a route that needs a key. */
+/** The caller of a route that needs a key. Throws on public routes. */
 export function principalOf(request: FastifyRequest): Principal {
-  if (!request.principal) throw new Error('This route is public: it has no principal.')
+  if (!request.principal) throw new Error('The route is public, so the request has no principal.')
   return request.principal
 }
 

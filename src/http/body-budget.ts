@@ -2,16 +2,17 @@ import { getHeapStatistics } from 'node:v8'
 import { ServiceError } from '../errors.ts'
 
 export interface BodyBudgetOptions {
-  /** Bytes of one body. */
+  /** Largest body in bytes. */
   bodyLimit: number
-  /** Bytes of all bodies in memory at a time; half of it for one caller. */
+  /** Bytes of all bodies in memory at a time. A caller may hold half of the budget. */
   budgetBytes?: number
   /** Bodies of one caller that may be arriving at a time. */
   maxArriving?: number
 }
 
-/** A gateway with one key sends hundreds at a time; each of them holds a connection. */
-const maxArriving = 1000
+/** Default of `maxArriving`. A gateway with one key sends hundreds of requests at a time. */
+const defaultMaxArriving = 1000
+/** Seconds. */
 const retryAfter = 2
 
 interface CallerBodies {
@@ -19,41 +20,38 @@ interface CallerBodies {
   arriving: number
 }
 
-/** What one request takes of the room. */
+/** The share of one request in the budget. */
 export interface BodyReservation {
-  /** Takes more bytes, or refuses with `overloaded`. One body alone always fits. */
+  /** Reserves more bytes, or returns `overloaded`. A single body always fits. */
   take(bytes: number): ServiceError | undefined
-  /** Nothing more comes. */
+  /** Marks the body as complete. */
   complete(): void
-  /** Gives back what was taken. */
+  /** Returns all reserved bytes to the budget. */
   release(): void
 }
 
 export interface BodyBudget {
-  /** `caller`: whose body it is. Refuses with `overloaded` where too many of the caller's bodies are arriving. */
+  /** Opens a reservation for a body of `caller`. Returns `overloaded` when too many bodies of the caller are arriving. */
   reserve(caller: string): BodyReservation | ServiceError
 }
 
 /**
- * Bounds the memory of request bodies from their first byte until they are used, for each caller and for all of them. Each body may be
- * large, a caller may send many at a time, slowly, and load shedding does not see what stands outside of the heap.
+ * Bounds the memory of request bodies from their first byte until the request has used them, for each caller and in total. Load shedding does not
+ * see buffers outside of the heap, so many large, slow bodies would exhaust the memory unnoticed.
  */
 export function createBodyBudget(options: BodyBudgetOptions): BodyBudget {
-  const { budgetBytes = roomFor(options.bodyLimit) } = options
+  const { budgetBytes = defaultBudget(options.bodyLimit) } = options
   const callers = new Map<string, CallerBodies>()
-  let all = 0
+  let totalBytes = 0
 
   function reserve(caller: string): BodyReservation | ServiceError {
     const bodies = callers.get(caller) ?? { bytes: 0, arriving: 0 }
-    if (bodies.arriving >= (options.maxArriving ?? maxArriving)) return refusal('Too many of your requests are still sending their bodies.')
+    if (bodies.arriving >= (options.maxArriving ?? defaultMaxArriving))
+      return overloaded('Too many of your requests are still sending their bodies.')
     callers.set(caller, bodies)
     bodies.arriving++
-    let own = 0
+    let reservedBytes = 0
     let isArriving = true
-
-    function forget(): void {
-      if (bodies.bytes === 0 && bodies.arriving === 0) callers.delete(caller)
-    }
 
     function complete(): void {
       if (!isArriving) return
@@ -63,20 +61,20 @@ export function createBodyBudget(options: BodyBudgetOptions): BodyBudget {
 
     return {
       take(bytes) {
-        if (bodies.bytes > own && bodies.bytes + bytes > budgetBytes / 2) return tooMuch('your requests')
-        if (all > own && all + bytes > budgetBytes) return tooMuch('requests')
-        own += bytes
+        if (bodies.bytes > reservedBytes && bodies.bytes + bytes > budgetBytes / 2) return tooMuchMemory('your requests')
+        if (totalBytes > reservedBytes && totalBytes + bytes > budgetBytes) return tooMuchMemory('all requests')
+        reservedBytes += bytes
         bodies.bytes += bytes
-        all += bytes
+        totalBytes += bytes
         return undefined
       },
       complete,
       release() {
         complete()
-        bodies.bytes -= own
-        all -= own
-        own = 0
-        forget()
+        bodies.bytes -= reservedBytes
+        totalBytes -= reservedBytes
+        reservedBytes = 0
+        if (bodies.bytes === 0 && bodies.arriving === 0) callers.delete(caller)
       },
     }
   }
@@ -84,15 +82,15 @@ export function createBodyBudget(options: BodyBudgetOptions): BodyBudget {
   return { reserve }
 }
 
-/** Eight bodies at best, two at least. */
-function roomFor(bodyLimit: number): number {
+/** The size of eight bodies, limited to a quarter of the heap, and at least the size of two bodies. */
+function defaultBudget(bodyLimit: number): number {
   return Math.max(2 * bodyLimit, Math.min(8 * bodyLimit, getHeapStatistics().heap_size_limit / 4))
 }
 
-function tooMuch(owner: string): ServiceError {
-  return refusal(`The bodies of ${owner} take too much memory at the moment.`)
+function tooMuchMemory(requests: string): ServiceError {
+  return overloaded(`The bodies of ${requests} together take too much memory: try again later.`)
 }
 
-function refusal(message: string): ServiceError {
+function overloaded(message: string): ServiceError {
   return new ServiceError('overloaded', message, { retryAfter })
 }

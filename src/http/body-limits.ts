@@ -2,8 +2,8 @@ import type { FastifyInstance } from 'fastify'
 
 const mebibyte = 1024 * 1024
 
-/** Routes whose bodies may hold images or files: `HTTP_BODY_LIMIT` is their limit. */
-const withImages = new Set([
+/** Routes with images or files in their bodies; their limit is `HTTP_BODY_LIMIT`. */
+const routesWithImages = new Set([
   '/core/v1/chain',
   '/core/v1/chain_streaming',
   '/core/v1/chain_async',
@@ -12,23 +12,23 @@ const withImages = new Set([
   '/a2a',
 ])
 
-/** Bytes of a body that holds text or data without images. */
+/** Limits in bytes of routes whose bodies hold text or data without images. */
 const textLimits: Record<string, number> = {
-  // The content of a file for `write_file`, the rows of a chart.
+  // The body may hold the content of a file for `write_file`, or the rows of a chart.
   '/core/v1/tool/execute': 4 * mebibyte,
   '/mcp': 4 * mebibyte,
-  // A changed input of the tool.
+  // The body may hold a changed input of the tool.
   '/core/v1/runs/:request_id/approvals': 4 * mebibyte,
   '/core/v1/agent/config': 4 * mebibyte,
 }
 
-/** Bytes of every other body: names, settings, feedback. */
+/** Limit in bytes of all other routes, whose bodies hold names, settings or feedback. */
 const otherLimit = mebibyte
 
-/** Gives each route that is registered later its limit, unless the route states one itself. `bodyLimit` bounds all of them. */
+/** Sets the `bodyLimit` of each route that is registered later, unless the route sets its own. `bodyLimit` bounds every limit. */
 export function limitBodies(app: FastifyInstance, bodyLimit: number): void {
   app.addHook('onRoute', (route) => {
-    const own = withImages.has(route.url) ? bodyLimit : (textLimits[route.url] ?? otherLimit)
-    route.bodyLimit ??= Math.min(own, bodyLimit)
+    const routeLimit = routesWithImages.has(route.url) ? bodyLimit : (textLimits[route.url] ?? otherLimit)
+    route.bodyLimit ??= Math.min(routeLimit, bodyLimit)
   })
 }

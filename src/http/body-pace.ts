@@ -1,46 +1,46 @@
 import { ServiceError } from '../errors.ts'
 
 export interface BodyPaceOptions {
-  /** Nothing of a body for so long: the body is given up. */
+  /** Milliseconds without a byte after which a body is refused. Default: 30,000. */
   stalledMs?: number
 }
 
-/** Bytes a second that a body must come with on average, once it has had twice the time of a stall. */
-const slowestRate = 4096
+/** Minimum average rate in bytes per second, enforced once a body has taken longer than two stall times. */
+const minBytesPerSecond = 4096
 
-/** A body that is arriving. */
+/** A body that is still arriving. */
 export interface ArrivingBody {
   /** Bytes so far. */
   bytes: number
-  /** Turns of the watch at the first and at the last byte. */
-  startedAt: number
-  lastAt: number
-  giveUp(error: ServiceError): void
+  /** Ticks at the start and at the last byte. */
+  startTick: number
+  lastTick: number
+  refuse(error: ServiceError): void
 }
 
 export interface BodyPace {
-  start(giveUp: ArrivingBody['giveUp']): ArrivingBody
+  start(refuse: ArrivingBody['refuse']): ArrivingBody
   progress(body: ArrivingBody, bytes: number): void
   stop(body: ArrivingBody): void
 }
 
 /**
- * Gives up bodies that stall, or trickle. One timer looks at all of them: most bodies are complete before it turns once, and cost no timer of
- * their own. It counts its turns, so that no body pays for a time in which the process itself stood still.
+ * Refuses bodies that stall or arrive too slowly. One timer checks all bodies: most bodies are complete before its first tick and need no timer of
+ * their own. Time is counted in ticks, so a body is not blamed for a pause of the process itself.
  */
 export function createBodyPace({ stalledMs = 30_000 }: BodyPaceOptions = {}): BodyPace {
-  const turnMs = stalledMs / stalledTurns
+  const tickMs = stalledMs / stallTicks
   const arriving = new Set<ArrivingBody>()
   let timer: NodeJS.Timeout | undefined
-  let turn = 0
+  let tick = 0
 
-  function look(): void {
-    turn++
+  function checkAll(): void {
+    tick++
     for (const body of arriving) {
-      const isStalled = turn - body.lastAt > stalledTurns
-      const seconds = ((turn - body.startedAt - 2 * stalledTurns) * turnMs) / 1000
-      if (isStalled) body.giveUp(late(`Nothing of the body came for ${stalledMs / 1000} s.`))
-      else if (seconds * slowestRate > body.bytes) body.giveUp(late('The body comes too slowly.'))
+      const isStalled = tick - body.lastTick > stallTicks
+      const seconds = ((tick - body.startTick - 2 * stallTicks) * tickMs) / 1000
+      if (isStalled) body.refuse(timeoutError(`No byte of the body arrived for ${stalledMs / 1000} s.`))
+      else if (seconds * minBytesPerSecond > body.bytes) body.refuse(timeoutError('The body arrives too slowly.'))
     }
     if (arriving.size > 0) return
     clearInterval(timer)
@@ -48,23 +48,23 @@ export function createBodyPace({ stalledMs = 30_000 }: BodyPaceOptions = {}): Bo
   }
 
   return {
-    start(giveUp) {
-      const body = { bytes: 0, startedAt: turn, lastAt: turn, giveUp }
+    start(refuse) {
+      const body = { bytes: 0, startTick: tick, lastTick: tick, refuse }
       arriving.add(body)
-      timer ??= setInterval(look, turnMs).unref()
+      timer ??= setInterval(checkAll, tickMs).unref()
       return body
     },
     progress(body, bytes) {
       body.bytes += bytes
-      body.lastAt = turn
+      body.lastTick = tick
     },
     stop: (body) => void arriving.delete(body),
   }
 }
 
-/** Turns of the timer in the time of a stall. */
-const stalledTurns = 30
+/** Ticks of the timer in one stall time. */
+const stallTicks = 30
 
-function late(message: string): ServiceError {
+function timeoutError(message: string): ServiceError {
   return new ServiceError('request_timeout', message)
 }

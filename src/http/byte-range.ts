@@ -1,12 +1,12 @@
-/** A part of a file: byte `start` to byte `end`, both included. */
+/** Bytes `start` to `end` of a file, both included. */
 export interface ByteRange {
   start: number
   end: number
 }
 
 /**
- * What a `range` header asks of so many bytes (RFC 9110, 14.2): `all` where it asks for nothing that we serve (several ranges, another
- * unit), `none` where it lies behind the end.
+ * Parses a `range` header for a file of `size` bytes (RFC 9110, 14.2). `all`: no header, several ranges or another unit, so the whole file is
+ * sent. `none`: the range begins after the end of the file.
  */
 export function toByteRange(header: string | undefined, size: number): ByteRange | 'all' | 'none' {
   const [, first, last] = /^bytes=\s*(\d*)-(\d*)\s*$/i.exec(header ?? '') ?? []

@@ -11,13 +11,14 @@ import { traceparentOf } from './traceparent.ts'
 
 const roles = { user: 'user', human: 'user', assistant: 'assistant', ai: 'assistant', system: 'system' } as const
 
-/** Where a chat stands in its request. */
+/** A chat body and its path in the request. */
 export interface ChatSource {
   body: ChatBody
+  /** Prefix of the `loc` of faults, such as `['body', 'data']`. */
   at: Fault['loc']
 }
 
-/** A chat request as the runs take it; refuses what its schema can't. */
+/** Converts a chat request to a `NewChat`. Throws for faults that a JSON schema cannot express. */
 export function toNewChat(
   request: FastifyRequest,
   operation: Operation,
@@ -25,22 +26,31 @@ export function toNewChat(
   { body, at }: ChatSource = { body: request.body as ChatBody, at: ['body'] },
 ): NewChat {
   const messages = body.messages.map(({ role, content }): ChatMessage => ({ role: roles[role], content }))
-  refuseUnfit(messages, at, maxInputCharacters)
+  checkMessages(messages, at, maxInputCharacters)
   const filters = toFilters(body.data_filter_hints)
   const sessionId = sessionIdOf(request, { body, at })
   const onDisconnect = body.on_disconnect ?? 'cancel'
   const traceparent = traceparentOf(request)
   const { images, context_files: contextFiles } = body
   const attachments = images?.length || contextFiles?.length ? { images: images ?? [], contextFiles: contextFiles ?? [] } : undefined
-  const read = { messages, filters, sessionId: body.session_id, retain: body.auto_memory_retain, onDisconnect, ...digestOf(attachments) }
+  const identity = {
+    messages,
+    filters,
+    sessionId: body.session_id,
+    retain: body.auto_memory_retain,
+    onDisconnect,
+    ...digestOf(attachments),
+  }
   return {
     requestId: request.id,
     sessionId,
     newSessionId: request.sessionId,
     operation,
-    bodyHash: hashOf(read, at),
+    bodyHash: hashOf(identity, at),
     request: {
-      ...{ messages, filters, headers: contextHeaders(request) },
+      messages,
+      filters,
+      headers: contextHeaders(request),
       ...(body.auto_memory_retain && { retain: true }),
       ...(traceparent !== undefined && { traceparent }),
     },
@@ -50,35 +60,38 @@ export function toNewChat(
   }
 }
 
-/** What tells a repeated request from another: of what is read alone, since ignored fields may be anything. */
-export function hashOf(read: object, at: Fault['loc']): string {
-  if (isDeeper(read, maxJsonDepth)) throw invalid(at, 'is nested too deeply')
-  return hash('sha256', JSON.stringify(read))
+/** Hash by which a repeated request id is compared. `identity` holds only the fields that are read, so that ignored fields may differ. */
+export function hashOf(identity: object, at: Fault['loc']): string {
+  if (isDeeper(identity, maxJsonDepth)) throw invalid(at, 'is nested too deeply')
+  return hash('sha256', JSON.stringify(identity))
 }
 
-/** Megabytes of an image count by their hash. */
+/** Images enter the hash of the request by their own hashes. */
 function digestOf(attachments: GivenAttachments | undefined): object {
   if (!attachments) return {}
   const { images, contextFiles } = attachments
   return { images: images.map(({ type, content }) => ({ type, content: hash('sha256', content) })), contextFiles }
 }
 
-function refuseUnfit(messages: readonly ChatMessage[], at: Fault['loc'], maxInputCharacters: number): void {
+function checkMessages(messages: readonly ChatMessage[], at: Fault['loc'], maxInputCharacters: number): void {
   const last = messages.length - 1
   if (messages[last]?.role !== 'user') throw invalid([...at, 'messages', last, 'role'], 'the last message must be of role user')
   const characters = messages.reduce((sum, message) => sum + message.content.length, 0)
   if (characters > maxInputCharacters) {
-    throw new ServiceError('input_too_large', `The messages have ${characters} characters; at most ${maxInputCharacters} are taken.`)
+    throw new ServiceError(
+      'input_too_large',
+      `The messages must have at most ${maxInputCharacters} characters together, but have ${characters}.`,
+    )
   }
 }
 
-/** The header wins over the body. */
+/** The session id of the header, else of the body. */
 function sessionIdOf(request: FastifyRequest, { body, at }: ChatSource): string | undefined {
   const header = request.headers['session-id']
   if (typeof header === 'string') return header
-  const inBody = body.session_id ?? undefined
-  if (inBody !== undefined && !isId(inBody)) throw invalid([...at, 'session_id'], 'is not a valid id')
-  return inBody
+  const bodyId = body.session_id ?? undefined
+  if (bodyId !== undefined && !isId(bodyId)) throw invalid([...at, 'session_id'], 'is not a valid id')
+  return bodyId
 }
 
 export function toFilters(hints: ChatBody['data_filter_hints']): ChatRequest['filters'] {
@@ -90,11 +103,11 @@ export function toFilters(hints: ChatBody['data_filter_hints']): ChatRequest['fi
   }))
 }
 
-/** Headers whose name starts with `stix`: context for tools. */
+/** Headers with a name that starts with `stix`: context for tools. */
 export function contextHeaders({ headers }: FastifyRequest): Record<string, string> {
-  const found: Record<string, string> = {}
+  const context: Record<string, string> = {}
   for (const name in headers) {
-    if (name.startsWith('stix')) found[name] = String(headers[name])
+    if (name.startsWith('stix')) context[name] = String(headers[name])
   }
-  return found
+  return context
 }

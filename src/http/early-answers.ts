@@ -1,20 +1,20 @@
 import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance } from 'fastify'
 
-/** Bounds of what a client may still send behind its answer. */
+/** Limits for the rest of a body that arrives after the answer. */
 export interface DrainLimits {
   bytes: number
-  /** Without a byte. */
+  /** Milliseconds without a byte. */
   silentMs: number
-  /** In all. */
+  /** Milliseconds in total. */
   totalMs: number
 }
 
-const turnMs = 250
+const checkMs = 250
 
 /**
- * Lets a client that is answered before its body is complete send on for a while, and drops what comes. A connection that is closed with bytes
- * unread is reset, and the client loses the answer with it (RFC 9112, 9.6). A body that is complete in time leaves the connection in use.
+ * Keeps reading and dropping the body of a request that was answered early. Closing a connection with unread bytes resets the connection, and the
+ * client loses the answer (RFC 9112, 9.6). After a complete body the connection stays in use; over a limit the socket is destroyed.
  */
 export function drainEarlyAnswers(app: FastifyInstance, limits: DrainLimits): void {
   app.addHook('onResponse', (request, _reply, done) => {
@@ -31,13 +31,13 @@ export function drain(request: IncomingMessage, { bytes, silentMs, totalMs }: Dr
   let silentFor = 0
   let totalFor = 0
   const timer = setInterval(() => {
-    totalFor += turnMs
-    silentFor = socket.bytesRead === last ? silentFor + turnMs : 0
+    totalFor += checkMs
+    silentFor = socket.bytesRead === last ? silentFor + checkMs : 0
     last = socket.bytesRead
     if (request.complete || socket.destroyed) return clearInterval(timer)
     if (silentFor < silentMs && totalFor < totalMs && last - first <= bytes) return
     clearInterval(timer)
     socket.destroy()
-  }, turnMs).unref()
+  }, checkMs).unref()
   request.resume()
 }

@@ -6,21 +6,21 @@ import { toFaults } from './validation.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** How a 422 looks: as a list under `detail`, or in the shape of every other error. */
+    /** Shape of a 422: `detail` (default) is a list of faults under `detail`, `error` is the shape of every other error. */
     validationShape?: 'detail' | 'error'
   }
 }
 
-/** What Fastify itself refuses, in our words. */
-const refusals: Record<string, [ErrorCode, string]> = {
-  FST_ERR_CTP_BODY_TOO_LARGE: ['input_too_large', 'The request is larger than this service takes.'],
+/** Refusals by Fastify itself, as codes and messages of this service. */
+const fastifyRefusals: Record<string, [ErrorCode, string]> = {
+  FST_ERR_CTP_BODY_TOO_LARGE: ['input_too_large', 'The request is larger than this service accepts.'],
   FST_ERR_CTP_INVALID_MEDIA_TYPE: ['unsupported_media_type', 'The content type must be application/json.'],
   FST_ERR_CTP_INVALID_JSON_BODY: ['validation', 'The body is not valid JSON.'],
   FST_ERR_CTP_EMPTY_JSON_BODY: ['validation', 'The body is empty.'],
-  FST_ERR_CTP_INVALID_CONTENT_LENGTH: ['validation', 'The body is not as long as content-length says.'],
+  FST_ERR_CTP_INVALID_CONTENT_LENGTH: ['validation', 'The length of the body differs from content-length.'],
 }
 
-/** The one place where a failure becomes an answer. */
+/** Registers the only code that turns a failure into a response. */
 export function replyWithErrors(app: FastifyInstance): void {
   app.setErrorHandler((error: FastifyError, request, reply) => sendError(error, request, reply))
   app.setNotFoundHandler((request, reply) => sendError(notFound(request), request, reply))
@@ -32,7 +32,7 @@ export function sendError(thrown: unknown, request: FastifyRequest, reply: Fasti
   const code = error instanceof ServiceError ? error.code : 'internal'
   setConnectionHeader(request, reply, code)
   if (error instanceof ServiceError && error.retryAfter !== undefined) void reply.header('retry-after', String(error.retryAfter))
-  // RFC 9110, 15.5.2: it says how to come in.
+  // RFC 9110, 15.5.2: a 401 names the authentication scheme.
   if (code === 'unauthorized') void reply.header('www-authenticate', 'Bearer')
   if (isOpenAi(request.url)) return sendOpenAiRefusal(reply, error, code)
   const { rpcStatus } = request.routeOptions.config ?? {}
@@ -44,8 +44,9 @@ export function sendError(thrown: unknown, request: FastifyRequest, reply: Fasti
 }
 
 /**
- * Fastify closes the connection after each refused body, and a client that is still sending loses the answer: the connection stays open. A client
- * that waits for `100 Continue` may send its body or the next request, and nobody can tell which (RFC 9112, 9.3): its connection ends.
+ * Sets the `connection` header of an error. Fastify closes the connection after each refused body; a client that is still sending would lose the
+ * answer, so the connection stays open. The exception is a client that waits for `100 Continue`: its next bytes may be the body or another
+ * request (RFC 9112, 9.3), so the connection closes.
  */
 function setConnectionHeader(request: FastifyRequest, reply: FastifyReply, code: ErrorCode): void {
   const mayStillSend = request.headers.expect !== undefined && !request.isContinued
@@ -53,13 +54,13 @@ function setConnectionHeader(request: FastifyRequest, reply: FastifyReply, code:
   else if (code !== 'request_timeout') void reply.removeHeader('connection')
 }
 
-/** These clients ask again after any 409; only one that says when is better later. */
+/** OpenAI clients retry any 409. Only a 409 with `retry-after` can succeed later, so the others set `x-should-retry: false`. */
 function sendOpenAiRefusal(reply: FastifyReply, error: unknown, code: ErrorCode): FastifyReply {
   if (statusOf(code) === 409 && !reply.hasHeader('retry-after')) void reply.header('x-should-retry', 'false')
   return reply.code(openAiStatus(statusOf(code))).send(toOpenAiError(toErrorBody(error)))
 }
 
-/** What a run ended with, where nothing of it was sent yet. */
+/** Sends the error of a run as an HTTP error. Nothing of the run may have been sent before. */
 export function sendFailure(reply: FastifyReply, error: ErrorBody): FastifyReply {
   const { request } = reply
   if (!isOpenAi(request.url)) return reply.code(error.status_code).send(error)
@@ -71,14 +72,15 @@ function toServiceError(thrown: unknown): unknown {
   if (thrown instanceof ServiceError || !(thrown instanceof Error)) return thrown
   const error = thrown as FastifyError
   if (error.validation) return toFaults(error)
-  const [code, message] = refusals[error.code] ?? (isJsonRefusal(error) ? (['validation', 'The body is not valid JSON.'] as const) : [])
+  const [code, message] =
+    fastifyRefusals[error.code] ?? (isJsonSyntaxError(error) ? (['validation', 'The body is not valid JSON.'] as const) : [])
   if (!code || !message) return thrown
   const faults = code === 'validation' ? [{ loc: ['body'], msg: message, type: 'json_invalid' }] : []
   return new ServiceError(code, message, { faults, cause: thrown })
 }
 
-/** `secure-json-parse` refuses a body with `__proto__` by a plain SyntaxError. */
-function isJsonRefusal(error: FastifyError): boolean {
+/** `secure-json-parse` throws a plain SyntaxError for a body with `__proto__`. */
+function isJsonSyntaxError(error: FastifyError): boolean {
   return error instanceof SyntaxError && error.statusCode === 400
 }
 

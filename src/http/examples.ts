@@ -1,4 +1,4 @@
-/** Bodies in the OpenAPI document that the sample agent answers as they stand, for whoever tries a route in `/docs`. */
+/** Example bodies in the OpenAPI document. The sample agent answers each unchanged, for users who try a route in `/docs`. */
 
 const question = 'What were the total sales by region?'
 const messages = [{ role: 'user', content: question }]
@@ -21,7 +21,7 @@ export const responseExample = { model: 'agent-core', input: question }
 
 export const subAgentExample = { name: 'Analyst', objective: 'Answer questions about the sales figures.', tools: ['sales'] }
 
-/** Checks the change, and changes nothing. */
+/** The example only validates a change, so that trying the route changes nothing. */
 export const configurationExample = { configuration: { description: 'Answers questions about sales.' }, validate_only: true }
 
 export const feedbackExample = { score: 1, comment: 'A short answer with its source, as it should be.' }

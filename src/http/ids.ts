@@ -1,4 +1,4 @@
-/** What a caller may choose as the id of a session or a request. */
+/** Form of session ids and request ids that callers choose. */
 export const idPattern = '^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$'
 
 const pattern = new RegExp(idPattern)

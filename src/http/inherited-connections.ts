@@ -1,20 +1,21 @@
 import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
 
-/** Connections that another process has taken, for a server that does not listen itself. */
+/** Connections that another process accepted, for a server that does not listen itself. */
 export interface InheritedConnections {
   take(connection: Socket): void
-  /** When all of them are closed. */
+  /** Resolves when all connections are closed. */
   ended(): Promise<void>
 }
 
+/** Feeds sockets of another process into `server`. */
 export function acceptInherited(server: Server): InheritedConnections {
   const open = new Set<Socket>()
   let isFirst = true
   let onEmpty = () => {}
   return {
     take(connection) {
-      // What a server starts when it listens: to keep its connections in a list, and to end requests that are sent too slowly.
+      // The event starts the list of connections and the timeouts of slow requests, as in a server that listens.
       if (isFirst) server.emit('listening')
       isFirst = false
       open.add(connection)

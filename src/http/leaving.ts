@@ -1,11 +1,11 @@
 import type { FastifyReply } from 'fastify'
 
-/** Made once: an abort without a reason makes an error with its stack each time. */
-const gone = new Error('The client has gone.')
+/** Shared abort reason: an abort without a reason creates an error with a stack each time. */
+const clientDisconnected = new Error('The client has disconnected.')
 
-/** Aborted when the connection of a request is gone, which it also is some time after the answer. */
+/** A signal that is aborted when the response closes: after the answer, or when the client disconnects. */
 export function disconnectSignal(reply: FastifyReply): AbortSignal {
   const controller = new AbortController()
-  reply.raw.once('close', () => controller.abort(gone))
+  reply.raw.once('close', () => controller.abort(clientDisconnected))
   return controller.signal
 }

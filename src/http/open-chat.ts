@@ -11,7 +11,7 @@ import { isId } from './ids.ts'
 import { disconnectSignal } from './leaving.ts'
 import { setSessionId } from './session-header.ts'
 
-/** What a door to the agent calls. */
+/** Services of every route that starts chats. */
 export interface ChatServices {
   runs: Chats
   agent: CurrentAgent
@@ -19,14 +19,14 @@ export interface ChatServices {
 
 export interface OpenChat {
   run: OpenRun
-  /** Aborted when the caller has gone. */
+  /** Aborted when the client disconnects. */
   disconnected: AbortSignal
 }
 
-/** A chat while it is being opened. */
+/** A chat that is being opened. */
 export interface Opening {
   chat: Promise<OpenChat>
-  /** Resolves when the header `session-id` of the answer has its value, which a repeated request takes from the first one. */
+  /** Resolves when the response header `session-id` is final. A repeated request takes the session of the first request. */
   settled: Promise<void>
 }
 
@@ -34,14 +34,14 @@ interface ChatOptions {
   request: FastifyRequest
   reply: FastifyReply
   operation: Operation
-  /** Default: the body itself. */
+  /** Default: the whole request body. */
   source?: ChatSource
 }
 
-/** Starts or joins the run that a request asks for. */
-export function openChat(services: ChatServices, asked: ChatOptions): Opening {
+/** Starts the run of a chat request, or joins the run of an earlier request with the same id. */
+export function openChat(services: ChatServices, options: ChatOptions): Opening {
   const { promise: settled, resolve: settle } = Promise.withResolvers<void>()
-  return { chat: open(services, asked, settle), settled }
+  return { chat: open(services, options, settle), settled }
 }
 
 async function open(
@@ -51,17 +51,17 @@ async function open(
 ): Promise<OpenChat> {
   const chat = toNewChat(request, operation, agent().config.limits.max_input_characters, source)
   const disconnected = disconnectSignal(reply)
-  // A request id that the service made is new: no earlier request can have another session.
+  // No earlier request can have a request id that the service has just made, so the session cannot change.
   if (chat.sessionId !== undefined || !isId(request.headers['request-id'])) settle()
   const opening = runs.open(principalOf(request), chat, disconnected, settleWith({ request, reply, settle }))
-  // It may hold megabytes of images, and the answer takes minutes.
+  // The body may hold megabytes of images, and the answer may take minutes: do not keep the body that long.
   request.body = undefined
   const run = await opening
   request.releaseBody()
   return { run, disconnected }
 }
 
-/** A function of its own: its closure holds nothing of the body. */
+/** A top-level function, so that the closure does not keep the body alive. */
 function settleWith({ request, reply, settle }: Pick<ChatOptions, 'request' | 'reply'> & { settle(): void }): OnSession {
   return (sessionId) => {
     setSessionId(request, reply, sessionId)
@@ -69,7 +69,7 @@ function settleWith({ request, reply, settle }: Pick<ChatOptions, 'request' | 'r
   }
 }
 
-/** Waits for the whole of a run, or until it waits for approval. */
+/** Waits until a run has ended or waits for approval. No reader follows the run meanwhile, so back-pressure is off. */
 export async function outcomeOf({ run, disconnected }: OpenChat): Promise<Outcome & { error: ErrorBody | undefined }> {
   const release = run.log.unpace()
   disconnected.addEventListener('abort', release, { once: true })

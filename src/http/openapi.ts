@@ -17,15 +17,15 @@ import {
 
 type Schema = Record<string, unknown>
 
-/** What a route says of itself, as Fastify has it. */
+/** A route with its schema, as `@fastify/swagger` passes it to the transform. */
 export interface DescribedRoute {
   schema: Schema & { response?: Record<string, Schema>; headers?: Schema; body?: Schema; querystring?: Schema }
   url: string
   route: RouteOptions
 }
 
-/** Schemas that have a name in the document, so that clients made from it have one type for each. */
-export const named: Record<string, TSchema> = {
+/** Named schemas of the document: a generated client gets one type for each. */
+export const namedSchemas: Record<string, TSchema> = {
   Error: ErrorReply,
   ValidationError: ValidationReply,
   OpenAIError: OpenAiErrorReply,
@@ -39,18 +39,18 @@ export const named: Record<string, TSchema> = {
   StreamChunk,
 }
 
-/** Adds what holds for all routes of a kind, and is nowhere written at a route: ids, faults of bodies, the headers of replies. */
+/** Adds the parts that all routes share and no route states itself: request ids, errors of bodies, response headers. */
 export function describeRoute({ schema, url, route }: DescribedRoute): { schema: Schema; url: string } {
   if (schema['hide']) return { schema, url }
-  const [method = 'GET', ...others] = [route.method].flat()
+  const [method = 'GET', ...otherMethods] = [route.method].flat()
   const isPublic = route.config?.access === 'public'
-  const response = { ...(method === 'GET' ? {} : refusedBodies(route)), ...schema.response } as Record<string, Schema>
+  const response = { ...(method === 'GET' ? {} : bodyErrors(route)), ...schema.response } as Record<string, Schema>
   return {
     url,
     schema: {
       ...schema,
-      // One id can't be that of two operations.
-      ...(others.length === 0 ? { operationId: schema['operationId'] ?? operationId(method, url) } : {}),
+      // An operation id must be unique, so a route with several methods has none.
+      ...(otherMethods.length === 0 ? { operationId: schema['operationId'] ?? operationId(method, url) } : {}),
       ...(isPublic ? { security: [] } : {}),
       headers: withRequestId(schema.headers),
       ...(schema.body ? { body: withoutDefaulted(schema.body) } : {}),
@@ -70,8 +70,8 @@ function operationId(method: string, url: string): string {
   return method.toLowerCase() + words.map((word) => word[0]!.toUpperCase() + word.slice(1)).join('')
 }
 
-/** What any route that reads a body may refuse. */
-function refusedBodies({ config, url }: RouteOptions): Record<string, TSchema> {
+/** Error replies of every route that reads a body. */
+function bodyErrors({ config, url }: RouteOptions): Record<string, TSchema> {
   if (isOpenAi(url)) return {}
   if (config?.rpcStatus !== undefined) return { 413: ErrorReply, 415: RpcError, 422: RpcError }
   return { 413: ErrorReply, 415: ErrorReply, 422: config?.validationShape === 'error' ? ErrorReply : ValidationReply }
@@ -79,17 +79,18 @@ function refusedBodies({ config, url }: RouteOptions): Record<string, TSchema> {
 
 function withRequestId(headers: Schema = { type: 'object', properties: {} }): Schema {
   const properties = headers['properties'] as Schema
-  const requestId = { type: 'string', description: 'Names the request; made when absent; echoed.' }
+  const requestId = { type: 'string', description: 'The id of the request. Generated when absent, always echoed.' }
   return { ...headers, properties: { ...properties, 'request-id': properties['request-id'] ?? requestId } }
 }
 
-/** What has a default may be left out, which `required` beside it denies. */
+/** Removes fields with a default from `required`, since callers may leave such fields out. */
 function withoutDefaulted(schema: Schema): Schema {
   const properties = (schema['properties'] ?? {}) as Record<string, Schema>
   const { required = [], ...rest } = schema as { required?: string[] }
-  const needed = required.filter((name) => properties[name]?.['default'] === undefined)
-  // Unchanged it stays the same object, by which it may have a name.
-  return needed.length === required.length ? schema : { ...rest, ...(needed.length > 0 ? { required: needed } : {}) }
+  const withoutDefault = required.filter((name) => properties[name]?.['default'] === undefined)
+  // An unchanged schema stays the same object, since named schemas are found by identity.
+  if (withoutDefault.length === required.length) return schema
+  return { ...rest, ...(withoutDefault.length > 0 ? { required: withoutDefault } : {}) }
 }
 
 interface Header {
@@ -100,66 +101,67 @@ interface Header {
 const text = (description: string): Header => ({ type: 'string', description })
 
 const idHeaders = {
-  'request-id': text('Of the request; of a repeated chat, its first one.'),
-  'session-id': text('Of the session that the request names or is given; absent where it has none.'),
+  'request-id': text('The id of the request. For a repeated chat, the id of the first request.'),
+  'session-id': text('The id of the session. Absent when the request has no session.'),
 }
 
-const retryAfter = { 'retry-after': text('Seconds after which asking again makes sense.') }
+const retryAfter = { 'retry-after': text('Seconds to wait before trying again.') }
 
-/** Headers of a status, beside the ids. */
+/** Response headers by status, beside the ids. */
 const statusHeaders: Record<string, Record<string, Header>> = {
-  401: { 'www-authenticate': text('How to come in.') },
+  401: { 'www-authenticate': text('The authentication scheme.') },
   409: retryAfter,
   429: retryAfter,
   503: retryAfter,
 }
 
-const meanings: Record<string, string> = {
-  200: 'Done.',
-  202: 'It waits for approval.',
-  204: 'There is no more.',
-  400: 'Something that the request names can not be used.',
-  401: 'No key, or one that is not valid.',
-  403: 'The key does not permit this.',
-  404: 'It is not there, or is another caller’s.',
-  409: 'It is at odds with what is there; `details.error_type` says how.',
-  410: 'It was deleted.',
-  413: 'The request is larger than this service takes.',
+/** Default descriptions of replies, by status. */
+const statusDescriptions: Record<string, string> = {
+  200: 'Success.',
+  202: 'The run waits for approval.',
+  204: 'The stream has ended; there are no further events.',
+  400: 'A file, image, tool or parameter of the request cannot be used.',
+  401: 'The key is missing or not valid.',
+  403: 'The key lacks the permission.',
+  404: 'The resource does not exist, or belongs to another caller.',
+  409: 'The request conflicts with the current state; `details.error_type` names the conflict.',
+  410: 'The resource was deleted.',
+  413: 'The request is larger than this service accepts.',
   415: 'The content type must be application/json.',
   422: 'The request is not valid.',
-  429: 'More requests than the key may make.',
-  500: 'A failure of the service; its log has it under the request id.',
-  502: 'No model answered.',
-  503: 'It can not be done now.',
+  429: 'The key has made too many requests.',
+  500: 'Internal error; the log of the service has the cause under the request id.',
+  502: 'No model could answer.',
+  503: 'The service cannot do this now; try again later.',
 }
 
 function describeReply(status: string, reply: Schema): Schema {
-  const isNamed = Object.values(named).some((schema) => schema === reply)
-  const description = isNamed || reply['description'] === undefined ? meanings[status] : reply['description']
+  const isNamed = Object.values(namedSchemas).some((schema) => schema === reply)
+  const description = isNamed || reply['description'] === undefined ? statusDescriptions[status] : reply['description']
   const headers = { ...idHeaders, ...statusHeaders[status], ...(reply['headers'] as Schema | undefined) }
   const described = reply['content'] === undefined ? { 'x-response-description': description } : { description }
   return { ...reply, ...described, headers }
 }
 
-/** Headers of replies as a document has them. */
+/** Response headers in the form of the document's components. */
 const namedHeaders = Object.fromEntries(
   Object.entries({ ...idHeaders, ...retryAfter }).map(([name, { type, description }]) => [name, { schema: { type }, description }]),
 )
 
-/** The same document with a reference wherever something stands that has a name. */
+/** Replaces each named schema and header in the document by a reference to its component. */
 export function withReferences<T extends object>(document: T): T {
   const references = new Map([
-    ...Object.entries(named).map(([name, schema]) => [JSON.stringify(schema), `#/components/schemas/${name}`] as const),
+    ...Object.entries(namedSchemas).map(([name, schema]) => [JSON.stringify(schema), `#/components/schemas/${name}`] as const),
     ...Object.entries(namedHeaders).map(([name, header]) => [JSON.stringify(header), `#/components/headers/${name}`] as const),
   ])
-  const replace = (value: unknown, isTop = false): unknown => {
+  const replace = (value: unknown, isComponent = false): unknown => {
     if (typeof value !== 'object' || value === null) return value
-    const $ref = isTop ? undefined : references.get(JSON.stringify(value))
+    const $ref = isComponent ? undefined : references.get(JSON.stringify(value))
     if ($ref !== undefined) return { $ref }
-    if (Array.isArray(value)) return value.map((one) => replace(one))
-    return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, replace(one)]))
+    if (Array.isArray(value)) return value.map((element) => replace(element))
+    return Object.fromEntries(Object.entries(value).map(([key, field]) => [key, replace(field)]))
   }
-  const schemas = Object.fromEntries(Object.entries(named).map(([name, schema]) => [name, replace(schema, true)]))
+  const schemas = Object.fromEntries(Object.entries(namedSchemas).map(([name, schema]) => [name, replace(schema, true)]))
   return {
     ...(replace(document) as T),
     components: { ...(document as { components?: object }).components, schemas, headers: namedHeaders },

@@ -1,25 +1,25 @@
-/** A buffer of one byte takes some 200 in memory: so many of them become one. */
-const joined = 256
+/** Chunks that are joined into one buffer: a buffer of one byte takes about 200 bytes of memory. */
+const chunksPerBuffer = 256
 
-/** The pieces of a body, in order. Their memory stays near to their bytes, in however small pieces these come. */
+/** The chunks of a body, in order. Their memory stays close to their bytes, however small the chunks are. */
 export class BodyChunks {
-  private whole: Buffer[] = []
-  private last: Buffer[] = []
+  private joined: Buffer[] = []
+  private recent: Buffer[] = []
 
-  add(piece: Buffer): void {
-    this.last.push(piece)
-    if (this.last.length < joined) return
-    this.whole.push(Buffer.concat(this.last))
-    this.last = []
+  add(chunk: Buffer): void {
+    this.recent.push(chunk)
+    if (this.recent.length < chunksPerBuffer) return
+    this.joined.push(Buffer.concat(this.recent))
+    this.recent = []
   }
 
   clear(): void {
-    this.whole = []
-    this.last = []
+    this.joined = []
+    this.recent = []
   }
 
   toText(): string {
-    const all = [...this.whole, ...this.last]
-    return (all.length === 1 ? all[0]! : Buffer.concat(all)).toString('utf8')
+    const buffers = [...this.joined, ...this.recent]
+    return (buffers.length === 1 ? buffers[0]! : Buffer.concat(buffers)).toString('utf8')
   }
 }

@@ -9,78 +9,78 @@ import { BodyChunks } from './pieces.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Set while a body is on its way, or in memory. */
-    bodyShare: BodyReservation | undefined
-    /** The response, where the client waits for `100 Continue` before it sends its body. */
+    /** Set for a request with a body, from its headers on. */
+    bodyReservation: BodyReservation | undefined
+    /** Set when the client waits for `100 Continue` before sending its body. */
     awaitsContinue: ServerResponse | undefined
-    /** Set when the body is read: a client that waited for `100 Continue` has it. */
+    /** True once the body is being read: from then on a client that waited for `100 Continue` has been told to continue. */
     isContinued: boolean
-    /** The body is used and dropped: others may come. Done when the response is closed, if not before. */
+    /** Frees the budget of the body once the handler has dropped it. The end of the response does the same. */
     releaseBody(): void
   }
 }
 
 export interface BodyOptions extends BodyBudgetOptions, BodyPaceOptions {}
 
-/** Takes the whole text of a body, or the reason why there is none. */
-export type TakeText = (error: ServiceError | undefined, text: string) => void
+/** Receives the whole text of a body, or the error. */
+export type BodyCallback = (error: ServiceError | undefined, text: string) => void
 
 /** Reads the body of a request as text. */
-export type ReadText = (request: FastifyRequest, take: TakeText) => void
+export type ReadText = (request: FastifyRequest, callback: BodyCallback) => void
 
-/** What one value of JSON takes in memory, beside the bytes of its text. */
+/** Memory of one parsed JSON value, beside the bytes of its text. */
 const bytesPerValue = 128
 
-/** Texts of so few bytes can't hold values that matter. */
+/** Bodies up to this many bytes are not scanned: they cannot hold enough values to matter. */
 const unscannedBytes = 1024
 
-/** Reads bodies within bounds: the bytes of each, the values in them, the time that they take, and the memory of all of them together. */
+/** Reads bodies within limits: bytes and JSON values of each body, the time of its arrival, and the memory of all bodies together. */
 export function readBodies(app: FastifyInstance, options: BodyOptions): ReadText {
-  const room = createBodyBudget(options)
+  const budget = createBodyBudget(options)
   const pace = createBodyPace(options)
-  app.decorateRequest('bodyShare', undefined)
+  app.decorateRequest('bodyReservation', undefined)
   app.decorateRequest('awaitsContinue', undefined)
   app.decorateRequest('isContinued', false)
   app.decorateRequest('releaseBody', release)
   app.addHook('preParsing', (request, reply, payload, done) => {
     const { 'content-length': length = '0', 'transfer-encoding': coding, expect } = request.headers
     if (length === '0' && coding === undefined) return done(null, payload)
-    const share = room.reserve(callerOf(request))
-    if (share instanceof ServiceError) return done(share)
-    request.bodyShare = share
-    reply.raw.once('close', () => share.release())
-    // RFC 9110, 10.1.1: only a client of HTTP/1.1 is told to go on.
+    const reservation = budget.reserve(callerOf(request))
+    if (reservation instanceof ServiceError) return done(reservation)
+    request.bodyReservation = reservation
+    reply.raw.once('close', () => reservation.release())
+    // RFC 9110, 10.1.1: `100 Continue` exists for HTTP/1.1 only.
     if (expect !== undefined && request.raw.httpVersion === '1.1') request.awaitsContinue = reply.raw
     done(null, payload)
   })
-  // Node answers by itself only where nobody listens: a refusal must come in place of `100 Continue`.
+  // Node sends `100 Continue` at once unless the event has a listener; a refusal must be sent instead.
   app.server.on('checkContinue', (request, response) => void app.server.emit('request', request, response))
-  return (request, take) => readText(request, pace, take)
+  return (request, callback) => readText(request, pace, callback)
 }
 
-function readText(request: FastifyRequest, pace: BodyPace, take: TakeText): void {
-  const { raw, bodyShare: share } = request
+function readText(request: FastifyRequest, pace: BodyPace, callback: BodyCallback): void {
+  const { raw, bodyReservation: reservation } = request
   const { bodyLimit } = request.routeOptions
-  const declared = Number(request.headers['content-length'] ?? Infinity)
-  if (Number.isFinite(declared) && declared > bodyLimit) return take(tooLarge(bodyLimit), '')
+  const declaredBytes = Number(request.headers['content-length'] ?? Infinity)
+  if (Number.isFinite(declaredBytes) && declaredBytes > bodyLimit) return callback(tooLarge(bodyLimit), '')
   request.awaitsContinue?.writeContinue()
   request.isContinued = true
-  const scan = declared <= unscannedBytes ? undefined : new JsonScan()
-  const pieces = new BodyChunks()
+  const scan = declaredBytes <= unscannedBytes ? undefined : new JsonScan()
+  const chunks = new BodyChunks()
   const arriving = pace.start(end)
 
-  function refusalOf(piece: Buffer): ServiceError | undefined {
+  function refusalOf(chunk: Buffer): ServiceError | undefined {
     if (arriving.bytes > bodyLimit) return tooLarge(bodyLimit)
     const valuesBefore = scan?.values ?? 0
-    const refusal = scan?.add(piece)
-    return refusal ?? share?.take(piece.length + ((scan?.values ?? 0) - valuesBefore) * bytesPerValue)
+    const refusal = scan?.add(chunk)
+    return refusal ?? reservation?.take(chunk.length + ((scan?.values ?? 0) - valuesBefore) * bytesPerValue)
   }
 
-  function onData(piece: Buffer): void {
-    pace.progress(arriving, piece.length)
-    const refusal = refusalOf(piece)
+  function onData(chunk: Buffer): void {
+    pace.progress(arriving, chunk.length)
+    const refusal = refusalOf(chunk)
     if (refusal) return end(refusal)
-    pieces.add(piece)
+    chunks.add(chunk)
   }
 
   function onEnd(): void {
@@ -94,20 +94,20 @@ function readText(request: FastifyRequest, pace: BodyPace, take: TakeText): void
   function end(error: ServiceError | undefined): void {
     raw.off('data', onData).off('end', onEnd).off('error', onError)
     pace.stop(arriving)
-    share?.complete()
-    if (!error) return take(undefined, pieces.toText())
-    pieces.clear()
-    share?.release()
-    // What still comes is dropped, so that the client can read its answer.
+    reservation?.complete()
+    if (!error) return callback(undefined, chunks.toText())
+    chunks.clear()
+    reservation?.release()
+    // The rest of the body is read and dropped, so that the client can read the answer.
     raw.resume()
-    take(error, '')
+    callback(error, '')
   }
 
   raw.on('data', onData).on('end', onEnd).on('error', onError)
 }
 
 function release(this: FastifyRequest): void {
-  this.bodyShare?.release()
+  this.bodyReservation?.release()
 }
 
 function callerOf({ principal }: FastifyRequest): string {
@@ -115,5 +115,5 @@ function callerOf({ principal }: FastifyRequest): string {
 }
 
 function tooLarge(limit: number): ServiceError {
-  return new ServiceError('input_too_large', `The body is larger than the ${limit} bytes that are taken here.`)
+  return new ServiceError('input_too_large', `The body must have at most ${limit} bytes.`)
 }

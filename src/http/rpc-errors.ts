@@ -3,13 +3,13 @@ import { statusOf, type ServiceError } from '../errors.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Present on routes of JSON-RPC, whose clients read errors of that protocol alone: the HTTP status of a body that is no message. */
+    /** Set on JSON-RPC routes, whose clients read only JSON-RPC errors: the HTTP status for a body that is not a JSON-RPC message. */
     rpcStatus?: 200 | 400
   }
 }
 
 const parseError = -32700
-/** Invalid Request of JSON-RPC 2.0: the body is no request of that protocol. */
+/** JSON-RPC 2.0 Invalid Request: the body is not a JSON-RPC request. */
 export const invalidRequest = -32600
 
 export const RpcError = Type.Object(
@@ -18,7 +18,7 @@ export const RpcError = Type.Object(
     id: Type.Union([Type.String(), Type.Number(), Type.Null()]),
     error: Type.Object({ code: Type.Integer(), message: Type.String(), data: Type.Optional(Type.Unknown()) }),
   },
-  { description: 'An error of JSON-RPC.' },
+  { description: 'A JSON-RPC error.' },
 )
 
 interface RpcRefusal {
@@ -26,7 +26,7 @@ interface RpcRefusal {
   body: Type.Static<typeof RpcError>
 }
 
-/** A request that holds no message of JSON-RPC, as an error of JSON-RPC. Undefined for other errors: HTTP says them to every client. */
+/** The JSON-RPC error for a request without a valid JSON-RPC message. Undefined for other errors, which stay HTTP errors. */
 export function toRpcRefusal({ code, message, faults }: ServiceError, rpcStatus: number): RpcRefusal | undefined {
   if (code !== 'validation' && code !== 'unsupported_media_type') return undefined
   const [fault] = faults

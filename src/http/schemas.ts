@@ -3,18 +3,18 @@ import { hintLimits } from '../runs/intake/hints.ts'
 import { chatExample, eventExample } from './examples.ts'
 import { idPattern } from './ids.ts'
 
-/** Shapes of the interface that more than one route has. */
+/** Schemas that several routes share. */
 
 export const Id = Type.String({ pattern: idPattern })
 
 export const IdHeaders = Type.Object({ 'session-id': Type.Optional(Id), 'request-id': Type.Optional(Id) })
 
-/** Clients send `null` for what they leave out. */
+/** An optional field; `null` counts as absent. */
 function maybe<T extends ReturnType<typeof Type.String>>(schema: T) {
   return Type.Optional(Type.Union([schema, Type.Null()]))
 }
 
-/** Far beyond what anybody asks with; the size of a body alone would let in millions. */
+/** Most messages of a request. The size limit of the body alone would admit millions. */
 const maxMessages = 2000
 export const maxListed = 100
 const maxName = 2048
@@ -26,7 +26,7 @@ export const DataFilterHint = Type.Object({
   filter_type: Type.Enum(['equals', 'not_equals', 'in', 'contains']),
   filter_value: Type.String({
     maxLength: hintLimits.valueCharacters,
-    description: `Of \`in\`, values separated by commas: at most ${hintLimits.listedValues} in all hints of a request.`,
+    description: `The value to compare with. For \`in\`, values separated by commas: at most ${hintLimits.listedValues} in all hints of a request.`,
   }),
 })
 
@@ -43,9 +43,9 @@ export const ChatBody = Type.Object(
     data_filter_hints: DataFilterHints,
     auto_memory_retain: Type.Optional(Type.Union([Type.Boolean(), Type.Null()])),
     context_files: Type.Optional(Type.Union([Type.Array(Type.String(), { maxItems: maxListed }), Type.Null()])),
-    images: Type.Optional(Type.Union([Type.Array(Image, { description: 'At most 5; more are a 400.' }), Type.Null()])),
+    images: Type.Optional(Type.Union([Type.Array(Image, { description: 'At most 5 images; more are refused with 400.' }), Type.Null()])),
     session_id: maybe(
-      Type.String({ description: 'Of the session, where the header session-id is absent; its form is that of the header.' }),
+      Type.String({ description: 'The session id, when the header session-id is absent. It has the same form as the header.' }),
     ),
     stream: Type.Optional(Type.Unknown({ description: 'Ignored.' })),
     on_disconnect: Type.Optional(Type.Union([Type.Enum(['cancel', 'continue']), Type.Null()])),
@@ -55,17 +55,17 @@ export const ChatBody = Type.Object(
 
 export type ChatBody = Type.Static<typeof ChatBody>
 
-/** A CloudEvents envelope (1.0, structured mode) around a chat; what it does not list is ignored. */
+/** A CloudEvents 1.0 envelope (structured mode) around a chat. Unknown attributes are ignored. */
 export const AsyncBody = Type.Object(
   {
     specversion: Type.Enum(['1.0']),
     type: Type.Enum(['ai.service.agent.chain']),
-    source: Type.String({ minLength: 1, maxLength: maxName, description: 'Who sends the event.' }),
-    id: Type.String({ minLength: 1, maxLength: maxName, description: 'Of the event; with `source` it is unique.' }),
+    source: Type.String({ minLength: 1, maxLength: maxName, description: 'The sender of the event.' }),
+    id: Type.String({ minLength: 1, maxLength: maxName, description: 'The id of the event, unique together with `source`.' }),
     time: maybe(Type.String({ maxLength: maxName })),
     data: Type.Object({
       ...Type.Omit(ChatBody, ['on_disconnect']).properties,
-      callback_url: maybe(Type.String({ maxLength: maxAddress, description: 'An http or https address that is told of the end.' })),
+      callback_url: maybe(Type.String({ maxLength: maxAddress, description: 'An http or https URL that receives the result.' })),
     }),
   },
   { description: 'A chat as an event. Fields that are not listed are ignored.', example: eventExample },
@@ -89,7 +89,7 @@ export const Step = Type.Object({
   status: Type.Enum(['success', 'error']),
   execution_time: Type.Number({ description: 'Seconds.' }),
   started_at: Type.String({ format: 'date-time' }),
-  sub_agent: Type.Optional(Type.String({ description: 'The sub-agent that took it; absent where it was the agent itself.' })),
+  sub_agent: Type.Optional(Type.String({ description: 'The sub-agent that took the step; absent for steps of the agent itself.' })),
 })
 
 /** A file that a tool made. */
@@ -112,16 +112,19 @@ export const ChainAnswer = Type.Object({
   }),
 })
 
-/** What a run waits for: each call goes on when somebody has decided on it. */
+/** The tool calls of an interrupted run that wait for a decision. */
 export const ApprovalRequired = Type.Object({
   request_id: Type.String(),
   calls: Type.Array(Type.Object({ tool_call_id: Type.String(), tool: Type.String(), tool_input: Type.Unknown() })),
 })
 
-/** Of a chat whose calls wait for approval. */
+/** The reply to a chat with tool calls that wait for approval. */
 export const ApprovalAnswer = Type.Object(
   { ...ChainAnswer.properties, approval_required: ApprovalRequired },
-  { description: 'Calls wait for approval. The answer so far; the same request id again has the rest when they are decided.' },
+  {
+    description:
+      'Tool calls wait for approval. The body is the answer so far; after the decisions, the same request id returns the final answer.',
+  },
 )
 
 const FaultReply = Type.Object({
@@ -137,16 +140,16 @@ export const ErrorReply = Type.Object(
     details: Type.Optional(
       Type.Object({
         error_type: Type.String(),
-        errors: Type.Optional(Type.Array(FaultReply, { description: 'Of a ValidationError, where it has no `detail`.' })),
+        errors: Type.Optional(Type.Array(FaultReply, { description: 'The faults of a ValidationError that has no `detail`.' })),
       }),
     ),
   },
-  { description: 'What went wrong, in words.' },
+  { description: 'An error: a message, the HTTP status and the error type.' },
 )
 
 export const ValidationReply = Type.Object(
   { detail: Type.Array(FaultReply) },
-  { description: 'Faults of the request, each with its place.' },
+  { description: 'The faults of the request, each with its location.' },
 )
 
 const finishReasons = ['null', 'stop', 'length', 'content_filter', 'max_iterations', 'timeout', 'cancelled', 'approval_required', 'error']
@@ -157,10 +160,10 @@ export const StreamChunk = Type.Object({
   token: Type.String(),
   agent_step: Type.String({
     description:
-      'planning, reasoning, tool:<name>, sub_agent:<name>, retrying or answer. The output is the answer tokens behind the last other label.',
+      'planning, reasoning, tool:<name>, sub_agent:<name>, retrying or answer. The output is the `answer` tokens after the last chunk with another label.',
   }),
-  finish_reason: Type.Enum(finishReasons, { description: 'The text "null" on every chunk but the last.' }),
-  usage: Type.Array(Usage, { description: 'On the last chunk.' }),
+  finish_reason: Type.Enum(finishReasons, { description: 'The text "null" on every chunk except the last.' }),
+  usage: Type.Array(Usage, { description: 'Empty on every chunk except the last.' }),
   step: Type.Optional(Step),
   approval_required: Type.Optional(ApprovalRequired),
   error: Type.Optional(ErrorReply),
@@ -171,5 +174,5 @@ export const eventStream = {
   content: { 'text/event-stream': { schema: Type.String() } },
 }
 
-/** Replies that every route with a key may give. */
+/** Error replies of every route that needs a key. */
 export const refusals = { 401: ErrorReply, 403: ErrorReply, 429: ErrorReply, 500: ErrorReply, 503: ErrorReply }

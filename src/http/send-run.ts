@@ -8,34 +8,34 @@ import type { Opening } from './open-chat.ts'
 import { sendEvents, startInTime, type StreamStart } from './sse.ts'
 import { toTexts, type ToChunk } from './stream-chunks.ts'
 
-interface Reader {
-  /** Number of the last event that the reader has. */
+interface RunReader {
+  /** Number of the last event that the client has received. 0: none. */
   after: number
   toChunk: ToChunk
 }
 
 /**
- * Sends a run's events as they come. A run that fails before its first event is an ordinary HTTP error, unless its stream had to begin before.
- * The run may have to wait for its session; the stream begins without it, but not before the id of the session is settled.
+ * Sends the events of a run as server-sent events. A run that fails before its first event is an ordinary HTTP error, unless the stream has begun.
+ * While a run waits for its session, the stream begins with a keep-alive comment, but not before the `session-id` header is final (`settled`).
  */
-export async function sendRun(reply: FastifyReply, { chat, settled }: Opening, { after, toChunk }: Reader): Promise<FastifyReply> {
+export async function sendRun(reply: FastifyReply, { chat, settled }: Opening, { after, toChunk }: RunReader): Promise<FastifyReply> {
   const start = startInTime(reply, settled)
   try {
     const { run, disconnected } = await chat
     const { log, goesOn } = run
-    // A browser's EventSource asks again behind every end, until it is told that nothing more comes.
-    if (hasAll(log, after) && !start.hasBegun) return await reply.code(204).send()
+    // A browser's EventSource reconnects after every end; only a 204 stops the reconnecting.
+    if (hasCompleteLog(log, after) && !start.hasBegun) return await reply.code(204).send()
     await firstEvent(log, disconnected, start)
     const [first] = log.events
     const error = first?.type === 'end' ? errorOf(first) : undefined
     if (error && first?.type === 'end' && first.reason === 'error' && after === 0 && !start.hasBegun) return sendFailure(reply, error)
-    // A reader that comes back to a silent run must see that the run is there.
+    // A client that reconnects to a silent run gets the headers at once.
     if (log.events.length <= after) start.beginSilent()
     else start.begin()
-    const isStanding = goesOn !== undefined && after >= log.events.length
+    const isInterrupted = goesOn !== undefined && after >= log.events.length
     await sendEvents(
       reply.raw,
-      isStanding ? waitingTexts(goesOn, toChunk, after, disconnected) : toTexts(log, toChunk, after, disconnected),
+      isInterrupted ? resumedTexts(goesOn, toChunk, after, disconnected) : toTexts(log, toChunk, after, disconnected),
       reply.server.streamKeepAliveMs,
     )
     return reply
@@ -48,8 +48,8 @@ export async function sendRun(reply: FastifyReply, { chat, settled }: Opening, {
   }
 }
 
-/** Whether a run has ended, and the reader has its last event. */
-function hasAll({ events }: EventLog, after: number): boolean {
+/** Whether the run has ended and the client has received its last event. */
+function hasCompleteLog({ events }: EventLog, after: number): boolean {
   return after === events.length && events.at(-1)?.type === 'end'
 }
 
@@ -57,8 +57,8 @@ function toFailedChunk(error: unknown, after: number, toChunk: ToChunk): string 
   return toChunk(after + 1, { type: 'end', reason: 'error', usage: [], thoughts: [], error: toErrorBody(error) }, true)
 }
 
-/** For who has all of a run that waits for approval: what comes when it goes on. */
-async function* waitingTexts(
+/** Waits until an interrupted run resumes, then yields its events. The client has received all events up to the interruption. */
+async function* resumedTexts(
   goesOn: NonNullable<OpenRun['goesOn']>,
   toChunk: ToChunk,
   after: number,
@@ -68,21 +68,21 @@ async function* waitingTexts(
   try {
     log = (await goesOn(disconnected)).log
   } catch (error) {
-    // Its session was deleted, or the service stops.
+    // The session was deleted, or the service is stopping.
     return yield toFailedChunk(error, after, toChunk)
   }
   yield* toTexts(log, toChunk, after, disconnected)
 }
 
-/** Resolves when there is an event, or the stream has begun without one. */
+/** Resolves when the run has an event, or the stream has begun without an event. */
 async function firstEvent(log: EventLog, disconnected: AbortSignal, start: StreamStart): Promise<void> {
   if (log.events.length > 0 || start.hasBegun) return
-  const enough = new AbortController()
-  const stop = () => enough.abort()
+  const waiting = new AbortController()
+  const stop = () => waiting.abort()
   start.onSilent(stop)
   disconnected.addEventListener('abort', stop, { once: true })
-  const reading = log.follow(0, enough.signal)
-  await reading.next()
-  await reading.return()
+  const events = log.follow(0, waiting.signal)
+  await events.next()
+  await events.return()
   disconnected.removeEventListener('abort', stop)
 }

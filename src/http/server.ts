@@ -21,17 +21,17 @@ export interface ServerOptions {
   log: Logger
   verifier: Verifier
   limits: RequestLimits
-  /** Takes what each request cost: its route's pattern, and seconds. */
+  /** Records a finished request: method, route pattern, status, duration in seconds. */
   meter(method: string, route: string, status: number, seconds: number): void
-  /** Bytes of a request's body. */
+  /** Largest request body in bytes; routes may have lower limits. */
   bodyLimit: number
-  /** Default: 15 s. */
+  /** Milliseconds of silence before a stream sends a comment. Default: 15,000. */
   streamKeepAliveMs?: number | undefined
 }
 
-/** The HTTP server without its routes: ids, keys, limits, errors. */
+/** The HTTP server without its routes: request ids, authentication, body limits, error replies, access log. */
 export function createServer({ log, verifier, limits, meter, bodyLimit, streamKeepAliveMs }: ServerOptions): FastifyInstance {
-  // Named by the type that Fastify's own signatures have.
+  // The annotation keeps the type parameters of `fastify()` at their defaults.
   const loggerInstance: FastifyBaseLogger = log
   const app = fastify({
     loggerInstance,
@@ -42,45 +42,45 @@ export function createServer({ log, verifier, limits, meter, bodyLimit, streamKe
     keepAliveTimeout: keepAliveMs,
     requestTimeout: 0,
     forceCloseConnections: 'idle',
-    // A path that can't be decoded, or is too long for any of ours: found before there is a route, or a hook.
+    // The router reports paths that cannot be decoded or exceed `maxParamLength` before any hook runs.
     frameworkErrors: (_error, request, reply) => {
-      reply.raw.once('finish', () => drain(request.raw, drained))
+      reply.raw.once('finish', () => drain(request.raw, drainLimits))
       void sendError(notFound(request), request, reply.header('request-id', request.id))
     },
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: 512 },
   })
   app.decorate('streamKeepAliveMs', streamKeepAliveMs ?? defaultKeepAliveMs)
-  // JSON is all that is spoken here; Fastify would take plain text too.
+  // Fastify accepts text/plain by default; this service accepts JSON only.
   app.removeContentTypeParser('text/plain')
-  // Responses are made by typed code; their schemas are documentation.
+  // Response schemas are documentation only: typed code builds the responses.
   app.setSerializerCompiler(() => JSON.stringify)
   limitBodies(app, bodyLimit)
-  takeJson(app, readBodies(app, { bodyLimit }))
-  drainEarlyAnswers(app, drained)
+  parseJsonBodies(app, readBodies(app, { bodyLimit }))
+  drainEarlyAnswers(app, drainLimits)
   validateWith(app)
   replyWithErrors(app)
   requireDeclaredAccess(app)
   app.addHook('onRequest', (request, reply, done) => {
     void reply.header('request-id', request.id)
-    // Where OpenAI's clients look for it.
+    // OpenAI clients read the request id from `x-request-id`.
     if (isOpenAi(request.url)) void reply.header('x-request-id', request.id)
     done()
   })
   acceptCloudEvents(app)
   echoSessions(app)
-  // A path that is not there is not there whatever the request holds: it is not read.
+  // An unknown path is 404 before authentication, and its body is not read.
   app.addHook('onRequest', (request, _reply, done) => done(request.is404 ? notFound(request) : undefined))
   authenticate(app, verifier, limits)
   logRequests(app, meter)
   return app
 }
 
-/** A request without a body may all the same say that it is JSON; where one is needed, its schema says so. */
-function takeJson(app: FastifyInstance, readText: ReadText): void {
+/** Parses JSON bodies. An empty body with a JSON content type is accepted here; the schema of the route requires a body where needed. */
+function parseJsonBodies(app: FastifyInstance, readText: ReadText): void {
   const parse = app.getDefaultJsonParser('error', 'error')
   app.removeContentTypeParser('application/json')
   app.addContentTypeParser(['application/json', eventType, batchType], (request, _payload, done) => {
-    const refusal = refuseCoding(request)
+    const refusal = unsupportedMediaType(request)
     if (refusal) return done(refusal)
     readText(request, (error, text) => {
       if (error) done(error)
@@ -90,32 +90,36 @@ function takeJson(app: FastifyInstance, readText: ReadText): void {
   })
 }
 
-function refuseCoding(request: FastifyRequest): ServiceError | undefined {
+function unsupportedMediaType(request: FastifyRequest): ServiceError | undefined {
   const coding = request.headers['content-encoding'] ?? 'identity'
-  if (coding !== 'identity') return new ServiceError('unsupported_media_type', `The content coding ${coding} is not taken.`)
+  if (coding !== 'identity')
+    return new ServiceError(
+      'unsupported_media_type',
+      `The content coding ${coding} is not supported: send the body without a content coding.`,
+    )
   if (isCloudEvent(request) && !request.routeOptions.config.takesEvents)
     return new ServiceError('unsupported_media_type', 'The content type must be application/json.')
   return undefined
 }
 
-/** A whole body of the largest size on a line of 1 MB/s reaches its end. */
-const drained: DrainLimits = { bytes: 128 * 1024 * 1024, silentMs: 5000, totalMs: 60_000 }
+/** Limits of the drain after an early answer. A client that sends 1 MB/s can finish a body of 60 MB. */
+const drainLimits: DrainLimits = { bytes: 128 * 1024 * 1024, silentMs: 5000, totalMs: 60_000 }
 
-/** Longer than that of usual load balancers, so that it is they who close an idle connection. */
+/** Longer than the idle timeout of common load balancers (60 s), so that the load balancer closes idle connections first. */
 const keepAliveMs = 72_000
 
-/** An id that does not fit is refused when the request is validated; until then it has one of ours, for its errors. */
+/** The `request-id` of the caller, or a new one. Validation refuses an invalid id later; the new id then names the error. */
 function requestIdOf(id: string | string[] | undefined): string {
   return isId(id) ? id : randomUUIDv7()
 }
 
-/** One line per request: ids, never content. */
+/** Logs one line per request with ids and never content, and meters the request. */
 function logRequests(app: FastifyInstance, meter: ServerOptions['meter']): void {
   app.addHook('onResponse', async (request, reply) => {
     const { method, routeOptions, principal } = request
     const ms = Math.round(reply.elapsedTime)
     meter(method, routeOptions.url ?? 'none', reply.statusCode, reply.elapsedTime / 1000)
-    const who = principal && { tenant: principal.tenant, sub: principal.sub }
-    request.log.info({ method, route: routeOptions.url ?? null, status: reply.statusCode, ms, ...who }, 'request')
+    const caller = principal && { tenant: principal.tenant, sub: principal.sub }
+    request.log.info({ method, route: routeOptions.url ?? null, status: reply.statusCode, ms, ...caller }, 'request')
   })
 }

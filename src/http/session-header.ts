@@ -6,38 +6,39 @@ import { fieldsOf } from '../json/is-object.ts'
 declare module 'fastify' {
   interface FastifyContextConfig {
     /**
-     * Whether the route speaks of a session: every reply of it has `session-id`, refusals included. `body`: the body may name it too, as
-     * `session_id`, where the header does not.
+     * Whether the route belongs to a session: every reply, errors included, has the header `session-id`. `body`: without the header, the body may
+     * name the session as `session_id`.
      */
     hasSession?: true | 'body'
   }
   interface FastifyRequest {
-    /** What the header names, or a new one; what a body names or a repeated request had may come in its place. */
+    /** The id of the header, else of the body, else a new id. For a repeated request, the session of the first request. */
     sessionId: string
   }
 }
 
-/** Echoes the `session-id` of a request before anything can be refused; where the route speaks of a session it makes one. */
+/** Sets the `session-id` header of each reply before any hook can refuse the request. A route with a session gets a new id when absent. */
 export function echoSessions(app: FastifyInstance): void {
   app.decorateRequest('sessionId', '')
   app.addHook('onRequest', (request, reply, done) => {
-    const named = request.headers['session-id']
-    if (isId(named)) setSessionId(request, reply, named)
+    const headerId = request.headers['session-id']
+    if (isId(headerId)) setSessionId(request, reply, headerId)
     else if (request.routeOptions.config?.hasSession) setSessionId(request, reply, randomUUIDv7())
     done()
   })
   app.addHook('preValidation', (request, reply, done) => {
     const { hasSession, takesEvents } = request.routeOptions.config ?? {}
     if (hasSession === 'body' && request.headers['session-id'] === undefined) {
-      // Nothing is validated yet. An event has as its `data` what is the body elsewhere.
+      // The body is not validated yet. The `data` of a CloudEvent is the chat body.
       const body = takesEvents ? fieldsOf(request.body)['data'] : request.body
-      const named = fieldsOf(body)['session_id']
-      if (isId(named)) setSessionId(request, reply, named)
+      const bodyId = fieldsOf(body)['session_id']
+      if (isId(bodyId)) setSessionId(request, reply, bodyId)
     }
     done()
   })
 }
 
+/** Sets the session of a request, and the `session-id` header of its reply. */
 export function setSessionId(request: FastifyRequest, reply: FastifyReply, sessionId: string): void {
   request.sessionId = sessionId
   void reply.header('session-id', sessionId)

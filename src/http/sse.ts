@@ -4,16 +4,16 @@ import type { FastifyReply } from 'fastify'
 
 declare module 'fastify' {
   interface FastifyInstance {
-    /** Milliseconds of silence after which a stream has a comment. */
+    /** Milliseconds of silence after which a stream sends a comment. */
     streamKeepAliveMs: number
   }
 }
 
-/** Proxies give up a response of which they hear nothing for some longer time. */
+/** Proxies close responses that are silent for longer, often after 60 s. */
 export const defaultKeepAliveMs = 15_000
 const keepAlive = ': keep-alive\n\n'
-/** A reader that takes nothing for this long is cut off. */
-const stuckMs = 60_000
+/** Milliseconds without a `drain` after which a client is disconnected. */
+const stalledMs = 60_000
 
 export const sseHeaders = {
   'content-type': 'text/event-stream; charset=utf-8',
@@ -21,24 +21,24 @@ export const sseHeaders = {
   'x-accel-buffering': 'no',
 }
 
-/** The beginning of a stream: until then a failure is an ordinary HTTP error, behind it an event. */
+/** The start of a stream. Before the start a failure is an ordinary HTTP error, afterwards an event. */
 export interface StreamStart {
   readonly hasBegun: boolean
-  /** Sends the headers with the first event. */
+  /** Starts the stream; the headers are sent with the first event. */
   begin(): void
-  /** Sends the headers now, with a comment, since no event is there yet. */
+  /** Starts the stream with a comment, so that the headers are sent before the first event. */
   beginSilent(): void
-  /** Calls back when the stream begins without an event. */
-  onSilent(call: () => void): void
-  /** The stream has begun, or never will. */
+  /** Registers a listener for a start without an event. */
+  onSilent(listener: () => void): void
+  /** Stops the timer: the stream has begun, or never will. */
   stop(): void
 }
 
-/** A stream that begins with its first event, and 15 s after its request at the latest, if its headers are `settled` by then. */
+/** A stream that begins with its first event, or `streamKeepAliveMs` after the request without an event. The headers must be `settled` first. */
 export function startInTime(reply: FastifyReply, settled: Promise<void> = Promise.resolve()): StreamStart {
   let hasBegun = false
   let isStopped = false
-  let call = (): void => undefined
+  let notifySilent = (): void => undefined
   const silentMs = Math.max(0, reply.server.streamKeepAliveMs - reply.elapsedTime)
   const timer = setTimeout(() => void settled.then(() => isStopped || beginSilent()), silentMs)
 
@@ -54,7 +54,7 @@ export function startInTime(reply: FastifyReply, settled: Promise<void> = Promis
     if (hasBegun) return
     begin()
     reply.raw.write(keepAlive)
-    call()
+    notifySilent()
   }
 
   return {
@@ -64,7 +64,7 @@ export function startInTime(reply: FastifyReply, settled: Promise<void> = Promis
     begin,
     beginSilent,
     onSilent(listener) {
-      call = listener
+      notifySilent = listener
     },
     stop() {
       clearTimeout(timer)
@@ -74,8 +74,8 @@ export function startInTime(reply: FastifyReply, settled: Promise<void> = Promis
 }
 
 /**
- * Writes server-sent events as they come and ends the response. No more is asked for while the socket is full, so that nothing is kept
- * here for a slow reader; one that takes nothing at all is cut off.
+ * Writes server-sent events as they come and ends the response. While the socket is full no further text is pulled, so nothing is buffered for a
+ * slow client. A client that reads nothing for 60 s is disconnected. A source that throws destroys the response.
  */
 export async function sendEvents(
   response: ServerResponse,
@@ -88,7 +88,7 @@ export async function sendEvents(
   try {
     for await (const text of texts) {
       timer.refresh()
-      if (!response.write(text)) await drained(response)
+      if (!response.write(text)) await waitForDrain(response)
     }
     response.end()
   } catch {
@@ -98,11 +98,11 @@ export async function sendEvents(
   }
 }
 
-/** Rejects when the reader has gone, or takes nothing for too long. */
-async function drained(response: ServerResponse): Promise<void> {
+/** Waits for `drain`. Rejects when the client disconnects or reads nothing for `stalledMs`. */
+async function waitForDrain(response: ServerResponse): Promise<void> {
   const waiting = new AbortController()
   const giveUp = () => waiting.abort()
-  const timer = setTimeout(giveUp, stuckMs)
+  const timer = setTimeout(giveUp, stalledMs)
   response.once('close', giveUp)
   if (response.destroyed) giveUp()
   try {

@@ -3,12 +3,12 @@ import { toAnswerStep } from '../runs/log/outcome.ts'
 import { toApprovalRequired } from '../runs/approvals/approval-view.ts'
 import type { EndEvent, InterruptEvent, LoggedEvent } from '../runs/run.ts'
 
-/** One event of a run's log as the text of one server-sent event. An `interrupt` that is not the last has passed: the run has gone on. */
+/** Renders one event of a run's log as one server-sent event. After an `interrupt` that is not the last event, the run has resumed. */
 export type ToChunk = (number: number, event: LoggedEvent, isLast: boolean) => string
 
 /**
- * The chunks of one run: `{id, token, agent_step, finish_reason, usage}`, all five on each. This is the path of every token, so what
- * does not change from chunk to chunk is text that was made once.
+ * Renders the chunks of one run: `{id, token, agent_step, finish_reason, usage}`, all five fields on each. Every token takes this path, so
+ * the constant parts of a chunk are prebuilt text.
  */
 export function chunksOf(requestId: string): ToChunk {
   const id = JSON.stringify(requestId)
@@ -38,14 +38,14 @@ export function chunksOf(requestId: string): ToChunk {
         return `${head}${number}${data}""${tailOf(labelOf(event.step.type, event.step.tool))},"step":${step}}\n\n`
       }
       case 'interrupt':
-        return `${head}${number}${data}""${isLast ? standing(requestId, event) : tailOf('answer')}}\n\n`
+        return `${head}${number}${data}""${isLast ? approvalFields(requestId, event) : tailOf('answer')}}\n\n`
       case 'end':
         return `${head}${number}${data}"","agent_step":"answer",${lastFields(event)}}\n\n`
     }
   }
 }
 
-function standing(requestId: string, { calls, usage }: InterruptEvent): string {
+function approvalFields(requestId: string, { calls, usage }: InterruptEvent): string {
   const required = JSON.stringify(toApprovalRequired(requestId, calls))
   return `,"agent_step":"answer","finish_reason":"approval_required","usage":${JSON.stringify(usage)},"approval_required":${required}`
 }
@@ -60,7 +60,7 @@ function lastFields({ reason, usage, error }: EndEvent): string {
 
 const maxTextLength = 65_536
 
-/** Texts to write, each all that has come since the last. */
+/** Yields the text of all events since the previous text, in pieces of at most about `maxTextLength` characters. */
 export async function* toTexts(log: EventLog, toChunk: ToChunk, after: number, signal: AbortSignal): AsyncGenerator<string, void> {
   for await (const { first, events } of log.follow(after, signal)) {
     let text = ''
@@ -68,7 +68,7 @@ export async function* toTexts(log: EventLog, toChunk: ToChunk, after: number, s
     for (const event of events) {
       const isLast = number === log.events.length && log.ended
       text += toChunk(number++, event, isLast)
-      // A late reader's log comes in pieces: no socket is given more than it is to take.
+      // A client that joins late gets a long log in pieces, so that no socket buffers the whole log.
       if (text.length < maxTextLength) continue
       yield text
       text = ''

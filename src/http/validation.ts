@@ -2,18 +2,18 @@ import { Ajv } from 'ajv'
 import type { FastifyError, FastifyInstance, FastifySchemaValidationError } from 'fastify'
 import { ServiceError, type Fault } from '../errors.ts'
 
-/** More faults than a person reads help nobody, and a long list of them is a way to make us work. */
+/** Faults listed in a 422. A longer list helps no reader and costs memory. */
 const maxFaults = 20
 
-/** Finding every fault of a body costs memory for each: it is done for bodies of so few values, others are refused at the first. */
-const maxValuesLookedThrough = 1000
+/** Values in a body that is checked for all of its faults. Each fault costs memory, so a larger body is refused at its first fault. */
+const maxValuesForAllFaults = 1000
 
-/** Bodies are taken as they are; what comes as text (query, path, headers) is read as the type that its schema says. */
+/** Validates requests with Ajv. Bodies keep their JSON types; query, path and headers are text and are coerced to the type in the schema. */
 export function validateWith(app: FastifyInstance): void {
-  const text = new Ajv({ ...options, allErrors: true, coerceTypes: true })
+  const coercing = new Ajv({ ...options, allErrors: true, coerceTypes: true })
   const createBodyCheck = bodyChecks()
   app.setValidatorCompiler(({ schema, httpPart }) => {
-    if (httpPart !== 'body') return text.compile(schema as object)
+    if (httpPart !== 'body') return coercing.compile(schema as object)
     const check = createBodyCheck(schema)
     return (body: unknown) => {
       const errors = check(body)
@@ -22,7 +22,7 @@ export function validateWith(app: FastifyInstance): void {
   })
 }
 
-/** Compiles schemas of bodies; a check answers with what is wrong, undefined where nothing is. */
+/** Compiles schemas of bodies. A check returns the errors of a body, undefined for a valid one. */
 export function bodyChecks(): (schema: object) => (body: unknown) => FastifySchemaValidationError[] | undefined {
   const quick = new Ajv(options)
   const whole = new Ajv({ ...options, allErrors: true })
@@ -40,45 +40,48 @@ export function bodyChecks(): (schema: object) => (body: unknown) => FastifySche
 const options = { useDefaults: true, removeAdditional: false, allowUnionTypes: true, strict: false } as const
 
 function isSmall(body: unknown): boolean {
-  const left: unknown[] = [body]
-  for (let count = 0; left.length > 0; count++) {
-    const value = left.pop()
+  const pending: unknown[] = [body]
+  for (let count = 0; pending.length > 0; count++) {
+    const value = pending.pop()
     if (typeof value !== 'object' || value === null) continue
     const inner: unknown[] = Array.isArray(value) ? value : Object.values(value)
-    if (count + left.length + inner.length > maxValuesLookedThrough) return false
-    left.push(...inner)
+    if (count + pending.length + inner.length > maxValuesForAllFaults) return false
+    pending.push(...inner)
   }
   return true
 }
 
+/** First element of a fault's `loc`, by the `validationContext` of Fastify. */
 const parts: Record<string, string> = { body: 'body', querystring: 'query', params: 'path', headers: 'header' }
 
-/** Ajv's findings as a `validation` error, each with its place. */
+/** Ajv's errors as one `validation` error with a fault for each. */
 export function toFaults(error: Pick<FastifyError, 'validation' | 'validationContext'>): ServiceError {
   const part = parts[error.validationContext ?? 'body'] ?? 'body'
   const faults = withoutNull(error.validation ?? [])
     .slice(0, maxFaults)
-    .map((found): Fault => {
-      const missing = found.keyword === 'required' ? [String(found.params['missingProperty'])] : []
-      const unknown = found.keyword === 'additionalProperties' ? [String(found.params['additionalProperty'])] : []
-      const path = found.instancePath.split('/').slice(1).map(toStep)
-      const allowed = found.keyword === 'enum' ? `: ${(found.params['allowedValues'] as unknown[]).join(', ')}` : ''
+    .map((ajvError): Fault => {
+      const { keyword, params, instancePath, message } = ajvError
+      const missing = keyword === 'required' ? [String(params['missingProperty'])] : []
+      const unknown = keyword === 'additionalProperties' ? [String(params['additionalProperty'])] : []
+      const path = instancePath.split('/').slice(1).map(toPathSegment)
+      const allowed = keyword === 'enum' ? `: ${(params['allowedValues'] as unknown[]).join(', ')}` : ''
       return {
         loc: [part, ...path, ...missing, ...unknown],
-        msg: missing.length > 0 ? 'is required' : unknown.length > 0 ? 'is not known' : `${found.message ?? 'is not valid'}${allowed}`,
-        type: found.keyword === 'required' ? 'missing' : found.keyword,
+        msg: missing.length > 0 ? 'is required' : unknown.length > 0 ? 'is not known' : `${message ?? 'is not valid'}${allowed}`,
+        type: keyword === 'required' ? 'missing' : keyword,
       }
     })
   const first = faults[0]
   return new ServiceError('validation', first ? `${first.loc.join('.')}: ${first.msg}` : 'The request is not valid.', { faults })
 }
 
-/** Where something or null may stand, what is wrong with the something is what helps. */
-function withoutNull(found: readonly FastifySchemaValidationError[]): readonly FastifySchemaValidationError[] {
-  const telling = found.filter(({ keyword, params }) => keyword !== 'anyOf' && !(keyword === 'type' && params['type'] === 'null'))
-  return telling.length > 0 ? telling : found
+/** Drops the errors of the null branch of a nullable field: only the errors of the other branch help the caller. */
+function withoutNull(errors: readonly FastifySchemaValidationError[]): readonly FastifySchemaValidationError[] {
+  const specific = errors.filter(({ keyword, params }) => keyword !== 'anyOf' && !(keyword === 'type' && params['type'] === 'null'))
+  return specific.length > 0 ? specific : errors
 }
 
-function toStep(text: string): string | number {
+/** A segment of a JSON pointer (RFC 6901): an index is a number. */
+function toPathSegment(text: string): string | number {
   return /^\d+$/.test(text) ? Number(text) : text.replaceAll('~1', '/').replaceAll('~0', '~')
 }

@@ -216,7 +216,7 @@ test('Approval: an A2A task that waits requires input; a text in it decides, and
   const done = (await client.sendMessage(message(textPart(' Approve '), place))) as Task
   assert.deepEqual([done.id, done.status?.state, answerOf(done)], [waiting.id, TaskState.TASK_STATE_COMPLETED, 'It is done.'])
   assert.deepEqual(sent, [{ to: 'Bob' }])
-  await assert.rejects(client.sendMessage(message(textPart('approve'), place)), /takes no further message/)
+  await assert.rejects(client.sendMessage(message(textPart('approve'), place)), /does not wait for a message/)
 })
 
 async function all(events: AsyncIterable<StreamResponse>): Promise<StreamResponse[]> {

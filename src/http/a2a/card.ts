@@ -5,11 +5,11 @@ import { toSkills } from './skills.ts'
 
 export interface CardOptions {
   version: string
-  /** Where clients reach the service, without a slash at the end. */
+  /** The public URL of the service, without a trailing slash. */
   address(): string
 }
 
-/** What anybody may know of the agent: names, but no description of a tool, since these tell of its data. */
+/** The public agent card. The card names tools without their own descriptions, which may quote data. */
 export function toCard({ config, tools }: Pick<Agent, 'config' | 'tools'>, { version, address }: CardOptions): AgentCard {
   const { name, description } = config
   return {

@@ -12,68 +12,70 @@ import { toA2aError } from './errors.ts'
 import { createRequestHandler, type A2aServices } from './requests.ts'
 import { fieldsOf } from '../../json/is-object.ts'
 
-/** The agent card, as it is sent. */
+/** The agent card as JSON. */
 export function cardOf(agent: Agent, options: CardOptions): unknown {
   return AgentCard.toJSON(toCard(agent, options))
 }
 
-/** Answers one message of JSON-RPC, by one message or by a stream of them. */
+/** Answers one JSON-RPC request with a response, or with a stream of responses. */
 export async function answer(services: A2aServices, caller: Caller, reply: FastifyReply): Promise<FastifyReply> {
   const { request } = caller
   const { jsonrpc, id, method, params } = fieldsOf(request.body)
   const body = { jsonrpc, id, method, params }
-  // What else stands in the message is dropped while the agent works.
+  // Unknown fields are dropped, so that they do not stay in memory while the agent works.
   request.body = body
   const fault = findEnvelopeFault(body)
   if (fault) return reply.send({ jsonrpc: '2.0', id: isMessageId(id) ? id : null, error: { code: invalidRequest, message: fault } })
   const { handler, thrown } = withErrorMapping(createRequestHandler(services, caller), caller)
-  const start = streaming.has(method) ? startInTime(reply) : undefined
-  const failed = async (error: unknown) => {
+  const start = streamingMethods.has(method) ? startInTime(reply) : undefined
+  const sendError = async (error: unknown) => {
     if (start?.hasBegun) return sendTexts(reply, [toText({ jsonrpc, id: id ?? null, error })])
-    const refused = thrown()
-    // One that passes is said as everywhere: what calls over HTTP knows when to come back.
-    if (refused instanceof ServiceError && refused.retryAfter !== undefined) throw refused
+    const cause = thrown()
+    // A temporary refusal stays an HTTP error, so that the client gets `retry-after`.
+    if (cause instanceof ServiceError && cause.retryAfter !== undefined) throw cause
     return reply.send({ jsonrpc: '2.0', id: id ?? null, error })
   }
-  // Without the header it is the revision that came before there was one (A2A 1.0, 3.6.2).
+  // A2A 1.0, 3.6.2: a request without the header has version 0.3.
   const requestedVersion = String(request.headers[A2A_VERSION_HEADER.toLowerCase()] ?? '') || '0.3'
   try {
     validateVersion(requestedVersion, await handler.getAgentCard(), 'JSONRPC')
-    const answered = await new JsonRpcTransportHandler(handler).handle(body, new ServerCallContext({ requestedVersion }))
-    if (!(Symbol.asyncIterator in answered)) {
-      if (!('error' in answered)) return reply.send(answered)
-      // What the library itself could not read, it tells in the words of its own code.
-      const isUnread = thrown() === undefined && fieldsOf(answered.error)['code'] === A2A_ERROR_CODE.INTERNAL_ERROR
-      return await failed(isUnread ? toJsonRpcError(new RequestMalformedError(`The params do not fit ${String(method)}.`)) : answered.error)
+    const response = await new JsonRpcTransportHandler(handler).handle(body, new ServerCallContext({ requestedVersion }))
+    if (!(Symbol.asyncIterator in response)) {
+      if (!('error' in response)) return reply.send(response)
+      // The library reports unreadable params as an internal error in the words of its code: send a clear error instead.
+      const isUnreadable = thrown() === undefined && fieldsOf(response.error)['code'] === A2A_ERROR_CODE.INTERNAL_ERROR
+      return await sendError(
+        isUnreadable ? toJsonRpcError(new RequestMalformedError(`The params do not fit the method ${String(method)}.`)) : response.error,
+      )
     }
-    // A stream that is refused at once is no stream.
-    const first = await answered.next()
+    // A stream starts only after its first message, so that an immediate refusal is a plain response.
+    const first = await response.next()
     start?.begin()
     const toFailure = (error: unknown) => toText({ jsonrpc, id: id ?? null, error: toJsonRpcError(toA2aError(error)) })
-    return await sendTexts(reply, toTexts(first, answered, toFailure))
+    return await sendTexts(reply, toTexts(first, response, toFailure))
   } catch (error) {
-    return await failed(toJsonRpcError(toA2aError(error)))
+    return await sendError(toJsonRpcError(toA2aError(error)))
   } finally {
     start?.stop()
   }
 }
 
-const streaming = new Set<unknown>(['SendStreamingMessage', 'SubscribeToTask'])
+const streamingMethods = new Set<unknown>(['SendStreamingMessage', 'SubscribeToTask'])
 
-/** What keeps a body from being a request of JSON-RPC 2.0. The library refuses such a body as -32602, without a reason. */
+/** The fault of a body that is not a JSON-RPC 2.0 request. The library would refuse such a body with -32602 and without a reason. */
 function findEnvelopeFault({ jsonrpc, id, method }: Record<'jsonrpc' | 'id' | 'method', unknown>): string | undefined {
   if (jsonrpc !== '2.0') return 'jsonrpc must be "2.0".'
-  if (!isMessageId(id)) return 'id must be text, a whole number or null: notifications are not taken.'
+  if (!isMessageId(id)) return 'id must be a string, an integer or null: notifications are not accepted.'
   if (typeof method !== 'string' || method === '') return 'method must be the name of a method, such as SendMessage.'
   return undefined
 }
 
-/** Ids that the library takes. It refuses notifications, which have none. */
+/** Ids that the library accepts. Notifications have no id, and the library refuses them. */
 function isMessageId(id: unknown): boolean {
   return id === null || typeof id === 'string' || Number.isInteger(id)
 }
 
-/** The messages of a stream. A failure behind the first one is the last: the session was deleted, or the service stops. */
+/** The messages of a stream as server-sent events. A failure ends the stream with an error message. */
 async function* toTexts<T>(
   first: IteratorResult<T, void>,
   rest: AsyncGenerator<T, void>,
@@ -95,35 +97,41 @@ async function sendTexts(reply: FastifyReply, texts: AsyncIterable<string> | Ite
   return reply
 }
 
-/** The library tells what is thrown: so it throws what may be told, and the log has the rest. */
+/**
+ * Maps errors of the handler to A2A errors, since the library sends the message of any thrown error to the client. Unexpected errors are logged and
+ * become "Internal server error."; `thrown` returns the original of the last error.
+ */
 function withErrorMapping(handler: A2ARequestHandler, { request }: Caller): { handler: A2ARequestHandler; thrown(): unknown } {
   let thrown: unknown
-  const tell = (error: unknown) => {
-    const known = toA2aError(error)
+  const toMapped = (error: unknown) => {
+    const mapped = toA2aError(error)
     thrown = error
-    if (!(error instanceof ServiceError) && known !== error) request.log.error({ err: error }, 'unexpected failure')
-    return known
+    if (!(error instanceof ServiceError) && mapped !== error) request.log.error({ err: error }, 'unexpected failure')
+    return mapped
   }
-  const one =
+  const mapPromise =
     <P extends unknown[], R>(work: (...params: P) => Promise<R>) =>
     (...params: P): Promise<R> =>
       work(...params).catch((error: unknown) => {
-        throw tell(error)
+        throw toMapped(error)
       })
-  const many = <P extends unknown[], R>(work: (...params: P) => AsyncGenerator<R, void, undefined>) =>
+  const mapStream = <P extends unknown[], R>(work: (...params: P) => AsyncGenerator<R, void, undefined>) =>
     async function* (...params: P): AsyncGenerator<R, void, undefined> {
       try {
         yield* work(...params)
       } catch (error) {
-        throw tell(error)
+        throw toMapped(error)
       }
     }
   const { sendMessage, sendMessageStream, getTask, cancelTask, resubscribe } = handler
   return {
     handler: {
       ...handler,
-      ...{ sendMessage: one(sendMessage), getTask: one(getTask), cancelTask: one(cancelTask) },
-      ...{ sendMessageStream: many(sendMessageStream), resubscribe: many(resubscribe) },
+      sendMessage: mapPromise(sendMessage),
+      getTask: mapPromise(getTask),
+      cancelTask: mapPromise(cancelTask),
+      sendMessageStream: mapStream(sendMessageStream),
+      resubscribe: mapStream(resubscribe),
     },
     thrown: () => thrown,
   }

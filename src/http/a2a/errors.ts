@@ -8,7 +8,7 @@ import {
 } from '@a2a-js/sdk/errors'
 import { ServiceError, type ErrorCode } from '../../errors.ts'
 
-const known: Partial<Record<ErrorCode, new (message: string) => A2AError>> = {
+const errorClasses: Partial<Record<ErrorCode, new (message: string) => A2AError>> = {
   not_found: TaskNotFoundError,
   gone: TaskNotFoundError,
   run_ended: TaskNotCancelableError,
@@ -20,15 +20,15 @@ const known: Partial<Record<ErrorCode, new (message: string) => A2AError>> = {
   input_too_large: RequestMalformedError,
 }
 
-/** JSON-RPC leaves -32000 to servers, A2A has no code of its own for a key that lacks a permission. */
+/** JSON-RPC reserves -32000 for servers. A2A has no code for a missing permission. */
 const forbiddenCode = -32000
 
-/** A refusal in the words of the protocol; of a bug nothing is told. */
+/** Converts an error to an A2A error. Unexpected errors become "Internal server error." without details. */
 export function toA2aError(error: unknown): A2AError {
   if (error instanceof A2AError) return error
   if (!(error instanceof ServiceError) || error.code === 'internal') return new A2AError('Internal server error.')
   if (error.code === 'forbidden') {
     return new JsonRpcTransportError({ jsonrpc: '2.0', id: null, error: { code: forbiddenCode, message: error.message } })
   }
-  return new (known[error.code] ?? A2AError)(error.message)
+  return new (errorClasses[error.code] ?? A2AError)(error.message)
 }

@@ -3,10 +3,10 @@ import { ContentTypeNotSupportedError, RequestMalformedError } from '@a2a-js/sdk
 import type { ChatBody } from '../schemas.ts'
 import { isTextType, textTypes, toTextFile, withTextFiles, type TextFile } from './text-files.ts'
 
-/** What a message may hold, as its sender's agent card lists it. */
+/** Media types that a message may hold, as the agent card lists them. */
 export const inputModes = [...textTypes, 'image/png', 'image/jpeg', 'image/gif', 'image/webp']
 
-/** The question of a message: its texts, a line each, behind its text files, and its pictures. Refuses parts that the agent could not see. */
+/** The question of a message: text files first, then the texts as lines, and images. Throws for parts of any other type. */
 export function toQuestion({ parts }: Message): Pick<ChatBody, 'messages' | 'images'> {
   const texts: string[] = []
   const images: { content: string; type: 'base64' }[] = []
@@ -19,12 +19,12 @@ export function toQuestion({ parts }: Message): Pick<ChatBody, 'messages' | 'ima
       files.push(toTextFile(part.content.value, part.filename, index))
     } else {
       throw new ContentTypeNotSupportedError(
-        `A part of type ${kindOf(part)} is not taken: send text, or the bytes of an image or of a text file in UTF-8.`,
+        `A part of type ${typeOf(part)} is not supported: send text, or the bytes of an image or of a text file in UTF-8.`,
       )
     }
   }
   const content = withTextFiles(texts.join('\n'), files)
-  if (content === '' && images.length === 0) throw new RequestMalformedError('message.parts: there is no text, no image and no file.')
+  if (content === '' && images.length === 0) throw new RequestMalformedError('message.parts must have a text, an image or a file.')
   return { messages: [{ role: 'user', content }], ...(images.length > 0 ? { images } : {}) }
 }
 
@@ -36,6 +36,6 @@ export function textPart(text: string): Part {
   return { content: { $case: 'text', value: text }, metadata: undefined, filename: '', mediaType: 'text/plain' }
 }
 
-function kindOf({ content, mediaType }: Part): string {
+function typeOf({ content, mediaType }: Part): string {
   return content?.$case === 'raw' ? mediaType || 'unknown' : (content?.$case ?? 'unknown')
 }

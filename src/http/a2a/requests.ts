@@ -17,7 +17,7 @@ import { isId } from '../ids.ts'
 import { contextOf, type Caller } from '../protocol-caller.ts'
 import { toCard, type CardOptions } from './card.ts'
 import { toQuestion } from './parts.ts'
-import { decideBy } from './decisions.ts'
+import { applyDecisions } from './decisions.ts'
 import { follow, subscribe, type ToArtifacts } from './stream.ts'
 import { toFileArtifacts, toTask } from './tasks.ts'
 import { fieldsOf } from '../../json/is-object.ts'
@@ -31,16 +31,16 @@ export interface A2aServices extends CardOptions {
   openCalls: Pick<ApprovalStore, 'openOf'>
 }
 
-/** A run of which the caller knows the events up to a number. */
+/** An open run. The caller has received the events up to number `after`. */
 interface OpenTask {
   run: OpenRun
   after?: number
 }
 
 /**
- * What the protocol asks for, answered for one caller. A task is a run and its id the request id, a context is a session: nothing is kept
- * beside them, so that a task is there after a restart, and on every replica. It goes on when its client has gone, and ends by `CancelTask`.
- * Each method needs the permissions of the REST route for the same operation.
+ * Implements the A2A methods for one caller. A task is a run with the request id as task id; a context is a session. No other state is stored, so
+ * tasks survive a restart and exist on every replica. A disconnect does not end a task, `CancelTask` does. Each method needs the permissions of the
+ * REST route for the same operation.
  */
 export function createRequestHandler(
   { agent, artifacts, runs, runStore, approvals, openCalls, ...card }: A2aServices,
@@ -57,9 +57,9 @@ export function createRequestHandler(
     return run
   }
 
-  async function task(id: string, historyLength: number | undefined): Promise<Task> {
-    const whole = await taskOf(await find(id))
-    return historyLength === 0 ? { ...whole, history: [] } : whole
+  async function readTask(id: string, historyLength: number | undefined): Promise<Task> {
+    const task = await taskOf(await find(id))
+    return historyLength === 0 ? { ...task, history: [] } : task
   }
 
   async function taskOf(run: StoredRun): Promise<Task> {
@@ -81,20 +81,20 @@ export function createRequestHandler(
     const headers = contextOf(caller.request, { ...request.metadata, ...message.metadata }, 'metadata')
     const newChat = { ...chat, newSessionId: randomUUIDv7(), request: { ...chat.request, headers } }
     const opening = runs.open(principal, newChat, caller.disconnected)
-    // They may hold megabytes of images, and the answer takes minutes.
+    // The parts may hold megabytes of images, and the answer may take minutes: do not keep them that long.
     message.parts = []
     delete fieldsOf(caller.request.body)['params']
     return { run: await opening }
   }
 
-  /** A message in a task that waits for approval says what is decided; the task goes on with the last. */
+  /** A message to an interrupted task decides its pending calls. The task resumes after the last decision. */
   async function decide(message: Message): Promise<OpenTask> {
     const run = await find(message.taskId)
     if (message.contextId !== '' && message.contextId !== run.sessionId)
-      throw new RequestMalformedError('message.contextId is not that of the task.')
+      throw new RequestMalformedError('message.contextId must be the context of the task.')
     if (run.status !== 'interrupted')
-      throw new UnsupportedOperationError('A task takes no further message: send it without taskId, in the same contextId.')
-    await decideBy(message, { principal, run, open: await openCalls.openOf(run), approvals })
+      throw new UnsupportedOperationError('The task does not wait for a message: send the message without taskId, in the same contextId.')
+    await applyDecisions(message, { principal, run, open: await openCalls.openOf(run), approvals })
     return { run: await runs.follow(run, caller.disconnected), after: run.log?.events ? fromCompact(run.log.events).length : 0 }
   }
 
@@ -113,7 +113,7 @@ export function createRequestHandler(
         caller.disconnected.addEventListener('abort', run.log.unpace(), { once: true })
         await run.ended
       }
-      return task(run.requestId, request.configuration?.historyLength)
+      return readTask(run.requestId, request.configuration?.historyLength)
     },
     async *sendMessageStream(request) {
       const { run, after } = await open(request, 'chain_streaming')
@@ -121,13 +121,13 @@ export function createRequestHandler(
     },
     async getTask({ id, historyLength }) {
       requireAccess(principal, accessTo.readRun)
-      return task(id, historyLength)
+      return readTask(id, historyLength)
     },
     async cancelTask({ id }) {
       requireAccess(principal, accessTo.cancelRun)
       await find(id)
       await runs.cancel(keyOf(id))
-      const cancelled = await task(id, undefined)
+      const cancelled = await readTask(id, undefined)
       return permits(principal, accessTo.readRun) ? cancelled : { ...cancelled, history: [], artifacts: [] }
     },
     async *resubscribe({ id }) {
@@ -136,10 +136,12 @@ export function createRequestHandler(
       if (run.endedAt !== undefined) throw new UnsupportedOperationError(`Task ${id} has ended.`)
       yield* subscribe({ ...following(id), task: await taskOf(run), open: () => runs.follow(keyOf(id), caller.disconnected) })
     },
-    listTasks: () => Promise.reject(new UnsupportedOperationError('Tasks are not listed.')),
-    getAuthenticatedExtendedAgentCard: () => Promise.reject(new UnsupportedOperationError('There is no other agent card.')),
-    ...{ createTaskPushNotificationConfig: noPush, getTaskPushNotificationConfig: noPush },
-    ...{ listTaskPushNotificationConfigs: noPush, deleteTaskPushNotificationConfig: noPush },
+    listTasks: () => Promise.reject(new UnsupportedOperationError('ListTasks is not supported.')),
+    getAuthenticatedExtendedAgentCard: () => Promise.reject(new UnsupportedOperationError('There is no extended agent card.')),
+    createTaskPushNotificationConfig: noPush,
+    getTaskPushNotificationConfig: noPush,
+    listTaskPushNotificationConfigs: noPush,
+    deleteTaskPushNotificationConfig: noPush,
   }
 }
 

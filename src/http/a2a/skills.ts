@@ -3,7 +3,7 @@ import type { ToolListing } from '../../agent/tool.ts'
 import type { AgentConfig } from '../../configuration/schema.ts'
 import { toolTypes, type ToolType } from '../../configuration/tool-types.ts'
 
-/** The skills of the agent card: the chat, and each tool by its name. */
+/** The skills of the agent card: the chat, and one skill for each tool. */
 export function toSkills({ name, description, conversation_starters: starters, tools }: AgentConfig, listings: readonly ToolListing[]) {
   const chat = toSkill({ id: 'chat', name, description, tags: ['chat'], examples: starters.map((starter) => starter.message) })
   const types = new Map(tools.map((tool) => [tool.name, (tool.type ?? tool.name) as ToolType]))

@@ -1,34 +1,34 @@
 import { TaskState, type StreamResponse, type Task, type TaskStatus } from '@a2a-js/sdk'
 import type { PendingCall } from '../../agent/approval.ts'
-import type { Artifact as MadeFile } from '../../agent/artifact.ts'
+import type { Artifact as FileArtifact } from '../../agent/artifact.ts'
 import type { OpenRun } from '../../runs/ownership/live-runs.ts'
 import { errorOf, outputOf } from '../../runs/log/outcome.ts'
 import { statusOfEnd, type EndEvent, type LoggedEvent } from '../../runs/run.ts'
 import { filesOf, newTask, states, toAnswer, toFileArtifacts, toStatus, toWaitingStatus, type TaskRef } from './tasks.ts'
 
-/** The artifacts of files, as they are told at the end. */
-export type ToArtifacts = (files: readonly MadeFile[]) => ReturnType<typeof toFileArtifacts>
+/** Converts the files of a run to artifacts with links. */
+export type ToArtifacts = (files: readonly FileArtifact[]) => ReturnType<typeof toFileArtifacts>
 
 interface FollowOptions {
   toArtifacts: ToArtifacts
-  /** Calls that wait, and that nobody has decided meanwhile. */
+  /** The undecided calls of the run. */
   openCalls(): Promise<readonly PendingCall[]>
   disconnected: AbortSignal
 }
 
-/** How far a reader is in a run's events. */
+/** The position of a reader in the events of a run. */
 interface Position {
-  /** Number of the last event that the reader has. */
+  /** Number of the last event that the reader has received. */
   after: number
-  /** Number of the last message about a step: larger than any that the reader has. */
+  /** Number of the last status message, larger than the number of any earlier one. */
   steps: number
-  /** Whether the reader has a part of the answer, which the next text continues. */
+  /** Whether the next text continues an answer that the reader has received in part. */
   isGrowing: boolean
 }
 
 type Updates = AsyncGenerator<StreamResponse, void, undefined>
 
-/** A run's events behind number `after` as updates of its task, until the run ends or waits for approval. */
+/** Yields the events after number `after` as updates of the task, until the run ends or waits for approval. */
 export async function* follow(run: OpenRun, options: FollowOptions, after = 0): Updates {
   yield { payload: { $case: 'task', value: newTask(taskRefOf(run), run.input) } }
   yield* updatesOf(run, { after, steps: after, isGrowing: false }, options.disconnected)
@@ -38,28 +38,28 @@ export async function* follow(run: OpenRun, options: FollowOptions, after = 0): 
 interface Subscription extends FollowOptions {
   /** The stored state of the task. */
   task: Task
-  /** The run, to follow. Of a run that waits for approval, with `goesOn`. */
+  /** Opens the run to follow; for an interrupted run, with `goesOn`. */
   open(): Promise<OpenRun>
 }
 
-/** The task as it is now, then the run's updates until its end: a run that waits for approval is followed when its calls are decided. */
+/** Yields the current task, then its updates until the run ends. An interrupted run is followed on after its calls are decided. */
 export async function* subscribe({ task, open, ...options }: Subscription): Updates {
-  // A run without its turn has said nothing yet, and opening it may take until it has.
+  // Opening a pending run may block until its session is free, so the task is sent first.
   const isPending = task.status?.state === TaskState.TASK_STATE_SUBMITTED
   if (isPending) yield { payload: { $case: 'task', value: task } }
   let run = await open()
   const { events } = run.log
   const answer = isPending ? '' : outputOf(events)
-  const known = isPending ? 0 : events.length
-  const position: Position = { after: known, steps: known, isGrowing: answer !== '' }
+  const after = isPending ? 0 : events.length
+  const position: Position = { after, steps: after, isGrowing: answer !== '' }
   if (!isPending) yield { payload: { $case: 'task', value: { ...task, artifacts: answer === '' ? [] : [toAnswer(answer)] } } }
   let hasWaitingStatus = task.status?.state === TaskState.TASK_STATE_INPUT_REQUIRED
   for (;;) {
-    const { after } = position
+    const previous = position.after
     yield* updatesOf(run, position, options.disconnected)
     if (options.disconnected.aborted) return
     if (!run.log.interrupted) return yield* lastUpdatesOf(run, options)
-    if (!hasWaitingStatus || position.after > after) yield* lastUpdatesOf(run, options)
+    if (!hasWaitingStatus || position.after > previous) yield* lastUpdatesOf(run, options)
     hasWaitingStatus = true
     const resumed = await resumedRun(run, open, options.disconnected)
     if (!resumed) return
@@ -67,10 +67,10 @@ export async function* subscribe({ task, open, ...options }: Subscription): Upda
   }
 }
 
-/** An interrupted run when it goes on; undefined where the reader leaves before. */
+/** Waits until an interrupted run resumes. Undefined if the client disconnects first. */
 async function resumedRun(run: OpenRun, open: Subscription['open'], disconnected: AbortSignal): Promise<OpenRun | undefined> {
   try {
-    // The process gives the run up behind its interrupt: only then can the stored run be opened.
+    // The stored run can be opened only after the process has released the interrupted run.
     await run.ended
     const interrupted = await open()
     return interrupted.goesOn ? await interrupted.goesOn(disconnected) : interrupted
@@ -80,7 +80,7 @@ async function resumedRun(run: OpenRun, open: Subscription['open'], disconnected
   }
 }
 
-/** Steps are told as the task's status, the answer as an artifact that grows. Moves `position`. */
+/** Yields steps as status updates and the answer as an artifact with appended text. Advances `position`. */
 async function* updatesOf({ log, ...run }: OpenRun, position: Position, disconnected: AbortSignal): Updates {
   const taskRef = taskRefOf(run)
   for await (const { first, events } of log.follow(position.after, disconnected)) {
@@ -90,7 +90,7 @@ async function* updatesOf({ log, ...run }: OpenRun, position: Position, disconne
         position.isGrowing = true
         continue
       }
-      // Text behind a step is another answer: it replaces what was said before.
+      // Text after a step starts a new answer, which replaces the text before.
       position.isGrowing = false
       if (piece.type === 'step') yield toUpdate(taskRef, toStatus(TaskState.TASK_STATE_WORKING, taskRef, piece.text, ++position.steps))
     }
@@ -98,7 +98,7 @@ async function* updatesOf({ log, ...run }: OpenRun, position: Position, disconne
   }
 }
 
-/** How a run ended, with its files; or which calls it waits for. */
+/** Yields the files and the final status of a run, or the calls that wait for approval. */
 async function* lastUpdatesOf({ log, ...run }: OpenRun, { toArtifacts, openCalls }: FollowOptions): Updates {
   const taskRef = taskRefOf(run)
   const end = log.events.at(-1)
@@ -118,7 +118,7 @@ function taskRefOf({ requestId, sessionId }: Pick<OpenRun, 'requestId' | 'sessio
 
 type Piece = { type: 'answer' | 'step'; text: string } | { type: 'other' }
 
-/** Text of the answer that arrived together is one piece. */
+/** Merges consecutive texts of the answer into one piece. */
 function toPieces(events: readonly LoggedEvent[]): Piece[] {
   const pieces: Piece[] = []
   for (const event of events) {

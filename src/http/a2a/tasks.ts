@@ -1,6 +1,6 @@
 import { Role, TaskState, type Artifact, type Message, type Part, type Task, type TaskStatus } from '@a2a-js/sdk'
 import type { PendingCall } from '../../agent/approval.ts'
-import type { Artifact as MadeFile } from '../../agent/artifact.ts'
+import type { Artifact as FileArtifact } from '../../agent/artifact.ts'
 import type { Artifacts } from '../../artifacts/artifacts.ts'
 import { fromCompact } from '../../runs/log/compact-log.ts'
 import type { LoggedEvent, RunStatus } from '../../runs/run.ts'
@@ -19,19 +19,19 @@ export const states: Record<RunStatus, TaskState> = {
   cancelled: TaskState.TASK_STATE_CANCELED,
 }
 
-/** Whose message it is, and in which task. */
+/** The ids of a task and its context, as messages and updates carry them. */
 export interface TaskRef {
   taskId: string
   contextId: string
 }
 
-/** The artifact that is the answer's text. */
+/** Id of the artifact with the text of the answer. */
 export const answerId = 'answer'
 
-/** Makes the links to files; undefined where the caller's key lacks the permission: files are left out then. */
+/** Creates links to files. Undefined if the key lacks the permission; files are left out then. */
 export type FileLinks = Pick<Artifacts, 'linkTo'> | undefined
 
-/** A run as a task: there is no other record of it. `open`: its calls that nobody has decided yet. */
+/** Converts a stored run to a task. `open`: the undecided calls of the run. */
 export async function toTask(run: StoredRun, links: FileLinks, open: readonly PendingCall[]): Promise<Task> {
   const { status, outcome, error, created_at, started_at, ended_at } = toRunView(run)
   const taskRef = { taskId: run.requestId, contextId: run.sessionId }
@@ -46,21 +46,21 @@ export async function toTask(run: StoredRun, links: FileLinks, open: readonly Pe
   }
 }
 
-/** The message has all that is needed to answer it. */
+/** The status of an interrupted task. The message contains the pending calls and how to decide them. */
 export function toWaitingStatus(taskRef: TaskRef, calls: readonly PendingCall[]): TaskStatus {
   const id = `${taskRef.taskId}:approval:${calls.map(({ callId }) => callId).join(':')}`
   const message = toMessage(taskRef, { role: Role.ROLE_AGENT, id, parts: waitingParts(taskRef.taskId, calls) })
   return { state: TaskState.TASK_STATE_INPUT_REQUIRED, message, timestamp: undefined }
 }
 
-/** As a stream begins with it. */
+/** The task with which a stream begins. */
 export function newTask({ taskId, contextId }: TaskRef, question: string): Task {
   const history = [toMessage({ taskId, contextId }, { role: Role.ROLE_USER, id: `${taskId}:question`, parts: [textPart(question)] })]
   const status = { state: TaskState.TASK_STATE_WORKING, message: undefined, timestamp: undefined }
   return { id: taskId, contextId, status, artifacts: [], history, metadata: undefined }
 }
 
-/** `text`: what is to be said beside the state, as a message of the agent; `number`: of that message, where there may be several. */
+/** A task status. `text` becomes a message of the agent; `number` makes the ids of several messages unique. */
 export function toStatus(state: TaskState, taskRef: TaskRef, text: string | undefined, number = 0): TaskStatus {
   const id = `${taskRef.taskId}:status:${number}`
   return {
@@ -74,10 +74,10 @@ export function toAnswer(text: string): Artifact {
   return { artifactId: answerId, name: answerId, description: '', parts: [textPart(text)], metadata: undefined, extensions: [] }
 }
 
-/** Files that tools made, by links that hold for a short time. */
+/** Converts files of tools to artifacts with short-lived links. */
 export async function toFileArtifacts(
   { session }: Pick<StoredRun, 'session'>,
-  files: readonly MadeFile[],
+  files: readonly FileArtifact[],
   links: FileLinks,
 ): Promise<Artifact[]> {
   if (session === undefined || !links) return []
@@ -90,7 +90,7 @@ export async function toFileArtifacts(
   )
 }
 
-export function filesOf(events: readonly LoggedEvent[]): MadeFile[] {
+export function filesOf(events: readonly LoggedEvent[]): FileArtifact[] {
   return events.flatMap((event) => (event.type === 'step_end' ? (event.step.artifacts ?? []) : []))
 }
 

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import { RequestMalformedError } from '@a2a-js/sdk/errors'
 import { toContextText } from '../../files/context-text.ts'
 
-/** Types of files that are text as they are. */
+/** Media types of plain-text files. */
 export const textTypes: readonly string[] = [
   'text/plain',
   'text/markdown',
@@ -13,13 +13,13 @@ export const textTypes: readonly string[] = [
   'application/xml',
 ]
 
-/** A file that came with a message. */
+/** A text file in a message. */
 export interface TextFile {
   name: string
   text: string
 }
 
-/** Longer than any file system has names. */
+/** The limit of common file systems. */
 const maxNameCharacters = 255
 
 /** Whether a media type, with or without parameters, is text in UTF-8. */
@@ -29,7 +29,7 @@ export function isTextType(mediaType: string): boolean {
   return textTypes.includes(type.trim()) && (charset === undefined || /^charset="?(utf-8|us-ascii)"?$/.test(charset))
 }
 
-/** Reads the file of part number `index`; refuses what is not UTF-8. */
+/** Decodes the file in part `index` of a message. Throws for bytes that are not UTF-8. */
 export function toTextFile(bytes: Uint8Array, filename: string, index: number): TextFile {
   if (filename.length > maxNameCharacters) {
     throw new RequestMalformedError(`message.parts[${index}].filename must have at most ${maxNameCharacters} characters.`)
@@ -41,11 +41,11 @@ export function toTextFile(bytes: Uint8Array, filename: string, index: number): 
   }
 }
 
-/** The question behind its files, framed like context files. */
+/** Prepends text files to the question, framed like context files. */
 export function withTextFiles(question: string, files: readonly TextFile[]): string {
   if (files.length === 0) return question
-  // The mark is the same for a repeated request, and no file can hold the hash of itself.
+  // The mark is equal for a repeated request, and unguessable: no file can contain its own hash.
   const mark = hash('sha256', JSON.stringify([question, files])).slice(0, 32)
-  const shown = files.map(({ name, text }) => ({ name, text, characters: text.length, isWhole: true }))
-  return `${toContextText(shown, { mark, tool: undefined })}\n\n${question}`.trimEnd()
+  const contextFiles = files.map(({ name, text }) => ({ name, text, characters: text.length, isWhole: true }))
+  return `${toContextText(contextFiles, { mark, tool: undefined })}\n\n${question}`.trimEnd()
 }

@@ -19,7 +19,7 @@ export interface AskServices {
 
 export const askName = 'ask'
 
-/** The agent as a tool. */
+/** The MCP tool that asks the agent. */
 export function askTool({ name, description }: { name: string; description: string }): Tool {
   return {
     name: askName,
@@ -28,8 +28,12 @@ export function askTool({ name, description }: { name: string; description: stri
     inputSchema: {
       type: 'object',
       properties: {
-        message: { type: 'string', minLength: 1, description: 'What the agent is asked.' },
-        session_id: { type: 'string', description: 'Of an earlier answer, to go on with that conversation; without it a new one begins.' },
+        message: { type: 'string', minLength: 1, description: 'The question to the agent.' },
+        session_id: {
+          type: 'string',
+          description:
+            'The session_id of an earlier answer, to continue that conversation. Without a session_id a new conversation begins.',
+        },
       },
       required: ['message'],
       additionalProperties: false,
@@ -42,7 +46,7 @@ export function askTool({ name, description }: { name: string; description: stri
         request_id: { type: 'string' },
         approval_required: {
           type: 'object',
-          description: 'Calls that wait for the approval of a person; the output is what was said before.',
+          description: 'Tool calls that wait for the approval of a person; the output is the answer so far.',
           properties: {
             request_id: { type: 'string' },
             calls: {
@@ -62,7 +66,7 @@ export function askTool({ name, description }: { name: string; description: stri
   }
 }
 
-/** A chat, as every door opens one. Its steps are told as progress to who gave a token for that. */
+/** Runs a chat and returns its answer. A request with a progress token receives the steps as progress notifications. */
 export async function ask(
   { runs, agent }: AskServices,
   caller: Caller,
@@ -70,58 +74,59 @@ export async function ask(
   { mcpReq }: ServerContext,
 ): Promise<CallToolResult> {
   const { principal, request } = caller
-  const body = { messages: [{ role: 'user' as const, content: messageOf(input) }], session_id: sessionOf(input) }
-  const chat = toNewChat(request, 'chain', agent().config.limits.max_input_characters, { body, at: place })
+  const body = { messages: [{ role: 'user' as const, content: messageOf(input) }], session_id: sessionIdOf(input) }
+  const chat = toNewChat(request, 'chain', agent().config.limits.max_input_characters, { body, at: argumentsLoc })
   const headers = contextOf(request, mcpReq._meta)
   const disconnected = AbortSignal.any([mcpReq.signal, caller.disconnected])
   const run = await runs.open(principal, { ...chat, newSessionId: randomUUIDv7(), request: { ...chat.request, headers } }, disconnected)
   const { tenant, owner } = principal
-  // To leave is how a client of this protocol cancels: nobody comes back for the answer.
-  const stop = () =>
+  // In MCP a disconnect cancels the request, so the run is cancelled at once, without the reconnect grace.
+  const cancel = () =>
     void runs
       .cancel({ tenant, owner, requestId: run.requestId })
-      .catch((error: unknown) => request.log.debug({ err: error }, 'not cancelled'))
-  if (disconnected.aborted) stop()
-  else disconnected.addEventListener('abort', stop, { once: true })
-  await untilEnd(run, mcpReq, disconnected)
-  disconnected.removeEventListener('abort', stop)
+      .catch((error: unknown) => request.log.debug({ err: error }, 'the run could not be cancelled'))
+  if (disconnected.aborted) cancel()
+  else disconnected.addEventListener('abort', cancel, { once: true })
+  await waitForEnd(run, mcpReq, disconnected)
+  disconnected.removeEventListener('abort', cancel)
   const { answer, end } = collect(run.input, run.log.events)
   const error = errorOf(end)
   if (error) return toFailure(error)
   const structuredContent = { output: answer.output, session_id: run.sessionId, request_id: run.requestId }
   if (end.type === 'end') return { content: [{ type: 'text', text: answer.output }], structuredContent }
   return {
-    content: [{ type: 'text', text: toWaiting(run.requestId, answer.output, end.calls) }],
+    content: [{ type: 'text', text: toApprovalText(run.requestId, answer.output, end.calls) }],
     structuredContent: { ...structuredContent, approval_required: toApprovalRequired(run.requestId, end.calls) },
   }
 }
 
-/** For a model that reads nothing else. */
-function toWaiting(requestId: string, output: string, calls: readonly PendingCall[]): string {
-  const each = toApprovalRequired(requestId, calls).calls.map((call) => JSON.stringify(call))
-  const said = output === '' ? [] : [output, '']
-  const how = `For each: {"tool_call_id": ..., "decision": "approve" or "reject"}. The answer is at GET /core/v1/runs/${requestId} then.`
-  return [...said, toWaitingText(requestId, calls), ...each, how].join('\n')
+/** The pending calls as text, for models that read only text. */
+function toApprovalText(requestId: string, output: string, calls: readonly PendingCall[]): string {
+  const callTexts = toApprovalRequired(requestId, calls).calls.map((call) => JSON.stringify(call))
+  const outputLines = output === '' ? [] : [output, '']
+  const instructions = `For each call: {"tool_call_id": ..., "decision": "approve" or "reject"}. Then the answer is at GET /core/v1/runs/${requestId}.`
+  return [...outputLines, toWaitingText(requestId, calls), ...callTexts, instructions].join('\n')
 }
 
-const place = ['body', 'params', 'arguments']
+/** Location of the tool's arguments in the request. */
+const argumentsLoc = ['body', 'params', 'arguments']
 
 function messageOf({ message, ...rest }: Record<string, unknown>): string {
-  if (typeof message !== 'string' || message === '') throw invalid([...place, 'message'], 'must be a text that is not empty')
+  if (typeof message !== 'string' || message === '') throw invalid([...argumentsLoc, 'message'], 'must be a string that is not empty')
   const [unknown] = Object.keys(rest).filter((name) => name !== 'session_id')
-  if (unknown !== undefined) throw invalid([...place, unknown.slice(0, 100)], 'is not known')
+  if (unknown !== undefined) throw invalid([...argumentsLoc, unknown.slice(0, 100)], 'is not known')
   return message
 }
 
-function sessionOf({ session_id: id }: Record<string, unknown>): string | undefined {
+function sessionIdOf({ session_id: id }: Record<string, unknown>): string | undefined {
   if (id === undefined || typeof id === 'string') return id
-  throw invalid([...place, 'session_id'], 'is not a valid id')
+  throw invalid([...argumentsLoc, 'session_id'], 'is not a valid id')
 }
 
-async function untilEnd(run: OpenRun, mcpReq: ServerContext['mcpReq'], disconnected: AbortSignal): Promise<void> {
+async function waitForEnd(run: OpenRun, mcpReq: ServerContext['mcpReq'], disconnected: AbortSignal): Promise<void> {
   const progressToken = mcpReq._meta?.progressToken
   if (progressToken === undefined) {
-    // Nobody reads along: the run waits for no reader.
+    // The client reads no events without a progress token, so the run must not wait for a reader.
     const release = run.log.unpace()
     disconnected.addEventListener('abort', release, { once: true })
     return run.ended

@@ -2,17 +2,17 @@ import type { FastifyRequest } from 'fastify'
 import type { Principal } from '../../access/principal.ts'
 import { fieldsOf } from '../../json/is-object.ts'
 
-/** Requests of clients that cancel by a message of its own (protocol revisions before 2026-07-28; later ones just leave). */
+/** Cancels requests by `notifications/cancelled`. Clients of protocol revision 2026-07-28 or later disconnect instead. */
 export interface Cancellations {
-  /** Aborts what the message cancels, when it does. */
+  /** Aborts the request that a `notifications/cancelled` message names. Ignores other messages. */
   take(request: FastifyRequest, principal: Principal): void
-  /** A signal that also hears of cancellations, until `signal` is aborted. */
+  /** Returns a signal that is aborted with `signal` or by a cancellation. */
   watch(request: FastifyRequest, principal: Principal, signal: AbortSignal): AbortSignal
 }
 
 /**
- * Ids of messages are counted by every client from the same number: what tells two clients with one key apart is the session id
- * of the protocol, which each is given when it begins. Nothing else is kept for it.
+ * Message ids are not unique: every client counts from the same number. Requests are therefore keyed by the caller, the MCP session id, which
+ * each client receives on `initialize`, and the message id. No other state belongs to an MCP session.
  */
 export function createCancellations(): Cancellations {
   const running = new Map<string, AbortController>()

@@ -14,36 +14,36 @@ export interface McpEndpointOptions extends McpServices {
 }
 
 export interface McpEndpoint {
-  /** Answers one message of JSON-RPC. */
+  /** Answers one JSON-RPC message. */
   answer(caller: Caller, reply: FastifyReply): Promise<FastifyReply>
-  /** Ends the streams that are open. */
+  /** Ends the open streams. */
   close(): Promise<void>
 }
 
-/** Every exchange has a server of its own, made for its caller: there is nothing that two of them could share by mistake. */
+/** Creates the MCP endpoint. Each exchange gets a server of its own, so that callers share no state. */
 export function createMcpEndpoint({ publicUrl, log, ...services }: McpEndpointOptions): McpEndpoint {
   const callers = new WeakMap<Request, Caller>()
   const cancellations = createCancellations()
   const handler = createMcpHandler(({ requestInfo }) => createMcpServer(services, callers.get(requestInfo!)!), {
-    // A proxy gives up an answer of which it hears nothing for a minute; a stream has its comments.
+    // Proxies close silent responses after about a minute; keep-alive comments keep a stream open.
     responseMode: 'sse',
-    // They are written by us, for every stream.
+    // `sendEvents` writes the keep-alive comments of every stream.
     keepAliveMs: 0,
-    onerror: (error) => log.debug({ err: error }, 'refused by the protocol'),
+    onerror: (error) => log.debug({ err: error }, 'MCP message refused'),
   })
   const origins = [...localhostAllowedHostnames(), ...(publicUrl === undefined ? [] : [new URL(publicUrl).hostname])]
 
-  async function answer({ principal, request, disconnected: gone }: Caller, reply: FastifyReply): Promise<FastifyReply> {
+  async function answer({ principal, request, disconnected: clientGone }: Caller, reply: FastifyReply): Promise<FastifyReply> {
     refuseOrigin(request.headers.origin, origins)
     const message = request.body
     const refusal = permissionErrorOf(message, principal)
     if (refusal) throw refusal
     cancellations.take(request, principal)
-    const disconnected = cancellations.watch(request, principal, gone)
-    const exchange = toFetchRequest(request, gone)
+    const disconnected = cancellations.watch(request, principal, clientGone)
+    const exchange = toFetchRequest(request, clientGone)
     callers.set(exchange, { principal, request, disconnected })
     if (fieldsOf(message)['method'] === 'initialize') void reply.header('mcp-session-id', randomUUIDv7())
-    // A call may take minutes: the library has what it needs of the message.
+    // A call may take minutes: the library has its copy of the message, so do not keep the body.
     request.body = undefined
     return sendResponse(reply, await handler.fetch(exchange, { parsedBody: message }))
   }
@@ -51,8 +51,12 @@ export function createMcpEndpoint({ publicUrl, log, ...services }: McpEndpointOp
   return { answer, close: () => handler.close() }
 }
 
-/** Only browsers name an origin; a page that is not ours has no business here, whatever name it has given our address. */
+/** Refuses pages of other origins (DNS rebinding). Only browsers send an `origin` header. */
 function refuseOrigin(origin: string | undefined, allowed: string[]): void {
   const { ok } = validateOriginHeader(origin, allowed)
-  if (!ok) throw new ServiceError('forbidden', 'Pages of this origin may not call the service; PUBLIC_URL says where it is.')
+  if (!ok)
+    throw new ServiceError(
+      'forbidden',
+      'Pages of this origin must not call the service. Set PUBLIC_URL to the address of the service to allow its own pages.',
+    )
 }

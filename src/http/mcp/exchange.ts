@@ -1,23 +1,23 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { sendEvents, sseHeaders } from '../sse.ts'
 
-/** A request as the protocol's library takes it: its headers alone, since its body is parsed. Keys stay here. */
+/** Converts a request for the MCP library. The body is parsed already, and access keys are not passed on. */
 export function toFetchRequest({ headers, method }: FastifyRequest, signal: AbortSignal): Request {
-  const taken = Object.entries(headers).filter(([name]) => name === 'content-type' || name.startsWith('mcp-'))
+  const mcpHeaders = Object.entries(headers).filter(([name]) => name === 'content-type' || name.startsWith('mcp-'))
   return new Request('http://agent.invalid/mcp', {
     method,
-    headers: [['accept', acceptOf(headers.accept)], ...taken.map(([name, value]): [string, string] => [name, String(value)])],
+    headers: [['accept', acceptOf(headers.accept)], ...mcpHeaders.map(([name, value]): [string, string] => [name, String(value)])],
     signal,
   })
 }
 
-/** The library asks for both types by their names; a client that takes any type takes them too (RFC 9110, 12.5.1). */
+/** The library requires both media types by name; a wildcard includes both (RFC 9110, 12.5.1). */
 function acceptOf(accept = '*/*'): string {
   const takesAny = accept.split(',').some((range) => range.split(';', 1)[0]!.trim() === '*/*')
   return takesAny ? 'application/json, text/event-stream' : accept
 }
 
-/** Sends what the library answers: JSON as it is, events paced as every stream. */
+/** Sends the response of the library: JSON as one body, events with the back-pressure of `sendEvents`. */
 export async function sendResponse(reply: FastifyReply, response: Response): Promise<FastifyReply> {
   const { status, headers, body } = response
   if (!body || !headers.get('content-type')?.startsWith('text/event-stream')) {

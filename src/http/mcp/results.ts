@@ -4,12 +4,12 @@ import { ServiceError, toErrorBody, type ErrorBody } from '../../errors.ts'
 import type { Executed, ReturnedContent } from '../../runs/tool-executions/direct-execution.ts'
 import { isObject } from '../../json/is-object.ts'
 
-/** Bytes of returned files that a result holds itself; the others of its files are links alone. */
+/** Most bytes of returned files that a result embeds, for one file and in total. Larger files are links only. */
 const maxContentBytes = { file: 4 * 1024 * 1024, all: 8 * 1024 * 1024 }
 
 /**
- * The result of a tool in MCP's shape. Files are links that expire soon; a file without an address has no link. A picture, a sound or a
- * resource that the tool returned stands before the links as content.
+ * Converts the result of a tool to MCP. Files become short-lived links; a file without a URL has no link. Images, audio and resources that the
+ * tool returned are embedded before the links.
  */
 export async function toResult({ result, returned }: Executed): Promise<CallToolResult> {
   const { output, status, generated_artifacts: files = [] } = result
@@ -22,7 +22,7 @@ export async function toResult({ result, returned }: Executed): Promise<CallTool
   return isObject(output) ? { content, structuredContent: output } : { content }
 }
 
-/** A file that can't be read any more has its link alone. */
+/** Embeds returned files. A file that cannot be read any more is only a link. */
 async function toContents(returned: readonly ReturnedContent[]): Promise<ContentBlock[]> {
   const contents: ContentBlock[] = []
   let total = 0
@@ -40,17 +40,17 @@ function toContent({ artifact, uri, link }: ReturnedContent, bytes: Buffer): Con
   const { type: mimeType } = artifact
   const kind = /^(image|audio)\//.exec(mimeType)?.[1]
   if (uri === undefined && (kind === 'image' || kind === 'audio')) return { type: kind, mimeType, data: bytes.toString('base64') }
-  const about = { uri: uri ?? link, mimeType }
+  const resource = { uri: uri ?? link, mimeType }
   const isText = mimeType.startsWith('text/') || /[/+](json|xml|yaml)$/.test(mimeType)
-  return { type: 'resource', resource: isText ? { ...about, text: bytes.toString() } : { ...about, blob: bytes.toString('base64') } }
+  return { type: 'resource', resource: isText ? { ...resource, text: bytes.toString() } : { ...resource, blob: bytes.toString('base64') } }
 }
 
-/** A refusal, or a run that did not answer: an error of the tool, which a model can read and act upon. */
+/** Converts an error to a tool error, which a model can read and act upon. */
 export function toFailure({ body, details }: ErrorBody): CallToolResult {
   return { isError: true, content: [{ type: 'text', text: details ? `${details.error_type}: ${body}` : body }] }
 }
 
-/** Runs what a tool call asks for; what it refuses is told to the model, and only a bug is not. */
+/** Runs a tool call. Expected errors become tool errors; unexpected errors are thrown. */
 export async function orFailure(work: () => Promise<CallToolResult>): Promise<CallToolResult> {
   try {
     return await work()

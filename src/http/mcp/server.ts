@@ -24,7 +24,7 @@ export interface McpServices extends AskServices {
   version: string
 }
 
-/** The library asks this class for a tool's schema before a call, and compares the headers `Mcp-Param-*` with annotated arguments. */
+/** Supplies the schemas of tools, so that the library can compare `Mcp-Param-*` headers with annotated arguments before a call. */
 class AgentServer extends McpServer {
   private readonly tools: ToolSet
 
@@ -38,17 +38,17 @@ class AgentServer extends McpServer {
   }
 }
 
-/** The agent and its tools, for one exchange of one caller. */
+/** Creates the MCP server for one exchange: the agent and its tools for one caller. */
 export async function createMcpServer(services: McpServices, caller: Caller): Promise<McpServer> {
-  const { config, tools: set } = services.agent()
+  const { config, tools: toolSet } = services.agent()
   const mayExecute = permits(caller.principal, accessTo.executeTool)
-  // A call is checked against the schema of its tool, which may be on its way.
-  if (fieldsOf(caller.request.body)['method'] === 'tools/call') await set.settling()
-  const product = new AgentServer({ name: config.name, version: services.version }, set)
-  const { server } = product
+  // The library checks a call against the schema of its tool, so wait until all tools are connected.
+  if (fieldsOf(caller.request.body)['method'] === 'tools/call') await toolSet.settling()
+  const agentServer = new AgentServer({ name: config.name, version: services.version }, toolSet)
+  const { server } = agentServer
   server.setRequestHandler('tools/list', async () => {
-    await set.settling()
-    const tools = mayExecute ? [...toolsOf(set)].map(toMcpTool) : []
+    await toolSet.settling()
+    const tools = mayExecute ? [...toolsOf(toolSet)].map(toMcpTool) : []
     return { tools: [askTool(config), ...tools] }
   })
   server.setRequestHandler('tools/call', async ({ params }, context) => {
@@ -58,10 +58,10 @@ export async function createMcpServer(services: McpServices, caller: Caller): Pr
       return execute(services, caller, { name, input: input as JsonObject }, context)
     })
   })
-  return product
+  return agentServer
 }
 
-/** Whether a message calls a tool that the caller's key does not permit: known before anything is done. */
+/** The error for a tool call without `tools.execute`; undefined for permitted messages. Checked before the library handles the message. */
 export function permissionErrorOf(message: unknown, principal: Caller['principal']): Error | undefined {
   const { method, params } = fieldsOf(message)
   if (method !== 'tools/call' || fieldsOf(params)['name'] === askName || permits(principal, accessTo.executeTool)) return undefined
@@ -74,9 +74,9 @@ async function execute(
   { name, input }: { name: string; input: JsonObject },
   { mcpReq }: ServerContext,
 ): Promise<CallToolResult> {
-  const set = agent().tools
-  await set.settling()
-  const tool = toolsOf(set).get(name)
+  const toolSet = agent().tools
+  await toolSet.settling()
+  const tool = toolsOf(toolSet).get(name)
   if (!tool) throw new ProtocolError(ProtocolErrorCode.InvalidParams, `There is no tool ${name}.`)
   const toolRequest = {
     requestId: request.id,
@@ -92,21 +92,23 @@ async function execute(
   return toResult(await tools.execute(principal, toolRequest, AbortSignal.any([mcpReq.signal, disconnected])))
 }
 
-/** Those that are ready, by names that every client takes; `ask` is the agent's own. */
-function toolsOf(set: ToolSet): Map<string, Tool> {
-  const ready = set.list().flatMap(({ tool }): Tool[] => (tool ? [tool] : []))
-  const named = nameTools<Tool | { name: string }>([{ name: askName }, ...ready]) as Map<string, Tool>
-  named.delete(askName)
-  return named
+/** Ready tools by names that every client accepts. The name `ask` is reserved for the agent. */
+function toolsOf(toolSet: ToolSet): Map<string, Tool> {
+  const ready = toolSet.list().flatMap(({ tool }): Tool[] => (tool ? [tool] : []))
+  const toolsByName = nameTools<Tool | { name: string }>([{ name: askName }, ...ready]) as Map<string, Tool>
+  toolsByName.delete(askName)
+  return toolsByName
 }
 
-function toMcpTool([name, { description: own, schema, effect, approval }]: [string, Tool]): McpTool {
+function toMcpTool([name, { description: toolDescription, schema, effect, approval }]: [string, Tool]): McpTool {
   const inputSchema = { ...schema, type: 'object' as const } as McpTool['inputSchema']
-  const description = approval ? `${own} A person must approve of each call: ${askName} the agent for it, a direct call is refused.` : own
+  const description = approval
+    ? `${toolDescription} Each call needs the approval of a person: use ${askName} instead, a direct call is refused.`
+    : toolDescription
   return { name, description, inputSchema, annotations: { readOnlyHint: effect === 'read' } }
 }
 
-/** The protocol's library answers what is thrown with its message: of a bug nothing is told. */
+/** Maps errors of a tool call, since the library sends the message of any thrown error to the client. Unexpected errors are only logged. */
 async function withErrorMapping({ request }: Caller, work: () => Promise<CallToolResult>): Promise<CallToolResult> {
   try {
     return await orFailure(work)

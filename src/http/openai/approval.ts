@@ -1,12 +1,12 @@
 import { toApprovalRequired, toWaitingText, type ApprovalRequired } from '../../runs/approvals/approval-view.ts'
 import type { LastEvent } from '../../runs/run.ts'
 
-/** What stands beside OpenAI's own fields where calls wait for approval. */
+/** The extra field `approval_required` of a reply whose run waits for approval. */
 export function approvalFields(requestId: string, last: LastEvent): { approval_required?: ApprovalRequired } {
   return last.type === 'interrupt' ? { approval_required: toApprovalRequired(requestId, last.calls) } : {}
 }
 
-/** What is said so far, and that calls wait: these clients show nothing but text. */
+/** The output so far, plus a text about the pending calls, since OpenAI clients show only text. */
 export function withApprovalText(requestId: string, output: string, last: LastEvent): string {
   if (last.type !== 'interrupt') return output
   const waits = toWaitingText(requestId, last.calls)

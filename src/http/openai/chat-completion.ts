@@ -6,9 +6,9 @@ import { Segments, Thoughts } from './segments.ts'
 import { finishReasonOf, tokensOf } from './tokens.ts'
 import { approvalFields, withApprovalText } from './approval.ts'
 
-/** What all chunks of a completion have in common. */
+/** Fields that all chunks of a completion share. */
 export interface CompletionHead {
-  /** Of the run. */
+  /** The request id of the run. */
   requestId: string
   id: string
   /** Epoch seconds. */
@@ -20,12 +20,12 @@ export function completionHead(requestId: string, model: string): CompletionHead
   return { requestId, id: `chatcmpl-${requestId}`, created: Math.floor(Date.now() / 1000), model }
 }
 
-/** A run that has answered, or waits for approval, as one `chat.completion`. */
+/** Converts a run that has ended or waits for approval to a `chat.completion`. */
 export function toCompletion({ requestId, id, ...head }: CompletionHead, { output }: Answer, events: readonly LoggedEvent[]): object {
   const last = events.at(-1) as LastEvent
   const content = withApprovalText(requestId, output, last)
-  const reader = new Thoughts()
-  const thoughts = events.map((event) => reader.take(event)).join('')
+  const thoughtReader = new Thoughts()
+  const thoughts = events.map((event) => thoughtReader.take(event)).join('')
   const message = { role: 'assistant', content, refusal: null, ...(thoughts === '' ? {} : { reasoning_content: thoughts }) }
   return {
     id,
@@ -37,7 +37,7 @@ export function toCompletion({ requestId, id, ...head }: CompletionHead, { outpu
   }
 }
 
-/** The same as it comes. Segments of the answer are parted by a blank line; thoughts are `reasoning_content`; steps are not told. */
+/** Renders a run as `chat.completion.chunk` events. A blank line separates segments of the answer; thoughts are `reasoning_content`; steps are left out. */
 export function completionChunksOf({ requestId, id, ...rest }: CompletionHead, withUsage: boolean): ToChunk {
   const head = `data: ${JSON.stringify({ id, object: 'chat.completion.chunk', ...rest }).slice(0, -1)},"choices":[`
   const usage = withUsage ? ',"usage":null' : ''
@@ -61,10 +61,11 @@ export function completionChunksOf({ requestId, id, ...rest }: CompletionHead, w
   function toEnd(event: LastEvent): string {
     const error = errorOf(event)
     if (error) return `data: ${JSON.stringify(toOpenAiError(error))}\n\n`
-    const waits = withApprovalText(requestId, '', event)
-    const text = waits === '' ? '' : `${open}{"content":${JSON.stringify(hasText ? `\n\n${waits}` : waits)}}${close}`
-    const waiting = waits === '' ? '' : `,${JSON.stringify(approvalFields(requestId, event)).slice(1, -1)}`
-    const last = `${open}{},"logprobs":null,"finish_reason":"${finishReasonOf(event)}"}]${usage}${waiting}}\n\n`
+    const approvalText = withApprovalText(requestId, '', event)
+    const content = hasText ? `\n\n${approvalText}` : approvalText
+    const text = approvalText === '' ? '' : `${open}{"content":${JSON.stringify(content)}}${close}`
+    const approval = approvalText === '' ? '' : `,${JSON.stringify(approvalFields(requestId, event)).slice(1, -1)}`
+    const last = `${open}{},"logprobs":null,"finish_reason":"${finishReasonOf(event)}"}]${usage}${approval}}\n\n`
     return `${text}${last}${withUsage ? `${head}],"usage":${JSON.stringify(toUsage(event))}}\n\n` : ''}data: [DONE]\n\n`
   }
 

@@ -1,32 +1,32 @@
 import type { FastifyRequest } from 'fastify'
 import type { ErrorBody, Fault } from '../../errors.ts'
 
-/** The shape in which OpenAI's interface tells of a failure. */
+/** The error shape of OpenAI's API. */
 export interface OpenAiError {
   error: {
     message: string
     type: string
-    /** The field, as `messages[0].role`. */
+    /** The faulty field, such as `messages[0].role`. */
     param: string | null
     code: string | null
   }
 }
 
-/** Whether a path belongs to the door for OpenAI clients, be it one of its routes or not. */
+/** Whether a URL is under `/v1`, the prefix of the routes for OpenAI clients. */
 export function isOpenAi(url: string): boolean {
   return /^\/v1(?:[/?]|$)/.test(url)
 }
 
-/** That interface knows no 422. */
+/** OpenAI's API has no 422; validation errors are 400. */
 export function openAiStatus(status: number): number {
   return status === 422 ? 400 : status
 }
 
-/** Any failure in the shape of OpenAI's. */
+/** Converts an error to the error shape of OpenAI's API. */
 export function toOpenAiError({ body, status_code: status, details }: ErrorBody): OpenAiError {
-  const fault = deepest((details?.['errors'] ?? []) as Fault[])
-  const [, ...place] = fault?.loc ?? []
-  const param = place.length > 0 ? toParam(place) : null
+  const fault = mostSpecific((details?.['errors'] ?? []) as Fault[])
+  const [, ...path] = fault?.loc ?? []
+  const param = path.length > 0 ? toParam(path) : null
   const message = fault && param !== null ? `${param}: ${fault.msg}` : body
   return {
     error: {
@@ -39,8 +39,8 @@ export function toOpenAiError({ body, status_code: status, details }: ErrorBody)
 }
 
 /**
- * Whether a run that failed may be asked for again by itself, as OpenAI's clients do. Under a request id of the caller it goes on; without
- * one another run would begin, and what its tools have done would be done twice.
+ * Whether a client may retry a failed run automatically, as OpenAI clients do. With a request id of the caller, a retry continues the run. Without a
+ * request id, a retry would start a second run, and its tools would repeat their effects.
  */
 export function mayRetryRun({ headers }: FastifyRequest): boolean {
   return headers['request-id'] !== undefined
@@ -73,12 +73,12 @@ function toSnakeCase(name: string): string {
   return name.replace(/(?<=[a-z])[A-Z]/g, '_$&').toLowerCase()
 }
 
-/** Where one of several shapes may stand, the fault that lies deepest is in the shape that was meant; so is one of a value that is there. */
-function deepest(faults: readonly Fault[]): Fault | undefined {
-  const weigh = ({ loc, type }: Fault) => loc.length * 2 + (type === 'missing' || type === 'type' ? 0 : 1)
-  return faults.reduce<Fault | undefined>((found, fault) => (found && weigh(found) >= weigh(fault) ? found : fault), undefined)
+/** The most helpful fault. In a union, the deepest fault belongs to the intended shape; a wrong value is more specific than a missing or mistyped one. */
+function mostSpecific(faults: readonly Fault[]): Fault | undefined {
+  const specificity = ({ loc, type }: Fault) => loc.length * 2 + (type === 'missing' || type === 'type' ? 0 : 1)
+  return faults.reduce<Fault | undefined>((best, fault) => (best && specificity(best) >= specificity(fault) ? best : fault), undefined)
 }
 
-function toParam(place: readonly (string | number)[]): string {
-  return place.map((step, at) => (typeof step === 'number' ? `[${step}]` : at === 0 ? step : `.${step}`)).join('')
+function toParam(path: readonly (string | number)[]): string {
+  return path.map((segment, index) => (typeof segment === 'number' ? `[${segment}]` : index === 0 ? segment : `.${segment}`)).join('')
 }

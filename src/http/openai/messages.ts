@@ -13,10 +13,10 @@ interface Turn {
 
 const roles = { user: 'user', assistant: 'assistant', system: 'system', developer: 'system' } as const
 
-/** As many as a chat may have. */
+/** Most images of a chat. */
 const maxImages = 5
 
-/** A conversation in OpenAI's words as a chat in ours. `at` is where its list stands; the last message must be the user's. */
+/** Converts OpenAI messages to a chat body. `at`: location of the list in the request. The last message must have role user. */
 export function toChatBody(messages: readonly InputMessage[], at: Loc): ChatBody {
   const last = messages.length - 1
   if (messages[last]?.role !== 'user') throw invalid([...at, last, 'role'], 'the last message must be of role user')
@@ -25,15 +25,15 @@ export function toChatBody(messages: readonly InputMessage[], at: Loc): ChatBody
   return { messages: turns.map(toMessage), ...(images.length > 0 ? { images } : {}) }
 }
 
-/** Clients bring the pictures of a conversation again with each question: beside those of the question the newest have room. */
+/** The images of the question, then the newest earlier images up to `maxImages`: clients send all images of a conversation with each question. */
 function newestImages(turns: readonly Turn[]): Image[] {
-  const own = turns.at(-1)?.images ?? []
+  const questionImages = turns.at(-1)?.images ?? []
   const earlier = turns.slice(0, -1).flatMap(({ images }) => images)
-  const room = Math.max(0, maxImages - own.length)
-  return [...earlier.slice(Math.max(0, earlier.length - room)), ...own]
+  const capacity = Math.max(0, maxImages - questionImages.length)
+  return [...earlier.slice(Math.max(0, earlier.length - capacity)), ...questionImages]
 }
 
-/** A message of pictures alone is something that was said all the same. */
+/** An earlier message with images only becomes the text `[image]`, since its images may be left out. */
 function toMessage({ role, content, images }: Turn, index: number, { length }: readonly Turn[]): ChatBody['messages'][number] {
   const isEmpty = content === '' && images.length > 0 && index < length - 1
   return { role, content: isEmpty ? '[image]' : content }
@@ -42,13 +42,13 @@ function toMessage({ role, content, images }: Turn, index: number, { length }: r
 function toTurn({ role, content }: InputMessage, at: Loc): Turn {
   const turn: Turn = { role: roles[role], content: '', images: [] }
   if (typeof content === 'string') return { ...turn, content }
-  // One of the assistant's may have been tool calls alone.
+  // Only an assistant message may be empty: its content may have been tool calls.
   if (!content && role !== 'assistant') throw invalid([...at, 'content'], 'is required', 'missing')
   const texts: string[] = []
   for (const [index, part] of (content ?? []).entries()) {
-    const place = [...at, 'content', index]
-    if (isImage(part)) turn.images.push(toImage(part, turn.role, place))
-    else texts.push(toText(part, place))
+    const partLoc = [...at, 'content', index]
+    if (isImage(part)) turn.images.push(toImage(part, turn.role, partLoc))
+    else texts.push(toText(part, partLoc))
   }
   return { ...turn, content: texts.join('\n') }
 }
@@ -66,10 +66,10 @@ function toText(part: InputPart, at: Loc): string {
 
 function toImage({ image_url: image }: InputPart, role: Turn['role'], at: Loc): Image {
   if (role !== 'user') throw invalid([...at, 'type'], 'only messages of role user may have images')
-  const inside = typeof image === 'object' && image !== null
-  const place = [...at, 'image_url', ...(inside ? ['url'] : [])]
-  const url = inside ? image.url : image
-  if (typeof url !== 'string') throw invalid(place, 'is required', 'missing')
-  if (!/^data:/i.test(url)) throw invalid(place, 'must be a data: URL; images are not fetched from other addresses')
+  const isObject = typeof image === 'object' && image !== null
+  const urlLoc = [...at, 'image_url', ...(isObject ? ['url'] : [])]
+  const url = isObject ? image.url : image
+  if (typeof url !== 'string') throw invalid(urlLoc, 'is required', 'missing')
+  if (!/^data:/i.test(url)) throw invalid(urlLoc, 'must be a data: URL; images are not fetched from other addresses')
   return { type: 'base64', content: url }
 }

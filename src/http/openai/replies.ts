@@ -1,7 +1,7 @@
 import { Type, type TSchema } from 'typebox'
 import { ApprovalRequired } from '../schemas.ts'
 
-/** Replies of the door for OpenAI clients, for the OpenAPI document. */
+/** Reply schemas of the routes for OpenAI clients, for the OpenAPI document. */
 
 const orNull = (schema: TSchema) => Type.Union([schema, Type.Null()])
 const tokens = Type.Integer({ minimum: 0 })
@@ -11,11 +11,11 @@ export const OpenAiErrorReply = Type.Object(
     error: Type.Object({
       message: Type.String(),
       type: Type.String(),
-      param: orNull(Type.String({ description: 'The field that is wrong.' })),
+      param: orNull(Type.String({ description: 'The faulty field.' })),
       code: orNull(Type.String()),
     }),
   },
-  { description: 'What went wrong, in the shape of OpenAI’s interface.' },
+  { description: 'An error in the shape of OpenAI’s API.' },
 )
 
 export function openAiRefusals(...statuses: number[]): Record<number, TSchema> {
@@ -118,10 +118,10 @@ export const ResponseReply = Type.Object({
   approval_required: Type.Optional(ApprovalRequired),
 })
 
-/** JSON, or a stream where the request asks for it. */
+/** A reply that is JSON, or server-sent events for `stream: true`. */
 export function jsonOrEvents(json: TSchema, events: string): object {
   return {
-    description: `One JSON answer; with \`stream\`, server-sent events: ${events}`,
+    description: `A JSON answer; with \`stream\`, server-sent events: ${events}`,
     content: { 'application/json': { schema: json }, 'text/event-stream': { schema: Type.String() } },
   }
 }

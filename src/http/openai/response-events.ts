@@ -5,18 +5,18 @@ import { endedResponse, openResponse, statusOf, toMessage, toPart, type OutputMe
 import { Segments, type TextPiece } from './segments.ts'
 import { withApprovalText } from './approval.ts'
 
-/** A message that is being told. */
+/** The output message that is being streamed. */
 interface OpenMessage {
   id: string
   index: number
   text: string
-  /** What stands around a delta's text. */
+  /** Prebuilt JSON before the text of a delta event. */
   delta: string
 }
 
 /**
- * A response as it comes, in typed events that are numbered from 0. Each segment of the answer is a message: the last is the answer, those
- * before it turn out to be commentary. Thoughts and steps are not told.
+ * Renders a run as the events of a streamed response, numbered from 0. Each segment of the answer is a message: the last segment is the final
+ * answer, earlier segments are commentary. Thoughts and steps are left out.
  */
 export function responseEventsOf(head: ResponseHead): ToChunk {
   const segments = new Segments()
@@ -24,13 +24,13 @@ export function responseEventsOf(head: ResponseHead): ToChunk {
   let number = 0
   let message: OpenMessage | undefined
 
-  function tell(type: string, fields: object): string {
+  function toEvent(type: string, fields: object): string {
     return `event: ${type}\ndata: ${JSON.stringify({ type, sequence_number: number++, ...fields })}\n\n`
   }
 
   function begin(): string {
     const response = openResponse(head)
-    return tell('response.created', { response }) + tell('response.in_progress', { response })
+    return toEvent('response.created', { response }) + toEvent('response.in_progress', { response })
   }
 
   function openMessage(): string {
@@ -43,24 +43,24 @@ export function responseEventsOf(head: ResponseHead): ToChunk {
       delta: `,"item_id":${JSON.stringify(id)},"output_index":${index},"content_index":0,"logprobs":[],"delta":`,
     }
     const item = { id, type: 'message', role: 'assistant', status: 'in_progress', content: [] }
-    const place = { item_id: id, output_index: index, content_index: 0 }
+    const contentRef = { item_id: id, output_index: index, content_index: 0 }
     return (
-      tell('response.output_item.added', { output_index: index, item }) +
-      tell('response.content_part.added', { ...place, part: toPart('') })
+      toEvent('response.output_item.added', { output_index: index, item }) +
+      toEvent('response.content_part.added', { ...contentRef, part: toPart('') })
     )
   }
 
-  function closeMessage(as: Pick<OutputMessage, 'status' | 'phase'>): string {
+  function closeMessage(state: Pick<OutputMessage, 'status' | 'phase'>): string {
     if (!message) return ''
     const { id, index, text } = message
     message = undefined
-    const item = toMessage(id, text, as)
+    const item = toMessage(id, text, state)
     output.push(item)
-    const place = { item_id: id, output_index: index, content_index: 0 }
+    const contentRef = { item_id: id, output_index: index, content_index: 0 }
     return (
-      tell('response.output_text.done', { ...place, text, logprobs: [] }) +
-      tell('response.content_part.done', { ...place, part: toPart(text) }) +
-      tell('response.output_item.done', { output_index: index, item })
+      toEvent('response.output_text.done', { ...contentRef, text, logprobs: [] }) +
+      toEvent('response.content_part.done', { ...contentRef, part: toPart(text) }) +
+      toEvent('response.output_item.done', { output_index: index, item })
     )
   }
 
@@ -78,10 +78,10 @@ export function responseEventsOf(head: ResponseHead): ToChunk {
   }
 
   function toEnd(end: LastEvent): string {
-    const waits = withApprovalText(head.requestId, '', end)
-    const telling = waits === '' ? '' : toPiece({ text: waits, startsSegment: true })
-    const closing = telling + closeMessage({ status: statusOf(end), phase: 'final_answer' })
-    return closing + tell(`response.${errorOf(end) ? 'failed' : statusOf(end)}`, { response: endedResponse(head, output, end) })
+    const approvalText = withApprovalText(head.requestId, '', end)
+    const approval = approvalText === '' ? '' : toPiece({ text: approvalText, startsSegment: true })
+    const closing = approval + closeMessage({ status: statusOf(end), phase: 'final_answer' })
+    return closing + toEvent(`response.${errorOf(end) ? 'failed' : statusOf(end)}`, { response: endedResponse(head, output, end) })
   }
 
   let isFirst = true

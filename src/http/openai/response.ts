@@ -6,9 +6,9 @@ import type { InputMessage, ResponseBody } from './schemas.ts'
 import { tokensOf } from './tokens.ts'
 import { approvalFields, withApprovalText } from './approval.ts'
 
-/** What a response says of its request, at each of its states. */
+/** Fields of a response that repeat its request, in each of its states. */
 export interface ResponseHead {
-  /** Of the run. */
+  /** The request id of the run. */
   requestId: string
   /** Epoch seconds. */
   created: number
@@ -23,15 +23,15 @@ export interface OutputMessage {
   type: 'message'
   role: 'assistant'
   status: 'completed' | 'incomplete'
-  /** `commentary` is what was said before the answer, where a stream has told it. */
+  /** `commentary` is streamed text before the final answer. */
   phase: 'commentary' | 'final_answer'
   content: object[]
 }
 
-/** The input, with the instructions in front, as a chat in our words. */
+/** Converts a request for a response to a chat body. Instructions become the first message. */
 export function responseToChatBody({ input, instructions }: ResponseBody): ChatBody {
-  const given = typeof input === 'string' ? [{ role: 'user', content: input } as const] : (input as InputMessage[])
-  const body = toChatBody(given, ['body', 'input'])
+  const inputMessages = typeof input === 'string' ? [{ role: 'user', content: input } as const] : (input as InputMessage[])
+  const body = toChatBody(inputMessages, ['body', 'input'])
   if (!instructions) return body
   return { ...body, messages: [{ role: 'system', content: instructions }, ...body.messages] }
 }
@@ -41,7 +41,7 @@ export function responseHead(requestId: string, { model, instructions = null, me
   return { requestId, created, model, instructions, metadata: metadata ?? {}, toolChoice: choice === 'auto' ? choice : 'none' }
 }
 
-/** A run that has answered, or waits for approval, as one `response`. */
+/** Converts a run that has ended or waits for approval to a `response`. */
 export function toResponse(head: ResponseHead, { output }: Answer, end: LastEvent): object {
   const text = withApprovalText(head.requestId, output, end)
   const message = toMessage(`msg_${head.requestId}_0`, text, { status: statusOf(end), phase: 'final_answer' })
@@ -56,24 +56,24 @@ export function endedResponse(head: ResponseHead, output: readonly OutputMessage
     status,
     completed_at: status === 'completed' ? Math.floor(Date.now() / 1000) : null,
     error: error ? { code: 'server_error', message: error.body } : null,
-    incomplete_details: status !== 'incomplete' ? null : { reason: whyIncomplete(end) },
+    incomplete_details: status !== 'incomplete' ? null : { reason: incompleteReason(end) },
     output,
     usage: toUsage(end),
     ...approvalFields(head.requestId, end),
   }
 }
 
-function whyIncomplete(end: LastEvent): string {
+function incompleteReason(end: LastEvent): string {
   if (end.type === 'interrupt') return 'approval_required'
   return end.reason === 'content_filter' ? end.reason : 'max_output_tokens'
 }
 
-/** Whether an answer is whole. */
+/** `completed` only for an answer that the model finished itself. */
 export function statusOf(end: LastEvent): 'completed' | 'incomplete' {
   return end.type === 'end' && end.reason === 'stop' ? 'completed' : 'incomplete'
 }
 
-/** Fields that clients require of a response, by their defaults: the agent has its own settings, and a request's are ignored. */
+/** Model settings at their defaults. Clients require the fields, but the agent uses its own settings and ignores the settings of a request. */
 const modelFields = {
   temperature: 1,
   top_p: 1,
@@ -88,7 +88,7 @@ const modelFields = {
   prompt_cache_key: null,
 }
 
-/** A response that has begun. */
+/** A response in progress. */
 export function openResponse({ requestId, created, model, instructions, metadata, toolChoice }: ResponseHead): object {
   return {
     id: `resp_${requestId}`,

@@ -1,21 +1,21 @@
 import type { TextLabel } from '../../agent/events.ts'
 import type { LoggedEvent } from '../../runs/run.ts'
 
-/** A piece of text; `begins` where something else came between it and what was told before. */
+/** Text to send. `startsSegment`: another event came between the text and the answer text before. */
 export interface TextPiece {
   text: string
   startsSegment: boolean
 }
 
 /**
- * The answer for a client that can't take text back: `answer` text is told as it comes, and stays told when it turns out that it was not
- * yet the answer. Each stretch of it is a segment, the last one is the answer. An answer that a run only repeats is not told twice.
+ * Splits `answer` text into segments for clients that cannot retract text. Text is sent at once, even if a later segment turns out to be the final
+ * answer; each uninterrupted stretch of text is a segment, and the last segment is the answer. A segment that only repeats its predecessor is not sent.
  */
 export class Segments {
   private current = ''
   private isBroken = true
 
-  /** Undefined where there is nothing to tell. */
+  /** Returns the text to send for an event; undefined for none. */
   take(event: LoggedEvent): TextPiece | undefined {
     switch (event.type) {
       case 'text':
@@ -43,13 +43,13 @@ export class Segments {
   }
 }
 
-/** What the model thought or planned, in its own words: thoughts that another event parts stand a blank line apart. */
+/** The thoughts and plans of the model as one text. A blank line separates thoughts that another event interrupts. */
 export class Thoughts {
   /** Label of the thought that the next event may continue. */
   private current: string | undefined
   private isFirst = true
 
-  /** Empty where the event has no thought. */
+  /** Returns the text of a thought; empty for other events. */
   take(event: LoggedEvent): string {
     switch (event.type) {
       case 'text':

@@ -9,7 +9,7 @@ interface Tokens {
   reasoning: number
 }
 
-/** Of all models that a run used. */
+/** The token counts of a run, summed over its models. */
 export function tokensOf(usage: readonly UsageEntry[]): Tokens {
   const sum: Tokens = { input: 0, output: 0, total: 0, cached: 0, reasoning: 0 }
   for (const { unit, details } of usage) {
@@ -22,9 +22,9 @@ export function tokensOf(usage: readonly UsageEntry[]): Tokens {
   return { ...sum, total: sum.input + sum.output }
 }
 
-/** Why an answer ends: a run that had no more turns or time has the best answer so far, cut like one of too many tokens. */
+/** The finish reason in OpenAI's terms. A run out of time or iterations has its best answer so far, which counts as `length`. */
 export function finishReasonOf(last: LastEvent): 'stop' | 'length' | 'content_filter' {
-  // There is no word for an approval; clients that do not know one end their turn.
+  // OpenAI has no finish reason for an approval; with `stop` clients end their turn.
   if (last.type === 'interrupt') return 'stop'
   if (last.reason === 'content_filter') return last.reason
   return last.reason === 'stop' ? 'stop' : 'length'

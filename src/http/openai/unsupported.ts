@@ -1,51 +1,51 @@
 import { invalid } from '../../errors.ts'
 
-type IsAsked = (value: unknown) => boolean
+type IsRefused = (value: unknown) => boolean
 
-/** Each a field, whether it asks for what the agent does not do, and why it does not. */
-type Rules = Record<string, [IsAsked, string]>
+/** By field: whether its value is refused, and the message. */
+type FieldRules = Record<string, [IsRefused, string]>
 
-const given: IsAsked = (value) => value !== undefined && value !== null
-const isTrue: IsAsked = (value) => value === true
-const filled: IsAsked = (value) => given(value) && !(Array.isArray(value) && value.length === 0)
-const forcesTool: IsAsked = (choice) => given(choice) && choice !== 'auto' && choice !== 'none'
-const ofAnotherType: IsAsked = (format) => given(format) && (format as { type?: unknown }).type !== 'text'
+const isPresent: IsRefused = (value) => value !== undefined && value !== null
+const isTrue: IsRefused = (value) => value === true
+const isNotEmpty: IsRefused = (value) => isPresent(value) && !(Array.isArray(value) && value.length === 0)
+const forcesTool: IsRefused = (choice) => isPresent(choice) && choice !== 'auto' && choice !== 'none'
+const isOtherType: IsRefused = (format) => isPresent(format) && (format as { type?: unknown }).type !== 'text'
 
-const ownTools = 'is not supported: the agent uses its own tools'
-const notKept = 'is not supported: conversations are kept by the header session-id'
+const ownToolsOnly = 'is not supported: the agent uses its own tools'
+const useSessionId = 'is not supported: use the header session-id to continue a conversation'
 
-const ofBoth: Rules = {
-  tools: [filled, ownTools],
-  tool_choice: [forcesTool, ownTools],
-  store: [isTrue, notKept],
+const sharedRules: FieldRules = {
+  tools: [isNotEmpty, ownToolsOnly],
+  tool_choice: [forcesTool, ownToolsOnly],
+  store: [isTrue, useSessionId],
 }
 
-const ofCompletions: Rules = {
-  ...ofBoth,
-  functions: [filled, ownTools],
-  function_call: [forcesTool, ownTools],
-  web_search_options: [given, ownTools],
-  n: [(n) => given(n) && n !== 1, 'must be 1'],
-  response_format: [ofAnotherType, 'only the type text is supported'],
+const completionRules: FieldRules = {
+  ...sharedRules,
+  functions: [isNotEmpty, ownToolsOnly],
+  function_call: [forcesTool, ownToolsOnly],
+  web_search_options: [isPresent, ownToolsOnly],
+  n: [(n) => isPresent(n) && n !== 1, 'must be 1'],
+  response_format: [isOtherType, 'only the type text is supported'],
   logprobs: [isTrue, 'is not supported'],
-  audio: [given, 'is not supported'],
+  audio: [isPresent, 'is not supported'],
 }
 
-const ofResponses: Rules = {
-  ...ofBoth,
-  previous_response_id: [given, notKept],
-  conversation: [given, notKept],
+const responseRules: FieldRules = {
+  ...sharedRules,
+  previous_response_id: [isPresent, useSessionId],
+  conversation: [isPresent, useSessionId],
   background: [isTrue, 'is not supported'],
-  prompt: [given, 'is not supported'],
-  text: [(text) => given(text) && ofAnotherType((text as { format?: unknown }).format), 'only the format text is supported'],
+  prompt: [isPresent, 'is not supported'],
+  text: [(text) => isPresent(text) && isOtherType((text as { format?: unknown }).format), 'only the format text is supported'],
 }
 
-/** Refuses what would be answered otherwise than it was asked; what only tunes the model is ignored. */
-function refuse(body: object, rules: Rules): void {
-  for (const [field, [isAsked, why]] of Object.entries(rules)) {
-    if (isAsked((body as Record<string, unknown>)[field])) throw invalid(['body', field], why, 'unsupported_parameter')
+/** Refuses parameters that would change the answer but are not supported. Sampling parameters are ignored. */
+function refuse(body: object, rules: FieldRules): void {
+  for (const [field, [isRefused, message]] of Object.entries(rules)) {
+    if (isRefused((body as Record<string, unknown>)[field])) throw invalid(['body', field], message, 'unsupported_parameter')
   }
 }
 
-export const refuseInCompletion = (body: object): void => refuse(body, ofCompletions)
-export const refuseInResponse = (body: object): void => refuse(body, ofResponses)
+export const refuseInCompletion = (body: object): void => refuse(body, completionRules)
+export const refuseInResponse = (body: object): void => refuse(body, responseRules)

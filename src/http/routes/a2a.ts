@@ -10,8 +10,8 @@ import { ErrorReply, IdHeaders, refusals } from '../schemas.ts'
 
 const Json = Type.Record(Type.String(), Type.Unknown())
 
-/** Seconds. A change of the configuration or of a tool's state shows in every cached card within this time. */
-const cardMaxAge = 60
+/** Cache time in seconds: the longest delay until clients see a change of the configuration or of a tool's state. */
+const cardMaxAgeSeconds = 60
 
 const cacheHeaders = { 'cache-control': { type: 'string' }, etag: { type: 'string' } }
 
@@ -22,15 +22,17 @@ const Message = Type.Object(
 
 const Headers = Type.Object({
   ...IdHeaders.properties,
-  'a2a-version': Type.Optional(Type.String({ description: 'Of the protocol; absent, it is 0.3, which is not spoken.', example: '1.0' })),
+  'a2a-version': Type.Optional(
+    Type.String({ description: 'The protocol version. Absent means 0.3, which is not supported.', example: '1.0' }),
+  ),
 })
 
 const answers = {
-  description: 'The answer, as a message of JSON-RPC; of `SendStreamingMessage` and `SubscribeToTask` a stream of them.',
+  description: 'A JSON-RPC response; for `SendStreamingMessage` and `SubscribeToTask` a stream of responses.',
   content: { 'application/json': { schema: Json }, 'text/event-stream': { schema: Type.String() } },
 }
 
-/** The agent for other agents: A2A 1.0 over JSON-RPC. What speaks it is loaded when somebody asks. */
+/** The agent for other agents: A2A 1.0 over JSON-RPC. The A2A library is loaded with the first request. */
 export function a2aRoutes(app: FastifyInstance, services: A2aServices): void {
   app.get(
     '/.well-known/agent-card.json',
@@ -41,14 +43,14 @@ export function a2aRoutes(app: FastifyInstance, services: A2aServices): void {
         summary: 'The agent card (A2A 1.0)',
         response: {
           200: { ...Json, headers: cacheHeaders },
-          304: { type: 'null', description: 'The card is still the one of `if-none-match`.' },
+          304: { type: 'null', description: 'The card has not changed since `if-none-match`.' },
         },
       },
     },
     async (request, reply) => {
       const card = (await import('../a2a/endpoint.ts')).cardOf(services.agent(), services)
       const etag = `"${hash('sha256', JSON.stringify(card))}"`
-      void reply.header('cache-control', `public, max-age=${cardMaxAge}`).header('etag', etag)
+      void reply.header('cache-control', `public, max-age=${cardMaxAgeSeconds}`).header('etag', etag)
       return isUnchanged(request.headers['if-none-match'], etag) ? reply.code(304).send() : card
     },
   )
@@ -56,7 +58,7 @@ export function a2aRoutes(app: FastifyInstance, services: A2aServices): void {
   app.post(
     '/a2a',
     {
-      // As its SDK: an error of JSON-RPC is an answer.
+      // The A2A SDK also sends JSON-RPC errors with status 200.
       config: { access: accessTo.chat, rpcStatus: 200 },
       schema: {
         tags: ['Protocols'],

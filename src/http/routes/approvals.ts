@@ -23,16 +23,21 @@ const Decision = Type.Object(
     tool_call_id: Id,
     decision: Type.Enum(['approve', 'reject']),
     tool_input: Type.Optional(
-      Type.Union([Type.Object({}, { description: 'Approved in place of what the model asked for; it must fit the tool.' }), Type.Null()]),
+      Type.Union([
+        Type.Object({}, { description: 'Input to approve instead of the input of the model. It must fit the schema of the tool.' }),
+        Type.Null(),
+      ]),
     ),
-    reason: Type.Optional(Type.Union([Type.String({ maxLength: 4000, description: 'Of a rejection: the model is told.' }), Type.Null()])),
+    reason: Type.Optional(
+      Type.Union([Type.String({ maxLength: 4000, description: 'The reason of a rejection, which the model receives.' }), Type.Null()]),
+    ),
   },
   { additionalProperties: false },
 )
 
 const Query = Type.Object({
   limit: Type.Integer({ minimum: 1, maximum: maxListed, default: 45 }),
-  before: Type.Optional(Type.Intersect([Id, Type.String({ description: 'A tool_call_id: the page begins behind it.' })])),
+  before: Type.Optional(Type.Intersect([Id, Type.String({ description: 'A tool_call_id: the page begins after this call.' })])),
 })
 
 const List = Type.Object({
@@ -43,14 +48,16 @@ const List = Type.Object({
       tool_call_id: Type.String(),
       tool: Type.String(),
       tool_input: Type.Unknown(),
-      by: Type.Enum(['caller', 'role'], { description: 'Who decides: who asked, or somebody else whose key permits runs.approve.' }),
-      requested_by: Type.String({ description: 'The `sub` of who asked the agent.' }),
+      by: Type.Enum(['caller', 'role'], {
+        description: 'Who may decide: the caller of the run, or another caller with the permission runs.approve.',
+      }),
+      requested_by: Type.String({ description: 'The `sub` of the caller of the run.' }),
       requested_at: Type.String({ format: 'date-time' }),
       expires_at: Type.String({ format: 'date-time' }),
       may_decide: Type.Boolean({
-        description: 'Whether this key permits to decide the call. `question` and `messages` are present only then.',
+        description: 'Whether this key may decide the call. `question` and `messages` are present only if true.',
       }),
-      question: Type.Optional(Type.String({ description: 'What the agent was asked; at most 2,000 characters.' })),
+      question: Type.Optional(Type.String({ description: 'The question of the run, at most 2,000 characters.' })),
       messages: Type.Optional(
         Type.Array(Type.Object({ role: Type.Enum(['human', 'ai']), content: Type.String() }), {
           description: 'The last 6 messages of the session, oldest first, each at most 2,000 characters.',
@@ -58,10 +65,10 @@ const List = Type.Object({
       ),
     }),
   ),
-  count: Type.Integer({ description: 'Of those in the list.' }),
+  count: Type.Integer({ description: 'Number of calls in the list.' }),
 })
 
-/** Calls that wait for approval. */
+/** Routes of tool calls that wait for approval. */
 export function approvalRoutes(app: FastifyInstance, { approvals, openCalls, runStore, view }: ApprovalServices): void {
   app.get(
     '/core/v1/approvals',
@@ -69,7 +76,7 @@ export function approvalRoutes(app: FastifyInstance, { approvals, openCalls, run
       config: { access: accessTo.listCalls },
       schema: {
         tags: ['Runs'],
-        summary: 'Calls that wait for approval: those of own runs, and those of others that the key permits to decide; newest first',
+        summary: 'List tool calls that wait for approval: calls of own runs, and calls of other runs that the key may decide; newest first',
         querystring: Query,
         response: { 200: List, 422: ValidationReply, ...refusals },
       },
@@ -86,30 +93,25 @@ export function approvalRoutes(app: FastifyInstance, { approvals, openCalls, run
       config: { access: accessTo.decideCall },
       schema: {
         tags: ['Runs'],
-        summary: 'Decide on a call that waits for approval; the run goes on with the last',
+        summary: 'Approve or reject a tool call; the run resumes after the last decision',
         params: Type.Object({ request_id: Id }),
         body: Decision,
         response: { 200: Run, 404: ErrorReply, 409: ErrorReply, 410: ErrorReply, 422: ValidationReply, ...refusals },
       },
     },
     async (request) => {
-      const who = principalOf(request)
+      const principal = principalOf(request)
       const { request_id: requestId } = request.params as { request_id: string }
-      const key = await approvals.decide(who, requestId, toGiven(request.body as Type.Static<typeof Decision>))
-      if (key.owner === who.owner) return view(who, key)
-      const [run, open] = await Promise.all([runStore.find(key), openCalls.openOf(key)])
-      return (
-        run &&
-        toSharedView(
-          run,
-          open.filter((call) => call.by === 'role'),
-        )
-      )
+      const key = await approvals.decide(principal, requestId, toDecision(request.body as Type.Static<typeof Decision>))
+      if (key.owner === principal.owner) return view(principal, key)
+      const [run, openOfRun] = await Promise.all([runStore.find(key), openCalls.openOf(key)])
+      const decidedByRole = openOfRun.filter((call) => call.by === 'role')
+      return run && toSharedView(run, decidedByRole)
     },
   )
 }
 
-function toGiven({ tool_call_id: callId, decision, tool_input: input, reason }: Type.Static<typeof Decision>) {
-  if (input && decision === 'reject') throw invalid(['body', 'tool_input'], 'stands beside the decision approve alone')
+function toDecision({ tool_call_id: callId, decision, tool_input: input, reason }: Type.Static<typeof Decision>) {
+  if (input && decision === 'reject') throw invalid(['body', 'tool_input'], 'is allowed only with the decision approve')
   return { callId, decision, input: input ? (input as JsonObject) : undefined, reason: reason?.trim() || undefined }
 }

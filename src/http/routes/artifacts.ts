@@ -16,12 +16,12 @@ const IndexParams = Type.Object({ message_index: Index, artifact_index: Index })
 const ShareBody = Type.Object({
   message_index: Index,
   artifact_index: Index,
-  session_id: Type.Optional(Type.Union([Id, Type.Null()], { description: 'Where the header session-id is absent.' })),
+  session_id: Type.Optional(Type.Union([Id, Type.Null()], { description: 'The session id, when the header session-id is absent.' })),
 })
 
 const Download = Type.Object({
   body: Type.Object({
-    download_url: Type.String({ description: 'Works without a key for 15 minutes.' }),
+    download_url: Type.String({ description: 'A URL that works without a key for 15 minutes.' }),
     file_name: Type.String(),
     file_type: Type.String({ description: 'MIME type.' }),
   }),
@@ -33,13 +33,13 @@ const file = {
   description: 'The file.',
   content: { '*/*': { schema: { type: 'string', format: 'binary' } } },
   headers: {
-    'content-disposition': { type: 'string', description: 'attachment, with the file name.' },
+    'content-disposition': { type: 'string', description: '`attachment` with the file name.' },
     'accept-ranges': { type: 'string' },
     etag: { type: 'string' },
   },
 }
 
-/** Files that the agent made. */
+/** Routes of files that the agent created. */
 export function artifactRoutes(app: FastifyInstance, { artifacts }: { artifacts: Artifacts }): void {
   app.get(
     '/core/v1/download_artifact/:message_index/:artifact_index',
@@ -47,7 +47,7 @@ export function artifactRoutes(app: FastifyInstance, { artifacts }: { artifacts:
       config: { access: accessTo.linkArtifact },
       schema: {
         tags: ['Artifacts'],
-        summary: 'A link to download a file',
+        summary: 'Get a download link for a file',
         headers: Type.Object({ 'session-id': Id, 'request-id': Type.Optional(Id) }),
         params: IndexParams,
         response: { 200: Download, 404: ErrorReply, 422: ValidationReply, ...refusals },
@@ -84,21 +84,29 @@ export function artifactRoutes(app: FastifyInstance, { artifacts }: { artifacts:
   )
 
   app.route({
-    // Fastify's own HEAD would read the whole file to count it.
+    // The HEAD route that Fastify derives would read the whole file to determine its length.
     method: ['GET', 'HEAD'],
     url: `${linkPath}/:folder/:id`,
     config: { access: 'public' },
     schema: {
       tags: ['Artifacts'],
-      summary: 'What a download link hands out: the file, or the part that a range header asks for',
+      summary: 'Download a file by its signed link, whole or by range',
       params: Type.Object({ folder: Type.String(), id: Type.String() }),
       response: {
         200: file,
-        206: { ...file, description: 'A part of it.', headers: { ...file.headers, 'content-range': { type: 'string' } } },
+        206: {
+          ...file,
+          description: 'The requested range of the file.',
+          headers: { ...file.headers, 'content-range': { type: 'string' } },
+        },
         403: ErrorReply,
         404: ErrorReply,
         410: ErrorReply,
-        416: { type: 'null', description: 'It has no such part.', headers: { ...file.headers, 'content-range': { type: 'string' } } },
+        416: {
+          type: 'null',
+          description: 'The range begins after the end of the file.',
+          headers: { ...file.headers, 'content-range': { type: 'string' } },
+        },
         500: ErrorReply,
       },
     },
@@ -106,14 +114,14 @@ export function artifactRoutes(app: FastifyInstance, { artifacts }: { artifacts:
   })
 }
 
-/** A client that takes nothing for so long is gone, or wishes us ill. */
+/** Milliseconds without progress after which a download is aborted. */
 const stalledMs = 60_000
 
-/** The file, or the part of it that is asked for, as it comes from its store. Whatever it holds, no browser runs it as a page of ours. */
+/** Streams a file, or a range of the file, from its store. The headers keep browsers from rendering the content as a page of this origin. */
 async function send(artifacts: Artifacts, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
-  const place = request.params as { folder: string; id: string }
-  const { name, type, content } = await artifacts.open(place, request.query as Record<string, unknown>)
-  const etag = `"${place.id}"`
+  const fileRef = request.params as { folder: string; id: string }
+  const { name, type, content } = await artifacts.open(fileRef, request.query as Record<string, unknown>)
+  const etag = `"${fileRef.id}"`
   const condition = request.headers['if-range']
   const range = toByteRange(condition === undefined || condition === etag ? request.headers.range : undefined, content.size)
   void reply.headers({

@@ -35,17 +35,17 @@ export interface AsyncServices {
 
 const Acknowledgement = Type.Object({
   status: Type.Enum(['accepted']),
-  id: Type.String({ description: 'Of the event.' }),
+  id: Type.String({ description: 'The id of the event.' }),
   request_id: Type.String(),
   session_id: Type.String(),
 })
 
-/** Events of a batch; each counts as a request of its own. */
+/** Most events in a batch. Each event counts as a request for rate limits. */
 const maxEvents = 100
 
 const Batch = Type.Array(Type.Unknown(), {
   maxItems: maxEvents,
-  description: 'Events as in structured mode, at most 100.',
+  description: 'Events in structured mode, at most 100.',
   example: [eventExample],
 })
 
@@ -54,16 +54,18 @@ const EventError = Type.Object({
   details: Type.Optional(
     Type.Object({
       ...ErrorReply.properties.details.properties,
-      retry_after: Type.Optional(Type.Integer({ description: 'Seconds, as the header `retry-after` elsewhere.' })),
+      retry_after: Type.Optional(Type.Integer({ description: 'Seconds to wait before trying again, as in the header `retry-after`.' })),
     }),
   ),
 })
 
 const Answers = Type.Union([Acknowledgement, Type.Array(Type.Union([Acknowledgement, EventError]))], {
-  description: 'Of a batch: an acknowledgement or an error for each event, in their order. Each event counts as a request.',
+  description: 'For a batch: an acknowledgement or an error for each event, in the order of the batch. Each event counts as a request.',
 })
 
-const attribute = Type.Optional(Type.String({ description: 'Of an event in binary mode, percent-encoded; the body is its data.' }))
+const attribute = Type.Optional(
+  Type.String({ description: 'An attribute of an event in binary mode, percent-encoded. The body is the data of the event.' }),
+)
 
 const EventHeaders = Type.Object({
   ...IdHeaders.properties,
@@ -76,23 +78,25 @@ const EventHeaders = Type.Object({
 
 const single = { schema: AsyncBody }
 
-/** A chat that is acknowledged at once and answered later, as an event or several. */
+/** Asynchronous chats: each CloudEvent is acknowledged at once, and the answer is sent to its callback. */
 export function asyncRoutes(app: FastifyInstance, services: AsyncServices): void {
   const check = bodyChecks()(AsyncBody)
   app.post(
     '/core/v1/chain_async',
     {
       config: { access: accessTo.chat, hasSession: 'body', takesEvents: true },
-      // What is wrong is said of the place where it stands: in headers, in the body, or in an event of a batch.
+      // The handler maps faults to their location: headers, the body, or an event of a batch.
       attachValidation: true,
       schema: {
         tags: ['Chat'],
-        summary: 'An acknowledgement at once; the answer goes to callback_url, and stays readable as a run',
+        summary: 'Start an asynchronous chat. The answer is sent to callback_url, and stays readable as a run',
         headers: EventHeaders,
         body: { content: { 'application/json': single, [eventType]: single, [batchType]: { schema: Batch } } },
         response: {
           200: Answers,
-          ...{ 400: ErrorReply, 409: ErrorReply, 410: ErrorReply },
+          400: ErrorReply,
+          409: ErrorReply,
+          410: ErrorReply,
           ...refusals,
         },
       },
@@ -103,8 +107,8 @@ export function asyncRoutes(app: FastifyInstance, services: AsyncServices): void
       if (!isId(request.headers['session-id'])) void reply.removeHeader('session-id')
       const decode = createDecodeData(app, request)
       const answers: object[] = []
-      for (const [n, event] of (request.body as unknown[]).entries()) {
-        answers.push(await answerOf(request, () => acceptOfBatch(services, { request, event, n, decode, check })))
+      for (const [index, event] of (request.body as unknown[]).entries()) {
+        answers.push(await answerOf(request, () => acceptOfBatch(services, { request, event, index, decode, check })))
       }
       return answers
     },
@@ -112,7 +116,7 @@ export function asyncRoutes(app: FastifyInstance, services: AsyncServices): void
 }
 
 function refuseInvalid(request: FastifyRequest): void {
-  // Fastify checks a body by its content type; a request without a body has none.
+  // Fastify selects the schema by content type, so a request without a body is not validated.
   if (request.body === undefined) throw invalid(['body'], 'must be object', 'type')
   if (!request.validationError) return
   const error = toFaults(request.validationError as FastifyError)
@@ -134,24 +138,27 @@ async function acceptOne({ runs, agent }: AsyncServices, request: FastifyRequest
 interface BatchEvent {
   request: FastifyRequest
   event: unknown
-  /** Its place in the batch. */
-  n: number
+  /** Index in the batch. */
+  index: number
   decode: DecodeData
   check: ReturnType<ReturnType<typeof bodyChecks>>
 }
 
-/** Each event is a run with a request id of its own: the header `request-id` names the batch. */
-async function acceptOfBatch({ runs, agent, limits }: AsyncServices, { request, event, n, decode, check }: BatchEvent): Promise<object> {
-  // The request itself was counted when its key was verified.
-  const tooMany = n > 0 ? limits.take(principalOf(request)) : undefined
-  if (tooMany) throw tooMany
-  const whole = withData(event, ['body', n], decode)
-  const validation = check(whole)
-  if (validation) throw relocate(toFaults({ validation, validationContext: 'body' }), ([part, ...rest]) => [part!, n, ...rest])
-  const { id, source, data } = whole as AsyncBody
-  const place = { body: data, at: ['body', n, 'data'] }
+/** Accepts one event of a batch as a run with a new request id, since the header `request-id` names the batch. */
+async function acceptOfBatch(
+  { runs, agent, limits }: AsyncServices,
+  { request, event, index, decode, check }: BatchEvent,
+): Promise<object> {
+  // Authentication has counted the request itself, which stands for the first event.
+  const rateLimited = index > 0 ? limits.take(principalOf(request)) : undefined
+  if (rateLimited) throw rateLimited
+  const decoded = withData(event, ['body', index], decode)
+  const validation = check(decoded)
+  if (validation) throw relocate(toFaults({ validation, validationContext: 'body' }), ([part, ...rest]) => [part!, index, ...rest])
+  const { id, source, data } = decoded as AsyncBody
+  const chatSource = { body: data, at: ['body', index, 'data'] }
   const toChat = (): NewChat => ({
-    ...toNewChat(request, 'chain_async', agent().config.limits.max_input_characters, place),
+    ...toNewChat(request, 'chain_async', agent().config.limits.max_input_characters, chatSource),
     requestId: randomUUIDv7(),
     newSessionId: randomUUIDv7(),
   })
@@ -163,12 +170,12 @@ async function answerOf(request: FastifyRequest, accept: () => Promise<object>):
     return await accept()
   } catch (error) {
     if (!(error instanceof ServiceError)) request.log.error({ err: error }, 'unexpected failure')
-    return toElement(error)
+    return toBatchError(error)
   }
 }
 
-/** An error as an element of a batch. An element has no header `retry-after`, so its details have the seconds. */
-function toElement(error: unknown): ErrorBody {
+/** An error as an element of the reply to a batch. `details.retry_after` stands in for the header `retry-after`. */
+function toBatchError(error: unknown): ErrorBody {
   const body = toErrorBody(error)
   const retryAfter = error instanceof ServiceError ? error.retryAfter : undefined
   if (retryAfter === undefined || !body.details) return body

@@ -7,7 +7,7 @@ import { ApprovalAnswer, ChainAnswer, ChatBody, ErrorReply, eventStream, IdHeade
 import { sendRun } from '../send-run.ts'
 import { chunksOf } from '../stream-chunks.ts'
 
-/** The three ways to chat. */
+/** Chats that wait for their answer: as JSON, or as server-sent events. */
 export function chatRoutes(app: FastifyInstance, services: ChatServices): void {
   app.post(
     '/core/v1/chain',
@@ -15,7 +15,7 @@ export function chatRoutes(app: FastifyInstance, services: ChatServices): void {
       config: { access: accessTo.chat, hasSession: 'body', validationShape: 'error' },
       schema: {
         tags: ['Chat'],
-        summary: 'One JSON answer',
+        summary: 'Chat, with the answer as JSON',
         headers: IdHeaders,
         body: ChatBody,
         response: {
@@ -44,12 +44,15 @@ export function chatRoutes(app: FastifyInstance, services: ChatServices): void {
       config: { access: accessTo.chat, hasSession: 'body' },
       schema: {
         tags: ['Chat'],
-        summary: 'The answer as server-sent events',
+        summary: 'Chat, with the answer as server-sent events',
         headers: IdHeaders,
         body: ChatBody,
         response: {
           200: eventStream,
-          ...{ 400: ErrorReply, 409: ErrorReply, 410: ErrorReply, 502: ErrorReply },
+          400: ErrorReply,
+          409: ErrorReply,
+          410: ErrorReply,
+          502: ErrorReply,
           ...refusals,
         },
       },

@@ -7,10 +7,14 @@ import { configurationExample } from '../examples.ts'
 import { ErrorReply, refusals } from '../schemas.ts'
 
 const Read = Type.Object({
-  configuration: Type.Record(Type.String(), Type.Unknown(), { description: 'With all defaults; secrets are shown as "********".' }),
-  timestamp: Type.String({ description: 'Since when it is in use: ISO 8601, UTC, without a zone.' }),
+  configuration: Type.Record(Type.String(), Type.Unknown(), {
+    description: 'The configuration with all defaults; secrets are shown as "********".',
+  }),
+  timestamp: Type.String({ description: 'Time since when this version is in use: ISO 8601, UTC, without a zone.' }),
   version: Type.String(),
-  warnings: Type.Optional(Type.Array(Type.String(), { description: 'Why this replica can not use a newer one, which others may serve.' })),
+  warnings: Type.Optional(
+    Type.Array(Type.String(), { description: 'Why this replica cannot use a newer version, which other replicas may serve.' }),
+  ),
 })
 
 const Update = Type.Object(
@@ -21,7 +25,7 @@ const Update = Type.Object(
     }),
     validate_only: Type.Optional(Type.Boolean({ default: false })),
     in_memory_only: Type.Optional(
-      Type.Boolean({ default: false, description: 'What is stored stays as it is; gone when the last replica has stopped.' }),
+      Type.Boolean({ default: false, description: 'Do not store the change. The change is lost when the last replica has stopped.' }),
     ),
   },
   { additionalProperties: false, example: configurationExample },
@@ -33,7 +37,7 @@ const Updated = Type.Object({
   timestamp: Type.String(),
   previous_config_backup: Type.Boolean(),
   version: Type.Optional(Type.String()),
-  diff: Type.Array(Type.String(), { description: 'Paths of what changed, such as tools[handbook].config.paths.' }),
+  diff: Type.Array(Type.String(), { description: 'Paths of the changed fields, such as tools[handbook].config.paths.' }),
   warnings: Type.Array(Type.String()),
 })
 
@@ -41,14 +45,14 @@ const etag = { etag: { type: 'string', description: 'The version, for if-match.'
 
 const path = '/core/v1/agent/config'
 
-/** The configuration, shown and changed. */
+/** Routes to read and change the agent configuration. */
 export function configurationRoutes(app: FastifyInstance, { configuration }: { configuration: Configuration }): void {
   const tags = ['Agent configuration']
   app.get(
     path,
     {
       config: { access: 'config.read' },
-      schema: { tags, summary: 'The configuration in use', response: { 200: { ...Read, headers: etag }, ...refusals } },
+      schema: { tags, summary: 'Read the configuration in use', response: { 200: { ...Read, headers: etag }, ...refusals } },
     },
     async (_request, reply) => {
       const { config, version, since, warnings } = configuration.show()
@@ -99,7 +103,7 @@ function toUpdate(request: FastifyRequest): ConfigurationUpdate {
   }
 }
 
-/** `if-match` (RFC 9110 13.1.1); a version without quotes is one too. */
+/** Parses `if-match` (RFC 9110, 13.1.1). A version without quotes is accepted too. */
 function toExpectation(header: string | undefined): (version: string) => boolean {
   if (header === undefined) return () => true
   const tags = header.split(',').map((tag) => tag.trim())
@@ -109,17 +113,17 @@ function toExpectation(header: string | undefined): (version: string) => boolean
 function toReply(mode: ConfigurationUpdate['mode'], { version, at, diff, warnings, backup }: UpdatedConfiguration) {
   const common = { success: true, timestamp: toTimestamp(at), previous_config_backup: backup !== undefined, diff, warnings }
   if (mode === 'check') return { ...common, message: 'The change is valid; nothing was changed.' }
-  const kept = backup === undefined ? '' : ` What was stored before is kept as ${backup}.`
-  const where = mode === 'memory' ? ' in memory alone, until the service has stopped' : ''
+  const backupText = backup === undefined ? '' : ` The previous configuration is kept as ${backup}.`
+  const scope = mode === 'memory' ? ' in memory only, until the service stops' : ''
   const isChanged = diff.length > 0 || backup !== undefined
   return {
     ...common,
-    message: isChanged ? `The configuration was changed${where}.${kept}` : 'Nothing is different; nothing was changed.',
+    message: isChanged ? `The configuration was changed${scope}.${backupText}` : 'The change has no effect: nothing was changed.',
     version,
   }
 }
 
-/** The interface shows these two without a zone; they are UTC. */
+/** The interface document shows the two timestamps of a configuration without a zone; both are UTC. */
 function toTimestamp(ms: number): string {
   return new Date(ms).toISOString().replace('Z', '')
 }

@@ -7,11 +7,11 @@ import { describeRoute, withReferences, type DescribedRoute } from '../openapi.t
 
 export interface DocsOptions {
   version: string
-  /** Undefined: wherever the page was loaded from. */
+  /** Undefined: the page sends requests to its own origin. */
   publicUrl: string | undefined
 }
 
-/** Collects the schemas of the routes that are registered after it. */
+/** Registers the OpenAPI plugin. Only routes that are registered afterwards appear in the document. */
 export async function documentRoutes(app: FastifyInstance, { version, publicUrl }: DocsOptions): Promise<void> {
   await app.register(swagger, {
     openapi: {
@@ -31,15 +31,19 @@ export async function documentRoutes(app: FastifyInstance, { version, publicUrl 
   })
 }
 
-/** The document of all routes. */
+/** Serves the OpenAPI document of all routes. */
 export function openApiRoute(app: FastifyInstance): void {
-  const schema = { tags: ['Documentation'], summary: 'This document', response: { 200: Type.Record(Type.String(), Type.Unknown()) } }
+  const schema = {
+    tags: ['Documentation'],
+    summary: 'Get this OpenAPI document',
+    response: { 200: Type.Record(Type.String(), Type.Unknown()) },
+  }
   app.get('/openapi.json', { config: { access: 'public' }, schema }, async () => app.swagger())
 }
 
 /**
- * What the page may load: its own files alone. Addresses stay http where the service is reached over http. Swagger UI sets styles
- * by script, which needs no permission.
+ * The page may load its own files only. Without `upgrade-insecure-requests`, http addresses stay http. Swagger UI sets styles by script, which
+ * needs no permission.
  */
 const contentSecurityPolicy = [
   "default-src 'self'",
@@ -56,19 +60,19 @@ const contentSecurityPolicy = [
 ].join('; ')
 
 const uiConfig = {
-  // The validator is a foreign host, which would be given the address of this service.
+  // The default validator is a third-party host, which would learn the address of this service.
   validatorUrl: null,
-  // Without the bar on top, whose logo is a picture with a style sheet of its own: the policy refuses it.
+  // `BaseLayout` has no top bar: the policy would refuse the inline styles of the logo there.
   layout: 'BaseLayout',
 }
 
-/** A page to read the document and try it, from this service alone. */
+/** A page to read the OpenAPI document and try its routes, served without third-party hosts. */
 export async function docsRoutes(app: FastifyInstance): Promise<void> {
   await app.register(async (docs) => {
     docs.addHook('onRoute', (route) => {
       route.config = { ...route.config, access: 'public' }
     })
-    // @fastify/static throws where a path leaves its folder.
+    // @fastify/static throws for a path outside of its folder.
     docs.setErrorHandler((error: FastifyError, request, reply) => {
       const isRefused = error.statusCode !== undefined && error.statusCode < 500
       return sendError(isRefused ? notFound(request) : error, request, reply)

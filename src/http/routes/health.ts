@@ -4,18 +4,18 @@ import { ServiceError } from '../../errors.ts'
 import { ErrorReply } from '../schemas.ts'
 
 export interface HealthServices {
-  /** Throws while the store can't be reached. */
+  /** Rejects while the store cannot be reached. */
   ping(): Promise<void>
   isStopping(): boolean
 }
 
 const Empty = Type.Object({})
 
-/** For whoever keeps the process alive, and whoever sends it requests. */
+/** Liveness and readiness of the process. */
 export function healthRoutes(app: FastifyInstance, { ping, isStopping }: HealthServices): void {
   app.get(
     '/health',
-    { config: { access: 'public' }, schema: { tags: ['Health'], summary: 'The process is there', response: { 200: Empty } } },
+    { config: { access: 'public' }, schema: { tags: ['Health'], summary: 'Liveness: the process runs', response: { 200: Empty } } },
     async () => ({}),
   )
 
@@ -23,12 +23,12 @@ export function healthRoutes(app: FastifyInstance, { ping, isStopping }: HealthS
     '/health/ready',
     {
       config: { access: 'public' },
-      schema: { tags: ['Health'], summary: 'Requests can be served', response: { 200: Empty, 503: ErrorReply } },
+      schema: { tags: ['Health'], summary: 'Readiness: the service can serve requests', response: { 200: Empty, 503: ErrorReply } },
     },
     async () => {
       if (isStopping()) throw new ServiceError('overloaded', 'The service is stopping.', { retryAfter: 5 })
       await ping().catch((cause: unknown) => {
-        throw new ServiceError('overloaded', 'The store can not be reached.', { cause, retryAfter: 5 })
+        throw new ServiceError('overloaded', 'The store cannot be reached.', { cause, retryAfter: 5 })
       })
       return {}
     },

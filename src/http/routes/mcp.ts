@@ -10,7 +10,7 @@ import { RpcError } from '../rpc-errors.ts'
 import { IdHeaders, refusals } from '../schemas.ts'
 
 export interface McpRouteServices extends McpServices {
-  /** Where browsers reach the service, when that is known. */
+  /** `PUBLIC_URL`, the address of the service for browsers. */
   publicUrl: string | undefined
 }
 
@@ -20,13 +20,13 @@ const Message = Type.Object(
 )
 
 const answers = {
-  description: 'The answer, as a message of JSON-RPC: in a stream of server-sent events where it takes time.',
+  description: 'A JSON-RPC response: as server-sent events when the request takes time.',
   content: { 'text/event-stream': { schema: Type.String() }, 'application/json': { schema: Type.Record(Type.String(), Type.Unknown()) } },
 }
 
 /**
- * The agent and its tools for clients of the Model Context Protocol, over Streamable HTTP. What speaks it takes a third of a second and
- * 30 MB to load: that is done when somebody asks.
+ * The agent and its tools for clients of the Model Context Protocol, over Streamable HTTP. The library takes a third of a second and 30 MB to
+ * load, so it is loaded with the first request.
  */
 export function mcpRoutes(app: FastifyInstance, services: McpRouteServices): void {
   let opening: Promise<McpEndpoint> | undefined
@@ -37,7 +37,7 @@ export function mcpRoutes(app: FastifyInstance, services: McpRouteServices): voi
   app.post(
     '/mcp',
     {
-      // Streamable HTTP: what cannot be accepted has the status 400.
+      // Streamable HTTP requires status 400 for a message that cannot be accepted.
       config: { access: accessTo.chat, rpcStatus: 400 },
       schema: {
         tags: ['Protocols'],

@@ -7,15 +7,18 @@ import { ErrorReply, Id, refusals, ValidationReply } from '../schemas.ts'
 
 const Query = Type.Object({
   limit: Type.Integer({ minimum: 1, maximum: 1000, default: 100 }),
-  before: Type.Optional(Type.Intersect([Id, Type.String({ description: 'A memory id: the page begins behind it.' })])),
+  before: Type.Optional(Type.Intersect([Id, Type.String({ description: 'A memory id: the page begins after this memory.' })])),
 })
 
 const Memory = Type.Object({
   id: Type.String(),
   content: Type.String(),
   kind: Type.Enum(['fact', 'preference', 'lesson']),
-  origin: Type.Enum(['user', 'tool'], { description: "tool: noted from what a tool gave, not the caller's own word." }),
-  source: Type.Object({ session_id: Type.String(), message_index: Type.Integer() }, { description: 'Where it was said last.' }),
+  origin: Type.Enum(['user', 'tool'], { description: "`tool`: learned from the output of a tool, not from the caller's own words." }),
+  source: Type.Object(
+    { session_id: Type.String(), message_index: Type.Integer() },
+    { description: 'The message that confirmed the memory last.' },
+  ),
   created_at: Type.String(),
 })
 
@@ -23,7 +26,7 @@ const List = Type.Object({ memories: Type.Array(Memory), count: Type.Integer() }
 
 const FeedbackBody = Type.Object(
   {
-    score: Type.Number({ minimum: -1, maximum: 1, description: 'From -1, bad, to 1, good.' }),
+    score: Type.Number({ minimum: -1, maximum: 1, description: 'From -1 (bad) to 1 (good).' }),
     comment: Type.Optional(Type.Union([Type.String({ maxLength: 4000 }), Type.Null()])),
   },
   { example: feedbackExample },
@@ -36,7 +39,7 @@ const Feedback = Type.Object({
   created_at: Type.String(),
 })
 
-/** What the agent has retained of its callers, and what they thought of its answers. */
+/** Routes of memories, and of feedback on runs. */
 export function memoryRoutes(app: FastifyInstance, { memories }: { memories: Memories }): void {
   app.get(
     '/core/v1/memories',
@@ -44,7 +47,7 @@ export function memoryRoutes(app: FastifyInstance, { memories }: { memories: Mem
       config: { access: 'memories.read' },
       schema: {
         tags: ['Memories'],
-        summary: 'What the agent has retained of the caller, newest first',
+        summary: 'List the memories about the caller, newest first',
         querystring: Query,
         response: { 200: List, 422: ValidationReply, ...refusals },
       },
@@ -61,11 +64,12 @@ export function memoryRoutes(app: FastifyInstance, { memories }: { memories: Mem
       config: { access: 'memories.write' },
       schema: {
         tags: ['Memories'],
-        summary: 'Forget something',
+        summary: 'Delete a memory',
         params: Type.Object({ id: Id }),
         response: {
           200: Type.Object({ id: Type.String(), status: Type.Enum(['deleted']) }),
-          ...{ 404: ErrorReply, 422: ValidationReply },
+          404: ErrorReply,
+          422: ValidationReply,
           ...refusals,
         },
       },
@@ -83,7 +87,7 @@ export function memoryRoutes(app: FastifyInstance, { memories }: { memories: Mem
       config: { access: 'runs.write' },
       schema: {
         tags: ['Runs'],
-        summary: 'Say how good an answer was; what it teaches is kept as memory',
+        summary: 'Rate an answer; the agent keeps lessons from the feedback as memories',
         params: Type.Object({ request_id: Id }),
         body: FeedbackBody,
         response: { 200: Feedback, 404: ErrorReply, 409: ErrorReply, 410: ErrorReply, 422: ValidationReply, ...refusals },

@@ -14,13 +14,13 @@ const Metadata = Type.Object({
   }),
 })
 
-/** What the agent is. */
+/** The route of the agent's metadata. */
 export function metadataRoutes(app: FastifyInstance, { agent }: { agent: CurrentAgent }): void {
   app.get(
     '/core/v1/metadata',
     {
       config: { access: 'metadata.read' },
-      schema: { tags: ['Agent'], summary: 'What the agent is', response: { 200: Metadata, ...refusals } },
+      schema: { tags: ['Agent'], summary: 'Get name, description and capabilities of the agent', response: { 200: Metadata, ...refusals } },
     },
     async () => {
       const { config, tools } = agent()

@@ -4,23 +4,23 @@ import type { Observability } from '../../runs/reports/observability.ts'
 import { principalOf } from '../authenticate.ts'
 import { refusals, ValidationReply } from '../schemas.ts'
 
-const Timestamp = (what: string) =>
+const Timestamp = (bound: string) =>
   Type.Integer({
     minimum: 0,
     maximum: Number.MAX_SAFE_INTEGER,
     default: 0,
-    description: `${what}: epoch milliseconds, or seconds below 1e11; 0 is no bound.`,
+    description: `${bound}: epoch milliseconds, or seconds below 1e11; 0 means no bound.`,
   })
 
-const Span = { start_timestamp: Timestamp('Start of the search'), end_timestamp: Timestamp('End of the search') }
+const TimeRange = { start_timestamp: Timestamp('Start of the search'), end_timestamp: Timestamp('End of the search') }
 
-const MetricsQuery = Type.Object(Span)
+const MetricsQuery = Type.Object(TimeRange)
 
 const LogsQuery = Type.Object({
   run_id: Type.Optional(Type.String()),
   limit: Type.Integer({ minimum: 1, maximum: 20, default: 10 }),
   offset: Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER, default: 0 }),
-  ...Span,
+  ...TimeRange,
 })
 
 const Metrics = Type.Object(
@@ -38,7 +38,7 @@ const Metrics = Type.Object(
     total_completion_tokens: Type.Integer(),
     mean_completion_tokens: Type.Number(),
   },
-  { description: 'Latencies in seconds; 0 where there is no run.' },
+  { description: 'Latencies in seconds; 0 if there is no run.' },
 )
 
 const Logs = Type.Object({
@@ -50,7 +50,7 @@ const Logs = Type.Object({
   has_more: Type.Boolean(),
 })
 
-/** What the runs of the caller's tenant came to. */
+/** Metrics and logs of the runs of the caller's tenant. */
 export function observabilityRoutes(app: FastifyInstance, { observability }: { observability: Observability }): void {
   app.get(
     '/core/v1/metrics',
@@ -58,7 +58,7 @@ export function observabilityRoutes(app: FastifyInstance, { observability }: { o
       config: { access: 'observability.read' },
       schema: {
         tags: ['Observability'],
-        summary: 'Figures of all runs, or of those that ended in a span of whole hours',
+        summary: 'Metrics of all runs, or of the runs that ended in a range of whole hours',
         querystring: MetricsQuery,
         response: { 200: Metrics, 422: ValidationReply, ...refusals },
       },
@@ -72,7 +72,7 @@ export function observabilityRoutes(app: FastifyInstance, { observability }: { o
       config: { access: 'observability.read' },
       schema: {
         tags: ['Observability'],
-        summary: 'Runs that have ended, newest first',
+        summary: 'List ended runs, newest first',
         querystring: LogsQuery,
         response: { 200: Logs, 422: ValidationReply, ...refusals },
       },

@@ -18,7 +18,7 @@ import { sendRun } from '../send-run.ts'
 const tags = ['OpenAI']
 const chatRefusals = openAiRefusals(400, 401, 403, 404, 409, 410, 413, 415, 429, 500, 502, 503)
 
-/** The agent for any OpenAI client: other words for the same chats. Failures are in that interface's shape, by their path. */
+/** The agent for OpenAI clients: chat completions and responses are translated to chats. Errors have the shape of OpenAI's API. */
 export function openAiRoutes(app: FastifyInstance, services: ChatServices): void {
   modelRoutes(app, services)
 
@@ -28,7 +28,7 @@ export function openAiRoutes(app: FastifyInstance, services: ChatServices): void
       config: { access: accessTo.chat, hasSession: true },
       schema: {
         tags,
-        summary: 'A chat, as OpenAI’s chat completions',
+        summary: 'Chat, compatible with OpenAI’s chat completions',
         headers: IdHeaders,
         body: CompletionBody,
         response: { 200: jsonOrEvents(ChatCompletion, '`chat.completion.chunk`s, then `[DONE]`.'), ...chatRefusals },
@@ -49,7 +49,7 @@ export function openAiRoutes(app: FastifyInstance, services: ChatServices): void
       config: { access: accessTo.chat, hasSession: true },
       schema: {
         tags,
-        summary: 'A chat, as OpenAI’s responses',
+        summary: 'Chat, compatible with OpenAI’s responses',
         headers: IdHeaders,
         body: ResponseBody,
         response: { 200: jsonOrEvents(ResponseReply, 'from `response.created` to `response.completed`.'), ...chatRefusals },
@@ -65,7 +65,7 @@ export function openAiRoutes(app: FastifyInstance, services: ChatServices): void
   )
 }
 
-// Functions of their own: what waits for the run holds nothing of a body, which may be megabytes of images.
+// The two functions read the body, so that the handlers, which wait for the run, do not keep megabytes of images alive.
 
 function openCompletion(services: ChatServices, request: FastifyRequest, reply: FastifyReply) {
   const body = request.body as CompletionBody
@@ -101,14 +101,14 @@ function modelRoutes(app: FastifyInstance, { agent }: ChatServices): void {
     '/v1/models',
     {
       config: { access: accessTo.chat },
-      schema: { tags, summary: 'The agent, as a list of models', response: { 200: ModelList, ...refusals } },
+      schema: { tags, summary: 'List models; the agent is the only model', response: { 200: ModelList, ...refusals } },
     },
     async () => ({ object: 'list', data: [toModel(agent().config)] }),
   )
 
   app.get(
     '/v1/models/:model',
-    { config: { access: accessTo.chat }, schema: { tags, summary: 'The agent, as a model', response: { 200: Model, ...refusals } } },
+    { config: { access: accessTo.chat }, schema: { tags, summary: 'Get the agent as a model', response: { 200: Model, ...refusals } } },
     async (request) => {
       const { config } = agent()
       refuseOtherModel((request.params as { model: string }).model, config)
@@ -117,9 +117,9 @@ function modelRoutes(app: FastifyInstance, { agent }: ChatServices): void {
   )
 }
 
-/** The agent is all that there is, under each of its names. */
+/** Throws unless `model` is the `uri_id`, `id` or `name` of the agent. */
 function refuseOtherModel(model: string, { id, uri_id: uriId, name }: AgentConfig): void {
   if (model === uriId || model === id || model === name) return
-  const faults = [{ loc: ['body', 'model'], msg: `there is no ${model}; the agent is ${uriId}`, type: 'model_not_found' }]
+  const faults = [{ loc: ['body', 'model'], msg: `there is no model ${model}; use ${uriId}`, type: 'model_not_found' }]
   throw new ServiceError('not_found', `There is no model ${model}.`, { faults })
 }

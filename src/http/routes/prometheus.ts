@@ -6,13 +6,13 @@ import { refusals } from '../schemas.ts'
 
 export interface PrometheusOptions {
   read(): Promise<{ contentType: string; text: string }>
-  /** Whether anybody may read it, without a key. */
+  /** True: the route needs no key. */
   isPublic: boolean
-  /** They tell of all tenants: that is for the administrators' alone. */
+  /** The only tenant that may read the metrics unless they are public, since they cover all tenants. */
   adminTenant: string
 }
 
-/** Figures of the whole service, for a Prometheus server. */
+/** Metrics of the whole service, for a Prometheus server. */
 export function prometheusRoute(app: FastifyInstance, { read, isPublic, adminTenant }: PrometheusOptions): void {
   app.get(
     '/metrics',
@@ -21,7 +21,7 @@ export function prometheusRoute(app: FastifyInstance, { read, isPublic, adminTen
       schema: {
         tags: ['Observability'],
         operationId: 'getPrometheusMetrics',
-        summary: 'Figures of the whole service as Prometheus text',
+        summary: 'Metrics of the whole service as Prometheus text',
         response: { 200: { description: 'Prometheus text.', content: { 'text/plain': { schema: Type.String() } } }, ...refusals },
       },
     },
@@ -29,7 +29,7 @@ export function prometheusRoute(app: FastifyInstance, { read, isPublic, adminTen
       if (!isPublic && principalOf(request).tenant !== adminTenant) {
         throw new ServiceError(
           'forbidden',
-          "RBAC: access denied: observability.read of the whole service is for the administrators' tenant.",
+          "RBAC: access denied: metrics of the whole service need observability.read and a key of the administrators' tenant.",
         )
       }
       const { contentType, text } = await read()

@@ -26,13 +26,13 @@ export interface RunServices {
 
 const params = Type.Object({ request_id: Id })
 
-/** Postgres takes no NUL in a text. */
-const nameOf = (description: string) => Type.Optional(Type.String({ minLength: 1, maxLength: 1024, pattern: '^[^\\u0000]*$', description }))
+/** NUL is excluded: Postgres stores no NUL in text. */
+const Name = (description: string) => Type.Optional(Type.String({ minLength: 1, maxLength: 1024, pattern: '^[^\\u0000]*$', description }))
 
-const Whose = Type.Object({
-  issuer: nameOf('Of the owner of the run. Administrators name the owners of other runs.'),
-  sub: nameOf(
-    'Of the owner of the run. Where an administrator leaves out issuer or sub, their own run is meant, else the only match in the tenant; of several it is 409.',
+const OwnerQuery = Type.Object({
+  issuer: Name('The issuer of the owner of the run, for administrators.'),
+  sub: Name(
+    'The sub of the owner of the run, for administrators. Without issuer or sub: the own run, else the only match in the tenant, else 409.',
   ),
 })
 
@@ -53,7 +53,7 @@ export const Run = Type.Object({
       attempts: Type.Array(
         Type.Object({
           at: Type.String(),
-          status: Type.Union([Type.Integer(), Type.Null()], { description: 'HTTP status; null where no answer came.' }),
+          status: Type.Union([Type.Integer(), Type.Null()], { description: 'HTTP status; null if no response arrived.' }),
           error: Type.Optional(Type.String()),
         }),
       ),
@@ -63,32 +63,32 @@ export const Run = Type.Object({
 
 const missing = { 404: ErrorReply, 410: ErrorReply, 422: ValidationReply }
 
-/** A run as the caller's key permits to read it: without `runs.read` its state alone. `not_found` where there is no such run. */
-export type ViewRun = (who: Principal, key: RunKey) => Promise<RunView>
+/** The view of a run for a caller: without `runs.read` only its state. Throws `not_found` for an unknown run. */
+export type ViewRun = (principal: Principal, key: RunKey) => Promise<RunView>
 
 export function viewRuns({
   runStore,
   callbacks,
   openCalls,
 }: Pick<RunServices, 'callbacks' | 'openCalls'> & { runStore: Pick<RunStore, 'find'> }): ViewRun {
-  return async (who, key) => {
+  return async (principal, key) => {
     const run = await runStore.find(key)
     if (!run || run.operation === 'tool_execute') throw new ServiceError('not_found', `There is no run ${key.requestId}.`)
     const open = run.status === 'interrupted' ? await openCalls.openOf(key) : undefined
-    if (!permits(who, accessTo.readRun)) return toSharedView(run, open)
+    if (!permits(principal, accessTo.readRun)) return toSharedView(run, open)
     const callback = run.operation === 'chain_async' ? await callbacks.find(key) : undefined
     return toRunView(run, { callback, open })
   }
 }
 
-/** Runs, by the request id that started them. */
+/** Routes of runs, which are named by their request ids. */
 export function runRoutes(app: FastifyInstance, services: RunServices): void {
   const { runs, callbacks } = services
   const view = viewRuns(services)
   const findKey = createFindRunKey(services.runStore)
-  const namedBy = (request: FastifyRequest): Promise<RunKey> => {
+  const runKeyOf = (request: FastifyRequest): Promise<RunKey> => {
     const { request_id: requestId } = request.params as Type.Static<typeof params>
-    const { issuer, sub } = request.query as Type.Static<typeof Whose>
+    const { issuer, sub } = request.query as Type.Static<typeof OwnerQuery>
     return findKey(principalOf(request), { requestId, issuer, sub })
   }
 
@@ -98,13 +98,13 @@ export function runRoutes(app: FastifyInstance, services: RunServices): void {
       config: { access: accessTo.readRun },
       schema: {
         tags: ['Runs'],
-        summary: 'A run',
+        summary: 'Get a run',
         params,
-        querystring: Whose,
+        querystring: OwnerQuery,
         response: { 200: Run, ...missing, 409: ErrorReply, ...refusals },
       },
     },
-    async (request) => view(principalOf(request), await namedBy(request)),
+    async (request) => view(principalOf(request), await runKeyOf(request)),
   )
 
   app.delete(
@@ -115,12 +115,12 @@ export function runRoutes(app: FastifyInstance, services: RunServices): void {
         tags: ['Runs'],
         summary: 'Cancel a run',
         params,
-        querystring: Whose,
+        querystring: OwnerQuery,
         response: { 200: Run, ...missing, 409: ErrorReply, ...refusals },
       },
     },
     async (request) => {
-      const key = await namedBy(request)
+      const key = await runKeyOf(request)
       await runs.cancel(key)
       return view(principalOf(request), key)
     },
@@ -132,13 +132,13 @@ export function runRoutes(app: FastifyInstance, services: RunServices): void {
       config: { access: 'runs.write' },
       schema: {
         tags: ['Runs'],
-        summary: 'Send an undelivered callback again, now',
+        summary: 'Send an undelivered callback again now',
         params,
         response: { 200: Run, ...missing, 409: ErrorReply, ...refusals },
       },
     },
     async (request, reply) => {
-      const key = keyOf(request)
+      const key = ownRunKey(request)
       await callbacks.resend(key, disconnectSignal(reply))
       return view(principalOf(request), key)
     },
@@ -154,41 +154,42 @@ export function runRoutes(app: FastifyInstance, services: RunServices): void {
   app.get(
     '/core/v1/runs/:request_id/stream',
     {
-      // It would read the run to its end, for nobody.
+      // A HEAD request would read the whole run without a reader.
       exposeHeadRoute: false,
       config: { access: accessTo.readRun },
       schema: {
         tags: ['Runs'],
-        summary: "A run's events, from the start or behind last-event-id, then as they come",
+        summary: 'Stream the events of a run, from the start or after last-event-id, then live',
         params,
-        querystring: Whose,
+        querystring: OwnerQuery,
         headers: Type.Object({ 'last-event-id': Type.Optional(Type.String()) }),
         response: {
           200: eventStream,
-          204: Type.Null({ description: 'The run has ended, and `last-event-id` is its last event: nothing more comes.' }),
+          204: Type.Null({ description: 'The run has ended and `last-event-id` is its last event.' }),
           ...missing,
-          // Of a run that failed before its first event; 409 also of an id that several callers have.
-          ...{ 409: ErrorReply, 502: ErrorReply },
+          // A run that failed before its first event is answered with its error; 409 also means an ambiguous id.
+          409: ErrorReply,
+          502: ErrorReply,
           ...refusals,
         },
       },
     },
     async (request, reply) => {
-      const key = await namedBy(request)
-      const after = numberOf(request.headers['last-event-id'], key.requestId)
+      const key = await runKeyOf(request)
+      const after = lastEventNumber(request.headers['last-event-id'], key.requestId)
       return sendRun(reply, { chat: follow(key, reply), settled: Promise.resolve() }, { after, toChunk: chunksOf(key.requestId) })
     },
   )
 }
 
 /** The caller's own run. */
-function keyOf(request: FastifyRequest): RunKey {
+function ownRunKey(request: FastifyRequest): RunKey {
   const { tenant, owner } = principalOf(request)
   return { tenant, owner, requestId: (request.params as { request_id: string }).request_id }
 }
 
-/** `last-event-id` is `<request id>:<number>`; empty or absent: from the start. */
-function numberOf(id: string | string[] | undefined, requestId: string): number {
+/** Parses `last-event-id`, `<request id>:<number>`. 0 for an empty or absent header: the stream begins at the start. */
+function lastEventNumber(id: string | string[] | undefined, requestId: string): number {
   if (id === undefined || id === '') return 0
   const number = String(id).startsWith(`${requestId}:`) ? String(id).slice(requestId.length + 1) : ''
   if (!/^\d{1,9}$/.test(number)) throw invalid(['header', 'last-event-id'], `must be ${requestId}:<number>`)

@@ -7,7 +7,7 @@ import { ErrorReply, GeneratedArtifact, Id, IdHeaders, refusals, Step, Usage, Va
 
 const Query = Type.Object({
   limit: Type.Integer({ minimum: 1, maximum: 100, default: 45 }),
-  before: Type.Optional(Type.Intersect([Id, Type.String({ description: 'A session id: the page begins behind it.' })])),
+  before: Type.Optional(Type.Intersect([Id, Type.String({ description: 'A session id: the page begins after this session.' })])),
 })
 
 const Attached = Type.Object({ name: Type.String(), kind: Type.String({ description: 'MIME type.' }) })
@@ -52,11 +52,11 @@ const Summary = Type.Object({
 
 const params = Type.Object({ session_id: Id })
 
-const Fork = Type.Object({ message_index: Type.Integer({ minimum: 0, description: 'The messages before it are copied.' }) })
+const Fork = Type.Object({ message_index: Type.Integer({ minimum: 0, description: 'The messages before this index are copied.' }) })
 
 const List = Type.Object({ sessions: Type.Array(Summary), offset: Type.String(), count: Type.Integer() })
 
-/** Conversations, as their callers had them. */
+/** Routes of sessions, which are conversations with their messages. */
 export function sessionRoutes(app: FastifyInstance, { sessions, changes }: { sessions: Sessions; changes: SessionChanges }): void {
   app.get(
     '/core/v1/sessions',
@@ -64,7 +64,7 @@ export function sessionRoutes(app: FastifyInstance, { sessions, changes }: { ses
       config: { access: 'sessions.read' },
       schema: {
         tags: ['Sessions'],
-        summary: 'Sessions, most recent activity first',
+        summary: 'List sessions, most recent activity first',
         querystring: Query,
         response: { 200: List, 422: ValidationReply, ...refusals },
       },
@@ -81,7 +81,7 @@ export function sessionRoutes(app: FastifyInstance, { sessions, changes }: { ses
       config: { access: 'sessions.read' },
       schema: {
         tags: ['Sessions'],
-        summary: 'A session with its messages',
+        summary: 'Get a session with its messages',
         headers: IdHeaders,
         params,
         response: { 200: Session, 404: ErrorReply, 422: ValidationReply, ...refusals },
@@ -89,7 +89,7 @@ export function sessionRoutes(app: FastifyInstance, { sessions, changes }: { ses
     },
     async (request, reply) => {
       const { session_id: sessionId } = request.params as { session_id: string }
-      // One that the request has is echoed: whatever it says, it is the caller's.
+      // A `session-id` header of the request is echoed already, even if it names another session.
       if (request.headers['session-id'] === undefined) void reply.header('session-id', sessionId)
       return sessions.read(principalOf(request), sessionId)
     },
@@ -101,11 +101,12 @@ export function sessionRoutes(app: FastifyInstance, { sessions, changes }: { ses
       config: { access: 'sessions.write' },
       schema: {
         tags: ['Sessions'],
-        summary: "Cancel a session's runs and delete all that belongs to it",
+        summary: 'Cancel the runs of a session and delete all of its data',
         params,
         response: {
           200: Type.Object({ session_id: Type.String(), status: Type.Literal('deleted') }),
-          ...{ 404: ErrorReply, 422: ValidationReply },
+          404: ErrorReply,
+          422: ValidationReply,
           ...refusals,
         },
       },
@@ -123,7 +124,7 @@ export function sessionRoutes(app: FastifyInstance, { sessions, changes }: { ses
       config: { access: 'sessions.write' },
       schema: {
         tags: ['Sessions'],
-        summary: 'A new session with the messages before an index',
+        summary: 'Fork a session: a new session gets the messages before an index',
         params,
         body: Fork,
         response: { 200: Type.Object({ session_id: Type.String() }), 404: ErrorReply, 422: ValidationReply, ...refusals },

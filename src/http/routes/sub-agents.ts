@@ -41,26 +41,26 @@ const Listed = Type.Object({
 const Created = Type.Object({ sub_agent_id: Type.String(), sub_agent_info: SubAgentReply })
 const Terminated = Type.Object({ sub_agent_id: Type.String(), status: Type.Enum(['terminated']) })
 const params = Type.Object({ sub_agent_id: Id })
-const all = '/core/v1/chain/sub_agents'
+const path = '/core/v1/chain/sub_agents'
 
-/** Specialised agents of a caller, to which the agent can give tasks. */
+/** Routes of sub-agents: specialised agents of a caller, to which the agent delegates tasks. */
 export function subAgentRoutes(app: FastifyInstance, { subAgents }: { subAgents: SubAgents }): void {
   const tags = ['Sub-agents']
 
   app.get(
-    all,
+    path,
     {
       config: { access: 'sub_agents.read' },
-      schema: { tags, summary: 'Sub-agents', response: { 200: Type.Object({ sub_agents: Type.Array(Listed) }), ...refusals } },
+      schema: { tags, summary: 'List sub-agents', response: { 200: Type.Object({ sub_agents: Type.Array(Listed) }), ...refusals } },
     },
     async (request) => {
       const list = await subAgents.list(principalOf(request))
-      return { sub_agents: list.map((one) => toListed(one, subAgents)) }
+      return { sub_agents: list.map((subAgent) => toListed(subAgent, subAgents)) }
     },
   )
 
   app.post(
-    all,
+    path,
     {
       config: { access: 'sub_agents.write' },
       schema: {
@@ -72,18 +72,18 @@ export function subAgentRoutes(app: FastifyInstance, { subAgents }: { subAgents:
     },
     async (request) => {
       const { workflow_type: workflowType, ...body } = request.body as Type.Static<typeof CreateBody>
-      const one = await subAgents.create(principalOf(request), { ...body, workflowType }, 'caller')
-      return { sub_agent_id: one.id, sub_agent_info: toReply(one, subAgents) }
+      const subAgent = await subAgents.create(principalOf(request), { ...body, workflowType }, 'caller')
+      return { sub_agent_id: subAgent.id, sub_agent_info: toReply(subAgent, subAgents) }
     },
   )
 
   app.get(
-    `${all}/:sub_agent_id`,
+    `${path}/:sub_agent_id`,
     {
       config: { access: 'sub_agents.read' },
       schema: {
         tags,
-        summary: 'A sub-agent',
+        summary: 'Get a sub-agent',
         params,
         response: { 200: SubAgentReply, 404: ErrorReply, 422: ValidationReply, ...refusals },
       },
@@ -95,12 +95,12 @@ export function subAgentRoutes(app: FastifyInstance, { subAgents }: { subAgents:
   )
 
   app.delete(
-    `${all}/:sub_agent_id`,
+    `${path}/:sub_agent_id`,
     {
       config: { access: 'sub_agents.write' },
       schema: {
         tags,
-        summary: 'Terminate a sub-agent; what it does is cancelled',
+        summary: 'Terminate a sub-agent and cancel its work',
         params,
         response: { 200: Terminated, 404: ErrorReply, 422: ValidationReply, ...refusals },
       },
@@ -113,14 +113,14 @@ export function subAgentRoutes(app: FastifyInstance, { subAgents }: { subAgents:
   )
 }
 
-function toReply(one: SubAgent, { statusOf }: SubAgents): Type.Static<typeof SubAgentReply> {
-  const { id, name, description, createdAt, lastActive } = one
-  return { id, name, description, status: statusOf(one), created_at: toIso(createdAt), last_active: toIso(lastActive) }
+function toReply(subAgent: SubAgent, { statusOf }: SubAgents): Type.Static<typeof SubAgentReply> {
+  const { id, name, description, createdAt, lastActive } = subAgent
+  return { id, name, description, status: statusOf(subAgent), created_at: toIso(createdAt), last_active: toIso(lastActive) }
 }
 
-function toListed(one: SubAgent, subAgents: SubAgents): Type.Static<typeof Listed> {
-  const { objective, tools, workflowType } = one
-  return { ...toReply(one, subAgents), objective, tools, workflow_type: workflowType }
+function toListed(subAgent: SubAgent, subAgents: SubAgents): Type.Static<typeof Listed> {
+  const { objective, tools, workflowType } = subAgent
+  return { ...toReply(subAgent, subAgents), objective, tools, workflow_type: workflowType }
 }
 
 function toIso(ms: number): string {

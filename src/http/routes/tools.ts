@@ -39,19 +39,18 @@ const ExecuteBody = Type.Object(
 const Executed = Type.Object({
   tool_name: Type.String(),
   output: Type.Record(Type.String(), Type.Unknown(), {
-    description:
-      'What the tool gave, where that is an object; `{result}` with its text, number, boolean, list or null else; `{error}` of a tool that failed.',
+    description: 'The output of the tool: an object as it is, any other value as `{result}`, the failure of a tool as `{error}`.',
   }),
   execution_time: Type.Number({ description: 'Seconds.' }),
   status: Type.Enum(['success', 'error']),
   generated_artifacts: Type.Optional(
     Type.Array(Type.Object({ ...GeneratedArtifact.properties, download_url: Type.Optional(Type.String()) }), {
-      description: 'Files that the tool made, kept for a day. `download_url` is absent where the key lacks artifacts.read.',
+      description: 'Files that the tool created, kept for a day. `download_url` is absent if the key lacks artifacts.read.',
     }),
   ),
 })
 
-/** Tools listed, and run outside of a conversation. */
+/** Routes to list tools, and to execute a tool outside of a conversation. */
 export function toolRoutes(app: FastifyInstance, { agent, tools: execution }: ToolServices): void {
   app.get(
     '/core/v1/tools',
@@ -59,7 +58,7 @@ export function toolRoutes(app: FastifyInstance, { agent, tools: execution }: To
       config: { access: 'tools.read' },
       schema: {
         tags: ['Tools'],
-        summary: 'The tools of the agent',
+        summary: 'List the tools of the agent',
         response: { 200: Type.Object({ tools: Type.Array(ListedTool), count: Type.Integer() }), ...refusals },
       },
     },
@@ -78,7 +77,7 @@ export function toolRoutes(app: FastifyInstance, { agent, tools: execution }: To
       config: { access: accessTo.executeTool, hasSession: true },
       schema: {
         tags: ['Tools'],
-        summary: 'Run a tool outside of a conversation',
+        summary: 'Execute a tool outside of a conversation',
         headers: IdHeaders,
         body: ExecuteBody,
         response: { 200: Executed, 400: ErrorReply, 404: ErrorReply, 409: ErrorReply, 410: ErrorReply, ...refusals },
@@ -86,7 +85,7 @@ export function toolRoutes(app: FastifyInstance, { agent, tools: execution }: To
     },
     async (request, reply) => {
       const toolRequest = toToolRequest(request)
-      // A tool may take minutes: of the body only the tool's input stays.
+      // A tool may take minutes: keep only its input, not the whole body.
       request.body = undefined
       const { sessionId, result } = await execution.execute(principalOf(request), toolRequest, disconnectSignal(reply))
       setSessionId(request, reply, sessionId)
@@ -95,7 +94,7 @@ export function toolRoutes(app: FastifyInstance, { agent, tools: execution }: To
   )
 }
 
-/** Clients read `output` as an object, whatever kind of value the tool gave. Stored executions hold the value itself. */
+/** The reply has an object in `output` for any value. Stored executions hold the value itself. */
 function toObject(output: JsonValue): JsonObject {
   return typeof output === 'object' && output !== null && !Array.isArray(output) ? output : { result: output }
 }
@@ -118,11 +117,12 @@ function toToolRequest(request: FastifyRequest): ToolRequest {
   }
 }
 
-const nothing: DataScope = { filters: [], isWithheld: () => true, restriction: '' }
+/** A scope without data: a description must not reveal any. */
+const emptyScope: DataScope = { filters: [], isWithheld: () => true, restriction: '' }
 
-/** Descriptions, and what went wrong in reading data, tell some of the data: that is for those who may ask the tool for it. */
+/** A tool in the list. Descriptions and failure reasons may quote data, so callers without `tools.execute` get a description without data. */
 function toListed({ name, description, status, reason, schema, tool }: ToolListing, mayExecute: boolean) {
-  if (!mayExecute) return { name, description: tool?.describe?.(nothing) ?? description, status, schema }
+  if (!mayExecute) return { name, description: tool?.describe?.(emptyScope) ?? description, status, schema }
   const isFailed = status === 'error' && reason !== undefined
   return { name, description: isFailed ? `${description} (${reason})`.trim() : description, status, schema }
 }
