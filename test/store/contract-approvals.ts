@@ -7,6 +7,9 @@ import { createApprovalStore } from '../../src/store/runs/approvals.ts'
 import type { Database } from '../../src/store/database.ts'
 import { createSessionStore } from '../../src/store/sessions/sessions.ts'
 import { endOf, hour, human, idsOf, jobOf, runJobsOf, running, storeOf } from './fixture.ts'
+import { storeContract } from './suites.ts'
+
+storeContract('runs that wait for approval', registerApprovalContract)
 
 const callOf = (callId: string, by: PendingCall['by'] = 'caller'): PendingCall => ({ callId, tool: 'send', input: { to: callId }, by })
 
@@ -42,7 +45,7 @@ const approve = (change: Partial<NewDecision> = {}): NewDecision => ({
 const reject = approve({ decision: 'reject', reason: 'No.' })
 
 /** Registers what holds of runs that wait for approval on every database. */
-export function registerApprovalContract(database: () => Database): void {
+function registerApprovalContract(database: () => Database): void {
   function setUp() {
     const own = storeOf(database())
     const approvals = createApprovalStore(database())

@@ -8,9 +8,12 @@ import { createCallbackStore } from '../../src/store/runs/callbacks.ts'
 import type { Database } from '../../src/store/database.ts'
 import { createSessionStore } from '../../src/store/sessions/sessions.ts'
 import { dropRunJobs, endOf, hour, human, idsOf, runJobsOf, storeOf } from './fixture.ts'
+import { storeContract } from './suites.ts'
+
+storeContract('async runs', registerAsyncContract)
 
 /** Registers what holds of async runs and their callbacks on every database. */
-export function registerAsyncContract(database: () => Database): void {
+function registerAsyncContract(database: () => Database): void {
   const event = (key = 'key', callbackUrl: string | undefined = 'https://u:p@x/hook') => ({ key, id: 'e\0', callbackUrl })
   const asynchronous = { operation: 'chain_async', onDisconnect: 'continue' } as const
 

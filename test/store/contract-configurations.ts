@@ -8,10 +8,13 @@ import type { Database } from '../../src/store/database.ts'
 import { createSecretBox } from '../../src/store/secrets/secret-box.ts'
 import { reencryptAll } from '../../src/store/secrets/encrypted.ts'
 import { hour } from './fixture.ts'
+import { storeContract } from './suites.ts'
+
+storeContract('configurations', registerConfigurationContract)
 
 const [old, next] = ['o'.repeat(32), 'n'.repeat(32)]
 
-export function registerConfigurationContract(database: () => Database): void {
+function registerConfigurationContract(database: () => Database): void {
   const open = (...keys: string[]) =>
     openConfigurationStore(database(), { box: createSecretBox(keys.length > 0 ? keys : [old]), now: () => hour })
   afterEach(() =>

@@ -6,6 +6,9 @@ import { FenceLost, type NewRun } from '../../src/runs/run-store.ts'
 import { createSessionStore } from '../../src/store/sessions/sessions.ts'
 import type { Database } from '../../src/store/database.ts'
 import { ai, endOf, hour, human, running, storeOf } from './fixture.ts'
+import { storeContract } from './suites.ts'
+
+storeContract('images', registerImageContract)
 
 const owner = 'agent-core ann'
 
@@ -16,7 +19,7 @@ const images: Image[] = [
 ]
 
 /** The images of human messages, on every database. */
-export function registerImageContract(database: () => Database): void {
+function registerImageContract(database: () => Database): void {
   const setUp = () => {
     const { newRun, ...rest } = storeOf(database())
     const named = images.map((_, at) => ({ name: `${at}.png`, mediaType: 'image/png' }))

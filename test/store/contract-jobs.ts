@@ -9,12 +9,15 @@ import type { Database } from '../../src/store/database.ts'
 import { createJobs } from '../../src/store/jobs/jobs.ts'
 import { startJobClock } from '../fixtures/job-clock.ts'
 import { endOf, idsOf, jobOf, storeOf } from './fixture.ts'
+import { storeContract } from './suites.ts'
+
+storeContract('jobs', registerJobContract)
 
 const done: JobOutcome = { kind: 'done' }
 const hourMs = 3_600_000
 
 /** Registers what holds of jobs on every database. */
-export function registerJobContract(database: () => Database): void {
+function registerJobContract(database: () => Database): void {
   /** A queue as one process has it, with a kind and a tenant that no other test has. */
   async function setUp(t: TestContext, options: { renewMs?: number } = {}) {
     const clock = await startJobClock(database())

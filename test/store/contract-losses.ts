@@ -4,9 +4,12 @@ import type { Checkpoint, LostRun, NewRun, RunStore } from '../../src/runs/run-s
 import type { Database } from '../../src/store/database.ts'
 import { createProcessStore } from '../../src/store/leases/processes.ts'
 import { endOf, failed, hour, storeOf } from './fixture.ts'
+import { storeContract } from './suites.ts'
+
+storeContract('runs that lose their process', registerLossContract)
 
 /** How often in a row a run has lost its process. */
-export function registerLossContract(database: () => Database): void {
+function registerLossContract(database: () => Database): void {
   const nothing: Checkpoint = { messages: [], iterations: 1, events: [], usage: { models: [], thoughts: [] } }
 
   function setUp() {

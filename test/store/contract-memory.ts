@@ -7,9 +7,12 @@ import type { Database } from '../../src/store/database.ts'
 import { createFeedbackStore } from '../../src/store/memory/feedback.ts'
 import { createMemoryStore, forgetSession } from '../../src/store/memory/memories.ts'
 import { ai, deleteSession, endOf, hour, human, jobsOf, storeOf } from './fixture.ts'
+import { storeContract } from './suites.ts'
+
+storeContract('memories and feedback', registerMemoryContract)
 
 /** Registers what holds of memories and feedback on every database. */
-export function registerMemoryContract(database: () => Database): void {
+function registerMemoryContract(database: () => Database): void {
   test('memories are kept with their source, and listed newest first, in pages', async () => {
     const { store, learn, who } = await memoriesOf(database())
     assert.equal(await store.version(who), 0)

@@ -6,9 +6,12 @@ import type { NewRun, RunStore } from '../../src/runs/run-store.ts'
 import type { Database } from '../../src/store/database.ts'
 import { createProcessStore } from '../../src/store/leases/processes.ts'
 import { idsOf, jobOf, ai, endOf, failed, hour, human, storeOf } from './fixture.ts'
+import { storeContract } from './suites.ts'
+
+storeContract('line and taking over', registerLineContract)
 
 /** How the runs of a session follow each other, and how one moves to another process. */
-export function registerLineContract(database: () => Database): void {
+function registerLineContract(database: () => Database): void {
   registerLine(database)
   registerTakeOver(database)
   registerRaces(database)

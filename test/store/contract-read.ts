@@ -6,9 +6,12 @@ import type { Database } from '../../src/store/database.ts'
 import { createExecutionStore } from '../../src/store/runs/executions.ts'
 import { createSessionStore, existingSessions } from '../../src/store/sessions/sessions.ts'
 import { ai, endOf, hour, human, running, storeOf } from './fixture.ts'
+import { storeContract } from './suites.ts'
+
+storeContract('what is read', registerReadContract)
 
 /** Histories, sessions and access keys as they are read. */
-export function registerReadContract(database: () => Database): void {
+function registerReadContract(database: () => Database): void {
   registerSessions(database)
   registerAccessKeys(database)
   registerText(database)

@@ -9,12 +9,15 @@ import { createRetentionStore } from '../../src/store/sessions/retention.ts'
 import { createRunReports } from '../../src/store/reports/run-reports.ts'
 import { createSessionStore } from '../../src/store/sessions/sessions.ts'
 import { endOf, failed, hour, newRun, storeOf } from './fixture.ts'
+import { storeContract } from './suites.ts'
+
+storeContract('what runs came to', registerReportContract)
 
 const hourMs = 3_600_000
 const always = { from: undefined, to: undefined }
 
 /** Metrics and logs of runs, as they are read. */
-export function registerReportContract(database: () => Database): void {
+function registerReportContract(database: () => Database): void {
   function reportsOf() {
     const of = storeOf(database())
     let sessions = 0

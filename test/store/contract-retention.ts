@@ -10,13 +10,16 @@ import { createRunReports } from '../../src/store/reports/run-reports.ts'
 import { createSessionStore } from '../../src/store/sessions/sessions.ts'
 import type { Tables } from '../../src/store/tables.ts'
 import { ai, endOf, failed, hour, jobsOf, storeOf } from './fixture.ts'
+import { storeContract } from './suites.ts'
+
+storeContract('what has become old', registerRetention)
 
 const owner = 'agent-core ann'
 const isGone = { code: 'gone' }
 const now = hour + 1_000_000
 
 /** What has become old, and goes. */
-export function registerRetention(database: () => Database): void {
+function registerRetention(database: () => Database): void {
   function retentionOf() {
     const of = storeOf(database())
     const { tenant } = of

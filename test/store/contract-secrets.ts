@@ -7,10 +7,13 @@ import { createSecretBox, WrongSecretKey } from '../../src/store/secrets/secret-
 import { createSecrets } from '../../src/store/secrets/secrets.ts'
 import { checkEncrypted, reencryptAll } from '../../src/store/secrets/encrypted.ts'
 import { hour } from './fixture.ts'
+import { storeContract } from './suites.ts'
+
+storeContract('secrets', registerSecretContract)
 
 const [old, next] = ['o'.repeat(32), 'n'.repeat(32)]
 
-export function registerSecretContract(database: () => Database): void {
+function registerSecretContract(database: () => Database): void {
   const open = (...keys: string[]) => createSecrets(database(), createSecretBox(keys), { now: () => hour })
 
   const renew = (...keys: string[]) => reencryptAll(database(), createSecretBox(keys))

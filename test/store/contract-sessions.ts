@@ -9,12 +9,15 @@ import { createRunReports } from '../../src/store/reports/run-reports.ts'
 import { createSessionStore } from '../../src/store/sessions/sessions.ts'
 import type { Tables } from '../../src/store/tables.ts'
 import { ai, endOf, failed, hour, human, jobsOf, storeOf } from './fixture.ts'
+import { storeContract } from './suites.ts'
+
+storeContract('sessions deleted and forked', registerSessionChanges)
 
 const owner = 'agent-core ann'
 const isGone = { code: 'gone' }
 
 /** Sessions deleted and forked. */
-export function registerSessionChanges(database: () => Database): void {
+function registerSessionChanges(database: () => Database): void {
   function sessionsOf() {
     const of = storeOf(database())
     const sessions = createSessionStore(database())

@@ -5,6 +5,9 @@ import type { SubAgent } from '../../src/sub-agents/sub-agent-store.ts'
 import type { Database } from '../../src/store/database.ts'
 import { createSubAgentStore } from '../../src/store/sub-agents.ts'
 import { hour } from './fixture.ts'
+import { storeContract } from './suites.ts'
+
+storeContract('sub-agents', registerSubAgentContract)
 
 function made(change: Partial<SubAgent> = {}): SubAgent {
   return {
@@ -15,7 +18,7 @@ function made(change: Partial<SubAgent> = {}): SubAgent {
 }
 
 /** Registers what holds of sub-agents on every database. */
-export function registerSubAgentContract(database: () => Database): void {
+function registerSubAgentContract(database: () => Database): void {
   const owner = () => ({ tenant: 't', owner: randomUUID() })
 
   test('sub-agents are kept as they are, oldest first, for their owner alone', async () => {

@@ -3,9 +3,12 @@ import { test } from 'node:test'
 import type { Database } from '../../src/store/database.ts'
 import { createSummaryStore } from '../../src/store/sessions/summaries.ts'
 import { ai, endOf, human, running, storeOf } from './fixture.ts'
+import { storeContract } from './suites.ts'
+
+storeContract('windows', registerSummaryContract)
 
 /** The window of a session and the summary of what was before it. */
-export function registerSummaryContract(database: () => Database): void {
+function registerSummaryContract(database: () => Database): void {
   const setUp = async () => {
     const parts = storeOf(database())
     const { run, turn } = await parts.start({ messages: [human('a'), ai('b'), human('c')] })

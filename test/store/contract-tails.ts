@@ -6,6 +6,9 @@ import type { Database } from '../../src/store/database.ts'
 import { createExecutionStore } from '../../src/store/runs/executions.ts'
 import { createRunTails } from '../../src/store/runs/tails.ts'
 import { endOf, hour, newRun, storeOf } from './fixture.ts'
+import { storeContract } from './suites.ts'
+
+storeContract('what readers elsewhere find', registerTailContract)
 
 const batch = ({ tenant, owner, requestId }: RunKey, fence: number, first: number, last: number): TailBatch => {
   const lengths = Array.from({ length: last - first + 1 }, () => 1)
@@ -14,7 +17,7 @@ const batch = ({ tenant, owner, requestId }: RunKey, fence: number, first: numbe
 }
 
 /** What readers on other replicas find of a run, and direct executions that come again there. */
-export function registerTailContract(database: () => Database): void {
+function registerTailContract(database: () => Database): void {
   test('what a run has told is read behind a number, of one process alone, in order', async () => {
     const { start, tenant } = storeOf(database())
     const { run } = await start()

@@ -1,24 +1,15 @@
 import assert from 'node:assert/strict'
+import { readdir } from 'node:fs/promises'
 import { after, before, describe, test } from 'node:test'
 import { FenceLost } from '../../src/runs/run-store.ts'
 import type { Database } from '../../src/store/database.ts'
-import { registerApprovalContract } from './contract-approvals.ts'
-import { registerAsyncContract } from './contract-async.ts'
-import { registerConfigurationContract } from './contract-configurations.ts'
-import { registerJobContract } from './contract-jobs.ts'
-import { registerImageContract } from './contract-images.ts'
-import { registerLineContract } from './contract-queue.ts'
-import { registerLossContract } from './contract-losses.ts'
-import { registerMemoryContract } from './contract-memory.ts'
-import { registerReadContract } from './contract-read.ts'
-import { registerReportContract } from './contract-reports.ts'
-import { registerSecretContract } from './contract-secrets.ts'
-import { registerRetention } from './contract-retention.ts'
-import { registerSubAgentContract } from './contract-sub-agents.ts'
-import { registerSummaryContract } from './contract-summaries.ts'
-import { registerTailContract } from './contract-tails.ts'
-import { registerSessionChanges } from './contract-sessions.ts'
+import { storeContracts } from './suites.ts'
 import { ai, deleteSession, endOf, failed, hour, human, running, storeOf } from './fixture.ts'
+
+// Each `contract-*.ts` of this folder registers itself when it is imported.
+for (const file of (await readdir(import.meta.dirname)).sort()) {
+  if (file.startsWith('contract-')) await import(new URL(file, import.meta.url).href)
+}
 
 /** Registers what holds on every database; `open` gives an empty one. */
 export function registerStoreContract(name: string, open: () => Promise<Database>): void {
@@ -30,22 +21,7 @@ export function registerStoreContract(name: string, open: () => Promise<Database
     after(() => database.close())
     describe('begin', () => registerBegin(() => database))
     describe('finish', () => registerFinish(() => database))
-    describe('async runs', () => registerAsyncContract(() => database))
-    describe('jobs', () => registerJobContract(() => database))
-    describe('line and taking over', () => registerLineContract(() => database))
-    describe('runs that lose their process', () => registerLossContract(() => database))
-    describe('memories and feedback', () => registerMemoryContract(() => database))
-    describe('what is read', () => registerReadContract(() => database))
-    describe('sessions deleted and forked', () => registerSessionChanges(() => database))
-    describe('what has become old', () => registerRetention(() => database))
-    describe('images', () => registerImageContract(() => database))
-    describe('what runs came to', () => registerReportContract(() => database))
-    describe('configurations', () => registerConfigurationContract(() => database))
-    describe('secrets', () => registerSecretContract(() => database))
-    describe('sub-agents', () => registerSubAgentContract(() => database))
-    describe('runs that wait for approval', () => registerApprovalContract(() => database))
-    describe('what readers elsewhere find', () => registerTailContract(() => database))
-    describe('windows', () => registerSummaryContract(() => database))
+    for (const { title, register } of storeContracts) describe(title, () => register(() => database))
     test('whatever was done, the hours count as many runs as the logs have', () => expectCounted(database))
   })
 }
