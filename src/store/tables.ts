@@ -332,3 +332,31 @@ export interface SecretRow {
   sealed: string
   changed_at: number
 }
+
+type TableWith<Columns> = { [Table in keyof Tables]: Tables[Table] extends Columns ? Table : never }[keyof Tables]
+type Named<Fates, Fate> = { [Table in keyof Fates]: Fates[Table] extends Fate ? Table : never }[keyof Fates]
+
+/** What becomes of the rows that belong to a run when the run becomes a mark; `async_events` go by their own age. */
+const fatesWithRun = {
+  run_steps: 'removed',
+  callbacks: 'removed',
+  feedback: 'removed',
+  approvals: 'removed',
+  run_tails: 'removed',
+  async_events: 'kept',
+} as const satisfies Record<Exclude<TableWith<{ owner: string; request_id: string }>, 'runs'>, 'removed' | 'kept'>
+
+/** What becomes of the rows that belong to a session when the session is removed. */
+const fatesWithSession = {
+  messages: 'removed',
+  media: 'removed',
+  runs: 'marked',
+  memory_sources: 'forgotten',
+} as const satisfies Record<TableWith<{ session: string }> | 'runs', 'removed' | 'marked' | 'forgotten'>
+
+export const removedWithRun = tablesOf(fatesWithRun, 'removed')
+export const removedWithSession = tablesOf(fatesWithSession, 'removed')
+
+function tablesOf<Fates extends Record<string, string>, Fate extends Fates[keyof Fates]>(fates: Fates, fate: Fate): Named<Fates, Fate>[] {
+  return Object.keys(fates).filter((table) => fates[table] === fate) as Named<Fates, Fate>[]
+}

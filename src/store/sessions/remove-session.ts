@@ -5,7 +5,7 @@ import { query, type Database } from '../database.ts'
 import { uncount } from '../reports/log-counts.ts'
 import { forgetSession } from '../memory/memories.ts'
 import type { Connection } from '../statement.ts'
-import type { RunRow, SessionRow, Tables } from '../tables.ts'
+import { removedWithRun, removedWithSession, type RunRow, type SessionRow, type Tables } from '../tables.ts'
 
 interface Removal {
   who: Owner
@@ -62,7 +62,7 @@ async function removeContents(
   now: number,
 ): Promise<void> {
   const keys = sessions.map(({ key }) => key)
-  for (const table of ['messages', 'media'] as const) {
+  for (const table of removedWithSession) {
     await query(connection, db.deleteFrom(table).where('tenant', '=', tenant).where('session', 'in', keys))
   }
   const ended = db.selectFrom('runs').select('ended_at').where(whereTenant(tenant)).where('session', 'in', keys)
@@ -101,7 +101,7 @@ type RunName = Pick<RunRow, 'owner' | 'request_id'>
 export async function removeOfRuns(db: Kysely<Tables>, connection: Connection, tenant: string, runs: readonly RunName[]): Promise<void> {
   for (let from = 0; from < runs.length; from += namesPerStatement) {
     const named = isOneOf(['owner', 'request_id'], runs.slice(from, from + namesPerStatement))
-    for (const table of ['run_steps', 'callbacks', 'feedback', 'approvals', 'run_tails'] as const) {
+    for (const table of removedWithRun) {
       await query(connection, db.deleteFrom(table).where('tenant', '=', tenant).where(named))
     }
   }
