@@ -1,4 +1,4 @@
-import { Ajv } from 'ajv'
+import { Ajv, type AnySchema, type ValidateFunction } from 'ajv'
 import type { FastifyError, FastifyInstance, FastifySchemaValidationError } from 'fastify'
 import { ServiceError, type Fault } from '../errors.ts'
 
@@ -8,36 +8,49 @@ const maxFaults = 20
 /** Values in a body that is checked for all of its faults. Each fault costs memory, so a larger body is refused at its first fault. */
 const maxValuesForAllFaults = 1000
 
-/** Validates requests with Ajv. Bodies keep their JSON types; query, path and headers are text and are coerced to the type in the schema. */
+/**
+ * Schemas are those of the routes: Ajv need not check them against the meta-schema, and each is compiled once per process, when the
+ * first request needs it.
+ */
+const options = { useDefaults: true, removeAdditional: false, allowUnionTypes: true, strict: false, validateSchema: false } as const
+const textAjv = new Ajv({ ...options, allErrors: true, coerceTypes: true })
+const firstFaultAjv = new Ajv(options)
+const allFaultsAjv = new Ajv({ ...options, allErrors: true })
+
+/** The faults of a value, or undefined when there is none. */
+type Check = (value: unknown) => FastifySchemaValidationError[] | undefined
+
+/** Bodies are validated as they are; query, path and headers are text, and are converted to the types of their schema. */
 export function validateWith(app: FastifyInstance): void {
-  const coercing = new Ajv({ ...options, allErrors: true, coerceTypes: true })
-  const createBodyCheck = bodyChecks()
   app.setValidatorCompiler(({ schema, httpPart }) => {
-    if (httpPart !== 'body') return coercing.compile(schema as object)
-    const check = createBodyCheck(schema)
-    return (body: unknown) => {
-      const errors = check(body)
+    const check = httpPart === 'body' ? bodyCheck(schema) : textCheck(schema)
+    return (value: unknown) => {
+      const errors = check(value)
       return errors ? { error: errors } : true
     }
   })
 }
 
-/** Compiles schemas of bodies. A check returns the errors of a body, undefined for a valid one. */
-export function bodyChecks(): (schema: object) => (body: unknown) => FastifySchemaValidationError[] | undefined {
-  const quick = new Ajv(options)
-  const whole = new Ajv({ ...options, allErrors: true })
-  return (schema) => {
-    const isRight = quick.compile(schema)
-    const findAll = whole.compile(schema)
-    return (body) => {
-      if (isRight(body)) return undefined
-      const { errors } = isRight
-      return (isSmall(body) && !findAll(body) ? findAll.errors : errors) as FastifySchemaValidationError[]
-    }
+function textCheck(schema: AnySchema): Check {
+  let validate: ValidateFunction | undefined
+  return (value) => {
+    validate ??= textAjv.compile(schema)
+    return validate(value) ? undefined : (validate.errors as FastifySchemaValidationError[])
   }
 }
 
-const options = { useDefaults: true, removeAdditional: false, allowUnionTypes: true, strict: false } as const
+/** A body is validated up to its first fault; only a small body that has one is validated again, for all of its faults. */
+export function bodyCheck(schema: AnySchema): Check {
+  let findFirst: ValidateFunction | undefined
+  return (body) => {
+    findFirst ??= firstFaultAjv.compile(schema)
+    if (findFirst(body)) return undefined
+    const { errors } = findFirst
+    if (!isSmall(body)) return errors as FastifySchemaValidationError[]
+    const findAll = allFaultsAjv.compile(schema)
+    return (findAll(body) ? errors : findAll.errors) as FastifySchemaValidationError[]
+  }
+}
 
 function isSmall(body: unknown): boolean {
   const pending: unknown[] = [body]

@@ -92,10 +92,14 @@ export function createTool(spec: ToolSpec, traits: ToolTraits): Tool {
   }
 }
 
+/** Holds the compiled meta-schema, which takes longer to compile than most schemas of tools. */
+const metaAjv = new Ajv({ strict: false, logger: false })
+
 /** A `Tool.check` for a schema: a sentence with the name of the parameter (`limit must be integer`), or undefined. */
 export function createCheck(schema: JsonSchema): (input: unknown) => string | undefined {
+  void metaAjv.validateSchema(schema, true)
   // `ownProperties`: a parameter may be named `constructor`, and an inherited property must not count as sent.
-  const validate = new Ajv({ strict: false, logger: false, ownProperties: true }).compile(schema)
+  const validate = new Ajv({ strict: false, logger: false, ownProperties: true, validateSchema: false }).compile(schema)
   return (input) => (validate(input) ? undefined : describeSchemaError(validate.errors?.[0]))
 }
 

@@ -25,7 +25,7 @@ import { eventExample } from '../examples.ts'
 import { isId } from '../ids.ts'
 import { AsyncBody, ErrorReply, IdHeaders, refusals } from '../schemas.ts'
 import { setSessionId } from '../session-header.ts'
-import { bodyChecks, toFaults } from '../validation.ts'
+import { bodyCheck, toFaults } from '../validation.ts'
 
 export interface AsyncServices {
   runs: Chats
@@ -80,7 +80,7 @@ const single = { schema: AsyncBody }
 
 /** Asynchronous chats: each CloudEvent is acknowledged at once, and the answer is sent to its callback. */
 export function asyncRoutes(app: FastifyInstance, services: AsyncServices): void {
-  const check = bodyChecks()(AsyncBody)
+  const check = bodyCheck(AsyncBody)
   app.post(
     '/core/v1/chain_async',
     {
@@ -141,7 +141,7 @@ interface BatchEvent {
   /** Index in the batch. */
   index: number
   decode: DecodeData
-  check: ReturnType<ReturnType<typeof bodyChecks>>
+  check: ReturnType<typeof bodyCheck>
 }
 
 /** Accepts one event of a batch as a run with a new request id, since the header `request-id` names the batch. */
