@@ -39,7 +39,7 @@ export async function openConfigurationStore(database: Database, { box, now }: O
   const { read, unit } = database.all
   const key = await createSecrets(database, box, { now })
     .secret('key of seen configurations')
-    .change((kept) => kept ?? randomBytes(32).toString('base64'))
+    .change((storedKey) => storedKey ?? randomBytes(32).toString('base64'))
   const idOf = (text: string) => createHmac('sha256', Buffer.from(key, 'base64')).update(text).digest('base64url')
   const open = (row: Pick<ConfigurationRow, 'n' | 'content'>) => JSON.parse(openRow(box, row)) as Content
   const seal = (n: number, content: Content) => box.seal(configurationName(n), JSON.stringify(content))
@@ -58,14 +58,14 @@ export async function openConfigurationStore(database: Database, { box, now }: O
   }
 
   async function insert(connection: Connection, next: NewConfiguration, n: number): Promise<boolean> {
-    const { version, kind, diff, by, at, ...content } = next
+    const { version, kind, diff, by: author, at, ...content } = next
     const row = {
       n,
       version,
       kind,
       content: seal(n, content),
       diff: JSON.stringify(diff),
-      made_by: by ? JSON.stringify(by) : null,
+      made_by: author ? JSON.stringify(author) : null,
       made_at: at,
     }
     const insertion = db.insertInto('configurations').values(row)
@@ -139,14 +139,14 @@ export async function openConfigurationStore(database: Database, { box, now }: O
       }),
 
     async seenAt(text) {
-      const seen = db.selectFrom('configuration_texts').select('n').where('id', '=', idOf(text))
-      return (await query(read, seen)).rows[0]?.n
+      const lastSeen = db.selectFrom('configuration_texts').select('n').where('id', '=', idOf(text))
+      return (await query(read, lastSeen)).rows[0]?.n
     },
 
     async findText(n, id) {
       const [row] = (await query(read, rows.select(['n', 'content']).where('n', '=', n))).rows
       const { text, file } = row ? open(row) : {}
-      return [text, file].find((one) => one !== undefined && idOf(one) === id)
+      return [text, file].find((candidate) => candidate !== undefined && idOf(candidate) === id)
     },
 
     async lastFromFile() {

@@ -16,7 +16,7 @@ import { runStatements } from './runs/statements.ts'
 import { createRunStore } from './runs/runs.ts'
 import { createSessionStore } from './sessions/sessions.ts'
 import { retentionKinds } from '../runs/retention/retention-store.ts'
-import { removeOfRuns, removeSessions } from './sessions/remove-session.ts'
+import { removeRunDetails, removeSessions } from './sessions/remove-session.ts'
 import { createRetentionStore } from './sessions/retention.ts'
 import { openSqlite } from './sqlite/sqlite.ts'
 import type { Connection } from './statement.ts'
@@ -95,7 +95,7 @@ test('the next in line and the unended runs are found by the small indexes made 
 test('a due job is found by its kind and time, however many wait', async () => {
   const due = await plansOf(({ all, db }) => jobStatements(db).nextDue(all.read, { kind: 'callback' }))
   assert.match(due, /^SEARCH jobs USING COVERING INDEX jobs_due \(kind=\?\)$/)
-  const claim = await plansOf(({ all, db }) => jobStatements(db).claim(all.read, { kind: 'callback', now: 0, until: 1, most: 1 }))
+  const claim = await plansOf(({ all, db }) => jobStatements(db).claim(all.read, { kind: 'callback', now: 0, until: 1, limit: 1 }))
   assert.match(claim, /INDEX jobs_ranked \(kind=\?\)/)
   assert.doesNotMatch(claim, /SCAN jobs|TEMP/)
 })
@@ -166,7 +166,9 @@ test('what belongs to removed sessions is found by their keys and names', async 
   assert.doesNotMatch(plans, /\(tenant=\?\)/)
   assert.match(plans, /runs_of_session \(session=\?\)/)
   assert.match(plans, /executions_of_session \(tenant=\? AND session_id=\? AND owner=\?\)/)
-  const named = await plansOf((on) => on.all.unit((connection) => removeOfRuns(on.db, connection, 't', [{ owner: 'o', request_id: 'r' }])))
+  const named = await plansOf((on) =>
+    on.all.unit((connection) => removeRunDetails(on.db, connection, 't', [{ owner: 'o', request_id: 'r' }])),
+  )
   assert.doesNotMatch(named, /SCAN (?!\d+-ROW VALUES|CONSTANT ROW)/)
   assert.match(named, /run_steps USING .*\(tenant=\? AND owner=\? AND request_id=\?\)/)
 })

@@ -31,8 +31,8 @@ export function keyColumns({ tenant, owner, requestId }: RunKey) {
 
 /** One run of this status, as the metrics count it. */
 export function countOf(status: string) {
-  const one = (of: EndedStatus) => (status === of ? 1 : 0)
-  return { success: one('success'), error: one('error'), cancelled: one('cancelled'), timeout: one('timeout') }
+  const countIf = (expected: EndedStatus) => (status === expected ? 1 : 0)
+  return { success: countIf('success'), error: countIf('error'), cancelled: countIf('cancelled'), timeout: countIf('timeout') }
 }
 
 export function toWindow({ window_start, summary }: Pick<SessionRow, 'window_start' | 'summary'>): Pick<Turn, 'windowStart' | 'summary'> {

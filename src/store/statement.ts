@@ -39,7 +39,7 @@ export function statement<P extends object, R>(
   return (connection, values) =>
     connection.execute(
       sql,
-      bind.map((of) => of(values)),
+      bind.map((valueFrom) => valueFrom(values)),
     )
 }
 
@@ -47,13 +47,13 @@ export function statement<P extends object, R>(
  * Waits for all of what was asked in one go, on Postgres for the time of a single answer. Nothing of a unit goes on behind its end: where one
  * fails, this rejects when the others have their answer too.
  */
-export async function allSettledOrThrow<const T extends readonly (Promise<unknown> | undefined)[]>(asked: T): Promise<Answers<T>> {
-  const all = asked.map((one) => Promise.resolve(one))
+export async function allSettledOrThrow<const T extends readonly (Promise<unknown> | undefined)[]>(pending: T): Promise<AwaitedAll<T>> {
+  const all = pending.map((query) => Promise.resolve(query))
   await Promise.allSettled(all)
-  return Promise.all(all) as Promise<Answers<T>>
+  return Promise.all(all) as Promise<AwaitedAll<T>>
 }
 
-type Answers<T extends readonly unknown[]> = { -readonly [I in keyof T]: Awaited<T[I]> }
+type AwaitedAll<T extends readonly unknown[]> = { -readonly [I in keyof T]: Awaited<T[I]> }
 
 function toBinding(parameter: unknown): (values: object) => unknown {
   if (!(parameter instanceof Parameter)) return () => parameter

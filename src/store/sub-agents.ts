@@ -10,8 +10,8 @@ import type { SubAgentRow } from './tables.ts'
 /** `SubAgentStore` on either database. */
 export function createSubAgentStore({ db, forTenant, isShared }: Database): SubAgentStore {
   const clock = clockOf({ isShared })
-  const listOf = statement(db, (of, param: Param<Owner>) =>
-    of
+  const listOf = statement(db, (builder, param: Param<Owner>) =>
+    builder
       .selectFrom('sub_agents')
       .selectAll()
       .select(sql<number>`case when busy_until > ${clock} then 1 else 0 end`.as('is_busy'))
@@ -20,13 +20,13 @@ export function createSubAgentStore({ db, forTenant, isShared }: Database): SubA
       .orderBy('created_at')
       .orderBy('id'),
   )
-  const one = ({ tenant, owner }: Owner, id: string) => ({ tenant, owner, id })
+  const whereSubAgent = ({ tenant, owner }: Owner, id: string) => ({ tenant, owner, id })
 
   const until = ({ busyForMs }: AtWork) => (busyForMs === 0 ? 0 : sql<number>`${clock} + ${busyForMs}`)
 
   /** Others that count at the same time would not see what is not committed yet: they wait. SQLite has one writer anyway. */
-  async function lock(connection: Connection, who: Owner): Promise<void> {
-    if (isShared) await connection.execute('select pg_advisory_xact_lock(hashtextextended($1, 0))', [callerKey(who)])
+  async function lock(connection: Connection, caller: Owner): Promise<void> {
+    if (isShared) await connection.execute('select pg_advisory_xact_lock(hashtextextended($1, 0))', [callerKey(caller)])
   }
 
   return {
@@ -35,55 +35,55 @@ export function createSubAgentStore({ db, forTenant, isShared }: Database): SubA
       return rows.map(toSubAgent)
     },
 
-    insert: (who, subAgent, max) =>
-      forTenant(who.tenant).unit(async (connection) => {
-        await lock(connection, who)
-        const row = toRow(who, subAgent)
-        const { rows } = await listOf(connection, who)
-        if (rows.some((other) => other.name === row.name)) return 'exists'
+    insert: (caller, subAgent, max) =>
+      forTenant(caller.tenant).unit(async (connection) => {
+        await lock(connection, caller)
+        const row = toRow(caller, subAgent)
+        const { rows } = await listOf(connection, caller)
+        if (rows.some((existing) => existing.name === row.name)) return 'exists'
         if (rows.length >= max) return 'full'
         await query(connection, db.insertInto('sub_agents').values(row))
         return 'added'
       }),
 
-    async remove(who, id) {
-      const removal = db.deleteFrom('sub_agents').where((is) => is.and(one(who, id)))
-      return (await forTenant(who.tenant).unit((connection) => query(connection, removal))).changes > 0
+    async remove(caller, id) {
+      const removal = db.deleteFrom('sub_agents').where((is) => is.and(whereSubAgent(caller, id)))
+      return (await forTenant(caller.tenant).unit((connection) => query(connection, removal))).changes > 0
     },
 
-    async atWork(who, id, by) {
+    async atWork(caller, id, work) {
       const update = db
         .updateTable('sub_agents')
-        .set({ last_active: by.now, busy_by: by.holder, busy_until: until(by) })
-        .where((is) => is.and(one(who, id)))
-      return (await forTenant(who.tenant).unit((connection) => query(connection, update))).changes > 0
+        .set({ last_active: work.now, busy_by: work.holder, busy_until: until(work) })
+        .where((is) => is.and(whereSubAgent(caller, id)))
+      return (await forTenant(caller.tenant).unit((connection) => query(connection, update))).changes > 0
     },
 
-    async ended(who, id, by) {
-      const failed = by.hasFailed === undefined ? {} : { has_failed: by.hasFailed ? 1 : 0 }
-      const at = { last_active: by.now, ...failed }
-      const same = one(who, id)
-      await forTenant(who.tenant).unit(async (connection) => {
+    async ended(caller, id, work) {
+      const failed = work.hasFailed === undefined ? {} : { has_failed: work.hasFailed ? 1 : 0 }
+      const at = { last_active: work.now, ...failed }
+      const key = whereSubAgent(caller, id)
+      await forTenant(caller.tenant).unit(async (connection) => {
         await query(
           connection,
           db
             .updateTable('sub_agents')
             .set(at)
-            .where((is) => is.and(same)),
+            .where((is) => is.and(key)),
         )
         // What another process has said of its own work stays.
-        const own = db
+        const ownUpdate = db
           .updateTable('sub_agents')
-          .set({ busy_until: until(by) })
-          .where((is) => is.and({ ...same, busy_by: by.holder }))
-        await query(connection, own)
+          .set({ busy_until: until(work) })
+          .where((is) => is.and({ ...key, busy_by: work.holder }))
+        await query(connection, ownUpdate)
       })
     },
   }
 }
 
-function toRow({ tenant, owner }: Owner, one: SubAgent): SubAgentRow {
-  const { id, name, description, objective, tools, workflowType, madeBy, hasFailed, createdAt, lastActive } = one
+function toRow({ tenant, owner }: Owner, subAgent: SubAgent): SubAgentRow {
+  const { id, name, description, objective, tools, workflowType, madeBy, hasFailed, createdAt, lastActive } = subAgent
   return {
     ...{ tenant, owner, id, name: toText(name).toWellFormed(), description: toText(description), objective: toText(objective) },
     ...{ tools: JSON.stringify(tools), workflow_type: workflowType, made_by: madeBy, has_failed: hasFailed ? 1 : 0 },

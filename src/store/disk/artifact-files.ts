@@ -12,13 +12,13 @@ export function createArtifactFiles(root: string): ArtifactBytes {
   const drafts = path.join(root, draftFolder)
 
   async function makeFolder(folder: string): Promise<void> {
-    const made = await mkdir(folder, { recursive: true, mode: 0o700 })
-    if (made !== undefined) await syncFolder(path.dirname(folder))
+    const createdFolder = await mkdir(folder, { recursive: true, mode: 0o700 })
+    if (createdFolder !== undefined) await syncFolder(path.dirname(folder))
   }
 
   return {
-    async put(place, bytes) {
-      const file = fileOf(place)
+    async put(location, bytes) {
+      const file = fileOf(location)
       const folder = path.dirname(file)
       await makeFolder(folder)
       await makeFolder(drafts)
@@ -32,19 +32,19 @@ export function createArtifactFiles(root: string): ArtifactBytes {
         throw error
       }
     },
-    async open(place) {
-      const handle = await orMissing(open(fileOf(place), constants.O_RDONLY | constants.O_NOFOLLOW))
+    async open(location) {
+      const handle = await orMissing(open(fileOf(location), constants.O_RDONLY | constants.O_NOFOLLOW))
       return handle && toOpen(handle)
     },
-    has: async (place) => (await orMissing(lstat(fileOf(place))))?.isFile() ?? false,
+    has: async (location) => (await orMissing(lstat(fileOf(location))))?.isFile() ?? false,
 
-    async copyAll(from, to) {
-      const names = (await orMissing(readdir(folderOf(from)))) ?? []
+    async copyAll(source, target) {
+      const names = (await orMissing(readdir(folderOf(source)))) ?? []
       const files = names.filter((name) => !name.startsWith('.'))
       if (files.length === 0) return
-      await makeFolder(folderOf(to))
-      for (const id of files) await copy(fileOf({ folder: from, id }), fileOf({ folder: to, id }))
-      await syncFolder(folderOf(to))
+      await makeFolder(folderOf(target))
+      for (const id of files) await copy(fileOf({ folder: source, id }), fileOf({ folder: target, id }))
+      await syncFolder(folderOf(target))
     },
 
     async dropDrafts(before) {
@@ -101,19 +101,19 @@ async function syncFolder(folder: string): Promise<void> {
 }
 
 /** A second name for the same bytes, which never change; a copy where the file system has no such thing. */
-async function copy(from: string, to: string): Promise<void> {
+async function copy(source: string, target: string): Promise<void> {
   try {
-    await link(from, to)
+    await link(source, target)
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
     // It is there already, or was deleted meanwhile.
     if (code === 'EEXIST' || code === 'ENOENT') return
-    await copyFile(from, to, constants.COPYFILE_EXCL)
+    await copyFile(source, target, constants.COPYFILE_EXCL)
   }
 }
 
-async function orMissing<T>(asked: Promise<T>): Promise<T | undefined> {
-  return asked.catch((error: NodeJS.ErrnoException) => {
+async function orMissing<T>(operation: Promise<T>): Promise<T | undefined> {
+  return operation.catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return undefined
     throw error
   })

@@ -35,11 +35,11 @@ export function createConfigurationFile(file: string, dataDir: string): Configur
   async function findBackups(): Promise<{ place: string; at: number }[]> {
     const { name } = path.parse(file)
     const names = await readdir(folder).catch(() => [])
-    const found = names.flatMap((copy) => {
+    const copies = names.flatMap((copy) => {
       const at = copy.startsWith(`${name}-`) ? timeIn(copy.slice(name.length)) : undefined
       return at === undefined ? [] : [{ place: path.join(folder, copy), at }]
     })
-    return found.toSorted((a, b) => b.at - a.at)
+    return copies.toSorted((a, b) => b.at - a.at)
   }
 
   /** A copy that goes away meanwhile is none. */
@@ -149,7 +149,7 @@ function follow(file: string, onChange: () => void): { close(): void } {
   let pending: NodeJS.Timeout | undefined
   let isClosed = false
 
-  function soon(): void {
+  function notifySoon(): void {
     clearTimeout(pending)
     if (!isClosed) pending = setTimeout(onChange, settleMs).unref()
   }
@@ -158,7 +158,7 @@ function follow(file: string, onChange: () => void): { close(): void } {
   function watchFolder(folder: string, isOurs: (name: string | null) => boolean): void {
     if (isClosed) return
     try {
-      const watcher = watch(folder, { persistent: false }, (_event, name) => isOurs(name) && soon())
+      const watcher = watch(folder, { persistent: false }, (_event, name) => isOurs(name) && notifySoon())
       watcher.on('error', () => watcher.close())
       watchers.push(watcher)
     } catch {

@@ -15,9 +15,9 @@ export async function readPrivate(file: string): Promise<string | undefined> {
 export function createPrivateFile(file: string): SharedSecret {
   const load = async () => (await readPrivate(file))?.trim()
 
-  async function put(text: string, seen: string | undefined): Promise<void> {
-    if (seen === undefined) await makeOnce(file, `${text}\n`)
-    else if ((await load()) === seen) await replacePrivate(file, `${text}\n`)
+  async function put(text: string, current: string | undefined): Promise<void> {
+    if (current === undefined) await makeOnce(file, `${text}\n`)
+    else if ((await load()) === current) await replacePrivate(file, `${text}\n`)
   }
 
   return {
@@ -25,10 +25,10 @@ export function createPrivateFile(file: string): SharedSecret {
     load,
     async change(next) {
       for (;;) {
-        const seen = await load()
-        const text = await next(seen)
-        if (text === seen) return text
-        await put(text, seen)
+        const current = await load()
+        const text = await next(current)
+        if (text === current) return text
+        await put(text, current)
         if ((await load()) === text) return text
       }
     },

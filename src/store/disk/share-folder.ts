@@ -19,9 +19,9 @@ export function createShareFolder(root: string): ShareFolder {
       const within = await placeOf(share, root)
       const folder = await makeFolder(within, name)
       try {
-        await using made = await open(path.join(within, folder), O_RDONLY | O_DIRECTORY | O_NOFOLLOW)
-        await requireTrusted(root, share, made)
-        await write(path.join(await placeOf(made, path.join(root, folder)), fileName), read)
+        await using requestFolder = await open(path.join(within, folder), O_RDONLY | O_DIRECTORY | O_NOFOLLOW)
+        await requireTrusted(root, share, requestFolder)
+        await write(path.join(await placeOf(requestFolder, path.join(root, folder)), fileName), read)
       } catch (error) {
         await rmdir(path.join(within, folder)).catch(() => undefined)
         throw error
@@ -37,9 +37,9 @@ async function makeFolder(within: string, name: string): Promise<string> {
     return name
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
-    const other = `${name}-${randomUUID()}`
-    await mkdir(path.join(within, other))
-    return other
+    const uniqueName = `${name}-${randomUUID()}`
+    await mkdir(path.join(within, uniqueName))
+    return uniqueName
   }
 }
 
@@ -55,9 +55,9 @@ async function write(file: string, read: Parameters<ShareFolder['copy']>[2]): Pr
 
 /** A path to an open folder that nobody can lead elsewhere, where the system has such (Linux); its usual path else. */
 async function placeOf(folder: FileHandle, usual: string): Promise<string> {
-  const place = `/proc/self/fd/${folder.fd}`
-  return access(place).then(
-    () => place,
+  const descriptorPath = `/proc/self/fd/${folder.fd}`
+  return access(descriptorPath).then(
+    () => descriptorPath,
     () => usual,
   )
 }
@@ -66,9 +66,9 @@ async function placeOf(folder: FileHandle, usual: string): Promise<string> {
  * Whose folder it is can read the copies and exchange them. In a parent that everybody writes to, anybody may have made it first; a
  * mount was put there by an administrator.
  */
-async function requireTrusted(root: string, share: FileHandle, made: FileHandle): Promise<void> {
-  const [{ uid, dev }, own, parent] = [await share.stat(), await made.stat(), await lstat(path.dirname(root))]
+async function requireTrusted(root: string, share: FileHandle, requestFolder: FileHandle): Promise<void> {
+  const [{ uid, dev }, requestFolderStat, parent] = [await share.stat(), await requestFolder.stat(), await lstat(path.dirname(root))]
   const isPublicPlace = (parent.mode & 0o002) !== 0 && parent.dev === dev
-  if (uid === own.uid || uid === 0 || !isPublicPlace) return
+  if (uid === requestFolderStat.uid || uid === 0 || !isPublicPlace) return
   throw new Error(`${root} belongs to another user (${uid}).`)
 }

@@ -50,9 +50,9 @@ export function createJobs(database: Database, { now, log, bus = localBus, renew
     handle(kind, concurrency, work) {
       if (isClosed) return () => undefined
       const untyped = work as (job: Job, signal: AbortSignal) => Promise<JobOutcome>
-      const most = typeof concurrency === 'number' ? () => concurrency : concurrency
+      const concurrencyLimit = typeof concurrency === 'number' ? () => concurrency : concurrency
       const onPutBack = () => wake(kind)
-      const worker = createJobWorker({ kind, concurrency: most, work: untyped, table, renewMs, onPutBack, now, log })
+      const worker = createJobWorker({ kind, concurrency: concurrencyLimit, work: untyped, table, renewMs, onPutBack, now, log })
       workers.set(kind, worker)
       void worker.look()
       return worker.stop

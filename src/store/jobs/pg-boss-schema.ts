@@ -39,8 +39,8 @@ export async function prepareBoss(client: pg.Client): Promise<void> {
   boss.on('error', () => undefined)
   try {
     await boss.start()
-    const known = new Set((await boss.getQueues()).map(({ name }) => name))
-    for (const [name, options] of queues) if (!known.has(name)) await boss.createQueue(name, options)
+    const existing = new Set((await boss.getQueues()).map(({ name }) => name))
+    for (const [name, options] of queues) if (!existing.has(name)) await boss.createQueue(name, options)
   } finally {
     await boss.stop({ graceful: false, close: false })
   }
@@ -53,7 +53,7 @@ async function makeSchema(client: pg.Client): Promise<void> {
   const { rows } = await client.query('select from pg_namespace where nspname = $1', [bossSchema])
   if (rows.length > 0) return
   await client.query(`create schema ${bossSchema}`).catch((cause: unknown) => {
-    const how = `let its owner run: create schema ${bossSchema} authorization ${client.escapeIdentifier(client.user ?? 'the user')}`
-    throw new Error(`The database's user may not make the schema ${bossSchema}, where jobs are kept: ${how}`, { cause })
+    const remedy = `let its owner run: create schema ${bossSchema} authorization ${client.escapeIdentifier(client.user ?? 'the user')}`
+    throw new Error(`The database's user may not make the schema ${bossSchema}, where jobs are kept: ${remedy}`, { cause })
   })
 }

@@ -50,8 +50,8 @@ export async function openBossJobs({ all, db, script }: Options): Promise<BossJo
   }
 
   async function insertKept(connection: Connection, jobs: readonly Inserted[]): Promise<void> {
-    for (const [kind, those] of Map.groupBy(jobs, (job) => job.kind)) {
-      await boss.insert(kind, those.map(toInsert), { db: toDb(connection), returnId: false })
+    for (const [kind, jobsOfKind] of Map.groupBy(jobs, (job) => job.kind)) {
+      await boss.insert(kind, jobsOfKind.map(toInsert), { db: toDb(connection), returnId: false })
     }
   }
 
@@ -105,14 +105,14 @@ function bossTable({ boss, all, insertKept, now }: BossTable): JobTable {
   /** What pg-boss calls the jobs that were claimed. */
   const attempts = new WeakMap<Job, Pick<Fetched, 'id' | 'retryCount'>>()
 
-  async function claim(kind: JobKind, most: number): ReturnType<JobTable['claim']> {
+  async function claim(kind: JobKind, limit: number): ReturnType<JobTable['claim']> {
     // The number stands in the statement: powers of two keep the prepared ones few.
-    const batchSize = 2 ** Math.floor(Math.log2(most))
+    const batchSize = 2 ** Math.floor(Math.log2(limit))
     const fetched = await boss.fetch<Kept>(kind, { batchSize, includeMetadata: true })
-    const claimed = fetched.toSorted(byTurn).map((one) => {
-      const job = toJob(kind, one)
-      attempts.set(job, { id: one.id, retryCount: one.retryCount })
-      return { job, wantedAt: one.data.wantedAt }
+    const claimed = fetched.toSorted(byTurn).map((bossJob) => {
+      const job = toJob(kind, bossJob)
+      attempts.set(job, { id: bossJob.id, retryCount: bossJob.retryCount })
+      return { job, wantedAt: bossJob.data.wantedAt }
     })
     return { claimed, nextMs: fetched.length === batchSize ? 0 : undefined }
   }
@@ -120,8 +120,8 @@ function bossTable({ boss, all, insertKept, now }: BossTable): JobTable {
   /** Takes it out, and puts another in its place with the same commit; nothing where another has begun it since. */
   async function replace(job: Job, next: (connection: Connection) => Promise<void>): Promise<void> {
     await all.unit(async (connection) => {
-      const taken = await boss.deleteJob(job.kind, attempts.get(job)!, { db: toDb(connection) })
-      if ((taken as Settled).affected > 0) await next(connection)
+      const deletion = await boss.deleteJob(job.kind, attempts.get(job)!, { db: toDb(connection) })
+      if ((deletion as Settled).affected > 0) await next(connection)
     })
   }
 
@@ -130,13 +130,13 @@ function bossTable({ boss, all, insertKept, now }: BossTable): JobTable {
     async renew(jobs) {
       const [first] = jobs
       if (!first) return []
-      const those = jobs.map((job) => attempts.get(job)!)
-      const touched = await boss.touch(first.kind, those)
+      const claims = jobs.map((job) => attempts.get(job)!)
+      const touched = await boss.touch(first.kind, claims)
       const ours = new Set((touched as Settled).settled)
       // One that was lost may have been begun here again: both have its id.
       const newest = new Map<string, number>()
-      for (const { id, retryCount } of those) newest.set(id, Math.max(retryCount, newest.get(id) ?? 0))
-      return jobs.filter((_, n) => !ours.has(those[n]!.id) || those[n]!.retryCount < newest.get(those[n]!.id)!)
+      for (const { id, retryCount } of claims) newest.set(id, Math.max(retryCount, newest.get(id) ?? 0))
+      return jobs.filter((_, n) => !ours.has(claims[n]!.id) || claims[n]!.retryCount < newest.get(claims[n]!.id)!)
     },
     putBack: (job, dueAt, wantedAt) =>
       replace(job, (connection) => insertKept(connection, [{ ...job, attempts: job.attempt, wantedAt, inMs: dueAt - now() }])),
@@ -174,8 +174,16 @@ function fromRow({ id, kind, tenant, data, due_at, attempts, wanted_at, rank }: 
 }
 
 function toJob(kind: JobKind, { singletonKey, data, priority, retryCount, startAfter }: Fetched): Job {
-  const { tenant, data: own, attempts } = data
-  return { id: singletonKey!, kind, tenant, data: own, dueAt: startAfter.getTime(), attempt: attempts + retryCount + 1, rank: 0 - priority }
+  const { tenant, data: jobData, attempts } = data
+  return {
+    id: singletonKey!,
+    kind,
+    tenant,
+    data: jobData,
+    dueAt: startAfter.getTime(),
+    attempt: attempts + retryCount + 1,
+    rank: 0 - priority,
+  }
 }
 
 function byTurn(a: Fetched, b: Fetched): number {

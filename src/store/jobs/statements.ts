@@ -26,24 +26,24 @@ export function jobInserts(database: Kysely<Tables>): JobStore['insert'] {
   }
 }
 
-interface Claim {
+interface ClaimValues {
   kind: string
   now: number
   /** When it is anybody's again. */
   until: number
-  most: number
+  limit: number
 }
 
 /** A job as it was begun: what another has begun since is left alone. */
-type Begun = Pick<JobRow, 'id' | 'attempts'>
+type ClaimedRow = Pick<JobRow, 'id' | 'attempts'>
 
 export function jobStatements(database: Kysely<Tables>) {
   return {
     /** Of two that claim at once, no job goes to both: there is one writer. */
-    claim: statement(database, (db, param: Param<Claim>) =>
+    claim: statement(database, (db, param: Param<ClaimValues>) =>
       db
-        .with('due', (of) =>
-          of
+        .with('due', (ctes) =>
+          ctes
             .selectFrom('jobs')
             .select('id')
             .where('kind', '=', param('kind'))
@@ -51,11 +51,11 @@ export function jobStatements(database: Kysely<Tables>) {
             .where(sql`+due_at`, '<=', param('now'))
             .orderBy('rank')
             .orderBy('due_at')
-            .limit(param('most')),
+            .limit(param('limit')),
         )
         .updateTable('jobs')
         .set(({ eb }) => ({ due_at: param('until'), attempts: eb('attempts', '+', 1) }))
-        .where('id', 'in', (from) => from.selectFrom('due').select('id'))
+        .where('id', 'in', (ctes) => ctes.selectFrom('due').select('id'))
         .returningAll(),
     ),
 
@@ -63,7 +63,7 @@ export function jobStatements(database: Kysely<Tables>) {
       db.selectFrom('jobs').select('due_at').where('kind', '=', param('kind')).orderBy('due_at').limit(1),
     ),
 
-    renew: statement(database, (db, param: Param<Begun & { until: number }>) =>
+    renew: statement(database, (db, param: Param<ClaimedRow & { until: number }>) =>
       db
         .updateTable('jobs')
         .set({ due_at: param('until') })
@@ -73,7 +73,7 @@ export function jobStatements(database: Kysely<Tables>) {
     ),
 
     /** `wantedAt` starts the day anew after which a failing job is given up. */
-    putBack: statement(database, (db, param: Param<Begun & { dueAt: number; wantedAt: number }>) =>
+    putBack: statement(database, (db, param: Param<ClaimedRow & { dueAt: number; wantedAt: number }>) =>
       db
         .updateTable('jobs')
         .set({ due_at: param('dueAt'), wanted_at: param('wantedAt') })
@@ -81,7 +81,7 @@ export function jobStatements(database: Kysely<Tables>) {
         .where('attempts', '=', param('attempts')),
     ),
 
-    remove: statement(database, (db, param: Param<Begun>) =>
+    remove: statement(database, (db, param: Param<ClaimedRow>) =>
       db.deleteFrom('jobs').where('id', '=', param('id')).where('attempts', '=', param('attempts')),
     ),
   }

@@ -20,7 +20,7 @@ export interface JobStore {
 /** What a worker asks of the place where jobs are kept. Who has a job has it for a lease, and longer as long as it says so. */
 export interface JobTable {
   /** Of two that claim at once, no job goes to both. */
-  claim(kind: JobKind, most: number): Promise<Claim>
+  claim(kind: JobKind, limit: number): Promise<Claim>
   /** Answers with those that another has begun since. */
   renew(jobs: readonly Job[]): Promise<Job[]>
   /** It is due then; `wantedAt` starts the day anew after which a failing job is given up. */
@@ -71,14 +71,14 @@ function createJobTable(database: Pick<Database, 'db' | 'all'>, now: () => numbe
   const statements = jobStatements(database.db)
 
   async function remove(job: Job): Promise<void> {
-    await unit((connection) => statements.remove(connection, begun(job)))
+    await unit((connection) => statements.remove(connection, claimOf(job)))
   }
 
   return {
-    async claim(kind, most) {
+    async claim(kind, limit) {
       const due = (await statements.nextDue(read, { kind })).rows[0]?.due_at
       if (due === undefined || due > now()) return { claimed: [], nextMs: due && due - now() }
-      const claim = { kind, most, now: now(), until: now() + leaseMs }
+      const claim = { kind, limit, now: now(), until: now() + leaseMs }
       const { rows } = await unit((connection) => statements.claim(connection, claim))
       // A statement answers in any order.
       const inOrder = rows.toSorted((a, b) => a.rank - b.rank || a.wanted_at - b.wanted_at)
@@ -87,20 +87,20 @@ function createJobTable(database: Pick<Database, 'db' | 'all'>, now: () => numbe
     async renew(jobs) {
       const until = now() + leaseMs
       return unit(async (connection) => {
-        const lost: Job[] = []
-        for (const job of jobs) if ((await statements.renew(connection, { ...begun(job), until })).rows.length === 0) lost.push(job)
-        return lost
+        const lostJobs: Job[] = []
+        for (const job of jobs) if ((await statements.renew(connection, { ...claimOf(job), until })).rows.length === 0) lostJobs.push(job)
+        return lostJobs
       })
     },
     async putBack(job, dueAt, wantedAt) {
-      await unit((connection) => statements.putBack(connection, { ...begun(job), dueAt, wantedAt }))
+      await unit((connection) => statements.putBack(connection, { ...claimOf(job), dueAt, wantedAt }))
     },
     remove,
     giveUp: remove,
   }
 }
 
-function begun({ id, attempt }: Job) {
+function claimOf({ id, attempt }: Job) {
   return { id, attempts: attempt }
 }
 

@@ -38,14 +38,14 @@ const lastMs = 2000
 export function createJobWorker({ kind, concurrency, work, table, renewMs, onPutBack, now, log }: Options): JobWorker {
   const running = new Map<Job, { done: Promise<void>; stopping: AbortController }>()
   const renewal = setInterval(() => void renew(), renewMs).unref()
-  let looking: Promise<void> | undefined
+  let currentPoll: Promise<void> | undefined
   let isCalled = false
   let isClosed = false
   let timer: NodeJS.Timeout | undefined
 
   function look(): Promise<void> {
     isCalled = true
-    return (looking ??= lookAll())
+    return (currentPoll ??= lookAll())
   }
 
   async function lookAll(): Promise<void> {
@@ -60,7 +60,7 @@ export function createJobWorker({ kind, concurrency, work, table, renewMs, onPut
       timer = setTimeout(() => void look(), Math.min(waitMs, pollMs)).unref()
     }
     // In the same breath as the last look at `isCalled`: no call gets lost in between.
-    looking = undefined
+    currentPoll = undefined
   }
 
   /** Starts what is due, as far as there is room; answers when to look again, in milliseconds. */
@@ -69,7 +69,7 @@ export function createJobWorker({ kind, concurrency, work, table, renewMs, onPut
     // The next one that ends looks again.
     if (free <= 0) return pollMs
     const { claimed, nextMs } = await table.claim(kind, free)
-    for (const one of claimed) start(one)
+    for (const claimedJob of claimed) start(claimedJob)
     return nextMs ?? pollMs
   }
 
@@ -104,19 +104,19 @@ export function createJobWorker({ kind, concurrency, work, table, renewMs, onPut
   /** What another has begun would be done twice. */
   async function renew(): Promise<void> {
     if (running.size === 0) return
-    const lost = await table.renew([...running.keys()]).catch(() => [])
-    for (const job of lost) running.get(job)?.stopping.abort()
+    const lostJobs = await table.renew([...running.keys()]).catch(() => [])
+    for (const job of lostJobs) running.get(job)?.stopping.abort()
   }
 
   async function fail(job: Job, wantedAt: number, err: unknown): Promise<void> {
     // Nothing is left of what it was about.
     if (err instanceof ServiceError && err.code === 'gone') return table.remove(job)
-    const about = { err, kind, job: job.id, tenant: job.tenant, attempt: job.attempt }
+    const details = { err, kind, job: job.id, tenant: job.tenant, attempt: job.attempt }
     if (now() - wantedAt >= giveUpAfterMs) {
-      log.error(about, 'job given up')
+      log.error(details, 'job given up')
       return table.giveUp(job)
     }
-    log.warn(about, 'job failed')
+    log.warn(details, 'job failed')
     return table.putBack(job, now() + Math.min(firstDelayMs * 2 ** (job.attempt - 1), maxDelayMs), wantedAt)
   }
 
@@ -127,7 +127,7 @@ export function createJobWorker({ kind, concurrency, work, table, renewMs, onPut
 
   async function drain(ms: number): Promise<void> {
     stop()
-    await looking
+    await currentPoll
     await within(ms)
     for (const { stopping } of running.values()) stopping.abort()
     await within(lastMs)

@@ -121,14 +121,14 @@ async function keepLease(database: Database, { id, bus, log }: Options): Promise
   const stop = [bus.subscribe('left', sweep), bus.onGap(sweep)]
   return {
     id,
-    onLost(one) {
-      adopt = one
+    onLost(callback) {
+      adopt = callback
       sweep()
     },
     async release() {
       if (isReleased) return
       isReleased = true
-      for (const each of stop) each()
+      for (const unsubscribe of stop) unsubscribe()
       clearTimeout(timer)
       await currentHeartbeat
       await processes.release(id)

@@ -36,8 +36,8 @@ export function createPresence(database: Database, { id, bus }: { id: string; bu
     ]
     try {
       const before = await leases()
-      const isRenewed = ([other, until]: [string, number]) =>
-        !starting.has(other) && until > (before.get(other) ?? Number.POSITIVE_INFINITY)
+      const isRenewed = ([processId, until]: [string, number]) =>
+        !starting.has(processId) && until > (before.get(processId) ?? Number.POSITIVE_INFINITY)
       const endsAt = performance.now() + waitMs
       for (let now = before; now.size > 0 && performance.now() < endsAt; now = await leases()) {
         if (isAnswered || [...now].some(isRenewed)) return true

@@ -25,8 +25,8 @@ export function createProcessStore(database: Database): ProcessStore {
           .values({ id, alive_until })
           .onConflict((conflict) => conflict.column('id').doUpdateSet({ alive_until }))
         const longGone = db.deleteFrom('processes').where('alive_until', '<', sql<number>`${clock} - ${sql.lit(forgetMs)}`)
-        const [kept] = await Promise.all([query(connection, lease), query(connection, renewed), query(connection, longGone)])
-        return kept.rows.length > 0
+        const [unexpired] = await Promise.all([query(connection, lease), query(connection, renewed), query(connection, longGone)])
+        return unexpired.rows.length > 0
       }, atOnce),
     async release(id) {
       await database.all.unit(async (connection) => {

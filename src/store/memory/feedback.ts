@@ -13,21 +13,21 @@ export function createFeedbackStore(database: Database): FeedbackStore {
         if (!rows[0]) return 'unknown'
         if (rows[0].status === 'gone') return 'gone'
         if (rows[0].ended_at === null) return 'running'
-        const given = { score, comment: comment === undefined ? null : toText(comment), created_at: createdAt }
+        const columns = { score, comment: comment === undefined ? null : toText(comment), created_at: createdAt }
         await query(
           connection,
           db
             .insertInto('feedback')
-            .values({ tenant, owner, request_id: requestId, ...given })
-            .onConflict((conflict) => conflict.columns(['tenant', 'owner', 'request_id']).doUpdateSet(given)),
+            .values({ tenant, owner, request_id: requestId, ...columns })
+            .onConflict((conflict) => conflict.columns(['tenant', 'owner', 'request_id']).doUpdateSet(columns)),
         )
         await database.jobs.insert(connection, [{ id: jobId, kind: 'feedback', tenant, data: { owner, requestId }, dueAt: createdAt }])
         return 'saved'
       }),
 
     async find({ tenant, owner }, requestId) {
-      const one = db.selectFrom('feedback').selectAll().where('tenant', '=', tenant).where('owner', '=', owner)
-      const { rows } = await query(database.forTenant(tenant).read, one.where('request_id', '=', requestId))
+      const feedback = db.selectFrom('feedback').selectAll().where('tenant', '=', tenant).where('owner', '=', owner)
+      const { rows } = await query(database.forTenant(tenant).read, feedback.where('request_id', '=', requestId))
       if (!rows[0]) return undefined
       const { score, comment, created_at: createdAt } = rows[0]
       return { requestId, score, comment: comment ?? undefined, createdAt }

@@ -11,24 +11,24 @@ import type { MemoryRow, MemorySourceRow, Tables } from '../tables.ts'
 /** `MemoryStore` on either database. */
 export function createMemoryStore(database: Database): MemoryStore {
   const { db } = database
-  const versionOf = statement(db, (of, param: Param<Owner>) =>
-    of.selectFrom('memory_owners').select('version').where('tenant', '=', param('tenant')).where('owner', '=', param('owner')),
+  const versionOf = statement(db, (builder, param: Param<Owner>) =>
+    builder.selectFrom('memory_owners').select('version').where('tenant', '=', param('tenant')).where('owner', '=', param('owner')),
   )
-  const version = async (who: Owner) => (await versionOf(database.forTenant(who.tenant).read, who)).rows[0]?.version ?? 0
+  const version = async (caller: Owner) => (await versionOf(database.forTenant(caller.tenant).read, caller)).rows[0]?.version ?? 0
 
   return {
     version,
-    async all(who) {
+    async all(caller) {
       // First: what changes in between is found by the next look at the version.
-      const seen = await version(who)
-      const { rows } = await query(database.forTenant(who.tenant).read, ofOwner(db, who).selectAll().orderBy('id'))
-      return { version: seen, memories: rows.map(toMemory) }
+      const currentVersion = await version(caller)
+      const { rows } = await query(database.forTenant(caller.tenant).read, memoriesOf(db, caller).selectAll().orderBy('id'))
+      return { version: currentVersion, memories: rows.map(toMemory) }
     },
 
-    async page(who, { limit, before }) {
-      const own = ofOwner(db, who).selectAll().orderBy('id', 'desc').limit(limit)
-      const { read } = database.forTenant(who.tenant)
-      const { rows } = await query(read, before === undefined ? own : own.where('id', '<', before))
+    async page(caller, { limit, before }) {
+      const newestFirst = memoriesOf(db, caller).selectAll().orderBy('id', 'desc').limit(limit)
+      const { read } = database.forTenant(caller.tenant)
+      const { rows } = await query(read, before === undefined ? newestFirst : newestFirst.where('id', '<', before))
       if (rows.length === 0) return []
       const ids = rows.map(({ id }) => id)
       const sources = await query(
@@ -38,38 +38,38 @@ export function createMemoryStore(database: Database): MemoryStore {
       return rows.map((row) => toStoredMemory(row, sources.rows))
     },
 
-    delete: (who, id) =>
-      database.forTenant(who.tenant).unit(async (connection) => {
-        if (!(await remove(connection, db, who, id))) return false
-        await bump(connection, db, who)
+    delete: (caller, id) =>
+      database.forTenant(caller.tenant).unit(async (connection) => {
+        if (!(await remove(connection, db, caller, id))) return false
+        await bump(connection, db, caller)
         return true
       }),
 
-    async material(who, requestId) {
-      const { rows } = await query(database.forTenant(who.tenant).read, materialOf(db, who, requestId))
+    async material(caller, requestId) {
+      const { rows } = await query(database.forTenant(caller.tenant).read, materialOf(db, caller, requestId))
       return rows[0] && toMaterial(rows[0])
     },
 
     async hasTaken({ tenant }, session, madeBy) {
-      const taken = db.selectFrom('memory_sources').select('memory').where('tenant', '=', tenant).where('session', '=', session)
-      return (await query(database.forTenant(tenant).read, taken.where('made_by', '=', madeBy).limit(1))).rows.length > 0
+      const sources = db.selectFrom('memory_sources').select('memory').where('tenant', '=', tenant).where('session', '=', session)
+      return (await query(database.forTenant(tenant).read, sources.where('made_by', '=', madeBy).limit(1))).rows.length > 0
     },
 
-    apply: (who, seen, changes, source, now) =>
-      database.forTenant(who.tenant).unit(async (connection) => {
-        if (!(await holdSession(connection, db, who, source.session))) return 'gone'
-        if (!(await bump(connection, db, who, seen))) return 'moved'
-        for (const change of changes) await applyOne(connection, db, who, change, source, now)
+    apply: (caller, expectedVersion, changes, source, now) =>
+      database.forTenant(caller.tenant).unit(async (connection) => {
+        if (!(await holdSession(connection, db, caller, source.session))) return 'gone'
+        if (!(await bump(connection, db, caller, expectedVersion))) return 'moved'
+        for (const change of changes) await applyOne(connection, db, caller, change, source, now)
         return 'done'
       }),
 
-    setVectors: (who, vectors) =>
-      database.forTenant(who.tenant).unit(async (connection) => {
+    setVectors: (caller, vectors) =>
+      database.forTenant(caller.tenant).unit(async (connection) => {
         for (const [id, vector] of vectors) {
           const set = db.updateTable('memories').set(toVectorColumns(vector)).where('id', '=', id)
-          await query(connection, set.where('tenant', '=', who.tenant).where('owner', '=', who.owner))
+          await query(connection, set.where('tenant', '=', caller.tenant).where('owner', '=', caller.owner))
         }
-        await bump(connection, db, who)
+        await bump(connection, db, caller)
       }),
   }
 }
@@ -78,13 +78,13 @@ export function createMemoryStore(database: Database): MemoryStore {
  * Forgets what was learned in a session alone; a part of its deletion. The caller's memories have another version then.
  * `session` is the session's key.
  */
-export async function forgetSession(connection: Connection, db: Kysely<Tables>, who: Owner, session: string): Promise<void> {
-  const { tenant, owner } = who
+export async function forgetSession(connection: Connection, db: Kysely<Tables>, caller: Owner, session: string): Promise<void> {
+  const { tenant, owner } = caller
   const ofSession = db.selectFrom('memory_sources').select('memory').where('tenant', '=', tenant).where('session', '=', session)
   const { rows } = await query(connection, ofSession)
   if (rows.length === 0) return
   // First, for its lock: of two sessions that are deleted at once, the later one sees that it was the last source.
-  await bump(connection, db, who)
+  await bump(connection, db, caller)
   await query(connection, db.deleteFrom('memory_sources').where('tenant', '=', tenant).where('session', '=', session))
   const ids = rows.map(({ memory }) => memory)
   const orphans = db.deleteFrom('memories').where('tenant', '=', tenant).where('owner', '=', owner).where('id', 'in', ids)
@@ -95,26 +95,27 @@ export async function forgetSession(connection: Connection, db: Kysely<Tables>, 
 export async function forgetMemories(
   connection: Connection,
   db: Kysely<Tables>,
-  who: Owner,
+  caller: Owner,
   ids: readonly string[],
   since: number,
 ): Promise<void> {
-  const { tenant, owner } = who
-  await bump(connection, db, who)
+  const { tenant, owner } = caller
+  await bump(connection, db, caller)
   const old = db.deleteFrom('memories').where('tenant', '=', tenant).where('owner', '=', owner).where('id', 'in', ids)
   const { rows } = await query(connection, old.where('updated_at', '<', since).returning('id'))
-  const gone = rows.map(({ id }) => id)
-  if (gone.length > 0) await query(connection, db.deleteFrom('memory_sources').where('tenant', '=', tenant).where('memory', 'in', gone))
+  const deletedIds = rows.map(({ id }) => id)
+  if (deletedIds.length > 0)
+    await query(connection, db.deleteFrom('memory_sources').where('tenant', '=', tenant).where('memory', 'in', deletedIds))
 }
 
-function ofOwner(db: Kysely<Tables>, { tenant, owner }: Owner) {
+function memoriesOf(db: Kysely<Tables>, { tenant, owner }: Owner) {
   return db.selectFrom('memories').where('tenant', '=', tenant).where('owner', '=', owner)
 }
 
 /**
  * Moves the version on, and locks it: who changes a caller's memories does so alone. False where it was not `seen` any more.
  */
-async function bump(connection: Connection, db: Kysely<Tables>, { tenant, owner }: Owner, seen?: number): Promise<boolean> {
+async function bump(connection: Connection, db: Kysely<Tables>, { tenant, owner }: Owner, expectedVersion?: number): Promise<boolean> {
   const row = { tenant, owner, version: 1 }
   const next = sql<number>`memory_owners.version + 1`
   const { rows } = await query(
@@ -124,43 +125,43 @@ async function bump(connection: Connection, db: Kysely<Tables>, { tenant, owner 
       .values(row)
       .onConflict((conflict) => {
         const moved = conflict.columns(['tenant', 'owner']).doUpdateSet({ version: next })
-        return seen === undefined ? moved : moved.where('memory_owners.version', '=', seen)
+        return expectedVersion === undefined ? moved : moved.where('memory_owners.version', '=', expectedVersion)
       })
       .returning('version'),
   )
-  return rows[0] !== undefined && (seen === undefined || rows[0].version === seen + 1)
+  return rows[0] !== undefined && (expectedVersion === undefined || rows[0].version === expectedVersion + 1)
 }
 
 /** Also locks it: it can't be deleted before what was learned in it is stored. (No `for share`: SQLite does not know it.) */
 async function holdSession(connection: Connection, db: Kysely<Tables>, { tenant, owner }: Owner, session: string): Promise<boolean> {
-  const same = sql<number>`updated_at`
-  const hold = db.updateTable('sessions').set({ updated_at: same }).where('tenant', '=', tenant).where('key', '=', session)
+  const unchanged = sql<number>`updated_at`
+  const hold = db.updateTable('sessions').set({ updated_at: unchanged }).where('tenant', '=', tenant).where('key', '=', session)
   return (await query(connection, hold.where('owner', '=', owner).returning('key'))).rows.length > 0
 }
 
 async function applyOne(
   connection: Connection,
   db: Kysely<Tables>,
-  who: Owner,
+  caller: Owner,
   change: Change,
   source: MemorySource,
   now: number,
 ): Promise<void> {
   switch (change.kind) {
     case 'add':
-      await query(connection, db.insertInto('memories').values(toRow(who, change.memory)))
-      return addSource(connection, db, who, change.memory.id, source, now)
+      await query(connection, db.insertInto('memories').values(toRow(caller, change.memory)))
+      return addSource(connection, db, caller, change.memory.id, source, now)
     case 'confirm': {
-      const { tenant, owner } = who
-      const again = db.updateTable('memories').set({ updated_at: now }).where('tenant', '=', tenant).where('owner', '=', owner)
-      const { changes } = await query(connection, again.where('id', '=', change.id))
-      return changes > 0 ? addSource(connection, db, who, change.id, source, now) : undefined
+      const { tenant, owner } = caller
+      const confirmation = db.updateTable('memories').set({ updated_at: now }).where('tenant', '=', tenant).where('owner', '=', owner)
+      const { changes } = await query(connection, confirmation.where('id', '=', change.id))
+      return changes > 0 ? addSource(connection, db, caller, change.id, source, now) : undefined
     }
     case 'remove':
-      await remove(connection, db, who, change.id)
+      await remove(connection, db, caller, change.id)
       return undefined
     case 'retract':
-      return withdraw(connection, db, who, source.session, change.madeBy)
+      return withdraw(connection, db, caller, source.session, change.madeBy)
   }
 }
 
@@ -173,29 +174,29 @@ async function addSource(
   now: number,
 ): Promise<void> {
   const row = { tenant, memory, session, session_id: sessionId, message_index: messageIndex, made_by: madeBy, created_at: now }
-  const known = ['memory', 'session', 'message_index'] as const
+  const primaryKey = ['memory', 'session', 'message_index'] as const
   await query(
     connection,
     db
       .insertInto('memory_sources')
       .values(row)
-      .onConflict((conflict) => conflict.columns(known).doNothing()),
+      .onConflict((conflict) => conflict.columns(primaryKey).doNothing()),
   )
 }
 
 async function remove(connection: Connection, db: Kysely<Tables>, { tenant, owner }: Owner, id: string): Promise<boolean> {
-  const one = db.deleteFrom('memories').where('tenant', '=', tenant).where('owner', '=', owner).where('id', '=', id)
-  const { changes } = await query(connection, one)
+  const deletion = db.deleteFrom('memories').where('tenant', '=', tenant).where('owner', '=', owner).where('id', '=', id)
+  const { changes } = await query(connection, deletion)
   if (changes > 0) await query(connection, db.deleteFrom('memory_sources').where('tenant', '=', tenant).where('memory', '=', id))
   return changes > 0
 }
 
-async function withdraw(connection: Connection, db: Kysely<Tables>, who: Owner, session: string, madeBy: string): Promise<void> {
-  const made = db.selectFrom('memory_sources').select('memory').where('tenant', '=', who.tenant).where('session', '=', session)
-  const { rows } = await query(connection, made.where('made_by', '=', madeBy))
+async function withdraw(connection: Connection, db: Kysely<Tables>, caller: Owner, session: string, madeBy: string): Promise<void> {
+  const learned = db.selectFrom('memory_sources').select('memory').where('tenant', '=', caller.tenant).where('session', '=', session)
+  const { rows } = await query(connection, learned.where('made_by', '=', madeBy))
   for (const { memory } of rows) {
-    const others = db.selectFrom('memory_sources').select('memory').where('memory', '=', memory).where('made_by', '<>', madeBy)
-    if ((await query(connection, others.limit(1))).rows.length === 0) await remove(connection, db, who, memory)
+    const otherSources = db.selectFrom('memory_sources').select('memory').where('memory', '=', memory).where('made_by', '<>', madeBy)
+    if ((await query(connection, otherSources.limit(1))).rows.length === 0) await remove(connection, db, caller, memory)
     else await query(connection, db.deleteFrom('memory_sources').where('memory', '=', memory).where('made_by', '=', madeBy))
   }
 }

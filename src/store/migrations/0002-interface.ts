@@ -108,7 +108,8 @@ async function createMemories(db: Kysely<unknown>): Promise<void> {
 async function table(db: Kysely<unknown>, name: string, columns: Columns, key: string[]): Promise<void> {
   let builder = db.schema.createTable(name)
   for (const [column, type] of Object.entries(columns)) {
-    builder = typeof type === 'string' ? builder.addColumn(column, type, (of) => of.notNull()) : builder.addColumn(column, type[0])
+    builder =
+      typeof type === 'string' ? builder.addColumn(column, type, (definition) => definition.notNull()) : builder.addColumn(column, type[0])
   }
   await builder.addPrimaryKeyConstraint(`${name}_pk`, key as never).execute()
 }

@@ -6,8 +6,8 @@ export async function connectPostgres(client: pg.Client): Promise<void> {
   await client.connect().catch((cause: unknown) => {
     const { host, port, database } = client
     // A host that is a folder has the server's socket in it.
-    const place = host.startsWith('/') ? `${host}, port ${port}` : `${host.includes(':') ? `[${host}]` : host}:${port}`
-    throw new Error(`The database ${JSON.stringify(database ?? '')} at ${place} can't be reached: ${reasonOf(cause)}`, { cause })
+    const address = host.startsWith('/') ? `${host}, port ${port}` : `${host.includes(':') ? `[${host}]` : host}:${port}`
+    throw new Error(`The database ${JSON.stringify(database ?? '')} at ${address} can't be reached: ${reasonOf(cause)}`, { cause })
   })
 }
 

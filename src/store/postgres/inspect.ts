@@ -17,7 +17,7 @@ export interface PostgresState extends RowSecurity {
   later: string[]
 }
 
-const asked = 9
+const sampleCount = 9
 
 /** Looks at a Postgres server. Changes nothing. */
 export async function inspectPostgres(url: string): Promise<PostgresState> {
@@ -56,10 +56,10 @@ async function findMigrations(client: pg.Client): Promise<string[] | undefined> 
 
 async function measure(client: pg.Client): Promise<number> {
   const times: number[] = []
-  for (let n = 0; n < asked; n++) {
+  for (let n = 0; n < sampleCount; n++) {
     const startedAt = performance.now()
     await client.query('select 1')
     times.push(performance.now() - startedAt)
   }
-  return times.sort((a, b) => a - b)[asked >> 1]!
+  return times.sort((a, b) => a - b)[sampleCount >> 1]!
 }

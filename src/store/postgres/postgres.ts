@@ -22,8 +22,8 @@ const connectMs = 5000
 
 /** A Postgres server, version 14 or later; `url` as libpq takes it. */
 export async function openPostgres(url: string, { connections = 20, answerMs = maxAnswerMs } = {}): Promise<Database> {
-  const connect = () => connectBeside(url)
-  const { migrated, role } = await beside(connect, (client) => prepare(client, connect))
+  const connect = () => connectOwnClient(url)
+  const { migrated, role } = await withOwnClient(connect, (client) => prepare(client, connect))
   const pool = new pg.Pool({
     connectionString: url,
     max: connections,
@@ -87,7 +87,7 @@ function settingsOf(role: string | undefined): string {
   return role === undefined ? times : `set role ${role}; ${times}`
 }
 
-async function beside<T>(connect: () => Promise<pg.Client>, work: (client: pg.Client) => Promise<T>): Promise<T> {
+async function withOwnClient<T>(connect: () => Promise<pg.Client>, work: (client: pg.Client) => Promise<T>): Promise<T> {
   const client = await connect()
   try {
     return await work(client)
@@ -96,7 +96,7 @@ async function beside<T>(connect: () => Promise<pg.Client>, work: (client: pg.Cl
   }
 }
 
-async function connectBeside(url: string): Promise<pg.Client> {
+async function connectOwnClient(url: string): Promise<pg.Client> {
   const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: connectMs, keepAlive: true })
   client.on('error', () => undefined)
   await connectPostgres(client)

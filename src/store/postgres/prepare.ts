@@ -18,7 +18,7 @@ export interface Prepared {
 /** Brings a database to this version, as its login user, one process after another, however long that takes. */
 export async function prepare(client: pg.Client, connect: () => Promise<pg.Client>): Promise<Prepared> {
   await refuseOther(client, connect)
-  return alone(client, async () => {
+  return withAdvisoryLock(client, async () => {
     // What migrations change stands behind walls by now, also for who owns it.
     await client.query("select set_config('agent_core.tenant', $1, false)", [everyTenant])
     const role = await openServiceRole(client)
@@ -54,23 +54,23 @@ async function refuseOther(client: pg.Client, connect: () => Promise<pg.Client>)
 async function isShared(first: pg.Client, connect: () => Promise<pg.Client>): Promise<boolean> {
   const second = await connect()
   try {
-    const seen: Set<number>[] = [new Set(), new Set()]
-    for (let n = 0; n < looks; n++) {
+    const backendPids: Set<number>[] = [new Set(), new Set()]
+    for (let n = 0; n < samples; n++) {
       for (const [at, client] of [first, second].entries()) {
-        seen[at]!.add((await client.query<{ pid: number }>('select pg_backend_pid() as pid')).rows[0]!.pid)
+        backendPids[at]!.add((await client.query<{ pid: number }>('select pg_backend_pid() as pid')).rows[0]!.pid)
       }
     }
-    const [one, other] = seen as [Set<number>, Set<number>]
-    return one.size > 1 || other.size > 1 || [...one].some((pid) => other.has(pid))
+    const [firstPids, secondPids] = backendPids as [Set<number>, Set<number>]
+    return firstPids.size > 1 || secondPids.size > 1 || [...firstPids].some((pid) => secondPids.has(pid))
   } finally {
     await second.end().catch(() => undefined)
   }
 }
 
-const looks = 5
+const samples = 5
 
 /** Rights and tables that two change at once are refused to one of them. */
-async function alone<T>(client: pg.Client, work: () => Promise<T>): Promise<T> {
+async function withAdvisoryLock<T>(client: pg.Client, work: () => Promise<T>): Promise<T> {
   await client.query('set statement_timeout = 0; set lock_timeout = 0; set idle_in_transaction_session_timeout = 0')
   await client.query(lock)
   try {

@@ -156,14 +156,14 @@ async function runScript(client: pg.PoolClient, text: string): Promise<unknown> 
 
 async function transact<T>(client: pg.PoolClient, isSet: Promise<void>, work: () => Promise<T>): Promise<T> {
   // On its way with the first query of the unit. The number says later what became of it, should the answer to the commit be lost.
-  const begun = client.query('begin; select pg_current_xact_id()::text as xid') as unknown as Promise<pg.QueryResult<{ xid: string }>[]>
-  begun.catch(() => undefined)
+  const beginning = client.query('begin; select pg_current_xact_id()::text as xid') as unknown as Promise<pg.QueryResult<{ xid: string }>[]>
+  beginning.catch(() => undefined)
   let value: T
   let transaction: string
   try {
     value = await work()
     await isSet
-    transaction = (await begun)[1]!.rows[0]!.xid
+    transaction = (await beginning)[1]!.rows[0]!.xid
   } catch (cause) {
     await client.query('rollback').catch(() => {
       throw new NotRolledBack(cause)

@@ -18,9 +18,9 @@ export function createRunRanks(database: Database) {
     .where(sql<boolean>`status = 'pending' and work_rank is not null`)
 
   const give = statement(db, (builder, param: Param<RunKey & { front: number }>) => {
-    const own = sql`tenant = ${param('tenant')} and owner = ${param('owner')} and status in ('pending', 'running')`
+    const unendedOfCaller = sql`tenant = ${param('tenant')} and owner = ${param('owner')} and status in ('pending', 'running')`
     const front = sql`cast(${param('front')} as integer)`
-    const last = sql`select work_rank as last from runs where ${own} and work_rank is not null order by work_rank desc limit 1`
+    const last = sql`select work_rank as last from runs where ${unendedOfCaller} and work_rank is not null order by work_rank desc limit 1`
     const next = sql`coalesce((select case when last >= ${front} then last + 1 end from (${last}) as own), ${front})`
     return (
       builder
@@ -34,25 +34,25 @@ export function createRunRanks(database: Database) {
 
   /** The rank of the run that is next of all. A little out of date it is as good. */
   let front = 0
-  let lookedAt = -Infinity
-  let looking: Promise<void> | undefined
+  let refreshedAt = -Infinity
+  let refreshing: Promise<void> | undefined
 
-  async function look(): Promise<void> {
+  async function refresh(): Promise<void> {
     try {
       front = (await query(database.all.read, lowest)).rows[0]?.rank ?? 0
-      lookedAt = performance.now()
+      refreshedAt = performance.now()
     } finally {
-      looking = undefined
+      refreshing = undefined
     }
   }
 
   return {
     /** Comes before the unit, which must not wait for it. */
     async prepare(): Promise<void> {
-      if (performance.now() - lookedAt > freshMs) await (looking ??= look())
+      if (performance.now() - refreshedAt > freshMs) await (refreshing ??= refresh())
     },
     give(connection: Connection, key: RunKey) {
-      if (performance.now() - lookedAt > freshMs) void (looking ??= look().catch(() => undefined))
+      if (performance.now() - refreshedAt > freshMs) void (refreshing ??= refresh().catch(() => undefined))
       return give(connection, { ...key, front })
     },
   }

@@ -1,10 +1,10 @@
 import { sql, type Kysely } from 'kysely'
-import { whereRun, whereSession, tenantBeside } from '../runs/statements.ts'
+import { whereRun, whereSession, unindexedTenant } from '../runs/statements.ts'
 import type { RunKey } from '../../runs/run.ts'
 import { statement, type Param } from '../statement.ts'
 import type { RunRow, Tables } from '../tables.ts'
 
-interface Place {
+interface SessionRef {
   tenant: string
   session: string
 }
@@ -12,12 +12,12 @@ interface Place {
 /** A run as it was read: what has changed since is left alone. */
 type Seen = RunKey & Pick<RunRow, 'fence' | 'status'>
 
-function asSeen(param: Param<Seen>) {
+function whereUnchanged(param: Param<Seen>) {
   return { ...whereRun(param), fence: param('fence'), status: param('status') }
 }
 
 type Taken = Seen & Pick<RunRow, 'holder' | 'place' | 'losses'> & { newFence: number }
-type Entered = Place & { requestId: string; messageCount: number; now: number }
+type Entered = SessionRef & { requestId: string; messageCount: number; now: number }
 type EndedWaiting = Seen & Pick<RunRow, 'request' | 'error' | 'log' | 'finish_reason' | 'continuable'> & { newStatus: string; now: number }
 type TakenBack = Pick<RunRow, 'tenant' | 'prompt_tokens' | 'completion_tokens' | 'total_tokens' | 'latency_ms'> & {
   hour: number
@@ -50,7 +50,7 @@ export function queueStatements(database: Kysely<Tables>) {
           'active.status as active_status',
         ])
         .where('runs.tenant', '=', param('tenant'))
-        .where(sql<boolean>`${tenantBeside} = ${param('tenant')}`)
+        .where(sql<boolean>`${unindexedTenant} = ${param('tenant')}`)
         .where('runs.owner', '=', param('owner'))
         .where('runs.request_id', '=', param('requestId'))
         .where('runs.status', '=', 'pending'),
@@ -64,7 +64,7 @@ export function queueStatements(database: Kysely<Tables>) {
     ),
 
     /** Comes first in a unit: whoever changes a session or its line waits here, so that no two wait for each other. */
-    lockSession: statement(database, (db, param: Param<Place>) =>
+    lockSession: statement(database, (db, param: Param<SessionRef>) =>
       db
         .updateTable('sessions')
         .set({ active_run: sql.ref('active_run') })
@@ -79,7 +79,7 @@ export function queueStatements(database: Kysely<Tables>) {
         .where(whereSession(param)),
     ),
 
-    giveSession: statement(database, (db, param: Param<Place & { requestId: string }>) =>
+    giveSession: statement(database, (db, param: Param<SessionRef & { requestId: string }>) =>
       db
         .updateTable('sessions')
         .set({ active_run: param('requestId') })
@@ -95,7 +95,7 @@ export function queueStatements(database: Kysely<Tables>) {
           // One that was interrupted goes on: it has begun.
           started_at: sql`case when ran_ms > 0 then started_at else ${param('now')} end`,
         })
-        .where((is) => is.and(asSeen(param)))
+        .where((is) => is.and(whereUnchanged(param)))
         .returning('request_id'),
     ),
 
@@ -114,23 +114,23 @@ export function queueStatements(database: Kysely<Tables>) {
           finish_reason: null,
           continuable: 0,
         })
-        .where((is) => is.and(asSeen(param)))
+        .where((is) => is.and(whereUnchanged(param)))
         .returning('request_id'),
     ),
 
     /** Makes a run nobody's. */
-    freeRun: statement(database, (db, param: Param<Seen & Pick<RunRow, 'losses'>>) =>
+    releaseRun: statement(database, (db, param: Param<Seen & Pick<RunRow, 'losses'>>) =>
       db
         .updateTable('runs')
         .set({ fence: sql`fence + 1`, holder: '', status: 'pending', losses: param('losses') })
-        .where((is) => is.and(asSeen(param)))
+        .where((is) => is.and(whereUnchanged(param)))
         .returning('fence'),
     ),
 
     deleteRun: statement(database, (db, param: Param<Seen>) =>
       db
         .deleteFrom('runs')
-        .where((is) => is.and(asSeen(param)))
+        .where((is) => is.and(whereUnchanged(param)))
         .returning('request_id'),
     ),
 
@@ -147,7 +147,7 @@ export function queueStatements(database: Kysely<Tables>) {
           ended_at: param('now'),
           latency_ms: 0,
         })
-        .where((is) => is.and(asSeen(param)))
+        .where((is) => is.and(whereUnchanged(param)))
         .returning('request_id'),
     ),
 
@@ -171,10 +171,10 @@ export function queueStatements(database: Kysely<Tables>) {
 
     /** The extremes of an hour, from its runs: a sum can be taken back, they can't. */
     renewExtremes: statement(database, (db, param: Param<{ tenant: string; hour: number; nextHour: number }>) => {
-      const ofHour = (of: 'min' | 'max') =>
-        sql<number>`coalesce((select ${sql.raw(of)}(runs.latency_ms) from runs where runs.tenant = ${param('tenant')}
+      const ofHour = (extreme: 'min' | 'max') =>
+        sql<number>`coalesce((select ${sql.raw(extreme)}(runs.latency_ms) from runs where runs.tenant = ${param('tenant')}
           and runs.ended_at is not null and runs.ended_at >= ${param('hour')} and runs.ended_at < ${param('nextHour')}
-          and runs.operation <> 'tool_execute'), ${sql.ref(`${of}_latency_ms`)})`
+          and runs.operation <> 'tool_execute'), ${sql.ref(`${extreme}_latency_ms`)})`
       return db
         .updateTable('metrics')
         .set({ min_latency_ms: ofHour('min'), max_latency_ms: ofHour('max') })

@@ -26,7 +26,7 @@ export function endedIn(tenant: string, { from, to }: Span) {
 /** Exact, also while runs end; what is behind the whole hours of a span is counted one by one. */
 export async function countLogs(db: Kysely<Tables>, read: Connection, tenant: string, span: Span): Promise<number> {
   const { head, hours, tail } = partsOf(span)
-  const each = async (part: Span | undefined) => {
+  const countRuns = async (part: Span | undefined) => {
     if (!part) return 0
     const rows = db.selectFrom('runs').select(({ fn }) => fn.countAll<number>().as('count'))
     return (await query(read, rows.where(endedIn(tenant, part)))).rows[0]!.count
@@ -36,12 +36,12 @@ export async function countLogs(db: Kysely<Tables>, read: Connection, tenant: st
     const sum = db.selectFrom('metrics').select(sql<number>`cast(coalesce(sum(${entries}), 0) as bigint)`.as('count'))
     return (await query(read, sum.where(hoursIn(tenant, hours)))).rows[0]!.count
   }
-  const counts = await Promise.all([each(head), whole(), each(tail)])
+  const counts = await Promise.all([countRuns(head), whole(), countRuns(tail)])
   return counts.reduce((sum, count) => sum + count, 0)
 }
 
 /** Where the entry `offset` places behind the newest of a span is: so many behind the newest of a shorter one. */
-export async function findPlace(
+export async function narrowSpan(
   db: Kysely<Tables>,
   read: Connection,
   tenant: string,
@@ -50,14 +50,14 @@ export async function findPlace(
   const { hours, tail } = partsOf(span)
   const newest = tail ? await countLogs(db, read, tenant, tail) : 0
   if (!hours || offset < newest) return { ...span, offset }
-  const found = await query(read, { compile: () => hourOfPlace(tenant, hours, offset - newest).compile(db) })
-  const hour = found.rows[0]
+  const result = await query(read, { compile: () => hourOfOffset(tenant, hours, offset - newest).compile(db) })
+  const hour = result.rows[0]
   if (!hour) return { ...span, offset }
   return { from: span.from, to: hour.start + hourMs - 1, offset: offset - newest - hour.before }
 }
 
 /** The last hour that has no more entries before it, newest first, than so many. */
-function hourOfPlace(tenant: string, hours: Hours, offset: number): RawBuilder<{ start: number; before: number }> {
+function hourOfOffset(tenant: string, hours: Hours, offset: number): RawBuilder<{ start: number; before: number }> {
   return sql`select start, before from (
       select start, cast(sum(count) over (order by start desc) - count as bigint) as before from (
         select hour - hour % ${sql.lit(hourMs)} as start, sum(${entries}) as count from metrics
@@ -73,13 +73,13 @@ export async function uncount(
   tenant: string,
   runs: readonly Pick<RunRow, 'ended_at'>[],
 ): Promise<void> {
-  const nothing = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0, latency_ms: 0, min_latency_ms: 0, max_latency_ms: 0 }
+  const zeroSums = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0, latency_ms: 0, min_latency_ms: 0, max_latency_ms: 0 }
   // In one order: two that remove at once do not wait for each other.
   const hours = [...Map.groupBy(runs, ({ ended_at: endedAt }) => hourOf(endedAt ?? 0))].toSorted(([a], [b]) => a - b)
   for (const [hour, { length: removed }] of hours) {
     const add = db
       .insertInto('metrics')
-      .values({ tenant, hour, removed, ...nothing })
+      .values({ tenant, hour, removed, ...zeroSums })
       .onConflict((conflict) =>
         conflict.columns(['tenant', 'hour']).doUpdateSet({ removed: sql<number>`metrics.removed + excluded.removed` }),
       )

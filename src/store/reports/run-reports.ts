@@ -1,7 +1,7 @@
 import { sql, type ExpressionBuilder } from 'kysely'
 import type { EndedRunRecord, RunReports } from '../../runs/reports/run-reports.ts'
 import { query, type Database } from '../database.ts'
-import { countLogs, endedIn, findPlace } from './log-counts.ts'
+import { countLogs, endedIn, narrowSpan } from './log-counts.ts'
 import { hourMs, hourOf, parseJson } from '../rows.ts'
 import type { MetricsRow, RunRow, Tables } from '../tables.ts'
 
@@ -44,7 +44,7 @@ export function createRunReports({ db, forTenant }: Database): RunReports {
 
     async ended(tenant, { limit, ...page }) {
       const { read } = forTenant(tenant)
-      const { offset, ...span } = page.offset < farOffset ? page : await findPlace(db, read, tenant, page)
+      const { offset, ...span } = page.offset < farOffset ? page : await narrowSpan(db, read, tenant, page)
       const pageOfEntries = entries()
         .where(endedIn(tenant, span))
         .orderBy('ended_at', 'desc')
@@ -83,12 +83,12 @@ const runsInHour = sql`(success + error + cancelled + timeout)`
 /** Entries that are rather passed over than their hour looked for. */
 const farOffset = 1000
 
-type Entry = Pick<
+type LogEntryRow = Pick<
   RunRow,
   'request_id' | 'agent' | 'model' | 'status' | 'error' | 'latency_ms' | 'ended_at' | 'completion_tokens' | 'total_tokens'
 >
 
-function toRecord(row: Entry): EndedRunRecord {
+function toRecord(row: LogEntryRow): EndedRunRecord {
   return {
     requestId: row.request_id,
     agent: row.agent,

@@ -28,23 +28,23 @@ export function createApprovalStore(database: Database): ApprovalStore {
       .orderBy('place')
 
   return {
-    async find(who, requestId, callId) {
+    async find(asker, requestId, callId) {
       const visibleCalls = db
         .selectFrom('approvals')
         .selectAll()
-        .where('tenant', '=', who.tenant)
+        .where('tenant', '=', asker.tenant)
         .where('request_id', '=', requestId)
         .where('call_id', '=', callId)
-        .where(isShownTo(who))
-      const rows = (await query(database.forTenant(who.tenant).read, visibleCalls)).rows
-      const row = rows.find(({ owner }) => owner === who.owner) ?? rows[0]
+        .where(isShownTo(asker))
+      const rows = (await query(database.forTenant(asker.tenant).read, visibleCalls)).rows
+      const row = rows.find(({ owner }) => owner === asker.owner) ?? rows[0]
       return row && toCall(row)
     },
 
-    decide: (key, { decision, input, reason, decidedBy }, by) =>
+    decide: (key, { decision, input, reason, decidedBy }, takeOver) =>
       database.forTenant(key.tenant).unit(async (connection) => {
-        const seen = await findRun(connection, key)
-        const state = await lock(connection, key.tenant, seen?.session ?? null)
+        const unlockedRow = await findRun(connection, key)
+        const state = await lock(connection, key.tenant, unlockedRow?.session ?? null)
         // Read again: whoever had the lock may have changed it.
         const row = await findRun(connection, key)
         if (row?.status !== 'interrupted') return undefined
@@ -55,53 +55,53 @@ export function createApprovalStore(database: Database): ApprovalStore {
             new_input: json(input),
             reason: reason === undefined ? null : toText(reason),
             decided_by: decidedBy,
-            decided_at: by.now,
+            decided_at: takeOver.now,
           })
           .where((is) => is.and(ofCall(key)))
           .where('decision', 'is', null)
-          .where('expires_at', '>', by.now)
+          .where('expires_at', '>', takeOver.now)
           .returning('call_id')
         if ((await query(connection, decided)).rows.length === 0) return undefined
         if ((await query(connection, openOfRun(key).clearSelect().select('call_id').limit(1))).rows.length > 0) return {}
-        if (row.operation === 'chain_async') return { isFreed: await free(connection, row, state, by.now) }
-        const taken = await take(connection, row, state, by)
-        if (!taken) throw new Error('A run whose session was locked has changed.')
-        return { taken }
+        if (row.operation === 'chain_async') return { isFreed: await free(connection, row, state, takeOver.now) }
+        const takenOver = await take(connection, row, state, takeOver)
+        if (!takenOver) throw new Error('A run whose session was locked has changed.')
+        return { taken: takenOver }
       }),
 
-    async list(who, { limit, before, now }) {
-      const start = before === undefined ? undefined : await placeOf(who, before)
+    async list(asker, { limit, before, now }) {
+      const start = before === undefined ? undefined : await placeOf(asker, before)
       if (before !== undefined && start === undefined) return undefined
       const open = db
         .selectFrom('approvals')
         .selectAll()
-        .where('tenant', '=', who.tenant)
+        .where('tenant', '=', asker.tenant)
         .where('decision', 'is', null)
         .where('expires_at', '>', now)
-        .where(isShownTo(who))
+        .where(isShownTo(asker))
         .orderBy('requested_at', 'desc')
         .orderBy('place')
         .orderBy('call_id')
         .limit(limit)
       const page = start === undefined ? open : open.where(isBehind(start))
-      return (await query(database.forTenant(who.tenant).read, page)).rows.map(toCall)
+      return (await query(database.forTenant(asker.tenant).read, page)).rows.map(toCall)
     },
 
-    excerpts: (tenant, runs, most) => excerptsOf(database, tenant, runs, most),
+    excerpts: (tenant, runs, limits) => excerptsOf(database, tenant, runs, limits),
 
     async openOf(key) {
       return (await query(database.forTenant(key.tenant).read, openOfRun(key))).rows.map(toPending)
     },
   }
 
-  async function placeOf(who: Asker, callId: string): Promise<Place | undefined> {
+  async function placeOf(asker: Asker, callId: string): Promise<ApprovalCursor | undefined> {
     const cursorRow = db
       .selectFrom('approvals')
       .select(['requested_at', 'place', 'call_id'])
-      .where('tenant', '=', who.tenant)
+      .where('tenant', '=', asker.tenant)
       .where('call_id', '=', callId)
-      .where(isShownTo(who))
-    return (await query(database.forTenant(who.tenant).read, cursorRow)).rows[0]
+      .where(isShownTo(asker))
+    return (await query(database.forTenant(asker.tenant).read, cursorRow)).rows[0]
   }
 }
 
@@ -110,10 +110,10 @@ function isShownTo({ owner, mayApprove }: Asker) {
   return (is: ExpressionBuilder<Tables, 'approvals'>) => is.or([is('owner', '=', owner), ...(mayApprove ? [is('by', '=', 'role')] : [])])
 }
 
-type Place = Pick<ApprovalRow, 'requested_at' | 'place' | 'call_id'>
+type ApprovalCursor = Pick<ApprovalRow, 'requested_at' | 'place' | 'call_id'>
 
 /** Newest first; those that were asked for together in the order asked. */
-function isBehind({ requested_at, place, call_id }: Place) {
+function isBehind({ requested_at, place, call_id }: ApprovalCursor) {
   return (is: ExpressionBuilder<Tables, 'approvals'>) =>
     is.or([
       is('requested_at', '<', requested_at),

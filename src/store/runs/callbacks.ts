@@ -14,7 +14,7 @@ export function createCallbackStore(database: Database): CallbackStore {
 
   return {
     async find(key) {
-      const { rows } = await query(database.forTenant(key.tenant).read, ofKey(db.selectFrom('callbacks').selectAll(), keyColumns(key)))
+      const { rows } = await query(database.forTenant(key.tenant).read, whereKey(db.selectFrom('callbacks').selectAll(), keyColumns(key)))
       const row = rows[0]
       if (!row) return undefined
       const { event_id, url, status, attempts, round, tries } = row
@@ -28,13 +28,13 @@ export function createCallbackStore(database: Database): CallbackStore {
         if (!row) return
         const isOfRound = row.round === round
         // One of an earlier round was under way: what it says of the receiver counts, not that it was the last.
-        const isTold = isOfRound || status === 'delivered' || status === 'gone'
+        const countsForStatus = isOfRound || status === 'delivered' || status === 'gone'
         const change = {
           attempts: JSON.stringify([...toAttempts(row.attempts), attempt].slice(-maxAttempts)),
           tries: isOfRound ? row.tries + 1 : row.tries,
-          ...(isTold && row.status !== 'delivered' ? { status } : {}),
+          ...(countsForStatus && row.status !== 'delivered' ? { status } : {}),
         }
-        await query(connection, ofKey(db.updateTable('callbacks').set(change), columns))
+        await query(connection, whereKey(db.updateTable('callbacks').set(change), columns))
       }),
 
     restart: (key, toJob) =>
@@ -43,25 +43,28 @@ export function createCallbackStore(database: Database): CallbackStore {
         const row = await lock(connection, db, columns)
         if (!row || row.status === 'delivered') return false
         const round = row.round + 1
-        await query(connection, ofKey(db.updateTable('callbacks').set({ status: 'pending', round, tries: 0 }), columns))
+        await query(connection, whereKey(db.updateTable('callbacks').set({ status: 'pending', round, tries: 0 }), columns))
         await database.jobs.insert(connection, [toJob(round)])
         return true
       }),
   }
 }
 
-type Key = ReturnType<typeof keyColumns>
+type KeyColumns = ReturnType<typeof keyColumns>
 
 /** Of two that change a callback the second waits here for the first. */
-async function lock(connection: Connection, db: Kysely<Tables>, key: Key) {
-  const same = ofKey(
+async function lock(connection: Connection, db: Kysely<Tables>, key: KeyColumns) {
+  const locking = whereKey(
     db.updateTable('callbacks').set(({ ref }) => ({ round: ref('round') })),
     key,
   )
-  return (await query(connection, same.returning(['status', 'attempts', 'round', 'tries']))).rows[0]
+  return (await query(connection, locking.returning(['status', 'attempts', 'round', 'tries']))).rows[0]
 }
 
-function ofKey<Q extends { where(column: keyof Key, is: '=', value: string): Q }>(builder: Q, { tenant, owner, request_id }: Key): Q {
+function whereKey<Q extends { where(column: keyof KeyColumns, is: '=', value: string): Q }>(
+  builder: Q,
+  { tenant, owner, request_id }: KeyColumns,
+): Q {
   return builder.where('tenant', '=', tenant).where('owner', '=', owner).where('request_id', '=', request_id)
 }
 

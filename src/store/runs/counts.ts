@@ -6,8 +6,8 @@ import { query, type Database } from '../database.ts'
  * How many chats of a caller have begun and not ended, in all processes; one that waits in the line for its session has begun, an async one
  * has not. Who asks while the same is asked gets that answer.
  */
-export function createRunCount({ db, forTenant }: Database): (who: Owner) => Promise<number> {
-  const asked = new Map<string, Promise<number>>()
+export function createRunCount({ db, forTenant }: Database): (caller: Owner) => Promise<number> {
+  const pendingCounts = new Map<string, Promise<number>>()
 
   async function count({ tenant, owner }: Owner): Promise<number> {
     const activeRuns = db
@@ -22,12 +22,12 @@ export function createRunCount({ db, forTenant }: Database): (who: Owner) => Pro
     return (await query(forTenant(tenant).read, activeRuns)).rows[0]?.count ?? 0
   }
 
-  return (who) => {
-    const name = callerKey(who)
-    const known = asked.get(name)
-    if (known) return known
-    const answer = count(who).finally(() => asked.delete(name))
-    asked.set(name, answer)
+  return (caller) => {
+    const name = callerKey(caller)
+    const pendingCount = pendingCounts.get(name)
+    if (pendingCount) return pendingCount
+    const answer = count(caller).finally(() => pendingCounts.delete(name))
+    pendingCounts.set(name, answer)
     return answer
   }
 }

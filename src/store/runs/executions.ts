@@ -12,14 +12,14 @@ export function createExecutionStore(database: Database): ExecutionStore {
   const { db } = database
   const statements = runStatements(db, database.isShared)
   return {
-    begin: (one) =>
-      database.forTenant(one.tenant).unit(async (connection) => {
+    begin: (execution) =>
+      database.forTenant(execution.tenant).unit(async (connection) => {
         const inserted = await statements.insertRun(connection, {
-          ...one,
+          ...execution,
           session: null,
-          session_id: one.sessionId,
+          session_id: execution.sessionId,
           operation: 'tool_execute',
-          body_hash: one.bodyHash,
+          body_hash: execution.bodyHash,
           request: null,
           status: 'running',
           on_disconnect: 'cancel',
@@ -27,8 +27,8 @@ export function createExecutionStore(database: Database): ExecutionStore {
           message_index: null,
         })
         if (inserted.rows.length > 0) return undefined
-        const row = (await statements.findRun(connection, one)).rows[0]!
-        if (row.status === 'gone') throw gone(one)
+        const row = (await statements.findRun(connection, execution)).rows[0]!
+        if (row.status === 'gone') throw gone(execution)
         return toStored(row)
       }),
     async find(key) {
@@ -37,13 +37,13 @@ export function createExecutionStore(database: Database): ExecutionStore {
       return row && toStored(row)
     },
     async takeOver(key, fence, holder) {
-      const taken = db
+      const update = db
         .updateTable('runs')
         .set({ holder, fence: fence + 1, status: 'running', ended_at: null })
         .where((is) => is.and({ ...keyColumns(key), operation: 'tool_execute', fence }))
         .where('log', 'is', null)
         .where('status', '!=', 'gone')
-      return (await database.forTenant(key.tenant).unit((connection) => query(connection, taken))).changes > 0
+      return (await database.forTenant(key.tenant).unit((connection) => query(connection, update))).changes > 0
     },
     async finish(key, fence, result, now) {
       const ended = db
@@ -55,14 +55,14 @@ export function createExecutionStore(database: Database): ExecutionStore {
       await database.forTenant(key.tenant).unit((connection) => query(connection, ended))
     },
     async endLost(holder, graceMs, now) {
-      const lost = db
+      const update = db
         .updateTable('runs')
         .set({ status: 'error', ended_at: now })
         .where(sql<boolean>`status in ('pending', 'running')`)
         .where('operation', '=', 'tool_execute')
         .where('holder', '!=', holder)
         .where('holder', 'not in', aliveProcesses(database, graceMs))
-      await database.all.unit((connection) => query(connection, lost))
+      await database.all.unit((connection) => query(connection, update))
     },
   }
 }

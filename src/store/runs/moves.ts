@@ -9,7 +9,7 @@ import { whereRun, type RunStatements } from './statements.ts'
 import { statement, allSettledOrThrow, type Connection, type Param } from '../statement.ts'
 import type { RunRow, SessionRow } from '../tables.ts'
 
-type Waiting = RunKey & Pick<RunRow, 'session' | 'fence' | 'message_index'>
+type WaitingRun = RunKey & Pick<RunRow, 'session' | 'fence' | 'message_index'>
 type SessionState = Pick<SessionRow, 'active_run' | 'message_count' | 'window_start' | 'summary'>
 
 /** Parts of units that move a run into its session, or to another process. */
@@ -50,19 +50,19 @@ export function runMoves(database: Database, statements: RunStatements) {
   /** Starts a waiting run whose locked session is its own; its human message is written, unless it was before. */
   async function enter(
     connection: Connection,
-    one: Waiting,
+    run: WaitingRun,
     state: SessionState,
     messages: readonly NewMessage[],
     now: number,
   ): Promise<Turn | undefined> {
-    const { tenant, requestId } = one
-    const session = one.session ?? ''
-    const stored = one.message_index !== null ? [] : state.message_count === 0 ? messages : messages.slice(-1)
-    const kept =
-      one.message_index === null ? state.message_count : await withoutPartialAnswer(connection, one, session, state.message_count)
-    const messageCount = kept + stored.length
-    const messageIndex = one.message_index ?? messageCount - 1
-    const started = await sessionQueue.startRun(connection, { ...one, status: 'pending', messageIndex, now })
+    const { tenant, requestId } = run
+    const session = run.session ?? ''
+    const stored = run.message_index !== null ? [] : state.message_count === 0 ? messages : messages.slice(-1)
+    const remainingCount =
+      run.message_index === null ? state.message_count : await withoutPartialAnswer(connection, run, session, state.message_count)
+    const messageCount = remainingCount + stored.length
+    const messageIndex = run.message_index ?? messageCount - 1
+    const started = await sessionQueue.startRun(connection, { ...run, status: 'pending', messageIndex, now })
     if (started.rows.length === 0) return undefined
     await allSettledOrThrow([
       sessionQueue.enterSession(connection, { tenant, session, requestId, messageCount, now }),
@@ -98,9 +98,9 @@ export function runMoves(database: Database, statements: RunStatements) {
     { holder, place, messages, now }: TakeOver,
   ): Promise<TakenOver | undefined> {
     const fence = row.fence + 1
-    const one = { ...row, requestId: row.request_id, fence }
-    const taken = await sessionQueue.takeRun(connection, {
-      ...one,
+    const run = { ...row, requestId: row.request_id, fence }
+    const takenRun = await sessionQueue.takeRun(connection, {
+      ...run,
       fence: row.fence,
       newFence: fence,
       holder,
@@ -108,20 +108,20 @@ export function runMoves(database: Database, statements: RunStatements) {
       // A repeat has its chances anew.
       losses: row.ended_at === null ? row.losses : null,
     })
-    if (taken.rows.length === 0) return undefined
-    if (row.status === 'interrupted') await lapse(connection, { ...one, now })
+    if (takenRun.rows.length === 0) return undefined
+    if (row.status === 'interrupted') await lapse(connection, { ...run, now })
     // A session that nobody has belongs to the run that goes on.
     // One that still waits keeps its place: it came before those who come now.
     const isOurs = state && (state.active_run === null || state.active_run === row.request_id)
-    const turn = isOurs ? await enter(connection, one, state, messages, now) : undefined
+    const turn = isOurs ? await enter(connection, run, state, messages, now) : undefined
     if (row.ended_at !== null) await takeBackMetrics(connection, row, row.ended_at)
     return turn ? { kind: 'running', turn, fence } : { kind: 'waiting', fence }
   }
 
   /** Makes an unended run nobody's: in its session, where that is free or its own, it gets a job. False when it has changed since it was read. */
-  async function free(connection: Connection, row: RunRow, state: SessionState | undefined, now: number): Promise<boolean> {
+  async function release(connection: Connection, row: RunRow, state: SessionState | undefined, now: number): Promise<boolean> {
     const key = { tenant: row.tenant, owner: row.owner, requestId: row.request_id }
-    const fence = (await sessionQueue.freeRun(connection, { ...row, ...key })).rows[0]?.fence
+    const fence = (await sessionQueue.releaseRun(connection, { ...row, ...key })).rows[0]?.fence
     if (fence === undefined) return false
     if (!state || row.session === null) return true
     if (state.active_run === null) await sessionQueue.giveSession(connection, { ...key, session: row.session })
@@ -134,13 +134,13 @@ export function runMoves(database: Database, statements: RunStatements) {
   async function takeBackMetrics(connection: Connection, row: RunRow, endedAt: number): Promise<void> {
     const { tenant, latency_ms } = row
     const hour = hourOf(endedAt)
-    const left = (await sessionQueue.takeBackMetrics(connection, { ...row, ...countOf(row.status), hour })).rows[0]
+    const hourRow = (await sessionQueue.takeBackMetrics(connection, { ...row, ...countOf(row.status), hour })).rows[0]
     // A statement of its own: it sees what was stored while the first waited for the hour's row.
-    const wasExtreme = left && (latency_ms <= left.min_latency_ms || latency_ms >= left.max_latency_ms)
+    const wasExtreme = hourRow && (latency_ms <= hourRow.min_latency_ms || latency_ms >= hourRow.max_latency_ms)
     if (wasExtreme) await sessionQueue.renewExtremes(connection, { tenant, hour, nextHour: hour + hourMs })
   }
 
-  return { ...queue, find, lock, insertMessages, enter, take, free }
+  return { ...queue, find, lock, insertMessages, enter, take, free: release }
 }
 
 export type RunMoves = ReturnType<typeof runMoves>

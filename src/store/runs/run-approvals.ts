@@ -17,18 +17,18 @@ export function runApprovals(
 ): Pick<RunStore, 'interrupt' | 'decisions' | 'startApproved'> {
   const { db } = database
 
-  function interrupt(key: RunKey, fence: number, one: Interruption): Promise<void> {
+  function interrupt(key: RunKey, fence: number, interruption: Interruption): Promise<void> {
     return database.forTenant(key.tenant).unit(async (connection) => {
-      await lock(connection, key.tenant, one.session)
-      await standStill(connection, key, fence, one)
-      await statements.insertStep(connection, { ...key, n: one.step, data: JSON.stringify(one.data) })
-      const rows = one.calls.map(({ callId: call_id, tool, input, by }, place) => ({
+      await lock(connection, key.tenant, interruption.session)
+      await standStill(connection, key, fence, interruption)
+      await statements.insertStep(connection, { ...key, n: interruption.step, data: JSON.stringify(interruption.data) })
+      const rows = interruption.calls.map(({ callId: call_id, tool, input, by }, place) => ({
         ...keyColumns(key),
-        ...{ call_id, place, tool, by, input: JSON.stringify(input), session_id: one.sessionId },
-        ...{ requested_at: one.now, expires_at: one.expiresAt },
+        ...{ call_id, place, tool, by, input: JSON.stringify(input), session_id: interruption.sessionId },
+        ...{ requested_at: interruption.now, expires_at: interruption.expiresAt },
       }))
       for (const row of rows) await query(connection, db.insertInto('approvals').values(row))
-      await insertJobs(connection, one.jobs)
+      await insertJobs(connection, interruption.jobs)
     })
   }
 

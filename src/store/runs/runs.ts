@@ -37,61 +37,62 @@ export function createRunStore(database: Database): RunStore {
   const { insertMessages, handOver, add, insertJobs, prepare } = moves
   const fastPath = database.postgres && createSingleStatementChat(database)
   /** Runs of this process. */
-  let ending = 0
+  let endingRuns = 0
 
-  async function begin(one: NewRun): Promise<Begun> {
-    const attempt = await fastPath?.begin(one)
+  async function begin(newRun: NewRun): Promise<Begun> {
+    const attempt = await fastPath?.begin(newRun)
     if (attempt?.kind === 'done') return attempt.result
-    if (one.event) await prepare()
+    if (newRun.event) await prepare()
     try {
-      return await database.forTenant(one.tenant).unit((connection) => insert(connection, one))
+      return await database.forTenant(newRun.tenant).unit((connection) => insert(connection, newRun))
     } catch (error) {
       if (!(error instanceof RequestKnown)) throw error
-      const known = await find(one)
-      const own = known && attempt?.kind === 'unknown' && (await fastPath?.findBegun(one, known))
-      if (own) return own
-      if (known) return { kind: 'known', run: known }
+      const storedRun = await find(newRun)
+      const begunByUs = storedRun && attempt?.kind === 'unknown' && (await fastPath?.findBegun(newRun, storedRun))
+      if (begunByUs) return begunByUs
+      if (storedRun) return { kind: 'known', run: storedRun }
       // It left its line in between: the id is free again.
-      return begin(one)
+      return begin(newRun)
     }
   }
 
-  async function insert(connection: Connection, one: NewRun): Promise<Begun> {
-    const accepted = one.event && (await events.accept(connection, one, one.event))
+  async function insert(connection: Connection, newRun: NewRun): Promise<Begun> {
+    const accepted = newRun.event && (await events.accept(connection, newRun, newRun.event))
     if (accepted) return { kind: 'accepted', as: accepted }
     // The run of an event starts later, also where the session is its own.
-    const messages = one.event ? 0 : one.messages.length
-    const { rows } = await statements.claimSession(connection, { ...one, shortName: toText(one.shortName), messages })
+    const messages = newRun.event ? 0 : newRun.messages.length
+    const { rows } = await statements.claimSession(connection, { ...newRun, shortName: toText(newRun.shortName), messages })
     const session = rows[0]!
-    const isOurs = session.active_run === one.requestId && !one.event
+    const isOurs = session.active_run === newRun.requestId && !newRun.event
     const messageIndex = isOurs ? session.message_count - 1 : null
     const row = {
-      ...one,
+      ...newRun,
       // What was accepted as an event goes on in a job.
-      holder: one.event ? '' : one.holder,
+      holder: newRun.event ? '' : newRun.holder,
       session: session.key,
-      session_id: one.sessionId,
-      body_hash: one.bodyHash,
-      request: JSON.stringify(one.request),
+      session_id: newRun.sessionId,
+      body_hash: newRun.bodyHash,
+      request: JSON.stringify(newRun.request),
       status: isOurs ? 'running' : 'pending',
-      on_disconnect: one.onDisconnect,
+      on_disconnect: newRun.onDisconnect,
       message_index: messageIndex,
     }
-    const { tenant, owner } = one
-    const isBusy = session.active_run !== one.requestId
+    const { tenant, owner } = newRun
+    const isBusy = session.active_run !== newRun.requestId
     const [inserted, active] = await allSettledOrThrow([
       statements.insertRun(connection, row),
       isBusy ? statements.statusOf(connection, { tenant, owner, requestId: session.active_run ?? '' }) : undefined,
     ])
     if (inserted.rows.length === 0) throw new RequestKnown()
     // A run that waits for approval holds its session for as long as somebody takes to decide.
-    if (active?.rows[0]?.status === 'interrupted') throw sessionInterrupted(one.sessionId)
-    for (const [n, image] of (one.images ?? []).entries()) await media.insert(connection, { ...one, ...image, session: session.key, n })
-    if (one.event) await events.addCallback(connection, one, one.event)
-    if (one.event && session.active_run === one.requestId) await add(connection, { ...one, fence: 1 })
+    if (active?.rows[0]?.status === 'interrupted') throw sessionInterrupted(newRun.sessionId)
+    for (const [n, image] of (newRun.images ?? []).entries())
+      await media.insert(connection, { ...newRun, ...image, session: session.key, n })
+    if (newRun.event) await events.addCallback(connection, newRun, newRun.event)
+    if (newRun.event && session.active_run === newRun.requestId) await add(connection, { ...newRun, fence: 1 })
     if (messageIndex === null) return { kind: 'waiting', fence: 1 }
-    const stored = (await bringsAll(connection, one, session.key)) ? one.messages : one.messages.slice(-1)
-    await insertMessages(connection, one.tenant, session.key, messageIndex, stored)
+    const stored = (await bringsAll(connection, newRun, session.key)) ? newRun.messages : newRun.messages.slice(-1)
+    await insertMessages(connection, newRun.tenant, session.key, messageIndex, stored)
     const turn = { session: session.key, messageIndex, messageCount: session.message_count, ...toWindow(session) }
     return { kind: 'running', fence: 1, turn }
   }
@@ -110,21 +111,21 @@ export function createRunStore(database: Database): RunStore {
 
   async function finish(key: RunKey, fence: number, ended: EndedRun): Promise<NextRun | undefined> {
     // Those that end at the same time are counted in different rows.
-    const hourRow = database.isShared ? ending % rowsPerHour : 0
-    ending += 1
+    const hourRow = database.isShared ? endingRuns % rowsPerHour : 0
+    endingRuns += 1
     try {
       return await finishOnce({ key, fence, ended, hourRow })
     } finally {
-      ending -= 1
+      endingRuns -= 1
     }
   }
 
-  async function finishOnce(one: Ending): Promise<NextRun | undefined> {
-    const { key, fence, ended } = one
-    const attempt = await fastPath?.finish(one)
+  async function finishOnce(end: Ending): Promise<NextRun | undefined> {
+    const { key, fence, ended } = end
+    const attempt = await fastPath?.finish(end)
     if (attempt?.kind === 'done') return undefined
     try {
-      return await finishByStep(one)
+      return await finishByStep(end)
     } catch (error) {
       if (!(attempt?.kind === 'unknown' && error instanceof FenceLost)) throw error
       const stored = await find(key)
@@ -156,7 +157,7 @@ export function createRunStore(database: Database): RunStore {
       ])
       return next
     }
-    return database.forTenant(tenant).unit(work, ofRun)
+    return database.forTenant(tenant).unit(work, runRetry)
   }
 
   return {
@@ -174,11 +175,11 @@ export function createRunStore(database: Database): RunStore {
     },
     async images(tenant, session, requestIds) {
       const { rows } = await query(database.forTenant(tenant).read, imagesOf(database.db, tenant, session, requestIds))
-      const found = new Map<string, Image[]>()
+      const imagesByRun = new Map<string, Image[]>()
       for (const { request_id, media_type: mediaType, data } of rows) {
-        found.set(request_id, [...(found.get(request_id) ?? []), { mediaType, data }])
+        imagesByRun.set(request_id, [...(imagesByRun.get(request_id) ?? []), { mediaType, data }])
       }
-      return found
+      return imagesByRun
     },
     async resultImages(tenant, session, images) {
       if (images.length === 0) return new Map()
@@ -190,12 +191,12 @@ export function createRunStore(database: Database): RunStore {
         if ((await statements.holdRun(connection, { ...key, fence })).rows.length === 0) throw new FenceLost(key)
         const { tenant, requestId } = key
         for (const { n, mediaType, data } of images) await media.replace(connection, { tenant, session, requestId, n, mediaType, data })
-      }, ofRun),
+      }, runRetry),
     checkpoint: (key, fence, n, data) =>
       database.forTenant(key.tenant).unit(async (connection) => {
         const { rows } = await statements.keepStep(connection, { ...key, fence, n, data: JSON.stringify(data) })
         if (rows.length === 0) throw new FenceLost(key)
-      }, ofRun),
+      }, runRetry),
     async countWaiting() {
       const waiting = database.db
         .selectFrom('runs')
@@ -214,7 +215,7 @@ export function createRunStore(database: Database): RunStore {
 }
 
 /** A run that has come so far waits for a database that is away: nobody else could go on with it either. */
-const ofRun = { retryForMs: 60_000 }
+const runRetry = { retryForMs: 60_000 }
 
 /** More than any session has, and what both databases take as a number of rows. */
 const allMessages = 2_147_483_647

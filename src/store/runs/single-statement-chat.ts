@@ -12,7 +12,7 @@ import {
   whereRun,
   whereSession,
   summedMetrics,
-  type Claim,
+  type SessionClaim,
   type EndedRunRow,
   type EndedSession,
   type NewMetrics,
@@ -21,9 +21,9 @@ import {
 import { statement, type Param, type Result } from '../statement.ts'
 import type { MessageRow, SessionRow, Tables } from '../tables.ts'
 
-type Message = Pick<MessageRow, 'content' | 'created_at' | 'data'>
-type Begins = Claim & Omit<NewRunRow, 'session' | 'status' | 'message_index'> & Message
-type Ends = EndedSession & Omit<EndedRunRow, 'error'> & NewMetrics & Message & { dropsSteps: boolean }
+type MessageColumns = Pick<MessageRow, 'content' | 'created_at' | 'data'>
+type BeginValues = SessionClaim & Omit<NewRunRow, 'session' | 'status' | 'message_index'> & MessageColumns
+type EndValues = EndedSession & Omit<EndedRunRow, 'error'> & NewMetrics & MessageColumns & { dropsSteps: boolean }
 
 /** A run that ends, and in which row of its hour. */
 export interface Ending {
@@ -46,24 +46,24 @@ export function createSingleStatementChat({ db, forTenant }: Database) {
   const statements = singleStatements(db)
 
   /** `unchanged` where the run is not plain, or does not get its session at once. */
-  async function begin(one: NewRun): Promise<Attempt<Begun>> {
-    const [message, ...more] = one.messages
-    if (!message || more.length > 0 || one.event || one.images) return unchanged
-    const values = { ...one, ...toMessage(message), shortName: toText(one.shortName), messages: 1 }
+  async function begin(newRun: NewRun): Promise<Attempt<Begun>> {
+    const [message, ...otherMessages] = newRun.messages
+    if (!message || otherMessages.length > 0 || newRun.event || newRun.images) return unchanged
+    const values = { ...newRun, ...toMessage(message), shortName: toText(newRun.shortName), messages: 1 }
     const row = {
-      session_id: one.sessionId,
-      body_hash: one.bodyHash,
-      request: JSON.stringify(one.request),
-      on_disconnect: one.onDisconnect,
+      session_id: newRun.sessionId,
+      body_hash: newRun.bodyHash,
+      request: JSON.stringify(newRun.request),
+      on_disconnect: newRun.onDisconnect,
     }
-    const attempt = await firstRow(statements.begin(forTenant(one.tenant).write, { ...values, ...row }))
+    const attempt = await firstRow(statements.begin(forTenant(newRun.tenant).write, { ...values, ...row }))
     return attempt.kind === 'done' ? { kind: 'done', result: toBegun(attempt.result) } : attempt
   }
 
   /** Of a run whose begin is `unknown`: what is stored under its request id is what it came to, if it is this process's own. */
-  async function findBegun({ tenant, holder }: NewRun, known: StoredRun): Promise<Begun | undefined> {
-    const { session, status, fence } = known
-    if (known.holder !== holder || fence !== 1 || status !== 'running' || session === undefined) return undefined
+  async function findBegun({ tenant, holder }: NewRun, storedRun: StoredRun): Promise<Begun | undefined> {
+    const { session, status, fence } = storedRun
+    if (storedRun.holder !== holder || fence !== 1 || status !== 'running' || session === undefined) return undefined
     const { rows } = await statements.sessionOf(forTenant(tenant).read, { tenant, session })
     return rows[0] && toBegun(rows[0])
   }
@@ -87,7 +87,7 @@ function toBegun(session: Pick<SessionRow, 'key' | 'message_count' | 'window_sta
   return { kind: 'running', fence: 1, turn: { session: key, messageIndex: messageCount - 1, messageCount, ...toWindow(session) } }
 }
 
-function toMessage({ content, createdAt, data }: NewMessage): Message {
+function toMessage({ content, createdAt, data }: NewMessage): MessageColumns {
   return { content: toText(content), created_at: createdAt, data: json(data) }
 }
 
@@ -118,15 +118,15 @@ const refusals = new Set<unknown>(['23505', '23502'])
 function singleStatements(database: Kysely<Tables>) {
   return {
     /** Of a run with one message that gets its session at once. A known request id is refused as a key that is there twice. */
-    begin: statement(database, (db, param: Param<Begins>) => {
+    begin: statement(database, (db, param: Param<BeginValues>) => {
       const fromSession = sql`from session where active_run = ${param('requestId')}`
       const [key, index] = [sql`session.key`, sql`session.message_count - 1`]
       return db
-        .with('session', (of) => claimSession(of, param))
-        .with('run', (of) =>
-          insert(of, 'runs', { ...newRun(param), session: key, status: sql.lit('running'), message_index: index }, fromSession),
+        .with('session', (ctes) => claimSession(ctes, param))
+        .with('run', (ctes) =>
+          insert(ctes, 'runs', { ...newRun(param), session: key, status: sql.lit('running'), message_index: index }, fromSession),
         )
-        .with('message', (of) => insert(of, 'messages', { ...message(param, 'human'), session: key, idx: index }, fromSession))
+        .with('message', (ctes) => insert(ctes, 'messages', { ...message(param, 'human'), session: key, idx: index }, fromSession))
         .selectFrom('session')
         .selectAll()
         .where('active_run', '=', param('requestId'))
@@ -140,18 +140,18 @@ function singleStatements(database: Kysely<Tables>) {
      * Of a run with an answer, in whose session nobody waits. A statement sees what was there when it began, and may have waited since for
      * who had the session's row: it changes that row as it saw it, or nothing. All who join the line or move a run change it.
      */
-    finish: statement(database, (db, param: Param<Ends>) =>
+    finish: statement(database, (db, param: Param<EndValues>) =>
       db
         .with(
           (cte) => cte('seen').materialized(),
-          (of) =>
-            of
+          (ctes) =>
+            ctes
               .selectFrom('sessions')
               .select(sql`xmin`.as('version'))
               .where(whereSession(param)),
         )
-        .with('session', (of) =>
-          of
+        .with('session', (ctes) =>
+          ctes
             .updateTable('sessions')
             .from('seen')
             .set({
@@ -169,8 +169,8 @@ function singleStatements(database: Kysely<Tables>) {
             )
             .returning('key'),
         )
-        .with('run', (of) =>
-          of
+        .with('run', (ctes) =>
+          ctes
             .updateTable('runs')
             .from('session')
             // A run that belongs to another process by now gets no status, which its column refuses: nothing of the statement is done.
@@ -183,20 +183,20 @@ function singleStatements(database: Kysely<Tables>) {
             .where((is) => is.and(whereRun(param)))
             .returning('request_id as ended'),
         )
-        .with('message', (of) => {
+        .with('message', (ctes) => {
           const last = sql`${param('messageCount')} - 1`
-          return insert(of, 'messages', { ...message(param, 'ai'), session: param('session'), idx: last }, sql`from run`)
+          return insert(ctes, 'messages', { ...message(param, 'ai'), session: param('session'), idx: last }, sql`from run`)
         })
-        .with('steps', (of) =>
-          of
+        .with('steps', (ctes) =>
+          ctes
             .deleteFrom('run_steps')
             .using('run')
             .where((is) => is.and(whereRun(param)))
             .where(sql<boolean>`${param('dropsSteps')}`),
         )
         // Last: all of a tenant's ends meet in this row.
-        .with('sums', (of) =>
-          insert(of, 'metrics', newMetrics(param), sql`from run`).onConflict((conflict) =>
+        .with('sums', (ctes) =>
+          insert(ctes, 'metrics', newMetrics(param), sql`from run`).onConflict((conflict) =>
             conflict.columns(['tenant', 'hour']).doUpdateSet(summedMetrics),
           ),
         )
@@ -206,7 +206,7 @@ function singleStatements(database: Kysely<Tables>) {
   }
 }
 
-function message(param: Param<Message & { tenant: string }>, role: MessageRow['role']) {
+function message(param: Param<MessageColumns & { tenant: string }>, role: MessageRow['role']) {
   return {
     tenant: param('tenant'),
     role: sql.lit(role),
@@ -218,13 +218,13 @@ function message(param: Param<Message & { tenant: string }>, role: MessageRow['r
 
 /** A row of these values for each that is selected. */
 function insert<T extends 'runs' | 'messages' | 'metrics'>(
-  of: QueryCreator<Tables>,
+  ctes: QueryCreator<Tables>,
   table: T,
   row: Record<string, unknown>,
-  from: RawBuilder<unknown>,
+  source: RawBuilder<unknown>,
 ) {
-  return of
+  return ctes
     .insertInto(table)
     .columns(Object.keys(row) as never)
-    .expression(sql`select ${sql.join(Object.values(row))} ${from}` as never)
+    .expression(sql`select ${sql.join(Object.values(row))} ${source}` as never)
 }

@@ -12,14 +12,14 @@ export function whereRun(param: Param<RunKey>) {
  * A session's tenant where its key is there to find it by. So written no index is read for it: as long as Postgres knows nothing of the
  * rows it believes a tenant to have one or two, and would look through all of its sessions.
  */
-export const tenantBeside = sql<string>`sessions.tenant || ''`
+export const unindexedTenant = sql<string>`sessions.tenant || ''`
 
 /** A session by its key, which no other has. */
 export function whereSession(param: Param<{ tenant: string; session: string }>) {
-  return sql<boolean>`sessions.key = ${param('session')} and ${tenantBeside} = ${param('tenant')}`
+  return sql<boolean>`sessions.key = ${param('session')} and ${unindexedTenant} = ${param('tenant')}`
 }
 
-export interface Claim extends RunKey {
+export interface SessionClaim extends RunKey {
   sessionId: string
   sessionKey: string
   shortName: string
@@ -85,7 +85,7 @@ export type NewMetrics = Omit<
 export function runStatements(database: Kysely<Tables>, isShared: boolean) {
   return {
     /** Makes the session, or takes it when no run has it; answers with who has it now. */
-    claimSession: statement(database, (db, param: Param<Claim>) => claimSession(db, param)),
+    claimSession: statement(database, (db, param: Param<SessionClaim>) => claimSession(db, param)),
 
     hasMessages: statement(database, (db, param: Param<{ tenant: string; session: string }>) =>
       db.selectFrom('messages').select('idx').where('tenant', '=', param('tenant')).where('session', '=', param('session')).limit(1),
@@ -141,14 +141,14 @@ export function runStatements(database: Kysely<Tables>, isShared: boolean) {
       db
         .insertInto('run_steps')
         .columns(['tenant', 'owner', 'request_id', 'n', 'data'])
-        .expression((of) => {
-          const held = of
+        .expression((builder) => {
+          const heldRun = builder
             .selectFrom('runs')
             .select(({ val }) => ['tenant', 'owner', 'request_id', val(param('n')).as('n'), val(param('data')).as('data')])
             .where((is) => is.and(whereRun(param)))
             .where('fence', '=', param('fence'))
             .where('status', '=', 'running')
-          return isShared ? held.forUpdate() : held
+          return isShared ? heldRun.forUpdate() : heldRun
         })
         .returning('n'),
     ),
@@ -251,7 +251,7 @@ export const summedMetrics = {
 export type RunStatements = ReturnType<typeof runStatements>
 
 /** See `runStatements`. */
-export function claimSession(db: QueryCreator<Tables>, param: Param<Claim>) {
+export function claimSession(db: QueryCreator<Tables>, param: Param<SessionClaim>) {
   return db
     .insertInto('sessions')
     .values({

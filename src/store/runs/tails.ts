@@ -11,8 +11,8 @@ import type { RunTailRow } from '../tables.ts'
 /** `TailStore` on either database; an embedded one has no other replicas. */
 export function createRunTails(database: Database): TailStore {
   const { db } = database
-  const behind = statement(db, (of, param: Param<RunKey & { fence: number; after: number }>) =>
-    of
+  const batchesAfter = statement(db, (builder, param: Param<RunKey & { fence: number; after: number }>) =>
+    builder
       .selectFrom('run_tails')
       .select(['first', 'last', 'restored', 'restored_at', 'events'])
       .where((is) => is.and({ ...whereRun(param), fence: param('fence') }))
@@ -29,18 +29,18 @@ export function createRunTails(database: Database): TailStore {
       await database.forTenant(tenant).unit((connection) => query(connection, added))
     },
     async read(key, fence, after) {
-      const { rows } = await behind(database.forTenant(key.tenant).read, { ...key, fence, after })
+      const { rows } = await batchesAfter(database.forTenant(key.tenant).read, { ...key, fence, after })
       return rows.map(({ first, last, restored, restored_at, events }) => ({
         ...{ first, last, attempt: { restored, restoredAt: restored_at ?? undefined } },
         events: JSON.parse(events) as CompactLog['events'],
       }))
     },
     async remove(key) {
-      const gone = db.deleteFrom('run_tails').where((is) => is.and(keyColumns(key)))
-      await database.forTenant(key.tenant).unit((connection) => query(connection, gone))
+      const deletion = db.deleteFrom('run_tails').where((is) => is.and(keyColumns(key)))
+      await database.forTenant(key.tenant).unit((connection) => query(connection, deletion))
     },
     async sweep() {
-      const left = db.deleteFrom('run_tails').where((is) =>
+      const orphanedTails = db.deleteFrom('run_tails').where((is) =>
         is.not(
           is.exists(
             is
@@ -54,7 +54,7 @@ export function createRunTails(database: Database): TailStore {
           ),
         ),
       )
-      await database.all.unit((connection) => query(connection, left))
+      await database.all.unit((connection) => query(connection, orphanedTails))
     },
   }
 }

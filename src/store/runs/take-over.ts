@@ -36,13 +36,13 @@ export function createTakeOver(
 
   async function takeTurn(key: HeldRun, messages: readonly NewMessage[], now: number): Promise<Turn | undefined> {
     // Those who wait ask often: only who may be given its turn costs a transaction.
-    const found = (await sessionQueue.findTurn(database.forTenant(key.tenant).read, key)).rows[0]
-    if (found && found.fence !== key.fence) throw new FenceLost(key)
-    if (found?.active_status === 'interrupted') throw sessionInterrupted(found.session_id)
-    if (found?.active_run !== key.requestId) return undefined
+    const waitingRun = (await sessionQueue.findTurn(database.forTenant(key.tenant).read, key)).rows[0]
+    if (waitingRun && waitingRun.fence !== key.fence) throw new FenceLost(key)
+    if (waitingRun?.active_status === 'interrupted') throw sessionInterrupted(waitingRun.session_id)
+    if (waitingRun?.active_run !== key.requestId) return undefined
     return database.forTenant(key.tenant).unit(async (connection) => {
-      const state = await lock(connection, key.tenant, found.session)
-      return state?.active_run === key.requestId ? enter(connection, { ...key, ...found }, state, messages, now) : undefined
+      const state = await lock(connection, key.tenant, waitingRun.session)
+      return state?.active_run === key.requestId ? enter(connection, { ...key, ...waitingRun }, state, messages, now) : undefined
     })
   }
 
@@ -86,10 +86,10 @@ export function createTakeOver(
     return true
   }
 
-  function takeOver(...[key, from, by]: Parameters<RunStore['takeOver']>): Promise<TakenOver | undefined> {
+  function takeOver(...[key, expected, request]: Parameters<RunStore['takeOver']>): Promise<TakenOver | undefined> {
     return database.forTenant(key.tenant).unit(async (connection) => {
-      const row = await findSeen(connection, key, from)
-      return row && take(connection, row, await lock(connection, row.tenant, row.session), by)
+      const row = await findSeen(connection, key, expected)
+      return row && take(connection, row, await lock(connection, row.tenant, row.session), request)
     })
   }
 
@@ -101,7 +101,7 @@ export function createTakeOver(
     return losses ? { ...row, losses: json(losses) } : row
   }
 
-  function takeUp(...[key, by]: Parameters<RunStore['takeUp']>): Promise<TakenUp | undefined> {
+  function takeUp(...[key, takeOverOf]: Parameters<RunStore['takeUp']>): Promise<TakenUp | undefined> {
     return database.forTenant(key.tenant).unit(async (connection) => {
       const row = await findSeen(connection, key, { fence: key.fence, status: 'pending' })
       if (row?.holder !== '') return undefined
@@ -109,15 +109,15 @@ export function createTakeOver(
       const { request, ...rest } = toStoredRun(row)
       if (state?.active_run !== row.request_id || !request) return undefined
       const run = { ...rest, request }
-      const taken = await take(connection, row, state, by(run))
-      return taken?.kind === 'running' ? { run, taken } : undefined
+      const takenOver = await take(connection, row, state, takeOverOf(run))
+      return takenOver?.kind === 'running' ? { run, taken: takenOver } : undefined
     })
   }
 
-  async function putBack(...[key, from, now]: Parameters<RunStore['putBack']>): Promise<boolean> {
+  async function putBack(...[key, expected, now]: Parameters<RunStore['putBack']>): Promise<boolean> {
     await prepare()
     return database.forTenant(key.tenant).unit(async (connection) => {
-      const row = await findSeen(connection, key, from)
+      const row = await findSeen(connection, key, expected)
       return row !== undefined && free(connection, row, await lock(connection, row.tenant, row.session), now)
     })
   }
@@ -131,8 +131,8 @@ export function createTakeOver(
     const orphanedRuns = database.db
       .selectFrom('runs')
       .selectAll()
-      .select((of) =>
-        of
+      .select((builder) =>
+        builder
           .selectFrom('run_steps')
           .select(({ fn }) => fn.countAll<number>().as('count'))
           .whereRef('run_steps.tenant', '=', 'runs.tenant')

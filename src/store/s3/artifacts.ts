@@ -34,22 +34,26 @@ export function createArtifactBucket(settings: S3Settings): ArtifactBytes & { cl
 
   /** Pages of keys in their order, which is that of the folders too. */
   async function* pages(within: string): AsyncGenerator<{ key: string; changedAt: number }[]> {
-    let from: string | undefined
+    let token: string | undefined
     do {
-      const list = new ListObjectsV2Command({ Bucket, Prefix: prefix + within, ...(from === undefined ? {} : { ContinuationToken: from }) })
+      const list = new ListObjectsV2Command({
+        Bucket,
+        Prefix: prefix + within,
+        ...(token === undefined ? {} : { ContinuationToken: token }),
+      })
       const page: ListObjectsV2CommandOutput = await call((options) => client.send(list, options))
       yield (page.Contents ?? []).map(({ Key, LastModified }) => ({ key: Key ?? '', changedAt: LastModified?.getTime() ?? Date.now() }))
-      from = page.IsTruncated ? page.NextContinuationToken : undefined
-    } while (from !== undefined)
+      token = page.IsTruncated ? page.NextContinuationToken : undefined
+    } while (token !== undefined)
   }
 
   const get = (Key: string, Range: string | undefined) => new GetObjectCommand({ Bucket, Key, ...(Range === undefined ? {} : { Range }) })
 
   return {
-    put: async (place, bytes) => upload(bucket, keyOf(place), bytes),
+    put: async (location, bytes) => upload(bucket, keyOf(location), bytes),
 
-    async open(place) {
-      const Key = keyOf(place)
+    async open(location) {
+      const Key = keyOf(location)
       const head = await orMissing(call((options) => client.send(new HeadObjectCommand({ Bucket, Key }), options)))
       if (!head) return undefined
       return {
@@ -59,16 +63,16 @@ export function createArtifactBucket(settings: S3Settings): ArtifactBytes & { cl
       }
     },
 
-    async has(place) {
-      const head = new HeadObjectCommand({ Bucket, Key: keyOf(place) })
+    async has(location) {
+      const head = new HeadObjectCommand({ Bucket, Key: keyOf(location) })
       return (await orMissing(call((options) => client.send(head, options)))) !== undefined
     },
 
-    async copyAll(from, to) {
-      for await (const page of pages(`${placeName(from)}/`)) {
-        const ours = page.filter(({ key }) => folderOf(key) === from)
+    async copyAll(source, target) {
+      for await (const page of pages(`${placeName(source)}/`)) {
+        const ours = page.filter(({ key }) => folderOf(key) === source)
         await inParallel(ours, async ({ key }) => {
-          const Key = `${prefix}${placeName(to)}/${key.slice(prefix.length + from.length + 1)}`
+          const Key = `${prefix}${placeName(target)}/${key.slice(prefix.length + source.length + 1)}`
           const copy = new CopyObjectCommand({ Bucket, Key, CopySource: `${Bucket}/${key}` })
           // What was deleted meanwhile has no copy.
           await orMissing(call((options) => client.send(copy, options), copyMs))
@@ -103,7 +107,7 @@ export function createArtifactBucket(settings: S3Settings): ArtifactBytes & { cl
 
     dropDrafts: (before) => abortUploads(bucket, (key) => folderOf(key) !== undefined, before),
 
-    link: async (place, file, seconds) => getSignedUrl(signer, toDownload(Bucket, keyOf(place), file), { expiresIn: seconds }),
+    link: async (location, file, seconds) => getSignedUrl(signer, toDownload(Bucket, keyOf(location), file), { expiresIn: seconds }),
 
     close() {
       client.destroy()

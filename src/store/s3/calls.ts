@@ -41,15 +41,15 @@ export function isMissing(error: unknown): boolean {
   return error instanceof S3Error && error.status === 404 && error.code !== 'NoSuchBucket'
 }
 
-export async function orMissing<T>(asked: Promise<T>): Promise<T | undefined> {
-  return asked.catch((error: unknown) => {
+export async function orMissing<T>(answer: Promise<T>): Promise<T | undefined> {
+  return answer.catch((error: unknown) => {
     if (isMissing(error)) return undefined
     throw error
   })
 }
 
 /** As many at a time as are no burden; the first failure ends it, when those that were begun have ended. */
-export async function inParallel<T>(items: Iterable<T>, work: (item: T) => Promise<unknown>, most = 4): Promise<void> {
+export async function inParallel<T>(items: Iterable<T>, work: (item: T) => Promise<unknown>, concurrency = 4): Promise<void> {
   const rest = items[Symbol.iterator]()
   let hasFailed = false
   async function lane(): Promise<void> {
@@ -60,8 +60,8 @@ export async function inParallel<T>(items: Iterable<T>, work: (item: T) => Promi
       })
     }
   }
-  const lanes = await Promise.allSettled(Array.from({ length: most }, lane))
-  for (const one of lanes) if (one.status === 'rejected') throw one.reason
+  const lanes = await Promise.allSettled(Array.from({ length: concurrency }, lane))
+  for (const result of lanes) if (result.status === 'rejected') throw result.reason
 }
 
 interface SdkError {
@@ -79,8 +79,12 @@ export function toS3Error(error: unknown): S3Error {
   const { name, code, message, $metadata, errors } = error as SdkError
   // A host of several addresses: one failure for each.
   const [first] = Array.isArray(errors) ? (errors as SdkError[]) : []
-  const known = code ?? first?.code ?? name ?? 'Unknown'
+  const errorCode = code ?? first?.code ?? name ?? 'Unknown'
   const status = $metadata?.httpStatusCode
-  const about = [known, status, $metadata?.requestId && `request ${$metadata.requestId}`].filter(Boolean).join(', ')
-  return new S3Error(fullCodes.has(known) || status === 507 ? 'ENOSPC' : known, status, `${message || first?.message || known} (${about})`)
+  const details = [errorCode, status, $metadata?.requestId && `request ${$metadata.requestId}`].filter(Boolean).join(', ')
+  return new S3Error(
+    fullCodes.has(errorCode) || status === 507 ? 'ENOSPC' : errorCode,
+    status,
+    `${message || first?.message || errorCode} (${details})`,
+  )
 }

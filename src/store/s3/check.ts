@@ -6,7 +6,7 @@ import { call, toS3Error, type S3Error } from './calls.ts'
 import { createClient } from './client.ts'
 
 const startupWaitMs = 15_000
-const againMs = 1000
+const retryMs = 1000
 
 /**
  * Whether the bucket is there and lets us write, list and delete; throws an error of one line that names the variable to look at. A server
@@ -19,8 +19,8 @@ export async function checkBucket(settings: S3Settings, waitMs = startupWaitMs):
     for (;;) {
       const fault = await tryOut(client, settings)
       if (!fault) return
-      if (!isAway(fault.error) || Date.now() + againMs > until) throw new Error(explain(fault, settings))
-      await sleep(againMs)
+      if (!isAway(fault.error) || Date.now() + retryMs > until) throw new Error(explain(fault, settings))
+      await sleep(retryMs)
     }
   } finally {
     client.destroy()
@@ -29,23 +29,23 @@ export async function checkBucket(settings: S3Settings, waitMs = startupWaitMs):
 
 interface BucketFault {
   /** What it may not do. */
-  deed: 'write' | 'list' | 'delete'
+  action: 'write' | 'list' | 'delete'
   error: S3Error
 }
 
 async function tryOut(client: S3Client, { bucket: Bucket, prefix }: S3Settings): Promise<BucketFault | undefined> {
   // No name of a session's folder begins with a dot.
   const Key = `${prefix}.check/${randomUUID()}`
-  const deeds = {
+  const actions = {
     write: () => call((options) => client.send(new PutObjectCommand({ Bucket, Key, Body: 'ok', ContentLength: 2 }), options)),
     list: () => call((options) => client.send(new ListObjectsV2Command({ Bucket, Prefix: prefix, MaxKeys: 1 }), options)),
     delete: () => call((options) => client.send(new DeleteObjectCommand({ Bucket, Key }), options)),
   } as const
-  for (const deed of ['write', 'list', 'delete'] as const) {
+  for (const action of ['write', 'list', 'delete'] as const) {
     try {
-      await deeds[deed]()
+      await actions[action]()
     } catch (error) {
-      return { deed, error: toS3Error(error) }
+      return { action, error: toS3Error(error) }
     }
   }
   return undefined
@@ -56,21 +56,27 @@ function isAway({ status, code }: S3Error): boolean {
   return status === undefined ? code.startsWith('E') || code === 'TimeoutError' : status >= 500
 }
 
-const unknownKeys = new Set(['InvalidAccessKeyId', 'SignatureDoesNotMatch', 'InvalidToken', 'ExpiredToken', 'InvalidClientTokenId'])
-const elsewhere = new Set(['PermanentRedirect', 'AuthorizationHeaderMalformed', 'IllegalLocationConstraintException'])
+const wrongCredentialsCodes = new Set([
+  'InvalidAccessKeyId',
+  'SignatureDoesNotMatch',
+  'InvalidToken',
+  'ExpiredToken',
+  'InvalidClientTokenId',
+])
+const wrongRegionCodes = new Set(['PermanentRedirect', 'AuthorizationHeaderMalformed', 'IllegalLocationConstraintException'])
 
-function explain({ deed, error }: BucketFault, { bucket, prefix, endpoint, region }: S3Settings): string {
+function explain({ action, error }: BucketFault, { bucket, prefix, endpoint, region }: S3Settings): string {
   const store = `ARTIFACT_STORE is "s3://${bucket}/${prefix.slice(0, -1)}"`
   const { code, message } = error
   if (code === 'CredentialsProviderError')
     return 'AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY are not set, and no other credentials are found; ARTIFACT_STORE needs some.'
-  if (unknownKeys.has(code))
+  if (wrongCredentialsCodes.has(code))
     return `AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY are not what the server of ARTIFACT_STORE knows: ${message}`
-  if (elsewhere.has(code) || error.status === 301)
+  if (wrongRegionCodes.has(code) || error.status === 301)
     return `S3_REGION is "${region}"; the bucket "${bucket}" of ARTIFACT_STORE is not there: ${message}`
   if (code === 'NoSuchBucket' || error.status === 404) return `${store}; there is no such bucket: ${message}`
-  if (error.status === 403) return `${store}; its credentials may not ${deed} there: ${message}`
+  if (error.status === 403) return `${store}; its credentials may not ${action} there: ${message}`
   if (isAway(error))
     return `S3_ENDPOINT is ${endpoint === undefined ? 'not set' : `"${endpoint}"`}; the server of ARTIFACT_STORE can't be reached there: ${message}`
-  return `${store}; it can't ${deed} there: ${message}`
+  return `${store}; it can't ${action} there: ${message}`
 }

@@ -62,9 +62,9 @@ export async function abortUploads(
   isOurs: (key: string) => boolean,
   before: number,
 ): Promise<void> {
-  let from: { KeyMarker?: string; UploadIdMarker?: string } | undefined = {}
-  while (from) {
-    const list: ListMultipartUploadsCommand = new ListMultipartUploadsCommand({ Bucket, Prefix: prefix, ...from })
+  let marker: { KeyMarker?: string; UploadIdMarker?: string } | undefined = {}
+  while (marker) {
+    const list: ListMultipartUploadsCommand = new ListMultipartUploadsCommand({ Bucket, Prefix: prefix, ...marker })
     const page = await call((options) => client.send(list, options)).catch((error: unknown) => {
       // Not every server can tell; such have a rule that ends them.
       if (error instanceof S3Error && (error.status === 501 || error.code === 'NotImplemented')) return undefined
@@ -77,6 +77,6 @@ export async function abortUploads(
         if (!(error instanceof S3Error) || error.code !== 'NoSuchUpload') throw error
       })
     }
-    from = page?.IsTruncated ? { KeyMarker: page.NextKeyMarker, UploadIdMarker: page.NextUploadIdMarker } : undefined
+    marker = page?.IsTruncated ? { KeyMarker: page.NextKeyMarker, UploadIdMarker: page.NextUploadIdMarker } : undefined
   }
 }

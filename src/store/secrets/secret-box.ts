@@ -37,7 +37,7 @@ export function createSecretBox(secrets: readonly string[]): SecretBox {
     open(name, sealed) {
       const [, id, text] = sealed.startsWith(`${version}.`) ? sealed.split('.') : []
       if (id === undefined || text === undefined) throw new Error(`The ${name} in the database has no form that this version knows.`)
-      const key = keys.find((one) => one.id === id)
+      const key = keys.find((candidate) => candidate.id === id)
       if (!key) throw new WrongSecretKey(name)
       const bytes = Buffer.from(text, 'base64url')
       const [nonce, content, tag] = [bytes.subarray(0, nonceBytes), bytes.subarray(nonceBytes, -tagBytes), bytes.subarray(-tagBytes)]
@@ -64,8 +64,8 @@ function toKey(secret: string): { id: string; bytes: Buffer } {
   return { id: derive(secret, 'id', 8).toString('base64url'), bytes: derive(secret, 'key', 32) }
 }
 
-function derive(secret: string, what: string, length: number): Buffer {
-  return Buffer.from(hkdfSync('sha256', secret, '', `agent-core secrets ${what}`, length))
+function derive(secret: string, purpose: string, length: number): Buffer {
+  return Buffer.from(hkdfSync('sha256', secret, '', `agent-core secrets ${purpose}`, length))
 }
 
 function toContext(id: string, name: string): Buffer {

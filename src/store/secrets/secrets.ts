@@ -20,11 +20,14 @@ export function createSecrets({ db, all }: Database, box: SecretBox, { now }: Op
   }
 
   /** False where something else is kept than what was seen. */
-  async function put(name: string, text: string, seen: string | undefined): Promise<boolean> {
+  async function put(name: string, text: string, expectedSealed: string | undefined): Promise<boolean> {
     const row = { sealed: box.seal(name, text), changed_at: now() }
     const insert = db.insertInto('secrets').values({ name, ...row })
     const first = insert.onConflict((conflict) => conflict.column('name').doNothing())
-    const change = seen === undefined ? first : db.updateTable('secrets').set(row).where('name', '=', name).where('sealed', '=', seen)
+    const change =
+      expectedSealed === undefined
+        ? first
+        : db.updateTable('secrets').set(row).where('name', '=', name).where('sealed', '=', expectedSealed)
     return (await all.unit((connection) => query<unknown>(connection, change))).changes > 0
   }
 
@@ -34,9 +37,9 @@ export function createSecrets({ db, all }: Database, box: SecretBox, { now }: Op
       load: async () => (await find(name))?.text,
       async change(next) {
         for (;;) {
-          const kept = await find(name)
-          const text = await next(kept?.text)
-          if (text === kept?.text || (await put(name, text, kept?.sealed))) return text
+          const current = await find(name)
+          const text = await next(current?.text)
+          if (text === current?.text || (await put(name, text, current?.sealed))) return text
         }
       },
     }),

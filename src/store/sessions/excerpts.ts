@@ -3,10 +3,10 @@ import type { Excerpt, ExcerptLimits } from '../../runs/approvals/approval-store
 import type { RunKey } from '../../runs/run.ts'
 import { query, type Database } from '../database.ts'
 import { isOneOf } from './remove-session.ts'
-import { tenantBeside } from '../runs/statements.ts'
+import { unindexedTenant } from '../runs/statements.ts'
 
 /** The last messages of the sessions of some runs. Long messages are cut by the database: they are read for their beginning alone. */
-export async function excerptsOf(database: Database, tenant: string, runs: readonly RunKey[], most: ExcerptLimits): Promise<Excerpt[]> {
+export async function excerptsOf(database: Database, tenant: string, runs: readonly RunKey[], limits: ExcerptLimits): Promise<Excerpt[]> {
   const names = runs.map(({ owner, requestId }) => ({ 'runs.request_id': requestId, 'runs.owner': owner }))
   const selection = database.db
     .selectFrom('runs')
@@ -14,12 +14,12 @@ export async function excerptsOf(database: Database, tenant: string, runs: reado
     .innerJoin('messages', 'messages.session', 'sessions.key')
     .select(['runs.owner', 'runs.request_id', 'runs.message_index', 'messages.idx', 'messages.role'])
     // One character more than asked for says that the text goes on.
-    .select(sql<string>`substr(messages.content, 1, ${most.characters + 1})`.as('content'))
+    .select(sql<string>`substr(messages.content, 1, ${limits.characters + 1})`.as('content'))
     .where('runs.tenant', '=', tenant)
     .where(isOneOf(['runs.request_id', 'runs.owner'], names))
-    .where(sql<boolean>`${tenantBeside} = ${tenant}`)
+    .where(sql<boolean>`${unindexedTenant} = ${tenant}`)
     .where('messages.tenant', '=', tenant)
-    .where(sql<boolean>`messages.idx >= sessions.message_count - ${most.messages}`)
+    .where(sql<boolean>`messages.idx >= sessions.message_count - ${limits.messages}`)
     .orderBy('messages.idx')
   const { rows } = await query(database.forTenant(tenant).read, selection)
   const byRun = Map.groupBy(rows, (row) => `${row.request_id} ${row.owner}`)

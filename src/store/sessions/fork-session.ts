@@ -11,7 +11,7 @@ import type { Tables } from '../tables.ts'
 export async function forkSession(
   db: Kysely<Tables>,
   connection: Connection,
-  from: SessionRecord,
+  origin: SessionRecord,
   fork: NewFork,
 ): Promise<'done' | 'unknown' | 'too_far'> {
   const { tenant, messageIndex } = fork
@@ -20,7 +20,7 @@ export async function forkSession(
     .updateTable('sessions')
     .set({ active_run: sql.ref('active_run') })
     .where('tenant', '=', tenant)
-    .where('key', '=', from.key)
+    .where('key', '=', origin.key)
   const source = (await query(connection, lock.returning(['short_name', 'message_count', 'window_start', 'summary']))).rows[0]
   if (!source) return 'unknown'
   if (messageIndex > source.message_count) return 'too_far'
@@ -42,17 +42,17 @@ export async function forkSession(
     updated_at: fork.now,
   }
   await query(connection, db.insertInto('sessions').values(session))
-  await copyMessages(db, connection, from.key, fork)
+  await copyMessages(db, connection, origin.key, fork)
   return 'done'
 }
 
 async function copyMessages(
   db: Kysely<Tables>,
   connection: Connection,
-  from: string,
+  sourceKey: string,
   { tenant, key, messageIndex }: NewFork,
 ): Promise<void> {
-  const messages = db.selectFrom('messages').where('tenant', '=', tenant).where('session', '=', from).where('idx', '<', messageIndex)
+  const messages = db.selectFrom('messages').where('tenant', '=', tenant).where('session', '=', sourceKey).where('idx', '<', messageIndex)
   const to = sql<string>`cast(${key} as text)`
   const copy = db
     .insertInto('messages')
@@ -68,7 +68,7 @@ async function copyMessages(
     return hasImages && requestId !== undefined ? [requestId] : []
   })
   for (const requestId of new Set(runs)) {
-    const media = db.selectFrom('media').where('tenant', '=', tenant).where('session', '=', from).where('request_id', '=', requestId)
+    const media = db.selectFrom('media').where('tenant', '=', tenant).where('session', '=', sourceKey).where('request_id', '=', requestId)
     const copyOfMedia = db
       .insertInto('media')
       .columns(['tenant', 'session', 'request_id', 'n', 'media_type', 'data'])

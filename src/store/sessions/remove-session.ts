@@ -8,7 +8,7 @@ import type { Connection } from '../statement.ts'
 import { removedWithRun, removedWithSession, type RunRow, type SessionRow, type Tables } from '../tables.ts'
 
 interface Removal {
-  who: Owner
+  caller: Owner
   sessionId: string
   jobId: string
   now: number
@@ -18,12 +18,12 @@ interface Removal {
 export async function removeSession(
   { db, jobs }: Pick<Database, 'db' | 'jobs'>,
   connection: Connection,
-  { who, sessionId, jobId, now }: Removal,
+  { caller, sessionId, jobId, now }: Removal,
 ): Promise<boolean> {
-  const { tenant, owner } = who
+  const { tenant, owner } = caller
   // First, as in every unit that changes a session: runs that begin, end or move wait here, and find it gone.
-  const gone = db.deleteFrom('sessions').where('tenant', '=', tenant).where('owner', '=', owner).where('session_id', '=', sessionId)
-  const { rows } = await query(connection, gone.returning(['owner', 'session_id', 'key']))
+  const deletion = db.deleteFrom('sessions').where('tenant', '=', tenant).where('owner', '=', owner).where('session_id', '=', sessionId)
+  const { rows } = await query(connection, deletion.returning(['owner', 'session_id', 'key']))
   const session = rows[0]
   if (!session) return false
   await removeContents(db, connection, tenant, rows, now)
@@ -50,8 +50,14 @@ export async function removeSessions(
   const { rows } = await query(connection, withFiles)
   await query(connection, db.deleteFrom('sessions').where(whereTenant(tenant)).where('key', 'in', keys))
   await removeContents(db, connection, tenant, sessions, now)
-  const told = rows.map(({ session }) => ({ id: randomUUIDv7(), kind: 'session_deleted' as const, tenant, data: { session }, dueAt: now }))
-  await jobs.insert(connection, told)
+  const notifications = rows.map(({ session }) => ({
+    id: randomUUIDv7(),
+    kind: 'session_deleted' as const,
+    tenant,
+    data: { session },
+    dueAt: now,
+  }))
+  await jobs.insert(connection, notifications)
 }
 
 async function removeContents(
@@ -68,7 +74,7 @@ async function removeContents(
   const ended = db.selectFrom('runs').select('ended_at').where(whereTenant(tenant)).where('session', 'in', keys)
   const logged = await query(connection, ended.where('ended_at', 'is not', null).where('operation', '!=', 'tool_execute'))
   await uncount(connection, db, tenant, logged.rows)
-  const mark = markOf(db, now).returning(['owner', 'request_id'])
+  const mark = toTombstone(db, now).returning(['owner', 'request_id'])
   // First: a run that is just storing a checkpoint is waited for, and stores no other.
   const { rows } = await query(connection, mark.where(whereTenant(tenant)).where('session', 'is not', null).where('session', 'in', keys))
   const executed = mark
@@ -78,7 +84,7 @@ async function removeContents(
     .where(isOneOf(['session_id', 'owner'], sessions))
     .where('status', '!=', 'gone')
   await query(connection, executed)
-  await removeOfRuns(db, connection, tenant, rows)
+  await removeRunDetails(db, connection, tenant, rows)
   const sources = db.selectFrom('memory_sources').select('session').distinct().where('tenant', '=', tenant).where('session', 'in', keys)
   const learned = new Set((await query(connection, sources)).rows.map(({ session }) => session))
   const byOwner = sessions.filter(({ key }) => learned.has(key)).toSorted((a, b) => (a.owner < b.owner ? -1 : 1))
@@ -86,7 +92,7 @@ async function removeContents(
 }
 
 /** A run that is a mark: of it, and of tools that were executed, the request ids are left, so that none is run again. */
-export function markOf(db: Kysely<Tables>, now: number) {
+export function toTombstone(db: Kysely<Tables>, now: number) {
   return db.updateTable('runs').set({
     ...{ status: 'gone', session: null, body_hash: '', request: null, holder: '', message_index: null, agent: '', model: '' },
     ...{ started_at: null, ended_at: null, finish_reason: null, continuable: 0, error: null, log: null },
@@ -95,14 +101,19 @@ export function markOf(db: Kysely<Tables>, now: number) {
   })
 }
 
-type RunName = Pick<RunRow, 'owner' | 'request_id'>
+type RunColumns = Pick<RunRow, 'owner' | 'request_id'>
 
 /** What stands beside the rows of runs that have become marks. */
-export async function removeOfRuns(db: Kysely<Tables>, connection: Connection, tenant: string, runs: readonly RunName[]): Promise<void> {
-  for (let from = 0; from < runs.length; from += namesPerStatement) {
-    const named = isOneOf(['owner', 'request_id'], runs.slice(from, from + namesPerStatement))
+export async function removeRunDetails(
+  db: Kysely<Tables>,
+  connection: Connection,
+  tenant: string,
+  runs: readonly RunColumns[],
+): Promise<void> {
+  for (let start = 0; start < runs.length; start += namesPerStatement) {
+    const isInSlice = isOneOf(['owner', 'request_id'], runs.slice(start, start + namesPerStatement))
     for (const table of removedWithRun) {
-      await query(connection, db.deleteFrom(table).where('tenant', '=', tenant).where(named))
+      await query(connection, db.deleteFrom(table).where('tenant', '=', tenant).where(isInSlice))
     }
   }
 }

@@ -3,35 +3,35 @@ import type { RetentionKind, RetentionStore } from '../../runs/retention/retenti
 import { query, type Database } from '../database.ts'
 import { uncount } from '../reports/log-counts.ts'
 import { forgetMemories } from '../memory/memories.ts'
-import { isOneOf, markOf, whereTenant, removeOfRuns, removeSessions } from './remove-session.ts'
+import { isOneOf, toTombstone, whereTenant, removeRunDetails, removeSessions } from './remove-session.ts'
 import { hourMs } from '../rows.ts'
 import type { Connection } from '../statement.ts'
 import type { Tables } from '../tables.ts'
 
-interface Batch {
+interface RetentionBatch {
   connection: Connection
   tenant: string
   before: number
-  most: number
+  limit: number
   now: number
 }
 
 /** How one kind is found and removed. */
-interface Aged {
+interface RetentionQueries {
   /** The first tenant behind `last` that has any, with the time of its oldest: one look into an index. */
   oldest(last: string): Compilable<{ tenant: string; at: number | null }>
   count(tenant: string, before: number, sessionsBefore: number): Compilable<{ count: number }>
-  remove(batch: Batch): Promise<number>
+  remove(batch: RetentionBatch): Promise<number>
 }
 
 /** `RetentionStore` on either database. */
 export function createRetentionStore(database: Database): RetentionStore {
   const { db, all } = database
-  const kinds: Record<RetentionKind, Aged> = {
+  const kinds: Record<RetentionKind, RetentionQueries> = {
     sessions: agedSessions(database),
     runs: agedRuns(db, database.isShared),
     memories: agedMemories(db),
-    deleted_sessions: agedMarks(db),
+    deleted_sessions: agedTombstones(db),
     access_keys: agedKeys(db),
     metrics: agedMetrics(db),
   }
@@ -47,14 +47,16 @@ export function createRetentionStore(database: Database): RetentionStore {
     async count(kind, tenant, before, sessionsBefore) {
       return (await query(database.forTenant(tenant).read, kinds[kind].count(tenant, before, sessionsBefore))).rows[0]?.count ?? 0
     },
-    remove: (kind, tenant, before, by) =>
-      database.forTenant(tenant).unit((connection) => kinds[kind].remove({ connection, tenant, before, ...by })),
+    remove: (kind, tenant, before, batch) =>
+      database
+        .forTenant(tenant)
+        .unit((connection) => kinds[kind].remove({ connection, tenant, before, limit: batch.most, now: batch.now })),
   }
 }
 
 /** Whether there is none. Counted, because Postgres would join `exists` with all runs that there are, for a few sessions. */
-function noneOf(found: RawBuilder<unknown>) {
-  return sql<boolean>`(select count(*) from ${found}) = 0`
+function noneOf(rows: RawBuilder<unknown>) {
+  return sql<boolean>`(select count(*) from ${rows}) = 0`
 }
 
 /** A session's runs that have not ended. */
@@ -70,7 +72,7 @@ const callbacks = sql`runs join callbacks on callbacks.tenant = runs.tenant
 const executions = sql`runs where runs.tenant = sessions.tenant and runs.owner = sessions.owner
   and runs.session_id = sessions.session_id and runs.operation = 'tool_execute' and runs.status = 'running'`
 
-function agedSessions(database: Database): Aged {
+function agedSessions(database: Database): RetentionQueries {
   const { db, isShared } = database
   const idle = (tenant: string, before: number) =>
     db
@@ -85,8 +87,8 @@ function agedSessions(database: Database): Aged {
     oldest: (last) =>
       db.selectFrom('sessions').select(['tenant', 'updated_at as at']).where('tenant', '>', last).orderBy('tenant').orderBy('at').limit(1),
     count: (tenant, before) => idle(tenant, before).select(({ fn }) => fn.countAll<number>().as('count')),
-    async remove({ connection, tenant, before, most, now }) {
-      const old = idle(tenant, before).select(['key', 'owner', 'session_id']).orderBy('updated_at').limit(most)
+    async remove({ connection, tenant, before, limit, now }) {
+      const old = idle(tenant, before).select(['key', 'owner', 'session_id']).orderBy('updated_at').limit(limit)
       // One that somebody is just taking is active.
       const { rows } = await query(connection, isShared ? old.forUpdate().skipLocked() : old)
       if (rows.length > 0) await removeSessions(database, connection, tenant, rows, now)
@@ -95,7 +97,7 @@ function agedSessions(database: Database): Aged {
   }
 }
 
-function agedRuns(db: Kysely<Tables>, isShared: boolean): Aged {
+function agedRuns(db: Kysely<Tables>, isShared: boolean): RetentionQueries {
   const toBeSent = sql`callbacks where callbacks.tenant = runs.tenant and callbacks.owner = runs.owner
     and callbacks.request_id = runs.request_id and callbacks.status = 'pending'`
   const done = (tenant: string, before: number) =>
@@ -119,19 +121,19 @@ function agedRuns(db: Kysely<Tables>, isShared: boolean): Aged {
       done(tenant, before)
         .where(({ not }) => not(goesWithSession('runs.session', sessionsBefore)))
         .select(({ fn }) => fn.countAll<number>().as('count')),
-    async remove({ connection, tenant, before, most, now }) {
-      const old = done(tenant, before).select(['owner', 'request_id', 'operation', 'ended_at']).orderBy('ended_at').limit(most)
+    async remove({ connection, tenant, before, limit, now }) {
+      const old = done(tenant, before).select(['owner', 'request_id', 'operation', 'ended_at']).orderBy('ended_at').limit(limit)
       const { rows } = await query(connection, isShared ? old.forUpdate().skipLocked() : old)
       if (rows.length === 0) return 0
       const logged = rows.filter(({ operation }) => operation !== 'tool_execute')
       await uncount(connection, db, tenant, logged)
       await query(
         connection,
-        markOf(db, now)
+        toTombstone(db, now)
           .where('tenant', '=', tenant)
           .where(isOneOf(['request_id', 'owner'], rows)),
       )
-      await removeOfRuns(db, connection, tenant, rows)
+      await removeRunDetails(db, connection, tenant, rows)
       return rows.length
     },
   }
@@ -149,34 +151,34 @@ function isLearnedAlone(before: number) {
   return sql<boolean>`(exists (${sources}) and not exists (${sources} and not ${goesWithSession('memory_sources.session', before)}))`
 }
 
-function agedMarks(db: Kysely<Tables>): Aged {
+function agedTombstones(db: Kysely<Tables>): RetentionQueries {
   // A value that stands in the text: only so is the index of marks used.
-  const isMark = sql<boolean>`status = 'gone'`
+  const isTombstone = sql<boolean>`status = 'gone'`
   const old = (tenant: string, before: number) =>
-    db.selectFrom('runs').where('tenant', '=', tenant).where(isMark).where('gone_at', '<', before)
+    db.selectFrom('runs').where('tenant', '=', tenant).where(isTombstone).where('gone_at', '<', before)
   return {
     oldest: (last) =>
       db
         .selectFrom('runs')
         .select(['tenant', 'gone_at as at'])
-        .where(isMark)
+        .where(isTombstone)
         .where('tenant', '>', last)
         .orderBy('tenant')
         .orderBy('at')
         .limit(1),
     count: (tenant, before) => old(tenant, before).select(({ fn }) => fn.countAll<number>().as('count')),
-    async remove({ connection, tenant, before, most }) {
-      const { rows } = await query(connection, old(tenant, before).select(['owner', 'request_id']).orderBy('gone_at').limit(most))
+    async remove({ connection, tenant, before, limit }) {
+      const { rows } = await query(connection, old(tenant, before).select(['owner', 'request_id']).orderBy('gone_at').limit(limit))
       if (rows.length === 0) return 0
-      const named = isOneOf(['request_id', 'owner'], rows)
-      await query(connection, db.deleteFrom('async_events').where('tenant', '=', tenant).where(named))
-      await query(connection, db.deleteFrom('runs').where('tenant', '=', tenant).where(isMark).where(named))
+      const isInBatch = isOneOf(['request_id', 'owner'], rows)
+      await query(connection, db.deleteFrom('async_events').where('tenant', '=', tenant).where(isInBatch))
+      await query(connection, db.deleteFrom('runs').where('tenant', '=', tenant).where(isTombstone).where(isInBatch))
       return rows.length
     },
   }
 }
 
-function agedMemories(db: Kysely<Tables>): Aged {
+function agedMemories(db: Kysely<Tables>): RetentionQueries {
   const old = (tenant: string, before: number) => db.selectFrom('memories').where('tenant', '=', tenant).where('updated_at', '<', before)
   return {
     oldest: (last) =>
@@ -185,11 +187,11 @@ function agedMemories(db: Kysely<Tables>): Aged {
       old(tenant, before)
         .where(({ not }) => not(isLearnedAlone(sessionsBefore)))
         .select(({ fn }) => fn.countAll<number>().as('count')),
-    async remove({ connection, tenant, before, most }) {
-      const { rows } = await query(connection, old(tenant, before).select(['owner', 'id']).orderBy('updated_at').limit(most))
+    async remove({ connection, tenant, before, limit }) {
+      const { rows } = await query(connection, old(tenant, before).select(['owner', 'id']).orderBy('updated_at').limit(limit))
       const byOwner = [...Map.groupBy(rows, ({ owner }) => owner)].sort(([a], [b]) => (a < b ? -1 : 1))
-      for (const [owner, those] of byOwner) {
-        const ids = those.map(({ id }) => id)
+      for (const [owner, ownMemories] of byOwner) {
+        const ids = ownMemories.map(({ id }) => id)
         await forgetMemories(connection, db, { tenant, owner }, ids, before)
       }
       return rows.length
@@ -197,7 +199,7 @@ function agedMemories(db: Kysely<Tables>): Aged {
   }
 }
 
-function agedKeys(db: Kysely<Tables>): Aged {
+function agedKeys(db: Kysely<Tables>): RetentionQueries {
   const old = (tenant: string, before: number) => db.selectFrom('access_keys').where('tenant', '=', tenant).where('expires_at', '<', before)
   return {
     oldest: (last) =>
@@ -209,14 +211,14 @@ function agedKeys(db: Kysely<Tables>): Aged {
         .orderBy('at')
         .limit(1),
     count: (tenant, before) => old(tenant, before).select(({ fn }) => fn.countAll<number>().as('count')),
-    async remove({ connection, tenant, before, most }) {
-      const those = old(tenant, before).select('jti').orderBy('expires_at').limit(most)
-      return (await query(connection, db.deleteFrom('access_keys').where(whereTenant(tenant)).where('jti', 'in', those))).changes
+    async remove({ connection, tenant, before, limit }) {
+      const expiredKeys = old(tenant, before).select('jti').orderBy('expires_at').limit(limit)
+      return (await query(connection, db.deleteFrom('access_keys').where(whereTenant(tenant)).where('jti', 'in', expiredKeys))).changes
     },
   }
 }
 
-function agedMetrics(db: Kysely<Tables>): Aged {
+function agedMetrics(db: Kysely<Tables>): RetentionQueries {
   // The logs are counted by them.
   const hasLogs = sql<boolean>`exists (select 1 from runs where runs.tenant = metrics.tenant and runs.ended_at is not null
     and runs.ended_at >= metrics.hour - metrics.hour % ${sql.lit(hourMs)} and runs.ended_at < metrics.hour - metrics.hour % ${sql.lit(hourMs)} + ${sql.lit(hourMs)})`
@@ -230,9 +232,9 @@ function agedMetrics(db: Kysely<Tables>): Aged {
     oldest: (last) =>
       db.selectFrom('metrics').select(['tenant', 'hour as at']).where('tenant', '>', last).orderBy('tenant').orderBy('at').limit(1),
     count: (tenant, before) => old(tenant, before).select(({ fn }) => fn.countAll<number>().as('count')),
-    async remove({ connection, tenant, before, most }) {
-      const those = old(tenant, before).select('hour').orderBy('hour').limit(most)
-      return (await query(connection, db.deleteFrom('metrics').where('tenant', '=', tenant).where('hour', 'in', those))).changes
+    async remove({ connection, tenant, before, limit }) {
+      const oldHours = old(tenant, before).select('hour').orderBy('hour').limit(limit)
+      return (await query(connection, db.deleteFrom('metrics').where('tenant', '=', tenant).where('hour', 'in', oldHours))).changes
     },
   }
 }

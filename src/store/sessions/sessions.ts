@@ -11,16 +11,16 @@ import type { MessageRow, SessionRow, Tables } from '../tables.ts'
 /** `SessionStore` on either database. */
 export function createSessionStore(database: Database): SessionStore {
   const { db } = database
-  const messagesOf = statement(db, (of, param: Param<{ tenant: string; session: string }>) =>
-    of
+  const messagesOf = statement(db, (builder, param: Param<{ tenant: string; session: string }>) =>
+    builder
       .selectFrom('messages')
       .select(['role', 'content', 'created_at', 'data'])
       .where('tenant', '=', param('tenant'))
       .where('session', '=', param('session'))
       .orderBy('idx'),
   )
-  const messageOf = statement(db, (of, param: Param<{ tenant: string; session: string; index: number }>) =>
-    of
+  const messageOf = statement(db, (builder, param: Param<{ tenant: string; session: string; index: number }>) =>
+    builder
       .selectFrom('messages')
       .select(['role', 'content', 'created_at', 'data'])
       .where('tenant', '=', param('tenant'))
@@ -28,8 +28,8 @@ export function createSessionStore(database: Database): SessionStore {
       .where('idx', '=', param('index')),
   )
   return {
-    async find(who, sessionId, { anyOwner }) {
-      const { rows } = await query(database.forTenant(who.tenant).read, sessionOf(db, who, sessionId, anyOwner))
+    async find(caller, sessionId, { anyOwner }) {
+      const { rows } = await query(database.forTenant(caller.tenant).read, sessionOf(db, caller, sessionId, anyOwner))
       return rows[0] && toRecord(rows[0])
     },
 
@@ -44,14 +44,14 @@ export function createSessionStore(database: Database): SessionStore {
       return row && toMessage(row)
     },
 
-    async list(who, page) {
-      const { rows } = await query(database.forTenant(who.tenant).read, pageOf(db, who, page))
+    async list(caller, page) {
+      const { rows } = await query(database.forTenant(caller.tenant).read, pageOf(db, caller, page))
       return rows.map(toRecord)
     },
 
-    remove: (who, sessionId, by) =>
-      database.forTenant(who.tenant).unit((connection) => removeSession(database, connection, { who, sessionId, ...by })),
-    fork: (from, fork) => database.forTenant(from.tenant).unit((connection) => forkSession(db, connection, from, fork)),
+    remove: (caller, sessionId, removal) =>
+      database.forTenant(caller.tenant).unit((connection) => removeSession(database, connection, { caller, sessionId, ...removal })),
+    fork: (source, fork) => database.forTenant(source.tenant).unit((connection) => forkSession(db, connection, source, fork)),
   }
 }
 
@@ -75,7 +75,7 @@ export async function existingSessions({ db, all }: Database, keys: readonly str
 }
 
 /** All but the summary of the turns before the window, which only runs need. */
-const recorded = [
+const recordColumns = [
   'tenant',
   'owner',
   'session_id',
@@ -88,23 +88,23 @@ const recorded = [
 ] as const satisfies (keyof SessionRow)[]
 
 function sessionOf(db: Kysely<Tables>, { tenant, owner }: Owner, sessionId: string, anyOwner: boolean) {
-  const named = db.selectFrom('sessions').select(recorded).where('tenant', '=', tenant).where('session_id', '=', sessionId)
-  if (!anyOwner) return named.where('owner', '=', owner)
+  const withId = db.selectFrom('sessions').select(recordColumns).where('tenant', '=', tenant).where('session_id', '=', sessionId)
+  if (!anyOwner) return withId.where('owner', '=', owner)
   const ownFirst = sql`case when owner = ${owner} then 0 else 1 end`
-  return named.orderBy(ownFirst).orderBy('created_at', 'desc').orderBy('owner', 'desc').limit(1)
+  return withId.orderBy(ownFirst).orderBy('created_at', 'desc').orderBy('owner', 'desc').limit(1)
 }
 
 /** A session's activity may move while somebody pages: a page begins behind the place that `before` has now. */
 function pageOf(db: Kysely<Tables>, { tenant, owner }: Owner, { limit, anyOwner, before }: SessionPage) {
-  const all = db.selectFrom('sessions').select(recorded).where('tenant', '=', tenant).where('message_count', '>', 0)
+  const all = db.selectFrom('sessions').select(recordColumns).where('tenant', '=', tenant).where('message_count', '>', 0)
   const mine = anyOwner ? all : all.where('owner', '=', owner)
-  const behind = before
+  const older = before
     ? mine.where(sql<boolean>`(updated_at, session_id, owner) < (${before.updatedAt}, ${before.sessionId}, ${before.owner})`)
     : mine
-  return behind.orderBy('updated_at', 'desc').orderBy('session_id', 'desc').orderBy('owner', 'desc').limit(limit)
+  return older.orderBy('updated_at', 'desc').orderBy('session_id', 'desc').orderBy('owner', 'desc').limit(limit)
 }
 
-function toRecord(row: Pick<SessionRow, (typeof recorded)[number]>): SessionRecord {
+function toRecord(row: Pick<SessionRow, (typeof recordColumns)[number]>): SessionRecord {
   return {
     tenant: row.tenant,
     owner: row.owner,

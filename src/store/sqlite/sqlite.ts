@@ -67,9 +67,9 @@ function connect(database: DatabaseSync): Connection {
   const prepared = new Map<string, Prepared>()
   function prepare(sql: string): Prepared {
     const statement = database.prepare(sql)
-    const one = { statement, hasRows: statement.columns().length > 0 }
-    if (prepared.size < maxPrepared) prepared.set(sql, one)
-    return one
+    const entry = { statement, hasRows: statement.columns().length > 0 }
+    if (prepared.size < maxPrepared) prepared.set(sql, entry)
+    return entry
   }
   return {
     // Async only for its throws: they reject as those of any other database do.

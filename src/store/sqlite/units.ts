@@ -4,7 +4,7 @@ import { createLoopLoad } from './loop-load.ts'
 import { retryBusy } from './busy.ts'
 import type { Connection } from '../statement.ts'
 
-interface Waiting {
+interface PendingUnit {
   work(connection: Connection): Promise<unknown>
   resolve(value: never): void
   reject(error: unknown): void
@@ -20,7 +20,7 @@ const gatherMs = 2
  */
 export function createUnits(database: DatabaseSync, connection: Connection, limitMs?: number) {
   const isLoopBusy = createLoopLoad()
-  let waiting: Waiting[] = []
+  let waiting: PendingUnit[] = []
   let flushing: Promise<void> | undefined
 
   function unit<T>(work: (connection: Connection) => Promise<T>): Promise<T> {
@@ -41,21 +41,21 @@ export function createUnits(database: DatabaseSync, connection: Connection, limi
     flushing = undefined
   }
 
-  async function commit(group: Waiting[]): Promise<void> {
+  async function commit(group: PendingUnit[]): Promise<void> {
     const answers: (() => void)[] = []
     try {
       await retryBusy(() => database.exec('begin immediate'), limitMs)
-      for (const one of group) answers.push(await runUnit(one, group.length === 1))
+      for (const pendingUnit of group) answers.push(await runUnit(pendingUnit, group.length === 1))
       database.exec('commit')
     } catch (error) {
       rollBack()
-      for (const one of group) one.reject(error)
+      for (const pendingUnit of group) pendingUnit.reject(error)
       return
     }
     for (const answer of answers) answer()
   }
 
-  async function runUnit({ work, resolve, reject }: Waiting, isAlone: boolean): Promise<() => void> {
+  async function runUnit({ work, resolve, reject }: PendingUnit, isAlone: boolean): Promise<() => void> {
     // Alone in its transaction it needs no savepoint: what undoes the one undoes the other.
     if (isAlone) {
       const value = await work(connection)
