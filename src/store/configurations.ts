@@ -15,11 +15,11 @@ import type { Connection } from './statement.ts'
 import type { ConfigurationRow } from './tables.ts'
 import { configurationName } from './secrets/encrypted.ts'
 
-/** How many texts are kept to go back to, and how many are known to have been seen. */
+/** Limits: configurations that can be restored, and configurations whose texts count as seen. */
 const maxKept = 50
 const maxSeen = 5000
 
-/** What is wrapped: it may hold keys of models in the clear. */
+/** The encrypted part of a configuration: its texts may hold API keys of models in plain text. */
 interface Content {
   text: string
   storedVersion: string
@@ -27,14 +27,14 @@ interface Content {
   file?: string
 }
 
-interface Options {
+interface ConfigurationStoreOptions {
   box: SecretBox
   /** Epoch milliseconds. */
   now(): number
 }
 
 /** `ConfigurationStore` on a database that several processes share. */
-export async function openConfigurationStore(database: Database, { box, now }: Options): Promise<ConfigurationStore> {
+export async function openConfigurationStore(database: Database, { box, now }: ConfigurationStoreOptions): Promise<ConfigurationStore> {
   const { db } = database
   const { read, unit } = database.all
   const key = await createSecrets(database, box, { now })
@@ -87,8 +87,8 @@ export async function openConfigurationStore(database: Database, { box, now }: O
   }
 
   /**
-   * What was in memory alone is nothing to go back to; what came from a file last is what its next edit is compared with. Recent ones stay in
-   * any case: their numbers are what keeps changes at the same time apart.
+   * Deletes old configurations. Configurations that were only in memory cannot be restored and go first. The last configuration from a file
+   * stays, because the next edit of the file is compared with it. All recent ones stay, because their numbers keep concurrent changes apart.
    */
   async function dropOld(connection: Connection, n: number): Promise<void> {
     const stored = rows.select('n').where('kind', 'not in', notStored)
@@ -131,7 +131,7 @@ export async function openConfigurationStore(database: Database, { box, now }: O
     add: (next, after) =>
       unit(async (connection) => {
         const n = after + 1
-        // Of two who have seen the same one the key lets one through; who has seen one of long ago must not take the number of one that is gone.
+        // The primary key lets one of two concurrent changes through. The comparison refuses an old `after` whose next number was deleted.
         if ((await newestNumber(connection)) !== after || !(await insert(connection, next, n))) return false
         await markSeen(connection, next.file === undefined ? [next.text] : [next.text, next.file], n)
         await dropOld(connection, n)
@@ -162,7 +162,7 @@ export async function openConfigurationStore(database: Database, { box, now }: O
 const notStored: ChangeKind[] = ['memory', 'start']
 const fromFile: ChangeKind[] = ['seed', 'edit']
 
-/** While SECRET_KEY is being changed, a process that does not have the new one yet goes on with what it has. */
+/** While SECRET_KEY is being changed, a process without the new key gets `configuration_not_stored` and keeps its configuration. */
 function openRow(box: SecretBox, { n, content }: Pick<ConfigurationRow, 'n' | 'content'>): string {
   try {
     return box.open(configurationName(n), content)

@@ -5,55 +5,55 @@ import type { JobStore } from './jobs/table.ts'
 import type { Connection, Result } from './statement.ts'
 import type { Tables } from './tables.ts'
 
-/** A place that keeps things: SQLite in this process, or Postgres. */
+/** The service's database: SQLite in this process, or a Postgres server. */
 export interface Database {
   /** Builds queries. */
   readonly db: Kysely<Tables>
-  /** Whether other processes may use it too. */
+  /** Whether other processes may use the database too. */
   readonly isShared: boolean
-  /** Names of the migrations that opening it took. */
+  /** Names of the migrations that ran when the database was opened. */
   readonly migrated: readonly string[]
-  /** Reads and writes one tenant's rows alone: on Postgres its row-level security shows and takes no others, whatever a query asks for. */
+  /** Reads and writes the rows of one tenant only. On Postgres, row-level security enforces the limit whatever a query selects. */
   forTenant(tenant: string): Scope
-  /** Those of all tenants: for what serves all of them (sweeps, jobs, keys). */
+  /** Reads and writes the rows of all tenants: for sweeps, jobs and keys. */
   readonly all: Scope
-  /** Where jobs are kept. */
   readonly jobs: JobStore
-  /** Present where it is a Postgres server. */
+  /** Present when the database is a Postgres server. */
   readonly postgres?: PostgresServer
-  /** Throws when the database can't be reached. */
+  /** Throws when the database cannot be reached. */
   ping(): Promise<void>
   close(): Promise<void>
 }
 
-/** What a tenant may read and write, or everybody. */
+/** Access to the rows of one tenant, or of all tenants. */
 export interface Scope {
-  /** For reads; sees what is committed. Asked again where the connection breaks: never for what changes anything. */
+  /** For reads; sees committed data. Repeats a read when the connection breaks, so changes must not use this connection. */
   readonly read: Connection
   /**
-   * For a single statement that is a unit of work: durable when it answers. Rejects with `CommitUnknown` where the connection breaks before
-   * that: whoever needs to know looks for what it stored.
+   * For a unit of work of a single statement: durable when `execute` resolves. Rejects with `CommitUnknown` when the connection breaks before
+   * the answer; the caller then reads back whether the statement was stored.
    */
   readonly write: Connection
   /**
-   * Runs a unit of work in a transaction and answers once it is durable. The unit awaits nothing but its queries.
-   * A throw rolls back this unit alone. Where the connection breaks it runs again from its start, unless it was stored: it must bear that.
+   * Runs a unit of work in a transaction and resolves once the transaction is durable. `work` awaits nothing but its queries.
+   * A throw rolls back this unit only. When the connection breaks before the commit, `work` runs again from its start: `work` must be
+   * repeatable.
    */
   unit<T>(work: (connection: Connection) => Promise<T>, options?: UnitOptions): Promise<T>
 }
 
 export interface UnitOptions {
-  /** How long a database that is away is waited for; as long as a caller waits, if nothing else is said. */
+  /** How long the unit is retried while the database is unreachable, in milliseconds. Default: as long as a caller waits. */
   retryForMs?: number
 }
 
-/** What only Postgres has. */
+/** Access that only a Postgres server offers. */
 export interface PostgresServer {
-  /** A connection beside the pool, as the user of the address: to listen, to change the schema. Whoever asked for it ends it. */
+  /** Opens a connection outside of the pool, as the login user: to listen, or to change the schema. The caller ends the connection. */
   connect(): Promise<pg.Client>
 }
 
-/** The connection was lost between a commit and its answer, and what became of it could not be found out. */
+/** The connection was lost between a commit and its answer, and the outcome of the commit could not be determined. */
 export class CommitUnknown extends ServiceError {
   constructor(cause: unknown) {
     super('store_unavailable', 'It is not known whether this was stored. Send it again with the same request id.', { cause, retryAfter: 5 })
@@ -61,7 +61,7 @@ export class CommitUnknown extends ServiceError {
   }
 }
 
-/** Runs a query that is built anew each time; for what is asked seldom. */
+/** Compiles and runs a query. For rare queries; `statement` compiles frequent ones once. */
 export function query<R>(connection: Connection, builder: Compilable<R>): Promise<Result<R>> {
   const { sql, parameters } = builder.compile()
   return connection.execute<R>(sql, parameters)

@@ -4,10 +4,10 @@ import { openSqlite } from './sqlite/sqlite.ts'
 
 type DatabaseLocation = Pick<Settings, 'databaseUrl' | 'databaseConnections' | 'dataDir'>
 
-/** Postgres where an address is given, else SQLite in the data directory; the schema is up to date. */
+/** Opens Postgres when `databaseUrl` is set, else SQLite in the data directory, and migrates the schema. */
 export async function openDatabase({ databaseUrl, databaseConnections: connections, dataDir }: DatabaseLocation): Promise<Database> {
   if (databaseUrl === undefined) return openSqlite(dataDir)
-  // Its driver costs 10 MB that nobody else needs.
+  // Imported on demand: the Postgres driver takes 10 MB of memory.
   const { openPostgres } = await import('./postgres/postgres.ts')
   return openPostgres(databaseUrl, { connections })
 }

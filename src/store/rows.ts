@@ -2,7 +2,7 @@ import type { EndedRun, RunningSummary, StoredRun, Turn } from '../runs/run-stor
 import type { EndedStatus, Operation, RunKey, RunStatus } from '../runs/run.ts'
 import type { RunRow, SessionRow } from './tables.ts'
 
-/** Between rows and what the runs know. */
+/** Conversions between rows and the types of runs. */
 
 export const hourMs = 3_600_000
 
@@ -10,7 +10,7 @@ export function hourOf(ms: number): number {
   return Math.floor(ms / hourMs) * hourMs
 }
 
-/** Postgres takes no NUL in a text; it becomes U+FFFD, as half a surrogate pair does on either database. */
+/** Replaces NUL by U+FFFD: Postgres refuses NUL in a text. Either database stores half a surrogate pair as U+FFFD. */
 export function toText(text: string): string {
   return text.includes('\0') ? text.replaceAll('\0', '\uFFFD') : text
 }
@@ -19,7 +19,7 @@ export function json(value: unknown): string | null {
   return value === undefined ? null : JSON.stringify(value)
 }
 
-// The caller knows what it wrote.
+// Callers name the type of the value that they stored.
 // oxlint-disable-next-line typescript/no-unnecessary-type-parameters
 export function parseJson<T>(text: string | null): T | undefined {
   return text === null ? undefined : (JSON.parse(text) as T)
@@ -29,7 +29,7 @@ export function keyColumns({ tenant, owner, requestId }: RunKey) {
   return { tenant, owner, request_id: requestId }
 }
 
-/** One run of this status, as the metrics count it. */
+/** One run of this status as counters of the metrics. */
 export function countOf(status: string) {
   const countIf = (expected: EndedStatus) => (status === expected ? 1 : 0)
   return { success: countIf('success'), error: countIf('error'), cancelled: countIf('cancelled'), timeout: countIf('timeout') }
@@ -71,7 +71,7 @@ export function toEndedRow(key: RunKey, fence: number, ended: EndedRun) {
     status: ended.status,
     finish_reason: ended.finishReason,
     continuable: ended.continuable ? 1 : 0,
-    // What came with the request is kept only as long as it may be needed to go on.
+    // The request is kept only while the run can be resumed.
     request: ended.continuable ? JSON.stringify(ended.request) : null,
     model: ended.model,
     prompt_tokens: ended.promptTokens,
@@ -84,7 +84,10 @@ export function toEndedRow(key: RunKey, fence: number, ended: EndedRun) {
   }
 }
 
-/** What one ended run adds to its hour, in the row with this number. What may go on, and is taken back then, is in the first. */
+/**
+ * The amounts that an ended run adds to its hour, in the row with this number. A run that can be resumed is counted in the first row, where
+ * a resume subtracts its amounts again.
+ */
 export function toMetrics(tenant: string, ended: EndedRun, row: number) {
   return {
     ...countOf(ended.status),
@@ -98,7 +101,7 @@ export function toMetrics(tenant: string, ended: EndedRun, row: number) {
 }
 
 /**
- * Rows in which an hour counts the ends of a tenant's runs on Postgres, one a millisecond behind the other: where they meet in one, each
- * waits until the one before it is on the disk.
+ * Metrics rows per tenant and hour on Postgres; their `hour` values are one millisecond apart. With a single row, each run that ends would
+ * wait until the commit of the previous run is on the disk.
  */
 export const rowsPerHour = 8

@@ -1,7 +1,7 @@
 import type { Compilable, Kysely } from 'kysely'
 import type { Tables } from './tables.ts'
 
-/** One connection, or one transaction on it. Parameters are bound, never part of the text. */
+/** A connection, or a transaction on a connection. Parameters are bound, never part of the SQL text. */
 export interface Connection {
   execute<R>(sql: string, parameters: readonly unknown[]): Promise<Result<R>>
 }
@@ -12,12 +12,12 @@ export interface Result<R> {
   changes: number
 }
 
-/** Gives a query that is compiled once its values: `param('x')` stands for the value `x` of `P`. */
+/** Makes placeholders of a query that is compiled once: `param('x')` stands for the value `x` of `P`. */
 export interface Param<P> {
   <K extends keyof P & string>(name: K): P[K]
 }
 
-/** Stands for a value in a query that is compiled once and run often. */
+/** A placeholder in a query that is compiled once and run often. */
 class Parameter {
   readonly name: string
   constructor(name: string) {
@@ -28,7 +28,7 @@ class Parameter {
 export type Statement<P, R> = (connection: Connection, values: P) => Promise<Result<R>>
 
 /**
- * Compiles a Kysely query once; what is left per run is a text and an array. The shape of its rows is that of the query.
+ * Compiles a Kysely query once, so that an execution only binds values. The rows have the type of the query.
  */
 export function statement<P extends object, R>(
   db: Kysely<Tables>,
@@ -44,8 +44,8 @@ export function statement<P extends object, R>(
 }
 
 /**
- * Waits for all of what was asked in one go, on Postgres for the time of a single answer. Nothing of a unit goes on behind its end: where one
- * fails, this rejects when the others have their answer too.
+ * Waits until all queries have settled, then resolves to their results or rejects with the first error. On Postgres the queries share one
+ * round trip. `Promise.all` would reject earlier, while other queries of the unit are still running.
  */
 export async function allSettledOrThrow<const T extends readonly (Promise<unknown> | undefined)[]>(pending: T): Promise<AwaitedAll<T>> {
   const all = pending.map((query) => Promise.resolve(query))

@@ -24,7 +24,7 @@ export function createSubAgentStore({ db, forTenant, isShared }: Database): SubA
 
   const until = ({ busyForMs }: AtWork) => (busyForMs === 0 ? 0 : sql<number>`${clock} + ${busyForMs}`)
 
-  /** Others that count at the same time would not see what is not committed yet: they wait. SQLite has one writer anyway. */
+  /** Serializes the inserts of a caller: a concurrent count would miss uncommitted rows. SQLite has a single writer anyway. */
   async function lock(connection: Connection, caller: Owner): Promise<void> {
     if (isShared) await connection.execute('select pg_advisory_xact_lock(hashtextextended($1, 0))', [callerKey(caller)])
   }
@@ -71,7 +71,7 @@ export function createSubAgentStore({ db, forTenant, isShared }: Database): SubA
             .set(at)
             .where((is) => is.and(key)),
         )
-        // What another process has said of its own work stays.
+        // A process changes `busy_until` only when the last work on the sub-agent was its own.
         const ownUpdate = db
           .updateTable('sub_agents')
           .set({ busy_until: until(work) })
@@ -85,16 +85,36 @@ export function createSubAgentStore({ db, forTenant, isShared }: Database): SubA
 function toRow({ tenant, owner }: Owner, subAgent: SubAgent): SubAgentRow {
   const { id, name, description, objective, tools, workflowType, madeBy, hasFailed, createdAt, lastActive } = subAgent
   return {
-    ...{ tenant, owner, id, name: toText(name).toWellFormed(), description: toText(description), objective: toText(objective) },
-    ...{ tools: JSON.stringify(tools), workflow_type: workflowType, made_by: madeBy, has_failed: hasFailed ? 1 : 0 },
-    ...{ busy_by: '', busy_until: 0, created_at: createdAt, last_active: lastActive },
+    tenant,
+    owner,
+    id,
+    name: toText(name).toWellFormed(),
+    description: toText(description),
+    objective: toText(objective),
+    tools: JSON.stringify(tools),
+    workflow_type: workflowType,
+    made_by: madeBy,
+    has_failed: hasFailed ? 1 : 0,
+    busy_by: '',
+    busy_until: 0,
+    created_at: createdAt,
+    last_active: lastActive,
   }
 }
 
 function toSubAgent(row: SubAgentRow & { is_busy: number }): SubAgent {
   const { id, name, description, objective, tools, workflow_type, made_by, has_failed, is_busy, created_at, last_active } = row
   return {
-    ...{ id, name, description, objective, tools: JSON.parse(tools) as string[], workflowType: workflow_type, madeBy: made_by },
-    ...{ hasFailed: has_failed === 1, isBusy: is_busy === 1, createdAt: created_at, lastActive: last_active },
+    id,
+    name,
+    description,
+    objective,
+    tools: JSON.parse(tools) as string[],
+    workflowType: workflow_type,
+    madeBy: made_by,
+    hasFailed: has_failed === 1,
+    isBusy: is_busy === 1,
+    createdAt: created_at,
+    lastActive: last_active,
   }
 }

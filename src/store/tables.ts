@@ -25,21 +25,21 @@ export interface Tables {
   secrets: SecretRow
 }
 
-/** `owner` everywhere is `<issuer> <sub>`: whose things they are inside of the tenant. */
+/** `owner` is `<issuer> <sub>` in every table: the owner of the row within the tenant. */
 export interface SessionRow {
   tenant: string
   owner: string
   session_id: string
-  /** Ours and never reused: what belongs to a session refers to this, so that a late write to a deleted one finds nothing. */
+  /** Internal id, never reused. Rows of a session refer to this key, so that a late write to a deleted session finds nothing. */
   key: string
   short_name: string
   checkpoint_id: string
-  /** The one run that may write to the session now. */
+  /** Request id of the run that may write to the session now. */
   active_run: string | null
   message_count: number
-  /** Index of the first message that the model is shown. */
+  /** Index of the first message that is sent to the model. */
   window_start: number
-  /** JSON; what the turns before the window were about. */
+  /** JSON; summary of the turns before the window. */
   summary: string | null
   created_at: number
   updated_at: number
@@ -52,7 +52,7 @@ export interface MessageRow {
   role: 'human' | 'ai'
   content: string
   created_at: number
-  /** JSON; what an ai message carries beside its text. */
+  /** JSON `MessageData`: data of a message beside its text. */
   data: string | null
 }
 
@@ -64,15 +64,15 @@ export interface RunRow {
   session_id: string
   operation: string
   body_hash: string
-  /** JSON of what is needed to go on elsewhere; removed when the run has ended for good. */
+  /** JSON; the request, for a resume in another process. Removed when the run has ended and cannot be resumed. */
   request: string | null
-  /** `gone`: a mark, its session was deleted or it was too old; all but the ids, `created_at` and `gone_at` is empty. */
+  /** `gone`: a tombstone of a run whose session was deleted, or which expired. Only the ids, `created_at` and `gone_at` are set. */
   status: string
   on_disconnect: string
-  /** The process that runs it, and how often it was taken over: a write with an older fence changes nothing. */
+  /** The process that runs the run; empty: unclaimed. `fence` counts takeovers: a write with an older fence changes nothing. */
   holder: string
   fence: number
-  /** Order of arrival in the session's line. */
+  /** Order of arrival in the session's queue. */
   place: number
   message_index: number | null
   agent: string
@@ -81,23 +81,23 @@ export interface RunRow {
   started_at: number | null
   ended_at: number | null
   finish_reason: string | null
-  /** 1: a repeat goes on from the last checkpoint. */
+  /** 1: a repeated request resumes from the last checkpoint. */
   continuable: number
   prompt_tokens: number
   completion_tokens: number
   total_tokens: number
   latency_ms: number
-  /** JSON, the Error shape. */
+  /** JSON, an `Error` of the API. */
   error: string | null
-  /** JSON, compact: the numbered events. */
+  /** JSON, a `CompactLog`: the numbered events. */
   log: string | null
-  /** How long it ran before it was interrupted; 0 where it never was. */
+  /** Milliseconds of execution before the last interruption; 0 without an interruption. */
   ran_ms: number
-  /** Of an async run that is or was to be worked on: its place among those of all callers, in turns. */
+  /** Rank of an async run in the fair queue of all callers; null for other runs. */
   work_rank: number | null
-  /** Since when it is a mark. */
+  /** Epoch milliseconds when the run became a tombstone. */
   gone_at: number | null
-  /** JSON; how often it has lost its process in a row, null where it never has. */
+  /** JSON `Losses`: how often in a row the run has lost its process; null: never. */
   losses: string | null
 }
 
@@ -111,7 +111,7 @@ export interface RunStepRow {
 
 export interface MetricsRow {
   tenant: string
-  /** Epoch milliseconds of the hour's start, and which of its rows this is. */
+  /** Epoch milliseconds of the hour's start, plus the row number (0 to 7). */
   hour: number
   success: Generated<number>
   error: Generated<number>
@@ -123,7 +123,7 @@ export interface MetricsRow {
   latency_ms: number
   min_latency_ms: number
   max_latency_ms: number
-  /** Ended runs of the hour that its logs have no more: their sessions were deleted, or they became old. */
+  /** Ended runs of the hour that are no longer in the logs: their session was deleted, or they expired. */
   removed: Generated<number>
 }
 
@@ -143,28 +143,28 @@ export interface ProcessRow {
   alive_until: number
 }
 
-/** Work that was promised; it is gone when it is done. On Postgres pg-boss keeps it, in tables of its own. */
+/** A job to be done; deleted when done. On Postgres, jobs are in the tables of pg-boss instead. */
 export interface JobRow {
   id: string
   kind: string
   tenant: string
   /** JSON. */
   data: string
-  /** Whoever begins it moves this on, so that nobody else does until it should have been done. */
+  /** Epoch milliseconds. A claim moves `due_at` to the end of the lease, so that no other worker claims the job before. */
   due_at: number
-  /** Times that it was begun; also the fence of who has it. */
+  /** Number of claims; also the fence of the worker that holds the job. */
   attempts: number
-  /** When it was to be done first, or again: it is given up when it has failed for a day since. */
+  /** First due time, or that of the last requeue. A job that fails for a day since then is given up. */
   wanted_at: number
-  /** The lowest go first. */
+  /** Jobs with lower ranks are claimed first. */
   rank: number
 }
 
-/** An event that was accepted. */
+/** An accepted event of an asynchronous chat. */
 export interface AsyncEventRow {
   tenant: string
   owner: string
-  /** SHA-256 of its source and id, which its caller chose: any text, of any length. */
+  /** SHA-256 of the event's source and id, which are texts of any length chosen by the caller. */
   event: string
   request_id: string
   session_id: string
@@ -180,13 +180,13 @@ export interface CallbackRow {
   status: string
   /** JSON array. */
   attempts: string
-  /** Times that somebody had it sent again, and attempts since. */
+  /** `round` counts manual resends, `tries` the attempts of the current round. */
   round: number
   tries: number
   created_at: number
 }
 
-/** A picture of a human message. */
+/** An image of a human message or of a tool result. */
 export interface MediaRow {
   tenant: string
   session: string
@@ -208,9 +208,9 @@ export interface SubAgentRow {
   tools: string
   workflow_type: 'react' | 'plan_execute'
   made_by: 'caller' | 'agent'
-  /** 1: its last run failed. */
+  /** 1: the last run of the sub-agent failed. */
   has_failed: number
-  /** The process that had it at work last, and until when that holds unless it says so again. */
+  /** The process of the sub-agent's last work, and when its busy lease expires unless renewed. */
   busy_by: string
   busy_until: number
   created_at: number
@@ -223,29 +223,29 @@ export interface MemoryRow {
   id: string
   /** `fact`, `preference` or `lesson`. */
   kind: string
-  /** Whose word it is: `user` or `tool`. */
+  /** Source of the statement: `user` or `tool`. */
   origin: string
   content: string
   created_at: number
   updated_at: number
-  /** Base64 of 32-bit floats, and the model that they are of. */
+  /** The embedding model, and its vector as Base64 of 32-bit floats. */
   embedding_model: string | null
   embedding: string | null
 }
 
-/** Where a memory comes from; the session is named by its key, and by its id as its caller knows it. */
+/** The message that a memory was learned from. `session` is the session's key, `session_id` the id that callers use. */
 export interface MemorySourceRow {
   tenant: string
   memory: string
   session: string
   session_id: string
   message_index: number
-  /** `retain <request id>` or `feedback <request id>`: what was taken from a run once is not taken again. */
+  /** `retain <request id>` or `feedback <request id>`: prevents a second extraction from the same run. */
   made_by: string
   created_at: number
 }
 
-/** Grows with every change of what is kept of a caller. */
+/** Version of a caller's memories; every change increments `version`. */
 export interface MemoryOwnerRow {
   tenant: string
   owner: string
@@ -261,30 +261,30 @@ export interface FeedbackRow {
   created_at: number
 }
 
-/** Events of a run that readers on other replicas are to see. */
+/** Events of a running run, for readers on other replicas. */
 export interface RunTailRow {
   tenant: string
   owner: string
   request_id: string
-  /** Of the process that wrote it. */
+  /** Fence of the process that wrote the row. */
   fence: number
   /** Numbers of the events. */
   first: number
   last: number
-  /** Events that were told before this process had the run, and where readers go back to who have more; null where nothing was lost. */
+  /** `restored`: events from before the takeover. `restored_at`: event number to which readers with later events rewind; null: no loss. */
   restored: number
   restored_at: number | null
   /** JSON, compact. */
   events: string
 }
 
-/** A call that waits for approval, or was decided; kept as long as its session. */
+/** A tool call that waits for approval, or was decided; kept as long as its session. */
 export interface ApprovalRow {
   tenant: string
   owner: string
   request_id: string
   call_id: string
-  /** Among the calls that were asked for with it, from 0. */
+  /** Position among the calls that were requested together, from 0. */
   place: number
   session_id: string
   tool: string
@@ -293,42 +293,42 @@ export interface ApprovalRow {
   by: 'caller' | 'role'
   requested_at: number
   expires_at: number
-  /** `lapsed`: its run ended before anybody decided. */
+  /** `lapsed`: the run ended before a decision. */
   decision: 'approve' | 'reject' | 'lapsed' | null
-  /** JSON; in place of `input`. */
+  /** JSON; replaces `input`. */
   new_input: string | null
   reason: string | null
-  /** An owner. */
+  /** Owner (`<issuer> <sub>`) who decided. */
   decided_by: string | null
   decided_at: number | null
-  /** A process has begun the call. */
+  /** Epoch milliseconds when a process began the call. */
   started_at: number | null
 }
 
-/** One configuration after the other; the one with the highest number is in use. On SQLite there are none: the file is what counts. */
+/** Configurations in order; the highest number is in use. Empty on SQLite, where the file is authoritative. */
 export interface ConfigurationRow {
   n: number
   version: string
   kind: 'seed' | 'put' | 'memory' | 'edit' | 'restore' | 'start'
-  /** Wrapped by SECRET_KEY: the text, and what of it is in memory only. */
+  /** Encrypted with SECRET_KEY: the text, and the parts of the text that are in memory only. */
   content: string
-  /** JSON array: paths of what changed. */
+  /** JSON array of the paths that changed. */
   diff: string
-  /** JSON; who asked for it. */
+  /** JSON; the caller who made the change. */
   made_by: string | null
   made_at: number
 }
 
-/** Texts of files that were seen, by a keyed hash, each with the last configuration that it was a text of. */
+/** Keyed hashes of file texts that were seen, each with the number of the last configuration that had the text. */
 export interface ConfigurationTextRow {
   id: string
   n: number
 }
 
-/** Of the whole service: what all its processes have in common. */
+/** Secrets that all processes of the service share. */
 export interface SecretRow {
   name: string
-  /** Wrapped by SECRET_KEY. */
+  /** Encrypted with SECRET_KEY. */
   sealed: string
   changed_at: number
 }

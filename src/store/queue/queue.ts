@@ -10,12 +10,12 @@ import { keyColumns } from '../rows.ts'
 import type { RunStatements } from '../runs/statements.ts'
 import type { Connection } from '../statement.ts'
 
-/** A session of the caller that a run is about to leave. */
+/** A session that its active run is about to leave. */
 interface Leaving {
   tenant: string
   owner: string
   session: string
-  /** Of the run that has it. */
+  /** Request id of the active run. */
   requestId: string
   now: number
 }
@@ -26,13 +26,13 @@ interface Due extends RunKey {
   isResumed?: true
 }
 
-/** Parts of units in which a session comes to a run that nobody has: it gets its job with the same commit. */
+/** Parts of units of work that give a session to an unclaimed run, and add the job of the run in the same transaction. */
 export function runQueue(database: Database, statements: RunStatements) {
   const sessionQueue = queueStatements(database.db)
   const insertJobs: Database['jobs']['insert'] = (connection, jobs) => database.jobs.insert(connection, jobs)
   const ranks = createRunRanks(database)
 
-  /** Hands a locked session to the next in its line; answers with that run. */
+  /** Hands a locked session to the next run in its queue, and returns the run. */
   async function handOver(connection: Connection, { tenant, owner, session, requestId, now }: Leaving): Promise<NextRun | undefined> {
     const next = (await statements.handOver(connection, { tenant, session, requestId })).rows[0]?.active_run
     if (!next) return undefined
@@ -42,13 +42,13 @@ export function runQueue(database: Database, statements: RunStatements) {
     return { ...key, holder }
   }
 
-  /** Adds the job of a run that has its session and nobody to go on with it. */
+  /** Adds the job of an unclaimed run that has its session. */
   async function add(connection: Connection, { now, isResumed, ...key }: Due): Promise<void> {
     const { rows } = await ranks.give(connection, key)
     await insertJobs(connection, [jobOf({ ...key, now, rank: rows[0]?.work_rank ?? 0, ...(isResumed ? { isResumed } : {}) })])
   }
 
-  /** A net under all of this: an older version of this program hands sessions on without a job. */
+  /** Adds missing jobs of unclaimed runs, because older versions of this program hand sessions over without a job. */
   async function requeue(now: number): Promise<void> {
     const unclaimedRuns = database.db
       .selectFrom('runs')
@@ -59,7 +59,7 @@ export function runQueue(database: Database, statements: RunStatements) {
           .onRef('sessions.active_run', '=', 'runs.request_id'),
       )
       .select(['runs.tenant', 'runs.owner', 'runs.request_id as requestId', 'runs.fence', 'runs.work_rank as rank'])
-      // Both stand in the text: only so is the index of unended runs used.
+      // Literal values, because the index of unended runs is not used with parameters.
       .where(sql<boolean>`runs.status in ('pending', 'running')`)
       .where(sql<boolean>`runs.status = 'pending'`)
       .where('runs.holder', '=', '')
@@ -75,11 +75,11 @@ export function runQueue(database: Database, statements: RunStatements) {
 
 export type RunQueue = ReturnType<typeof runQueue>
 
-/** One for each time that nobody has the run. */
+/** The job of an unclaimed run. The fence makes the id unique per release of the run. */
 function jobOf({ tenant, owner, requestId, fence, rank, now, isResumed }: Due & { rank: number }): NewJob<'run'> {
   const id = `run ${hash('sha256', JSON.stringify([...Object.values(keyColumns({ tenant, owner, requestId })), fence]), 'base64url')}`
   return { id, kind: 'run', tenant, data: { owner, requestId, fence, ...(isResumed ? { isResumed } : {}) }, dueAt: now, rank }
 }
 
-/** In one go; the oldest first. */
+/** Jobs per batch, oldest runs first. */
 const maxRequeued = 500

@@ -5,13 +5,12 @@ import type { RunKey } from '../../runs/run.ts'
 import { statement, type Connection, type Param } from '../statement.ts'
 
 /**
- * In which order async runs are worked on: fair queueing. A run's rank is one more than the highest of its caller's that have not ended,
- * and at least that of the run which is next of all. So those of one caller go in the order in which they came, those of several callers in
- * turns, and nobody's burst holds up the others.
+ * Order of async runs by fair queueing. The rank of a run is one more than the highest rank of the caller's unended runs, and at least the
+ * lowest rank of all waiting runs. Runs of one caller keep their order of arrival, callers take turns, and no burst delays other callers.
  */
 export function createRunRanks(database: Database) {
   const { db } = database
-  // The conditions stand in the text: only so are the small indexes used.
+  // Literal conditions, because the partial indexes are not used with parameters.
   const lowest = db
     .selectFrom('runs')
     .select(({ fn }) => fn.min('work_rank').as('rank'))
@@ -25,14 +24,14 @@ export function createRunRanks(database: Database) {
     return (
       builder
         .updateTable('runs')
-        // One that goes on has its place already.
+        // A resumed run keeps its rank.
         .set({ work_rank: sql<number>`coalesce(work_rank, ${next})` })
         .where((is) => is.and(whereRun(param)))
         .returning('work_rank')
     )
   })
 
-  /** The rank of the run that is next of all. A little out of date it is as good. */
+  /** The lowest rank of all waiting runs. A slightly stale value works as well. */
   let front = 0
   let refreshedAt = -Infinity
   let refreshing: Promise<void> | undefined
@@ -47,7 +46,7 @@ export function createRunRanks(database: Database) {
   }
 
   return {
-    /** Comes before the unit, which must not wait for it. */
+    /** Refreshes the lowest rank. Called before a unit of work, because a unit must not wait for other queries. */
     async prepare(): Promise<void> {
       if (performance.now() - refreshedAt > freshMs) await (refreshing ??= refresh())
     },

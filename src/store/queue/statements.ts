@@ -9,7 +9,7 @@ interface SessionRef {
   session: string
 }
 
-/** A run as it was read: what has changed since is left alone. */
+/** A run as it was read. Statements with these values leave a run alone that has changed since. */
 type Seen = RunKey & Pick<RunRow, 'fence' | 'status'>
 
 function whereUnchanged(param: Param<Seen>) {
@@ -27,10 +27,10 @@ type TakenBack = Pick<RunRow, 'tenant' | 'prompt_tokens' | 'completion_tokens' |
   timeout: number
 }
 
-/** The statements that move a run through its session's line, compiled once. */
+/** The statements that move a run through the queue of its session, compiled once. */
 export function queueStatements(database: Kysely<Tables>) {
   return {
-    /** A waiting run, and how the one is that has its session. */
+    /** A waiting run, and the active run of its session with its status. */
     findTurn: statement(database, (db, param: Param<RunKey>) =>
       db
         .selectFrom('runs')
@@ -63,7 +63,7 @@ export function queueStatements(database: Kysely<Tables>) {
         .where((is) => is.and(whereRun(param))),
     ),
 
-    /** Comes first in a unit: whoever changes a session or its line waits here, so that no two wait for each other. */
+    /** Locks a session. First statement of every unit that changes a session or its queue, so that units cannot deadlock. */
     lockSession: statement(database, (db, param: Param<SessionRef>) =>
       db
         .updateTable('sessions')
@@ -92,7 +92,7 @@ export function queueStatements(database: Kysely<Tables>) {
         .set({
           status: 'running',
           message_index: param('messageIndex'),
-          // One that was interrupted goes on: it has begun.
+          // A resumed run after an interruption keeps its start time.
           started_at: sql`case when ran_ms > 0 then started_at else ${param('now')} end`,
         })
         .where((is) => is.and(whereUnchanged(param)))
@@ -108,7 +108,7 @@ export function queueStatements(database: Kysely<Tables>) {
           place: param('place'),
           losses: param('losses'),
           status: 'pending',
-          // A repeat has its time anew.
+          // A repeated request resets the execution time.
           ran_ms: sql`case when ended_at is null then ran_ms else 0 end`,
           ended_at: null,
           finish_reason: null,
@@ -118,7 +118,7 @@ export function queueStatements(database: Kysely<Tables>) {
         .returning('request_id'),
     ),
 
-    /** Makes a run nobody's. */
+    /** Makes a run unclaimed. */
     releaseRun: statement(database, (db, param: Param<Seen & Pick<RunRow, 'losses'>>) =>
       db
         .updateTable('runs')
@@ -169,7 +169,7 @@ export function queueStatements(database: Kysely<Tables>) {
         .returning(['min_latency_ms', 'max_latency_ms']),
     ),
 
-    /** The extremes of an hour, from its runs: a sum can be taken back, they can't. */
+    /** Recomputes the extremes of an hour from its runs: unlike sums, extremes cannot be subtracted. */
     renewExtremes: statement(database, (db, param: Param<{ tenant: string; hour: number; nextHour: number }>) => {
       const ofHour = (extreme: 'min' | 'max') =>
         sql<number>`coalesce((select ${sql.raw(extreme)}(runs.latency_ms) from runs where runs.tenant = ${param('tenant')}

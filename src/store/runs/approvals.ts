@@ -45,7 +45,7 @@ export function createApprovalStore(database: Database): ApprovalStore {
       database.forTenant(key.tenant).unit(async (connection) => {
         const unlockedRow = await findRun(connection, key)
         const state = await lock(connection, key.tenant, unlockedRow?.session ?? null)
-        // Read again: whoever had the lock may have changed it.
+        // Read again: the previous holder of the lock may have changed the run.
         const row = await findRun(connection, key)
         if (row?.status !== 'interrupted') return undefined
         const decided = db
@@ -105,14 +105,14 @@ export function createApprovalStore(database: Database): ApprovalStore {
   }
 }
 
-/** Calls of the asker's own runs, and calls that a role decides for who has that role. */
+/** Calls of the asker's own runs. Askers with the permission to approve also see calls decided by a role. */
 function isShownTo({ owner, mayApprove }: Asker) {
   return (is: ExpressionBuilder<Tables, 'approvals'>) => is.or([is('owner', '=', owner), ...(mayApprove ? [is('by', '=', 'role')] : [])])
 }
 
 type ApprovalCursor = Pick<ApprovalRow, 'requested_at' | 'place' | 'call_id'>
 
-/** Newest first; those that were asked for together in the order asked. */
+/** Rows after the cursor: newest first, and calls of one request in the order requested. */
 function isBehind({ requested_at, place, call_id }: ApprovalCursor) {
   return (is: ExpressionBuilder<Tables, 'approvals'>) =>
     is.or([
@@ -131,7 +131,12 @@ function toCall(row: ApprovalRow): StoredCall {
   const newInput = parseJson<JsonObject>(row.new_input)
   return {
     ...toPending(row),
-    ...{ tenant, owner, requestId, sessionId, requestedAt, expiresAt },
+    tenant,
+    owner,
+    requestId,
+    sessionId,
+    requestedAt,
+    expiresAt,
     ...(row.decision === null ? {} : { decision: row.decision }),
     ...(newInput ? { newInput } : {}),
   }

@@ -6,7 +6,7 @@ import type { AsyncEventRow, CallbackRow, Tables } from '../tables.ts'
 
 type EventKey = Pick<AsyncEventRow, 'tenant' | 'owner' | 'event'>
 
-/** What a run that was accepted as an event has beside its row. */
+/** The rows beside the run of an accepted event: its event id and its callback. */
 export function asyncEvents(database: Kysely<Tables>) {
   const find = statement(database, (db, param: Param<EventKey>) =>
     db
@@ -62,7 +62,7 @@ export function asyncEvents(database: Kysely<Tables>) {
   return {
     find: findAccepted,
 
-    /** Of two that come at once the second waits here until the first is stored; it gets what the first was accepted as. */
+    /** Of two concurrent requests with one event, the second waits for the commit of the first and returns the first's ids. */
     async accept(connection: Connection, { tenant, owner, requestId, sessionId, now }: NewRun, { key }: NewEvent) {
       const event = { tenant, owner, event: key }
       const row = { ...event, request_id: requestId, session_id: sessionId, created_at: now }
@@ -70,7 +70,7 @@ export function asyncEvents(database: Kysely<Tables>) {
       return findAccepted(connection, event)
     },
 
-    /** Comes after the run: its request id may be taken. */
+    /** Runs after the insert of the run, which may find the request id taken. */
     async addCallback(connection: Connection, { tenant, owner, requestId, now }: NewRun, { id, callbackUrl }: NewEvent): Promise<void> {
       if (callbackUrl === undefined) return
       const row = { tenant, owner, request_id: requestId, event_id: toText(id), url: callbackUrl, created_at: now }

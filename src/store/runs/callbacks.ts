@@ -5,7 +5,7 @@ import { keyColumns } from '../rows.ts'
 import type { Connection } from '../statement.ts'
 import type { Tables } from '../tables.ts'
 
-/** As many attempts of a callback are kept, the newest. */
+/** Number of attempts kept per callback; the newest stay. */
 const maxAttempts = 100
 
 /** `CallbackStore` on either database. */
@@ -27,7 +27,7 @@ export function createCallbackStore(database: Database): CallbackStore {
         const row = await lock(connection, db, columns)
         if (!row) return
         const isOfRound = row.round === round
-        // One of an earlier round was under way: what it says of the receiver counts, not that it was the last.
+        // An attempt of an earlier round may end late. Its verdict on the receiver counts; running out of attempts does not.
         const countsForStatus = isOfRound || status === 'delivered' || status === 'gone'
         const change = {
           attempts: JSON.stringify([...toAttempts(row.attempts), attempt].slice(-maxAttempts)),
@@ -52,7 +52,7 @@ export function createCallbackStore(database: Database): CallbackStore {
 
 type KeyColumns = ReturnType<typeof keyColumns>
 
-/** Of two that change a callback the second waits here for the first. */
+/** Locks the callback, so that a concurrent change waits for the commit. */
 async function lock(connection: Connection, db: Kysely<Tables>, key: KeyColumns) {
   const locking = whereKey(
     db.updateTable('callbacks').set(({ ref }) => ({ round: ref('round') })),

@@ -3,8 +3,8 @@ import { callerKey, type Owner } from '../../access/owner.ts'
 import { query, type Database } from '../database.ts'
 
 /**
- * How many chats of a caller have begun and not ended, in all processes; one that waits in the line for its session has begun, an async one
- * has not. Who asks while the same is asked gets that answer.
+ * Counts the unended chats of a caller in all processes. A chat in the queue of its session counts, unless the chat is asynchronous.
+ * Concurrent calls for one caller share one query.
  */
 export function createRunCount({ db, forTenant }: Database): (caller: Owner) => Promise<number> {
   const pendingCounts = new Map<string, Promise<number>>()
@@ -15,7 +15,7 @@ export function createRunCount({ db, forTenant }: Database): (caller: Owner) => 
       .select(({ fn }) => fn.countAll<number>().as('count'))
       .where('tenant', '=', tenant)
       .where('owner', '=', owner)
-      // As the index of unended runs has it.
+      // Literal, as in the condition of the index of unended runs.
       .where(sql<boolean>`status in ('pending', 'running')`)
       .where('operation', '!=', 'tool_execute')
       .where(({ eb, or }) => or([eb('status', '=', 'running'), eb('operation', '!=', 'chain_async')]))

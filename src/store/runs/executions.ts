@@ -7,7 +7,7 @@ import { keyColumns, parseJson } from '../rows.ts'
 import { runStatements } from './statements.ts'
 import type { RunRow } from '../tables.ts'
 
-/** `ExecutionStore` on either database: rows among the runs, since both share the caller's request ids. */
+/** `ExecutionStore` on either database: rows of the table of runs, because runs and executions share the caller's request ids. */
 export function createExecutionStore(database: Database): ExecutionStore {
   const { db } = database
   const statements = runStatements(db, database.isShared)
@@ -69,7 +69,11 @@ export function createExecutionStore(database: Database): ExecutionStore {
 
 function toStored({ operation, session_id, body_hash, status, holder, fence, log }: RunRow): StoredExecution {
   return {
-    ...{ operation, sessionId: session_id, bodyHash: body_hash, fence, holder: status === 'running' ? holder : undefined },
+    operation,
+    sessionId: session_id,
+    bodyHash: body_hash,
+    fence,
+    holder: status === 'running' ? holder : undefined,
     result: operation === 'tool_execute' ? parseJson<ExecutionResult>(log) : undefined,
   }
 }

@@ -5,13 +5,13 @@ import { parseJson } from '../rows.ts'
 import type { Connection } from '../statement.ts'
 import type { RunRow } from '../tables.ts'
 
-/** The holder of a run whose process has handed it over. No process has this id, so any may take the run. */
+/** The holder of a run whose process handed the run over. No process has this id, so any process may take over. */
 const released = 'released'
 
-/** Values that stand in the text: only so is the index of unended runs used. */
+/** Literal values, because the index of unended runs is not used with parameters. */
 const isUnended = sql<boolean>`status in ('pending', 'running')`
 
-/** The losses of a run whose process is lost, that of this process included. A run that waited for its session, or was handed over, counts as before. */
+/** The losses of a run whose process is lost, including this loss. No loss is added for a run in a session queue or one handed over. */
 export function countLoss(row: Pick<RunRow, 'holder' | 'status' | 'losses'>, checkpoints: number): Losses | undefined {
   const before = parseJson<Losses>(row.losses)
   if (row.holder === released || row.status !== 'running') return before
@@ -19,7 +19,7 @@ export function countLoss(row: Pick<RunRow, 'holder' | 'status' | 'losses'>, che
   return { count, checkpoints, holder: row.holder }
 }
 
-/** Hands over the unended runs of a process that stops. */
+/** Hands over the unended runs of a stopping process. */
 export async function releaseRuns({ db }: Database, connection: Connection, holder: string): Promise<void> {
   const handed = db
     .updateTable('runs')
@@ -30,7 +30,7 @@ export async function releaseRuns({ db }: Database, connection: Connection, hold
   await query(connection, handed)
 }
 
-/** Takes back the losses that others have counted of a process which was there all the time, without its database. */
+/** Takes back the losses counted for a process that was alive all the time and only cut off from the database. */
 export async function forgiveLosses({ db, all }: Database, holder: string): Promise<void> {
   const counted = db.selectFrom('runs').select(['tenant', 'owner', 'request_id', 'losses']).where(isUnended).where('losses', 'is not', null)
   const { rows } = await query(all.read, counted)

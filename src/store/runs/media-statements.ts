@@ -4,7 +4,7 @@ import { firstResultImage } from '../../runs/attachments/result-images.ts'
 import { statement, type Param } from '../statement.ts'
 import type { Tables } from '../tables.ts'
 
-interface Picture {
+interface ImageValues {
   tenant: string
   session: string
   requestId: string
@@ -13,10 +13,10 @@ interface Picture {
   data: string
 }
 
-/** The statements of pictures. Only chats that have some need them. */
+/** The statements of images, used by chats with images only. */
 export function mediaStatements(database: Kysely<Tables>) {
   return {
-    insert: statement(database, (db, param: Param<Picture>) =>
+    insert: statement(database, (db, param: Param<ImageValues>) =>
       db.insertInto('media').values({
         tenant: param('tenant'),
         session: param('session'),
@@ -27,8 +27,8 @@ export function mediaStatements(database: Kysely<Tables>) {
       }),
     ),
 
-    /** A process that died may have kept another picture under the number, which no message names. */
-    replace: statement(database, (db, param: Param<Picture>) =>
+    /** Replaces an image: a dead process may have stored another image with this number, to which no message refers. */
+    replace: statement(database, (db, param: Param<ImageValues>) =>
       db
         .insertInto('media')
         .values({
@@ -47,7 +47,7 @@ export function mediaStatements(database: Kysely<Tables>) {
         ),
     ),
 
-    deleteResultImages: statement(database, (db, param: Param<Pick<Picture, 'tenant' | 'session' | 'requestId'>>) =>
+    deleteResultImages: statement(database, (db, param: Param<Pick<ImageValues, 'tenant' | 'session' | 'requestId'>>) =>
       db
         .deleteFrom('media')
         .where('tenant', '=', param('tenant'))
@@ -56,7 +56,7 @@ export function mediaStatements(database: Kysely<Tables>) {
         .where('n', '>=', firstResultImage),
     ),
 
-    deleteOfRun: statement(database, (db, param: Param<Pick<Picture, 'tenant' | 'session' | 'requestId'>>) =>
+    deleteOfRun: statement(database, (db, param: Param<Pick<ImageValues, 'tenant' | 'session' | 'requestId'>>) =>
       db
         .deleteFrom('media')
         .where('tenant', '=', param('tenant'))
@@ -78,7 +78,7 @@ export function imagesOf(db: Kysely<Tables>, tenant: string, session: string, re
     .orderBy('n')
 }
 
-/** More rows than those asked for where several runs have pictures of the same number. */
+/** Selects a superset of the images when several runs have images with the same numbers. */
 export function resultImagesOf(db: Kysely<Tables>, tenant: string, session: string, images: readonly Pick<ToolImage, 'requestId' | 'n'>[]) {
   return db
     .selectFrom('media')

@@ -12,7 +12,7 @@ import type { RunRow, SessionRow } from '../tables.ts'
 type WaitingRun = RunKey & Pick<RunRow, 'session' | 'fence' | 'message_index'>
 type SessionState = Pick<SessionRow, 'active_run' | 'message_count' | 'window_start' | 'summary'>
 
-/** Parts of units that move a run into its session, or to another process. */
+/** Parts of units of work that move a run into its session, or to another process. */
 export function runMoves(database: Database, statements: RunStatements) {
   const sessionQueue = queueStatements(database.db)
   const queue = runQueue(database, statements)
@@ -32,7 +32,7 @@ export function runMoves(database: Database, statements: RunStatements) {
     return session === null ? undefined : (await sessionQueue.lockSession(connection, { tenant, session })).rows[0]
   }
 
-  /** The last of `messages` gets `lastIndex`. */
+  /** Inserts messages; `lastIndex` is the index of the last message. */
   async function insertMessages(
     connection: Connection,
     tenant: string,
@@ -47,7 +47,7 @@ export function runMoves(database: Database, statements: RunStatements) {
     }
   }
 
-  /** Starts a waiting run whose locked session is its own; its human message is written, unless it was before. */
+  /** Starts a waiting run that owns its locked session, and stores the human message unless already stored. */
   async function enter(
     connection: Connection,
     run: WaitingRun,
@@ -71,7 +71,7 @@ export function runMoves(database: Database, statements: RunStatements) {
     return { session, messageIndex, messageCount, ...toWindow(state) }
   }
 
-  /** Messages in the session once the answer that the run had begun is taken out; it is the last one, or stays. */
+  /** Deletes the partial answer of the run when it is the session's last message. Returns the new number of messages. */
   async function withoutPartialAnswer(connection: Connection, { tenant, requestId }: RunKey, session: string, messageCount: number) {
     const last = { tenant, session, idx: messageCount - 1 }
     const { rows } = await query(
@@ -90,7 +90,7 @@ export function runMoves(database: Database, statements: RunStatements) {
     return messageCount - 1
   }
 
-  /** Gives a run to a process, in its session where that is free or its own; undefined when it has changed since it was read. */
+  /** Gives a run to a process, and starts it when the session is free or its own. Undefined when the run has changed since `row` was read. */
   async function take(
     connection: Connection,
     row: RunRow,
@@ -105,20 +105,19 @@ export function runMoves(database: Database, statements: RunStatements) {
       newFence: fence,
       holder,
       place: row.ended_at === null ? row.place : place,
-      // A repeat has its chances anew.
+      // A repeated request resets the losses.
       losses: row.ended_at === null ? row.losses : null,
     })
     if (takenRun.rows.length === 0) return undefined
     if (row.status === 'interrupted') await lapse(connection, { ...run, now })
-    // A session that nobody has belongs to the run that goes on.
-    // One that still waits keeps its place: it came before those who come now.
+    // The resumed run gets a free session. Waiting runs keep their order of arrival.
     const isOurs = state && (state.active_run === null || state.active_run === row.request_id)
     const turn = isOurs ? await enter(connection, run, state, messages, now) : undefined
     if (row.ended_at !== null) await takeBackMetrics(connection, row, row.ended_at)
     return turn ? { kind: 'running', turn, fence } : { kind: 'waiting', fence }
   }
 
-  /** Makes an unended run nobody's: in its session, where that is free or its own, it gets a job. False when it has changed since it was read. */
+  /** Makes an unended run unclaimed, and adds a job for it when its session is free or its own. False when the run has changed since `row` was read. */
   async function release(connection: Connection, row: RunRow, state: SessionState | undefined, now: number): Promise<boolean> {
     const key = { tenant: row.tenant, owner: row.owner, requestId: row.request_id }
     const fence = (await sessionQueue.releaseRun(connection, { ...row, ...key })).rows[0]?.fence
@@ -130,12 +129,12 @@ export function runMoves(database: Database, statements: RunStatements) {
     return true
   }
 
-  /** An ended run that goes on is counted when it ends again. */
+  /** Subtracts a resumed run from the metrics: the run is counted again at its next end. */
   async function takeBackMetrics(connection: Connection, row: RunRow, endedAt: number): Promise<void> {
     const { tenant, latency_ms } = row
     const hour = hourOf(endedAt)
     const hourRow = (await sessionQueue.takeBackMetrics(connection, { ...row, ...countOf(row.status), hour })).rows[0]
-    // A statement of its own: it sees what was stored while the first waited for the hour's row.
+    // A separate statement, which sees commits from the time when the first statement waited for the row of the hour.
     const wasExtreme = hourRow && (latency_ms <= hourRow.min_latency_ms || latency_ms >= hourRow.max_latency_ms)
     if (wasExtreme) await sessionQueue.renewExtremes(connection, { tenant, hour, nextHour: hour + hourMs })
   }

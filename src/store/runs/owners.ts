@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import type { RunStore } from '../../runs/run-store.ts'
 import { query, type Database } from '../database.ts'
 
-/** The part of `RunStore` that finds a run of a tenant by its request id alone. The primary key of `runs` begins with both. */
+/** The part of `RunStore` that finds runs of a tenant by request id only. The primary key of `runs` begins with tenant and request id. */
 export function runOwners(database: Database): Pick<RunStore, 'ownersOf'> {
   return {
     async ownersOf({ tenant, owner, requestId }, { issuer, sub }) {
@@ -22,13 +22,13 @@ export function runOwners(database: Database): Pick<RunStore, 'ownersOf'> {
   }
 }
 
-/** An owner is `<issuer> <sub>`, and an issuer has no space. */
+/** An owner is `<issuer> <sub>`; issuers contain no space. */
 function hasIssuer(issuer: string) {
   const prefix = sql`cast(${`${issuer} `} as text)`
   return sql<boolean>`substr(owner, 1, length(${prefix})) = ${prefix}`
 }
 
-/** The text that is left without ` <sub>` is an issuer: where a space is left in it, the owner's `sub` is a longer one. */
+/** Matches the exact `sub`. Without ` <sub>` an owner is an issuer; a remaining space means that the owner has a longer `sub`. */
 function hasSub(sub: string) {
   const suffix = sql`cast(${` ${sub}`} as text)`
   return sql<boolean>`replace(replace(owner, ${suffix}, ''), ' ', '') || ${suffix} = owner`

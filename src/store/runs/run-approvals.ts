@@ -9,7 +9,7 @@ import type { Connection } from '../statement.ts'
 
 type Inserts = Pick<RunMoves, 'lock' | 'insertJobs'>
 
-/** The part of `RunStore` that interrupts a run, and tells it what was decided. Used by runs that wait for approval alone. */
+/** The part of `RunStore` for runs that wait for approval: interrupts a run, and returns the decisions on its calls. */
 export function runApprovals(
   database: Database,
   statements: RunStatements,
@@ -24,8 +24,14 @@ export function runApprovals(
       await statements.insertStep(connection, { ...key, n: interruption.step, data: JSON.stringify(interruption.data) })
       const rows = interruption.calls.map(({ callId: call_id, tool, input, by }, place) => ({
         ...keyColumns(key),
-        ...{ call_id, place, tool, by, input: JSON.stringify(input), session_id: interruption.sessionId },
-        ...{ requested_at: interruption.now, expires_at: interruption.expiresAt },
+        call_id,
+        place,
+        tool,
+        by,
+        input: JSON.stringify(input),
+        session_id: interruption.sessionId,
+        requested_at: interruption.now,
+        expires_at: interruption.expiresAt,
       }))
       for (const row of rows) await query(connection, db.insertInto('approvals').values(row))
       await insertJobs(connection, interruption.jobs)
@@ -35,7 +41,7 @@ export function runApprovals(
   async function standStill(connection: Connection, key: RunKey, fence: number, { log, ranMs }: Interruption): Promise<void> {
     const still = db
       .updateTable('runs')
-      // Whoever waited for it has its answer: nobody's leaving ends it.
+      // The client has been answered with `approval_required`, so a disconnect must no longer cancel the run.
       .set({ status: 'interrupted', on_disconnect: 'continue', log: JSON.stringify(log), ran_ms: ranMs })
       .where((is) => is.and({ ...keyColumns(key), fence, status: 'running' }))
       .returning('request_id')

@@ -25,7 +25,7 @@ import { runStatements } from './statements.ts'
 import { createTakeOver } from './take-over.ts'
 import { allSettledOrThrow, type Connection } from '../statement.ts'
 
-/** The request id is taken: what the unit did is undone. */
+/** The request id is taken. Thrown inside of the unit to roll back its changes. */
 class RequestKnown extends Error {}
 
 /** `RunStore` on either database. */
@@ -36,7 +36,7 @@ export function createRunStore(database: Database): RunStore {
   const moves = runMoves(database, statements)
   const { insertMessages, handOver, add, insertJobs, prepare } = moves
   const fastPath = database.postgres && createSingleStatementChat(database)
-  /** Runs of this process. */
+  /** Number of runs of this process that are storing their end. */
   let endingRuns = 0
 
   async function begin(newRun: NewRun): Promise<Begun> {
@@ -51,7 +51,7 @@ export function createRunStore(database: Database): RunStore {
       const begunByUs = storedRun && attempt?.kind === 'unknown' && (await fastPath?.findBegun(newRun, storedRun))
       if (begunByUs) return begunByUs
       if (storedRun) return { kind: 'known', run: storedRun }
-      // It left its line in between: the id is free again.
+      // The stored run left its queue in the meantime, so the request id is free again.
       return begin(newRun)
     }
   }
@@ -59,7 +59,7 @@ export function createRunStore(database: Database): RunStore {
   async function insert(connection: Connection, newRun: NewRun): Promise<Begun> {
     const accepted = newRun.event && (await events.accept(connection, newRun, newRun.event))
     if (accepted) return { kind: 'accepted', as: accepted }
-    // The run of an event starts later, also where the session is its own.
+    // The run of an event starts later in a job, even when its session is free.
     const messages = newRun.event ? 0 : newRun.messages.length
     const { rows } = await statements.claimSession(connection, { ...newRun, shortName: toText(newRun.shortName), messages })
     const session = rows[0]!
@@ -67,7 +67,7 @@ export function createRunStore(database: Database): RunStore {
     const messageIndex = isOurs ? session.message_count - 1 : null
     const row = {
       ...newRun,
-      // What was accepted as an event goes on in a job.
+      // The run of an event is unclaimed until its job starts.
       holder: newRun.event ? '' : newRun.holder,
       session: session.key,
       session_id: newRun.sessionId,
@@ -84,7 +84,7 @@ export function createRunStore(database: Database): RunStore {
       isBusy ? statements.statusOf(connection, { tenant, owner, requestId: session.active_run ?? '' }) : undefined,
     ])
     if (inserted.rows.length === 0) throw new RequestKnown()
-    // A run that waits for approval holds its session for as long as somebody takes to decide.
+    // A run that waits for approval holds its session until the decision.
     if (active?.rows[0]?.status === 'interrupted') throw sessionInterrupted(newRun.sessionId)
     for (const [n, image] of (newRun.images ?? []).entries())
       await media.insert(connection, { ...newRun, ...image, session: session.key, n })
@@ -97,7 +97,7 @@ export function createRunStore(database: Database): RunStore {
     return { kind: 'running', fence: 1, turn }
   }
 
-  /** What the client brings along is stored in a session without messages only. Asked under the session's lock. */
+  /** Whether all messages of the request are stored: only an empty session takes more than the last message. Needs the session's lock. */
   async function bringsAll(connection: Connection, { tenant, messages, sessionKey }: NewRun, session: string): Promise<boolean> {
     if (messages.length === 1 || session === sessionKey) return true
     return (await statements.hasMessages(connection, { tenant, session })).rows.length === 0
@@ -110,7 +110,7 @@ export function createRunStore(database: Database): RunStore {
   }
 
   async function finish(key: RunKey, fence: number, ended: EndedRun): Promise<NextRun | undefined> {
-    // Those that end at the same time are counted in different rows.
+    // Runs that end at the same time are counted in different rows.
     const hourRow = database.isShared ? endingRuns % rowsPerHour : 0
     endingRuns += 1
     try {
@@ -144,7 +144,7 @@ export function createRunStore(database: Database): RunStore {
       ])
       if (rows.length === 0) throw new FenceLost(key)
       const owner = turn.rows[0]?.owner
-      // A session that was deleted meanwhile gets no message.
+      // Without a row the session was deleted meanwhile, and gets no message.
       const hasSession = owner !== undefined
       const [next] = await allSettledOrThrow([
         hasSession ? handOver(connection, { tenant, owner, session, requestId, now: ended.endedAt }) : undefined,
@@ -152,7 +152,7 @@ export function createRunStore(database: Database): RunStore {
         ended.dropsResultImages && !ended.continuable ? media.deleteResultImages(connection, { tenant, session, requestId }) : undefined,
         message && hasSession ? insertMessages(connection, tenant, session, messageCount - 1, [message]) : undefined,
         hasSession ? insertJobs(connection, ended.jobs) : undefined,
-        // Last: all of a tenant's ends meet in this row.
+        // Last, because all runs of a tenant lock this row at their end.
         statements.addMetrics(connection, toMetrics(tenant, ended, hourRow)),
       ])
       return next
@@ -201,7 +201,7 @@ export function createRunStore(database: Database): RunStore {
       const waiting = database.db
         .selectFrom('runs')
         .select(({ fn }) => fn.countAll<number>().as('count'))
-        // Values that stand in the text: only so is the index of unended runs used.
+        // Literal values, because the index of unended runs is not used with parameters.
         .where(sql<boolean>`status in ('pending', 'running')`)
         .where(sql<boolean>`status = 'pending'`)
         .where('holder', '=', '')
@@ -214,8 +214,8 @@ export function createRunStore(database: Database): RunStore {
   }
 }
 
-/** A run that has come so far waits for a database that is away: nobody else could go on with it either. */
+/** A started run waits long for an unreachable database: no other process could resume the run either. */
 const runRetry = { retryForMs: 60_000 }
 
-/** More than any session has, and what both databases take as a number of rows. */
+/** More messages than any session has, and a valid row limit for both databases. */
 const allMessages = 2_147_483_647

@@ -25,7 +25,7 @@ type MessageColumns = Pick<MessageRow, 'content' | 'created_at' | 'data'>
 type BeginValues = SessionClaim & Omit<NewRunRow, 'session' | 'status' | 'message_index'> & MessageColumns
 type EndValues = EndedSession & Omit<EndedRunRow, 'error'> & NewMetrics & MessageColumns & { dropsSteps: boolean }
 
-/** A run that ends, and in which row of its hour. */
+/** The end of a run, and the row of its hour that counts the run. */
 export interface Ending {
   key: RunKey
   fence: number
@@ -34,18 +34,18 @@ export interface Ending {
 }
 
 /**
- * What came of a single statement. `done`: it is stored. `unchanged`: it did not apply and nothing is changed, so the work is to be done step
- * by step. `unknown`: the answer of the database was lost, the statement may have been stored.
+ * Outcome of a single statement. `done`: stored. `unchanged`: the statement did not apply and changed nothing, so the caller works step by
+ * step. `unknown`: the answer of the database was lost, so the statement may have been stored.
  */
 type Attempt<R> = { kind: 'done'; result: R } | { kind: 'unchanged' } | { kind: 'unknown' }
 
 const unchanged = { kind: 'unchanged' } as const
 
-/** A run of a plain chat as one statement each for its begin and its end; on Postgres, where each statement of a transaction costs a round trip. */
+/** The fast path of simple chats on Postgres: one statement for the begin of a run and one for its end, instead of a round trip per query. */
 export function createSingleStatementChat({ db, forTenant }: Database) {
   const statements = singleStatements(db)
 
-  /** `unchanged` where the run is not plain, or does not get its session at once. */
+  /** `unchanged` when the run has an event, images or several messages, or when the session is busy. */
   async function begin(newRun: NewRun): Promise<Attempt<Begun>> {
     const [message, ...otherMessages] = newRun.messages
     if (!message || otherMessages.length > 0 || newRun.event || newRun.images) return unchanged
@@ -60,7 +60,7 @@ export function createSingleStatementChat({ db, forTenant }: Database) {
     return attempt.kind === 'done' ? { kind: 'done', result: toBegun(attempt.result) } : attempt
   }
 
-  /** Of a run whose begin is `unknown`: what is stored under its request id is what it came to, if it is this process's own. */
+  /** Resolves an `unknown` begin: the run stored with the request id is the begun one when this process holds it. */
   async function findBegun({ tenant, holder }: NewRun, storedRun: StoredRun): Promise<Begun | undefined> {
     const { session, status, fence } = storedRun
     if (storedRun.holder !== holder || fence !== 1 || status !== 'running' || session === undefined) return undefined
@@ -68,20 +68,20 @@ export function createSingleStatementChat({ db, forTenant }: Database) {
     return rows[0] && toBegun(rows[0])
   }
 
-  /** `unchanged` where the end is not plain, or another run waits for the session. */
+  /** `unchanged` when the run has no answer, or has an error, jobs or result images, or when another run waits for the session. */
   async function finish({ key, fence, ended, hourRow }: Ending): Promise<Attempt<unknown>> {
     const { message, error, jobs } = ended
     if (!message || error || jobs.length > 0 || ended.dropsResultImages) return unchanged
     const row = { ...toEndedRow(key, fence, ended), ...toMetrics(key.tenant, ended, hourRow), ...toMessage(message) }
     const values = { ...ended, ...row, now: ended.endedAt, dropsSteps: ended.hadCheckpoints && !ended.continuable }
-    // `finishByStep` waits longer for a database that is away than this statement does.
+    // An unreachable database counts as `unknown`: `finishByStep` retries for longer than this statement.
     return firstRow(statements.finish(forTenant(key.tenant).write, values)).catch(unlessAway)
   }
 
   return { begin, findBegun, finish }
 }
 
-/** The session's human message is the last one. */
+/** The human message is the last message of the session. */
 function toBegun(session: Pick<SessionRow, 'key' | 'message_count' | 'window_start' | 'summary'>): Begun {
   const { key, message_count: messageCount } = session
   return { kind: 'running', fence: 1, turn: { session: key, messageIndex: messageCount - 1, messageCount, ...toWindow(session) } }
@@ -108,16 +108,16 @@ function unlessAway(error: unknown): { kind: 'unknown' } {
   throw error
 }
 
-/** SQLSTATE: a key is there twice, a column has no value. */
+/** SQLSTATE codes: unique_violation and not_null_violation. */
 const refusals = new Set<unknown>(['23505', '23502'])
 
 /**
- * The two transactions of a plain chat as one statement each, for Postgres: one answer is waited for, and not one after another. Each does
- * all of it or changes nothing: then it answers with no row, or the database refuses it.
+ * The two transactions of a simple chat as one statement each, for Postgres, so that each costs a single round trip. A statement does
+ * everything, or changes nothing: then it returns no row, or violates a constraint.
  */
 function singleStatements(database: Kysely<Tables>) {
   return {
-    /** Of a run with one message that gets its session at once. A known request id is refused as a key that is there twice. */
+    /** Begins a run with one message in a free session. A known request id violates the primary key. */
     begin: statement(database, (db, param: Param<BeginValues>) => {
       const fromSession = sql`from session where active_run = ${param('requestId')}`
       const [key, index] = [sql`session.key`, sql`session.message_count - 1`]
@@ -137,8 +137,8 @@ function singleStatements(database: Kysely<Tables>) {
     ),
 
     /**
-     * Of a run with an answer, in whose session nobody waits. A statement sees what was there when it began, and may have waited since for
-     * who had the session's row: it changes that row as it saw it, or nothing. All who join the line or move a run change it.
+     * Ends a run with an answer when the session queue is empty. A statement sees the rows of its start, even after waiting for a lock, so
+     * `finish` changes the session only when its `xmin` is unchanged. Every join of the queue and every move of a run updates the session.
      */
     finish: statement(database, (db, param: Param<EndValues>) =>
       db
@@ -163,7 +163,7 @@ function singleStatements(database: Kysely<Tables>) {
             .where(whereSession(param))
             .where('active_run', '=', param('requestId'))
             .where(sql<boolean>`sessions.xmin = seen.version`)
-            // The status stands in the text: only so is the partial index used.
+            // A literal status, because the partial index is not used with a parameter.
             .where(
               sql<boolean>`not exists (select from runs where tenant = ${param('tenant')} and session = ${param('session')} and status = 'pending')`,
             )
@@ -173,10 +173,10 @@ function singleStatements(database: Kysely<Tables>) {
           ctes
             .updateTable('runs')
             .from('session')
-            // A run that belongs to another process by now gets no status, which its column refuses: nothing of the statement is done.
+            // A run taken over by another process would get a null status: the constraint of the column fails the whole statement.
             .set({
               ...endedRun(param),
-              // One that goes on after a failure has that of its first end.
+              // A resumed run still has the error of its first end.
               error: null,
               status: sql<string>`case when fence = ${param('fence')} and status = 'running' then ${param('status')} end`,
             })
@@ -194,7 +194,7 @@ function singleStatements(database: Kysely<Tables>) {
             .where((is) => is.and(whereRun(param)))
             .where(sql<boolean>`${param('dropsSteps')}`),
         )
-        // Last: all of a tenant's ends meet in this row.
+        // Last, because all runs of a tenant lock this row at their end.
         .with('sums', (ctes) =>
           insert(ctes, 'metrics', newMetrics(param), sql`from run`).onConflict((conflict) =>
             conflict.columns(['tenant', 'hour']).doUpdateSet(summedMetrics),
@@ -216,7 +216,7 @@ function message(param: Param<MessageColumns & { tenant: string }>, role: Messag
   }
 }
 
-/** A row of these values for each that is selected. */
+/** Inserts the values of `row` once for each row of `source`. */
 function insert<T extends 'runs' | 'messages' | 'metrics'>(
   ctes: QueryCreator<Tables>,
   table: T,

@@ -3,18 +3,18 @@ import type { RunKey } from '../../runs/run.ts'
 import { statement, type Param } from '../statement.ts'
 import type { MetricsRow, RunRow, Tables } from '../tables.ts'
 
-/** The columns that name a run, as parameters. */
+/** The primary key of a run, as parameters. */
 export function whereRun(param: Param<RunKey>) {
   return { tenant: param('tenant'), owner: param('owner'), request_id: param('requestId') }
 }
 
 /**
- * A session's tenant where its key is there to find it by. So written no index is read for it: as long as Postgres knows nothing of the
- * rows it believes a tenant to have one or two, and would look through all of its sessions.
+ * The tenant of a session, written so that no index is used: the session is found by its key. Without statistics Postgres assumes one or two
+ * sessions per tenant, and would read all sessions of the tenant instead.
  */
 export const unindexedTenant = sql<string>`sessions.tenant || ''`
 
-/** A session by its key, which no other has. */
+/** Finds a session by its unique key. */
 export function whereSession(param: Param<{ tenant: string; session: string }>) {
   return sql<boolean>`sessions.key = ${param('session')} and ${unindexedTenant} = ${param('tenant')}`
 }
@@ -23,7 +23,7 @@ export interface SessionClaim extends RunKey {
   sessionId: string
   sessionKey: string
   shortName: string
-  /** Messages that a session without any would get; one that has some gets the last alone. 0: none now, for a run that does not start. */
+  /** Messages to store in an empty session; a session with messages gets only the last. 0: none, because the run does not start yet. */
   messages: number
   now: number
 }
@@ -81,10 +81,10 @@ export type NewMetrics = Omit<
   timeout: number
 }
 
-/** The statements of a chat, compiled once: this is the hot path. */
+/** The statements of a chat, compiled once because chats are the hot path. */
 export function runStatements(database: Kysely<Tables>, isShared: boolean) {
   return {
-    /** Makes the session, or takes it when no run has it; answers with who has it now. */
+    /** Creates the session, or claims a session without an active run; returns the active run. */
     claimSession: statement(database, (db, param: Param<SessionClaim>) => claimSession(db, param)),
 
     hasMessages: statement(database, (db, param: Param<{ tenant: string; session: string }>) =>
@@ -136,7 +136,7 @@ export function runStatements(database: Kysely<Tables>, isShared: boolean) {
         .where((is) => is.and(whereRun(param))),
     ),
 
-    /** Keeps a step of a running run. No row: it belongs to another process by now, or has ended. */
+    /** Stores a step of a running run. No row: another process has taken the run over, or the run has ended. */
     keepStep: statement(database, (db, param: Param<RunKey & { fence: number; n: number; data: string }>) =>
       db
         .insertInto('run_steps')
@@ -163,7 +163,7 @@ export function runStatements(database: Kysely<Tables>, isShared: boolean) {
       }),
     ),
 
-    /** Locks a running run. No row: it belongs to another process by now, or has ended. */
+    /** Locks a running run. No row: another process has taken the run over, or the run has ended. */
     holdRun: statement(database, (db, param: Param<RunKey & { fence: number }>) =>
       db
         .updateTable('runs')
@@ -184,7 +184,7 @@ export function runStatements(database: Kysely<Tables>, isShared: boolean) {
 
     deleteSteps: statement(database, (db, param: Param<RunKey>) => db.deleteFrom('run_steps').where((is) => is.and(whereRun(param)))),
 
-    /** Changes nothing when the run belongs to another process by now. */
+    /** Ends a running run. No row: another process has taken the run over. */
     endRun: statement(database, (db, param: Param<EndedRunRow>) =>
       db
         .updateTable('runs')
@@ -195,7 +195,7 @@ export function runStatements(database: Kysely<Tables>, isShared: boolean) {
         .returning('request_id'),
     ),
 
-    /** Also locks the session, so that its line stands still until the commit. No row: the session is gone. */
+    /** Updates and locks the session, which freezes the session queue until the commit. No row: the session was deleted. */
     endSessionTurn: statement(database, (db, param: Param<EndedSession>) =>
       db
         .updateTable('sessions')
@@ -210,8 +210,8 @@ export function runStatements(database: Kysely<Tables>, isShared: boolean) {
     ),
 
     /**
-     * Hands a locked session to the first run in its line, if there is one. A statement of its own: on Postgres one that had to wait for
-     * the lock would still see the line as it was before.
+     * Hands a locked session to the first run in its queue, if any. A separate statement from the lock: on Postgres a statement that waited
+     * for the lock would still see the queue from before.
      */
     handOver: statement(database, (db, param: Param<{ tenant: string; session: string; requestId: string }>) =>
       db
@@ -233,7 +233,7 @@ export function runStatements(database: Kysely<Tables>, isShared: boolean) {
 
 const noRuns = sql`metrics.success + metrics.error + metrics.cancelled + metrics.timeout = 0`
 
-/** What an hour comes to that has runs already. */
+/** The sums of an hour that already has a row. */
 export const summedMetrics = {
   success: sql<number>`metrics.success + excluded.success`,
   error: sql<number>`metrics.error + excluded.error`,
@@ -243,7 +243,7 @@ export const summedMetrics = {
   completion_tokens: sql<number>`metrics.completion_tokens + excluded.completion_tokens`,
   total_tokens: sql<number>`metrics.total_tokens + excluded.total_tokens`,
   latency_ms: sql<number>`metrics.latency_ms + excluded.latency_ms`,
-  // An hour whose runs all went on has no extremes until it has a run again.
+  // An hour without counted runs (all were resumed) takes its extremes from the next run.
   min_latency_ms: sql<number>`case when excluded.latency_ms < metrics.min_latency_ms or ${noRuns} then excluded.latency_ms else metrics.min_latency_ms end`,
   max_latency_ms: sql<number>`case when excluded.latency_ms > metrics.max_latency_ms or ${noRuns} then excluded.latency_ms else metrics.max_latency_ms end`,
 }
@@ -280,7 +280,7 @@ export function claimSession(db: QueryCreator<Tables>, param: Param<SessionClaim
     .returning(['key', 'active_run', 'message_count', 'window_start', 'summary'])
 }
 
-/** All but where it stands in its session. */
+/** The columns of a new run, without its state in the session. */
 export function newRun(param: Param<Omit<NewRunRow, 'session' | 'status' | 'message_index'>>) {
   return {
     tenant: param('tenant'),
@@ -307,7 +307,7 @@ export function newRun(param: Param<Omit<NewRunRow, 'session' | 'status' | 'mess
   }
 }
 
-/** All but how it failed. */
+/** The columns of an ended run, without the error. */
 export function endedRun(param: Param<Omit<EndedRunRow, 'error'>>) {
   return {
     status: param('status'),
@@ -341,7 +341,7 @@ export function newMetrics(param: Param<NewMetrics>) {
   }
 }
 
-/** The run whose turn is next in a session. The status stands in the text: only so is the partial index used. */
+/** The first waiting run of a session. The status is literal, because the partial index is not used with a parameter. */
 function firstInQueue(tenant: string, session: string) {
   return sql<string | null>`(select request_id from runs where tenant = ${tenant} and session = ${session}
     and status = 'pending' order by place limit 1)`

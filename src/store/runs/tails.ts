@@ -8,7 +8,7 @@ import type { RunKey } from '../../runs/run.ts'
 import { statement, type Param } from '../statement.ts'
 import type { RunTailRow } from '../tables.ts'
 
-/** `TailStore` on either database; an embedded one has no other replicas. */
+/** `TailStore` on either database. An embedded database has no other replicas. */
 export function createRunTails(database: Database): TailStore {
   const { db } = database
   const batchesAfter = statement(db, (builder, param: Param<RunKey & { fence: number; after: number }>) =>
@@ -31,7 +31,9 @@ export function createRunTails(database: Database): TailStore {
     async read(key, fence, after) {
       const { rows } = await batchesAfter(database.forTenant(key.tenant).read, { ...key, fence, after })
       return rows.map(({ first, last, restored, restored_at, events }) => ({
-        ...{ first, last, attempt: { restored, restoredAt: restored_at ?? undefined } },
+        first,
+        last,
+        attempt: { restored, restoredAt: restored_at ?? undefined },
         events: JSON.parse(events) as CompactLog['events'],
       }))
     },
@@ -59,7 +61,7 @@ export function createRunTails(database: Database): TailStore {
   }
 }
 
-/** Each holds up to some hundred kilobytes. */
+/** Batches per read; a batch holds up to some hundred kilobytes. */
 const maxBatches = 16
 
 function toRow({ fence, first, last, attempt, events, ...key }: TailBatch): RunTailRow {

@@ -25,7 +25,7 @@ import type { RunStatements } from './statements.ts'
 import type { Connection } from '../statement.ts'
 import type { RunRow } from '../tables.ts'
 
-/** The part of `RunStore` that moves a run: from the line into its session, out of the line, from one process to another. */
+/** The part of `RunStore` that moves a run: out of the session queue into its session, or from one process to another. */
 export function createTakeOver(
   database: Database,
   statements: RunStatements,
@@ -35,7 +35,7 @@ export function createTakeOver(
   const media = mediaStatements(database.db)
 
   async function takeTurn(key: HeldRun, messages: readonly NewMessage[], now: number): Promise<Turn | undefined> {
-    // Those who wait ask often: only who may be given its turn costs a transaction.
+    // Waiting runs poll often, so only a run that may start costs a transaction.
     const waitingRun = (await sessionQueue.findTurn(database.forTenant(key.tenant).read, key)).rows[0]
     if (waitingRun && waitingRun.fence !== key.fence) throw new FenceLost(key)
     if (waitingRun?.active_status === 'interrupted') throw sessionInterrupted(waitingRun.session_id)
@@ -59,7 +59,7 @@ export function createTakeOver(
     })
   }
 
-  /** False when the run is not in its line any more. */
+  /** Removes a run from its session queue. False when the run is no longer in the queue. */
   async function leave(connection: Connection, row: RunRow, now: number, end?: QueueEnd): Promise<boolean> {
     if (end) {
       const { status, continuable, error, log } = end
@@ -69,7 +69,7 @@ export function createTakeOver(
       await insertJobs(connection, end.jobs)
       return true
     }
-    // One that was begun before, and was to go on, is as it was: failed, and can be repeated.
+    // A run that was being resumed returns to its former state: failed, and resumable.
     if (row.message_index !== null) return endWaiting(connection, row, { ...row, status: 'error', continuable: 1 }, now)
     const { tenant, session, request_id: requestId } = row
     const isDeleted = (await sessionQueue.deleteRun(connection, { ...row, requestId })).rows.length > 0
@@ -93,7 +93,7 @@ export function createTakeOver(
     })
   }
 
-  /** The run with the losses that it is to have; undefined where it is not as it was, or where its process is not lost after all. */
+  /** The run with its new losses. Undefined when the run has changed since it was read, or when its process is alive after all. */
   async function findSeen(connection: Connection, key: RunKey, { fence, status, graceMs, losses }: Seen): Promise<RunRow | undefined> {
     const row = await find(connection, key)
     if (row?.fence !== fence || row.status !== status) return undefined
@@ -122,7 +122,7 @@ export function createTakeOver(
     })
   }
 
-  /** Its lease may have been renewed since the run was read. */
+  /** Whether the process is alive: its lease may have been renewed since the run was read. */
   async function isAlive(connection: Connection, holder: string, graceMs: number): Promise<boolean> {
     return (await query(connection, aliveProcesses(database, graceMs).where('id', '=', holder))).rows.length > 0
   }
@@ -140,7 +140,7 @@ export function createTakeOver(
           .whereRef('run_steps.request_id', '=', 'runs.request_id')
           .as('checkpoints'),
       )
-      // Values that stand in the text: only so is the index of unended runs used.
+      // Literal values, because the index of unended runs is not used with parameters.
       .where(sql<boolean>`status in ('pending', 'running')`)
       .where('operation', '!=', 'tool_execute')
       .where('holder', 'not in', [holder, ''])
@@ -187,5 +187,5 @@ function hasImages({ request }: RunRow): boolean {
 
 type WaitingEnd = Pick<RunRow, 'continuable' | 'request' | 'error' | 'log'> & { status: 'cancelled' | 'error' }
 
-/** Taken up in portions: a sweep asks until nothing is left. */
+/** Orphaned runs per batch; a sweep repeats until no orphans are left. */
 const maxOrphans = 500
