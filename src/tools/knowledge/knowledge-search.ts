@@ -2,7 +2,7 @@ import type { JsonObject } from '../../agent/messages.ts'
 import type { Tool, ToolContext } from '../../agent/tool.ts'
 import { createTool, type ToolBuild, type ToolDependencies, type ToolSpec } from '../builder.ts'
 import { matchesFilters } from '../filter-match.ts'
-import { createLibrary, type Book, type Find } from './library.ts'
+import { createLibrary, type Book, type Find } from './document-index.ts'
 
 /** Enough to see a document of some sections whole. */
 const defaultLimit = 8
