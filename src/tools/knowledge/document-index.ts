@@ -11,46 +11,46 @@ import { toRelative } from '../files/file-access.ts'
 import { createPassageIndex } from '../../search/word-index.ts'
 import { createDocumentStore, type FileStamp, type StoredDocument } from './document-store.ts'
 
-/** The documents that match patterns, searchable, kept up with what changes on disk. */
-export interface Library {
-  /** Notices new, changed and removed files; cheap when asked again within seconds. */
+/** A search index of the documents which match patterns, kept up to date with changes on disk. */
+export interface DocumentIndex {
+  /** Indexes new and changed files and drops removed files. Cheap when repeated within seconds. */
   refresh(): Promise<void>
-  /** The best passages of the files that `isOpen` lets through; no other file is looked at. */
-  search(query: string, isOpen: (book: Book) => boolean, limit: number): Find[]
-  books(): Iterable<Book>
-  /** Whether the library reads from a file, under whatever name and wherever links lead now. */
+  /** The best passages of the documents for which `isVisible` is true. Other documents have no influence on the result. */
+  search(query: string, isVisible: (document: IndexedDocument) => boolean, limit: number): PassageHit[]
+  documents(): Iterable<IndexedDocument>
+  /** True if the index reads the file, under any name and with the current targets of links. */
   readsFile(relative: string): boolean
   close(): Promise<void>
 }
 
-/** One file of the library. */
-export interface Book {
+/** A file of the index. */
+export interface IndexedDocument {
   /** Relative to the files root. */
   file: string
-  /** The same, links resolved. */
+  /** Path relative to the files root with links resolved. */
   target: string
   metadata: Metadata
   headings: string[]
 }
 
-export interface Find {
-  book: Book
+export interface PassageHit {
+  document: IndexedDocument
   passage: Section
   score: number
 }
 
-/** A file as it lies on disk. */
-interface Seen extends FileStamp {
+/** A file found on disk. */
+interface FileOnDisk extends FileStamp {
   file: string
   target: string
   absolute: string
 }
 
-interface Shelved extends Book, FileStamp {
+interface IndexEntry extends IndexedDocument, FileStamp {
   passages: Map<number, Section>
 }
 
-export interface LibraryOptions {
+export interface DocumentIndexOptions {
   files: FilesRoot
   patterns: readonly string[]
   cacheDir: string
@@ -59,14 +59,14 @@ export interface LibraryOptions {
   now(): number
 }
 
-/** How long what was seen on disk is believed; longer where looking takes long, so that it never is most of the work. */
-const believedMs = 3_000
-const believedPerLook = 10
-const longestBelievedMs = 60_000
-/** Indexed between two turns of the event loop: some 10 ms of work. */
-const passagesAtOnce = 100
+/** How long a scan of the disk stays valid: longer after a slow scan, so that scans never dominate the load. */
+const minValidMs = 3_000
+const validPerScan = 10
+const maxValidMs = 60_000
+/** Passages indexed in a turn of the event loop, about 10 ms of work. */
+const passagesPerTurn = 100
 
-export function createLibrary({ files, patterns, cacheDir, log, now }: LibraryOptions): Library {
+export function createDocumentIndex({ files, patterns, cacheDir, log, now }: DocumentIndexOptions): DocumentIndex {
   const { globs, matches } = createPatterns(patterns)
   const present = createFileSet(files.path, { globs, now })
   const identity = createHash('sha256')
@@ -75,90 +75,90 @@ export function createLibrary({ files, patterns, cacheDir, log, now }: LibraryOp
     .slice(0, 24)
   const store = createDocumentStore(path.join(cacheDir, `knowledge-${identity}`))
   const index = createPassageIndex()
-  const shelf = new Map<string, Shelved>()
-  const passages = new Map<number, { book: Shelved; passage: Section }>()
-  let looking: Promise<void> | undefined
-  let believedUntil = -Infinity
+  const entries = new Map<string, IndexEntry>()
+  const passages = new Map<number, { document: IndexEntry; passage: Section }>()
+  let refreshing: Promise<void> | undefined
+  let validUntil = -Infinity
   let closed = false
 
-  function remove(book: Shelved): void {
-    index.remove([...book.passages.keys()])
-    for (const id of book.passages.keys()) passages.delete(id)
-    shelf.delete(book.file)
+  function remove(entry: IndexEntry): void {
+    index.remove([...entry.passages.keys()])
+    for (const id of entry.passages.keys()) passages.delete(id)
+    entries.delete(entry.file)
   }
 
-  /** Puts all passages of a document onto the shelf at once, so that no search meets half a document. */
-  async function shelve({ file, target, mtimeMs, size }: Seen, document: StoredDocument): Promise<void> {
+  /** Publishes all passages of a document at once, so that no search sees half of a document. */
+  async function addDocument({ file, target, mtimeMs, size }: FileOnDisk, document: StoredDocument): Promise<void> {
     const headings = [...new Set(document.passages.map(({ heading }) => heading).filter(Boolean))]
-    const book: Shelved = { file, target, mtimeMs, size, metadata: document.metadata, headings, passages: new Map() }
+    const entry: IndexEntry = { file, target, mtimeMs, size, metadata: document.metadata, headings, passages: new Map() }
     for (const passage of document.passages) {
-      book.passages.set(index.add(`${passage.heading} ${document.metadata['title'] ?? ''}`, passage.text), passage)
-      if (book.passages.size % passagesAtOnce === 0) await setImmediate()
+      entry.passages.set(index.add(`${passage.heading} ${document.metadata['title'] ?? ''}`, passage.text), passage)
+      if (entry.passages.size % passagesPerTurn === 0) await setImmediate()
     }
-    const known = shelf.get(file)
-    if (known) remove(known)
-    shelf.set(file, book)
-    for (const [id, passage] of book.passages) passages.set(id, { book, passage })
+    const previous = entries.get(file)
+    if (previous) remove(previous)
+    entries.set(file, entry)
+    for (const [id, passage] of entry.passages) passages.set(id, { document: entry, passage })
   }
 
-  async function update(seen: Seen): Promise<void> {
-    const known = shelf.get(seen.file)
-    if (known?.mtimeMs === seen.mtimeMs && known.size === seen.size && known.target === seen.target) return
+  async function update(file: FileOnDisk): Promise<void> {
+    const indexed = entries.get(file.file)
+    if (indexed?.mtimeMs === file.mtimeMs && indexed.size === file.size && indexed.target === file.target) return
     try {
-      await shelve(seen, await store.load(seen.file, seen.absolute, seen))
+      await addDocument(file, await store.load(file.file, file.absolute, file))
     } catch (error) {
-      log.warn({ file: seen.file, reason: (error as Error).message }, 'A document can not be searched')
-      // On the shelf without passages, so that it is not tried again before it changes.
-      await shelve(seen, { passages: [], metadata: {} })
+      log.warn({ file: file.file, reason: (error as Error).message }, 'A document cannot be searched')
+      // Indexed without passages, so that the file is not read again until it changes.
+      await addDocument(file, { passages: [], metadata: {} })
     }
   }
 
-  async function survey(): Promise<Seen[]> {
-    const seen: Seen[] = []
+  async function scan(): Promise<FileOnDisk[]> {
+    const onDisk: FileOnDisk[] = []
     for (const file of await files.list(globs)) {
-      // One that goes away at this moment is not there.
+      // Skip a file removed during the scan.
       const absolute = await files.resolve(file).catch(() => undefined)
-      const found = absolute !== undefined && (await stat(absolute).catch(() => undefined))
-      if (found) seen.push({ file, absolute, target: toRelative(files, absolute), mtimeMs: found.mtimeMs, size: found.size })
+      const stats = absolute !== undefined && (await stat(absolute).catch(() => undefined))
+      if (stats) onDisk.push({ file, absolute, target: toRelative(files, absolute), mtimeMs: stats.mtimeMs, size: stats.size })
     }
-    return seen
+    return onDisk
   }
 
-  async function look(): Promise<void> {
-    const started = now()
-    const seen = await survey()
-    const believed = Math.min(longestBelievedMs, Math.max(believedMs, (now() - started) * believedPerLook))
-    const there = new Set(seen.map(({ file }) => file))
-    const gone = [...shelf.values()].filter(({ file }) => !there.has(file))
-    const isOther = gone.length > 0 || seen.some(({ file }) => !shelf.has(file))
-    gone.forEach(remove)
-    for (const each of seen) {
+  async function scanAndUpdate(): Promise<void> {
+    const startedAt = now()
+    const onDisk = await scan()
+    const validMs = Math.min(maxValidMs, Math.max(minValidMs, (now() - startedAt) * validPerScan))
+    const currentNames = new Set(onDisk.map(({ file }) => file))
+    const removed = [...entries.values()].filter(({ file }) => !currentNames.has(file))
+    const hasOtherFiles = removed.length > 0 || onDisk.some(({ file }) => !entries.has(file))
+    removed.forEach(remove)
+    for (const file of onDisk) {
       if (closed) return
-      await update(each)
+      await update(file)
     }
-    if (isOther) await store.keepOnly(there)
-    believedUntil = now() + believed
+    if (hasOtherFiles) await store.keepOnly(currentNames)
+    validUntil = now() + validMs
   }
 
   return {
     async refresh() {
-      if (closed || (!looking && now() < believedUntil)) return
-      looking ??= look().finally(() => (looking = undefined))
-      await looking
+      if (closed || (!refreshing && now() < validUntil)) return
+      refreshing ??= scanAndUpdate().finally(() => (refreshing = undefined))
+      await refreshing
     },
-    search(query, isOpen, limit) {
-      const open = [...shelf.values()].filter(isOpen)
-      const candidates = open.flatMap((book) => [...book.passages.keys()])
+    search(query, isVisible, limit) {
+      const visible = [...entries.values()].filter(isVisible)
+      const candidates = visible.flatMap((entry) => [...entry.passages.keys()])
       return index.search(query, candidates, limit).flatMap(({ id, score }) => {
-        const found = passages.get(id)
-        return found ? [{ ...found, score }] : []
+        const match = passages.get(id)
+        return match ? [{ ...match, score }] : []
       })
     },
-    books: () => shelf.values(),
+    documents: () => entries.values(),
     readsFile: (relative) => matches(relative) || present.has(relative),
     async close() {
       closed = true
-      await looking?.catch(() => undefined)
+      await refreshing?.catch(() => undefined)
     },
   }
 }

@@ -8,7 +8,7 @@ import { maxDocumentBytes, readDocument } from '../../files/document-text.ts'
 import { writeWhole } from '../../files/write-whole.ts'
 import { toPassages } from './passages.ts'
 
-/** What a search needs of a document. */
+/** The parts of a document needed for a search. */
 export interface StoredDocument {
   passages: Section[]
   metadata: Metadata
@@ -20,62 +20,70 @@ export interface FileStamp {
 }
 
 export interface DocumentStore {
-  /** What is kept of a file, as long as it has not changed; else reads it anew. Throws as `readDocument` does. */
+  /** Returns the stored document of an unchanged file, or else reads the file again. Throws like `readDocument`. */
   load(relative: string, absolute: string, stamp: FileStamp): Promise<StoredDocument>
-  /** Forgets all files but these. */
+  /** Deletes the stored documents of all other files. */
   keepOnly(relatives: Iterable<string>): Promise<void>
 }
 
-interface Kept extends FileStamp, StoredDocument {
+interface StoredEntry extends FileStamp, StoredDocument {
   format: typeof format
   relative: string
   hash: string
 }
 
-/** Another number when passages are cut or documents are read in another way: what was kept before is then of no use. */
+/** Must be increased when the cutting of passages or the reading of documents changes, which invalidates stored documents. */
 const format = 1
 
-/** A file for each document in `folder`: reading a PDF takes a thousand times longer than reading what was found in it. */
+/** Stores each document as a file in `folder`. Reading a PDF takes a thousand times longer than reading its stored passages. */
 export function createDocumentStore(folder: string, read = readDocument): DocumentStore {
   const nameOf = (relative: string) => `${createHash('sha256').update(relative).digest('hex')}.json`
 
-  /** Whatever is wrong with it, what can't be used is made again. */
-  async function find(relative: string): Promise<Kept | undefined> {
+  /** Returns undefined for a missing or damaged entry, which is then created again. */
+  async function find(relative: string): Promise<StoredEntry | undefined> {
     try {
-      const kept: unknown = JSON.parse(await readFile(path.join(folder, nameOf(relative)), 'utf8'))
-      return isKept(kept) && kept.relative === relative ? kept : undefined
+      const entry: unknown = JSON.parse(await readFile(path.join(folder, nameOf(relative)), 'utf8'))
+      return isStoredEntry(entry) && entry.relative === relative ? entry : undefined
     } catch {
       return undefined
     }
   }
 
-  async function keep(kept: Kept): Promise<void> {
+  async function save(entry: StoredEntry): Promise<void> {
     await mkdir(folder, { recursive: true, mode: 0o700 })
-    const target = path.join(folder, nameOf(kept.relative))
-    await writeWhole(target, JSON.stringify(kept))
+    const target = path.join(folder, nameOf(entry.relative))
+    await writeWhole(target, JSON.stringify(entry))
   }
 
   return {
     async load(relative, absolute, { mtimeMs, size }) {
-      const kept = await find(relative)
-      if (kept?.mtimeMs === mtimeMs && kept.size === size) return kept
+      const stored = await find(relative)
+      if (stored?.mtimeMs === mtimeMs && stored.size === size) return stored
       const hash = size > maxDocumentBytes ? '' : await hashOf(absolute)
-      // Copied or checked out again: the same content under a new date.
-      const same = kept && kept.hash === hash ? kept : undefined
-      const { sections, metadata } = same ? { sections: [], ...same } : await read(absolute)
-      const fresh = { format, relative, mtimeMs, size, hash, metadata, passages: same?.passages ?? toPassages(sections) } satisfies Kept
-      await keep(fresh)
+      // Same content with a new date, for instance after a copy or a checkout.
+      const unchanged = stored && stored.hash === hash ? stored : undefined
+      const { sections, metadata } = unchanged ? { sections: [], ...unchanged } : await read(absolute)
+      const fresh = {
+        format,
+        relative,
+        mtimeMs,
+        size,
+        hash,
+        metadata,
+        passages: unchanged?.passages ?? toPassages(sections),
+      } satisfies StoredEntry
+      await save(fresh)
       return fresh
     },
     async keepOnly(relatives) {
-      const wanted = new Set([...relatives].map(nameOf))
+      const currentNames = new Set([...relatives].map(nameOf))
       const names = await readdir(folder).catch(() => [])
-      await Promise.all(names.filter((name) => !wanted.has(name)).map((name) => removeStale(path.join(folder, name))))
+      await Promise.all(names.filter((name) => !currentNames.has(name)).map((name) => removeStale(path.join(folder, name))))
     },
   }
 }
 
-/** A draft of a moment ago may be another process's, about to be renamed. */
+/** Deletes a file, except a recent draft, which another process may be about to rename. */
 async function removeStale(file: string): Promise<void> {
   const age = file.endsWith('.json') ? Infinity : Date.now() - (await stat(file).catch(() => ({ mtimeMs: 0 }))).mtimeMs
   if (age > 60_000) await rm(file, { force: true })
@@ -87,14 +95,14 @@ async function hashOf(absolute: string): Promise<string> {
   return hash.digest('hex')
 }
 
-function isKept(value: unknown): value is Kept {
-  const kept = value as Partial<Kept> | null
+function isStoredEntry(value: unknown): value is StoredEntry {
+  const stored = value as Partial<StoredEntry> | null
   return (
-    typeof kept === 'object' &&
-    kept?.format === format &&
-    typeof kept.metadata === 'object' &&
-    kept.metadata !== null &&
-    Array.isArray(kept.passages) &&
-    kept.passages.every((passage) => typeof passage?.heading === 'string' && typeof passage.text === 'string')
+    typeof stored === 'object' &&
+    stored?.format === format &&
+    typeof stored.metadata === 'object' &&
+    stored.metadata !== null &&
+    Array.isArray(stored.passages) &&
+    stored.passages.every((passage) => typeof passage?.heading === 'string' && typeof passage.text === 'string')
   )
 }

@@ -2,10 +2,10 @@ import { readDocument } from '../../files/document-text.ts'
 import { createPatterns } from '../../files/patterns.ts'
 import type { FilesRoot } from '../../files/root.ts'
 
-/** Documents that are read to see whether one has text: the first ones tell what the others are like. */
+/** Documents read in search of text. The first documents are taken as representative. */
 const maxRead = 20
 
-/** Why nothing can be found by `paths`, in words that go on after the field's name; undefined where there is a document with text. */
+/** The reason why a search in `paths` cannot find anything, as the rest of a sentence after the field's name. Undefined if a document has text. */
 export async function findKnowledgeFault(paths: readonly string[], files: FilesRoot): Promise<string | undefined> {
   const names = await files.list(createPatterns(paths).globs)
   if (names.length === 0) return `no file under ${files.path} matches ${paths.join(', ')}`

@@ -90,7 +90,7 @@ test('passages are found in documents of every kind, with file, heading, score a
   assert.equal((await search(tool, 'bonus', {}, 2)).length, 2)
 })
 
-test('no query finds passages that a filter keeps out', async () => {
+test('no query finds passages that a filter excludes', async () => {
   const tool = await build()
   const it = [hint('department', 'equals', 'it')]
   const attacks = [
@@ -112,7 +112,7 @@ test('no query finds passages that a filter keeps out', async () => {
   assert.deepEqual(await filesOf(tool, 'bonus', { filters: it }), ['docs/it.md'])
 })
 
-test('filters work on front matter and on the path, in the type of the field, and together', async () => {
+test('filters apply to front matter and path, in the type of the field, and can be combined', async () => {
   const tool = await build()
   const found = (...filters: DataFilter[]) => filesOf(tool, 'bonus', { filters }, 20)
   assert.deepEqual(await found(hint('level', 'equals', '3.0')), ['docs/hr.md'])
@@ -122,19 +122,19 @@ test('filters work on front matter and on the path, in the type of the field, an
   assert.deepEqual(await found(hint('department', 'in', 'it,hr'), hint('level', 'not_equals', '1')), ['docs/hr.md'])
 })
 
-test('a document without the key is kept out, also by not_equals', async () => {
+test('a document without the key is excluded, even by not_equals', async () => {
   const tool = await build()
   assert.deepEqual(await filesOf(tool, 'bonus', { filters: [hint('department', 'not_equals', 'it')] }), ['docs/hr.md'])
   assert.deepEqual(await filesOf(tool, 'bonus', { filters: [hint('unknown', 'not_equals', 'x')] }), [])
 })
 
-test('a document can not give itself another path', async () => {
+test('a document cannot pretend to have another path', async () => {
   await put('docs/liar.md', '---\npath: docs/it.md\nfile: docs/it.md\n---\nbonus for liars')
   const tool = await build()
   assert.deepEqual(await filesOf(tool, 'bonus', { filters: [hint('path', 'equals', 'docs/it.md')] }), ['docs/it.md'])
 })
 
-test('files withheld for another tool are not searched, also under the name of a link', async () => {
+test('files withheld for another tool are not searched under any name, including links', async () => {
   await symlink(path.join(root, 'docs/hr.md'), path.join(root, 'docs/alias.md'))
   const tool = await build()
   assert.deepEqual(await filesOf(tool, 'annual leave'), ['docs/alias.md', 'docs/hr.md'])
@@ -142,7 +142,7 @@ test('files withheld for another tool are not searched, also under the name of a
   assert.deepEqual(await filesOf(tool, 'bonus annual leave', { isWithheld }), ['docs/it.md', 'docs/plain.txt'])
 })
 
-test('it says which files it reads, a link and what it leads to included', async () => {
+test('the tool knows which files it reads, including links and their targets', async () => {
   await symlink(path.join(root, 'other/note.md'), path.join(root, 'docs/link.md'))
   await put('secret.md', 'beside')
   const tool = await build()
@@ -150,7 +150,7 @@ test('it says which files it reads, a link and what it leads to included', async
   for (const file of ['secret.md', 'docs', 'docsx/a.md', 'docs/.hidden.md']) assert.ok(!tool.readsFile?.(file), file)
 })
 
-test('a file that a link leads to now is one of its files before the next search', async () => {
+test('the new target of a link is recognized before the next search', async () => {
   await put('other/next.md', 'next')
   await symlink(path.join(root, 'other/note.md'), path.join(root, 'docs/link.md'))
   const tool = await build()
@@ -160,13 +160,13 @@ test('a file that a link leads to now is one of its files before the next search
   assert.equal(tool.readsFile?.('other/next.md'), true)
 })
 
-test('a description for those who may see nothing tells no heading', async () => {
+test('the description without visible documents contains no headings', async () => {
   const tool = await build()
   assert.match(tool.description, /Headings: /)
   assert.doesNotMatch(tool.describe({ filters: [], isWithheld: () => true }), /Headings|Annual/i)
 })
 
-test('links that lead outside of the root are not indexed', async () => {
+test('links to files outside the root are not indexed', async () => {
   const outside = path.join(place, 'outside.md')
   await writeFile(outside, 'zebra')
   await symlink(outside, path.join(root, 'docs/zebra.md'))
@@ -187,7 +187,7 @@ test('new, changed and removed documents are noticed', async () => {
   assert.match(tool.description, /Parking/)
 })
 
-test('what was seen on disk is believed for some seconds', async () => {
+test('a scan of the disk stays valid for some seconds', async () => {
   const tool = await build()
   const before = clock
   await search(tool, 'bonus')
@@ -197,7 +197,7 @@ test('what was seen on disk is believed for some seconds', async () => {
   assert.deepEqual(await filesOf(tool, 'parking'), ['docs/new.md'])
 })
 
-test('a broken document is left out and takes no other with it; repaired, it is found', async () => {
+test('a broken document does not affect others, and is found once it is repaired', async () => {
   await put('docs/rules.pdf', makePdf(['Travel rules for trains']))
   await put('docs/broken.pdf', '%PDF-1.4 broken')
   const tool = await build()
@@ -206,21 +206,21 @@ test('a broken document is left out and takes no other with it; repaired, it is 
   assert.deepEqual(await filesOf(tool, 'trains'), ['docs/broken.pdf', 'docs/rules.pdf'])
 })
 
-async function keptFiles(): Promise<string[]> {
+async function storedFiles(): Promise<string[]> {
   const [folder = ''] = await readdir(cacheDir)
   return (await readdir(path.join(cacheDir, folder))).map((name) => path.join(cacheDir, folder, name))
 }
 
-async function keptOf(relative: string): Promise<string> {
-  for (const file of await keptFiles()) if (JSON.parse(await readFile(file, 'utf8')).relative === relative) return file
-  return assert.fail(`${relative} is not kept`)
+async function storedFileOf(relative: string): Promise<string> {
+  for (const file of await storedFiles()) if (JSON.parse(await readFile(file, 'utf8')).relative === relative) return file
+  return assert.fail(`${relative} is not stored`)
 }
 
-test('after a restart what was read is used again, unless the file has changed', async () => {
+test('after a restart stored passages are used again, unless the file has changed', async () => {
   await put('docs/rules.pdf', makePdf(['Travel rules for trains']))
   await build()
-  const kept = await keptOf('docs/rules.pdf')
-  await writeFile(kept, (await readFile(kept, 'utf8')).replace('trains', 'wagons'))
+  const file = await storedFileOf('docs/rules.pdf')
+  await writeFile(file, (await readFile(file, 'utf8')).replace('trains', 'wagons'))
   assert.deepEqual(await filesOf(await build(), 'wagons'), ['docs/rules.pdf'])
   await utimes(path.join(root, 'docs/rules.pdf'), 1, 1)
   assert.deepEqual(await filesOf(await build(), 'wagons'), ['docs/rules.pdf'], 'the same content under a new date')
@@ -229,20 +229,20 @@ test('after a restart what was read is used again, unless the file has changed',
   assert.deepEqual(await filesOf(await build(), 'wagons'), [])
 })
 
-test('what was kept and is damaged is read anew, and what is gone is not kept', async () => {
+test('damaged stored passages are read again, and passages of removed files are deleted', async () => {
   await build()
-  const [hr, it] = [await keptOf('docs/hr.md'), await keptOf('docs/it.md')]
+  const [hr, it] = [await storedFileOf('docs/hr.md'), await storedFileOf('docs/it.md')]
   await writeFile(hr, '{"format": 1, "passages": [')
   await writeFile(it, '{"format":1,"relative":"docs/it.md","passages":[{"text":5}],"metadata":{}}')
   const tool = await build()
   assert.deepEqual(await filesOf(tool, 'bonus'), ['docs/hr.md', 'docs/it.md', 'docs/plain.txt'])
-  assert.equal((await keptFiles()).length, 3)
+  assert.equal((await storedFiles()).length, 3)
   await rm(path.join(root, 'docs/hr.md'))
   await search(tool, 'bonus')
-  assert.equal((await keptFiles()).length, 2)
+  assert.equal((await storedFiles()).length, 2)
 })
 
-test('the description names the patterns and headings, within bounds, unless the configuration gives one', async () => {
+test('the description lists patterns and headings up to a limit, unless the configuration sets a description', async () => {
   const headings = Array.from({ length: 100 }, (_, number) => `# Heading number ${number}\n\ntext`)
   await put('docs/long.md', headings.join('\n\n'))
   const { description } = await build()
@@ -254,7 +254,7 @@ test('the description names the patterns and headings, within bounds, unless the
   assert.equal((await build({ description: 'The handbook.' })).description, 'The handbook.')
 })
 
-test('within a restricted scope the description names no heading of what is kept out', async () => {
+test('in a restricted scope the description has no headings of excluded documents', async () => {
   const tool = await build()
   const it = tool.describe({ filters: [hint('department', 'equals', 'it')], isWithheld: () => false })
   assert.match(it, /Headings: Laptops\.$/)
@@ -262,14 +262,14 @@ test('within a restricted scope the description names no heading of what is kept
   assert.doesNotMatch(tool.describe({ filters: [hint('department', 'equals', 'law')], isWithheld: () => false }), /Headings/)
 })
 
-test('the output keeps within the limit of the tool', async () => {
+test('the output stays within the limit of the tool', async () => {
   for (let number = 0; number < 10; number++) await put(`docs/p${number}.md`, `# Pears\n\n${'pear '.repeat(100)}`)
   const tool = await build({ maxOutputCharacters: 2000 })
   const passages = await search(tool, 'pears', {}, 10)
   assert.ok(passages.length >= 2 && JSON.stringify({ passages }).length <= 2000)
 })
 
-test('a folder without documents is searched without a find', async () => {
+test('a search in a folder without documents finds nothing', async () => {
   const tool = await build({ config: { paths: ['none/**'] } })
   assert.deepEqual(await search(tool, 'bonus'), [])
 })
