@@ -8,10 +8,10 @@ import { preparePython } from './fixture.ts'
 const python = await preparePython({ 'secret.txt': 'hidden' })
 after(() => python.close())
 
-/** The way into JavaScript for code that has torn down the walls inside of Python. */
+/** Code that reaches JavaScript after it has removed the restrictions inside Python. */
 const breakOut = `
 import sys, gc
-sys.meta_path[:] = [finder for finder in sys.meta_path if getattr(finder, '__name__', '') != '_Wall']
+sys.meta_path[:] = [finder for finder in sys.meta_path if getattr(finder, '__name__', '') != '_ImportBlocker']
 import _pyodide_core
 Object = _pyodide_core.to_js({}, depth=1).constructor
 `
@@ -35,13 +35,13 @@ test('Python has no network', async () => {
     unreachable,
   )
   await refused('import asyncio\nawait asyncio.open_connection("127.0.0.1", 80)', /Error/)
-  await refused('from pyodide.http import pyfetch', /can not be used here/)
+  await refused('from pyodide.http import pyfetch', /cannot be used here/)
   await refused('import micropip', /ModuleNotFoundError/)
   assert.equal(connections, 0)
   server.close()
 })
 
-test('Python sees no file of the machine', async () => {
+test('Python cannot see files of the machine', async () => {
   await refused('open("/etc/passwd").read()', /FileNotFoundError/)
   await refused('open("/proc/self/environ").read()', /FileNotFoundError|Error/)
   await refused(`open(${JSON.stringify(`${python.folder}/secret.txt`)}).read()`, /FileNotFoundError/)
@@ -53,14 +53,14 @@ test('Python sees no file of the machine', async () => {
   )
 })
 
-test('the modules that lead into JavaScript can not be imported', async () => {
+test('modules with access to JavaScript cannot be imported', async () => {
   for (const name of ['js', 'pyodide_js', 'pyodide', 'pyodide.ffi', 'pyodide.code', '_pyodide', '_pyodide_core', 'ctypes']) {
-    await refused(`import ${name}`, /can not be used here/)
-    await refused(`__import__('importlib').import_module('${name}')`, /can not be used here/)
+    await refused(`import ${name}`, /cannot be used here/)
+    await refused(`__import__('importlib').import_module('${name}')`, /cannot be used here/)
   }
 })
 
-test('in JavaScript no text becomes code, and nothing there leads to the process, to modules or to hosts', async () => {
+test('in JavaScript no text becomes code, and the process, modules and hosts are out of reach', async () => {
   await refused(`${breakOut}Object.constructor("return process")()`, /EvalError/)
   await refused(`${breakOut}Object.constructor("return globalThis")()`, /EvalError/)
   await refused(`${breakOut}Object.getPrototypeOf(Object.constructor).constructor("x")`, /EvalError|Error/)
@@ -75,20 +75,20 @@ tables = [o.jsproxies for o in gc.get_objects() if type(o).__name__ == 'JsFinder
   assert.deepEqual((await python.run(found, { session: 'inside' })).result, [0, []])
 })
 
-test('code that takes over what tells its answer can not make the service read more than an answer', async () => {
+test('code that takes over the encoding of its answer cannot make the service read more than an answer', async () => {
   const takeOver = `
 import sys
 frame = sys._getframe()
-while '_show' not in frame.f_globals: frame = frame.f_back
-frame.f_globals['_show'] = lambda value, limit: {'result': '[' + '1,' * 5_000_000 + '1]'}
-frame.f_globals['_tell'] = lambda error, limit: 'x' * 10_000_000`
+while '_encode_value' not in frame.f_globals: frame = frame.f_back
+frame.f_globals['_encode_value'] = lambda value, limit: {'result': '[' + '1,' * 5_000_000 + '1]'}
+frame.f_globals['_format_error'] = lambda error, limit: 'x' * 10_000_000`
   await python.run(takeOver, { session: 'taken' })
   await assert.rejects(python.run('1', { session: 'taken' }), /^Error: Python ended unexpectedly/)
   await python.run(takeOver, { session: 'taken' })
   await assert.rejects(python.run('1 / 0', { session: 'taken' }), /^Error: Python ended unexpectedly/)
 })
 
-test('a working directory that code has taken away is there again for the next call', async () => {
+test('a working directory that code has removed is restored for the next call', async () => {
   const session = 'moved'
   for (const code of [
     "import os\nos.chdir('/')\nos.rename('/work', '/elsewhere')",
@@ -101,7 +101,7 @@ test('a working directory that code has taken away is there again for the next c
   }
 })
 
-test('what the processes may do is taken from them by the system where it can be', async (t) => {
+test('processes are isolated by the operating system where possible', async (t) => {
   await python.run('1')
   const pid = ownPython()
   if (process.platform !== 'linux' || pid === undefined || !canIsolate()) return t.skip('not on this system')
@@ -123,7 +123,7 @@ function canIsolate(): boolean {
   }
 }
 
-test('code that exchanges what copies bytes hands over the file that it wrote, and nothing larger', async () => {
+test('code that replaces the copying of bytes can return only the written file, and nothing larger', async () => {
   const exchange = `${breakOut}
 Bytes = _pyodide_core.to_js(b'x').constructor
 large = Bytes.new(200_000_000)
@@ -134,8 +134,8 @@ for name in ('slice', 'subarray'):
 open('x.bin', 'wb').write(b'abc')
 'exchanged'
 `
-  python.made.clear()
+  python.artifacts.clear()
   const outcome = await python.run(exchange).then(JSON.stringify, (error: Error) => error.message)
   assert.match(outcome, /exchanged|Python ended unexpectedly/)
-  for (const bytes of python.made.values()) assert.equal(bytes.toString(), 'abc')
+  for (const bytes of python.artifacts.values()) assert.equal(bytes.toString(), 'abc')
 })

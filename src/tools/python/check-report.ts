@@ -1,39 +1,39 @@
-import type { Ran, RunOrder, Told } from './messages.ts'
-import { maxLeftCharacters, type RunFile } from './memory-files.ts'
+import type { Ran, RunOrder, Outcome } from './messages.ts'
+import { maxOmittedCharacters, type RunFile } from './memory-files.ts'
 
 /**
- * The limits of what a Python process answers, checked by the service: code that Python runs can reach the JavaScript around it and make its
- * process send what it likes.
+ * Size limits for answers of a Python process, enforced by the service: Python code may reach the surrounding JavaScript and make its
+ * process send arbitrary messages.
  */
 
-/** What the order of a run says of its answer. */
+/** The limits for an answer, as sent with the order. */
 export type AnswerLimits = Pick<RunOrder, 'maxCharacters' | 'written'>
 
-/** Of what is printed, more than any answer holds. */
-export const maxPrinted = 200_000
+/** Maximum printed text per stream, more than any answer contains. */
+export const maxOutputBytes = 200_000
 const maxPath = 4096
-/** Of a note on what was left out between the beginning and the end of a text. */
+/** Length of the note about omitted text in the middle. */
 const noteCharacters = 100
 
-/** JSON in JSON: a character becomes twelve at most. */
-export function longestTold(maxCharacters: number): number {
+/** Maximum length of the outcome. A character takes up to twelve characters in JSON inside JSON. */
+export function maxOutcomeCharacters(maxCharacters: number): number {
   return 12 * maxCharacters + 10_000
 }
 
-/** What one message of the process may have: a character of a text may take two bytes. */
+/** Size limits of a message from the process. A character may take two bytes. */
 export function messageLimits({ maxCharacters, written }: AnswerLimits): { structure: number; bytes: number } {
-  const texts = longestTold(maxCharacters) + 2 * (maxPrinted + noteCharacters) + maxLeftCharacters
+  const texts = maxOutcomeCharacters(maxCharacters) + 2 * (maxOutputBytes + noteCharacters) + maxOmittedCharacters
   return { structure: 2 * (texts + written.files * maxPath) + 1024 * 1024, bytes: written.bytes }
 }
 
 export function isRan(report: unknown, { maxCharacters, written }: AnswerLimits): report is Ran {
-  const { told, stdout, stderr, notGiven, files, left } = report as Record<keyof Ran, unknown>
+  const { outcome, stdout, stderr, rejectedFiles, files, omittedFiles } = report as Record<keyof Ran, unknown>
   return (
-    isText(told, longestTold(maxCharacters)) &&
-    isText(stdout, maxPrinted + noteCharacters) &&
-    isText(stderr, maxPrinted + noteCharacters) &&
-    isTexts(notGiven) &&
-    isTexts(left) &&
+    isText(outcome, maxOutcomeCharacters(maxCharacters)) &&
+    isText(stdout, maxOutputBytes + noteCharacters) &&
+    isText(stderr, maxOutputBytes + noteCharacters) &&
+    isTexts(rejectedFiles) &&
+    isTexts(omittedFiles) &&
     Array.isArray(files) &&
     files.length <= written.files &&
     files.every(isFile) &&
@@ -41,18 +41,18 @@ export function isRan(report: unknown, { maxCharacters, written }: AnswerLimits)
   )
 }
 
-/** The outcome of a run. Throws where the text is none. */
-export function readTold(text: string): Told {
-  const told: unknown = JSON.parse(text)
-  if (typeof told !== 'object' || told === null) throw new Error('Python gave no answer.')
-  const { result, repr, error, stopped } = told as Record<keyof Told, unknown>
-  const isTold = [result, repr, error].every((part) => part === undefined || typeof part === 'string')
-  if (!isTold) throw new Error('Python gave no answer.')
-  return { ...(told as Told), stopped: stopped === true }
+/** Parses the outcome of a run. Throws if the text is not a valid outcome. */
+export function readOutcome(text: string): Outcome {
+  const outcome: unknown = JSON.parse(text)
+  if (typeof outcome !== 'object' || outcome === null) throw new Error('Python returned an invalid answer.')
+  const { result, repr, error, stopped } = outcome as Record<keyof Outcome, unknown>
+  const isValid = [result, repr, error].every((part) => part === undefined || typeof part === 'string')
+  if (!isValid) throw new Error('Python returned an invalid answer.')
+  return { ...(outcome as Outcome), stopped: stopped === true }
 }
 
-function isText(value: unknown, longest: number): value is string {
-  return typeof value === 'string' && value.length <= longest
+function isText(value: unknown, maxCharacters: number): value is string {
+  return typeof value === 'string' && value.length <= maxCharacters
 }
 
 function isTexts(value: unknown): value is string[] {

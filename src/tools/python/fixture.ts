@@ -19,18 +19,18 @@ export interface Outcome {
 
 export interface PythonFixture {
   folder: string
-  /** Runs code in a conversation; files that it wrote are in `made`. */
+  /** Runs code in a conversation. Files written by the code are in `artifacts`. */
   run(code: string, traits?: Partial<ToolContext>): Promise<Outcome>
-  made: Map<string, Buffer>
-  /** Another tool over the same folders. */
+  artifacts: Map<string, Buffer>
+  /** Builds another tool over the same folders. */
   build(config?: Record<string, unknown>, options?: RunPythonOptions & { timeoutMs?: number; maxOutputCharacters?: number }): ToolBuild
   close(): Promise<void>
 }
 
-/** One for all tests: a snapshot takes seconds to make. */
+/** Shared by all tests, because making a snapshot takes seconds. */
 export const testCacheDir = path.join(import.meta.dirname, '../../../node_modules/.cache/agent-core-test')
 
-/** `files` stand under the files root. The tool is made with `config`. */
+/** Writes `files` into a files root and builds a tool with `config`. */
 export async function preparePython(files: Record<string, string> = {}, config: Record<string, unknown> = {}): Promise<PythonFixture> {
   const base = await mkdtemp(path.join(tmpdir(), 'python-'))
   const root = path.join(base, 'files')
@@ -43,18 +43,21 @@ export async function preparePython(files: Record<string, string> = {}, config: 
   const builds: ToolBuild[] = []
 
   const build: PythonFixture['build'] = (config = {}, { timeoutMs = 30_000, maxOutputCharacters = 20_000, ...options } = {}) => {
-    const made = createRunPython({ name: 'run_python', timeoutMs, maxOutputCharacters, config }, deps, { prepareMs: 3_600_000, ...options })
-    builds.push(made)
-    return made
+    const toolBuild = createRunPython({ name: 'run_python', timeoutMs, maxOutputCharacters, config }, deps, {
+      prepareMs: 3_600_000,
+      ...options,
+    })
+    builds.push(toolBuild)
+    return toolBuild
   }
 
   const { tool } = build(config, { spareDelayMs: 3_600_000 })
-  const made = new Map<string, Buffer>()
+  const artifacts = new Map<string, Buffer>()
   return {
     folder: root,
-    made,
+    artifacts,
     build,
-    run: async (code, traits) => (await tool.execute({ code }, contextOf({ artifact: keepIn(made), ...traits }))) as Outcome,
+    run: async (code, traits) => (await tool.execute({ code }, contextOf({ artifact: saveTo(artifacts), ...traits }))) as Outcome,
     async close() {
       await Promise.all(builds.map(async ({ close }) => close?.()))
       await rm(base, { recursive: true, force: true })
@@ -62,9 +65,9 @@ export async function preparePython(files: Record<string, string> = {}, config: 
   }
 }
 
-export function keepIn(made: Map<string, Buffer>) {
+export function saveTo(artifacts: Map<string, Buffer>) {
   return async (name: string, type: string, bytes: Uint8Array): Promise<Artifact> => {
-    made.set(name, Buffer.from(bytes))
+    artifacts.set(name, Buffer.from(bytes))
     return { id: name, name, type, size: bytes.length, sha256: '', tool: 'run_python', createdAt: 0 }
   }
 }

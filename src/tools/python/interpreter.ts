@@ -7,17 +7,17 @@ import type { MessageLimits } from '../../processes/message-frames.ts'
 import { isRan, messageLimits, type AnswerLimits } from './check-report.ts'
 import type { Order, Ran, Report, RunOrder } from './messages.ts'
 
-/** Python in a process of its own, which keeps what code leaves behind. It works for one conversation and is never given to another. */
+/** Python in a separate process, which keeps the state of executed code. The process serves a single conversation and is never reused for another. */
 export interface Interpreter {
   readonly isAlive: boolean
-  /** Resolves when its process is gone, however it ended. */
+  /** Resolves when the process has exited for any reason. */
   readonly gone: Promise<void>
-  /** Runs code; an interrupt ends what takes longer than `limitMs`, or what the signal stops. Rejects with `InterpreterLost`. One at a time. */
+  /** Runs code, a single run at a time. The code is interrupted after `limitMs` or by the signal. Rejects with `InterpreterLost`. */
   run(order: Omit<RunOrder, 'number'>, options: { limitMs: number; signal: AbortSignal }): Promise<Ran>
   end(): Promise<void>
 }
 
-/** The process has ended, and what it knew with it. */
+/** The process has ended, and its variables and files are lost. */
 export class InterpreterLost extends Error {
   readonly reason: 'memory' | 'crash' | 'stopped'
 
@@ -30,26 +30,26 @@ export class InterpreterLost extends Error {
 
 export interface InterpreterOptions {
   memoryMb: number
-  /** Whether to use what the system has to keep a process apart. */
+  /** True to use the isolation of the operating system. */
   isIsolated: boolean
-  /** The largest answers that it may give. */
+  /** Size limits of answers. */
   answers: AnswerLimits
 }
 
-/** Without an answer to an interrupt for so long, it is killed. */
+/** Milliseconds after an interrupt until the process is killed. */
 const graceMs = 700
 const startMs = 30_000
-/** Of Node itself, its threads and Pyodide's program. */
+/** Memory of Node, its threads and the code of Pyodide. */
 const baseMb = 128
 /**
- * The limit that the process keeps itself is exact; the system's is for what gets around it. V8 keeps room for compiled code, 512 MB for each
- * of two threads: it counts as memory that may be written to, and is never used. The rest is for files on their way in and out.
+ * Added to the system's memory limit, which only guards against code evading the exact limit of the process itself. V8 reserves 512 MB of writable
+ * memory for compiled code in each of two threads and never uses most of it. The rest is for files in messages.
  */
 const reservedMb = 1_700
 
-/** Makes a snapshot of Python as it is when it has started. */
+/** Makes a snapshot of the memory of Python right after its start. */
 export async function makeSnapshot(options: InterpreterOptions): Promise<Uint8Array> {
-  // The snapshot is a picture of Python's memory.
+  // The snapshot is an image of Python's memory.
   const child = startPython(options, { structure: 64 * 1024, bytes: options.memoryMb * 1024 * 1024 })
   try {
     const report = await firstReport(child)
@@ -60,7 +60,7 @@ export async function makeSnapshot(options: InterpreterOptions): Promise<Uint8Ar
   }
 }
 
-/** Resolves when it can be used. */
+/** Resolves when Python is ready. */
 export async function startInterpreter(options: InterpreterOptions, snapshot: string): Promise<Interpreter> {
   const child = startPython(options, messageLimits(options.answers), snapshot)
   const report = await firstReport(child)
@@ -70,16 +70,16 @@ export async function startInterpreter(options: InterpreterOptions, snapshot: st
 }
 
 function startPython({ memoryMb, isIsolated }: InterpreterOptions, messages: MessageLimits, snapshot?: string): ChildProcess {
-  // Links are resolved: the permissions are those of real paths.
+  // Links are resolved, because Node permissions apply to real paths.
   const pyodide = realpathSync(fileURLToPath(import.meta.resolve('pyodide')))
-  const own = realpathSync(import.meta.dirname)
+  const sourceFolder = realpathSync(import.meta.dirname)
   const descriptor = snapshot === undefined ? undefined : openSync(snapshot, 'r')
   try {
     return startLimited(new URL('./child', import.meta.url), {
       limits: { dataKb: (memoryMb + reservedMb) * 1024, heapMb: Math.floor(memoryMb / 4) },
       messages,
       nodeFlags: [
-        ...['--permission', '--allow-worker', `--allow-fs-read=${own}/*`, `--allow-fs-read=${path.dirname(pyodide)}/*`],
+        ...['--permission', '--allow-worker', `--allow-fs-read=${sourceFolder}/*`, `--allow-fs-read=${path.dirname(pyodide)}/*`],
         ...channelFiles.map((file) => `--allow-fs-read=${file}`),
         ...['--disallow-code-generation-from-strings', '--max-semi-space-size=2', '--no-warnings'],
       ],
@@ -94,8 +94,8 @@ function startPython({ memoryMb, isIsolated }: InterpreterOptions, messages: Mes
 
 function firstReport(child: ChildProcess): Promise<Report> {
   return new Promise((resolve) => {
-    const lost = () => done({ type: 'lost', reason: 'crash' })
-    const timer = setTimeout(lost, startMs).unref()
+    const reportCrash = () => done({ type: 'lost', reason: 'crash' })
+    const timer = setTimeout(reportCrash, startMs).unref()
     const done = (report: Report) => {
       clearTimeout(timer)
       child.off('message', done)
@@ -103,68 +103,68 @@ function firstReport(child: ChildProcess): Promise<Report> {
     }
     setBusy(child, true)
     child.once('message', done)
-    child.on('error', lost)
-    child.once('exit', lost)
+    child.on('error', reportCrash)
+    child.once('exit', reportCrash)
   })
 }
 
-interface Running {
+interface PendingRun {
   limits: AnswerLimits
   resolve(ran: Ran): void
   reject(error: unknown): void
 }
 
 function toInterpreter(child: ChildProcess): Interpreter {
-  let running: Running | undefined
+  let pending: PendingRun | undefined
   let number = 0
   let isAlive = true
   let reason: InterpreterLost['reason'] = 'crash'
-  const { promise: gone, resolve: tellGone } = Promise.withResolvers<void>()
+  const { promise: gone, resolve: resolveGone } = Promise.withResolvers<void>()
 
-  function lose(): void {
+  function onExit(): void {
     if (!isAlive) return
     isAlive = false
-    running?.reject(new InterpreterLost(reason))
-    tellGone()
+    pending?.reject(new InterpreterLost(reason))
+    resolveGone()
   }
 
   child.on('message', (report: Report) => {
-    if (report.type === 'ran' && running) {
-      if (isRan(report, running.limits)) running.resolve(report)
+    if (report.type === 'ran' && pending) {
+      if (isRan(report, pending.limits)) pending.resolve(report)
       else void endProcess(child)
     }
     if (report.type === 'lost') reason = report.reason
   })
   child.on('error', () => void endProcess(child))
-  child.on('exit', lose)
+  child.on('exit', onExit)
   setBusy(child, false)
 
   function kill(): Promise<void> {
-    if (isAlive && running) reason = 'stopped'
+    if (isAlive && pending) reason = 'stopped'
     return endProcess(child)
   }
 
   async function run(order: Omit<RunOrder, 'number'>, { limitMs, signal }: Parameters<Interpreter['run']>[1]): Promise<Ran> {
     if (!isAlive) throw new InterpreterLost('crash')
     const current = ++number
-    let killing: NodeJS.Timeout | undefined
+    let killTimer: NodeJS.Timeout | undefined
     const interrupt = () => {
-      if (killing) return
+      if (killTimer) return
       if (child.connected) child.send({ type: 'interrupt', number: current } satisfies Order, () => {})
-      killing = setTimeout(() => void kill(), graceMs)
+      killTimer = setTimeout(() => void kill(), graceMs)
     }
     const limit = setTimeout(interrupt, limitMs)
     signal.addEventListener('abort', interrupt, { once: true })
     setBusy(child, true)
     try {
       return await new Promise<Ran>((resolve, reject) => {
-        running = { limits: order, resolve, reject }
+        pending = { limits: order, resolve, reject }
         child.send({ type: 'run', ...order, number: current } satisfies Order, (error) => error && void endProcess(child))
       })
     } finally {
-      running = undefined
+      pending = undefined
       clearTimeout(limit)
-      clearTimeout(killing)
+      clearTimeout(killTimer)
       signal.removeEventListener('abort', interrupt)
       setBusy(child, false)
     }

@@ -4,7 +4,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { InterpreterLost, type Interpreter } from './interpreter.ts'
 import { testCacheDir } from './fixture.ts'
-import type { Told } from './messages.ts'
+import type { Outcome } from './messages.ts'
 import { createStarter } from './starter.ts'
 
 const start = createStarter(512, testCacheDir)
@@ -14,10 +14,10 @@ const forever = new AbortController().signal
 
 async function run(
   code: string,
-  { on = shared, limitMs = 20_000, signal = forever, given = [] as { path: string; bytes: Uint8Array }[] } = {},
+  { on = shared, limitMs = 20_000, signal = forever, inputFiles = [] as { path: string; bytes: Uint8Array }[] } = {},
 ) {
-  const ran = await on.run({ code, given, maxCharacters: 2_000, written: { files: 5, bytes: 1_000_000 } }, { limitMs, signal })
-  return { ...ran, ...(JSON.parse(ran.told) as Told) }
+  const ran = await on.run({ code, inputFiles, maxCharacters: 2_000, written: { files: 5, bytes: 1_000_000 } }, { limitMs, signal })
+  return { ...ran, ...(JSON.parse(ran.outcome) as Outcome) }
 }
 
 async function fails(code: string, message: RegExp): Promise<void> {
@@ -33,7 +33,7 @@ async function withOwn(work: (own: Interpreter) => Promise<void>): Promise<void>
   }
 }
 
-test('code without end is interrupted, and its variables stay', async () => {
+test('endless code is interrupted, and its variables stay', async () => {
   const endless = [
     'while True: pass',
     'sum(n for n in iter(int, 1))',
@@ -53,7 +53,7 @@ test('code without end is interrupted, and its variables stay', async () => {
   assert.equal((await run('kept')).result, '1')
 })
 
-test('code that does not listen is killed with its process', async () => {
+test('code that ignores interrupts is killed with its process', async () => {
   await withOwn(async (own) => {
     const deaf = 'while True:\n    try:\n        while True: pass\n    except BaseException: pass'
     const startedAt = performance.now()
@@ -72,28 +72,28 @@ test('an abort interrupts at once', async () => {
   assert.equal((await run('before')).result, '7')
 })
 
-test('memory has an end, which Python tells, and what is freed can be used again', async () => {
+test('memory is limited with a MemoryError, and freed memory can be used again', async () => {
   await fails('bytearray(600_000_000)', /^MemoryError/)
   await fails('hoard = []\nwhile True: hoard.append(bytearray(5_000_000))', /^MemoryError/)
   assert.equal((await run('hoard = None\nlen(bytearray(50_000_000))')).result, '50000000')
   await fails('"x" * 10 ** 10', /MemoryError|OverflowError/)
 })
 
-test('files count as memory, their number too has an end, and what is deleted makes room', async () => {
+test('files count as memory, their number is limited, and deleting files frees memory', async () => {
   await fails('with open("big", "wb") as f:\n    while True: f.write(bytes(4_000_000))', /No space left on device/)
   await fails('import os\nos.truncate("big", 10 ** 9)', /No space left on device/)
   await fails(
     'open("far", "wb").seek(10 ** 12)\nf = open("far", "wb"); f.seek(10 ** 9); f.write(b"x"); f.close()',
     /No space left on device/,
   )
-  const { notGiven } = await run('1', { given: [{ path: 'given.bin', bytes: new Uint8Array(50_000_000) }] })
-  assert.deepEqual(notGiven, ['given.bin'])
+  const { rejectedFiles } = await run('1', { inputFiles: [{ path: 'input.bin', bytes: new Uint8Array(50_000_000) }] })
+  assert.deepEqual(rejectedFiles, ['input.bin'])
   await fails('import os\nos.remove("big")\nn = 0\nwhile True:\n    n += 1\n    open(f"/tmp/{n}", "w").close()', /No space left on device/)
   await run('import shutil\nfor name in os.listdir("/tmp"): os.remove("/tmp/" + name)\nopen("small", "w").write("ok")')
   assert.equal((await run('open("small").read()')).result, '"ok"')
 })
 
-test('of endless printing the beginning and the end are kept', async () => {
+test('the beginning and the end of endless output are kept', async () => {
   const { stdout, stopped } = await run('print("first")\nwhile True: print("y" * 1000)', { limitMs: 400 })
   assert.equal(stopped, true)
   assert.ok(stdout.startsWith('first\nyyy'))
@@ -101,7 +101,7 @@ test('of endless printing the beginning and the end are kept', async () => {
   assert.ok(stdout.length < 210_000)
 })
 
-test('there are no threads, no processes and no depth without end', async () => {
+test('there are no threads and no processes, and recursion is limited', async () => {
   await fails('def deeper(n): return deeper(n + 1)\ndeeper(0)', /RecursionError: maximum recursion depth exceeded$/)
   assert.equal((await run('nest = []\nfor n in range(50_000): nest = [nest]\nlen(repr(nest))')).result, '100002')
   await fails('import threading\nthreading.Thread(target=print).start()', /can't start new thread/)
@@ -115,7 +115,7 @@ test('there are no threads, no processes and no depth without end', async () => 
   assert.equal((await run('1 + 1')).result, '2')
 })
 
-test('a process that dies in the middle is told as lost', async () => {
+test('a process that dies during a run is reported as lost', async () => {
   await withOwn(async (own) => {
     const fatal = 'import sys\nsys.meta_path.pop(0)\nimport ctypes\nctypes.CDLL(None).abort()'
     await assert.rejects(run(fatal, { on: own, limitMs: 5_000 }), InterpreterLost)
@@ -123,12 +123,12 @@ test('a process that dies in the middle is told as lost', async () => {
   })
 })
 
-test('a service that is killed leaves no process behind, whatever it does', async () => {
+test('a killed service leaves no process behind, even a busy one', async () => {
   const script = `
     import { createStarter } from ${JSON.stringify(import.meta.resolve('./starter.ts'))}
     const options = { limitMs: 1e6, signal: new AbortController().signal }
     const child = await createStarter(512, ${JSON.stringify(testCacheDir)})()
-    child.run({ code: 'x = 10 ** 10 ** 9', given: [], maxCharacters: 10, written: { files: 0, bytes: 0 } }, options).catch(() => {})
+    child.run({ code: 'x = 10 ** 10 ** 9', inputFiles: [], maxCharacters: 10, written: { files: 0, bytes: 0 } }, options).catch(() => {})
     setTimeout(() => console.log('busy'), 500)`
   const service = spawn(process.execPath, ['--input-type=module', '-e', script], { stdio: ['ignore', 'pipe', 'inherit'] })
   await once(service.stdout, 'data')

@@ -5,7 +5,7 @@ export interface RunFile {
   bytes: Uint8Array
 }
 
-/** Of Emscripten's file system in memory, what is used here; Pyodide's own types leave it open. */
+/** The part of Emscripten's file system used here. Pyodide's types leave the file system untyped. */
 export interface MemoryFileSystem {
   root: FileNode
   streams: ({ node?: FileNode } | null | undefined)[]
@@ -31,7 +31,7 @@ interface FileNode {
   contents?: Uint8Array | Record<string, FileNode>
 }
 
-/** Emscripten's file system whose files are bytes in JavaScript's memory. */
+/** Emscripten's in-memory file system (MEMFS). */
 export interface MemoryStore {
   ops_table: { file: { stream: { write: Write } } }
   expandFileStorage(node: FileNode, size: number): void
@@ -48,10 +48,10 @@ type Write = (
   ...rest: unknown[]
 ) => number
 
-/** The folder that a run works in. */
+/** The working directory of a run. */
 export const folder = '/work'
 
-/** Taken before any code runs: code that reaches the JavaScript around it may exchange what prototypes have. */
+/** Captured before any code runs: code with access to the surrounding JavaScript could replace properties of prototypes. */
 const Bytes = Uint8Array
 const { call } = Function.prototype
 const typedArray = Object.getOwnPropertyDescriptors(Object.getPrototypeOf(Bytes.prototype) as Uint8Array)
@@ -60,7 +60,7 @@ const offsetOf = call.bind(typedArray.byteOffset.get!) as (bytes: Uint8Array) =>
 const lengthOf = call.bind(typedArray.byteLength.get!) as (bytes: Uint8Array) => number
 const setBytes = call.bind(typedArray.set.value!) as (target: Uint8Array, source: Uint8Array) => void
 
-/** The first bytes of a file, as many as are asked for or as there are. */
+/** Copies the first `size` bytes of a file, or fewer if the file is shorter. */
 function copyOf(contents: Uint8Array, size: number): Uint8Array {
   const length = size < lengthOf(contents) ? size : lengthOf(contents)
   const copy = new Bytes(length)
@@ -68,43 +68,43 @@ function copyOf(contents: Uint8Array, size: number): Uint8Array {
   return copy
 }
 
-/** Of the paths of files that were not handed over, together. */
-export const maxLeftCharacters = 10_000
+/** Maximum length of all paths of omitted files together. */
+export const maxOmittedCharacters = 10_000
 const noSpace = 51
-/** Files, folders and links; the ones of Python itself are few. */
+/** Maximum number of files, folders and links, of which Python itself has only a few. */
 const maxNodes = 5_000
-const readOnly = 0o444
+const readOnlyMode = 0o444
 
 export interface FileMemory {
-  /** Bytes of all files. */
+  /** Total bytes of all files. */
   used(): number
 }
 
-/** Bounds the files in memory: a write that `isRoom` refuses fails as on a full disk. */
+/** Limits the files in memory. A write refused by `isRoom` fails as on a full disk. */
 export function limitFiles(fs: MemoryFileSystem, store: MemoryStore, isRoom: (bytes: number) => boolean): FileMemory {
-  let known = 0
+  let countedBytes = 0
   let nodes = 0
 
-  // What is deleted is noticed when room is short, which costs nothing until then.
+  // Deletions are counted only when memory gets short, which costs nothing before.
   function recount(): void {
-    const found = new Set<FileNode>()
+    const liveNodes = new Set<FileNode>()
     const visit = (node: FileNode): void => {
-      if (found.has(node)) return
-      found.add(node)
+      if (liveNodes.has(node)) return
+      liveNodes.add(node)
       if (fs.isDir(node.mode)) Object.values(node.contents as Record<string, FileNode>).forEach(visit)
     }
     visit(fs.root)
-    for (const stream of fs.streams) if (stream?.node) found.add(stream.node)
-    nodes = found.size
-    known = 0
-    for (const { contents } of found) if (contents instanceof Uint8Array) known += contents.length
+    for (const stream of fs.streams) if (stream?.node) liveNodes.add(stream.node)
+    nodes = liveNodes.size
+    countedBytes = 0
+    for (const { contents } of liveNodes) if (contents instanceof Uint8Array) countedBytes += contents.length
   }
 
   function claim(bytes: number): void {
     if (bytes <= 0) return
-    if (!isRoom(known + bytes)) recount()
-    if (!isRoom(known + bytes)) throw new fs.ErrnoError(noSpace)
-    known += bytes
+    if (!isRoom(countedBytes + bytes)) recount()
+    if (!isRoom(countedBytes + bytes)) throw new fs.ErrnoError(noSpace)
+    countedBytes += bytes
   }
 
   const sizeOf = ({ contents }: FileNode) => (contents instanceof Uint8Array ? contents.length : 0)
@@ -119,40 +119,40 @@ export function limitFiles(fs: MemoryFileSystem, store: MemoryStore, isRoom: (by
     claim(size - sizeOf(node))
     resizeFileStorage(node, size)
   }
-  store.createNode = (...given) => {
+  store.createNode = (...nodeArguments) => {
     if (nodes >= maxNodes) recount()
     if (nodes >= maxNodes) throw new fs.ErrnoError(noSpace)
     nodes++
-    return createNode(...given)
+    return createNode(...nodeArguments)
   }
   stream.write = (open, buffer, offset, length, position, ...rest) => {
     if (open.node.usedBytes === 0 && position === 0) claim(length)
     return write(open, buffer, offset, length, position, ...rest)
   }
   recount()
-  return { used: () => known }
+  return { used: () => countedBytes }
 }
 
-/** What stands in the folder, so that it can be told later what was written since. */
+/** The state of each file in the folder, for comparison after the run. */
 export type FolderState = ReadonlyMap<string, string>
 
 export interface WrittenFiles {
   files: RunFile[]
-  /** What is too many or too large to be handed over. */
-  left: string[]
+  /** Paths of files omitted because of the number or the size of files. */
+  omittedFiles: string[]
 }
 
 export interface WrittenLimits {
   files: number
-  /** Of all files together. */
+  /** Total bytes of all files. */
   bytes: number
 }
 
 export interface RunFolder {
-  /** Puts files there to be read, in place of what has their names; answers with the paths of those that could not be put. */
-  give(files: readonly RunFile[]): string[]
+  /** Adds read-only files and replaces files with the same names. Returns the paths of files for which there is no memory. */
+  addFiles(files: readonly RunFile[]): string[]
   state(): FolderState
-  /** Files that are new or were written to since; hidden ones and compiled modules are left out. */
+  /** New and changed files since `before`, without hidden files and compiled modules. */
   writtenSince(before: FolderState, limits: WrittenLimits): WrittenFiles
 }
 
@@ -165,7 +165,7 @@ export function createRunFolder(fs: MemoryFileSystem): RunFolder {
     }
   }
 
-  /** Code may have moved it away, or put something else in its place: every run begins there. */
+  /** Restores the folder, which code may have moved or replaced. Every run starts in the folder. */
   function restore(): void {
     const node = nodeAt(folder)
     if (node && fs.isDir(node.mode)) return
@@ -173,36 +173,36 @@ export function createRunFolder(fs: MemoryFileSystem): RunFolder {
     fs.mkdirTree(folder)
   }
 
-  function put({ path, bytes }: RunFile): void {
+  function addFile({ path, bytes }: RunFile): void {
     const target = `${folder}/${path}`
     fs.mkdirTree(target.slice(0, target.lastIndexOf('/')))
     if (nodeAt(target)) fs.unlink(target)
     fs.writeFile(target, bytes)
-    fs.chmod(target, readOnly)
-    // Questions speak of a file by its last name alone, too.
+    fs.chmod(target, readOnlyMode)
+    // A link with the file name alone, because questions often mention a file without its folder.
     const short = `${folder}/${path.slice(path.lastIndexOf('/') + 1)}`
     if (!nodeAt(short)) fs.symlink(target, short)
   }
 
   function collect(): Map<string, FileNode> {
-    const found = new Map<string, FileNode>()
+    const fileNodes = new Map<string, FileNode>()
     const visit = (node: FileNode, path: string): void => {
       for (const [name, inner] of Object.entries(node.contents as Record<string, FileNode>)) {
         if (name.startsWith('.') || name === '__pycache__') continue
         if (fs.isDir(inner.mode)) visit(inner, `${path}${name}/`)
-        else if (fs.isFile(inner.mode)) found.set(path + name, inner)
+        else if (fs.isFile(inner.mode)) fileNodes.set(path + name, inner)
       }
     }
     const top = nodeAt(folder)
     if (top && fs.isDir(top.mode)) visit(top, '')
-    return found
+    return fileNodes
   }
 
   const stateOf = ({ id, mtime, usedBytes }: FileNode) => `${id} ${mtime} ${usedBytes}`
 
-  function isPut(file: RunFile): boolean {
+  function canAdd(file: RunFile): boolean {
     try {
-      put(file)
+      addFile(file)
       return true
     } catch {
       return false
@@ -210,13 +210,13 @@ export function createRunFolder(fs: MemoryFileSystem): RunFolder {
   }
 
   return {
-    give(files) {
+    addFiles(files) {
       restore()
-      return files.filter((file) => !isPut(file)).map(({ path }) => path)
+      return files.filter((file) => !canAdd(file)).map(({ path }) => path)
     },
     state: () => new Map([...collect()].map(([path, node]) => [path, stateOf(node)])),
     writtenSince(before, { files: maxFiles, bytes: maxBytes }) {
-      const written: WrittenFiles = { files: [], left: [] }
+      const written: WrittenFiles = { files: [], omittedFiles: [] }
       let total = 0
       let characters = 0
       for (const [path, node] of collect()) {
@@ -224,7 +224,7 @@ export function createRunFolder(fs: MemoryFileSystem): RunFolder {
         const size = node.usedBytes ?? 0
         if (written.files.length === maxFiles || total + size > maxBytes) {
           characters += path.length
-          if (characters <= maxLeftCharacters) written.left.push(path)
+          if (characters <= maxOmittedCharacters) written.omittedFiles.push(path)
           continue
         }
         total += size

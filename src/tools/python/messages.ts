@@ -1,60 +1,60 @@
 import type { RunFile, WrittenLimits } from './memory-files.ts'
 
-/** What the service tells a Python process. */
+/** A message from the service to a Python process. */
 export type Order =
   | ({ type: 'run' } & RunOrder)
-  /** Raises KeyboardInterrupt in the run of this number, again and again until that ends. */
+  /** Raises KeyboardInterrupt in the run with this number, repeatedly until the run ends. */
   | { type: 'interrupt'; number: number }
 
 export interface RunOrder {
   code: string
-  /** Counts the runs of a process; it is part of tracebacks. */
+  /** Sequence number of the run in the process, which appears in tracebacks. */
   number: number
-  /** JSON of an object; absent: what an earlier run was given stays. */
+  /** Tool results as JSON of an object. If absent, the results of an earlier run stay. */
   results?: string
-  given: RunFile[]
-  /** Characters of each text of the answer. */
+  inputFiles: RunFile[]
+  /** Maximum characters of each text in the answer. */
   maxCharacters: number
   written: WrittenLimits
 }
 
-/** What a Python process tells the service. */
+/** A message from a Python process to the service. */
 export type Report =
   | { type: 'ready' }
   | { type: 'snapshot'; bytes: Uint8Array }
   | ({ type: 'ran' } & Ran)
-  /** Python is gone, and the process with it. */
+  /** Python and its process have ended. */
   | { type: 'lost'; reason: 'memory' | 'crash' }
 
 export interface Ran {
-  /** JSON `Told`, as Python wrote it. */
-  told: string
+  /** JSON of `Outcome`, written by Python. */
+  outcome: string
   stdout: string
   stderr: string
-  /** Paths of given files for which there was no room. */
-  notGiven: string[]
+  /** Paths of input files for which there was no memory. */
+  rejectedFiles: string[]
   files: RunFile[]
-  /** Paths of files that were too many or too large. */
-  left: string[]
+  /** Paths of written files beyond the limits. */
+  omittedFiles: string[]
 }
 
-/** What became of the code. `result` is JSON, `repr` what Python shows of a value that JSON does not have. */
-export interface Told {
+/** The outcome of the code. `result` is JSON. `repr` is Python's representation of a value without equivalent in JSON. */
+export interface Outcome {
   result?: string
   repr?: string
   error?: string
-  /** An interrupt ended it. */
+  /** The code was ended by an interrupt. */
   stopped?: boolean
 }
 
-/** What a thread is made with. */
+/** The worker data of a thread. */
 export interface ThreadData {
   /** The URL of Pyodide's module. */
   pyodide: string
-  /** Raises an interrupt where its first number is 2. */
+  /** Shared memory whose first number is set to 2 to raise an interrupt. */
   interrupts: SharedArrayBuffer
-  /** A descriptor to read the snapshot from; absent: one is made. */
+  /** Descriptor of the snapshot. If absent, the thread makes a snapshot. */
   snapshot?: number
-  /** Python's memory and its files together. */
+  /** Memory limit of Python including its files. */
   bytes: number
 }

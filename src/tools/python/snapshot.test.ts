@@ -25,7 +25,7 @@ test('a snapshot is made once, for this start and for later ones', async (t) => 
   assert.equal(path.dirname(first), path.join(folder, 'cache'))
 })
 
-test('one that is not as it was written is made anew, and those of other versions go', async (t) => {
+test('a damaged snapshot is made again, and snapshots of other versions are deleted', async (t) => {
   const { open, made } = await prepare(t)
   const first = await open().path()
   await writeFile(first, 'memory', { flag: 'w' })
@@ -37,7 +37,7 @@ test('one that is not as it was written is made anew, and those of other version
   assert.deepEqual((await readdir(path.dirname(first))).sort(), ['other.ndjson', path.basename(second)])
 })
 
-test('one that nobody can start from is thrown away; a failure to make one is not kept', async (t) => {
+test('an unusable snapshot is deleted, and a failure to make a snapshot is not cached', async (t) => {
   const { folder, open } = await prepare(t)
   const file = open()
   const first = await file.path()
@@ -52,7 +52,7 @@ test('one that nobody can start from is thrown away; a failure to make one is no
   assert.equal(await readFile(await failing.path(), 'utf8'), 'x')
 })
 
-test('what a killed process had begun to write goes; what another may be writing just now stays', async (t) => {
+test('abandoned drafts are deleted, but recent drafts of other processes stay', async (t) => {
   const { open } = await prepare(t)
   const first = await open().path()
   const [old, young] = [`${first}.old`, `${first}.young`]

@@ -6,21 +6,21 @@ import { fileURLToPath } from 'node:url'
 import { writeWhole } from '../../files/write-whole.ts'
 import { runnerSource, startOptions } from './runner-source.ts'
 
-/** Python's memory as it is when it has started, in a file: with it a start takes a fifth of the time. */
+/** A file with the memory of Python right after its start, which makes a start five times faster. */
 export interface SnapshotFile {
-  /** Its path; it is made where it is not there, or not as it was written. */
+  /** Path of the snapshot. Makes the snapshot if the file is missing or its checksum is wrong. */
   path(): Promise<string>
-  /** Whoever can't use it says so: the next one asked for is made anew. */
+  /** Deletes an unusable snapshot, so that the next call of `path` makes a new snapshot. */
   discard(): Promise<void>
 }
 
 const prefix = 'python-'
-/** Nobody writes one for so long. */
+/** Age after which a draft counts as abandoned: writing a snapshot never takes so long. */
 const abandonedMs = 600_000
 
-/** The name holds what it was made from and a checksum of what is in it. */
+/** The file name contains a hash of the inputs and a checksum of the content. */
 export function createSnapshotFile(folder: string, make: () => Promise<Uint8Array>): SnapshotFile {
-  let known: Promise<string> | undefined
+  let pathPromise: Promise<string> | undefined
 
   async function find(): Promise<string> {
     const key = `${prefix}${await pyodideVersion()}-${hash('sha256', runnerSource + JSON.stringify(startOptions)).slice(0, 12)}-`
@@ -28,8 +28,8 @@ export function createSnapshotFile(folder: string, make: () => Promise<Uint8Arra
     await mkdir(folder, { recursive: true, mode: 0o700 })
     const names = (await readdir(folder)).filter((name) => name.startsWith(prefix))
     await removeAbandoned(folder, names)
-    const found = names.find((name) => name.startsWith(key) && isWhole(name))
-    if (found && found === nameOf(await digest(path.join(folder, found)))) return path.join(folder, found)
+    const candidate = names.find((name) => name.startsWith(key) && isWhole(name))
+    if (candidate && candidate === nameOf(await digest(path.join(folder, candidate)))) return path.join(folder, candidate)
     const bytes = await make()
     const target = path.join(folder, nameOf(hash('sha256', bytes)))
     await writeWhole(target, bytes)
@@ -39,13 +39,13 @@ export function createSnapshotFile(folder: string, make: () => Promise<Uint8Arra
 
   return {
     path() {
-      known ??= find()
-      known.catch(() => (known = undefined))
-      return known
+      pathPromise ??= find()
+      pathPromise.catch(() => (pathPromise = undefined))
+      return pathPromise
     },
     async discard() {
-      const file = await known?.catch(() => undefined)
-      known = undefined
+      const file = await pathPromise?.catch(() => undefined)
+      pathPromise = undefined
       if (file !== undefined) await rm(file, { force: true })
     },
   }
@@ -55,12 +55,12 @@ function isWhole(name: string): boolean {
   return name.endsWith('.snapshot')
 }
 
-/** What a process that was killed had begun to write. */
+/** Deletes drafts left behind by killed processes. */
 async function removeAbandoned(folder: string, names: readonly string[]): Promise<void> {
-  for (const name of names.filter((one) => !isWhole(one))) {
+  for (const name of names.filter((file) => !isWhole(file))) {
     const file = path.join(folder, name)
-    const found = await stat(file).catch(() => undefined)
-    if (found && found.mtimeMs < Date.now() - abandonedMs) await rm(file, { force: true })
+    const stats = await stat(file).catch(() => undefined)
+    if (stats && stats.mtimeMs < Date.now() - abandonedMs) await rm(file, { force: true })
   }
 }
 

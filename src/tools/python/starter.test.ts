@@ -8,7 +8,7 @@ import { test } from 'node:test'
 import { testCacheDir } from './fixture.ts'
 import { createStarter } from './starter.ts'
 
-test('a disk that can not be written to, for a while, does not take the walls of the system away', async (t) => {
+test('a temporary disk error does not disable the isolation by the system', async (t) => {
   const folder = await mkdtemp(path.join(tmpdir(), 'starter-'))
   t.after(() => rm(folder, { recursive: true, force: true }))
   const cacheDir = path.join(folder, 'cache')

@@ -4,20 +4,20 @@ import { createSnapshotFile } from './snapshot.ts'
 
 const defaultAnswers: AnswerLimits = { maxCharacters: 10_000, written: { files: 20, bytes: 50 * 1024 * 1024 } }
 
-/** Starts Python processes from a snapshot in `cacheDir`, which the first of them makes. */
+/** Returns a function which starts Python processes from a snapshot in `cacheDir`. The first start makes the snapshot. */
 export function createStarter(memoryMb: number, cacheDir: string, answers: AnswerLimits = defaultAnswers): () => Promise<Interpreter> {
   let isIsolated = true
   const snapshot = createSnapshotFile(cacheDir, () => attempt((isIsolated) => makeSnapshot({ memoryMb, isIsolated, answers })))
 
-  /** Where a system allows a network of one's own and then no program in it, the other walls must do; not where all fails. */
+  /** Falls back to a start without system isolation, for systems where isolation is allowed but no program runs in it. Stays isolated if both fail. */
   async function attempt<T>(work: (isIsolated: boolean) => Promise<T>): Promise<T> {
     try {
       return await work(isIsolated)
     } catch (error) {
       if (!isIsolated) throw error
-      const made = await work(false)
+      const result = await work(false)
       isIsolated = false
-      return made
+      return result
     }
   }
 
@@ -27,8 +27,8 @@ export function createStarter(memoryMb: number, cacheDir: string, answers: Answe
       return await startInterpreter({ memoryMb, isIsolated, answers }, file)
     } catch {
       await snapshot.discard()
-      const another = await snapshot.path()
-      return attempt((isIsolated) => startInterpreter({ memoryMb, isIsolated, answers }, another))
+      const freshFile = await snapshot.path()
+      return attempt((isIsolated) => startInterpreter({ memoryMb, isIsolated, answers }, freshFile))
     }
   }
 }

@@ -4,14 +4,14 @@ import v8 from 'node:v8'
 import vm from 'node:vm'
 import { parentPort, workerData } from 'node:worker_threads'
 import type { PyodideAPI } from 'pyodide'
-import { longestTold, maxPrinted } from './check-report.ts'
+import { maxOutcomeCharacters, maxOutputBytes } from './check-report.ts'
 import { createRunFolder, limitFiles, type MemoryFileSystem, type MemoryStore } from './memory-files.ts'
 import type { Report, RunOrder, ThreadData } from './messages.ts'
-import { keepPrinted } from './printed.ts'
+import { captureOutput } from './captured-output.ts'
 import { runnerSource, startOptions } from './runner-source.ts'
 import { raiseWalls } from './walls.ts'
 
-/** Python, in a thread: its process stays able to hear that it shall be stopped. */
+/** Runs Python in a worker thread, so that the main thread of the process can still receive interrupts. */
 
 interface Internals {
   FS: MemoryFileSystem
@@ -26,10 +26,10 @@ const pageBytes = 65_536
 const data = workerData as ThreadData
 const port = parentPort as NonNullable<typeof parentPort>
 const interrupts = new Int32Array(data.interrupts)
-const isMaker = data.snapshot === undefined
+const makesSnapshot = data.snapshot === undefined
 const shut = raiseWalls()
 
-function tell(report: Report): void {
+function sendReport(report: Report): void {
   port.postMessage(report)
 }
 
@@ -37,11 +37,11 @@ const loading = { ...startOptions, jsglobals: {}, stdin: () => null }
 
 async function load(): Promise<PyodideAPI> {
   const { loadPyodide } = (await import(data.pyodide)) as typeof import('pyodide')
-  if (isMaker) return loadPyodide({ ...loading, _makeSnapshot: true })
+  if (makesSnapshot) return loadPyodide({ ...loading, _makeSnapshot: true })
   return loadPyodide({ ...loading, _loadSnapshot: fs.readFileSync(data.snapshot ?? 0) })
 }
 
-/** The bytes of the snapshot, mostly: a spare process may wait for long. */
+/** Frees mainly the bytes of the snapshot, since a spare process may wait for a long time. */
 function collectGarbage(): void {
   v8.setFlagsFromString('--expose-gc')
   vm.runInNewContext('gc')()
@@ -54,8 +54,8 @@ function makeRunner(python: PyodideAPI): void {
   module.destroy()
 }
 
-/** Waiting that takes no processor time: Python writes the seconds to a device. */
-function addWaiting(files: MemoryFileSystem): void {
+/** Adds a device for waiting without CPU time: Python writes the seconds to the device. */
+function addWaitDevice(files: MemoryFileSystem): void {
   const idle = new Int32Array(new SharedArrayBuffer(4))
   const device = files.makedev(64, 0)
   files.registerDevice(device, {
@@ -69,9 +69,9 @@ function addWaiting(files: MemoryFileSystem): void {
 }
 
 const python = await load()
-if (isMaker) {
+if (makesSnapshot) {
   makeRunner(python)
-  tell({ type: 'snapshot', bytes: python.makeMemorySnapshot() })
+  sendReport({ type: 'snapshot', bytes: python.makeMemorySnapshot() })
 } else serve()
 
 function serve(): void {
@@ -84,10 +84,10 @@ function serve(): void {
       return grow(pages)
     },
   })
-  addWaiting(system)
+  addWaitDevice(system)
   const runFolder = createRunFolder(system)
-  const stdout = keepPrinted(maxPrinted)
-  const stderr = keepPrinted(maxPrinted)
+  const stdout = captureOutput(maxOutputBytes)
+  const stderr = captureOutput(maxOutputBytes)
   python.setStdout({ write: stdout.write, isatty: false })
   python.setStderr({ write: stderr.write, isatty: false })
   const runner = python.globals.get('_runner')
@@ -99,24 +99,24 @@ function serve(): void {
   collectGarbage()
   shut()
 
-  function work(order: RunOrder): Report {
-    const notGiven = runFolder.give(order.given)
+  function execute(order: RunOrder): Report {
+    const rejectedFiles = runFolder.addFiles(order.inputFiles)
     const before = runFolder.state()
     Atomics.store(interrupts, 0, 0)
-    const told = run(order.code, order.number, order.results, order.maxCharacters)
-    // The service would end this process for it.
-    if (told.length > longestTold(order.maxCharacters)) throw new Error('It tells too much.')
+    const outcome = run(order.code, order.number, order.results, order.maxCharacters)
+    // The service would end this process because of a larger outcome.
+    if (outcome.length > maxOutcomeCharacters(order.maxCharacters)) throw new Error('The outcome is too large.')
     const written = runFolder.writtenSince(before, order.written)
-    return { type: 'ran', told, stdout: stdout.take(), stderr: stderr.take(), notGiven, ...written }
+    return { type: 'ran', outcome, stdout: stdout.take(), stderr: stderr.take(), rejectedFiles, ...written }
   }
 
   port.on('message', (order: RunOrder) => {
     try {
-      tell(work(order))
+      sendReport(execute(order))
     } catch {
-      // What Python does not catch itself ends it: a broken memory, a call out of it that failed.
-      tell({ type: 'lost', reason: 'crash' })
+      // An exception not caught by Python leaves Python unusable: broken memory, or a failed call into JavaScript.
+      sendReport({ type: 'lost', reason: 'crash' })
     }
   })
-  tell({ type: 'ready' })
+  sendReport({ type: 'ready' })
 }

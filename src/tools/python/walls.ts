@@ -2,19 +2,19 @@ import fs from 'node:fs'
 import { registerHooks } from 'node:module'
 import process from 'node:process'
 
-/** What Pyodide asks for while it is loaded and lives well without. */
+/** Modules which Pyodide imports while loading but does not need. */
 const stubbed = /^(?:ws|(?:node:)?(?:child_process|net|tls|https?|http2|dgram|dns|cluster|inspector|worker_threads|undici)(?:\/.*)?)$/
 
-const nothing = 'data:text/javascript,export default {}'
+const emptyModule = 'data:text/javascript,export default {}'
 
-/** Of the globals, what leads to other hosts, to threads, or to modules. */
+/** Globals which give access to hosts, threads or modules. */
 const closedGlobals = [
   ...['fetch', 'WebSocket', 'EventSource', 'XMLHttpRequest', 'Request', 'Response', 'BroadcastChannel', 'MessageChannel', 'MessagePort'],
   ...['Worker', 'SharedWorker', 'require', 'module', 'process', 'Buffer', 'navigator', 'localStorage', 'sessionStorage', 'gc'],
 ]
 
-/** Stays, for Node itself. */
-const keptOfProcess = new Set([
+/** Properties of `process` needed by Node itself. */
+const neededByNode = new Set([
   'nextTick',
   'emit',
   'emitWarning',
@@ -43,20 +43,20 @@ const keptOfProcess = new Set([
 ])
 
 /**
- * Makes JavaScript around Python a place without doors, for code that finds a way into it: the process itself may read only Pyodide's own files
- * and start nothing (Node's permissions), text never becomes code (a setting of V8), and here modules, sockets and the powers of `process` go.
- * Answers with what shuts the last of them, once Python is loaded.
+ * Restricts the JavaScript around Python, for the case that code breaks out of Python. The process may read only the files of Pyodide and may
+ * start nothing (Node permissions), no text becomes code (a V8 flag), and this function removes modules, sockets and most of `process`.
+ * Returns a function to call after Python has loaded, which closes the remaining access.
  */
 export function raiseWalls(): () => void {
   let isShut = false
   registerHooks({
     resolve(specifier, context, next) {
-      if (isShut) throw new Error('Nothing is loaded here.')
-      return stubbed.test(specifier) ? { url: nothing, shortCircuit: true } : next(specifier, context)
+      if (isShut) throw new Error('No module can be loaded here.')
+      return stubbed.test(specifier) ? { url: emptyModule, shortCircuit: true } : next(specifier, context)
     },
   })
   for (const name of closedGlobals.slice(0, 4)) Reflect.deleteProperty(globalThis, name)
-  // Pyodide asks for the names of file modes, which the permissions would refuse.
+  // Pyodide reads the names of file modes, which the permissions would refuse.
   Object.defineProperty(process, 'binding', {
     configurable: true,
     value: (name: string) => (name === 'constants' ? { fs: fs.constants } : {}),
@@ -65,7 +65,7 @@ export function raiseWalls(): () => void {
     isShut = true
     for (const name of closedGlobals) Reflect.deleteProperty(globalThis, name)
     for (const key of Reflect.ownKeys(process)) {
-      if (typeof key === 'string' && !keptOfProcess.has(key)) Reflect.deleteProperty(process, key)
+      if (typeof key === 'string' && !neededByNode.has(key)) Reflect.deleteProperty(process, key)
     }
   }
 }

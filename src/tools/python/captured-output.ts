@@ -1,14 +1,14 @@
 import { Buffer } from 'node:buffer'
 
-/** Text that a program prints, of which the beginning and the end are kept. */
-export interface Printed {
+/** Captures the beginning and the end of the text printed by a program. */
+export interface CapturedOutput {
   write(bytes: Uint8Array): number
-  /** What is kept, with a note of what is not; then it begins anew. */
+  /** Returns the captured text with a note about omitted bytes, and starts again with empty buffers. */
   take(): string
 }
 
-/** Keeps up to about `limit` bytes. */
-export function keepPrinted(limit: number): Printed {
+/** Captures up to about `limit` bytes. */
+export function captureOutput(limit: number): CapturedOutput {
   const headRoom = Math.ceil((limit * 3) / 4)
   const tailRoom = limit - headRoom
   let head: Buffer[] = []
@@ -28,9 +28,10 @@ export function keepPrinted(limit: number): Printed {
     },
     take() {
       const start = Buffer.concat(head)
-      const left = total - start.length - tail.length
-      // A character that is cut in two is shown as one that is unknown.
-      const text = left > 0 ? `${start.toString()}\n[${left} bytes left out]\n${tail.toString()}` : Buffer.concat([start, tail]).toString()
+      const omitted = total - start.length - tail.length
+      // A split character is decoded as U+FFFD.
+      const text =
+        omitted > 0 ? `${start.toString()}\n[${omitted} bytes left out]\n${tail.toString()}` : Buffer.concat([start, tail]).toString()
       head = []
       headSize = total = 0
       tail = Buffer.alloc(0)

@@ -5,15 +5,15 @@ import { createFileAccess, toRelative } from '../files/file-access.ts'
 import type { RunFile } from './memory-files.ts'
 import type { Room } from './rooms.ts'
 
-export interface GivenFiles {
-  /** Whether everything that was put into the room may still be read. */
-  mayKeep(room: Room, context: Pick<ToolContext, 'isWithheld'>): boolean
-  /** The files of the question that the room does not have as they are now, and what is to be told of those that it does not get. */
-  bring(room: Room, context: ToolContext): Promise<{ files: RunFile[]; notes: string[] }>
+export interface QuestionFiles {
+  /** True if all files loaded into the room may still be read in this context. */
+  mayReuse(room: Room, context: Pick<ToolContext, 'isWithheld'>): boolean
+  /** Returns new and changed files of the question, and notes about files which cannot be loaded. */
+  load(room: Room, context: ToolContext): Promise<{ files: RunFile[]; notes: string[] }>
 }
 
-/** Takes the files that came with a question into Python: `maxBytes` of them for one conversation. */
-export function createGivenFiles(root: FilesRoot, maxBytes: number): GivenFiles {
+/** Loads the files of a question into Python, at most `maxBytes` in total for each conversation. */
+export function createQuestionFiles(root: FilesRoot, maxBytes: number): QuestionFiles {
   const access = createFileAccess(root, { globs: [], matches: () => true })
 
   async function read(name: string, room: Room, context: ToolContext): Promise<RunFile | undefined> {
@@ -21,17 +21,18 @@ export function createGivenFiles(root: FilesRoot, maxBytes: number): GivenFiles 
     const { size, mtimeMs, ino } = await stat(absolute)
     const version = `${size} ${mtimeMs} ${ino}`
     if (room.given.get(path)?.version === version) return undefined
-    const others = [...room.given].reduce((sum, [other, { bytes }]) => sum + (other === path ? 0 : bytes), 0)
-    if (others + size > maxBytes) throw new Error(`${path} is not there for Python: it takes ${toMegabytes(maxBytes)} MB of files at most.`)
+    const otherBytes = [...room.given].reduce((sum, [name, { bytes }]) => sum + (name === path ? 0 : bytes), 0)
+    if (otherBytes + size > maxBytes)
+      throw new Error(`${path} is not available in Python: at most ${toMegabytes(maxBytes)} MB of files can be loaded.`)
     const bytes = await readFile(absolute, { signal: context.signal })
     room.given.set(path, { version, bytes: bytes.length, canonical: toRelative(root, absolute) })
     return { path, bytes }
   }
 
   return {
-    mayKeep: (room, context) =>
+    mayReuse: (room, context) =>
       [...room.given].every(([path, { canonical }]) => !context.isWithheld(path) && !context.isWithheld(canonical)),
-    async bring(room, context) {
+    async load(room, context) {
       const files: RunFile[] = []
       const notes: string[] = []
       for (const name of context.contextFiles) {
@@ -40,7 +41,7 @@ export function createGivenFiles(root: FilesRoot, maxBytes: number): GivenFiles 
           if (file) files.push(file)
         } catch (error) {
           context.signal.throwIfAborted()
-          notes.push(error instanceof Error ? error.message : `${name} can not be read.`)
+          notes.push(error instanceof Error ? error.message : `${name} cannot be read.`)
         }
       }
       return { files, notes }
