@@ -1,8 +1,9 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { CurrentAgent } from '../configuration/agent.ts'
 import type { ErrorBody } from '../errors.ts'
-import type { Chats, OnSession } from '../runs/chat.ts'
-import type { OpenRun } from '../runs/ownership/live-runs.ts'
+import type { OnSession } from '../runs/intake/open.ts'
+import type { Runs } from '../runs/runs.ts'
+import type { OpenRun } from '../runs/open-run.ts'
 import { collect, errorOf, type Outcome } from '../runs/log/outcome.ts'
 import type { Operation } from '../runs/run.ts'
 import { principalOf } from './authenticate.ts'
@@ -13,7 +14,7 @@ import { setSessionId } from './session-header.ts'
 
 /** Services of every route that starts chats. */
 export interface ChatServices {
-  runs: Chats
+  runs: Runs
   agent: CurrentAgent
 }
 

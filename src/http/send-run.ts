@@ -1,6 +1,6 @@
 import type { FastifyReply } from 'fastify'
 import { toErrorBody } from '../errors.ts'
-import type { OpenRun } from '../runs/ownership/live-runs.ts'
+import type { OpenRun } from '../runs/open-run.ts'
 import type { EventLog } from '../runs/log/event-log.ts'
 import { errorOf } from '../runs/log/outcome.ts'
 import { sendFailure } from './error-reply.ts'

@@ -8,7 +8,7 @@ import { createAdmission, type AdmissionDependencies } from '../runs/intake/admi
 import { createApprovals, type Approvals } from '../runs/approvals/approvals.ts'
 import type { ApprovalStore } from '../runs/approvals/approval-store.ts'
 import { createAttachments } from '../runs/attachments/attachments.ts'
-import { createChats, type ChatDependencies, type Chats } from '../runs/chat.ts'
+import { createRuns, type RunsDependencies, type Runs } from '../runs/runs.ts'
 import { createDirectExecution, type DirectExecution, type DirectExecutionDependencies } from '../runs/tool-executions/direct-execution.ts'
 import type { ExecutionStore } from '../runs/tool-executions/execution-store.ts'
 import type { Jobs } from '../runs/jobs.ts'
@@ -23,7 +23,7 @@ import { createSubAgents, type SubAgents } from '../sub-agents/sub-agents.ts'
 import { createReadOf } from '../tools/files/read-file.ts'
 
 /** What this part of the wiring makes itself is left out. */
-type Given = Omit<ChatDependencies, 'admission' | 'attachments' | 'images' | 'readTool' | 'subAgents' | 'onFault' | 'onEnd' | 'jobs'>
+type Given = Omit<RunsDependencies, 'admission' | 'attachments' | 'images' | 'readTool' | 'subAgents' | 'onFault' | 'onEnd' | 'jobs'>
 
 interface ChatOptions extends Given, Pick<DirectExecutionDependencies, 'files' | 'onExecuted'> {
   limits: Pick<AdmissionDependencies, 'runsElsewhere' | 'countRuns'>
@@ -38,7 +38,7 @@ interface ChatOptions extends Given, Pick<DirectExecutionDependencies, 'files' |
 interface OpenChats {
   approvals: Approvals
   openCalls: ApprovalStore
-  chats: Chats
+  chats: Runs
   directly: DirectExecution
   subAgents: SubAgents
 }
@@ -63,7 +63,7 @@ export function openChats(stack: AsyncDisposableStack, options: ChatOptions): Op
   const subAgents = createSubAgents({ ...given, store: createSubAgentStore(database), isShared, onFault: onSubAgentFault })
   const load = stack.adopt(watchLoad(), (one) => one.close())
   const admission = createAdmission({ agent, ...load, ...limits })
-  const chats = createChats({
+  const chats = createRuns({
     ...given,
     ...(isShared ? { tails: createRunTails(database) } : {}),
     admission,

@@ -28,7 +28,7 @@ import type { Metrics } from '../metrics/metrics.ts'
 import type { ApprovalStore } from '../runs/approvals/approval-store.ts'
 import type { Approvals } from '../runs/approvals/approvals.ts'
 import type { Callbacks } from '../runs/callbacks/callbacks.ts'
-import type { Chats } from '../runs/chat.ts'
+import type { Runs } from '../runs/runs.ts'
 import type { DirectExecution } from '../runs/tool-executions/direct-execution.ts'
 import type { Observability } from '../runs/reports/observability.ts'
 import type { RunStore } from '../runs/run-store.ts'
@@ -44,7 +44,7 @@ interface RouteServices {
   artifacts: Artifacts
   callbacks: Callbacks
   changes: SessionChanges
-  runs: Chats
+  runs: Runs
   configuration: Configuration
   memories: Memories
   metrics: Metrics

@@ -1,12 +1,12 @@
 import type { Artifacts } from '../artifacts/artifacts.ts'
-import type { Chats } from '../runs/chat.ts'
+import type { Runs } from '../runs/runs.ts'
 import type { Jobs } from '../runs/jobs.ts'
 import { createSessionChanges, type SessionChanges, type SessionHooks } from '../sessions/session-changes.ts'
 import type { SessionStore } from '../sessions/session-store.ts'
 
 interface SessionOptions {
   store: SessionStore
-  chats: Chats
+  chats: Runs
   artifacts: Artifacts
   jobs: Jobs
   newId(): string
@@ -22,6 +22,6 @@ export function openSessionChanges({ store, chats, artifacts, jobs, newId, now }
     for (const hook of hooks) await hook.onDeleted(tenant, data.session)
     return { kind: 'done' }
   })
-  const runs = { cancel: chats.cancelAll, stopGone: chats.stopGone }
+  const runs = { cancel: chats.cancelSession, stopGone: chats.stopDeleted }
   return createSessionChanges({ store, runs, hooks, wake: () => jobs.wake('session_deleted'), newId, now })
 }

@@ -7,9 +7,9 @@ import type { Artifacts } from '../../artifacts/artifacts.ts'
 import type { CurrentAgent } from '../../configuration/agent.ts'
 import type { ApprovalStore } from '../../runs/approvals/approval-store.ts'
 import type { Approvals } from '../../runs/approvals/approvals.ts'
-import type { Chats } from '../../runs/chat.ts'
+import type { Runs } from '../../runs/runs.ts'
 import { fromCompact } from '../../runs/log/compact-log.ts'
-import type { OpenRun } from '../../runs/ownership/live-runs.ts'
+import type { OpenRun } from '../../runs/open-run.ts'
 import type { Operation } from '../../runs/run.ts'
 import type { RunStore, StoredRun } from '../../runs/run-store.ts'
 import { toNewChat } from '../chat-request.ts'
@@ -25,7 +25,7 @@ import { fieldsOf } from '../../json/is-object.ts'
 export interface A2aServices extends CardOptions {
   agent: CurrentAgent
   artifacts: Pick<Artifacts, 'linkTo'>
-  runs: Chats
+  runs: Runs
   runStore: Pick<RunStore, 'find'>
   approvals: Pick<Approvals, 'decide'>
   openCalls: Pick<ApprovalStore, 'openOf'>

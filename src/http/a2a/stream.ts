@@ -1,7 +1,7 @@
 import { TaskState, type StreamResponse, type Task, type TaskStatus } from '@a2a-js/sdk'
 import type { PendingCall } from '../../agent/approval.ts'
 import type { Artifact as FileArtifact } from '../../agent/artifact.ts'
-import type { OpenRun } from '../../runs/ownership/live-runs.ts'
+import type { OpenRun } from '../../runs/open-run.ts'
 import { errorOf, outputOf } from '../../runs/log/outcome.ts'
 import { statusOfEnd, type EndEvent, type LoggedEvent } from '../../runs/run.ts'
 import { filesOf, newTask, states, toAnswer, toFileArtifacts, toStatus, toWaitingStatus, type TaskRef } from './tasks.ts'

@@ -4,8 +4,8 @@ import type { CurrentAgent } from '../../configuration/agent.ts'
 import { invalid } from '../../errors.ts'
 import type { PendingCall } from '../../agent/approval.ts'
 import { toApprovalRequired, toWaitingText } from '../../runs/approvals/approval-view.ts'
-import type { Chats } from '../../runs/chat.ts'
-import type { OpenRun } from '../../runs/ownership/live-runs.ts'
+import type { Runs } from '../../runs/runs.ts'
+import type { OpenRun } from '../../runs/open-run.ts'
 import { collect, errorOf } from '../../runs/log/outcome.ts'
 import type { LoggedEvent } from '../../runs/run.ts'
 import { toNewChat } from '../chat-request.ts'
@@ -13,7 +13,7 @@ import { contextOf, type Caller } from '../protocol-caller.ts'
 import { toFailure } from './results.ts'
 
 export interface AskServices {
-  runs: Chats
+  runs: Runs
   agent: CurrentAgent
 }
 

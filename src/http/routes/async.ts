@@ -5,7 +5,7 @@ import { accessTo } from '../../access/operations.ts'
 import type { RequestLimits } from '../../access/rate-limits.ts'
 import type { CurrentAgent } from '../../configuration/agent.ts'
 import { invalid, ServiceError, toErrorBody, type ErrorBody } from '../../errors.ts'
-import type { Chats } from '../../runs/chat.ts'
+import type { Runs } from '../../runs/runs.ts'
 import type { NewChat } from '../../runs/new-chat.ts'
 import type { Accepted } from '../../runs/run-store.ts'
 import { principalOf } from '../authenticate.ts'
@@ -28,7 +28,7 @@ import { setSessionId } from '../session-header.ts'
 import { bodyCheck, toFaults } from '../validation.ts'
 
 export interface AsyncServices {
-  runs: Chats
+  runs: Runs
   agent: CurrentAgent
   limits: Pick<RequestLimits, 'take'>
 }

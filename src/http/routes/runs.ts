@@ -5,7 +5,7 @@ import type { Principal } from '../../access/principal.ts'
 import { invalid, ServiceError } from '../../errors.ts'
 import type { ApprovalStore } from '../../runs/approvals/approval-store.ts'
 import type { Callbacks } from '../../runs/callbacks/callbacks.ts'
-import type { Chats } from '../../runs/chat.ts'
+import type { Runs } from '../../runs/runs.ts'
 import type { RunKey } from '../../runs/run.ts'
 import type { RunStore } from '../../runs/run-store.ts'
 import { createFindRunKey } from '../../runs/intake/whose-run.ts'
@@ -18,7 +18,7 @@ import { sendRun } from '../send-run.ts'
 import { chunksOf } from '../stream-chunks.ts'
 
 export interface RunServices {
-  runs: Chats
+  runs: Runs
   runStore: Pick<RunStore, 'find' | 'ownersOf'>
   callbacks: Pick<Callbacks, 'find' | 'resend'>
   openCalls: Pick<ApprovalStore, 'openOf'>

@@ -10,7 +10,7 @@ import { runKeyText, type RunKey } from '../run.ts'
 import type { RunStore } from '../run-store.ts'
 import type { ApprovalStore, Asker, Excerpt, StoredCall } from './approval-store.ts'
 import { excerptLimits, toCallView, type CallView } from './approval-view.ts'
-import type { StandingRuns } from './interrupted-runs.ts'
+import type { InterruptedRuns } from './interrupted-runs.ts'
 
 export interface GivenDecision {
   callId: string
@@ -31,7 +31,7 @@ export interface Approvals {
 export interface ApprovalsDependencies {
   store: ApprovalStore
   runs: Pick<RunStore, 'find'>
-  chats: Pick<StandingRuns, 'decide'>
+  chats: Pick<InterruptedRuns, 'decide'>
   agent: CurrentAgent
   now(): number
 }

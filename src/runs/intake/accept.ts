@@ -2,13 +2,14 @@ import { hash } from 'node:crypto'
 import type { Owner } from '../../access/owner.ts'
 import type { CurrentAgent } from '../../configuration/agent.ts'
 import { invalid, ServiceError } from '../../errors.ts'
-import { serviceStopping } from '../log/outcome.ts'
 import type { Admission } from './admission.ts'
 import type { NewChat, OpenTarget } from '../new-chat.ts'
 import { checkHints } from './hints.ts'
 import type { Jobs } from '../jobs.ts'
-import type { RunKey } from '../run.ts'
-import type { Accepted, Begun, RunStore } from '../run-store.ts'
+import type { Intake } from '../ownership/intake.ts'
+import type { RunMutex } from '../ownership/run-mutex.ts'
+import type { Accepted, RunStore } from '../run-store.ts'
+import type { BeginRun } from './begin-run.ts'
 
 /** What an async chat is, beside a chat: its caller knows it by (`source`, `id`), and is told of its end at `callbackUrl`. */
 export interface ChatEvent {
@@ -21,22 +22,29 @@ interface AcceptanceDependencies {
   store: Pick<RunStore, 'findEvent'>
   jobs: Pick<Jobs, 'wake'>
   agent: CurrentAgent
-  /** One at a time for each request id. */
   admission: Pick<Admission, 'refuseEvent'>
-  alone<T>(key: RunKey, work: () => Promise<T>): Promise<T>
-  storeNew(chat: NewChat, target: OpenTarget): Promise<Begun>
+  intake: Pick<Intake, 'assertOpen'>
+  mutex: Pick<RunMutex, 'run'>
+  beginRun: BeginRun
+  /** Why this process cannot call an address, in words for the caller who named the address; undefined where it can. */
   refusalOf(url: string): Promise<string | undefined>
-  isStopping(): boolean
 }
 
-/** Takes events as runs: `Chats.accept`. */
-export function createAcceptance({ store, jobs, agent, admission, alone, storeNew, refusalOf, isStopping }: AcceptanceDependencies) {
-  return async (who: Owner, event: ChatEvent, toChat: () => NewChat): Promise<Accepted> => {
+/**
+ * Accepts an event: its run is stored when the promise resolves, and starts, in any process, when its session and a worker are free. A
+ * repeated event is answered with the ids of the first and runs nothing; `toChat`, which may refuse the event's data, is not called then.
+ */
+export type Accept = (owner: Owner, event: ChatEvent, toChat: () => NewChat) => Promise<Accepted>
+
+export function createAcceptance(dependencies: AcceptanceDependencies): Accept {
+  const { store, jobs, agent, admission, intake, mutex, beginRun, refusalOf } = dependencies
+
+  return async (who, event, toChat) => {
     const named = { key: hash('sha256', JSON.stringify([event.source, event.id])), id: event.id, callbackUrl: event.callbackUrl }
     // Before its data is looked at: what was accepted once is acknowledged again whatever has become of it.
     const earlier = await store.findEvent(who, named.key)
     if (earlier) return earlier
-    if (isStopping()) throw serviceStopping()
+    intake.assertOpen()
     const overload = admission.refuseEvent()
     if (overload) throw overload
     const chat = toChat()
@@ -56,8 +64,8 @@ export function createAcceptance({ store, jobs, agent, admission, alone, storeNe
 
   function begin(chat: NewChat, target: OpenTarget): Promise<Accepted> {
     const { key, sessionId } = target
-    return alone(key, async () => {
-      const begun = await storeNew(chat, target)
+    return mutex.run(key, async () => {
+      const { begun } = await beginRun(chat, target)
       if (begun.kind === 'accepted') return begun.as
       if (begun.kind === 'known')
         throw new ServiceError('request_id_reused', `The request id ${key.requestId} was used for another request.`)

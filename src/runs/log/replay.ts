@@ -1,6 +1,6 @@
 import { fromCompact } from './compact-log.ts'
 import { EventLog } from './event-log.ts'
-import type { OpenRun } from '../ownership/live-runs.ts'
+import type { OpenRun } from '../open-run.ts'
 import { gaveUpWaiting } from './outcome.ts'
 import type { StoredRun } from '../run-store.ts'
 

@@ -1,93 +1,106 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { say, ScriptedModel } from '../../agent/scripted-model.ts'
 import type { Agent } from '../../configuration/agent.ts'
 import { localBus } from '../../replicas/bus.ts'
+import { MemoryRunStore } from '../memory-run-store-fixture.ts'
+import { agentOf, keyOf, newRun } from '../process-fixture.ts'
+import { gone, type NewRun, type RunStore, type StoredRun } from '../run-store.ts'
 import { createAdoption } from './adopt.ts'
-import type { LiveRuns } from './live-runs.ts'
-import type { LiveRun } from './live-run.ts'
-import type { RunKey } from '../run.ts'
-import { gone, type RunStore, type StoredRun } from '../run-store.ts'
+import { createIntake } from './intake.ts'
+import { LiveRun } from './live-run.ts'
+import { createRunRegistry } from './registry.ts'
+import { createRunMutex } from './run-mutex.ts'
 import { stopLost } from './stop-lost.ts'
 
-const around = { holder: 'h', bus: localBus, sleep: async () => undefined }
+const agent = agentOf({ model: new ScriptedModel(say('Hi')) })
+
+async function storedRun(fence: number): Promise<StoredRun> {
+  const store = new MemoryRunStore()
+  await store.begin(newRun('r'))
+  return { ...(await store.find(keyOf('r')))!, fence }
+}
+
+function liveRun(requestId: string): LiveRun {
+  const { sessionId, operation, bodyHash, request, onDisconnect } = newRun(requestId)
+  return new LiveRun({ key: keyOf(requestId), sessionId, operation, bodyHash, request, onDisconnect, agent, fence: 1 })
+}
+
+/** A store with runs of a process that died, in sessions of their own, and what a sweep of process `p1` did with them. */
+async function setUp(runs: readonly NewRun[], current: Agent = agent) {
+  const store = new MemoryRunStore()
+  for (const run of runs) await store.begin(run)
+  const done: string[] = []
+  const published: unknown[] = []
+  const sweep = (change: Partial<RunStore> = {}) =>
+    createAdoption({
+      store: Object.assign(store, change),
+      registry: createRunRegistry({ bus: localBus, sleep: async () => undefined }),
+      live: { launch: (run) => (done.push(`${run.key.requestId} launched`), run) },
+      mutex: createRunMutex(),
+      intake: createIntake(() => 1),
+      agent: () => current,
+      holder: 'p1',
+      jobs: { wake: (...kinds) => void done.push(`wakes ${kinds.join()}`) },
+      bus: { publish: (...event) => void published.push(event) },
+      now: () => 5000,
+      sleep: async () => undefined,
+    }).adopt(0)
+  return { store, done, published, sweep }
+}
+
+const lostRun = (requestId: string, change: Partial<NewRun> = {}) =>
+  newRun(requestId, { holder: 'dead', sessionId: requestId, sessionKey: requestId, ...change })
 
 test("runs that are not this process's any more are stopped: taken over, or their session deleted; others go on", async () => {
-  const stored: Record<string, () => Promise<StoredRun | undefined>> = {
-    ours: async () => ({ fence: 1 }) as StoredRun,
+  const find: Record<string, () => Promise<StoredRun | undefined>> = {
+    ours: () => storedRun(1),
     unknown: async () => undefined,
     unreachable: () => Promise.reject(new Error('The database is not there.')),
-    taken: async () => ({ fence: 2 }) as StoredRun,
-    deleted: () => Promise.reject(gone({ tenant: 't', owner: 'o', requestId: 'deleted' })),
+    taken: () => storedRun(2),
+    deleted: () => Promise.reject(gone(keyOf('deleted'))),
   }
-  const stopped: string[] = []
-  const runs = Object.keys(stored).map((requestId) => {
-    const key: RunKey = { tenant: 't', owner: 'o', requestId }
-    return { key, fence: 1, stop: () => void stopped.push(requestId) } as unknown as LiveRun
-  })
-  await stopLost({ find: ({ requestId }) => stored[requestId]!() }, runs)
-  assert.deepEqual(stopped, ['taken', 'deleted'])
+  const runs = Object.keys(find).map((requestId) => liveRun(requestId))
+  await stopLost({ find: ({ requestId }) => find[requestId]!() }, runs)
+  assert.deepEqual(
+    runs.filter(({ stopCause }) => stopCause === 'taken').map(({ key }) => key.requestId),
+    ['taken', 'deleted'],
+  )
 })
 
-test('a run is taken up when the tools are there, also where the process has just started', async () => {
-  const done: string[] = []
-  const run = { tenant: 't', owner: 'o', requestId: 'r', request: { messages: [], filters: [], headers: {} } } as unknown as StoredRun
-  const store = {
-    orphans: async () => ({ runs: [run], takers: 1 }),
-    ownUnended: async () => [],
-    takeOver: async () => void done.push('taken'),
-  } as unknown as RunStore
+test('a run is taken over when the tools are there, also where the process has just started', async () => {
   const settled = Promise.withResolvers<void>()
-  const agent = { tools: { settling: () => settled.promise } } as unknown as Agent
-  const live = { find: () => undefined, all: () => [] } as unknown as LiveRuns
-  const own = { ...around, isBusy: () => false, nextPlace: () => 1, jobs: { wake: () => undefined }, now: () => 1 }
-  const adopting = createAdoption({ ...own, store, live, agent: () => agent }).adopt(0)
+  const { done, sweep } = await setUp([lostRun('r')], { ...agent, tools: { ...agent.tools, settling: () => settled.promise } })
+  const sweeping = sweep()
   setImmediate(() => {
     done.push('settled')
     settled.resolve()
   })
-  await adopting
-  assert.deepEqual(done, ['settled', 'taken'])
+  await sweeping
+  assert.deepEqual(done, ['settled', 'r launched'])
 })
 
-test('an async run that was lost is put back for all who work on such; another is taken over', async () => {
-  const done: string[] = []
-  const request = { messages: [], filters: [], headers: {} }
-  const runs = ['chain', 'chain_async'].map((operation) => ({ tenant: 't', owner: 'o', requestId: operation, operation, request }))
-  let looks = 0
-  const store = {
-    orphans: async () => ({ runs: looks++ === 0 ? runs : [], takers: 1 }),
-    ownUnended: async () => [],
-    takeOver: async ({ requestId }: RunKey) => void done.push(`${requestId} taken`),
-    putBack: async ({ requestId }: RunKey) => (done.push(`${requestId} back`), true),
-  } as unknown as RunStore
-  const agent = { tools: { settling: () => undefined } } as unknown as Agent
-  const live = { find: () => undefined, all: () => [] } as unknown as LiveRuns
-  const jobs = { wake: (...kinds: string[]) => void done.push(`wakes ${kinds.join()}`) }
-  const own = { ...around, isBusy: () => false, nextPlace: () => 1, now: () => 1 }
-  await createAdoption({ ...own, store, live, jobs, agent: () => agent }).adopt(0)
-  assert.deepEqual(done, ['chain taken', 'chain_async back', 'wakes run'])
+test('an async run that was lost goes back to the queue of all processes; another run is taken over', async () => {
+  const event = { key: 'e', id: 'e', callbackUrl: undefined }
+  const { store, done, sweep } = await setUp([lostRun('chain'), lostRun('chain_async', { operation: 'chain_async', event })])
+  await store.takeUp({ ...keyOf('chain_async'), fence: 1 }, () => ({ holder: 'dead', place: 1, now: 1, messages: newRun('r').messages }))
+  await sweep()
+  assert.deepEqual(done, ['chain launched', 'wakes run'])
+  assert.equal((await store.find(keyOf('chain_async')))?.holder, '')
 })
 
 test('processes that find many runs share them: each takes its part, calls the others, and looks again', async () => {
-  const left = new Set(Array.from({ length: 30 }, (_, n) => `r${n}`))
-  const request = { messages: [], filters: [], headers: {} }
-  const taken: string[] = []
-  const looks: number[] = []
-  const told: unknown[] = []
-  const store = {
-    orphans: async () => {
-      looks.push(left.size)
-      const runs = [...left].map((requestId) => ({ tenant: 't', owner: 'o', requestId, holder: 'dead', operation: 'chain', request }))
-      return { runs, takers: 3 }
+  const { store, done, published, sweep } = await setUp(Array.from({ length: 30 }, (_, n) => lostRun(`r${n}`)))
+  const found: number[] = []
+  const { orphans } = store
+  await sweep({
+    orphans: async (holder) => {
+      const { runs } = await orphans(holder)
+      found.push(runs.length)
+      // The other processes take the rest meanwhile.
+      return { runs: found.length === 1 ? runs : [], takers: 3 }
     },
-    ownUnended: async () => [],
-    takeOver: async ({ requestId }: RunKey) => (taken.push(requestId), void left.delete(requestId)),
-  } as unknown as RunStore
-  const agent = { tools: { settling: () => undefined } } as unknown as Agent
-  const live = { find: () => undefined, all: () => [] } as unknown as LiveRuns
-  const bus = { publish: (...message: unknown[]) => void told.push(message) }
-  const own = { ...around, bus, isBusy: () => false, nextPlace: () => 1, jobs: { wake: () => undefined }, now: () => 5000 }
-  await createAdoption({ ...own, store, live, agent: () => agent }).adopt(0)
-  assert.deepEqual([looks, taken.length], [[30], 10])
-  assert.deepEqual(told, [['left', { holder: 'dead' }]])
+  })
+  assert.deepEqual([found, done.length], [[30, 20], 10])
+  assert.deepEqual(published, [['left', { holder: 'dead' }]])
 })

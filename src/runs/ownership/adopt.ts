@@ -2,8 +2,11 @@ import type { CurrentAgent } from '../../configuration/agent.ts'
 import type { Bus } from '../../replicas/bus.ts'
 import type { Ending } from '../execution/execute.ts'
 import type { Jobs } from '../jobs.ts'
+import type { Intake } from './intake.ts'
 import { LiveRun } from './live-run.ts'
 import type { LiveRuns } from './live-runs.ts'
+import type { RunRegistry } from './registry.ts'
+import type { RunMutex } from './run-mutex.ts'
 import { runKeyText, type ChatRequest, type RunKey } from '../run.ts'
 import type { LostRun, RunStore, Seen, StoredRun, TakenOver, TakeOver } from '../run-store.ts'
 import { stopLost } from './stop-lost.ts'
@@ -12,12 +15,13 @@ import { toNewMessages } from '../window/transcript.ts'
 
 interface AdoptionDependencies {
   store: RunStore
-  live: LiveRuns
+  registry: Pick<RunRegistry, 'find' | 'all'>
+  live: Pick<LiveRuns, 'launch'>
+  mutex: Pick<RunMutex, 'isHeld'>
+  intake: Pick<Intake, 'nextArrival'>
   agent: CurrentAgent
+  /** Id of this process. */
   holder: string
-  /** Whether the run is being opened just now. */
-  isBusy(key: RunKey): boolean
-  nextPlace(): number
   jobs: Pick<Jobs, 'wake'>
   bus: Pick<Bus, 'publish'>
   now(): number
@@ -50,7 +54,8 @@ interface How {
   isResumed?: boolean
 }
 
-export function createAdoption({ store, live, agent, holder, isBusy, nextPlace, jobs, now, bus, sleep }: AdoptionDependencies): Adoption {
+export function createAdoption(dependencies: AdoptionDependencies): Adoption {
+  const { store, registry, live, mutex, intake, agent, holder, jobs, bus, now, sleep } = dependencies
   /** Of this process by the store, but not live, at the last sweep: at the next they are taken. */
   let strays = new Set<string>()
   let sweeping: Promise<void> | undefined
@@ -59,15 +64,20 @@ export function createAdoption({ store, live, agent, holder, isBusy, nextPlace, 
   let lastGraceMs = 0
   const suspects = createSuspects({
     async takeOver(run) {
-      if (live.find(run) || isBusy(run)) return undefined
+      if (isHere(run)) return undefined
       return takeOver(run, { from: { ...run, graceMs: lastGraceMs }, mayBeUnwanted: true })
     },
     next: () => adopt(lastGraceMs),
     sleep,
   })
 
+  /** Whether this process has the run, or is about to have the run. */
+  function isHere(key: RunKey): boolean {
+    return registry.find(key) !== undefined || mutex.isHeld(key)
+  }
+
   function asTaker({ request, requestId }: StoredRun & { request: ChatRequest }): TakeOver {
-    return { holder, place: nextPlace(), now: now(), messages: toNewMessages(request, requestId, now()) }
+    return { holder, place: intake.nextArrival(), now: now(), messages: toNewMessages(request, requestId, now()) }
   }
 
   async function takeOver(run: LostRun, how: How = {}): Promise<LiveRun | undefined> {
@@ -113,9 +123,7 @@ export function createAdoption({ store, live, agent, holder, isBusy, nextPlace, 
       let taken = 0
       for (let at = 0; at < found.length; at += together) {
         if (isStopped) return
-        const tried = found
-          .slice(at, at + together)
-          .map(async ({ run, from }) => !live.find(run) && !isBusy(run) && (await takeUp(run, from)))
+        const tried = found.slice(at, at + together).map(async ({ run, from }) => !isHere(run) && (await takeUp(run, from)))
         taken += (await Promise.all(tried)).filter(Boolean).length
       }
       if (taken === 0) return
@@ -144,9 +152,9 @@ export function createAdoption({ store, live, agent, holder, isBusy, nextPlace, 
     const names = new Set(ours.map(runKeyText))
     await stopLost(
       store,
-      live.all().filter((run) => !names.has(runKeyText(run.key))),
+      registry.all().filter((run) => !names.has(runKeyText(run.key))),
     )
-    const forgotten = ours.filter((key) => !live.find(key) && !isBusy(key))
+    const forgotten = ours.filter((key) => !isHere(key))
     const again = forgotten.filter((key) => strays.has(runKeyText(key)))
     strays = new Set(forgotten.map(runKeyText))
     const found = await Promise.all(again.map((key) => store.find(key)))

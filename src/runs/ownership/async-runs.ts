@@ -2,9 +2,10 @@ import type { CurrentAgent } from '../../configuration/agent.ts'
 import type { Adoption } from './adopt.ts'
 import { callbackJob } from '../callbacks/callbacks.ts'
 import type { Job, JobOutcome, Jobs } from '../jobs.ts'
-import { leavingEnd } from './session-queue.ts'
+import type { Intake } from './intake.ts'
 import type { LiveRun } from './live-run.ts'
-import type { RunKey } from '../run.ts'
+import type { RunMutex } from './run-mutex.ts'
+import { leavingEnd } from './session-queue.ts'
 import type { RunStore, StoredRun } from '../run-store.ts'
 
 interface AsyncRunsDependencies {
@@ -12,9 +13,8 @@ interface AsyncRunsDependencies {
   adoption: Pick<Adoption, 'asTaker' | 'goOn' | 'takeOver'>
   jobs: Pick<Jobs, 'wake'>
   agent: CurrentAgent
-  /** One at a time for each request id. */
-  alone<T>(key: RunKey, work: () => Promise<T>): Promise<T>
-  isStopping(): boolean
+  mutex: Pick<RunMutex, 'run'>
+  intake: Pick<Intake, 'isClosed'>
   now(): number
   newId(): string
   onFault(run: LiveRun, error: unknown): void
@@ -30,15 +30,15 @@ export interface AsyncRuns {
   handBack(runs: readonly LiveRun[]): Promise<void>
 }
 
-export function createAsyncRuns(deps: AsyncRunsDependencies): AsyncRuns {
-  const { store, adoption, jobs, agent, alone, isStopping, now, newId, onFault } = deps
+export function createAsyncRuns(dependencies: AsyncRunsDependencies): AsyncRuns {
+  const { store, adoption, jobs, agent, mutex, intake, now, newId, onFault } = dependencies
 
   async function work({ tenant, data: { owner, requestId, fence, isResumed } }: Job<'run'>): Promise<JobOutcome> {
     // The first come with the start: what goes on must find the tools that it had.
     await agent().tools.settling()
-    if (isStopping()) return { kind: 'again', at: now() }
+    if (intake.isClosed) return { kind: 'again', at: now() }
     const key = { tenant, owner, requestId }
-    const run = await alone(key, async () => {
+    const run = await mutex.run(key, async () => {
       const up = await store.takeUp({ ...key, fence }, adoption.asTaker)
       return up && adoption.goOn(up.run, up.taken, { isResumed: isResumed === true })
     })
@@ -49,7 +49,7 @@ export function createAsyncRuns(deps: AsyncRunsDependencies): AsyncRuns {
   async function cancel(run: StoredRun): Promise<boolean> {
     // What it had done is kept in its session.
     if (run.messageIndex !== undefined) {
-      const ending = await alone(run, () => adoption.takeOver(run, { ending: 'cancelled' }))
+      const ending = await mutex.run(run, () => adoption.takeOver(run, { ending: 'cancelled' }))
       await ending?.ended
       return ending !== undefined
     }
@@ -69,11 +69,6 @@ export function createAsyncRuns(deps: AsyncRunsDependencies): AsyncRuns {
   }
 
   return { work, cancel, handBack }
-}
-
-/** Whether it waits for somebody to work on it, or for its session before that. */
-export function isNobodys({ status, holder }: StoredRun): boolean {
-  return status === 'pending' && holder === ''
 }
 
 function inputOf({ request }: StoredRun): string {

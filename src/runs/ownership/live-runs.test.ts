@@ -1,56 +1,39 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setImmediate as tick } from 'node:timers/promises'
+import { ScriptedModel } from '../../agent/scripted-model.ts'
 import { localBus } from '../../replicas/bus.ts'
+import { MemoryRunStore } from '../memory-run-store-fixture.ts'
+import { agentOf, keyOf, newRun, portsOf } from '../process-fixture.ts'
+import { LiveRun } from './live-run.ts'
 import { createLiveRuns } from './live-runs.ts'
-import { LiveRun, type LiveRunOptions } from './live-run.ts'
-import type { EndedRun, Turn } from '../run-store.ts'
+import { createRunRegistry } from './registry.ts'
+import type { Turn } from '../run-store.ts'
 
-test('a lost run that nobody came back for ends as lost also where its turn comes at that moment: a repeat goes on with it', async () => {
+test('a lost run that no reader came back for ends as lost also where its turn comes at that moment, and may be repeated', async () => {
+  const store = new MemoryRunStore()
+  const sleep = async () => undefined
   const turn = Promise.withResolvers<Turn>()
-  const ends: EndedRun[] = []
-  const store = {
-    takeTurn: () => turn.promise,
-    checkpoints: async () => [],
-    decisions: async () => new Map(),
-    checkpoint: async () => undefined,
-    finish: async (...[, , ended]: [unknown, unknown, EndedRun]) => void ends.push(ended),
-  }
   const live = createLiveRuns({
-    followElsewhere: () => assert.fail(),
-    store,
-    jobs: { wake: () => undefined },
+    ports: portsOf(store, () => undefined),
+    registry: createRunRegistry({ bus: localBus, sleep }),
+    queue: { wait: () => turn.promise, wake: () => undefined, tellInterrupted: () => assert.fail() },
+    remote: { goOn: () => assert.fail() },
     bus: localBus,
-    now: () => 0,
-    newId: () => 'id',
     onEnd: () => undefined,
-    onFault: (_run: unknown, error: unknown) => assert.fail(error as Error),
-  } as unknown as Parameters<typeof createLiveRuns>[0])
-  const run = new LiveRun({
-    key: { tenant: 't', owner: 'o', requestId: 'r' },
-    sessionId: 's',
-    operation: 'chain',
-    request: { messages: [{ role: 'user', content: 'Hi' }], filters: [], headers: {} },
-    agent: {
-      config: {
-        instructions: '',
-        llms: { primary: {}, fallback: [] },
-        memory: { history_tokens: 1000 },
-        limits: { max_session_wait: 30 },
-        max_execution_time: 1,
-      },
-      model: { name: 'm' },
-      hold: () => () => undefined,
-    },
-    fence: 2,
-  } as unknown as LiveRunOptions)
+    sleep,
+  })
+  const begun = await store.begin(newRun('r'))
+  const { sessionId, operation, bodyHash, request, onDisconnect } = newRun('r')
+  const agent = agentOf({ model: new ScriptedModel() })
+  const run = new LiveRun({ key: keyOf('r'), sessionId, operation, bodyHash, request, onDisconnect, agent, fence: 1 })
   live.launch(run, undefined, Promise.resolve('lost'))
   await tick()
   run.stop('lost')
-  turn.resolve({ session: 'k', messageIndex: 0, messageCount: 1, windowStart: 0 })
+  if (begun.kind === 'running') turn.resolve(begun.turn)
   await run.ended
-  assert.deepEqual(
-    ends.map(({ status, continuable, error }) => [status, continuable, error?.details?.error_type]),
-    [['error', true, 'ProcessLost']],
-  )
+  const stored = (await store.find(keyOf('r')))!
+  assert.equal(stored.status, 'error')
+  assert.equal(stored.continuable, true)
+  assert.equal(stored.error?.details?.error_type, 'ProcessLost')
 })

@@ -1,12 +1,12 @@
 import type { Bus } from '../../../replicas/bus.ts'
 import { runKeyText } from '../../run.ts'
 import type { LiveRun } from '../live-run.ts'
-import type { LiveRuns } from '../live-runs.ts'
+import type { RunRegistry } from '../registry.ts'
 import { Tail } from './tail.ts'
 import type { TailBatch, TailStore } from './tail-store.ts'
 
 interface RemoteReadersDependencies {
-  live: Pick<LiveRuns, 'find'>
+  registry: Pick<RunRegistry, 'find'>
   tails: TailStore
   bus: Bus
   /** Rejects when the signal is aborted. */
@@ -26,7 +26,7 @@ export interface RemoteReaders {
   close(): Promise<void>
 }
 
-export function serveRemoteReaders({ live, tails, bus, sleep, onFault }: RemoteReadersDependencies): RemoteReaders {
+export function serveRemoteReaders({ registry, tails, bus, sleep, onFault }: RemoteReadersDependencies): RemoteReaders {
   const served = new Map<string, Tail>()
   const serving = new Set<Promise<void>>()
   const unwritten = new Set<Tail>()
@@ -34,7 +34,7 @@ export function serveRemoteReaders({ live, tails, bus, sleep, onFault }: RemoteR
 
   const onRead = bus.subscribe('read', ({ tenant, owner, requestId, reader, ...has }) => {
     const name = runKeyText({ tenant, owner, requestId })
-    const run = live.find({ tenant, owner, requestId })
+    const run = registry.find({ tenant, owner, requestId })
     if (!run || run.log.ended) return
     const known = served.get(name)
     const tail = known?.run === run ? known : new Tail(run, () => wake(tail))

@@ -3,7 +3,7 @@ import type { Bus } from '../../../replicas/bus.ts'
 import { fromCompact } from '../../log/compact-log.ts'
 import { EventLog } from '../../log/event-log.ts'
 import type { LiveRun } from '../live-run.ts'
-import type { LiveRuns } from '../live-runs.ts'
+import type { RunRegistry } from '../registry.ts'
 import { gaveUpWaiting } from '../../log/outcome.ts'
 import type { LoggedEvent, RunKey } from '../../run.ts'
 import type { HeldRun, RunStore, StoredRun } from '../../run-store.ts'
@@ -11,7 +11,7 @@ import type { Attempt, TailStore } from './tail-store.ts'
 
 export interface RemoteRunDependencies {
   store: Pick<RunStore, 'find'>
-  live: Pick<LiveRuns, 'find' | 'arrival'>
+  registry: Pick<RunRegistry, 'find' | 'waitForChange'>
   /** Absent where this process shares its runs with nobody. */
   tails?: Pick<TailStore, 'read'> | undefined
   bus: Bus
@@ -99,7 +99,7 @@ export class RemoteRun {
     if (this.isReadable || this.hasMoved) return
     const heard = new AbortController()
     this.ring = () => heard.abort()
-    await this.deps.live.arrival(this.key, ms, AbortSignal.any([heard.signal, this.closing.signal]))
+    await this.deps.registry.waitForChange(this.key, ms, AbortSignal.any([heard.signal, this.closing.signal]))
     this.ring = undefined
   }
 
@@ -115,7 +115,7 @@ export class RemoteRun {
   /** Where the run is by now. */
   private async look(): Promise<void> {
     this.hasMoved = false
-    const local = this.deps.live.find(this.key)
+    const local = this.deps.registry.find(this.key)
     if (local) return this.mirror(local)
     const stored = await this.deps.store.find(this.key)
     if (!stored) throw leftLine()

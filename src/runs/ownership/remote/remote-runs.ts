@@ -2,7 +2,7 @@ import { ServiceError } from '../../../errors.ts'
 import { serviceStopping } from '../../log/outcome.ts'
 import { runKeyText } from '../../run.ts'
 import type { LiveRun } from '../live-run.ts'
-import type { OpenRun } from '../live-runs.ts'
+import type { OpenRun } from '../../open-run.ts'
 import type { StoredRun } from '../../run-store.ts'
 import { RemoteRun, type RemoteRunDependencies } from './remote-run.ts'
 

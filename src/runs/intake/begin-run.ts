@@ -1,0 +1,53 @@
+import { LiveRun } from '../ownership/live-run.ts'
+import type { Intake } from '../ownership/intake.ts'
+import type { Attachments, CheckedAttachments } from '../attachments/attachments.ts'
+import type { NewChat, OpenTarget } from '../new-chat.ts'
+import type { ChatRequest } from '../run.ts'
+import type { Begun, RunStore } from '../run-store.ts'
+import { shortName } from '../short-name.ts'
+import { toNewMessages } from '../window/transcript.ts'
+
+interface BeginRunDependencies {
+  store: Pick<RunStore, 'begin'>
+  attachments: Attachments
+  intake: Pick<Intake, 'nextArrival'>
+  /** Id of this process. */
+  holder: string
+  now(): number
+  newId(): string
+}
+
+/** Checks the attachments of a chat, then stores its run. `run` is to be launched where `begun` says that this process holds the run. */
+export type BeginRun = (chat: NewChat, target: OpenTarget) => Promise<{ run: LiveRun; begun: Begun }>
+
+export function createBeginRun({ store, attachments, intake, holder, now, newId }: BeginRunDependencies): BeginRun {
+  return async (chat, { key, sessionId, agent, event }) => {
+    const scope = { caller: key, agent, filters: chat.request.filters }
+    const checked = chat.attachments && (await attachments.check(chat.attachments, scope, chat.at))
+    const request = checked ? withAttachments(chat.request, checked) : chat.request
+    const { operation, bodyHash, onDisconnect } = chat
+    const run = new LiveRun({ key, sessionId, operation, bodyHash, request, agent, onDisconnect, fence: 1 })
+    const begun = await store.begin({
+      ...key,
+      sessionId,
+      operation,
+      bodyHash,
+      request,
+      onDisconnect,
+      sessionKey: newId(),
+      shortName: shortName(request.messages),
+      holder,
+      place: intake.nextArrival(),
+      agent: agent.config.name,
+      now: now(),
+      messages: toNewMessages(request, key.requestId, now()),
+      ...(checked ? { images: checked.pictures } : {}),
+      ...(event ? { event } : {}),
+    })
+    return { run, begun }
+  }
+}
+
+function withAttachments(request: ChatRequest, { images, contextFiles }: CheckedAttachments): ChatRequest {
+  return { ...request, ...(images.length > 0 ? { images } : {}), ...(contextFiles.length > 0 ? { contextFiles } : {}) }
+}

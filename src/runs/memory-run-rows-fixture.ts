@@ -1,0 +1,158 @@
+import type { Owner } from '../access/owner.ts'
+import type { NewJob } from './jobs.ts'
+import { runKeyText, type RunKey } from './run.ts'
+import {
+  FenceLost,
+  type Checkpoint,
+  type HistoryMessage,
+  type LostRun,
+  type NewMessage,
+  type NewRun,
+  type NextRun,
+  type Seen,
+  type StoredRun,
+  type TakenOver,
+  type TakeOver,
+  type Turn,
+} from './run-store.ts'
+
+export type Row = StoredRun & { session: string; place: number; losses?: LostRun['losses']; isGone?: boolean }
+
+export interface SessionRow {
+  key: string
+  /** Request id of the run that has the session. */
+  activeRun: string | undefined
+  messages: HistoryMessage[]
+}
+
+/** Rows of runs and sessions in memory, and the moves of a run between its session and processes. */
+export class MemoryRunRows {
+  /** Jobs that were added, in order. */
+  readonly jobs: NewJob[] = []
+  /** Holders whose lease has not run out. */
+  readonly alive = new Set<string>()
+  protected readonly rows = new Map<string, Row>()
+  protected readonly sessions = new Map<string, SessionRow>()
+  protected readonly steps = new Map<string, Map<number, Checkpoint>>()
+
+  protected chats(): Row[] {
+    return [...this.rows.values()].filter(({ operation }) => operation !== 'tool_execute')
+  }
+
+  protected unended(): Row[] {
+    return this.chats().filter(({ status }) => status === 'pending' || status === 'running')
+  }
+
+  protected sessionOf({ tenant, owner, sessionId, ...run }: Owner & { sessionId: string; sessionKey?: string }): SessionRow {
+    const name = JSON.stringify([tenant, owner, sessionId])
+    const session = this.sessions.get(name) ?? { key: run.sessionKey ?? name, activeRun: undefined, messages: [] }
+    this.sessions.set(name, session)
+    return session
+  }
+
+  protected activeOf({ activeRun }: SessionRow, { tenant, owner }: Owner): Row | undefined {
+    return activeRun === undefined ? undefined : this.rows.get(runKeyText({ tenant, owner, requestId: activeRun }))
+  }
+
+  /** Starts a waiting run that has its session. */
+  protected enter(row: Row, session: SessionRow, messages: readonly NewMessage[], now: number): Turn {
+    if (row.messageIndex === undefined) {
+      for (const message of session.messages.length === 0 ? messages : messages.slice(-1)) append(session, message)
+      row.messageIndex = session.messages.length - 1
+    } else {
+      // The answer that the run began before it failed is dropped.
+      const last = session.messages.at(-1)
+      if (last?.role === 'ai' && last.data?.requestId === row.requestId) session.messages.pop()
+    }
+    Object.assign(row, { status: 'running', startedAt: row.ranMs > 0 ? row.startedAt : now })
+    return { session: session.key, messageIndex: row.messageIndex, messageCount: session.messages.length, windowStart: 0 }
+  }
+
+  protected take(row: Row, { holder, place, messages, now }: TakeOver): TakenOver {
+    const isRepeat = row.endedAt !== undefined
+    const fence = row.fence + 1
+    Object.assign(row, { fence, holder, status: 'pending', endedAt: undefined, continuable: false })
+    if (isRepeat) Object.assign(row, { place, ranMs: 0, losses: undefined })
+    const session = this.sessionOf(row)
+    session.activeRun ??= row.requestId
+    if (session.activeRun !== row.requestId) return { kind: 'waiting', fence }
+    return { kind: 'running', fence, turn: this.enter(row, session, messages, now) }
+  }
+
+  protected handOver(row: Row): NextRun | undefined {
+    const session = this.sessionOf(row)
+    if (session.activeRun !== row.requestId) return undefined
+    const waiting = this.unended().filter((run) => run.status === 'pending' && run.session === session.key)
+    const next = waiting.sort((a, b) => a.place - b.place)[0]
+    session.activeRun = next?.requestId
+    if (next?.holder === '') this.addJob(next)
+    return next && { ...toKey(next), holder: next.holder }
+  }
+
+  protected findSeen(key: RunKey, { fence, status, graceMs, losses }: Seen): Row | undefined {
+    const row = this.rows.get(runKeyText(key))
+    if (row?.fence !== fence || row.status !== status) return undefined
+    if (graceMs !== undefined && this.alive.has(row.holder)) return undefined
+    if (losses) row.losses = losses
+    return row
+  }
+
+  protected requireHeld(key: RunKey, fence: number): Row {
+    const row = this.rows.get(runKeyText(key))
+    if (row?.status !== 'running' || row.fence !== fence) throw new FenceLost(key)
+    return row
+  }
+
+  protected keepStep(key: RunKey, step: number, data: Checkpoint): void {
+    const steps = this.steps.get(runKeyText(key)) ?? new Map<number, Checkpoint>()
+    this.steps.set(runKeyText(key), steps.set(step, structuredClone(data)))
+  }
+
+  protected addJob(row: Row): void {
+    const { tenant, owner, requestId, fence } = row
+    this.jobs.push({ id: jobId(row), kind: 'run', tenant, data: { owner, requestId, fence }, dueAt: row.createdAt })
+  }
+}
+
+export function toRow(run: NewRun, session: string): Row {
+  const { tenant, owner, requestId, sessionId, operation, bodyHash, request, onDisconnect, event, now, place } = run
+  return {
+    tenant,
+    owner,
+    requestId,
+    session,
+    sessionId,
+    operation,
+    bodyHash,
+    request: structuredClone(request),
+    status: 'pending',
+    onDisconnect,
+    holder: event ? '' : run.holder,
+    fence: 1,
+    messageIndex: undefined,
+    ranMs: 0,
+    createdAt: now,
+    startedAt: now,
+    endedAt: undefined,
+    continuable: false,
+    error: undefined,
+    log: undefined,
+    place,
+  }
+}
+
+export function toStored({ place: _place, losses: _losses, isGone: _isGone, ...run }: Row): StoredRun {
+  return structuredClone(run)
+}
+
+export function toKey({ tenant, owner, requestId }: RunKey): RunKey {
+  return { tenant, owner, requestId }
+}
+
+export function append({ messages }: SessionRow, { role, content, data }: NewMessage): void {
+  messages.push({ idx: messages.length, role, content, data: structuredClone(data) })
+}
+
+export function jobId(row: Row): string {
+  return `run ${runKeyText(row)} ${row.fence}`
+}

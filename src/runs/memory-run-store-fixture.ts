@@ -1,0 +1,218 @@
+import type { Decision } from '../agent/approval.ts'
+import type { Image, ToolImage } from '../agent/messages.ts'
+import type { Owner } from '../access/owner.ts'
+import { imageKey } from './attachments/result-images.ts'
+import { append, jobId, MemoryRunRows, toKey, toRow, toStored } from './memory-run-rows-fixture.ts'
+import { runKeyText, type RunKey } from './run.ts'
+import {
+  FenceLost,
+  gone,
+  sessionInterrupted,
+  type Accepted,
+  type Begun,
+  type Checkpoint,
+  type EndedRun,
+  type HeldRun,
+  type HistoryMessage,
+  type Interruption,
+  type QueueEnd,
+  type LostRun,
+  type NewMessage,
+  type NewRun,
+  type NextRun,
+  type RunStore,
+  type Seen,
+  type StandingRun,
+  type StoredRun,
+  type TakenOver,
+  type TakenUp,
+  type TakeOver,
+  type Turn,
+} from './run-store.ts'
+
+/** The fake of the `RunStore` port: the same rules as the store's, in memory. Several processes of a test may share one. */
+export class MemoryRunStore extends MemoryRunRows implements RunStore {
+  /** Decisions on calls, by the text of the run's key. */
+  readonly decided = new Map<string, Map<string, Decision>>()
+  private readonly events = new Map<string, Accepted>()
+  private readonly questionImages = new Map<string, readonly Image[]>()
+  private readonly returnedImages = new Map<string, string>()
+
+  begin = async (run: NewRun): Promise<Begun> => {
+    const { event, messages } = run
+    const eventKey = event && JSON.stringify([run.tenant, run.owner, event.key])
+    const accepted = eventKey && this.events.get(eventKey)
+    if (accepted) return { kind: 'accepted', as: accepted }
+    const earlier = this.rows.get(runKeyText(run))
+    if (earlier) return { kind: 'known', run: toStored(earlier) }
+    const session = this.sessionOf(run)
+    if (session.activeRun !== undefined && this.activeOf(session, run)?.status === 'interrupted') throw sessionInterrupted(run.sessionId)
+    if (eventKey) this.events.set(eventKey, { requestId: run.requestId, sessionId: run.sessionId })
+    const isFree = session.activeRun === undefined
+    if (isFree) session.activeRun = run.requestId
+    const row = toRow(run, session.key)
+    this.rows.set(runKeyText(run), row)
+    if (run.images) this.questionImages.set(runKeyText(run), run.images)
+    if (event && isFree) this.addJob(row)
+    if (event || !isFree) return { kind: 'waiting', fence: 1 }
+    return { kind: 'running', fence: 1, turn: this.enter(row, session, messages, run.now) }
+  }
+
+  findEvent = async ({ tenant, owner }: Owner, event: string): Promise<Accepted | undefined> =>
+    this.events.get(JSON.stringify([tenant, owner, event]))
+
+  takeTurn = async (run: HeldRun, messages: readonly NewMessage[], now: number): Promise<Turn | undefined> => {
+    const row = this.rows.get(runKeyText(run))
+    if (row?.status !== 'pending') return undefined
+    if (row.fence !== run.fence) throw new FenceLost(run)
+    const session = this.sessionOf(row)
+    if (this.activeOf(session, row)?.status === 'interrupted') throw sessionInterrupted(row.sessionId)
+    return session.activeRun === run.requestId ? this.enter(row, session, messages, now) : undefined
+  }
+
+  leaveQueue = async (run: HeldRun, now: number, end?: QueueEnd): Promise<NextRun | undefined> => {
+    const row = this.rows.get(runKeyText(run))
+    if (row?.status !== 'pending' || row.fence !== run.fence) return undefined
+    if (end) {
+      const { status, continuable, error, log } = end
+      Object.assign(row, { status, continuable, error, log, endedAt: now, request: continuable ? row.request : undefined })
+      this.jobs.push(...end.jobs)
+    } else if (row.messageIndex !== undefined) Object.assign(row, { status: 'error', continuable: true, endedAt: now })
+    else this.rows.delete(runKeyText(run))
+    return this.handOver(row)
+  }
+
+  takeUp = async (run: HeldRun, by: (run: StandingRun) => TakeOver): Promise<TakenUp | undefined> => {
+    const row = this.findSeen(run, { fence: run.fence, status: 'pending' })
+    if (row?.holder !== '' || !row.request || this.sessionOf(row).activeRun !== row.requestId) return undefined
+    const before = { ...toStored(row), request: row.request }
+    const taken = this.take(row, by(before))
+    return taken.kind === 'running' ? { run: before, taken } : undefined
+  }
+
+  putBack = async (key: RunKey, from: Seen): Promise<boolean> => {
+    const row = this.findSeen(key, from)
+    if (!row) return false
+    Object.assign(row, { fence: row.fence + 1, holder: '', status: 'pending', losses: from.losses ?? row.losses })
+    const session = this.sessionOf(row)
+    session.activeRun ??= row.requestId
+    if (session.activeRun === row.requestId) this.addJob(row)
+    return true
+  }
+
+  requeue = async (): Promise<void> => {
+    const unclaimed = this.unended().filter((row) => row.holder === '' && this.sessionOf(row).activeRun === row.requestId)
+    for (const row of unclaimed) if (!this.jobs.some(({ id }) => id === jobId(row))) this.addJob(row)
+  }
+
+  countWaiting = async (): Promise<number> => this.unended().filter(({ status, holder }) => status === 'pending' && holder === '').length
+
+  history = async (_tenant: string, session: string, from: number, limit = Infinity): Promise<HistoryMessage[]> => {
+    const messages = [...this.sessions.values()].find(({ key }) => key === session)?.messages ?? []
+    return structuredClone(messages.slice(from, from + limit))
+  }
+
+  images = async (tenant: string, session: string, requestIds: readonly string[]): Promise<Map<string, Image[]>> => {
+    const rows = [...this.rows.values()].filter((row) => row.tenant === tenant && row.session === session)
+    const named = rows.filter(({ requestId }) => requestIds.includes(requestId))
+    return new Map(named.map((row) => [row.requestId, [...(this.questionImages.get(runKeyText(row)) ?? [])]]))
+  }
+
+  resultImages = async (_tenant: string, session: string, images: readonly Pick<ToolImage, 'requestId' | 'n'>[]) =>
+    new Map(
+      images.flatMap((image) =>
+        this.returnedImages.has(`${session} ${imageKey(image)}`)
+          ? [[imageKey(image), this.returnedImages.get(`${session} ${imageKey(image)}`)!] as const]
+          : [],
+      ),
+    )
+
+  keepResultImages = async (key: RunKey, fence: number, session: string, images: readonly ToolImage[]): Promise<void> => {
+    this.requireHeld(key, fence)
+    for (const image of images) this.returnedImages.set(`${session} ${imageKey(image)}`, image.data)
+  }
+
+  checkpoint = async (key: RunKey, fence: number, step: number, data: Checkpoint): Promise<void> => {
+    this.requireHeld(key, fence)
+    this.keepStep(key, step, data)
+  }
+
+  checkpoints = async (key: RunKey): Promise<Checkpoint[]> => {
+    const steps = [...(this.steps.get(runKeyText(key)) ?? [])].sort(([a], [b]) => a - b)
+    return structuredClone(steps.map(([, data]) => data))
+  }
+
+  interrupt = async (key: RunKey, fence: number, interruption: Interruption): Promise<void> => {
+    const row = this.requireHeld(key, fence)
+    const { step, data, log, ranMs, jobs } = interruption
+    Object.assign(row, { status: 'interrupted', onDisconnect: 'continue', log: structuredClone(log), ranMs })
+    this.keepStep(key, step, data)
+    this.jobs.push(...jobs)
+  }
+
+  decisions = async (key: RunKey): Promise<Map<string, Decision>> => new Map(this.decided.get(runKeyText(key)))
+
+  startApproved = async (key: RunKey, fence: number, callId: string): Promise<void> => {
+    this.requireHeld(key, fence)
+    const decision = this.decided.get(runKeyText(key))?.get(callId)
+    if (decision?.decision === 'approve') this.decided.get(runKeyText(key))!.set(callId, { ...decision, isStarted: true })
+  }
+
+  finish = async (key: RunKey, fence: number, ended: EndedRun): Promise<NextRun | undefined> => {
+    const row = this.requireHeld(key, fence)
+    const { status, continuable, endedAt, error, log, message, jobs } = ended
+    Object.assign(row, { status, continuable, endedAt, error, log: structuredClone(log), request: continuable ? ended.request : undefined })
+    if (!continuable) this.steps.delete(runKeyText(key))
+    if (message) append(this.sessionOf(row), message)
+    this.jobs.push(...jobs)
+    return this.handOver(row)
+  }
+
+  find = async (key: RunKey): Promise<StoredRun | undefined> => {
+    const row = this.rows.get(runKeyText(key))
+    if (row?.isGone) throw gone(key)
+    return row && row.operation !== 'tool_execute' ? toStored(row) : undefined
+  }
+
+  ownersOf = async (
+    { tenant, owner, requestId }: RunKey,
+    from: { issuer: string | undefined; sub: string | undefined },
+  ): Promise<string[]> => {
+    const isFrom = (name: string) =>
+      (from.issuer === undefined || name.startsWith(`${from.issuer} `)) && (from.sub === undefined || name.endsWith(` ${from.sub}`))
+    const rows = this.chats().filter((row) => row.tenant === tenant && row.requestId === requestId && isFrom(row.owner))
+    const rank = (name: string) => (name === owner ? `0${name}` : `1${name}`)
+    return rows
+      .map((row) => row.owner)
+      .sort((a, b) => (rank(a) < rank(b) ? -1 : 1))
+      .slice(0, 2)
+  }
+
+  takeOver = async (key: RunKey, from: Seen, by: TakeOver): Promise<TakenOver | undefined> => {
+    const row = this.findSeen(key, from)
+    return row && this.take(row, by)
+  }
+
+  orphans = async (holder: string): Promise<{ runs: LostRun[]; takers: number }> => {
+    const lost = this.unended().filter((row) => row.holder !== '' && row.holder !== holder && !this.alive.has(row.holder))
+    return {
+      runs: lost.sort((a, b) => a.place - b.place).map((row) => ({ ...toStored(row), losses: row.losses })),
+      takers: Math.max(1, this.alive.size),
+    }
+  }
+
+  unendedIn = async ({ tenant, owner }: Owner, sessionId: string): Promise<RunKey[]> =>
+    this.unended()
+      .filter((row) => row.tenant === tenant && row.owner === owner && row.sessionId === sessionId && this.alive.has(row.holder))
+      .map(toKey)
+
+  ownUnended = async (holder: string): Promise<RunKey[]> =>
+    this.unended()
+      .filter((row) => row.holder === holder)
+      .map(toKey)
+
+  /** What deleting a session leaves of a run. */
+  markGone(key: RunKey): void {
+    this.rows.get(runKeyText(key))!.isGone = true
+  }
+}

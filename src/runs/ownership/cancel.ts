@@ -1,0 +1,132 @@
+import type { Owner } from '../../access/owner.ts'
+import { settlesWithin } from '../../concurrency/settles-within.ts'
+import { ServiceError } from '../../errors.ts'
+import type { Bus } from '../../replicas/bus.ts'
+import type { InterruptedRuns } from '../approvals/interrupted-runs.ts'
+import type { RunKey } from '../run.ts'
+import type { RunStore } from '../run-store.ts'
+import type { Adoption } from './adopt.ts'
+import type { AsyncRuns } from './async-runs.ts'
+import type { LiveRun } from './live-run.ts'
+import { noRun, type Locate, type StoredLocation } from './locate.ts'
+import type { RunRegistry } from './registry.ts'
+import type { RunMutex } from './run-mutex.ts'
+import { stopLost } from './stop-lost.ts'
+
+interface CancelDependencies {
+  store: Pick<RunStore, 'find' | 'unendedIn'>
+  locate: Locate
+  registry: RunRegistry
+  mutex: Pick<RunMutex, 'run'>
+  adoption: Pick<Adoption, 'takeOver'>
+  asyncRuns: Pick<AsyncRuns, 'cancel'>
+  interrupted: Pick<InterruptedRuns, 'cancel'>
+  bus: Bus
+  now(): number
+  /** Rejects when the signal is aborted. */
+  sleep(ms: number, signal?: AbortSignal): Promise<void>
+}
+
+export interface Cancellation {
+  /** Cancels at once, including tools and the model's socket, and resolves when the end is stored. */
+  cancel(key: RunKey): Promise<void>
+  /** Cancels the runs of a session in every process, including those in its queue, and waits for their ends, a few seconds at most. */
+  cancelSession(owner: Owner, sessionId: string): Promise<void>
+  /** Stops the runs of a session that was deleted. */
+  stopDeleted(owner: Owner, sessionId: string): Promise<void>
+}
+
+export function createCancellation(dependencies: CancelDependencies): Cancellation {
+  const { store, locate, registry, mutex, adoption, asyncRuns, interrupted, bus, now, sleep } = dependencies
+
+  bus.subscribe('deleted', (session) => void stopHere(session, session.sessionId))
+
+  async function cancel(key: RunKey): Promise<void> {
+    let isRequested = false
+    const deadline = now() + maxCancelMs
+    for (let isLastLook = false; !isLastLook;) {
+      // The end of a run may take long: the store is asked once more after the deadline.
+      isLastLook = now() >= deadline
+      const location = await locate(key)
+      switch (location?.kind) {
+        case undefined:
+          throw noRun(key)
+        case 'here':
+          isRequested = (await stopLive(location.run)) || isRequested
+          break
+        case 'ended':
+          if (isRequested && location.run.status === 'cancelled') return
+          throw new ServiceError('run_ended', `Run ${key.requestId} has ended.`)
+        case 'interrupted':
+          if (await interrupted.cancel(location.run)) return
+          break
+        case 'unclaimed':
+          if (await asyncRuns.cancel(location.run)) return
+          break
+        case 'dropped':
+        case 'remote':
+          isRequested = true
+          if (!(await claim(location))) await askHolders([key])
+      }
+    }
+    throw new ServiceError('overloaded', `Run ${key.requestId} belongs to another process.`, { retryAfter: 5 })
+  }
+
+  /** True when the run was stopped for this reason. Its end may have been on its way already: the store tells which end the run has. */
+  async function stopLive(run: LiveRun): Promise<boolean> {
+    run.stop('cancelled')
+    await run.ended
+    // The end is not stored yet.
+    if (registry.find(run.key) === run) await registry.waitForChange(run.key, pollMs)
+    return run.stopCause === 'cancelled'
+  }
+
+  /** Undefined where another process holds the run and is alive. */
+  function claim({ kind, run }: StoredLocation): Promise<LiveRun | undefined> {
+    const from = kind === 'dropped' ? run : { ...run, graceMs: 0 }
+    return mutex.run(run, async () => registry.find(run) ?? adoption.takeOver(run, { from }))
+  }
+
+  /** Asks the processes that hold these runs to cancel them, and waits until they answer, for a while at most. */
+  async function askHolders(keys: readonly RunKey[], signal?: AbortSignal): Promise<void> {
+    const changes = keys.map((key) => registry.waitForChange(key, pollMs, signal))
+    for (const { tenant, owner, requestId } of keys) bus.publish('cancel', { tenant, owner, requestId })
+    await Promise.all(changes)
+  }
+
+  async function cancelSession(owner: Owner, sessionId: string): Promise<void> {
+    const runs = registry.ofSession(owner, sessionId)
+    for (const run of runs) run.stop('cancelled')
+    const done = new AbortController()
+    const ends = Promise.all([...runs.map((run) => run.ended), cancelRemote(owner, sessionId, done.signal)])
+    const isInTime = await settlesWithin(ends, maxEndMs, sleep)
+    done.abort()
+    if (isInTime) await ends
+  }
+
+  async function cancelRemote(owner: Owner, sessionId: string, done: AbortSignal): Promise<void> {
+    while (!done.aborted) {
+      const remote = (await store.unendedIn(owner, sessionId)).filter((key) => !registry.find(key))
+      if (remote.length === 0) return
+      await askHolders(remote, done)
+    }
+  }
+
+  async function stopDeleted({ tenant, owner }: Owner, sessionId: string): Promise<void> {
+    bus.publish('deleted', { tenant, owner, sessionId })
+    await stopHere({ tenant, owner }, sessionId)
+  }
+
+  function stopHere(owner: Owner, sessionId: string): Promise<void> {
+    return stopLost(store, registry.ofSession(owner, sessionId))
+  }
+
+  return { cancel, cancelSession, stopDeleted }
+}
+
+/** A run of another process is looked for this often, because messages on the bus may get lost. */
+const pollMs = 500
+/** Longer than the lease of a process that was killed. */
+const maxCancelMs = 20_000
+/** A cancelled run stops at once; a tool that does not stop is not waited for. */
+const maxEndMs = 5000

@@ -1,0 +1,97 @@
+import { ServiceError } from '../../errors.ts'
+import { replay } from '../log/replay.ts'
+import type { OpenRun } from '../open-run.ts'
+import type { RunKey } from '../run.ts'
+import type { StoredRun } from '../run-store.ts'
+import type { Intake } from './intake.ts'
+import type { LiveRuns } from './live-runs.ts'
+import { noRun, type Locate } from './locate.ts'
+import type { RunRegistry } from './registry.ts'
+import type { RemoteRuns } from './remote/remote-runs.ts'
+
+interface FollowDependencies {
+  locate: Locate
+  registry: Pick<RunRegistry, 'waitForChange'>
+  live: Pick<LiveRuns, 'join'>
+  remote: Pick<RemoteRuns, 'open'>
+  intake: Pick<Intake, 'assertOpen'>
+}
+
+/** Reading runs, wherever they are. */
+export interface Readers {
+  /** A run to follow; throws `not_found` when the caller has no run with this key. */
+  follow(key: RunKey, disconnected: AbortSignal): Promise<OpenRun>
+  /** An unended run of another process, or of no process yet. */
+  openRemote(run: StoredRun, disconnected: AbortSignal): OpenRun
+  /** The log so far of a run that waits for approval; `goesOn` waits for the rest. */
+  openInterrupted(run: StoredRun): OpenRun
+  /** Waits a while for a change of the run, after which the run is to be located again. Throws `cancelled` when the caller has disconnected. */
+  waitToLocate(key: RunKey, disconnected: AbortSignal): Promise<void>
+}
+
+export function createReaders({ locate, registry, live, remote, intake }: FollowDependencies): Readers {
+  async function follow(key: RunKey, disconnected: AbortSignal): Promise<OpenRun> {
+    for (;;) {
+      const location = await locate(key)
+      switch (location?.kind) {
+        case undefined:
+          throw noRun(key)
+        case 'here':
+          return live.join(location.run, disconnected)
+        case 'ended':
+          return replay(location.run)
+        case 'interrupted':
+          return openInterrupted(location.run)
+        case 'remote':
+        case 'unclaimed':
+          return openRemote(location.run, disconnected)
+        case 'dropped':
+          await waitToLocate(key, disconnected)
+      }
+    }
+  }
+
+  function openRemote(run: StoredRun, disconnected: AbortSignal): OpenRun {
+    intake.assertOpen()
+    return remote.open(run, disconnected)
+  }
+
+  function openInterrupted(run: StoredRun): OpenRun {
+    return { ...replay(run), goesOn: (disconnected) => whenResumed(run, run.fence, disconnected) }
+  }
+
+  /** `fence` is that of the interruption: the run has a higher fence once a process has resumed the run. */
+  async function whenResumed(key: RunKey, fence: number, disconnected: AbortSignal): Promise<OpenRun> {
+    for (;;) {
+      const location = await locate(key)
+      switch (location?.kind) {
+        case 'here':
+        case 'interrupted':
+          if (location.run.fence > fence) return follow(key, disconnected)
+          break
+        case 'remote':
+        case 'unclaimed':
+        case 'dropped':
+        case 'ended':
+        case undefined:
+          return follow(key, disconnected)
+      }
+      intake.assertOpen()
+      await registry.waitForChange(key, resumePollMs, disconnected)
+      disconnected.throwIfAborted()
+    }
+  }
+
+  async function waitToLocate(key: RunKey, disconnected: AbortSignal): Promise<void> {
+    intake.assertOpen()
+    await registry.waitForChange(key, pollMs, disconnected)
+    if (disconnected.aborted) throw new ServiceError('cancelled', 'The caller has gone.')
+  }
+
+  return { follow, openRemote, openInterrupted, waitToLocate }
+}
+
+/** A run that this process does not have is looked for this often, because messages on the bus may get lost. */
+const pollMs = 500
+/** The same for the resumption of a run, which takes as long as a person takes to decide. */
+const resumePollMs = 2000

@@ -1,0 +1,65 @@
+import type { Owner } from '../../access/owner.ts'
+import type { Bus } from '../../replicas/bus.ts'
+import { runKeyText, type RunKey } from '../run.ts'
+import type { LiveRun } from './live-run.ts'
+
+interface RegistryDependencies {
+  bus: Bus
+  /** Rejects when the signal is aborted. */
+  sleep(ms: number, signal?: AbortSignal): Promise<void>
+}
+
+/** The runs in the memory of this process. */
+export interface RunRegistry {
+  find(key: RunKey): LiveRun | undefined
+  all(): LiveRun[]
+  count(): number
+  /** Runs whose last event is not in their log yet. */
+  unended(): LiveRun[]
+  ofSession(owner: Owner, sessionId: string): LiveRun[]
+  add(run: LiveRun): void
+  remove(run: LiveRun): void
+  /** Resolves when a run with this key is added here, or another process publishes a change of the run, or after `ms`, or when `signal` is aborted. */
+  waitForChange(key: RunKey, ms: number, signal?: AbortSignal): Promise<void>
+}
+
+export function createRunRegistry({ bus, sleep }: RegistryDependencies): RunRegistry {
+  const runs = new Map<string, LiveRun>()
+  const waiting = new Map<string, Set<() => void>>()
+
+  bus.subscribe('moved', (key) => wake(runKeyText(key)))
+  bus.onGap(() => [...waiting.keys()].forEach(wake))
+
+  function wake(name: string): void {
+    for (const stopWaiting of waiting.get(name) ?? []) stopWaiting()
+  }
+
+  async function waitForChange(key: RunKey, ms: number, signal?: AbortSignal): Promise<void> {
+    const name = runKeyText(key)
+    const changed = new AbortController()
+    const stopWaiting = () => changed.abort()
+    const waiters = waiting.get(name) ?? new Set()
+    waiting.set(name, waiters.add(stopWaiting))
+    await sleep(ms, signal ? AbortSignal.any([signal, changed.signal]) : changed.signal).catch(() => undefined)
+    waiters.delete(stopWaiting)
+    if (waiters.size === 0) waiting.delete(name)
+  }
+
+  return {
+    find: (key) => runs.get(runKeyText(key)),
+    all: () => [...runs.values()],
+    count: () => runs.size,
+    unended: () => [...runs.values()].filter(({ log }) => !log.ended),
+    ofSession: ({ tenant, owner }, sessionId) =>
+      [...runs.values()].filter((run) => run.sessionId === sessionId && run.key.tenant === tenant && run.key.owner === owner),
+    add(run) {
+      runs.set(runKeyText(run.key), run)
+      wake(runKeyText(run.key))
+    },
+    remove(run) {
+      // The same run may have been added again since, with another fence.
+      if (runs.get(runKeyText(run.key)) === run) runs.delete(runKeyText(run.key))
+    },
+    waitForChange,
+  }
+}

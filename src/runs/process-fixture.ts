@@ -1,0 +1,138 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Model } from '../agent/model.ts'
+import type { Tool, ToolListing } from '../agent/tool.ts'
+import type { Agent } from '../configuration/agent.ts'
+import { toAgentConfig } from '../configuration/parse.ts'
+import { localBus, type Bus } from '../replicas/bus.ts'
+import type { RunPorts } from './execution/ports.ts'
+import { MemoryRunStore } from './memory-run-store-fixture.ts'
+import type { NewChat } from './new-chat.ts'
+import type { RunKey } from './run.ts'
+import type { NewRun } from './run-store.ts'
+import { createRuns, type RunsDependencies } from './runs.ts'
+
+export const ann = { tenant: 't', owner: 'agent-core ann' }
+
+export function keyOf(requestId: string): RunKey {
+  return { ...ann, requestId }
+}
+
+/** A chat of Ann's; its request id is its text, unless named. */
+export function chatOf(text: string, change: Partial<NewChat> = {}): NewChat {
+  return {
+    requestId: text,
+    sessionId: 's',
+    newSessionId: 'new',
+    operation: 'chain',
+    bodyHash: text,
+    request: { messages: [{ role: 'user', content: text }], filters: [], headers: {} },
+    onDisconnect: 'cancel',
+    at: ['body'],
+    ...change,
+  }
+}
+
+let arrivals = 0
+
+/** A run as a process stores it. */
+export function newRun(requestId: string, change: Partial<NewRun> = {}): NewRun {
+  return {
+    ...keyOf(requestId),
+    sessionId: 's',
+    sessionKey: 'k',
+    shortName: 'hello',
+    operation: 'chain',
+    bodyHash: requestId,
+    request: { messages: [{ role: 'user', content: 'hello' }], filters: [], headers: {} },
+    onDisconnect: 'cancel',
+    holder: 'p1',
+    place: ++arrivals,
+    agent: 'agent',
+    now: 1,
+    messages: [{ role: 'human', content: 'hello', createdAt: 1 }],
+    ...change,
+  }
+}
+
+export interface AgentOptions {
+  model: Model
+  tools?: readonly Tool[]
+  /** Parts of agent.yaml. */
+  config?: object
+}
+
+export function agentOf({ model, tools = [], config = {} }: AgentOptions): Agent {
+  const listings = tools.map((tool): ToolListing => ({ ...tool, status: 'ready', schema: {}, tool }))
+  return {
+    version: '1',
+    config: toAgentConfig(config),
+    model,
+    small: undefined,
+    embedder: undefined,
+    tools: { list: () => listings, search: () => [], settling: () => undefined, close: async () => undefined },
+    hold: () => () => undefined,
+  }
+}
+
+/** The ports of the execution of runs: nothing is outside of memory, and what these tests do not need refuses to work. */
+export function portsOf(store: MemoryRunStore, onFault: RunPorts['onFault'] = rethrow): RunPorts {
+  let ids = 0
+  return {
+    store,
+    jobs: { wake: () => undefined },
+    now: Date.now,
+    newId: () => `id ${++ids}`,
+    attachments: { check: refuse, read: refuse },
+    images: { fromBytes: refuse },
+    readTool: refuse,
+    keeper: () => refuse,
+    recall: () => undefined,
+    subAgents: {
+      list: async () => [],
+      listForRun: async () => [],
+      find: refuse,
+      create: refuse,
+      terminate: refuse,
+      statusOf: () => 'ready',
+      workAs: refuse,
+    },
+    onFault,
+  }
+}
+
+export interface ProcessOptions extends AgentOptions {
+  store?: MemoryRunStore
+  /** Id of the process. */
+  holder?: string
+  bus?: Bus
+  change?: Partial<RunsDependencies>
+}
+
+/** The runs of one process. Several processes may share a store. */
+export function createProcess({ store = new MemoryRunStore(), holder = 'p1', bus = localBus, change, ...options }: ProcessOptions) {
+  const agent = agentOf(options)
+  store.alive.add(holder)
+  const runs = createRuns({
+    ...portsOf(store),
+    agent: () => agent,
+    refusalOf: async () => undefined,
+    admission: { refuseRun: () => undefined, refuseEvent: () => undefined },
+    holder,
+    bus,
+    onEnd: () => undefined,
+    sleep: (ms, signal) => delay(ms, undefined, { signal, ref: false }),
+    ...change,
+  })
+  return { runs, store, agent, holder }
+}
+
+/** A signal of a client that stays. */
+export const connected = new AbortController().signal
+
+function refuse(): never {
+  throw new Error('This port is not there in this test.')
+}
+
+function rethrow(_run: unknown, error: unknown): never {
+  throw error instanceof Error ? error : new Error(String(error))
+}

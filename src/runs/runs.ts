@@ -1,0 +1,103 @@
+import type { Owner } from '../access/owner.ts'
+import type { CurrentAgent } from '../configuration/agent.ts'
+import type { Bus } from '../replicas/bus.ts'
+import { createInterruptedRuns, type InterruptedRuns } from './approvals/interrupted-runs.ts'
+import type { RunPorts } from './execution/ports.ts'
+import { createAcceptance, type Accept } from './intake/accept.ts'
+import type { Admission, Load } from './intake/admission.ts'
+import { createBeginRun } from './intake/begin-run.ts'
+import { createOpen, type Open } from './intake/open.ts'
+import { createAdoption } from './ownership/adopt.ts'
+import { createAsyncRuns, type AsyncRuns } from './ownership/async-runs.ts'
+import { createCancellation, type Cancellation } from './ownership/cancel.ts'
+import { createIntake } from './ownership/intake.ts'
+import type { LiveRun } from './ownership/live-run.ts'
+import { createLiveRuns } from './ownership/live-runs.ts'
+import { createLocate } from './ownership/locate.ts'
+import { createReaders, type Readers } from './ownership/readers.ts'
+import { createRunRegistry } from './ownership/registry.ts'
+import { serveRemoteReaders } from './ownership/remote/remote-readers.ts'
+import { createRemoteRuns } from './ownership/remote/remote-runs.ts'
+import type { TailStore } from './ownership/remote/tail-store.ts'
+import { createRunMutex } from './ownership/run-mutex.ts'
+import { createLine } from './ownership/session-queue.ts'
+
+export interface RunsDependencies extends RunPorts {
+  agent: CurrentAgent
+  /** Why this process cannot call an address, in words for the caller who named the address; undefined where it can. */
+  refusalOf(url: string): Promise<string | undefined>
+  admission: Pick<Admission, 'refuseRun' | 'refuseEvent'>
+  /** Absent where no other process shares the store. */
+  tails?: TailStore | undefined
+  /** Id of this process. */
+  holder: string
+  bus: Bus
+  onEnd(run: LiveRun): void
+  /** Rejects when the signal is aborted. */
+  sleep(ms: number, signal?: AbortSignal): Promise<void>
+}
+
+/** The runs of this process and, through the store, of all processes that share it. */
+export interface Runs extends Pick<InterruptedRuns, 'decide' | 'expire'>, Cancellation {
+  open: Open
+  accept: Accept
+  /** Works on an accepted run: what its job does. */
+  work: AsyncRuns['work']
+  follow: Readers['follow']
+  /** Unended runs of this process. */
+  load(): Pick<Load, 'known' | 'begun'>
+  /** The callers of this process's unended runs, once for each run. */
+  running(): Owner[]
+  /** Runs of this process that are executed, and runs that wait for their session. */
+  counts(): { pending: number; running: number }
+  /** Takes over runs of processes that have been lost for more than `graceMs`. */
+  adopt(graceMs: number): Promise<void>
+  /** Takes nothing new, waits `ms` at most for the runs, and hands over the rest to another process. */
+  drain(ms: number): Promise<void>
+}
+
+export function createRuns(dependencies: RunsDependencies): Runs {
+  const { agent, refusalOf, admission, tails, holder, onEnd, ...ports } = dependencies
+  const { store, attachments, jobs, bus, now, newId, sleep, onFault } = ports
+  const intake = createIntake(now)
+  const mutex = createRunMutex()
+  const registry = createRunRegistry({ bus, sleep })
+  const locate = createLocate({ store, registry, mutex, holder })
+  const queue = createLine({ store, jobs, bus, now, newId })
+  const remote = createRemoteRuns({ store, registry, tails, bus, newId, sleep })
+  const remoteReaders = tails && serveRemoteReaders({ registry, tails, bus, sleep, onFault })
+  const live = createLiveRuns({ ports, registry, queue, remote, bus, onEnd, sleep })
+  const adoption = createAdoption({ store, registry, live, mutex, intake, agent, holder, jobs, bus, now, sleep })
+  const readers = createReaders({ locate, registry, live, remote, intake })
+  const interrupted = createInterruptedRuns({ store, adoption, mutex, intake, jobs })
+  const asyncRuns = createAsyncRuns({ store, adoption, mutex, intake, jobs, agent, now, newId, onFault })
+  const beginRun = createBeginRun({ store, attachments, intake, holder, now, newId })
+  const cancellation = createCancellation({ store, locate, registry, mutex, adoption, asyncRuns, interrupted, bus, now, sleep })
+
+  async function drain(ms: number): Promise<void> {
+    intake.close()
+    adoption.stop()
+    const runs = registry.all()
+    await Promise.all([live.drain(ms).then(() => remoteReaders?.close()), remote.drain(ms)])
+    await asyncRuns.handBack(runs.filter((run) => run.isAsync && run.stopCause === 'given_up'))
+  }
+
+  return {
+    open: createOpen({ store, agent, admission, intake, mutex, registry, live, readers, adoption, beginRun, holder }),
+    accept: createAcceptance({ store, jobs, agent, admission, intake, mutex, beginRun, refusalOf }),
+    work: asyncRuns.work,
+    follow: readers.follow,
+    decide: interrupted.decide,
+    expire: interrupted.expire,
+    ...cancellation,
+    load: () => ({ known: registry.count(), begun: () => registry.unended().length }),
+    running: () => registry.unended().map(({ key }) => key),
+    counts() {
+      const unended = registry.unended()
+      const running = unended.filter((run) => run.startedAt !== undefined).length
+      return { pending: unended.length - running, running }
+    },
+    adopt: adoption.adopt,
+    drain,
+  }
+}
