@@ -2,18 +2,18 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { JsonScan, maxBodyDepth, maxJsonValues } from './json-scan.ts'
 
-/** Adds a text in pieces of so many bytes. */
-function scan(text: string, pieceBytes = text.length) {
+/** Scans a text in chunks of `chunkBytes`. */
+function scan(text: string, chunkBytes = text.length) {
   const scan = new JsonScan()
   const bytes = Buffer.from(text)
-  for (let at = 0; at < bytes.length; at += pieceBytes) {
-    const refusal = scan.add(bytes.subarray(at, at + pieceBytes))
+  for (let at = 0; at < bytes.length; at += chunkBytes) {
+    const refusal = scan.add(bytes.subarray(at, at + chunkBytes))
     if (refusal) return { values: scan.values, refusal: refusal.code }
   }
   return { values: scan.values, refusal: undefined }
 }
 
-test('objects, lists and elements are counted, and nothing that stands in a text', () => {
+test('objects, lists and elements are counted, but not the content of strings', () => {
   for (const [text, values] of [
     ['{}', 1],
     ['[1,2,3]', 3],
@@ -22,11 +22,11 @@ test('objects, lists and elements are counted, and nothing that stands in a text
     [String.raw`["\",,,", "\\", ",", "\\\",[{"]`, 4],
     ['"é,[{"', 0],
   ] as const) {
-    for (const pieceBytes of [1, 2, 3, 7, 100]) assert.equal(scan(text, pieceBytes).values, values, `${text} in pieces of ${pieceBytes}`)
+    for (const chunkBytes of [1, 2, 3, 7, 100]) assert.equal(scan(text, chunkBytes).values, values, `${text} in chunks of ${chunkBytes}`)
   }
 })
 
-test('texts of random escapes are skipped as JSON.parse reads them, wherever they are cut', () => {
+test('strings with random escapes are skipped as JSON.parse reads them, in chunks of any size', () => {
   let seed = 1
   const random = (below: number) => (seed = (seed * 48_271) % 2_147_483_647) % below
   for (let round = 0; round < 300; round++) {
@@ -36,7 +36,7 @@ test('texts of random escapes are skipped as JSON.parse reads them, wherever the
   }
 })
 
-test('a text with too many values is refused, and one that is nested too deeply', () => {
+test('a text with too many values or too deep nesting is refused', () => {
   assert.equal(scan(`[${'0,'.repeat(maxJsonValues - 1)}0]`, 1000).refusal, undefined)
   assert.equal(scan(`[${'0,'.repeat(maxJsonValues)}0]`, 1000).refusal, 'input_too_large')
   assert.equal(scan(`[${'{},'.repeat(maxJsonValues)}{}]`, 65_536).refusal, 'input_too_large')
@@ -46,7 +46,7 @@ test('a text with too many values is refused, and one that is nested too deeply'
   assert.equal(scan(`[${'[],'.repeat(maxBodyDepth * 2)}0]`).refusal, undefined)
 })
 
-test('a text that is not complete changes nothing in how the next is counted', () => {
+test('an incomplete text does not affect the count of the next text', () => {
   for (const broken of ['"', '"\\', '['.repeat(maxBodyDepth), ']'.repeat(5000), '{"a']) {
     const scan = new JsonScan()
     scan.begin()
@@ -60,7 +60,7 @@ test('a text that is not complete changes nothing in how the next is counted', (
   }
 })
 
-test('the time grows with the length alone, whatever stands in the text', () => {
+test('scanning takes linear time, whatever the text contains', () => {
   const cost = (text: string) => {
     const bytes = Buffer.from(text)
     const before = process.cpuUsage()

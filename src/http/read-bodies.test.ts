@@ -30,7 +30,7 @@ async function listen(t: TestContext, options: Partial<BodyOptions>) {
   await app.listen({ port: 0, host: '127.0.0.1' })
   const { port } = app.server.address() as AddressInfo
 
-  /** A body in pieces, without a length beforehand; the second half is sent by `finish`. */
+  /** Sends a chunked body without content-length; `finish` sends the second half. */
   return (caller: string, first = half) => {
     const request = http.request({ port, host: '127.0.0.1', method: 'POST', headers: { 'x-caller': caller, 'content-type': 'text/plain' } })
     const answer = new Promise<IncomingMessage>((resolve, reject) => request.on('response', resolve).on('error', reject))
@@ -38,18 +38,18 @@ async function listen(t: TestContext, options: Partial<BodyOptions>) {
       for await (const _ of response);
       return response.statusCode
     })
-    // Some are cut off at the end.
-    for (const one of [answer, status]) one.catch(() => undefined)
+    // Open connections are closed at the end of a test.
+    for (const promise of [answer, status]) promise.catch(() => undefined)
     const sent = new Promise<void>((resolve) => request.write(first, () => resolve()))
     return { sent, status, answer, request, finish: () => void request.end(half) }
   }
 }
 
-test('bodies that take too much memory together are refused, those of one caller at half of it', async (t) => {
+test('bodies over the budget are refused, and bodies of one caller over half of the budget', async (t) => {
   const send = await listen(t, { budgetBytes: 700 * kilobyte })
   const [first, second, third] = [send('a'), send('a'), send('a')]
   await Promise.all([first.sent, second.sent, third.sent])
-  // Of 350 KiB 300 are taken.
+  // The caller holds 300 of its 350 KiB.
   const refused = send('a')
   assert.deepEqual([await refused.status, (await refused.answer).headers['retry-after']], [503, '2'])
   const others = [send('b'), send('b'), send('b')]
@@ -66,7 +66,7 @@ test('bodies that take too much memory together are refused, those of one caller
   assert.equal(await again.status, 200)
 })
 
-test('one body that is larger than the room is taken, and one of which nothing comes is given up', async (t) => {
+test('a single body over its share of the budget is accepted, and a stalled body is refused', async (t) => {
   const send = await listen(t, { budgetBytes: 150 * kilobyte, stalledMs: 200 })
   const alone = send('a')
   alone.finish()
@@ -78,7 +78,7 @@ test('one body that is larger than the room is taken, and one of which nothing c
   assert.equal(await next.status, 200)
 })
 
-test('a small body that stalls is given up too, and so is one that trickles', async (t) => {
+test('a small body that stalls or arrives too slowly is refused', async (t) => {
   const send = await listen(t, { stalledMs: 150 })
   const stalled = send('a', '{')
   assert.equal(await stalled.status, 408)
@@ -89,7 +89,7 @@ test('a small body that stalls is given up too, and so is one that trickles', as
   assert.deepEqual([answer.statusCode, answer.headers.connection], [408, 'close'])
 })
 
-test('a caller has so many bodies on their way at a time, and others have their own', async (t) => {
+test('arriving bodies are limited for each caller separately', async (t) => {
   const send = await listen(t, { maxArriving: 2 })
   const open = [send('a', '{'), send('a', '{')]
   await Promise.all(open.map(({ sent }) => sent))
@@ -106,7 +106,7 @@ test('a caller has so many bodies on their way at a time, and others have their 
   assert.equal(await next.status, 200)
 })
 
-test('a client that breaks off its body gives back what it took', async (t) => {
+test('an aborted body releases its part of the budget', async (t) => {
   const send = await listen(t, { budgetBytes: 300 * kilobyte })
   const broken = send('a')
   await broken.sent
@@ -118,7 +118,7 @@ test('a client that breaks off its body gives back what it took', async (t) => {
   assert.equal(await next.status, 200)
 })
 
-test('a body with many values takes the room of what they become', async (t) => {
+test('a body with many values reserves the memory of the parsed values', async (t) => {
   const send = await listen(t, { budgetBytes: 1024 * kilobyte })
   const values = send('a', `[${'0,'.repeat(10_000)}`)
   await values.sent

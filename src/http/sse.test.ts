@@ -5,29 +5,29 @@ import { test, type TestContext } from 'node:test'
 import type { FastifyReply } from 'fastify'
 import { sendEvents, startInTime } from './sse.ts'
 
-/** As much of a response as is asked for: its buffer is full with ten bytes. */
+/** The used part of a response, with a buffer of ten bytes. */
 function fakeResponse(): ServerResponse & PassThrough {
   return new PassThrough({ highWaterMark: 10 }) as unknown as ServerResponse & PassThrough
 }
 
-/** A source that gives what the test pushes, and says how often it was asked. */
-function source() {
+/** A source of texts that the test pushes; `pulls` counts the calls of `next`. */
+function createSource() {
   const waiting: PromiseWithResolvers<IteratorResult<string>>[] = []
-  let asked = 0
+  let pulls = 0
   const texts: AsyncIterable<string> = {
     [Symbol.asyncIterator]: () => ({
       next() {
-        asked++
-        const one = Promise.withResolvers<IteratorResult<string>>()
-        waiting.push(one)
-        return one.promise
+        pulls++
+        const result = Promise.withResolvers<IteratorResult<string>>()
+        waiting.push(result)
+        return result.promise
       },
       return: async () => ({ done: true, value: undefined }),
     }),
   }
   return {
     texts,
-    asked: () => asked,
+    pulls: () => pulls,
     push: (value: string) => waiting.shift()?.resolve({ done: false, value }),
     end: () => waiting.shift()?.resolve({ done: true, value: undefined }),
     fail: () => waiting.shift()?.reject(new Error('broken')),
@@ -41,16 +41,16 @@ function withoutWaiting(t: TestContext): (ms: number) => void {
   return (ms) => t.mock.timers.tick(ms)
 }
 
-test('texts are written as they come, and the response ends behind them', async () => {
+test('texts are written as they come, and then the response ends', async () => {
   const response = fakeResponse()
-  const from = source()
-  const sending = sendEvents(response, from.texts)
-  from.push('a')
+  const source = createSource()
+  const sending = sendEvents(response, source.texts)
+  source.push('a')
   await settled()
   assert.equal(String(response.read()), 'a')
-  from.push('b')
+  source.push('b')
   await settled()
-  from.end()
+  source.end()
   await sending
   assert.equal(String(response.read()), 'b')
   assert.equal(response.writableEnded, true)
@@ -59,43 +59,43 @@ test('texts are written as they come, and the response ends behind them', async 
 test('a comment every 15 s of silence keeps the connection alive, until the end', async (t) => {
   const pass = withoutWaiting(t)
   const response = fakeResponse()
-  const from = source()
-  const sending = sendEvents(response, from.texts)
+  const source = createSource()
+  const sending = sendEvents(response, source.texts)
   for (let times = 0; times < 2; times++) {
     pass(14_999)
     assert.equal(response.read(), null)
     pass(1)
     assert.equal(String(response.read()), ': keep-alive\n\n')
   }
-  from.end()
+  source.end()
   await sending
-  // A write now would be one behind the end.
+  // A later write would be a write after the end.
   pass(60_000)
   assert.equal(response.errored, null)
 })
 
-test('no more is asked for while the reader takes nothing, and no comment is piled up', async (t) => {
+test('while the socket is full no further text is pulled and no comment is buffered', async (t) => {
   const pass = withoutWaiting(t)
   const response = fakeResponse()
-  const from = source()
-  const sending = sendEvents(response, from.texts)
-  from.push('x'.repeat(20))
+  const source = createSource()
+  const sending = sendEvents(response, source.texts)
+  source.push('x'.repeat(20))
   await settled()
   pass(45_000)
-  assert.equal(from.asked(), 1)
+  assert.equal(source.pulls(), 1)
   assert.equal(String(response.read()), 'x'.repeat(20))
   await settled()
-  assert.equal(from.asked(), 2)
-  from.end()
+  assert.equal(source.pulls(), 2)
+  source.end()
   await sending
 })
 
-test('a reader that takes nothing for 60 s is cut off', async (t) => {
+test('a client that reads nothing for 60 s is disconnected', async (t) => {
   const pass = withoutWaiting(t)
   const response = fakeResponse()
-  const from = source()
-  const sending = sendEvents(response, from.texts)
-  from.push('x'.repeat(20))
+  const source = createSource()
+  const sending = sendEvents(response, source.texts)
+  source.push('x'.repeat(20))
   await settled()
   pass(59_999)
   await settled()
@@ -105,27 +105,27 @@ test('a reader that takes nothing for 60 s is cut off', async (t) => {
   assert.equal(response.destroyed, true)
 })
 
-test('a reader that leaves while its socket is full is not waited for', async () => {
+test('a disconnect with a full socket ends the stream at once', async () => {
   const response = fakeResponse()
-  const from = source()
-  const sending = sendEvents(response, from.texts)
-  from.push('x'.repeat(20))
+  const source = createSource()
+  const sending = sendEvents(response, source.texts)
+  source.push('x'.repeat(20))
   await settled()
   response.destroy()
   await sending
-  assert.equal(from.asked(), 1)
+  assert.equal(source.pulls(), 1)
 })
 
-test('a source that fails ends the connection, so that no reader takes it for a whole stream', async () => {
+test('a failing source destroys the response, so that the stream does not seem complete', async () => {
   const response = fakeResponse()
-  const from = source()
-  const sending = sendEvents(response, from.texts)
-  from.fail()
+  const source = createSource()
+  const sending = sendEvents(response, source.texts)
+  source.fail()
   await sending
   assert.deepEqual([response.destroyed, response.writableEnded], [true, false])
 })
 
-/** A reply of a request that has just come. */
+/** A reply to a request that has just arrived. */
 function fakeReply() {
   const heads: object[] = []
   const headers: Record<string, string> = {}
@@ -134,7 +134,7 @@ function fakeReply() {
   return { reply: reply as unknown as FastifyReply, headers, heads }
 }
 
-test('a silent stream begins when its headers are settled, and not before', async (t) => {
+test('a silent stream begins only after its headers are settled', async (t) => {
   const pass = withoutWaiting(t)
   const { promise, resolve } = Promise.withResolvers<void>()
   const { reply, headers, heads } = fakeReply()
@@ -148,7 +148,7 @@ test('a silent stream begins when its headers are settled, and not before', asyn
   assert.partialDeepStrictEqual(heads, [{ 'session-id': 's' }])
 })
 
-test('a stream that is refused while its headers are not settled never begins', async (t) => {
+test('a stream that is refused before its headers are settled never begins', async (t) => {
   const pass = withoutWaiting(t)
   const { promise, resolve } = Promise.withResolvers<void>()
   const { reply, heads } = fakeReply()

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { startService } from '../../test/fixtures/service.ts'
 
-test('a large body with very many faults is refused at its first', async (t) => {
+test('a large body with many faults is refused at its first fault', async (t) => {
   const { client } = await startService(t, { script: {} })
   const hints = Array.from({ length: 100 }, () => Array.from({ length: 20 }, () => 0))
   const messages = Array.from({ length: 2000 }, () => 0)
@@ -12,7 +12,7 @@ test('a large body with very many faults is refused at its first', async (t) => 
   }
 })
 
-test('lists have a length that is told when they are longer', async (t) => {
+test('a list that is too long is refused with its maximum length', async (t) => {
   const { client } = await startService(t, { script: {} })
   const message = { role: 'user', content: 'x' }
   const hint = { tool_name: 't', filter_key: 'k', filter_type: 'equals', filter_value: 'v' }
@@ -31,7 +31,7 @@ test('lists have a length that is told when they are longer', async (t) => {
   assert.equal((await client.chat({ messages: fill(2000, message) })).status, 200)
 })
 
-test('Hints: one that is too long is refused, and the fault names its field', async (t) => {
+test('Hints: a hint that is too long is refused, and the fault names its field', async (t) => {
   const { client } = await startService(t, { script: {}, ...handbook })
   const message = { role: 'user', content: 'x' }
   const hint = { tool_name: 'handbook', filter_key: 'level', filter_type: 'equals', filter_value: '3' }
@@ -50,16 +50,16 @@ test('Hints: one that is too long is refused, and the fault names its field', as
   for (const [hints, type, n, field, rule] of refused) {
     const chat = { messages: [message], data_filter_hints: hints }
     const event = { specversion: '1.0', type: 'ai.service.agent.chain', source: 'urn:x', id: 'e', data: chat }
-    const doors: [string, object, string[]][] = [
+    const bodies: [string, object, string[]][] = [
       ['/core/v1/chain', chat, ['body']],
       ['/core/v1/chain_streaming', chat, ['body']],
       ['/core/v1/chain_async', event, ['body', 'data']],
       ['/core/v1/tool/execute', { tool_name: 'handbook', tool_input: { query: 'x' }, data_filter_hints: hints }, ['body']],
     ]
-    for (const [door, body, at] of doors) {
-      const { status, body: reply } = await client.request('POST', door, { body })
+    for (const [path, body, at] of bodies) {
+      const { status, body: reply } = await client.request('POST', path, { body })
       const [fault] = reply.detail ?? reply.details.errors
-      assert.deepEqual([status, fault.type, fault.loc], [422, type, [...at, 'data_filter_hints', n, field]], door)
+      assert.deepEqual([status, fault.type, fault.loc], [422, type, [...at, 'data_filter_hints', n, field]], path)
       assert.match(fault.msg, rule)
     }
   }
@@ -73,7 +73,7 @@ const handbook = {
   config: { tools: [{ name: 'handbook', type: 'knowledge_search', config: { paths: ['docs/**'] } }] },
 }
 
-test('a body of more values than are taken is 413, be they in fields that are read or not', async (t) => {
+test('a body with too many values is 413, also in ignored fields', async (t) => {
   const { client } = await startService(t, { script: {} })
   const message = '{"role": "user", "content": "x"}'
   const many = `[${'{},'.repeat(1_000_000)}{}]`
@@ -84,7 +84,7 @@ test('a body of more values than are taken is 413, be they in fields that are re
   }
 })
 
-test('a body that is nested without end is no failure of the service', async (t) => {
+test('a deeply nested body is a validation error, not a crash', async (t) => {
   const { client, log } = await startService(t, { script: {}, config: { tools: [{ name: 'calculator' }] } })
   const nested = (levels: number) => '['.repeat(levels) + ']'.repeat(levels)
   const message = '{"role": "user", "content": "x"}'

@@ -11,7 +11,7 @@ const drawing = fakeTool('drawing', async (_input, context) => {
   return 'drawn'
 })
 
-/** A real client, which finds the agent by its card. */
+/** A real client, which discovers the agent by its card. */
 async function connect(service: TestService, who?: Who, headers: Record<string, string> = {}): Promise<Client> {
   const { key } = await service.key(who)
   const fetchImpl: typeof fetch = (url, init) => {
@@ -64,7 +64,7 @@ function textOf({ content }: Part): string {
   return content?.$case === 'text' ? content.value : ''
 }
 
-/** What a reader of the stream ends with, by the rules of the protocol. */
+/** The final task of a stream, assembled by the rules of the protocol. */
 function read(events: readonly StreamResponse[]) {
   const states: TaskState[] = []
   const steps: string[] = []
@@ -93,7 +93,7 @@ async function untilAsked({ model }: TestService): Promise<void> {
   while (model.requests.length === 0) await new Promise((resolve) => setImmediate(resolve))
 }
 
-test('Beyond the interface: the agent card needs no key, and tells nothing of data', async (t) => {
+test('A2A: the agent card is public and reveals no data', async (t) => {
   const secret = fakeTool('sales', async () => 1, { description: 'Regions: Atlantis, Mu.' })
   const starters = [{ title: 'Sales', message: 'What were the sales?' }]
   const config = { name: 'Seller', description: 'Sells.', conversation_starters: starters }
@@ -110,7 +110,7 @@ test('Beyond the interface: the agent card needs no key, and tells nothing of da
   assert.ok(body.includes('sales') && !body.includes('Atlantis'))
 })
 
-test('The agent card says what its tools do by their type, never in the words of their descriptions', async (t) => {
+test('A2A: the agent card describes tools by their type, never by their own descriptions', async (t) => {
   const calculator = { name: 'sums', type: 'calculator' }
   const secret = { name: 'sales', type: 'data_query', config: { tables: { regions: 'regions.csv' } } }
   const service = await startService(t, { config: { tools: [calculator, secret] }, files: { 'regions.csv': 'region\nAtlantis\nMu\n' } })
@@ -125,7 +125,7 @@ test('The agent card says what its tools do by their type, never in the words of
   )
 })
 
-test('The agent card can be cached, and is sent again only where it has changed', async (t) => {
+test('A2A: the agent card can be cached and is sent again only after a change', async (t) => {
   const service = await startService(t, { config: { name: 'Seller' } })
   const get = (condition?: string) =>
     fetch(`${service.url}/.well-known/agent-card.json`, condition === undefined ? {} : { headers: { 'if-none-match': condition } })
@@ -146,7 +146,7 @@ test('The agent card can be cached, and is sent again only where it has changed'
   assert.notEqual(changed.headers.get('etag'), etag)
 })
 
-test('Beyond the interface: another agent asks, and goes on in the context that it is told; a task is a run', async (t) => {
+test('A2A: another agent asks a question and continues in the returned context; a task is a run', async (t) => {
   const service = await startService(t, { script: [{ text: 'Hello Ann.' }, { text: 'Ann.' }] })
   const client = await connect(service)
   const first = await taskOf(client.sendMessage(ask('I am Ann.')))
@@ -162,7 +162,7 @@ test('Beyond the interface: another agent asks, and goes on in the context that 
   assert.deepEqual(again, first)
 })
 
-test('Beyond the interface: a stream tells steps as status, the answer as an artifact that grows, and files by a link', async (t) => {
+test('A2A: a stream sends steps as status, the answer as a growing artifact, and files as links', async (t) => {
   const script = [
     { text: 'I will draw. ', ...callOf('drawing') },
     { text: ['It is ', 'drawn.'], pauseMs: 20 },
@@ -188,7 +188,7 @@ test('Beyond the interface: a stream tells steps as status, the answer as an art
   assert.equal(await (await fetch(content.value)).text(), '<svg/>')
 })
 
-test('Beyond the interface: a task is cancelled at once, down to the socket of the model', async (t) => {
+test('A2A: cancelling a task takes effect at once, down to the socket of the model', async (t) => {
   const service = await startService(t, { script: { text: ['a', 'b'], silentAfter: 1 } })
   const client = await connect(service)
   const started = await taskOf(client.sendMessage({ ...ask('Go on for ever.'), configuration: atOnce }))
@@ -203,11 +203,11 @@ test('Beyond the interface: a task is cancelled at once, down to the socket of t
   await assert.rejects(all(client.resubscribeTask({ tenant: '', id: started.id })), /has ended/)
 })
 
-test('A subscription begins with the task as it is: its answer so far, and when it started', async (t) => {
+test('A2A: a subscription begins with the current task: its answer so far and its start time', async (t) => {
   const service = await startService(t, { script: { text: ['It ', 'is', ' 3.'], silentAfter: 3 } })
   const client = await connect(service)
   const { id } = await taskOf(client.sendMessage({ ...ask('1 + 2?'), configuration: atOnce }))
-  // The first subscriber shows when the answer has begun.
+  // The first subscriber shows that the answer has begun.
   let seen = ''
   for await (const { payload } of client.resubscribeTask({ tenant: '', id })) {
     if (payload?.$case === 'task') seen += answerOf(payload.value)
@@ -226,7 +226,7 @@ test('A subscription begins with the task as it is: its answer so far, and when 
   assert.equal(read(rest).artifacts.size, 0)
 })
 
-test('Beyond the interface: a task goes on when its client has gone', async (t) => {
+test('A2A: a task continues after its client disconnects', async (t) => {
   const gate = Promise.withResolvers<void>()
   const service = await startService(t, { script: { text: 'Done.', begins: gate.promise }, config: { limits: { reconnect_grace: 0 } } })
   const client = await connect(service)
@@ -244,7 +244,7 @@ test('Beyond the interface: a task goes on when its client has gone', async (t) 
   assert.equal(await states(), TaskState.TASK_STATE_COMPLETED)
 })
 
-test("Access: another caller's task is not found, and another caller's context is another session", async (t) => {
+test('Access: a task of another caller is not found, and its context is another session', async (t) => {
   const service = await startService(t, { script: { text: 'A secret.' } })
   const ann = await connect(service)
   const { id, contextId } = await taskOf(ann.sendMessage(ask('My secret is 42.')))
@@ -259,7 +259,7 @@ test("Access: another caller's task is not found, and another caller's context i
   assert.ok(!JSON.stringify(service.model.requests[1]!.body).includes('42'))
 })
 
-test('Access: /a2a needs a key that permits chat', async (t) => {
+test('Access: /a2a needs the permission chat', async (t) => {
   const service = await startService(t)
   const body = { jsonrpc: '2.0', id: 1, method: 'GetTask', params: { id: 'x' } }
   const none = await fetch(`${service.url}/a2a`, {
@@ -276,7 +276,7 @@ test('Access: /a2a needs a key that permits chat', async (t) => {
 
 const pixel = Buffer.from('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==', 'base64')
 
-test('Beyond the interface: /a2a takes text and the bytes of images and of text files, and refuses other parts by their type', async (t) => {
+test('A2A: text, images and text files are accepted, other parts are refused by type', async (t) => {
   const service = await startService(t, { script: { text: 'A pixel.' } })
   const client = await connect(service)
   const image: Part = { content: { $case: 'raw', value: pixel }, metadata: undefined, filename: 'a.png', mediaType: 'image/png' }
@@ -294,7 +294,7 @@ test('Beyond the interface: /a2a takes text and the bytes of images and of text 
   assert.ok(JSON.stringify(sessions).includes('"How large?"'))
   const latin: Part = { ...file, content: { $case: 'raw', value: Buffer.from('Größe', 'latin1') } }
   await assert.rejects(client.sendMessage(ask([latin])), /message\.parts\[0\]\.raw must be text in UTF-8/)
-  await assert.rejects(client.sendMessage(ask([{ ...file, mediaType: 'text/plain; charset=latin1' }])), /charset=latin1 is not taken/)
+  await assert.rejects(client.sendMessage(ask([{ ...file, mediaType: 'text/plain; charset=latin1' }])), /charset=latin1 is not supported/)
   await assert.rejects(client.sendMessage(ask([{ ...file, filename: 'a'.repeat(256) }])), /filename must have at most 255/)
   const long: Part = { ...file, content: { $case: 'raw', value: Buffer.alloc(200_001, 'a') } }
   await assert.rejects(client.sendMessage(ask([long])), /at most 200000 are taken/)
@@ -307,7 +307,7 @@ test('Beyond the interface: /a2a takes text and the bytes of images and of text 
   assert.equal(service.model.requests.length, 2)
 })
 
-test('Beyond the interface: the context of a request reaches the tools, from headers and metadata', async (t) => {
+test('A2A: the context from headers and metadata reaches the tools', async (t) => {
   const seen: Readonly<Record<string, string>>[] = []
   const look = fakeTool('look', async (_input, { headers }) => {
     seen.push(headers)
@@ -322,7 +322,7 @@ test('Beyond the interface: the context of a request reaches the tools, from hea
   )
 })
 
-test('Errors: a model that fails is a failed task; what is refused is said in JSON-RPC', async (t) => {
+test('Errors: over A2A a failing model is a failed task, and refusals are JSON-RPC errors', async (t) => {
   const limits = { access: { rate_limits: { default: { concurrent_runs: 1 } } } }
   const service = await startService(t, {
     script: (_request, index) => (index === 0 ? { status: 401, body: 'no' } : { text: ['a'], silentAfter: 1 }),
@@ -348,7 +348,7 @@ test('Errors: a model that fails is a failed task; what is refused is said in JS
   assert.equal(await codeOf({ jsonrpc: '2.0', id: 1, method: 'message/send', params: {} }), -32601)
   assert.equal(await codeOf({ jsonrpc: '2.0', id: 1, method: 'SendMessage', params: {} }), -32602)
   const broken = await rpc({ jsonrpc: '2.0', id: 1, method: 'SendMessage', params: { message: { messageId: 'm', parts: [null] } } })
-  assert.deepEqual([broken.body.error.code, broken.body.error.message], [-32602, 'The params do not fit SendMessage.'])
+  assert.deepEqual([broken.body.error.code, broken.body.error.message], [-32602, 'The params do not fit the method SendMessage.'])
   assert.equal(await codeOf({ jsonrpc: '2.0', id: 1, method: 'GetTask', params: { id: '../x' } }), -32001)
   assert.equal(await codeOf({ jsonrpc: '2.0', id: 1, method: 'GetTask', params: { id: 'x' } }, { 'a2a-version': '0.3' }), -32009)
   assert.equal(

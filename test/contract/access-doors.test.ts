@@ -6,7 +6,7 @@ import type { Client, Reply } from '../fixtures/service-client.ts'
 import { startService, type TestService } from '../fixtures/service.ts'
 import { callOf, fakeTool, gatedTool } from '../fixtures/tools.ts'
 
-/** A role for each set of permissions, named after them. */
+/** Roles by name; each grants the permissions in its name. */
 const roleOf = (granted: readonly Permission[]) => granted.join(':')
 
 const chatAnd = permissions.filter((permission) => permission !== 'chat').map((permission): Permission[] => ['chat', permission])
@@ -23,7 +23,7 @@ const drawing = fakeTool('drawing', async (_input, context) => {
   return 'drawn'
 })
 
-/** Text that only the answer of a run holds, and the address that only a link holds. */
+/** Texts that appear only in the answer of a run and only in a link. */
 const answer = 'The treasure is in Atlantis.'
 const linkPath = '/core/v1/artifacts/'
 
@@ -47,7 +47,7 @@ async function start(t: TestContext) {
   return service
 }
 
-test('Access: what an answer holds needs its permission, through every door that reads', async (t) => {
+test('Access: every protocol that reads answers needs the permissions for their content', async (t) => {
   const service = await start(t)
   const reads = [
     ...['/runs/r1', '/runs/r1/stream', '/sessions', '/sessions/s1', '/approvals', '/tools', '/memories', '/metadata', '/metrics'],
@@ -72,13 +72,13 @@ test('Access: what an answer holds needs its permission, through every door that
   }
 })
 
-test('Access: each method of /a2a needs what the REST route for the same operation needs', async (t) => {
+test('Access: each method of /a2a needs the permission of the REST route for the same operation', async (t) => {
   const { tool } = sending()
   const service = await startService(t, { tools: [tool], config: { access: { roles } }, script: [sendTo('Bob')] })
   await service.client.chat('Write.', { 'request-id': 'r1' })
   const asked = [
     ['GetTask', { id: 'r1' }, ['runs.read']],
-    // The stream of a task that waits stays open, so a task that does not exist is asked for.
+    // The stream of an interrupted task stays open, so the request names an unknown task.
     ['SubscribeToTask', { id: 'nothing' }, ['runs.read']],
     ['SendMessage', sayOf('perhaps', 'r1'), ['runs.write', 'runs.approve']],
     ['SendStreamingMessage', sayOf('perhaps', 'r1'), ['runs.write', 'runs.approve']],
@@ -99,7 +99,7 @@ test('Access: each method of /a2a needs what the REST route for the same operati
   }
 })
 
-test('Access: who may cancel a run but not read it is told its state alone', async (t) => {
+test('Access: a caller that may cancel but not read a run sees only its state', async (t) => {
   const gate = gatedTool('wait')
   const script = [{ text: answer, ...callOf('wait') }, { text: 'never' }]
   const service = await startService(t, { tools: [gate.tool], config: { access: { roles } }, script })
@@ -112,7 +112,7 @@ test('Access: who may cancel a run but not read it is told its state alone', asy
   assert.ok((await service.client.run('r1')).text.includes('cancelled'))
 })
 
-test('Access: who may decide a call but not read runs is told the state of its run alone', async (t) => {
+test('Access: a caller that may decide a call but not read runs sees only the state of the run', async (t) => {
   const { tool } = sending()
   const script = [{ text: answer, ...sendTo('Bob') }, { text: 'Sent.' }]
   const service = await startService(t, { tools: [tool], config: { access: { roles } }, script })
@@ -126,7 +126,7 @@ test('Access: who may decide a call but not read runs is told the state of its r
   assert.deepEqual([again.status, again.body.status, again.body.outcome], [200, 'success', undefined])
 })
 
-test('Access: files are linked in an answer of A2A and in results of tools only for keys that permit artifacts.read', async (t) => {
+test('Access: A2A answers and tool results link files only for keys with artifacts.read', async (t) => {
   const service = await start(t)
   for (const granted of [['chat', 'runs.read'] as const, ['chat', 'runs.read', 'artifacts.read'] as const]) {
     const { body } = await rpc(await withOnly(service, ...granted), '/a2a', 'GetTask', { id: 'r1' })

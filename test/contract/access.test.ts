@@ -41,7 +41,7 @@ const routes = [
   ['POST', '/a2a', 'chat'],
 ] as const
 
-/** Their errors have the shape of OpenAI's. */
+/** Paths whose errors have the shape of OpenAI's API. */
 const openAiRoutes = [
   ['GET', '/v1/models', 'chat'],
   ['GET', '/v1/models/{model}', 'chat'],
@@ -58,7 +58,7 @@ const publicRoutes = [
   '/openapi.json',
 ]
 
-/** Which roles grant a permission, as the contract says it. */
+/** Roles that grant a permission, as in the contract. */
 function rolesWith(permission: string): string[] {
   const isOperators = permission === 'observability.read' || permission === 'config.read'
   if (isOperators) return ['operator', 'admin']
@@ -66,10 +66,10 @@ function rolesWith(permission: string): string[] {
   return permission === 'config.write' ? ['admin'] : ['user', 'admin']
 }
 
-/** With a place that is not there. */
+/** Paths with placeholder ids that do not exist. */
 const addressOf = (path: string) => path.replace(/\{\w+_index\}/g, '0').replace(/\{\w+\}/g, 'none')
 
-test('Access: every operation is 401 without a key, and 403 that names the permission without the role', async (t) => {
+test('Access: every operation is 401 without a key, and 403 naming the permission without the role', async (t) => {
   const { url, as } = await startService(t, { script: {} })
   const nobody = createClient(url, '')
   const powerless = await as({ roles: ['unknown-role', 'constructor'] })
@@ -92,7 +92,7 @@ test('Access: health, the OpenAPI document and its page need no key', async (t) 
   for (const path of ['/health/ready', '/openapi.json', '/docs']) assert.equal((await fetch(url + path)).status, 200, path)
 })
 
-test('Access: every operation of the OpenAPI document needs what its role grants, and no other is open', async (t) => {
+test('Access: every operation of the OpenAPI document needs the permission of its role, and no other is open', async (t) => {
   const { url, as } = await startService(t, { script: {} })
   const document = (await (await fetch(`${url}/openapi.json`)).json()) as { paths: Record<string, Record<string, { security?: object[] }>> }
   const described = Object.entries(document.paths).flatMap(([path, operations]) =>
@@ -118,7 +118,7 @@ test('Access: every operation of the OpenAPI document needs what its role grants
   }
 })
 
-test('Access: of all permissions, a route takes exactly those that the table lists for it', async (t) => {
+test('Access: a route accepts exactly the permissions that the table lists for it', async (t) => {
   const roles = Object.fromEntries(permissions.map((permission) => [permission, [permission]]))
   const { as } = await startService(t, { script: {}, config: { access: { roles } } })
   for (const permission of permissions) {
@@ -132,7 +132,7 @@ test('Access: of all permissions, a route takes exactly those that the table lis
   }
 })
 
-test('Access: a key that is garbage, forged, cut, of another service or expired is 401', async (t) => {
+test('Access: a malformed, forged, truncated, foreign or expired key is 401', async (t) => {
   const { url, key } = await startService(t, { script: {} })
   const other = await startService(t, { script: {} })
   const { key: good } = await key()
@@ -147,7 +147,7 @@ test('Access: a key that is garbage, forged, cut, of another service or expired 
     assert.equal(status, 401, one.slice(0, 80))
     assert.match(reply.body, /^JWT verification failed/)
   }
-  // A key that was good a moment ago must not live on in what is kept of it.
+  // The verifier cache must not keep an expired key valid.
   const { key: expiring } = await key({ expiresInSeconds: 2 })
   const expiresAt = Math.floor(Date.now() / 1000) * 1000 + 3000
   const expiringClient = createClient(url, expiring)
@@ -173,7 +173,7 @@ test('Access: a revoked key stops working within 5 s', async (t) => {
   assert.equal(status, 401)
 })
 
-test('Access: authorization Bearer is taken in place of the header', async (t) => {
+test('Access: authorization Bearer is accepted in place of the header', async (t) => {
   const { url, key } = await startService(t, { script: {} })
   const { key: good } = await key()
   for (const authorization of [`Bearer ${good}`, `bearer ${good}`]) {
@@ -182,7 +182,7 @@ test('Access: authorization Bearer is taken in place of the header', async (t) =
   assert.equal((await fetch(`${url}/core/v1/tools`, { headers: { authorization: `Basic ${good}` } })).status, 401)
 })
 
-test('Access: a viewer reads but does not chat, execute or cancel; an operator too; a user does', async (t) => {
+test('Access: viewers and operators read but do not chat, execute or cancel; users do', async (t) => {
   const { as } = await startService(t, { script: {}, config: { tools: [{ name: 'calculator' }] } })
   const execute = { tool_name: 'calculator', tool_input: { expression: '1' } }
   for (const [role, may] of [
@@ -200,14 +200,14 @@ test('Access: a viewer reads but does not chat, execute or cancel; an operator t
   }
 })
 
-test('Access: roles of the configuration grant what they list', async (t) => {
+test('Access: roles of the configuration grant their listed permissions', async (t) => {
   const { as } = await startService(t, { script: {}, config: { access: { roles: { talker: ['chat'] } } } })
   const talker = await as({ roles: ['talker'] })
   assert.equal((await talker.chat('hello')).status, 200)
   assert.equal((await talker.request('GET', '/core/v1/sessions')).status, 403)
 })
 
-test('Access: the order is route, key, permission, content type and size, validation', async (t) => {
+test('Access: checks run in the order route, key, permission, content type and size, validation', async (t) => {
   const { url, as, client } = await startService(t, { script: {}, environment: { HTTP_BODY_LIMIT: '1kb' } })
   const nobody = createClient(url, 'garbage')
   const viewer = await as({ roles: ['viewer'] })

@@ -26,10 +26,10 @@ async function openAi(service: TestService, headers: Record<string, string> = {}
   return new OpenAI({ baseURL: `${service.url}/v1`, apiKey: (await service.key()).key, defaultHeaders: headers })
 }
 
-/** What of an answer this service adds. */
+/** The fields that this service adds to an answer. */
 const waitingOf = (answer: unknown) => (answer as { approval_required?: any }).approval_required
 
-test('Approval: a chat completion that waits stops with a sentence and a field; the same request has the rest when it is decided', async (t) => {
+test('Approval: an interrupted chat completion ends with a text and a field; the same request returns the rest after the decision', async (t) => {
   const { service, sent } = await start(t)
   const openai = await openAi(service, { 'request-id': 'r1', 'session-id': 's1' })
   const ask = () => openai.chat.completions.create({ model, messages })
@@ -51,7 +51,7 @@ test('Approval: a chat completion that waits stops with a sentence and a field; 
   assert.deepEqual(sent, [{ to: 'Bob' }])
 })
 
-test('Approval: a held session is refused to OpenAI clients at once, not tried again', async (t) => {
+test('Approval: a chat in a held session is refused to OpenAI clients at once, without a retry', async (t) => {
   const { service } = await start(t)
   await (await openAi(service, { 'session-id': 's1' })).chat.completions.create({ model, messages })
   const asked = service.service.app.server.listenerCount('request')
@@ -63,7 +63,7 @@ test('Approval: a held session is refused to OpenAI clients at once, not tried a
   assert.equal(requests, 1)
 })
 
-test('Approval: a streamed chat completion ends with the sentence, the field and [DONE]', async (t) => {
+test('Approval: an interrupted streamed completion ends with the text, the field and [DONE]', async (t) => {
   const { service } = await start(t)
   const openai = await openAi(service, { 'request-id': 'r1' })
   const ask = async () => {
@@ -80,13 +80,13 @@ test('Approval: a streamed chat completion ends with the sentence, the field and
   assert.equal(waiting?.calls[0].tool, 'send')
   assert.ok(first.chunks.at(-1)?.usage)
   await approve(service, 'r1', waiting?.calls[0].tool_call_id)
-  // A replay shows nothing of what has passed.
+  // A replay shows no passed interruption.
   const second = await ask()
   assert.deepEqual([second.text, second.finish], ['One moment.\n\nIt is done.', ['stop']])
   assert.equal(second.chunks.flatMap((chunk) => waitingOf(chunk) ?? []).length, 0)
 })
 
-test('Approval: a response that waits is incomplete, and says why', async (t) => {
+test('Approval: an interrupted response is incomplete and gives the reason', async (t) => {
   const { service } = await start(t)
   const openai = await openAi(service, { 'request-id': 'r1' })
   const first = await openai.responses.create({ model, input: 'Write to Bob.' })
@@ -132,7 +132,7 @@ async function mcp(t: TestContext, service: TestService, headers: Record<string,
   return client
 }
 
-test('Approval: ask through /mcp says which calls wait and how they are decided; until then its session is held', async (t) => {
+test('Approval: ask through /mcp lists the pending calls and how to decide them, and holds the session until then', async (t) => {
   const { service, sent } = await start(t)
   const client = await mcp(t, service)
   // The client checks the structured content against the tool's own schema.
@@ -197,7 +197,7 @@ function callsOf(task: Task): any[] {
 
 const answerOf = (task: Task) => task.artifacts.map(({ parts: [part] }) => (part?.content?.$case === 'text' ? part.content.value : ''))[0]
 
-test('Approval: an A2A task that waits requires input; a text in it decides, and it goes on to its end', async (t) => {
+test('Approval: an interrupted A2A task requires input; a text decides and the task runs to its end', async (t) => {
   const { service, sent } = await start(t)
   const client = await a2a(service)
   const waiting = (await client.sendMessage(message(textPart('Write to Bob.')))) as Task
@@ -228,7 +228,7 @@ async function all(events: AsyncIterable<StreamResponse>): Promise<StreamRespons
 const statesOf = (events: StreamResponse[]) =>
   events.flatMap(({ payload }) => (payload?.$case === 'statusUpdate' ? [payload.value.status!.state] : []))
 
-test('Approval: A2A streams end where input is required; data parts decide call by call', async (t) => {
+test('Approval: A2A streams end when input is required; data parts decide call by call', async (t) => {
   const two = [
     { calls: [callOf('send', { to: 'Bob' }), callOf('send', { to: 'Eve' })].flatMap(({ calls }) => calls) },
     { text: 'It is done.' },
@@ -260,7 +260,7 @@ test('Approval: A2A streams end where input is required; data parts decide call 
   assert.match(JSON.stringify(service.model.requests.at(-1)?.body), /rejected by a person: Not her\./)
 })
 
-test('Approval: a subscription to an A2A task that requires input stays open through decisions, to the end', async (t) => {
+test('Approval: a subscription to an interrupted A2A task stays open through the decisions until the end', async (t) => {
   const script = [callOf('send', { to: 'Bob' }), callOf('send', { to: 'Eve' }), { text: 'It is done.' }]
   const { service } = await start(t, { script })
   const client = await a2a(service)
@@ -285,7 +285,7 @@ test('Approval: a subscription to an A2A task that requires input stays open thr
   assert.equal(texts.map(({ content }) => (content?.$case === 'text' ? content.value : '')).join(''), 'It is done.')
 })
 
-test('Approval: a subscription ends with a task that is cancelled while it waits, and leaves no error when its reader leaves', async (t) => {
+test('Approval: a subscription ends when its interrupted task is cancelled, and a disconnect logs no error', async (t) => {
   const { service } = await start(t)
   const client = await a2a(service)
   const waiting = (await client.sendMessage(message(textPart('Write.')))) as Task
@@ -304,7 +304,7 @@ test('Approval: a subscription ends with a task that is cancelled while it waits
   )
 })
 
-test('Approval: who may not decide is refused by an A2A task, also of what somebody else decides', async (t) => {
+test('Approval: an A2A task refuses decisions of callers without the permission, also for calls decided by role', async (t) => {
   const { service, sent } = await start(t, { traits: { approval: { by: 'role' } } })
   const client = await a2a(service)
   const waiting = (await client.sendMessage(message(textPart('Write to Bob.')))) as Task

@@ -24,7 +24,7 @@ const ended = (client: Client, id = 'r1') =>
     ({ body }) => body.ended_at !== null,
   )
 
-test('Approval: a chain that needs approval is 202 with what it waits for, and goes on when that is decided', async (t) => {
+test('Approval: an interrupted chain is 202 with its pending calls, and resumes after the decision', async (t) => {
   const { client, sent } = await start(t)
   const waiting = await client.chat('Write to Bob.', ids)
   assert.equal(waiting.status, 202, waiting.text)
@@ -58,7 +58,7 @@ test('Approval: a chain that needs approval is 202 with what it waits for, and g
   assert.deepEqual([ai.content, ai.response_metadata.finish_reason], ['It is done.', 'stop'])
 })
 
-test('Approval: calls of the same turn that need none are made first; of several each is decided, the run goes on with the last', async (t) => {
+test('Approval: calls of the same turn without approval run first; the run resumes after the last of several decisions', async (t) => {
   const look = fakeTool('look', async () => 'seen')
   const turn = { text: 'I look, and write.', calls: [...sendTo('A').calls, ...callOf('look').calls, ...sendTo('B').calls] }
   const { client, sent, model } = await start(t, { tools: [look], script: [turn, { text: 'Done.' }] })
@@ -81,7 +81,7 @@ test('Approval: calls of the same turn that need none are made first; of several
   assert.match(told[2].content, /changed the arguments .*"C".*\nsent to C/)
 })
 
-test('Approval: a stream ends with what it waits for; behind it the reader gets the rest, and a replay shows that it has passed', async (t) => {
+test('Approval: a stream ends with the pending calls; afterwards the reader gets the rest, and a replay shows the passed interruption', async (t) => {
   const { client } = await start(t, { script: [{ text: 'One moment.', ...sendTo('Bob') }, { text: ['It is ', 'done.'] }] })
   const first = await (await client.stream('Write to Bob.', ids)).rest()
   const last = first.at(-1)!
@@ -115,7 +115,7 @@ test('Approval: a stream ends with what it waits for; behind it the reader gets 
   )
 })
 
-test('Approval: a session whose run waits takes no new chat; those in its line leave it, async ones wait', async (t) => {
+test('Approval: a session with an interrupted run accepts no new chat; queued chats leave the queue, async runs wait', async (t) => {
   const gate = gatedTool('wait')
   const { client } = await start(t, { tools: [gate.tool], script: [callOf('wait'), sendTo('Bob'), { text: 'done' }, { text: 'next' }] })
   const first = client.chat('one', ids)
@@ -151,7 +151,7 @@ test('Approval: a session whose run waits takes no new chat; those in its line l
   assert.equal((await client.session('s1')).body.messages.length, 4)
 })
 
-test('Approval: the same decision again is 200, another 409; what is not there 404, what does not wait 409', async (t) => {
+test('Approval: the same decision again is 200, another 409; an unknown call is 404, a decided run 409', async (t) => {
   const { client, as } = await start(t)
   const [call] = callsIn(await client.chat('Go.', ids))
   assert.deepEqual(errorOf(await decide(client, 'r1', 'other')), [404, 'NotFound'])
@@ -191,7 +191,7 @@ test('Approval: the same decision again is 200, another 409; what is not there 4
   assert.deepEqual(errorOf(await decide(client, 'r1', 'other')), [409, 'NotInterrupted'])
 })
 
-test('Approval: by role decides another sub whose key permits runs.approve, never who asked; and sees of it what the list shows', async (t) => {
+test('Approval: by role, another sub with runs.approve decides, never the caller, and sees only the listed fields', async (t) => {
   const roles = { approver: ['runs.approve'], watcher: ['runs.read', 'chat'] }
   const { as, sent } = await start(t, {
     traits: { approval: { by: 'role' } },
@@ -246,7 +246,7 @@ test('Approval: by role decides another sub whose key permits runs.approve, neve
   assert.deepEqual(sent, [{ to: 'Bob' }])
 })
 
-test('Approval: own calls are listed with whether the key may decide them, and only then with what was said last', async (t) => {
+test('Approval: own calls are listed with may_decide, and with their question and messages only if it is true', async (t) => {
   const roles = Object.fromEntries(['runs.read', 'runs.write', 'runs.approve', 'sessions.read'].map((one) => [one, [one]]))
   const { client, as } = await start(t, {
     config: { access: { roles } },
@@ -290,7 +290,7 @@ test('Approval: own calls are listed with whether the key may decide them, and o
   }
 })
 
-test('Approval: a user decides its own calls, which nobody else is shown; pages go on behind a call', async (t) => {
+test('Approval: a user decides its own calls, which others do not see; pages continue after a call', async (t) => {
   const { client, as } = await start(t, { script: sendTo('A', 'B') })
   const first = callsIn(await client.chat('One.', { 'request-id': 'r1' }))
   const second = callsIn(await client.chat('Two.', { 'request-id': 'r2' }))
@@ -305,7 +305,7 @@ test('Approval: a user decides its own calls, which nobody else is shown; pages 
   }
 })
 
-test('Approval: DELETE cancels a run that waits; its session keeps what there was, and is free for the next', async (t) => {
+test('Approval: DELETE cancels an interrupted run; its session keeps its messages and is free again', async (t) => {
   const look = fakeTool('look', async () => 'seen')
   const turn = { text: 'I look, and write.', calls: [...callOf('look').calls, ...sendTo('A').calls] }
   const { client, sent, model, as } = await start(t, { tools: [look], script: [turn, { text: 'hello' }] })
@@ -329,7 +329,7 @@ test('Approval: DELETE cancels a run that waits; its session keeps what there wa
   assert.deepEqual(sent, [])
 })
 
-test('Approval: whoever waits behind the interruption hears of a cancellation, and of a session that is deleted', async (t) => {
+test('Approval: waiting readers receive a cancellation and the deletion of the session', async (t) => {
   const { client } = await start(t, { script: sendTo('A') })
   await client.chat('Go.', ids)
   const log = await (await client.follow('r1')).rest()
@@ -349,7 +349,7 @@ test('Approval: whoever waits behind the interruption hears of a cancellation, a
   assert.equal((await client.request('GET', '/core/v1/approvals')).body.count, 0)
 })
 
-test('Approval: a run that nobody decides on is cancelled when its time is up, and the next in its line runs', async (t) => {
+test('Approval: an undecided run is cancelled when it expires, and the next queued run starts', async (t) => {
   const { client, sent } = await start(t, { config: { approvals: { expire_after: 0.3 } }, script: [sendTo('A'), { text: 'next' }] })
   const [call] = callsIn(await client.chat('Go.', ids))
   assert.equal((await ended(client)).body.status, 'cancelled')
@@ -358,7 +358,7 @@ test('Approval: a run that nobody decides on is cancelled when its time is up, a
   assert.deepEqual(sent, [])
 })
 
-test('Approval: a run that has gone on may wait again, and cancelled there it keeps what was done', async (t) => {
+test('Approval: a resumed run may be interrupted again, and keeps its results when cancelled then', async (t) => {
   const { client, sent } = await start(t, { script: [sendTo('A'), sendTo('B'), { text: 'done' }] })
   const [first] = callsIn(await client.chat('Go.', ids))
   await decide(client, 'r1', first!)
@@ -374,7 +374,7 @@ test('Approval: a run that has gone on may wait again, and cancelled there it ke
   assert.deepEqual([ai.response_metadata.intermediate_steps.length, sent], [1, [{ to: 'A' }]])
 })
 
-test('Approval: an async run waits for approval, gives its worker to others, and its callback comes with its end', async (t) => {
+test('Approval: an interrupted async run frees its worker, and its callback is sent at the end', async (t) => {
   const receiver = await startReceiver(t)
   const { client, sent } = await start(t, {
     environment: { OUTBOUND_ALLOW: receiver.host },
@@ -402,7 +402,7 @@ test('Approval: an async run waits for approval, gives its worker to others, and
   assert.deepEqual([id, type, data.body.output], ['e1', 'ai.service.agent.chain.completed', 'done'])
 })
 
-test('Approval: an async run that is cancelled between its decision and a worker keeps what there was', async (t) => {
+test('Approval: an async run cancelled between decision and worker keeps its results', async (t) => {
   const gate = gatedTool('wait')
   const { client, sent } = await start(t, {
     tools: [gate.tool],
@@ -426,7 +426,7 @@ test('Approval: an async run that is cancelled between its decision and a worker
   gate.open()
 })
 
-test('Approval: what was decided in time is not cancelled by the time of an earlier interruption', async (t) => {
+test('Approval: the expiry of an earlier interruption does not cancel a run that was decided in time', async (t) => {
   const { client, sent } = await start(t, { config: { approvals: { expire_after: 1.5 } }, script: [sendTo('A'), sendTo('B')] })
   const [call] = callsIn(await client.chat('Go.', ids))
   const first = Date.now()
@@ -442,7 +442,7 @@ test('Approval: what was decided in time is not cancelled by the time of an earl
   assert.deepEqual(sent, [{ to: 'A' }])
 })
 
-test('Approval: the clock stands while a run waits, and goes on with what was left', async (t) => {
+test('Approval: the execution time stops during an interruption and continues afterwards', async (t) => {
   const gate = gatedTool('wait')
   const { client, as } = await start(t, {
     tools: [gate.tool],
@@ -459,7 +459,7 @@ test('Approval: the clock stands while a run waits, and goes on with what was le
   assert.ok(latency > 2.9 && latency < 5, `${latency}`)
 })
 
-test('Approval: runs that wait count neither against the caller’s concurrent runs nor against those of the process', async (t) => {
+test('Approval: interrupted runs count neither against the caller’s concurrent runs nor against the process limit', async (t) => {
   const { client } = await start(t, {
     config: { limits: { max_runs: 1 }, access: { rate_limits: { default: { concurrent_runs: 1 } } } },
     script: [sendTo('A'), { text: 'done' }],
@@ -468,7 +468,7 @@ test('Approval: runs that wait count neither against the caller’s concurrent r
   assert.equal((await client.chat('Go.', { 'session-id': 's2' })).status, 200)
 })
 
-test('Approval: a restart loses nothing; what is decided after it goes on', async (t) => {
+test('Approval: a restart loses nothing; runs resume after decisions that follow', async (t) => {
   const { test: service, sent } = await start(t)
   const waiting = await service.client.chat('Go.', ids)
   await service.restart()

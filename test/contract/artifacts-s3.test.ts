@@ -19,7 +19,7 @@ async function openS3(t: TestContext): Promise<S3Server> {
   return server
 }
 
-/** A service that keeps artifacts in a bucket, and whose model writes one file in its first turn. */
+/** A service with artifacts in a bucket, and a model that writes a file in its first turn. */
 async function startWriter(t: TestContext, s3: S3Server) {
   const share = await mkdtemp(path.join(os.tmpdir(), 'agent-core-share-'))
   t.after(() => rm(share, { recursive: true, force: true }))
@@ -42,7 +42,7 @@ async function foldersOf(s3: S3Server): Promise<string[]> {
   return names
 }
 
-test("Artifacts: on S3 the link is the store's own, works without a key, and goes with its session", async (t) => {
+test('Artifacts: on S3 the link is presigned, works without a key, and is deleted with its session', async (t) => {
   const s3 = await openS3(t)
   const { client, settings, share } = await startWriter(t, s3)
   await client.chat('write', { 'session-id': 's' })
@@ -71,7 +71,7 @@ test("Artifacts: on S3 the link is the store's own, works without a key, and goe
   assert.equal(await (await fetch(forked.body.body.download_url)).text(), '# Notes')
 })
 
-test('Artifacts: on S3 a tool that is run directly answers with links', async (t) => {
+test('Artifacts: on S3 a direct tool execution answers with links', async (t) => {
   const { client } = await startWriter(t, await openS3(t))
   const body = { tool_name: 'write_file', tool_input: { file_name: 'page.html', content: '<b>x</b>' } }
   const [file] = (await client.request('POST', '/core/v1/tool/execute', { body })).body.generated_artifacts
@@ -80,7 +80,7 @@ test('Artifacts: on S3 a tool that is run directly answers with links', async (t
   assert.equal(await found.text(), '<b>x</b>')
 })
 
-test('Artifacts: while the store is away a download is 503, the model is told, and a deletion is done later', async (t) => {
+test('Artifacts: while the store is unreachable a download is 503, the model gets an error, and deletions are retried', async (t) => {
   const s3 = await openS3(t)
   const { client, log } = await startWriter(t, s3)
   await client.chat('write', { 'session-id': 's' })
@@ -105,7 +105,7 @@ test('Artifacts: while the store is away a download is 503, the model is told, a
   assert.doesNotMatch(log.join('\n'), /X-Amz-Signature|AWS4-HMAC|S3RVER/)
 })
 
-test('a bucket that can not be used stops the start by a line that names the variable', async (t) => {
+test('a bucket that cannot be used stops the start with a line that names the variable', async (t) => {
   const { environment } = await openS3(t)
   const faultOf = async (change: Record<string, string>) => {
     const settings = loadSettings({ ...environment, ...change }).artifactStore!

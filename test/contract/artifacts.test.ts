@@ -14,7 +14,7 @@ import { callOf, fakeTool } from '../fixtures/tools.ts'
 
 const writeFileCall = (file_name: string, content: string) => callOf('write_file', { file_name, content }).calls[0]!
 
-/** A service whose model writes these files in its first turn, with a share folder of its own. */
+/** A service with a share folder, and a model that writes these files in its first turn. */
 async function startWriter(t: TestContext, files: Record<string, string>, options: ServiceOptions = {}) {
   const share = await mkdtemp(path.join(os.tmpdir(), 'agent-core-share-'))
   t.after(() => rm(share, { recursive: true, force: true }))
@@ -31,12 +31,12 @@ async function startWriter(t: TestContext, files: Record<string, string>, option
 const download = (client: Client, session: string, message: number | string, artifact: number | string) =>
   client.request('GET', `/core/v1/download_artifact/${message}/${artifact}`, { headers: { 'session-id': session } })
 
-/** Of sessions and direct executions; drafts are hidden. */
+/** Files of sessions and direct executions; drafts are hidden. */
 async function foldersIn(root: string): Promise<string[]> {
   return (await readdir(root)).filter((name) => !name.startsWith('.'))
 }
 
-test('Artifacts: what a tool writes is told with the message, and its link works without a key', async (t) => {
+test('Artifacts: a written file is listed with the message, and its link works without a key', async (t) => {
   const { client, settings } = await startWriter(t, { 'notes.md': '# Notes\nä', 'Umsätze "1".csv': 'a,b\n' })
   const { body: answer } = await client.chat('write', { 'session-id': 's' })
   const { response_metadata: metadata } = (await client.session('s')).body.messages[1]
@@ -84,7 +84,7 @@ test('Artifacts: what a tool writes is told with the message, and its link works
   const unusual = await fetch(other.body.download_url)
   assert.match(unusual.headers.get('content-disposition')!, /^attachment; filename=.*; filename\*=UTF-8''Ums%C3%A4tze/i)
   assert.equal(await unusual.text(), 'a,b\n')
-  // On the disk it has only the names that we gave it.
+  // Names on disk are chosen by the service.
   const [folder] = await foldersIn(path.join(settings.dataDir, 'artifacts'))
   assert.deepEqual(
     new Set(await readdir(path.join(settings.dataDir, 'artifacts', folder!))),
@@ -92,7 +92,7 @@ test('Artifacts: what a tool writes is told with the message, and its link works
   )
 })
 
-test('Artifacts: a link serves parts, answers HEAD, and nothing else than what was signed', async (t) => {
+test('Artifacts: a link serves ranges and HEAD, and nothing but the signed file', async (t) => {
   const { client, settings, url } = await startWriter(t, { 'digits.txt': '0123456789' })
   await client.chat('write', { 'session-id': 's' })
   const link: string = (await download(client, 's', 1, 0)).body.body.download_url
@@ -137,7 +137,7 @@ test('Artifacts: a link serves parts, answers HEAD, and nothing else than what w
   assert.equal(old.status, 410)
 })
 
-test("Artifacts: what is not there, and what is another caller's, is not found; administrators read all of their tenant", async (t) => {
+test('Artifacts: unknown files and files of other callers are 404; administrators read all files of their tenant', async (t) => {
   const { client, as } = await startWriter(t, { 'a.txt': 'x' })
   await client.chat('write', { 'session-id': 's' })
   const places = [
@@ -170,7 +170,7 @@ test("Artifacts: what is not there, and what is another caller's, is not found; 
   }
 })
 
-test('Artifacts: a file is shared under the id of the request, and a second time beside it', async (t) => {
+test('Artifacts: a file is shared under the request id, and a second copy beside the first', async (t) => {
   const { client, as, share } = await startWriter(t, { '../../a b.txt': 'shared' })
   await client.chat('write', { 'session-id': 's' })
   const ask = (body: object, headers: Record<string, string> = {}, who = client) =>
@@ -198,7 +198,7 @@ test('Artifacts: a file is shared under the id of the request, and a second time
   assert.equal((await readdir(share)).length, 3)
 })
 
-test('Artifacts: a copy that fails is a 500 in the Error shape, and tells nothing of the inside', async (t) => {
+test('Artifacts: a failed copy is a 500 in the error shape without internal details', async (t) => {
   const folder = await mkdtemp(path.join(os.tmpdir(), 'agent-core-share-'))
   t.after(() => rm(folder, { recursive: true, force: true }))
   await mkdir(path.join(folder, 'elsewhere'))
@@ -214,7 +214,7 @@ test('Artifacts: a copy that fails is a 500 in the Error shape, and tells nothin
   assert.deepEqual(await readdir(path.join(folder, 'elsewhere')), [])
 })
 
-test('Artifacts: files beyond the limits are refused, and the model is told', async (t) => {
+test('Artifacts: files over the limits are refused with an error to the model', async (t) => {
   const config = { limits: { max_artifact_bytes: 10, max_run_artifacts: 1 } }
   const { client } = await startWriter(t, { 'large.txt': 'x'.repeat(11), 'a.txt': 'a', 'b.txt': 'b' }, { config })
   const { body } = await client.chat('write', { 'session-id': 's' })
@@ -225,7 +225,7 @@ test('Artifacts: files beyond the limits are refused, and the model is told', as
   assert.equal((await client.session('s')).body.messages[1].response_metadata.generated_artifacts.length, 1)
 })
 
-test('Artifacts: a tool that fails after it made a file has made it all the same', async (t) => {
+test('Artifacts: a file that a tool wrote before it failed is kept', async (t) => {
   const tool = fakeTool('half', async (_input, { artifact }) => {
     await artifact('chart.svg', 'image/svg+xml', Buffer.from('<svg onload="alert(1)"/>'))
     throw new Error('broken')
@@ -238,7 +238,7 @@ test('Artifacts: a tool that fails after it made a file has made it all the same
   assert.match(file.headers.get('content-disposition')!, /^attachment/)
 })
 
-test('Artifacts: a tool that is run directly answers with links, also when its request is repeated', async (t) => {
+test('Artifacts: a direct execution answers with links, also when its request is repeated', async (t) => {
   const { client, settings } = await startService(t, { config: { tools: [{ name: 'write_file' }] } })
   const body = { tool_name: 'write_file', tool_input: { file_name: 'a.json', content: '{}' } }
   const execute = () => client.request('POST', '/core/v1/tool/execute', { body, headers: { 'request-id': 'r' } })
@@ -253,7 +253,7 @@ test('Artifacts: a tool that is run directly answers with links, also when its r
   assert.equal((await foldersIn(path.join(settings.dataDir, 'artifacts'))).length, 1)
 })
 
-test('Artifacts: a file is there after kill -9 between its write and the answer', async (t) => {
+test('Artifacts: a file survives kill -9 between its write and the answer', async (t) => {
   const folder = await makeFolder(t)
   const asked = Promise.withResolvers<void>()
   let isSilent = true
@@ -286,7 +286,7 @@ test('Artifacts: a file is there after kill -9 between its write and the answer'
   assert.equal(await (await fetch((await download(client, 's', 1, 0)).body.body.download_url)).text(), 'kept')
 })
 
-test('Artifacts: on a full disk the tool fails, and nothing is left half', async (t) => {
+test('Artifacts: on a full disk the tool fails and leaves no partial file', async (t) => {
   const folder = await makeFolder(t)
   await writeFile(path.join(folder, 'agent.yaml'), JSON.stringify({ tools: [{ name: 'write_file' }] }))
   const { client } = await serve(t, folder, {}, 4096)
@@ -299,7 +299,7 @@ test('Artifacts: on a full disk the tool fails, and nothing is left half', async
   assert.equal((await execute('small')).body.status, 'success')
 })
 
-test('Artifacts: a start removes the files of sessions that are gone, and of direct executions after a day', async (t) => {
+test('Artifacts: a start removes the files of deleted sessions, and of direct executions after a day', async (t) => {
   const service = await startService(t, {
     script: ({ body }) => (body.messages.at(-1).role === 'tool' ? { text: 'written' } : { calls: [writeFileCall('a.txt', 'a')] }),
     config: { tools: [{ name: 'write_file' }] },
@@ -325,7 +325,7 @@ test('Artifacts: a start removes the files of sessions that are gone, and of dir
   assert.equal((await download(service.client, 's', 1, 0)).status, 200)
 })
 
-test('Sessions: a fork has the files of its messages, and keeps them when the first session is deleted', async (t) => {
+test('Sessions: a fork has the files of its messages, and keeps them after the first session is deleted', async (t) => {
   const { client, settings } = await startWriter(t, { 'a.txt': 'kept' })
   await client.chat('write', { 'session-id': 's' })
   await client.chat('again', { 'session-id': 's' })

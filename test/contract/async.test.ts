@@ -12,7 +12,7 @@ const secret = `whsec_${Buffer.alloc(32, 5).toString('base64')}`
 const second = `whsec_${Buffer.alloc(24, 6).toString('base64')}`
 const message = (content: string) => ({ messages: [{ role: 'user', content }] })
 
-test('Async: it is acknowledged at once; the answer is sent signed, again until it is taken, and stays readable', async (t) => {
+test('Async: the event is acknowledged at once; the signed answer is retried until delivered and stays readable', async (t) => {
   const receiver = await startReceiver(t, (_, index) => (index < 2 ? 503 : 200))
   const { client } = await startService(t, {
     script: { text: 'It is 3.', usage: { input: 2, output: 3 } },
@@ -67,7 +67,7 @@ test('Async: it is acknowledged at once; the answer is sent signed, again until 
   )
 })
 
-test('Async: what is no event of ours is refused with its place, and nothing is stored', async (t) => {
+test('Async: an invalid event is refused with the location of its fault, and nothing is stored', async (t) => {
   const { client, model } = await startService(t, { script: { text: 'ok' } })
   const right = event('e', message('hi'))
   const { id: _id, ...withoutId } = right
@@ -109,7 +109,7 @@ test('Async: what is no event of ours is refused with its place, and nothing is 
   assert.equal((await sendEvent(client, right)).status, 200)
 })
 
-test('Async: CloudEvents have a content type of their own, which chain does not take', async (t) => {
+test('Async: chain_async accepts the content type of CloudEvents, chain does not', async (t) => {
   const { client } = await startService(t, { script: { text: 'ok' } })
   const headers = { 'content-type': 'application/cloudevents+json; charset=utf-8' }
   assert.equal((await client.request('POST', '/core/v1/chain_async', { body: event('e', message('hi')), headers })).status, 200)
@@ -117,7 +117,7 @@ test('Async: CloudEvents have a content type of their own, which chain does not 
   assert.deepEqual([chain.status, chain.body.details.error_type], [415, 'UnsupportedMediaType'])
 })
 
-test('Async: the header names the session, then the data; stix headers and null fields are as in chain', async (t) => {
+test('Async: the header names the session, else the data; stix headers and null fields work as in chain', async (t) => {
   const seen: Record<string, string>[] = []
   const look = fakeTool('look', async (_input, { headers }) => (seen.push(headers), {}))
   const { client } = await startService(t, {
@@ -139,7 +139,7 @@ test('Async: the header names the session, then the data; stix headers and null 
   assert.deepEqual(seen[0], { 'stix-case': '7' })
 })
 
-test('Async: an internal callback_url is refused, in whatever form, before anything is stored', async (t) => {
+test('Async: an internal callback_url in any form is refused before anything is stored', async (t) => {
   const receiver = await startReceiver(t)
   const { client, model } = await startService(t, { script: { text: 'ok' }, environment: { OUTBOUND_ALLOW: 'example.org' } })
   const port = new URL(receiver.url).port
@@ -152,7 +152,7 @@ test('Async: an internal callback_url is refused, in whatever form, before anyth
   assert.deepEqual([receiver.received.length, model.requests.length], [0, 0])
 })
 
-test('Async: the same event again has the first ids and runs nothing, whatever its data, also after a restart', async (t) => {
+test('Async: a repeated event gets the first ids and runs nothing, whatever its data, also after a restart', async (t) => {
   const receiver = await startReceiver(t)
   const service = await startService(t, { script: { text: 'ok' }, environment: { OUTBOUND_ALLOW: receiver.host } })
   const data = { ...message('hi'), callback_url: receiver.url }
@@ -183,7 +183,7 @@ test('Async: the same event again has the first ids and runs nothing, whatever i
   assert.notEqual((await sendEvent(bob, event('same', message('hi')))).body.request_id, 'r1')
 })
 
-test('Async: of the same event sent many times at once one runs, and all have its ids', async (t) => {
+test('Async: of concurrent copies of an event one runs, and all get its ids', async (t) => {
   const service = await startService(t, { script: { text: 'ok' } })
   const sent = Array.from({ length: 20 }, (_, n) =>
     sendEvent(service.client, event('same', message(`hi ${n}`)), n % 2 ? { 'request-id': `r${n}` } : {}),
@@ -198,7 +198,7 @@ test('Async: of the same event sent many times at once one runs, and all have it
   assert.equal(service.model.requests.length, 1)
 })
 
-test('Async: a request id that another event or operation has is refused', async (t) => {
+test('Async: a request id of another event or operation is refused', async (t) => {
   const { client } = await startService(t, { script: { text: 'ok' } })
   const id = { 'request-id': 'taken' }
   assert.equal((await sendEvent(client, event('1', message('hi')), id)).status, 200)
@@ -207,11 +207,11 @@ test('Async: a request id that another event or operation has is refused', async
   }
   assert.equal((await client.chat('hi', { 'request-id': 'chain' })).status, 200)
   assert.equal((await sendEvent(client, event('3', message('hi')), { 'request-id': 'chain' })).status, 409)
-  // What was refused is not remembered.
+  // Refused events are not stored.
   assert.equal((await sendEvent(client, event('3', message('hi')))).status, 200)
 })
 
-test('Async: a session has its requests in the order in which they came, and a message when its turn comes', async (t) => {
+test('Async: a session runs its requests in order of arrival and stores a message when its turn comes', async (t) => {
   const { script, open } = gate(({ body }) => ({ text: `answer to ${body.messages.at(-1).content}` }))
   const { client } = await startService(t, { script, config: { limits: { max_session_wait: 30 } } })
   const inSession = { 'session-id': 's' }
@@ -234,7 +234,7 @@ test('Async: a session has its requests in the order in which they came, and a m
   )
 })
 
-test('Async: no more run at a time than there are workers; the others wait, cost no time, and are read and followed', async (t) => {
+test('Async: at most one run per worker; queued runs use no execution time, and can be read and followed', async (t) => {
   let [running, most] = [0, 0]
   const work = fakeTool('work', async () => {
     most = Math.max(most, ++running)
@@ -245,7 +245,7 @@ test('Async: no more run at a time than there are workers; the others wait, cost
   const { client } = await startService(t, {
     tools: [work],
     script: ({ body }) => (body.messages.at(-1).role === 'tool' ? { text: 'done' } : callOf('work', {})),
-    // The fifth pair waits longer than a run may take.
+    // The fifth pair waits longer than the execution time limit.
     config: { limits: { async_concurrency: 2, max_session_wait: 0 }, max_execution_time: 2 },
   })
   const sent = await Promise.all(Array.from({ length: 10 }, (_, n) => sendEvent(client, event(`e${n}`, message(`${n}`)))))
@@ -261,11 +261,11 @@ test('Async: no more run at a time than there are workers; the others wait, cost
       ({ status }) => status === 'success',
     )
   assert.equal(most, 2)
-  // A chat that somebody waits for needs no worker.
+  // A synchronous chat needs no worker.
   assert.equal((await client.chat('hi')).status, 200)
 })
 
-test('Async: a burst of one caller does not hold up another, and goes in the order in which it came', async (t) => {
+test('Async: a burst of one caller delays no other caller and runs in order of arrival', async (t) => {
   const asked: string[] = []
   const { script, open, entered } = gate(({ body }) => (asked.push(body.messages.at(-1).content), { text: 'ok' }))
   const service = await startService(t, { script, config: { limits: { async_concurrency: 1 } } })
@@ -286,7 +286,7 @@ test('Async: a burst of one caller does not hold up another, and goes in the ord
   assert.ok(asked.indexOf('bob 0') <= 3 && asked.indexOf('bob 1') <= 5, asked.join())
 })
 
-test('Async: cancelled while it waits or runs, its caller is told so, and the session goes on', async (t) => {
+test('Async: a run cancelled while queued or running sends its callback, and the session continues', async (t) => {
   const receiver = await startReceiver(t)
   const { script, open, entered } = gate(() => ({ text: 'ok' }))
   const service = await startService(t, {
@@ -320,7 +320,7 @@ test('Async: cancelled while it waits or runs, its caller is told so, and the se
   )
 })
 
-test('Async: a failed run is final: its caller is told, and the same event runs nothing', async (t) => {
+test('Async: a failed run is final: its callback is sent, and the same event runs nothing', async (t) => {
   const receiver = await startReceiver(t)
   const { client, model } = await startService(t, { script: { status: 401, body: 'no' }, environment: { OUTBOUND_ALLOW: receiver.host } })
   const one = event('e', { ...message('hi'), callback_url: receiver.url })
@@ -336,7 +336,7 @@ test('Async: a failed run is final: its caller is told, and the same event runs 
   assert.deepEqual([model.requests.length, receiver.received.length], [calls, 1])
 })
 
-test('Async: a run that takes too long ends with the best answer so far, which is sent', async (t) => {
+test('Async: a run that times out sends the best answer so far', async (t) => {
   const receiver = await startReceiver(t)
   const { client } = await startService(t, {
     script: { text: ['so ', 'far'], silentAfter: 2 },
@@ -350,7 +350,7 @@ test('Async: a run that takes too long ends with the best answer so far, which i
   assert.equal((await client.run(body.request_id)).body.status, 'timeout')
 })
 
-test('Callback: redirects are not followed, 410 ends it, the last attempt fails it; it can be sent again until it is delivered', async (t) => {
+test('Callback: redirects are not followed, 410 ends it, the last attempt fails it; it can be resent until delivered', async (t) => {
   let status = 302
   const inside = await startReceiver(t)
   const receiver = await startReceiver(t, (_received, _index, response) => {
@@ -385,7 +385,7 @@ test('Callback: redirects are not followed, 410 ends it, the last attempt fails 
   assert.deepEqual([receiver.received.length, inside.received.length], [8, 0])
 })
 
-test('Callback: only its caller sends it again, of a run that has ended and has one', async (t) => {
+test('Callback: only the caller resends it, for an ended run with a callback', async (t) => {
   const receiver = await startReceiver(t)
   const { script, open } = gate(() => ({ text: 'ok' }))
   const service = await startService(t, { script, environment: { OUTBOUND_ALLOW: receiver.host } })
@@ -407,7 +407,7 @@ test('Callback: only its caller sends it again, of a run that has ended and has 
   assert.deepEqual(await again('chain'), [404, 'NotFound'])
 })
 
-test('Callback: a receiver that is not there is an attempt without a status; user and password are sent, never shown or logged', async (t) => {
+test('Callback: an unreachable receiver is an attempt without a status; credentials are sent but never shown or logged', async (t) => {
   const receiver = await startReceiver(t)
   const service = await startService(t, {
     script: { text: 'ok' },
@@ -429,7 +429,7 @@ test('Callback: a receiver that is not there is an attempt without a status; use
   assert.doesNotMatch(log.join(''), /hidden-word/)
 })
 
-test('Callback: each tenant has a secret of its own, which a first start makes', async (t) => {
+test('Callback: each tenant has its own secret, created at the first start', async (t) => {
   const receiver = await startReceiver(t)
   const service = await startService(t, { script: { text: 'ok' }, environment: { OUTBOUND_ALLOW: receiver.host } })
   const acme = await service.as({ tenant: 'acme' })

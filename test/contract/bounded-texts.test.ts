@@ -16,7 +16,7 @@ import { createListFiles } from '../../src/tools/files/list-files.ts'
 import { createReadFile } from '../../src/tools/files/read-file.ts'
 import { createWriteFile } from '../../src/tools/files/write-file.ts'
 
-/** Texts that a trimming expression, or the order of marks, takes quadratic time for. */
+/** Texts on which a trimming regular expression, or the sorting of marks, takes quadratic time. */
 const texts: Record<string, (parts: number) => string> = {
   dots: (parts) => `a${'.'.repeat(parts)}b`,
   blanks: (parts) => `a${' '.repeat(parts)}b`,
@@ -42,7 +42,7 @@ test('names, titles and terms of long texts take time in proportion to their len
   }
 })
 
-test('what people write is normalised as before', () => {
+test('ordinary texts are normalised as before', () => {
   const written = ['Zu\u0308rich', 'e\u0301\u0323te', '\ufb01n \u2460', '\ud55c\uad6d\uc5b4', 'ﾊﾞﾝﾄﾞ', 'שָׁלוֹם', '']
   for (const text of written) {
     for (const form of ['NFC', 'NFD', 'NFKD'] as const) assert.equal(normaliseText(text, form), text.normalize(form))
@@ -56,7 +56,7 @@ const spec = { name: 'tool', timeoutMs: 30_000, maxOutputCharacters: 20_000, con
 const files = await openFilesRoot(tmpdir())
 const deps = dependenciesOf({ files, cacheDir: tmpdir() })
 
-test('tools refuse names and paths that are too long, naming the parameter', () => {
+test('tools refuse names and paths that are too long, and name the parameter', () => {
   const long = 'a'.repeat(1_000_000)
   const refused = [
     [createWriteFile(spec).tool, { file_name: long, content: '' }, 'file_name'],
@@ -69,7 +69,7 @@ test('tools refuse names and paths that are too long, naming the parameter', () 
   }
 })
 
-test('a path of megabytes is refused before it is looked at, in few words', async () => {
+test('a path of megabytes is refused with a short message before it is resolved', async () => {
   const long = '../a/'.repeat(1_000_000)
   assert.ok(
     growsLinearly(

@@ -45,7 +45,7 @@ test('Chat: the answer has input, output, steps in order of start, and usage', a
   assert.deepEqual([seconds.costAttribute, seconds.unit, body.body.usage.length], ['tool:add', 'seconds', 2])
 })
 
-test('Chat: where prices are configured usage has the cost in USD', async (t) => {
+test('Chat: with configured prices, usage has the cost in USD', async (t) => {
   const model = await startModelServer({ text: 'ok', usage: { input: 1_000_000, output: 500_000, cached: 200_000 } })
   t.after(() => model.close())
   const prices = { input: 2, output: 10, cached_input: 0.5 }
@@ -54,7 +54,7 @@ test('Chat: where prices are configured usage has the cost in USD', async (t) =>
   assert.deepEqual(usage[1], { costAttribute: 'scripted', usage: 0.8 * 2 + 0.2 * 0.5 + 0.5 * 10, unit: 'USD' })
 })
 
-test('Chat: a tool that fails, is unknown or is called wrongly is a step with status error, and told to the model', async (t) => {
+test('Chat: a failing, unknown or wrongly called tool is a step with status error that the model sees', async (t) => {
   const schema = { type: 'object', properties: { n: { type: 'number' } }, required: ['n'] }
   const fails = fakeTool('fails', async () => Promise.reject(new Error('out of paper')))
   const strict = fakeTool('strict', async () => ({}), { schema })
@@ -79,7 +79,7 @@ test('Chat: a tool that fails, is unknown or is called wrongly is a step with st
   assert.match(told[3], /not a JSON object/)
 })
 
-test('Chat: read calls of one turn run together, write calls one after another', async (t) => {
+test('Chat: read calls of one turn run in parallel, write calls one after another', async (t) => {
   const together: number[] = []
   let running = 0
   const work = async () => {
@@ -95,14 +95,14 @@ test('Chat: read calls of one turn run together, write calls one after another',
   assert.deepEqual(together, [1, 2, 3, 1, 1, 1])
 })
 
-test('Chat: thinking is a reasoning step, and not part of the answer', async (t) => {
+test('Chat: thinking is a reasoning step and not part of the answer', async (t) => {
   const { client } = await startService(t, { script: { reasoning: ['hm', 'm'], text: 'yes' } })
   const { output, intermediate_steps } = (await client.chat('really?')).body.body
   assert.equal(output, 'yes')
   assert.deepEqual([intermediate_steps.length, intermediate_steps[0].type, intermediate_steps[0].log], [1, 'reasoning', 'hmm'])
 })
 
-test('Chat: roles user, human, assistant, ai and system are taken; another is 422', async (t) => {
+test('Chat: roles user, human, assistant, ai and system are accepted; another role is 422', async (t) => {
   const { client, model } = await startService(t, { script: {}, config: { instructions: 'Be kind.' } })
   const turns = [
     { role: 'system', content: 'Speak French.' },
@@ -125,7 +125,7 @@ test('Chat: roles user, human, assistant, ai and system are taken; another is 42
   }
 })
 
-test('Chat: no message, or a last one that is not the user, is 422', async (t) => {
+test('Chat: no message, or a last message that is not of the user, is 422', async (t) => {
   const { client, model } = await startService(t, { script: {} })
   for (const messages of [undefined, [], [user('a'), { role: 'assistant', content: 'b' }], [{ role: 'system', content: 'c' }]]) {
     const { status, body } = await client.chat({ messages })
@@ -135,7 +135,7 @@ test('Chat: no message, or a last one that is not the user, is 422', async (t) =
   assert.equal(model.requests.length, 0)
 })
 
-test('Chat: brought turns become the first messages of a session that has none', async (t) => {
+test('Chat: turns of the request become the first messages of a new session', async (t) => {
   const { client, model } = await startService(t, { script: {} })
   const messages = [{ role: 'system', content: 'Be brief.' }, user('one'), { role: 'assistant', content: 'un' }, user('two')]
   await client.chat({ messages }, { 'session-id': 's' })
@@ -158,7 +158,7 @@ test('Chat: brought turns become the first messages of a session that has none',
   )
 })
 
-test('Chat: in a session with its own history brought turns are context of that run alone', async (t) => {
+test('Chat: in a session with history, turns of the request are context of that run only', async (t) => {
   const { client, model } = await startService(t, { script: {} })
   const ids = { 'session-id': 's' }
   await client.chat('first', ids)
@@ -187,7 +187,7 @@ test('Chat: unknown fields are ignored, null stands for absent', async (t) => {
   assert.equal((await client.chat(body)).status, 200)
 })
 
-test('Chat: images and context files are refused with a 400 that says so', async (t) => {
+test('Chat: invalid images and context files are a 400 that says so', async (t) => {
   const { client, model } = await startService(t, { script: {} })
   const image = { type: 'base64', content: 'aGVsbG8=' }
   for (const extra of [{ images: [image] }, { context_files: ['a.txt'] }]) {
@@ -199,7 +199,7 @@ test('Chat: images and context files are refused with a 400 that says so', async
   assert.equal(model.requests.length, 0)
 })
 
-test('Chat: text beyond max_input_characters is 413 MaxInputException', async (t) => {
+test('Chat: text over max_input_characters is 413 MaxInputException', async (t) => {
   const { client } = await startService(t, { script: {}, config: { limits: { max_input_characters: 10 } } })
   assert.equal((await client.chat('0123456789')).status, 200)
   const { status, body } = await client.chat({ messages: [user('012345'), { role: 'assistant', content: '6' }, user('7890')] })
@@ -207,7 +207,7 @@ test('Chat: text beyond max_input_characters is 413 MaxInputException', async (t
   assert.equal((await client.stream('0123456789a')).status, 413)
 })
 
-test('Chat: after max_iterations model calls, the last without tools, it ends with the best answer and status success', async (t) => {
+test('Chat: a chat with max_iterations model calls, the last without tools, ends with the best answer and status success', async (t) => {
   const look = fakeTool('look', async () => ({}))
   const { client, model } = await startService(t, {
     tools: [look],
@@ -224,14 +224,14 @@ test('Chat: after max_iterations model calls, the last without tools, it ends wi
   assert.equal((await (await client.follow('r')).rest()).at(-1)?.chunk.finish_reason, 'max_iterations')
 })
 
-test('Chat: an answer that was cut by its length has status success and says so', async (t) => {
+test('Chat: an answer cut by its length has status success and finish reason length', async (t) => {
   const { client } = await startService(t, { script: { text: 'abc', finish: 'length' } })
   assert.equal((await client.chat('go', { 'request-id': 'r' })).body.body.output, 'abc')
   assert.equal((await client.run('r')).body.status, 'success')
   assert.equal((await (await client.follow('r')).rest()).at(-1)?.chunk.finish_reason, 'length')
 })
 
-test('Chat: after max_execution_time it ends with the best answer so far and status timeout', async (t) => {
+test('Chat: a chat over max_execution_time ends with the best answer so far and status timeout', async (t) => {
   const { client, model } = await startService(t, { script: { text: ['so', ' far'], silentAfter: 3 }, config: { max_execution_time: 0.3 } })
   const { status, body } = await client.chat('go', { 'request-id': 'r', 'session-id': 's' })
   assert.deepEqual([status, body.body.output], [200, 'so far'])
@@ -241,7 +241,7 @@ test('Chat: after max_execution_time it ends with the best answer so far and sta
   assert.equal((await client.session('s')).body.messages.at(-1).content, 'so far')
 })
 
-test('Chat: the time runs out inside of a tool, which is told', async (t) => {
+test('Chat: the step of a tool that exceeds the execution time says so', async (t) => {
   const gate = gatedTool('wait')
   const script = { ...callOf('wait'), text: 'I wait.' }
   const { client } = await startService(t, { tools: [gate.tool], script, config: { max_execution_time: 0.3 } })
@@ -250,7 +250,7 @@ test('Chat: the time runs out inside of a tool, which is told', async (t) => {
   await gate.cancelled
 })
 
-test('Chat: a chain that somebody cancels answers 409 Cancelled, and its session keeps what there was', async (t) => {
+test('Chat: a cancelled chain answers 409 Cancelled, and its session keeps the partial result', async (t) => {
   const gate = gatedTool('wait')
   const { client } = await startService(t, { tools: [gate.tool], script: { ...callOf('wait'), text: 'I wait.' } })
   const chat = client.chat('go', { 'request-id': 'r', 'session-id': 's' })
@@ -262,7 +262,7 @@ test('Chat: a chain that somebody cancels answers 409 Cancelled, and its session
   await gate.cancelled
   const { messages } = (await client.session('s')).body
   assert.deepEqual([messages.length, messages[1].content, messages[1].response_metadata.finish_reason], [2, 'I wait.', 'cancelled'])
-  // Cancelled on purpose: a repeat does not bring it back.
+  // The run was cancelled on purpose, so a repeat does not continue it.
   assert.equal((await client.chat('go', { 'request-id': 'r', 'session-id': 's' })).status, 409)
 })
 
@@ -277,7 +277,7 @@ test('Chat: a failed run leaves its human message in the session', async (t) => 
   )
 })
 
-test('Chat: a model that fails is tried 3 times, then the fallback', async (t) => {
+test('Chat: a failing model is tried 3 times, then the fallback', async (t) => {
   const broken = await startModelServer({ status: 503, body: { error: { message: 'overloaded' } } })
   const good = await startModelServer({ text: 'from the fallback' })
   t.after(() => Promise.all([broken.close(), good.close()]))
@@ -288,7 +288,7 @@ test('Chat: a model that fails is tried 3 times, then the fallback', async (t) =
   assert.deepEqual([broken.requests.length, good.requests.length], [3, 1])
 })
 
-test('Chat: a 401 of the provider is not tried again, is 502 ModelUnavailable, and never shows the key', async (t) => {
+test('Chat: a 401 of the provider is not retried, is 502 ModelUnavailable, and never shows the key', async (t) => {
   const { client, model, log } = await startService(t, {
     script: { status: 401, body: { error: { message: 'Incorrect API key provided: model-secret-key' } } },
   })

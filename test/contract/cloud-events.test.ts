@@ -15,7 +15,7 @@ function outputOf(client: Client, requestId: string): Promise<string> {
   ).then(({ body }) => body.outcome.output)
 }
 
-test('CloudEvents: an event in binary mode is its headers and its data', async (t) => {
+test('CloudEvents: in binary mode the headers are the attributes and the body is the data', async (t) => {
   const { client } = await startService(t, { script: { text: 'hi' } })
   const first = await sendEvent(client, { ...chat, session_id: 'of-body' }, binary)
   assert.deepEqual([first.status, first.body.status, first.body.id, first.body.session_id], [200, 'accepted', 'b-1', 'of-body'])
@@ -26,7 +26,7 @@ test('CloudEvents: an event in binary mode is its headers and its data', async (
   assert.equal(again.body.request_id, first.body.request_id)
 })
 
-test('CloudEvents: headers of binary mode are percent-decoded, quotes are taken off', async (t) => {
+test('CloudEvents: headers of binary mode are unquoted and percent-decoded', async (t) => {
   const { client } = await startService(t, { script: { text: 'hi' } })
   const encoded = await sendEvent(client, chat, { ...binary, 'ce-id': 'Euro%20%E2%82%AC%20%F0%9F%98%80' })
   assert.deepEqual([encoded.status, encoded.body.id], [200, 'Euro € 😀'])
@@ -61,7 +61,7 @@ test('CloudEvents: faults of binary mode name the header, or the field of the bo
   }
 })
 
-test('CloudEvents: data_base64 is data that is decoded', async (t) => {
+test('CloudEvents: data_base64 is decoded to data', async (t) => {
   const { client } = await startService(t, { script: { text: 'hi' } })
   const { data: _, ...envelope } = event('e64', {})
   const encode = (text: string) => Buffer.from(text).toString('base64')
@@ -83,7 +83,7 @@ test('CloudEvents: data_base64 is data that is decoded', async (t) => {
   assert.deepEqual([many.status, many.body.details.error_type], [413, 'MaxInputException'])
 })
 
-test('CloudEvents: a batch is answered in its order, and one fault refuses no other event', async (t) => {
+test('CloudEvents: a batch is answered in its order, and a faulty event refuses no other event', async (t) => {
   const { client } = await startService(t, { script: { text: 'hi' } })
   const { data: _, ...envelope } = event('4', {})
   const events = [
@@ -111,7 +111,7 @@ test('CloudEvents: a batch is answered in its order, and one fault refuses no ot
   for (const { request_id: id } of [first, encoded]) assert.equal(await outputOf(client, id), 'hi')
 })
 
-test('CloudEvents: a batch has at most 100 events, and is a list', async (t) => {
+test('CloudEvents: a batch must be a list of at most 100 events', async (t) => {
   const { client } = await startService(t, { script: { text: 'hi' } })
   const empty = await sendEvent(client, [], batch)
   assert.deepEqual([empty.status, empty.body], [200, []])
@@ -132,7 +132,7 @@ test('CloudEvents: a batch has at most 100 events, and is a list', async (t) => 
   assert.equal(elsewhere.status, 415)
 })
 
-test('CloudEvents: a broken event of a batch hides no values of the next, and refuses it nothing', async (t) => {
+test('CloudEvents: a broken event of a batch does not affect the value count of the next event', async (t) => {
   const { client } = await startService(t, { script: { text: 'hi' } })
   const encoded = (id: string, text: string) => {
     const { data: _, ...envelope } = event(id, {})

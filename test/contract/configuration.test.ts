@@ -52,7 +52,7 @@ tools:
   - name: current_time
 `
 
-test('Agent configuration: it is shown whole, with defaults, version and etag, and without secrets', async (t) => {
+test('Agent configuration: GET shows it whole, with defaults, version and etag, and without secrets', async (t) => {
   const { get } = await start(t, { yaml: secretive('https://me:pw-secret@models.example/v1?token=query-secret') })
   const { status, body, headers, text } = await get()
   assert.deepEqual([status, Object.keys(body).sort()], [200, ['configuration', 'timestamp', 'version']])
@@ -83,7 +83,7 @@ test('Agent configuration: only keys of the administrators’ tenant with the pe
   assert.equal((await fetch(url + place)).status, 401)
 })
 
-test('Agent configuration: a change merges, is stored with its comments, backed up, and in use at once', async (t) => {
+test('Agent configuration: a change is merged, stored with its comments, backed up, and in use at once', async (t) => {
   const { get, put, file, backups, settings, client } = await start(t, { yaml: secretive() })
   const before = await file()
   const first = (await get()).body.version
@@ -116,7 +116,7 @@ test('Agent configuration: objects merge, null removes, lists replace', async (t
   assert.equal((await get()).body.configuration.llms.primary.headers, undefined)
 })
 
-test('Agent configuration: a result that is not valid is refused with each fault and its path, and nothing changes', async (t) => {
+test('Agent configuration: an invalid result is refused with the path of each fault, and nothing changes', async (t) => {
   const { get, put, admin, file, backups } = await start(t, { yaml: secretive() })
   const before = [await file(), (await get()).text]
   const refused = await put({ llms: { primary: { provider: 'nobody', temperature: 9 } }, tools: [{ name: 'a b' }], colour: 'red' })
@@ -151,7 +151,7 @@ test('Agent configuration: a result that is not valid is refused with each fault
   assert.deepEqual([await file(), (await get()).text, await backups()], [...before, []])
 })
 
-test('Agent configuration: validate_only tries what can be tried, tells what it found, and changes nothing', async (t) => {
+test('Agent configuration: validate_only tests tools and models, reports faults, and changes nothing', async (t) => {
   const { get, put, file, backups, model } = await start(t, { yaml: secretive() })
   const before = [await file(), (await get()).text]
   const well = await put({ llms: null }, { validate_only: true })
@@ -189,7 +189,7 @@ test('Agent configuration: validate_only tries what can be tried, tells what it 
   assert.deepEqual([await file(), (await get()).text, await backups()], [...before, []])
 })
 
-test('Agent configuration: in_memory_only leaves the file alone and is gone with the process; the file gets later changes alone', async (t) => {
+test('Agent configuration: in_memory_only leaves the file alone and ends with the process; the file gets only later changes', async (t) => {
   const service = await start(t, { yaml: secretive() })
   const { get, put, file, backups } = service
   const before = await file()
@@ -207,14 +207,14 @@ test('Agent configuration: in_memory_only leaves the file alone and is gone with
   assert.deepEqual([again.name, again.max_iterations, again.description], ['Agent Core', 4, 'Stored.'])
 })
 
-test('Agent configuration: if-match of another version is 412 and changes nothing; changes come one after the other', async (t) => {
+test('Agent configuration: if-match of another version is 412 and changes nothing; changes are serialized', async (t) => {
   const { get, put, file } = await start(t, { yaml: secretive() })
   const etag = (await get()).headers.get('etag')!
   const before = await file()
   const stale = await put({ name: 'x' }, {}, { 'if-match': '"other"' })
   assert.deepEqual([stale.status, stale.body.status_code, stale.body.details.error_type], [412, 412, 'PreconditionFailed'])
   assert.equal(await file(), before)
-  // All know the same version: one of them wins, and no change is lost.
+  // All requests name the same version: one succeeds, and no change is lost.
   const racing = await Promise.all([1, 2, 3, 4].map((n) => put({ max_iterations: n }, {}, { 'if-match': etag })))
   assert.deepEqual(
     racing.map(({ status }) => status).toSorted((a, b) => a - b),
@@ -232,7 +232,7 @@ test('Agent configuration: if-match of another version is 412 and changes nothin
   assert.equal(new Set([...versions, ...back]).size, 7)
 })
 
-test('Agent configuration: what is shown can be sent back whole; it changes nothing', async (t) => {
+test('Agent configuration: the shown configuration can be sent back whole without a change', async (t) => {
   const { get, put, file, backups } = await start(t, { yaml: secretive('https://me:pw-secret@models.example/v1?token=query-secret') })
   const before = await file()
   const shown = (await get()).body
@@ -244,7 +244,7 @@ test('Agent configuration: what is shown can be sent back whole; it changes noth
   assert.equal(await file(), `${before}name: New\n`)
 })
 
-test('Agent configuration: a change while a chat streams holds for the next one; the one that runs keeps its model, tools and instructions', async (t) => {
+test('Agent configuration: a change during a chat applies to the next chat; the running chat keeps model, tools and instructions', async (t) => {
   const seen: string[] = []
   const { client, put, model } = await start(t, {
     config: { instructions: 'Old.', tools: [{ name: 'calculator' }], sub_agents: { may_create: false } },
@@ -271,7 +271,7 @@ test('Agent configuration: a change while a chat streams holds for the next one;
   assert.equal(direct.status, 404)
 })
 
-test('Agent configuration: roles of keys follow it', async (t) => {
+test('Agent configuration: a change of roles applies to existing keys', async (t) => {
   const { put, as } = await start(t)
   const auditor = await as({ roles: ['auditor'] })
   assert.equal((await auditor.request('GET', '/core/v1/tools')).status, 403)
@@ -281,7 +281,7 @@ test('Agent configuration: roles of keys follow it', async (t) => {
   assert.equal((await auditor.request('GET', '/core/v1/tools')).status, 403)
 })
 
-test('Agent configuration: attacks of one who may change it, but must not learn a key or run code', async (t) => {
+test('Agent configuration: a caller that may change it can neither read a secret nor run code', async (t) => {
   const evil = await startModelServer({ text: 'ok' })
   t.after(() => evil.close())
   const environment = {
@@ -330,7 +330,7 @@ test('Agent configuration: attacks of one who may change it, but must not learn 
   }
   assert.deepEqual([await file(), (await get()).text, await backups()], [...before, []])
   assert.equal(evil.requests.length, 0)
-  // In two steps: a text that nobody resolves puts no variable in use.
+  // Two steps are needed: a text outside of secret fields puts no variable into use.
   assert.equal((await put({ instructions: '${OTHER}' })).status, 200)
   assert.equal((await put({ llms: { small: { ...own, api_key: '${OTHER}' } } })).status, 422)
   assert.equal((await put({ llms: { small: { ...own, api_key: '${LISTED}' } } })).status, 200)
@@ -338,7 +338,7 @@ test('Agent configuration: attacks of one who may change it, but must not learn 
   assert.doesNotMatch(log.join('\n'), /env-secret|other-secret|sk-first|team-secret/)
 })
 
-test('Agent configuration: a hand-edited file counts as a change, and an invalid one is logged with its place while all stays', async (t) => {
+test('Agent configuration: a hand-edited file counts as a change; an invalid edit is logged with its location and ignored', async (t) => {
   const { get, put, file, settings, log, backups } = await start(t, { yaml: secretive() })
   const version = async () => (await get()).body.version as string
   const edit = async (text: string) => {
@@ -355,7 +355,7 @@ test('Agent configuration: a hand-edited file counts as a change, and an invalid
   await until(() => log.some((line) => line.includes('agent.yaml:')))
   const told = log.find((line) => line.includes('agent.yaml:'))!
   assert.deepEqual([JSON.parse(told).level, await version()], [50, second])
-  // A change over the interface does not write over what somebody is at.
+  // A change over the API does not overwrite a pending edit.
   const { status, body } = await put({ name: 'x' })
   assert.deepEqual([status, body.details.error_type], [503, 'ConfigurationNotStored'])
   assert.match(await file(), /colour: red/)
@@ -367,7 +367,7 @@ test('Agent configuration: a hand-edited file counts as a change, and an invalid
   assert.equal((await backups()).length, 2)
 })
 
-test('Agent configuration: an edit that nobody has seen yet is part of what a change is merged into', async (t) => {
+test('Agent configuration: a change is merged into a pending edit of the file', async (t) => {
   const { get, put, file, settings } = await start(t, { yaml: secretive() })
   await writeFile(settings.agentConfig, (await file()).replace('First.', 'By hand.'))
   const { status, body } = await put({ name: 'By PUT' })
@@ -377,7 +377,7 @@ test('Agent configuration: an edit that nobody has seen yet is part of what a ch
   assert.match(await file(), /By hand\.[\s\S]*By PUT/)
 })
 
-test('Agent configuration: its own writing is no edit', async (t) => {
+test('Agent configuration: a write by the service is not taken for an edit', async (t) => {
   const { get, put, log } = await start(t, { yaml: secretive() })
   const { body } = await put({ name: 'one' })
   await new Promise((resolve) => setTimeout(resolve, 500))
@@ -385,7 +385,7 @@ test('Agent configuration: its own writing is no edit', async (t) => {
   assert.equal(log.filter((line) => line.includes('was edited')).length, 0)
 })
 
-test('Agent configuration: where the file can not be written nothing changes, and a change in memory works', async (t) => {
+test('Agent configuration: with an unwritable file nothing changes, and a change in memory works', async (t) => {
   const { get, put, file, settings, backups } = await start(t, { yaml: secretive() })
   const before = [await file(), (await get()).text]
   const folder = path.dirname(settings.agentConfig)
@@ -406,7 +406,7 @@ test('Agent configuration: where the file can not be written nothing changes, an
   assert.equal((await put({ name: 'x' }, { in_memory_only: true })).status, 200)
 })
 
-test('Agent configuration: the schema is public, marks secrets and tells of every tool type', async (t) => {
+test('Agent configuration: the schema is public, marks secrets and describes every tool type', async (t) => {
   const { url } = await start(t)
   const response = await fetch(`${url}${place}/schema`)
   const schema: any = await response.json()
@@ -434,7 +434,7 @@ async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
   }
 }
 
-test('Agent configuration: validate_only starts no command and loads no code, also where a change might', async (t) => {
+test('Agent configuration: validate_only starts no command and loads no code, even with CONFIG_CODE=allow', async (t) => {
   const { put, settings } = await start(t, { script: {}, environment: { CONFIG_CODE: 'allow' } })
   const folder = path.dirname(settings.agentConfig)
   const [mark, module] = ['mark', 'mine.mjs'].map((name) => path.join(folder, name)) as [string, string]

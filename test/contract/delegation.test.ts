@@ -19,11 +19,11 @@ async function create(client: Client, name: string, tools: string[] = [], more: 
 const statusOf = async (client: Client, id: string) => (await client.request('GET', `${all}/${id}`)).body.status
 
 interface Asked {
-  /** Name of the sub-agent that is asked, `agent` for the agent itself. */
+  /** Name of the requested sub-agent, `agent` for the agent itself. */
   who: string
   /** Text of the last user message. */
   task: string
-  /** Texts of the tool results behind it. */
+  /** Texts of the tool results after that message. */
   results: string[]
   tools: string[]
 }
@@ -36,12 +36,12 @@ function read({ body }: ModelServerRequest): Asked {
   return { who, task: body.messages[from].content, results, tools: (body.tools ?? []).map((one: any) => one.function.name) }
 }
 
-/** A failure by its words. */
+/** A model failure with a message. */
 function toText(content: string): string {
   return /^\{"error":"(.*)"\}$/.exec(content)?.[1] ?? content
 }
 
-/** A script by who is asked. */
+/** A script with replies by requested agent. */
 function script(parts: Record<string, (asked: Asked) => ModelAnswer>) {
   return (request: ModelServerRequest): ModelAnswer => {
     const asked = read(request)
@@ -50,18 +50,18 @@ function script(parts: Record<string, (asked: Asked) => ModelAnswer>) {
 }
 
 const delegate = (name: string, task: string) => ({ name: `sub_agent_${name}`, arguments: JSON.stringify({ task }) })
-/** Gives tasks at first, and then says what came of them. */
+/** Delegates tasks at first, then reports the results. */
 const gives =
   (...calls: { name: string; arguments: string }[]) =>
   ({ results }: Asked): ModelAnswer =>
     results.length > 0 ? { text: `Got: ${results.join(' | ')}` } : { calls }
-/** Calls a tool and says what it gave. */
+/** Calls a tool and reports its result. */
 const looks =
   (tool: string) =>
   ({ results, task }: Asked): ModelAnswer =>
     results.length > 0 ? { text: `${task}: ${results.join()}` } : callOf(tool, { task })
 
-test('a task is given to a sub-agent: its steps, its usage and its result are part of the run', async (t) => {
+test('a delegated task: its steps, usage and result are part of the run', async (t) => {
   const model = script({ agent: gives(delegate('res_search_r', 'find x')), 'rés search.r': looks('look') })
   const { client, model: server } = await startService(t, {
     script: model,
@@ -103,13 +103,13 @@ test('a task is given to a sub-agent: its steps, its usage and its result are pa
   assert.deepEqual([task, rest], [{ role: 'user', content: 'find x' }, []])
   assert.equal(await statusOf(client, id), 'ready')
   assert.ok((await client.request('GET', `${all}/${id}`)).body.last_active > before)
-  // A later turn is shown the call and its result alone.
+  // A later turn sees only the call and its result.
   await client.chat('again', { 'session-id': 's' })
   const shown = server.requests.at(-1)!.body.messages.flatMap((one: any) => (one.tool_calls ?? []).map((call: any) => call.function.name))
   assert.deepEqual(shown, ['sub_agent_res_search_r', 'sub_agent_res_search_r'])
 })
 
-test('Streaming: a sub-agent is a step of its name, its tools are steps inside, and none of its text is the answer', async (t) => {
+test('Streaming: a sub-agent is a step with its name, its tools are inner steps, and its text is not part of the answer', async (t) => {
   const model = script({ agent: gives(delegate('helper', 'x')), helper: looks('look') })
   const { client } = await startService(t, { script: model, config: noCreation, tools: [fakeTool('look', async () => 'seen')] })
   await create(client, 'helper', ['look'])
@@ -121,7 +121,7 @@ test('Streaming: a sub-agent is a step of its name, its tools are steps inside, 
   assert.equal(outputOf(events), 'Got: x: seen')
 })
 
-test('several sub-agents work at the same time, as many as the configuration allows', async (t) => {
+test('several sub-agents work in parallel, up to the configured limit', async (t) => {
   for (const concurrency of [4, 2]) {
     let together = 0
     let most = 0
@@ -155,7 +155,7 @@ test('several sub-agents work at the same time, as many as the configuration all
   }
 })
 
-test('sub-agents give tasks to others as deep as allowed, never to themselves, and do not wait for each other for ever', async (t) => {
+test('sub-agents delegate up to the allowed depth, never to themselves, and without deadlock', async (t) => {
   const parts = {
     agent: gives(delegate('a', '1'), delegate('b', '1')),
     a: ({ results, tools, task }: Asked): ModelAnswer =>
@@ -188,7 +188,7 @@ test('sub-agents give tasks to others as deep as allowed, never to themselves, a
   assert.equal(body.usage[0].usage, model.requests.length * 15)
 })
 
-test('a model that fails for a sub-agent is an error that the agent is told; the sub-agent is in error until it succeeds', async (t) => {
+test('a failing model of a sub-agent is an error for the agent; the sub-agent has status error until it succeeds', async (t) => {
   let fails = true
   const model = script({
     agent: gives(delegate('helper', 'x')),
@@ -206,7 +206,7 @@ test('a model that fails for a sub-agent is an error that the agent is told; the
   assert.equal(await statusOf(client, id), 'ready')
 })
 
-test('DELETE on a sub-agent cancels what it does: the agent is told, and goes on', async (t) => {
+test('DELETE of a sub-agent cancels its task: the agent gets an error and continues', async (t) => {
   const gate = gatedTool('wait')
   const model = script({ agent: gives(delegate('helper', 'x')), helper: looks('wait') })
   const { client } = await startService(t, { script: model, config: noCreation, tools: [gate.tool] })
@@ -222,7 +222,7 @@ test('DELETE on a sub-agent cancels what it does: the agent is told, and goes on
   assert.equal((await client.chat('go')).body.body.intermediate_steps[0].tool, 'sub_agent_helper')
 })
 
-test('cancelling a run cancels its sub-agents with their tools; their steps end before its own', async (t) => {
+test('cancelling a run cancels its sub-agents with their tools; their steps end before the step of the sub-agent', async (t) => {
   const gate = gatedTool('wait')
   const model = script({ agent: gives(delegate('helper', 'x')), helper: looks('wait') })
   const { client } = await startService(t, { script: model, config: noCreation, tools: [gate.tool] })
@@ -239,7 +239,7 @@ test('cancelling a run cancels its sub-agents with their tools; their steps end 
   assert.equal(await statusOf(client, id), 'ready')
 })
 
-test('the time of a run binds its sub-agents', async (t) => {
+test('the execution time of a run limits its sub-agents', async (t) => {
   const gate = gatedTool('wait')
   const model = script({ agent: gives(delegate('helper', 'x')), helper: looks('wait') })
   const { client } = await startService(t, { script: model, config: { ...noCreation, max_execution_time: 0.5 }, tools: [gate.tool] })
@@ -248,7 +248,7 @@ test('the time of a run binds its sub-agents', async (t) => {
   assert.equal(events.at(-1)?.chunk.finish_reason, 'timeout')
 })
 
-test('hints and context bind the whole run: a sub-agent reads nothing around them, also without the tool that they name', async (t) => {
+test('hints and context bind the whole run: a sub-agent cannot read around them, even without the hinted tool', async (t) => {
   const seen: unknown[] = []
   const sales = fakeTool('sales', async (_, { filters }) => seen.push(filters), {
     filters: true,
@@ -265,7 +265,7 @@ test('hints and context bind the whole run: a sub-agent reads nothing around the
   assert.deepEqual(seen, [[true, false, { 'stix-user': 'u1' }, []]])
 })
 
-test('the agent makes a sub-agent, gives it a task in its next turn, and ends it; it ends none of the caller', async (t) => {
+test("the agent creates a sub-agent, delegates in its next turn, and ends it, but none of the caller's", async (t) => {
   const calls = [
     callOf('create_sub_agent', { name: 'worker', description: 'Works.', objective: 'Work.', tools: ['look_up'] }),
     { calls: [delegate('worker', 'x')] },
@@ -300,7 +300,7 @@ test('the agent makes a sub-agent, gives it a task in its next turn, and ends it
   )
 })
 
-test('what the agent can not create is told to it: an unknown tool, a name that is taken, more than allowed', async (t) => {
+test('the agent gets an error for an unknown tool, a used name, and too many sub-agents', async (t) => {
   const make = (name: string, tools: string[]) => ({
     name: 'create_sub_agent',
     arguments: JSON.stringify({ name, description: '', objective: '', tools }),
@@ -342,7 +342,7 @@ test('a sub-agent with a plan: its plans are steps of the run, its text is not',
   assert.equal(events.at(-1)?.chunk.usage[0]?.usage, 6 * 15)
 })
 
-test('the embedded model gives a task to a sub-agent that is named, and makes none of its own', async (t) => {
+test('the embedded model delegates to a named sub-agent, and creates none itself', async (t) => {
   const { client } = await startService(t, { config: { tools: [{ name: 'calculator' }, { name: 'current_time' }] } })
   await create(client, 'accountant', ['calculator'])
   const { body } = (await client.chat('Ask the accountant to calculate 17% of 2,340.')).body

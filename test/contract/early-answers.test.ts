@@ -7,7 +7,7 @@ import { startService, type TestService } from '../fixtures/service.ts'
 const mebibyte = 1024 * 1024
 const piece = Buffer.alloc(65_536, 'x')
 
-/** A client that sends all of its body before it reads anything, as blocking clients do. */
+/** A client that sends its whole body before reading, as blocking clients do. */
 async function sendThenRead(
   { url }: TestService,
   headers: Record<string, string>,
@@ -24,7 +24,7 @@ function write(socket: Socket, data: string | Buffer): Promise<void> {
   return new Promise((resolve, reject) => socket.write(data, (error) => (error ? reject(error) : resolve())))
 }
 
-/** One answer with a content-length. */
+/** One answer, read by its content-length. */
 async function answerOf(socket: Socket): Promise<string> {
   let text = ''
   const { promise, resolve, reject } = Promise.withResolvers<string>()
@@ -43,7 +43,7 @@ async function answerOf(socket: Socket): Promise<string> {
 
 const json = { 'content-type': 'application/json' }
 
-test('Errors: a refusal reaches a client that sends 60 MB before it reads, and the connection stays in use', async (t) => {
+test('Errors: a refusal reaches a client that sends 60 MB before reading, and the connection stays open', async (t) => {
   const service = await startService(t, { script: {}, environment: { HTTP_BODY_LIMIT: '1mb' } })
   const { key } = await service.key()
   const viewer = await service.key({ roles: ['viewer'] })
@@ -75,7 +75,7 @@ test('Errors: a refusal reaches fetch while it sends 60 MB', async (t) => {
   }
 })
 
-test('Errors: too many values are refused while the body still comes, and the refusal is read', async (t) => {
+test('Errors: too many values are refused while the body arrives, and the client reads the refusal', async (t) => {
   const service = await startService(t, { script: {} })
   const { key } = await service.key()
   const socket = connect(Number(new URL(service.url).port), '127.0.0.1')
@@ -88,7 +88,7 @@ test('Errors: too many values are refused while the body still comes, and the re
   socket.destroy()
 })
 
-test('Errors: a client that awaits 100 Continue gets it for a body that is read, and a refusal in its place', async (t) => {
+test('Errors: a client that waits for 100 Continue gets it for an accepted body, and a refusal otherwise', async (t) => {
   const { url, key } = await startService(t, { script: {} })
   const body = JSON.stringify({ messages: [{ role: 'user', content: 'hello' }] })
   const access = (await key()).key
@@ -115,7 +115,7 @@ test('Errors: a client that awaits 100 Continue gets it for a body that is read,
   }
 })
 
-test('Errors: who is answered and then sends nothing more of its body is cut off', async (t) => {
+test('Errors: a client that is answered and then stalls its body is disconnected', async (t) => {
   const { url } = await startService(t, { script: {} })
   const socket = connect(Number(new URL(url).port), '127.0.0.1')
   t.after(() => socket.destroy())
@@ -124,7 +124,7 @@ test('Errors: who is answered and then sends nothing more of its body is cut off
   await new Promise<void>((resolve) => socket.once('close', () => resolve()))
 })
 
-test('Errors: headers that are too large are refused, and the refusal reaches who sends all of them first', async (t) => {
+test('Errors: oversized headers are refused, and the refusal reaches a client that sends all headers first', async (t) => {
   const { url } = await startService(t, { script: {} })
   const socket = connect(Number(new URL(url).port), '127.0.0.1')
   t.after(() => socket.destroy())

@@ -8,7 +8,7 @@ import type { Client, StreamEvent } from '../fixtures/service-client.ts'
 import { startService, type ServiceOptions, type TestService } from '../fixtures/service.ts'
 import { callOf, fakeTool, gatedTool } from '../fixtures/tools.ts'
 
-/** Every way in which a run can end: its readers, its row, the metrics and the log tell of one end, and of the same. */
+/** Every way in which a run can end: its readers, its row, the metrics and the log must report the same single end. */
 
 interface Expected {
   /** `finish_reason` of the last chunk. */
@@ -18,7 +18,7 @@ interface Expected {
 
 const ids = { 'session-id': 's', 'request-id': 'r' }
 
-/** A service of one case; `operator` reads its figures. */
+/** A service for one case; `operator` reads its metrics. */
 async function startCase(t: TestContext, options: ServiceOptions) {
   const service = await startService(t, options)
   const operator = await service.as({ roles: ['operator'] })
@@ -39,7 +39,7 @@ function assertOneEnd(events: readonly StreamEvent[], { reason }: Expected): voi
   )
 }
 
-/** The run `r` is the only one that counts, once, and its replay is what its reader saw. */
+/** Run `r` counts exactly once, and its replay equals what its reader received. */
 async function assertRecorded(client: Client, operator: Client, expected: Expected, seen?: readonly StreamEvent[]): Promise<void> {
   const { status, ended_at } = (await client.run('r')).body
   assert.deepEqual([status, typeof ended_at], [expected.status, 'string'])
@@ -91,7 +91,7 @@ const answers: {
 ]
 
 for (const { name, script, config, expected, messages } of answers) {
-  test(`Streaming: a run that ends by ${name} has one end, told the same everywhere`, async (t) => {
+  test(`Streaming: a run that ends by ${name} has one end, equal in every view`, async (t) => {
     const { client, operator } = await startCase(t, { tools: [fakeTool('look', async () => ({}))], script, ...(config && { config }) })
     const events = await (await client.stream('go', ids)).rest()
     assertOneEnd(events, expected)
@@ -100,7 +100,7 @@ for (const { name, script, config, expected, messages } of answers) {
   })
 }
 
-test('Streaming: a model that breaks inside of its answer is one end with the error', async (t) => {
+test('Streaming: a model that breaks during its answer gives one end with the error', async (t) => {
   const { client, operator } = await startCase(t, {
     script: (_, index) => (index === 0 ? { text: ['a', 'b', 'c'], breakAfter: 3 } : { status: 400, body: {} }),
   })
@@ -112,7 +112,7 @@ test('Streaming: a model that breaks inside of its answer is one end with the er
   assert.equal((await client.session('s')).body.messages.length, 1)
 })
 
-test('Streaming: a model that fails before the first chunk is an HTTP error, and one end all the same', async (t) => {
+test('Streaming: a model that fails before the first chunk is an HTTP error and one end', async (t) => {
   const { client, operator } = await startCase(t, { script: { status: 400, body: {} } })
   assert.equal((await client.stream('go', ids)).status, 502)
   const { status } = (await client.run('r')).body
@@ -123,7 +123,7 @@ test('Streaming: a model that fails before the first chunk is an HTTP error, and
   assert.equal((await operator.request('GET', '/core/v1/metrics')).body.total_errors, 1)
 })
 
-test('Streaming: a run that is cancelled while it runs has one end', async (t) => {
+test('Streaming: a run that is cancelled while running has one end', async (t) => {
   const gate = gatedTool('wait')
   const { client, operator } = await startCase(t, { tools: [gate.tool], script: { ...callOf('wait'), text: 'Let me see.' } })
   const stream = await client.stream('go', ids)
@@ -136,7 +136,7 @@ test('Streaming: a run that is cancelled while it runs has one end', async (t) =
   assert.equal((await client.request('DELETE', '/core/v1/runs/r')).body.details.error_type, 'RunEnded')
 })
 
-test('Streaming: a run that is cancelled while it waits for its session has one end, and no message', async (t) => {
+test('Streaming: a run that is cancelled while queued has one end and no message', async (t) => {
   const gate = gatedTool('wait')
   const { client, operator } = await startCase(t, { tools: [gate.tool], script: [callOf('wait'), { text: 'done' }] })
   const first = client.chat('first', { 'session-id': 's', 'request-id': 'first' })
@@ -152,7 +152,7 @@ test('Streaming: a run that is cancelled while it waits for its session has one 
   assert.equal((await client.session('s')).body.messages.length, 2)
 })
 
-test('Streaming: a run whose client left has one end, and what it had', async (t) => {
+test('Streaming: a run whose client disconnected has one end and keeps its partial result', async (t) => {
   const gate = gatedTool('wait')
   const { client, operator } = await startCase(t, {
     tools: [gate.tool],
@@ -167,7 +167,7 @@ test('Streaming: a run whose client left has one end, and what it had', async (t
   await assertRecorded(client, operator, { reason: 'cancelled', status: 'cancelled' })
 })
 
-test('Streaming: a run whose session is deleted has one end, and leaves nothing', async (t) => {
+test('Streaming: a run whose session is deleted has one end and leaves no data', async (t) => {
   const gate = gatedTool('wait')
   const { client, operator } = await startCase(t, { tools: [gate.tool], script: { ...callOf('wait'), text: 'Let me see.' } })
   const stream = await client.stream('go', ids)
@@ -177,7 +177,7 @@ test('Streaming: a run whose session is deleted has one end, and leaves nothing'
   await assertNothingLeft({ client, operator })
 })
 
-test('Streaming: a run that loses its session unawares ends as gone for its reader, and leaves nothing', async (t) => {
+test('Streaming: a run whose session vanishes ends as gone for its reader and leaves no data', async (t) => {
   const gate = gatedTool('wait')
   const { client, operator, settings, service } = await startCase(t, {
     tools: [gate.tool],
@@ -194,12 +194,12 @@ test('Streaming: a run that loses its session unawares ends as gone for its read
   assert.deepEqual([events.at(-1)!.chunk.error?.status_code, events.at(-1)!.chunk.error?.details?.error_type], [410, 'Gone'])
   await assertNothingLeft({ client, operator })
   assert.ok(service.app)
-  // It waits as long as it may; nobody hands it a session that is not there.
+  // The queued run is gone with its session.
   assert.equal((await client.request('DELETE', '/core/v1/runs/next')).status, 410)
   assert.deepEqual([(await waiting).status, (await waiting).body.details.error_type], [410, 'Gone'])
 })
 
-/** As another process that shares the database would. */
+/** Acts as another process that shares the database. */
 async function deleteBeside(settings: TestService['settings']): Promise<void> {
   const database = await openDatabase(settings)
   try {

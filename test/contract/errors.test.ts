@@ -28,7 +28,7 @@ test('Errors: an unknown path is 404, a wrong method 405 with the allowed ones',
   }
 })
 
-test('Errors: a path that can not be read is 404 in the same shape', async (t) => {
+test('Errors: a path that cannot be decoded is 404 in the same shape', async (t) => {
   const { client } = await startService(t, { script: {} })
   for (const path of ['/core/v1/sessions/%zz', `/core/v1/runs/${'a'.repeat(600)}`]) {
     const { status, headers, body } = await client.request('GET', path, { headers: { 'request-id': 'r' } })
@@ -36,7 +36,7 @@ test('Errors: a path that can not be read is 404 in the same shape', async (t) =
   }
 })
 
-test('Errors: another content type is 415, none at all too', async (t) => {
+test('Errors: another content type, or none, is 415', async (t) => {
   const { client } = await startService(t, { script: {} })
   for (const type of ['text/plain', 'application/xml', 'multipart/form-data; boundary=x']) {
     const { status, body } = await client.request('POST', '/core/v1/chain', { body: 'x', headers: { 'content-type': type } })
@@ -63,7 +63,7 @@ test('Errors: malformed JSON and an empty body are 422, in the shape of the oper
   }
 })
 
-test('Errors: the 422 of chain lists every fault under details.errors, that of streaming under detail', async (t) => {
+test('Errors: the 422 of chain lists every fault under details.errors, of streaming under detail', async (t) => {
   const { client } = await startService(t, { script: {} })
   const body = { messages: [{ role: 'nobody', content: 1 }], data_filter_hints: [{}], on_disconnect: 'maybe' }
   const chain = await client.chat(body)
@@ -94,7 +94,7 @@ test('Errors: __proto__ and constructor in a body change nothing', async (t) => 
   for (const input of seen) assert.equal((input as { polluted?: boolean }).polluted, undefined)
 })
 
-test('Errors: a body over HTTP_BODY_LIMIT is 413, told by its length or found while it comes', async (t) => {
+test('Errors: a body over HTTP_BODY_LIMIT is 413, by its declared length or while it arrives', async (t) => {
   const { client, url, key } = await startService(t, { script: {}, environment: { HTTP_BODY_LIMIT: '1kb' } })
   const large = JSON.stringify({ messages: [{ role: 'user', content: 'x'.repeat(2000) }] })
   for (const path of ['/core/v1/chain', '/core/v1/chain_streaming', '/core/v1/tool/execute']) {
@@ -105,7 +105,7 @@ test('Errors: a body over HTTP_BODY_LIMIT is 413, told by its length or found wh
   assert.equal((await client.chat('hello')).status, 200)
 })
 
-/** Without a content-length. */
+/** The request has no content-length. */
 async function postInPieces(address: string, key: string, body: string): Promise<number | undefined> {
   const headers = { 'x-service-access': key, 'content-type': 'application/json' }
   const { promise, resolve, reject } = Promise.withResolvers<number | undefined>()
@@ -137,7 +137,7 @@ test('Errors: a bug is an opaque 500 Exception; the log has it under the request
   }
 })
 
-test('Errors: a stopping service finishes what runs, and refuses new chats with 503 and retry-after', async (t) => {
+test('Errors: a stopping service finishes its runs, and refuses new chats with 503 and retry-after', async (t) => {
   const gate = gatedTool('wait')
   const { client, close } = await startService(t, { tools: [gate.tool], script: [callOf('wait'), { text: 'done' }] })
   const running = client.chat('go')
@@ -153,7 +153,7 @@ test('Errors: a stopping service finishes what runs, and refuses new chats with 
   await closing
 })
 
-test('Errors: no answer, no header and no log line holds a key, a message or a tool input', async (t) => {
+test('Errors: no answer, header or log line contains a key, a message or a tool input', async (t) => {
   const look = fakeTool('look', async () => ({ result: 'tool-output-text' }))
   const { client, key, log, url } = await startService(t, {
     tools: [look],
@@ -179,7 +179,7 @@ test('Errors: no answer, no header and no log line holds a key, a message or a t
   }
 })
 
-test('Errors: any method that a path does not have is 405, HEAD stands for GET', async (t) => {
+test('Errors: an unsupported method of a path is 405; HEAD is allowed with GET', async (t) => {
   const { client, url, key } = await startService(t, { script: {} })
   const headers = { 'x-service-access': (await key()).key }
   for (const method of ['OPTIONS', 'PROPFIND', 'QUERY', 'HEAD']) {
@@ -198,7 +198,7 @@ test('Errors: any method that a path does not have is 405, HEAD stands for GET',
   }
 })
 
-test('Errors: what is no HTTP, or has too large headers, is answered in the same shape', async (t) => {
+test('Errors: malformed HTTP and oversized headers are answered in the same shape', async (t) => {
   const { url } = await startService(t, { script: {} })
   for (const [request, status, errorType] of [
     ['NONSENSE / HTTP/1.1\r\n\r\n', 400, 'BadRequest'],
@@ -214,19 +214,19 @@ test('Errors: what is no HTTP, or has too large headers, is answered in the same
   }
 })
 
-test('Errors: a body in a coding that is not taken is 415', async (t) => {
+test('Errors: a body with an unsupported content coding is 415', async (t) => {
   const { client } = await startService(t, { script: {} })
   const reply = await client.request('POST', '/core/v1/chain', { body: chat, headers: { 'content-encoding': 'gzip' } })
   assert.deepEqual([reply.status, reply.body.details], [415, { error_type: 'UnsupportedMediaType' }])
   assert.equal((await client.request('POST', '/core/v1/chain', { body: chat, headers: { 'content-encoding': 'identity' } })).status, 200)
 })
 
-test('Errors: a 401 says how to come in', async (t) => {
+test('Errors: a 401 names the authentication scheme', async (t) => {
   const { url } = await startService(t, { script: {} })
   assert.equal((await fetch(`${url}/core/v1/tools`)).headers.get('www-authenticate'), 'Bearer')
 })
 
-test('Errors: where something or null may stand, one fault is told of each field', async (t) => {
+test('Errors: a nullable field has one fault', async (t) => {
   const { client } = await startService(t, { script: {} })
   const { body } = await client.request('POST', '/core/v1/chain_streaming', {
     body: { ...chat, session_id: 5, images: [{ type: 'url', content: '' }], auto_memory_retain: 'x' },

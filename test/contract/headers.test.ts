@@ -6,7 +6,7 @@ import { callOf, fakeTool, gatedTool } from '../fixtures/tools.ts'
 
 const uuidV7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
 
-test('Headers: ids that a caller leaves out are made, as UUIDv7, and echoed', async (t) => {
+test('Headers: absent ids are generated as UUIDv7 and echoed', async (t) => {
   const { client } = await startService(t, { script: {} })
   const reply = await client.chat('hello')
   assert.equal(reply.status, 200)
@@ -14,7 +14,7 @@ test('Headers: ids that a caller leaves out are made, as UUIDv7, and echoed', as
   assert.match(reply.headers.get('request-id') ?? '', uuidV7)
 })
 
-test('Headers: ids that a caller chooses are echoed, on a chain and on a stream', async (t) => {
+test('Headers: ids of the caller are echoed, on a chain and on a stream', async (t) => {
   const { client } = await startService(t, { script: {} })
   const reply = await client.chat('hello', { 'session-id': 'S1.a_b:c-d', 'request-id': 'r-1' })
   assert.deepEqual([reply.headers.get('session-id'), reply.headers.get('request-id')], ['S1.a_b:c-d', 'r-1'])
@@ -34,14 +34,14 @@ test('Headers: the request-id is echoed on errors too', async (t) => {
   assert.deepEqual([keyless.status, keyless.headers.get('request-id')], [401, 'r-401'])
 })
 
-test('Headers: the session-id header wins over session_id, which is used without it', async (t) => {
+test('Headers: the session-id header wins over session_id, which counts without the header', async (t) => {
   const { client } = await startService(t, { script: {} })
   const body = { messages: [{ role: 'user', content: 'hello' }], session_id: 'from-body' }
   assert.equal((await client.chat(body, { 'session-id': 'from-header' })).headers.get('session-id'), 'from-header')
   assert.equal((await client.chat(body)).headers.get('session-id'), 'from-body')
 })
 
-test('Headers: ids outside of their alphabet or longer than 128 are 422', async (t) => {
+test('Headers: ids outside of the alphabet or longer than 128 are 422', async (t) => {
   const { client } = await startService(t, { script: {} })
   for (const id of ['-a', '.a', 'a b', 'a/b', 'ä', 'a'.repeat(129)]) {
     const header = Buffer.from(id).toString('latin1')
@@ -68,7 +68,7 @@ test('Headers: a repeated request-id gets the first outcome and runs nothing twi
   assert.equal(body.messages.length, 2)
 })
 
-test('Headers: a repeat waits for the first outcome while that still runs', async (t) => {
+test('Headers: a repeat of a running request waits for its outcome', async (t) => {
   const gate = gatedTool('wait')
   const { client, model } = await startService(t, { tools: [gate.tool], script: [callOf('wait'), { text: 'done' }] })
   const first = client.chat('go', { 'request-id': 'r' })
@@ -80,7 +80,7 @@ test('Headers: a repeat waits for the first outcome while that still runs', asyn
   assert.equal(model.requests.length, 2)
 })
 
-test('Headers: a repeated stream has the first one its SSE ids and chunks', async (t) => {
+test('Headers: a repeated stream has the SSE ids and chunks of the first', async (t) => {
   const { client, model } = await startService(t, { script: { text: ['a', 'b', 'c'], pauseMs: 5, usage: { input: 3, output: 4 } } })
   const first = await (await client.stream('hello', { 'request-id': 'r' })).rest()
   const again = await (await client.stream('hello', { 'request-id': 'r' })).rest()
@@ -106,7 +106,7 @@ test('Headers: a request-id with another body, operation or session is 409 Reque
   for (const { status, body } of others) assert.deepEqual([status, body.details], [409, { error_type: 'RequestIdReused' }])
 })
 
-test('Headers: two callers may use the same request-id and session-id, each for its own', async (t) => {
+test('Headers: two callers may use the same request-id and session-id independently', async (t) => {
   const { client, as, model } = await startService(t, { script: (_request, index) => ({ text: `answer ${index}` }) })
   const bob = await as({ sub: 'bob' })
   const stranger = await as({ tenant: 'other' })
@@ -118,7 +118,7 @@ test('Headers: two callers may use the same request-id and session-id, each for 
   for (const one of [client, bob, stranger]) assert.equal((await one.session('s')).body.messages.length, 2)
 })
 
-test('Headers: tool/execute takes part in request ids', async (t) => {
+test('Headers: tool/execute supports request ids', async (t) => {
   let runs = 0
   const count = fakeTool('count', async () => ({ runs: ++runs }))
   const { client } = await startService(t, { tools: [count], script: {} })
@@ -132,7 +132,7 @@ test('Headers: tool/execute takes part in request ids', async (t) => {
   assert.equal(runs, 1)
 })
 
-test('Headers: a run that ended in a 502 is continued: recorded calls are not made again, the human message is not doubled', async (t) => {
+test('Headers: a run that ended in a 502 is continued: recorded calls are not repeated, the human message is not doubled', async (t) => {
   let runs = 0
   const count = fakeTool('count', async () => ({ runs: ++runs }), { effect: 'write' })
   const script = [callOf('count'), { status: 400, body: { error: { message: 'no' } } }, { text: 'went on' }]
@@ -154,7 +154,7 @@ test('Headers: a run that ended in a 502 is continued: recorded calls are not ma
     body.messages.map((message: { content: string }) => message.content),
     ['go', 'went on'],
   )
-  // From here on it is a run like any other.
+  // Afterwards the run is like any other.
   assert.deepEqual((await client.chat('go', ids)).body, again.body)
 })
 
@@ -162,7 +162,7 @@ for (const [effect, result] of [
   ['read', '{"done":2}'],
   ['write', /outcome.*unknown/i],
 ] as const) {
-  test(`Headers: a run that was cancelled because its client left is continued; a ${effect} call that was cut off`, async (t) => {
+  test(`Headers: a run cancelled by a disconnect is continued; an interrupted ${effect} call`, async (t) => {
     const gate = gatedTool('wait', { effect })
     const { client, model } = await startService(t, {
       tools: [gate.tool],
@@ -230,7 +230,7 @@ test('Headers: the trace of a caller reaches the tools of a chain and of a direc
   assert.deepEqual(seen, [headers.traceparent, headers.traceparent, undefined])
 })
 
-test('Headers: the session-id is echoed on refusals too, and made where there is none', async (t) => {
+test('Headers: the session-id is echoed on refusals too, and generated when absent', async (t) => {
   const { client, url } = await startService(t, { script: {} })
   const ids = { 'session-id': 's' }
   await client.chat('hello', { ...ids, 'request-id': 'r' })
@@ -248,7 +248,7 @@ test('Headers: the session-id is echoed on refusals too, and made where there is
   assert.match((await client.chat({ messages: [] })).headers.get('session-id') ?? '', uuidV7)
 })
 
-test('Headers: the session that a body names is echoed on refusals too; the header wins, also there', async (t) => {
+test('Headers: the session_id of a body is echoed on refusals too, unless the header overrides it', async (t) => {
   const { client } = await startService(t, { script: {} })
   const long = { messages: [{ role: 'user', content: 'x'.repeat(200_001) }], session_id: 'from-body' }
   const wrong = { messages: [{ role: 'nobody', content: 'x' }], session_id: 'from-body' }
@@ -279,7 +279,7 @@ test('Headers: both ids are echoed by every operation', async (t) => {
   }
 })
 
-test('Headers: an id that is there twice, or empty, is 422', async (t) => {
+test('Headers: a duplicate or empty id header is 422', async (t) => {
   const { url, key } = await startService(t, { script: {} })
   const { key: access } = await key()
   for (const name of ['session-id', 'request-id']) {
@@ -295,7 +295,7 @@ test('Headers: an id that is there twice, or empty, is 422', async (t) => {
   }
 })
 
-test('Headers: a stix header without a value is context too', async (t) => {
+test('Headers: an empty stix header is context too', async (t) => {
   const seen: ToolContext['headers'][] = []
   const look = fakeTool('look', async (_input, { headers }) => {
     seen.push(headers)
@@ -306,7 +306,7 @@ test('Headers: a stix header without a value is context too', async (t) => {
   assert.deepEqual(seen, [{ 'stix-empty': '' }])
 })
 
-test('Headers: a session-id is echoed whatever is asked for, and on refusals', async (t) => {
+test('Headers: a session-id is echoed by every route, and on refusals', async (t) => {
   const { client } = await startService(t, { script: {} })
   const headers = { 'session-id': 'mine', 'request-id': 'r' }
   const asked = [

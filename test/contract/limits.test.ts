@@ -4,7 +4,7 @@ import { until } from '../fixtures/async-client.ts'
 import { startService } from '../fixtures/service.ts'
 import { callOf, fakeTool, gatedTool } from '../fixtures/tools.ts'
 
-test('Access: more requests than a minute allows are 429 with retry-after, and each caller has its own minute', async (t) => {
+test('Access: requests over the limit of a minute are 429 with retry-after, counted for each caller', async (t) => {
   const { client, as, url } = await startService(t, {
     config: { access: { rate_limits: { user: { requests_per_minute: 3 } } } },
   })
@@ -14,7 +14,7 @@ test('Access: more requests than a minute allows are 429 with retry-after, and e
   assert.deepEqual([refused.status, refused.body.status_code, refused.body.details], [429, 429, { error_type: 'RateLimited' }])
   const wait = Number(refused.headers.get('retry-after'))
   assert.ok(Number.isInteger(wait) && wait > 50 && wait <= 60)
-  // Whatever else is wrong with it.
+  // The rate limit comes before validation.
   assert.equal((await client.request('GET', '/core/v1/logs')).status, 429)
   assert.equal((await list(await as({ sub: 'bob' }))).status, 200)
   assert.equal((await list(await as({ tenant: 'b' }))).status, 200)
@@ -23,14 +23,14 @@ test('Access: more requests than a minute allows are 429 with retry-after, and e
   assert.equal((await client.request('DELETE', '/core/v1/sessions')).status, 405)
 })
 
-test('Access: more chats at a time than allowed are 429; joining or repeating one is not', async (t) => {
+test('Access: chats over the concurrency limit are 429; joining or repeating a run is not', async (t) => {
   const gate = gatedTool('wait')
   const { client, as } = await startService(t, {
     tools: [gate.tool],
     script: ({ body }) => (body.messages.at(-1).role === 'tool' ? { text: 'done' } : callOf('wait')),
     config: { access: { rate_limits: { default: { concurrent_runs: 2 } } } },
   })
-  // All at once: what is being stored counts too.
+  // Concurrent requests: a run that is being stored counts too.
   const refused: string[] = []
   const ids = ['a', 'b', 'c', 'd']
   const chats = ids.map(async (id) => {
@@ -40,7 +40,7 @@ test('Access: more chats at a time than allowed are 429; joining or repeating on
   })
   await gate.entered
   await until(async () => gate.inputs.length >= 2 && refused.length >= 2, Boolean)
-  // Which of them come first nobody knows.
+  // The order of concurrent requests is undefined.
   for (const id of refused) {
     const { status, body, headers } = await chats[ids.indexOf(id)]!
     assert.deepEqual([status, body.details.error_type], [429, 'RateLimited'])
@@ -55,11 +55,11 @@ test('Access: more chats at a time than allowed are 429; joining or repeating on
   assert.deepEqual([(await joined).status, (await other).status], [200, 200])
   const statuses = (await Promise.all(chats)).map(({ status }) => status).sort((a, b) => a - b)
   assert.deepEqual(statuses, [200, 200, 429, 429])
-  // A refused one was not kept: its id is free.
+  // A refused request was not stored, so its id is free.
   assert.equal((await client.chat('go', { 'request-id': refused[0]!, 'session-id': refused[0]! })).status, 200)
 })
 
-test('Access: a request that ended is repeated although no more runs are taken', async (t) => {
+test('Access: an ended request can be repeated even when new runs are refused', async (t) => {
   const gate = gatedTool('wait')
   const { client } = await startService(t, {
     tools: [gate.tool],
@@ -75,7 +75,7 @@ test('Access: a request that ended is repeated although no more runs are taken',
   assert.equal((await running).status, 200)
 })
 
-test('Errors: a process with too many runs takes no new chat and no execution, but everything else', async (t) => {
+test('Errors: a process with too many runs refuses only new chats and executions', async (t) => {
   const gate = gatedTool('wait')
   const { client } = await startService(t, {
     tools: [gate.tool, fakeTool('add', async () => 3)],

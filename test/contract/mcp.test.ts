@@ -53,7 +53,7 @@ const drawing = fakeTool('drawing', async (_input, context) => {
 })
 
 for (const mode of modes) {
-  test(`Beyond the interface: a client of revision ${revisions[mode]} asks the agent, and goes on in the session that it is told`, async (t) => {
+  test(`MCP: a client of revision ${revisions[mode]} asks the agent, and continues in the returned session`, async (t) => {
     const service = await startService(t, {
       script: [{ text: 'Hello Ann.' }, { text: 'Ann.' }],
       config: { name: 'Helper', description: 'Knows names.' },
@@ -73,7 +73,7 @@ for (const mode of modes) {
     )
   })
 
-  test(`Beyond the interface: tools are listed by fit names and run directly, with the caller's context (${mode})`, async (t) => {
+  test(`MCP: tools are listed by valid names and run directly, with the caller's context (${mode})`, async (t) => {
     noted.length = 0
     const service = await startService(t, { tools: [note, broken, drawing, fakeTool('ask', async () => 'not the agent')] })
     const client = await connect(t, service, { mode, headers: { 'stix-team': 'red', 'stix-desk': '7' } })
@@ -104,7 +104,7 @@ for (const mode of modes) {
     assert.equal(await (await fetch(link?.uri ?? '')).text(), '<svg/>')
   })
 
-  test(`Beyond the interface: what a tool returns is content of its result, beside the links; a repeat has the same (${mode})`, async (t) => {
+  test(`MCP: the content that a tool returns is embedded beside the links, also in a repeat (${mode})`, async (t) => {
     const bytes = Buffer.from('some bytes')
     const large = Buffer.alloc(5 * 1024 * 1024)
     const tool = fakeTool('returns', async (_input, { artifact }) => {
@@ -137,7 +137,7 @@ for (const mode of modes) {
     }
   })
 
-  test(`Beyond the interface: steps are told as progress to who asks for that (${mode})`, async (t) => {
+  test(`MCP: steps are progress notifications for a request with a progress token (${mode})`, async (t) => {
     const service = await startService(t, { script: [callOf('drawing'), { text: 'Done.' }], tools: [drawing] })
     const client = await connect(t, service, { mode })
     const told: (string | undefined)[] = []
@@ -147,7 +147,7 @@ for (const mode of modes) {
     assert.deepEqual(told, ['drawing has started.', 'drawing has ended: success.'])
   })
 
-  test(`Beyond the interface: what is cancelled ends at once, down to the socket of the model (${mode})`, async (t) => {
+  test(`MCP: a cancelled request ends at once, down to the socket of the model (${mode})`, async (t) => {
     const service = await startService(t, { script: { text: ['a', 'b'], silentAfter: 1 }, config: { limits: { reconnect_grace: 600 } } })
     const client = await connect(t, service, { mode })
     const leaving = new AbortController()
@@ -158,7 +158,7 @@ for (const mode of modes) {
     assert.equal(await service.model.requests[0]!.closedEarly, true)
   })
 
-  test(`Beyond the interface: a tool that is cancelled hears of it (${mode})`, async (t) => {
+  test(`MCP: a tool is told of its cancellation (${mode})`, async (t) => {
     const slow = gatedTool('slow')
     const service = await startService(t, { tools: [slow.tool] })
     const client = await connect(t, service, { mode })
@@ -172,7 +172,7 @@ for (const mode of modes) {
   })
 }
 
-test('Access: /mcp needs a key that permits chat, and says how to come in', async (t) => {
+test('Access: /mcp needs the permission chat, and a 401 names the authentication scheme', async (t) => {
   const service = await startService(t)
   const body = { jsonrpc: '2.0', id: 1, method: 'tools/list', params: {} }
   const none = await fetch(`${service.url}/mcp`, {
@@ -189,7 +189,7 @@ test('Access: /mcp needs a key that permits chat, and says how to come in', asyn
   await assert.rejects(connect(t, service, { who: { roles: ['viewer'] } }))
 })
 
-test('Access: a tool called through /mcp needs tools.execute; without it there is only the agent', async (t) => {
+test('Access: a tool call through /mcp needs tools.execute; without it only ask is listed', async (t) => {
   noted.length = 0
   const service = await startService(t, { script: { text: 'Hello.' }, tools: [note], config: { access: { roles: { talker: ['chat'] } } } })
   const client = await connect(t, service, { who: { sub: 'tom', roles: ['talker'] } })
@@ -202,7 +202,7 @@ test('Access: a tool called through /mcp needs tools.execute; without it there i
   assert.equal(textOf(await client.callTool({ name: 'ask', arguments: { message: 'Hi' } })), 'Hello.')
 })
 
-test("Access: another caller's session is not reached through /mcp", async (t) => {
+test('Access: a session of another caller cannot be reached through /mcp', async (t) => {
   const service = await startService(t, { script: { text: 'A secret.' } })
   const ann = await connect(t, service)
   const first = await ann.callTool({ name: 'ask', arguments: { message: 'My secret is 42.' } })
@@ -212,7 +212,7 @@ test("Access: another caller's session is not reached through /mcp", async (t) =
   assert.ok(!JSON.stringify(service.model.requests[1]!.body).includes('42'))
 })
 
-test('Beyond the interface: /mcp refuses what is unfit before anything is run', async (t) => {
+test('MCP: invalid messages are refused before anything runs', async (t) => {
   const service = await startService(t, { script: { text: 'Hello.' }, environment: { PUBLIC_URL: 'https://agents.example' } })
   const client = await connect(t, service)
   const asked = (input: Record<string, unknown>) => client.callTool({ name: 'ask', arguments: input })
@@ -240,7 +240,7 @@ test('Beyond the interface: /mcp refuses what is unfit before anything is run', 
   assert.equal((await service.client.request('GET', '/mcp')).status, 405)
 })
 
-test('Tools: one that needs approval is not run through /mcp, and its description says so', async (t) => {
+test('Tools: a tool that needs approval is not run through /mcp, and its description says so', async (t) => {
   const made: unknown[] = []
   const send = fakeTool('send', async (input) => made.push(input), { effect: 'write', approval: { by: 'role' } })
   const service = await startService(t, { tools: [send] })
@@ -253,7 +253,7 @@ test('Tools: one that needs approval is not run through /mcp, and its descriptio
   assert.deepEqual(made, [])
 })
 
-test('Headers: a call that comes again with its request-id through /mcp is run once', async (t) => {
+test('Headers: a call with a repeated request-id runs once through /mcp', async (t) => {
   noted.length = 0
   const service = await startService(t, { script: { text: 'Hello.' }, tools: [note] })
   const asking = await connect(t, service, { headers: { 'request-id': 'ask-1' } })
@@ -268,7 +268,7 @@ test('Headers: a call that comes again with its request-id through /mcp is run o
   assert.match(textOf(other), /^RequestIdReused/)
 })
 
-test('Limits: what /mcp opens counts as the runs of its caller', async (t) => {
+test('Limits: runs opened through /mcp count as runs of the caller', async (t) => {
   const limits = { access: { rate_limits: { default: { concurrent_runs: 1 } } } }
   const service = await startService(t, { script: { text: ['a'], silentAfter: 1 }, config: limits })
   const client = await connect(t, service)
@@ -281,7 +281,7 @@ test('Limits: what /mcp opens counts as the runs of its caller', async (t) => {
   await assert.rejects(first)
 })
 
-/** As servers and API documents have them, drafts and oddities included. */
+/** Schemas as servers and API documents send them, several drafts and oddities included. */
 const foreign: Record<string, Record<string, unknown>> = {
   booleans: { type: 'object', properties: { anything: true, nothing: false } },
   draft7: {
@@ -306,7 +306,7 @@ const foreign: Record<string, Record<string, unknown>> = {
 }
 
 for (const mode of modes) {
-  test(`Beyond the interface: a client of revision ${revisions[mode]} gets tools of other servers with their schemas, as they are now`, async (t) => {
+  test(`MCP: a client of revision ${revisions[mode]} gets tools of other servers with their current schemas`, async (t) => {
     const tools = Object.entries(foreign).map(([name, schema]) => ({ ...fakeTool(`other__${name}`, async () => name), schema }))
     const service = await startService(t, { script: {}, tools })
     const client = await connect(t, service, { mode })
@@ -324,7 +324,7 @@ for (const mode of modes) {
     }
     assert.equal(textOf(await client.callTool({ name: 'other__booleans', arguments: { anything: 1 } })), 'booleans')
 
-    // The server has others by now.
+    // The server has other tools by now.
     const { agent } = service.service
     const listing = (name: string) => ({
       name,
@@ -344,7 +344,7 @@ for (const mode of modes) {
   })
 }
 
-test('Beyond the interface: an annotated argument is compared with its header', async (t) => {
+test('MCP: an annotated argument is compared with its header', async (t) => {
   const region = { type: 'string', 'x-mcp-header': 'Region' }
   const schema = { type: 'object', properties: { region, count: { type: 'integer', 'x-mcp-header': 'Count' } } }
   const seen: unknown[] = []
@@ -400,7 +400,7 @@ test('Beyond the interface: an annotated argument is compared with its header', 
   assert.equal((await client.callTool({ name: 'place', arguments: { region: 'Zürich', count: 1 } })).isError ?? false, false)
 })
 
-test('MCP: a client that takes any type is answered, one that takes neither type is 406 as JSON-RPC', async (t) => {
+test('MCP: a client that accepts any type is answered, a client that accepts neither type gets 406 as JSON-RPC', async (t) => {
   const { client } = await startService(t, { script: {} })
   const body = { jsonrpc: '2.0', id: 1, method: 'tools/list' }
   const list = (accept: string) => client.request('POST', '/mcp', { body, headers: { accept } })

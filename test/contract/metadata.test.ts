@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { startService } from '../fixtures/service.ts'
 
-test('Metadata: what the agent is, what to ask it first, and what it can do', async (t) => {
+test('Metadata: the reply has name, conversation starters and capabilities of the agent', async (t) => {
   const described = {
     id: 'a-1',
     name: 'Ada',

@@ -10,7 +10,7 @@ const logsOf = async (client: Client, query = '') => {
   return { ...body, data: JSON.parse(body.data) }
 }
 
-test('Observability: figures are zero where there is no run yet', async (t) => {
+test('Observability: metrics are zero without runs', async (t) => {
   const { as } = await startService(t)
   const operator = await as({ roles: ['operator'] })
   assert.deepEqual(await metricsOf(operator), {
@@ -21,7 +21,7 @@ test('Observability: figures are zero where there is no run yet', async (t) => {
   assert.deepEqual(await logsOf(operator), { data: [], total: 0, has_more: false })
 })
 
-test('Observability: metrics and logs equal what ran, and two tenants never mix', async (t) => {
+test('Observability: metrics and logs match the runs, separately for each tenant', async (t) => {
   const { as } = await startService(t, {
     tools: [fakeTool('add', async () => 3)],
     script: ({ body }) => {
@@ -58,7 +58,7 @@ test('Observability: metrics and logs equal what ran, and two tenants never mix'
   assert.equal((await logsOf(other)).total, 1)
 })
 
-test('Observability: figures have what sub-agents and plans took, a continued run once, and those of deleted sessions', async (t) => {
+test('Observability: metrics include sub-agents and plans, a continued run once, and runs of deleted sessions', async (t) => {
   let failures = 1
   const { as, client } = await startService(t, {
     config: { workflow_type: 'plan_execute' },
@@ -78,7 +78,7 @@ test('Observability: figures have what sub-agents and plans took, a continued ru
   await client.request('POST', '/core/v1/chain/sub_agents', { body: { name: 'helper' } })
   const ids = { 'session-id': 's', 'request-id': 'r' }
   assert.equal((await client.chat('go', ids)).status, 502)
-  // The plan, the first step with its call, and the sub-agent.
+  // The parts are the plan, the first step with its call, and the sub-agent.
   const failed = await metricsOf(operator)
   assert.deepEqual([failed.status_value_counts.error, failed.total_requests, failed.total_tokens], [1, 1, 60])
   const { body } = (await client.chat('go', ids)).body
@@ -115,7 +115,7 @@ test('Observability: logs are paged, and found by id and time in seconds or mill
   assert.equal((await metricsOf(operator, `?end_timestamp=${second - 7200}`)).total_requests, 0)
 })
 
-test('Observability: a wrong query is refused by name', async (t) => {
+test('Observability: a query fault is refused by name', async (t) => {
   const { as, client } = await startService(t)
   const operator = await as({ roles: ['operator'] })
   const refused = [
@@ -145,7 +145,7 @@ const valueOf = (text: string, series: string): number =>
       ?.split(' ')[1],
   )
 
-test('Observability: Prometheus text tells of requests, runs, tokens, tools and the process', async (t) => {
+test('Observability: Prometheus text covers requests, runs, tokens, tools and the process', async (t) => {
   const { as, client } = await startService(t, {
     tools: [fakeTool('add', async () => 3)],
     script: ({ body }) => {
@@ -182,7 +182,7 @@ test('Observability: Prometheus text tells of requests, runs, tokens, tools and 
   assert.match(text, /nodejs_eventloop_lag_p99_seconds \d/)
 })
 
-test("Observability: Prometheus text is for the administrators' tenant, or for all where that is said", async (t) => {
+test("Observability: Prometheus text is for the administrators' tenant, or public with METRICS_PUBLIC=true", async (t) => {
   const { as, client, url } = await startService(t)
   assert.equal((await fetch(`${url}/metrics`)).status, 401)
   assert.equal((await client.request('GET', '/metrics')).status, 403)

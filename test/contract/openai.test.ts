@@ -11,7 +11,7 @@ const user = (content: string) => ({ role: 'user' as const, content })
 interface Door {
   service: TestService
   openai: OpenAI
-  /** A client that does not try again. */
+  /** A client without retries. */
   as(who?: Who): Promise<OpenAI>
 }
 
@@ -27,7 +27,7 @@ async function all<T>(events: AsyncIterable<T>): Promise<T[]> {
   return list
 }
 
-/** The model's words around a tool call. */
+/** Texts of the model around a tool call. */
 const withTool = {
   tools: [fakeTool('add', async () => ({ sum: 3 }))],
   script: [
@@ -36,7 +36,7 @@ const withTool = {
   ],
 }
 
-test('Beyond the interface: a chat completion has the answer alone, its usage, and the run of its id', async (t) => {
+test('OpenAI: a chat completion has the answer, its usage, and the id of its run', async (t) => {
   const { service, openai } = await startDoor(t, withTool)
   const { data, response } = await openai.chat.completions.create({ model, messages: [user('1 + 2?')] }).withResponse()
   const { id, created, usage, ...rest } = data
@@ -59,7 +59,7 @@ test('Beyond the interface: a chat completion has the answer alone, its usage, a
   assert.equal((await service.client.run(requestId)).body.outcome.output, 'It is 3.')
 })
 
-test('Beyond the interface: a streamed completion comes as chunks; what was said before a tool stays, parted by a blank line', async (t) => {
+test('OpenAI: a streamed completion has chunks; text before a tool call stays, separated by a blank line', async (t) => {
   const { openai } = await startDoor(t, withTool)
   const stream = await openai.chat.completions.create({
     model,
@@ -82,7 +82,7 @@ test('Beyond the interface: a streamed completion comes as chunks; what was said
   assert.ok(chunks.slice(0, -1).every((chunk) => chunk.usage === null))
 })
 
-test('The thoughts of two steps are a blank line apart in reasoning_content, streamed or not', async (t) => {
+test('OpenAI: a blank line separates the thoughts of two steps in reasoning_content, streamed or not', async (t) => {
   const script = [
     { ...callOf('add', { a: 1, b: 2 }), reasoning: ['First ', 'add.'] },
     { reasoning: 'Then answer.', text: 'It is 3.' },
@@ -96,8 +96,8 @@ test('The thoughts of two steps are a blank line apart in reasoning_content, str
   assert.equal(deltas.map((delta) => delta.reasoning_content ?? '').join(''), 'First add.\n\nThen answer.')
 })
 
-test('Beyond the interface: an answer that a run repeats behind a thought is streamed once', async (t) => {
-  // The thinking comes behind the answer, so that the run tells its answer again.
+test('OpenAI: an answer that a run repeats after a thought is streamed once', async (t) => {
+  // The thought follows the answer, so the run sends its answer again.
   const chunks = [
     { choices: [{ index: 0, delta: { content: 'Four.' } }] },
     { choices: [{ index: 0, delta: { reasoning_content: 'Sure.' } }] },
@@ -109,7 +109,7 @@ test('Beyond the interface: an answer that a run repeats behind a thought is str
   assert.equal(text, 'Four.')
 })
 
-test('Beyond the interface: a response has the answer as its output text', async (t) => {
+test('OpenAI: a response has the answer as its output text', async (t) => {
   const { service, openai } = await startDoor(t, withTool)
   const response = await openai.responses.create({ model, input: '1 + 2?', instructions: 'Be brief.', metadata: { team: 'blue' } })
   assert.deepEqual([response.status, response.output_text, response.output.length], ['completed', 'It is 3.', 1])
@@ -119,7 +119,7 @@ test('Beyond the interface: a response has the answer as its output text', async
   assert.match(service.model.requests[0]?.body.messages[0].content, /Be brief\./)
 })
 
-test('Beyond the interface: a streamed response has typed events, numbered from 0, and a message for each thing that was said', async (t) => {
+test('OpenAI: a streamed response has typed events, numbered from 0, and a message for each segment', async (t) => {
   const { openai } = await startDoor(t, withTool)
   const events = await all(await openai.responses.create({ model, input: [user('1 + 2?')], stream: true }))
   assert.deepEqual(
@@ -151,7 +151,7 @@ test('Beyond the interface: a streamed response has typed events, numbered from 
   assert.equal(last.response.usage?.total_tokens, 42)
 })
 
-test('Beyond the interface: the stream helpers of an OpenAI client take the streams to their end', async (t) => {
+test('OpenAI: the stream helpers of an OpenAI client read the streams to the end', async (t) => {
   const { openai } = await startDoor(t, { script: { text: ['It is ', '3.'] } })
   const final = await openai.responses.stream({ model, input: 'hello' }).finalResponse()
   assert.deepEqual([final.output_text, final.status], ['It is 3.', 'completed'])
@@ -159,7 +159,7 @@ test('Beyond the interface: the stream helpers of an OpenAI client take the stre
   assert.deepEqual([completion.choices[0]?.message.content, completion.choices[0]?.finish_reason], ['It is 3.', 'stop'])
 })
 
-test('Beyond the interface: an answer that was cut says so', async (t) => {
+test('OpenAI: a truncated answer has its finish reason', async (t) => {
   const { openai } = await startDoor(t, { script: { text: 'It is', finish: 'length' } })
   const completion = await openai.chat.completions.create({ model, messages: [user('hello')] })
   assert.equal(completion.choices[0]?.finish_reason, 'length')
@@ -169,7 +169,7 @@ test('Beyond the interface: an answer that was cut says so', async (t) => {
   assert.equal(events.at(-1)?.type, 'response.incomplete')
 })
 
-test('Beyond the interface: the agent is the one model, under its names', async (t) => {
+test('OpenAI: the agent is the only model, under each of its names', async (t) => {
   const { openai } = await startDoor(t, { script: {}, config: { uri_id: 'team/helper', id: 'h-1', name: 'Helper' } })
   const { data } = await openai.models.list()
   assert.deepEqual(
@@ -185,7 +185,7 @@ test('Beyond the interface: the agent is the one model, under its names', async 
   await assert.rejects(openai.responses.create({ model: 'gpt-4', input: 'hello' }), missing)
 })
 
-test('Beyond the interface: the turns that an OpenAI client brings are the conversation; with session-id the session is', async (t) => {
+test('OpenAI: the messages of a request are the conversation, unless session-id names a session', async (t) => {
   const { service, openai } = await startDoor(t)
   const messages = [
     { role: 'developer' as const, content: 'Be brief.' },
@@ -216,7 +216,7 @@ test('Beyond the interface: the turns that an OpenAI client brings are the conve
   assert.deepEqual(shown(), ['And now?'])
 })
 
-test('Beyond the interface: images of an OpenAI client reach the model as data: URLs; other addresses are not fetched', async (t) => {
+test('OpenAI: images reach the model as data: URLs; other URLs are not fetched', async (t) => {
   const { service, openai } = await startDoor(t)
   const url = `data:image/png;base64,${(await makeImage('png')).toString('base64')}`
   const asking = (url: string) => [{ role: 'user' as const, content: [{ type: 'image_url' as const, image_url: { url } }] }]
@@ -227,7 +227,7 @@ test('Beyond the interface: images of an OpenAI client reach the model as data: 
       .content.filter((part: { type: string }) => part.type === 'image_url')
   await openai.chat.completions.create({ model, messages: asking(url) })
   assert.equal(images().length, 1)
-  // A client that brings the conversation again.
+  // The client sends the conversation again.
   await openai.chat.completions.create({ model, messages: [...asking(url), { role: 'assistant', content: 'A cat.' }, user('Its colour?')] })
   assert.equal(images().length, 1)
   const input = [{ role: 'user' as const, content: [{ type: 'input_image' as const, image_url: url, detail: 'auto' as const }] }]
@@ -242,7 +242,7 @@ test('Beyond the interface: images of an OpenAI client reach the model as data: 
   assert.equal(service.model.requests.length, 3)
 })
 
-test('Beyond the interface: what an OpenAI client may not ask for is a 400 that names it, and nothing is run', async (t) => {
+test('OpenAI: an unsupported parameter is a 400 that names it, and nothing runs', async (t) => {
   const { service, openai } = await startDoor(t)
   const messages = [user('hello')]
   const tool = { type: 'function', function: { name: 'f', parameters: {} } }
@@ -293,7 +293,7 @@ test('Beyond the interface: what an OpenAI client may not ask for is a 400 that 
   assert.equal((await openai.chat.completions.create({ model, messages, ...tuned })).choices[0]?.message.content, 'ok')
 })
 
-test('A tool choice that forces nothing is accepted without tools', async (t) => {
+test('OpenAI: a tool choice that forces no tool is accepted without tools', async (t) => {
   const { openai } = await startDoor(t)
   for (const choice of ['auto', 'none'] as const) {
     const completion = await openai.chat.completions.create({
@@ -308,7 +308,7 @@ test('A tool choice that forces nothing is accepted without tools', async (t) =>
   }
 })
 
-test('A client may send an answer again as it came, with the null fields of its parts', async (t) => {
+test('OpenAI: a client may send an answer back unchanged, with the null fields of its parts', async (t) => {
   const { service, openai } = await startDoor(t)
   const nulls = { refusal: null, image_url: null }
   const said = (type: string, role = 'assistant') => ({ role, content: [{ type, text: 'Hello Ann.', role, ...nulls }] })
@@ -331,7 +331,7 @@ test('A client may send an answer again as it came, with the null fields of its 
   })
 })
 
-test('A response has every field that clients require, whole, streamed and cut', async (t) => {
+test('OpenAI: a response has every required field, complete, streamed and truncated', async (t) => {
   const { openai } = await startDoor(t, { script: [{ text: 'ok' }, { text: 'ok' }, { text: 'o', finish: 'length' }] })
   const constants = {
     background: false,
@@ -365,7 +365,7 @@ test('A response has every field that clients require, whole, streamed and cut',
   assert.deepEqual([whole.usage?.input_tokens_details, responses[2]?.usage?.input_tokens_details], [details, details])
 })
 
-test('Beyond the interface: every failure below /v1 has the shape of OpenAI’s interface', async (t) => {
+test('OpenAI: every error below /v1 has the error shape of OpenAI’s API', async (t) => {
   const config = { limits: { max_input_characters: 10 }, access: { rate_limits: { operator: { requests_per_minute: 1 } } } }
   const { service, openai, as } = await startDoor(t, { script: {}, config })
   const messages = [user('hello')]
@@ -399,7 +399,7 @@ test('Beyond the interface: every failure below /v1 has the shape of OpenAI’s 
   }
 })
 
-test('Beyond the interface: a run that fails is an error of that shape, also inside of a stream, and is not tried again by itself', async (t) => {
+test('OpenAI: a failed run is an error of that shape, also inside a stream, and is not retried automatically', async (t) => {
   let isBroken = false
   const script = () => (isBroken ? { text: ['It is'], breakAfter: 2 } : { status: 401, body: { error: { message: 'model-secret-key' } } })
   const { service, openai } = await startDoor(t, { script })
@@ -419,7 +419,7 @@ test('Beyond the interface: a run that fails is an error of that shape, also ins
   assert.deepEqual([last.response.status, last.response.error?.code], ['failed', 'server_error'])
 })
 
-test('Beyond the interface: a repeated request id has the first completion, and a client that goes away ends its run', async (t) => {
+test('OpenAI: a repeated request id gets the first completion, and a disconnect cancels the run', async (t) => {
   const { service, openai } = await startDoor(t, {
     script: (request) => (request.body.messages.at(-1).content === 'wait' ? { text: ['a', 'b'], silentAfter: 3 } : { text: 'ok' }),
     config: { limits: { reconnect_grace: 0 } },
@@ -439,7 +439,7 @@ test('Beyond the interface: a repeated request id has the first completion, and 
   assert.equal(await service.model.requests.at(-1)?.closedEarly, true)
 })
 
-test('Beyond the interface: what the door for OpenAI clients answers is as the OpenAPI document says', async (t) => {
+test('OpenAI: the answers match the OpenAPI document', async (t) => {
   const { service } = await startDoor(t, withTool)
   const { client } = service
   assert.equal((await client.request('GET', '/v1/models')).status, 200)

@@ -18,7 +18,7 @@ interface Operation {
 
 // That replies are as the document says is checked with every reply that any test gets: `openapi-check.ts`.
 
-test('Beyond the interface: the OpenAPI document says of each operation what it takes and what it may refuse', async (t) => {
+test('OpenAPI: each operation documents its input and its errors', async (t) => {
   const { url } = await startService(t, { script: {} })
   const document = (await (await fetch(`${url}/openapi.json`)).json()) as {
     openapi: string
@@ -41,12 +41,12 @@ test('Beyond the interface: the OpenAPI document says of each operation what it 
     assert.ok(Object.keys(operation.responses).length > 0, name)
     for (const response of Object.values(operation.responses)) assert.ok(response.description && response.headers, name)
     if (method === 'post' || method === 'put')
-      // What OpenAI's clients speak to has no 422.
+      // Routes for OpenAI clients have no 422.
       for (const status of [413, 415, path.startsWith('/v1/') ? 400 : 422]) assert.ok(operation.responses[status], `${name} ${status}`)
   }
 })
 
-test('Beyond the interface: the OpenAPI document demands nothing that may be left out', async (t) => {
+test('OpenAPI: the document requires no optional field', async (t) => {
   const { url } = await startService(t, { script: {} })
   const { paths } = (await (await fetch(`${url}/openapi.json`)).json()) as { paths: Record<string, Record<string, Operation>> }
   const demanded = Object.values(paths).flatMap((of) =>
@@ -56,7 +56,7 @@ test('Beyond the interface: the OpenAPI document demands nothing that may be lef
   assert.deepEqual(paths['/core/v1/chain/sub_agents']!['post']!.requestBody!.content['application/json']!.schema.required, ['name'])
 })
 
-test('Beyond the interface: the OpenAPI document names the shapes that many operations share, and every name is there', async (t) => {
+test('OpenAPI: shared schemas are named, and every reference resolves', async (t) => {
   const { url } = await startService(t, { script: {} })
   const text = await (await fetch(`${url}/openapi.json`)).text()
   const { components } = JSON.parse(text) as { components: Record<string, object> }
@@ -70,7 +70,7 @@ test('Beyond the interface: the OpenAPI document names the shapes that many oper
   assert.ok('StreamChunk' in components['schemas']!)
 })
 
-test('OpenAPI: no pattern of the document looks around, which not every engine can', async (t) => {
+test('OpenAPI: no pattern of the document uses lookaround, which some engines lack', async (t) => {
   const { client } = await startService(t, { script: {} })
   const { text } = await client.request('GET', '/openapi.json')
   assert.doesNotMatch(text, /"pattern":"[^"]*\(\?(?:[=!]|<[=!])/)

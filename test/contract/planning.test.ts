@@ -12,7 +12,7 @@ const config = { workflow_type: 'plan_execute', sub_agents: { may_create: false 
 const last = ({ body }: ModelServerRequest): string => body.messages.at(-1).content
 const lastUser = ({ body }: ModelServerRequest): string => body.messages.findLast((one: { role: string }) => one.role === 'user').content
 
-/** Plans two steps, of which the first asks a tool, and answers. */
+/** Plans two steps, calls a tool in the first, and answers. */
 function plans(request: ModelServerRequest): ModelAnswer {
   const asked = lastUser(request)
   if (asked.includes('make a plan')) return { text: 'Sure: ["Look up A.", "Look up B."]' }
@@ -22,12 +22,12 @@ function plans(request: ModelServerRequest): ModelAnswer {
   return asked.startsWith('Now answer') ? { text: 'A is 1, B is 2.' } : { text: `again: ${asked}` }
 }
 
-/** Labels in order, each with its text; a step's start is empty, its end has its kind. */
+/** Labels in order, each with its text; the start of a step is empty, its end has its type. */
 function labels(events: readonly StreamEvent[]): string[] {
   return events.map(({ chunk }) => `${chunk.agent_step}: ${chunk.step ? `[${chunk.step.tool}]` : chunk.token}`)
 }
 
-test('Streaming: in plan_execute plan and steps are planning, only the closing text is the answer', async (t) => {
+test('Streaming: in plan_execute plan and step text is planning, only the closing text is the answer', async (t) => {
   const { client } = await startService(t, { script: plans, config, tools: [fakeTool('look', async () => 1)] })
   const stream = await client.stream('What are A and B?', { 'session-id': 's' })
   const events = await stream.rest()
@@ -47,7 +47,7 @@ test('Streaming: in plan_execute plan and steps are planning, only the closing t
   assert.deepEqual([outputOf(events), events.at(-1)?.chunk.finish_reason], ['A is 1, B is 2.', 'stop'])
 })
 
-test('Chat, Sessions: the plan is a step and additional context; later turns are shown the question and the answer alone', async (t) => {
+test('Chat, Sessions: the plan is a step and additional context; later turns see only the question and the answer', async (t) => {
   const { client, model } = await startService(t, { script: plans, config, tools: [fakeTool('look', async () => 1)] })
   const { body } = (await client.chat('What are A and B?', { 'session-id': 's' })).body
   assert.deepEqual(
@@ -76,7 +76,7 @@ test('Chat, Sessions: the plan is a step and additional context; later turns are
   )
 })
 
-test('a model that does not plan, such as the embedded one, does what is asked', async (t) => {
+test('a model without a plan, such as the embedded one, executes the request directly', async (t) => {
   const { client } = await startService(t, { config: { ...config, tools: [{ name: 'calculator' }] } })
   const { body } = (await client.chat('What is 17% of 2,340?', { 'session-id': 's' })).body
   assert.match(body.output, /397\.8/)
@@ -88,13 +88,13 @@ test('a model that does not plan, such as the embedded one, does what is asked',
   )
 })
 
-/** As `plans`, with a second step of its own. */
+/** Like `plans`, with another second step. */
 const secondStep =
   (answer: (request: ModelServerRequest) => ModelAnswer) =>
   (request: ModelServerRequest): ModelAnswer =>
     lastUser(request).startsWith('Step 2') ? answer(request) : plans(request)
 
-test('Chat: plan_execute ends by max_iterations and by time with the best answer so far, which is the closing text', async (t) => {
+test('Chat: plan_execute that ends by max_iterations or by time returns the best answer so far as closing text', async (t) => {
   const tools = [fakeTool('look', async () => 1)]
   const endless = { script: secondStep(() => callOf('look')), config: { ...config, max_iterations: 6 }, tools }
   const silent = { script: secondStep(() => ({ text: 'B', silentAfter: 2 })), config: { ...config, max_execution_time: 1 }, tools }
@@ -111,7 +111,7 @@ test('Chat: plan_execute ends by max_iterations and by time with the best answer
   }
 })
 
-test('Chat: a plan that is cancelled keeps what its steps gave; one that failed is continued in the step where it was', async (t) => {
+test('Chat: a cancelled plan keeps the results of its steps; a failed plan is continued in its step', async (t) => {
   const gate = gatedTool('wait')
   let isFailing = true
   const script = secondStep((request) => {
@@ -138,7 +138,7 @@ test('Chat: a plan that is cancelled keeps what its steps gave; one that failed 
   )
 })
 
-test('kill -9 in a step: the run goes on in that step, and steps that were done are not done again', async (t) => {
+test('after kill -9 in a step the run continues in that step, and finished steps are not repeated', async (t) => {
   const folder = await makeFolder(t)
   const silent = Promise.withResolvers<void>()
   let isSilent = true
@@ -170,7 +170,7 @@ test('kill -9 in a step: the run goes on in that step, and steps that were done 
   assert.equal(labels(events).filter((line) => line.includes('Step 2 of 2')).length, 1)
 })
 
-test('kill -9: the run goes on as it began, also where the configuration says another workflow by then', async (t) => {
+test('after kill -9 the run continues with its workflow, even if the configuration has changed', async (t) => {
   const folder = await makeFolder(t)
   const silent = Promise.withResolvers<void>()
   const model = await startModelServer((request) => {

@@ -7,7 +7,7 @@ import { callOf, gatedTool } from '../fixtures/tools.ts'
 
 const contents = (messages: { content: string }[]) => messages.map((message) => message.content)
 
-test('Headers: a run goes on as long as one of those who asked for it is there', async (t) => {
+test('Headers: a run continues as long as one of its requesters is connected', async (t) => {
   const gate = gatedTool('wait')
   const { client } = await startService(t, {
     tools: [gate.tool],
@@ -18,11 +18,11 @@ test('Headers: a run goes on as long as one of those who asked for it is there',
   const first = client.chat('go', { 'request-id': 'r' }, leaving.signal).catch(() => undefined)
   await gate.entered
   const second = client.chat('go', { 'request-id': 'r' })
-  // A refused one shows that the second, sent before it, has been taken.
+  // The refusal shows that the second request, sent before it, has arrived.
   assert.equal((await client.chat('other', { 'request-id': 'r' })).status, 409)
   leaving.abort()
   await first
-  // Longer than the grace, which is none: the run would be cancelled by now.
+  // The grace is 0, so without the second request the run would be cancelled by now.
   await sleep(100)
   gate.open()
   assert.equal((await second).body.body.output, 'done')
@@ -46,7 +46,7 @@ test('Headers: a failed run that is repeated while its session is busy waits, an
   assert.deepEqual(contents((await client.session('s')).body.messages), ['one', 'two', 'second', 'first'])
 })
 
-test('Headers: a failed run whose repeat found its session busy still says that it failed, and can be repeated again', async (t) => {
+test('Headers: a failed run whose repeat was refused by a busy session stays failed, and can be repeated again', async (t) => {
   const gate = gatedTool('wait')
   const { client } = await startService(t, {
     tools: [gate.tool],
@@ -73,7 +73,7 @@ for (const [effect, status] of [
   ['read', 200],
   ['write', 503],
 ] as const) {
-  test(`Headers: a ${effect} call of tool/execute that was cut off by its client leaving has no outcome to repeat`, async (t) => {
+  test(`Headers: a ${effect} call of tool/execute that a disconnect interrupted has no outcome to repeat`, async (t) => {
     const gate = gatedTool('wait', { effect })
     const { url, key } = await startService(t, { tools: [gate.tool], script: {} })
     const headers = { 'x-service-access': (await key()).key, 'content-type': 'application/json', 'request-id': 'r' }
@@ -94,7 +94,7 @@ for (const [effect, status] of [
   })
 }
 
-test('Headers: a repeat of a direct execution that still runs waits for it, and gets its session', async (t) => {
+test('Headers: a repeat of a running direct execution waits for it, and gets its session', async (t) => {
   const gate = gatedTool('wait', { effect: 'write' })
   const { client } = await startService(t, { tools: [gate.tool], script: {} })
   const execute = () => client.request('POST', '/core/v1/tool/execute', { body: { tool_name: 'wait' }, headers: { 'request-id': 'r' } })
@@ -107,7 +107,7 @@ test('Headers: a repeat of a direct execution that still runs waits for it, and 
   assert.equal(gate.inputs.length, 1)
 })
 
-test('Headers: a direct execution goes on as long as one of those who asked for it is there', async (t) => {
+test('Headers: a direct execution continues as long as one of its requesters is connected', async (t) => {
   const gate = gatedTool('wait')
   const { client, url, key } = await startService(t, { tools: [gate.tool], script: {} })
   const leaving = new AbortController()
@@ -117,17 +117,17 @@ test('Headers: a direct execution goes on as long as one of those who asked for 
   await gate.entered
   const execute = (input: object) => client.request('POST', '/core/v1/tool/execute', { body: input, headers: { 'request-id': 'r' } })
   const second = execute({ tool_name: 'wait' })
-  // A refused one shows that the second, sent before it, has been taken.
+  // The refusal shows that the second request, sent before it, has arrived.
   assert.equal((await execute({ tool_name: 'wait', tool_input: {} })).status, 409)
   leaving.abort()
   await assert.rejects(first)
-  // Time enough to be cancelled, if the first one's leaving did that.
+  // The wait is long enough for a cancellation by the first disconnect.
   await sleep(100)
   gate.open()
   assert.deepEqual((await second).body.output, { done: 1 })
 })
 
-test('Headers: repeats of an ended run that come together all get its outcome', async (t) => {
+test('Headers: concurrent repeats of an ended run all get its outcome', async (t) => {
   const { client, log } = await startService(t, { script: [{ text: 'secret answer' }] })
   const ids = { 'session-id': 's', 'request-id': 'r' }
   await client.chat('secret question', ids)
@@ -138,7 +138,7 @@ test('Headers: repeats of an ended run that come together all get its outcome', 
   assert.doesNotMatch(log.join(), /secret/)
 })
 
-test('Headers: repeats of a failed run that come together continue it once, and it can be cancelled', async (t) => {
+test('Headers: concurrent repeats of a failed run continue it once, and it can be cancelled', async (t) => {
   const gate = gatedTool('wait')
   const { client, model } = await startService(t, {
     tools: [gate.tool],

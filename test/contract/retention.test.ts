@@ -11,7 +11,7 @@ import { callOf } from '../fixtures/tools.ts'
 
 const day = 86_400_000
 
-/** Time has gone by since: for a session and its runs. */
+/** Backdates a session and its runs. */
 function age({ settings }: Pick<TestService, 'settings'>, sessionId: string, days: number): void {
   const database = new DatabaseSync(path.join(settings.dataDir, 'agent-core.db'), { timeout: 5000 })
   database.prepare('update sessions set updated_at = ? where session_id = ?').run(Date.now() - days * day, sessionId)
@@ -20,7 +20,7 @@ function age({ settings }: Pick<TestService, 'settings'>, sessionId: string, day
   database.close()
 }
 
-test('Retention: old sessions go with their files, old runs of younger ones are 410, and the rest is as it was', async (t) => {
+test('Retention: old sessions are deleted with their files, old runs of kept sessions are 410, and the rest is unchanged', async (t) => {
   const write = callOf('write_file', { file_name: 'a.txt', content: 'x' })
   const service = await startService(t, {
     script: ({ body }) => (body.messages.at(-1).role === 'tool' ? { text: 'written' } : { calls: write.calls }),
@@ -60,12 +60,12 @@ test('Retention: old sessions go with their files, old runs of younger ones are 
   const reader = await service.as({ sub: 'olga', roles: ['operator'] })
   assert.deepEqual((await reader.request('GET', '/core/v1/metrics')).body, before)
   assert.equal((await reader.request('GET', '/core/v1/logs')).body.total, 1)
-  // The session goes on.
+  // The session can continue.
   assert.equal((await service.client.chat('again', { 'session-id': 'kept' })).status, 200)
   assert.equal((await session('kept')).body.messages.length, 4)
 })
 
-test('Retention: "db prune" says what it would remove, removes it at once, and works beside a service', async (t) => {
+test('Retention: "db prune" reports and removes expired data at once, also beside a running service', async (t) => {
   const service = await startService(t, { script: [{ text: 'a' }, { text: 'b' }], config: { retention: { sessions: 30 } } })
   for (const id of ['old', 'young']) await service.client.chat('hello', { 'session-id': id })
   const { settings } = service
@@ -82,7 +82,7 @@ test('Retention: "db prune" says what it would remove, removes it at once, and w
   assert.match((await prune()).out, /^Nothing is older/)
 })
 
-test('Retention: limits are days, 0 for ever; anything else is refused', async (t) => {
+test('Retention: limits are days, and 0 keeps data for ever; anything else is refused', async (t) => {
   const folder = await createFolder(t)
   const { writeFile } = await import('node:fs/promises')
   for (const [retention, code] of [

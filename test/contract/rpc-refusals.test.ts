@@ -8,7 +8,7 @@ for (const [path, status] of [
   ['/a2a', 200],
   ['/mcp', 400],
 ] as const) {
-  test(`${path}: a request that holds no message of JSON-RPC is refused by an error of JSON-RPC`, async (t) => {
+  test(`${path}: a request without a JSON-RPC message is refused with a JSON-RPC error`, async (t) => {
     const service = await startService(t, { script: {} })
     const send = async (body: unknown, headers: Record<string, string> = {}) => {
       const reply = await service.client.request('POST', path, { body, headers })
@@ -31,7 +31,7 @@ for (const [path, status] of [
     assert.match(header.text, /^header\.session-id: /)
   })
 
-  test(`${path}: a refused key is refused as everywhere`, async (t) => {
+  test(`${path}: a refused key is a plain HTTP error`, async (t) => {
     const service = await startService(t, { script: {} })
     const unknown = await service.client.request('POST', path, { body: '{', headers: { 'x-service-access': 'x' } })
     assert.deepEqual([unknown.status, unknown.body.details.error_type], [401, 'Unauthorized'])
@@ -41,7 +41,7 @@ for (const [path, status] of [
   })
 }
 
-test('/a2a: an object that is no request of JSON-RPC is an invalid request, and the error names the fault', async (t) => {
+test('/a2a: an object that is not a JSON-RPC request is an invalid request, and the error names the fault', async (t) => {
   const service = await startService(t, { script: {} })
   const cases: [request: Record<string, unknown>, id: unknown, message: RegExp][] = [
     [{ x: 1 }, null, /^jsonrpc must be/],

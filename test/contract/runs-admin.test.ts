@@ -11,7 +11,7 @@ const read = (client: Client, query = '') => client.request('GET', `/core/v1/run
 const cancel = (client: Client, query = '') => client.request('DELETE', `/core/v1/runs/r1${query}`)
 const byText = (client: Client, query = '') => client.request('GET', `/core/v1/runs/r1/stream${query}`)
 
-test('Runs: an administrator reads and follows every run of its tenant, named by its owner or as the only match', async (t) => {
+test('Runs: an administrator reads and follows every run of its tenant, by owner or as the only match', async (t) => {
   const { as } = await startService(t, { script: ({ body }) => ({ text: `to ${body.messages.at(-1).content}` }) })
   const [ann, bob, ada] = [await as(), await as({ sub: 'bob' }), await as({ sub: 'ada', roles: ['admin'] })]
   await ann.chat('ann', { 'request-id': 'r1' })
@@ -34,7 +34,7 @@ test('Runs: an administrator reads and follows every run of its tenant, named by
   assert.equal((await read(ada)).body.outcome.output, 'to ada')
 })
 
-test('Runs: other callers reach their own run alone, whoever they name, and an administrator those of its tenant', async (t) => {
+test('Runs: other callers reach only their own run, whichever owner they name, and an administrator only its tenant', async (t) => {
   const { as } = await startService(t, { script: { text: 'secret' } })
   await (await as()).chat('hi', { 'request-id': 'r1' })
   const [operator, admin] = [await as({ sub: 'bob', roles: ['operator', 'user'] }), await as({ tenant: 'other', roles: ['admin'] })]
@@ -68,7 +68,7 @@ test('Runs: an administrator cancels a run of another caller, and follows it to 
   assert.equal((await client.session('s1')).body.messages.length, 2)
 })
 
-test('Runs: of an async run an administrator is shown its callback; feedback, callbacks and decisions stay its owner’s', async (t) => {
+test('Runs: an administrator sees the callback of an async run; feedback, callbacks and decisions stay with its owner', async (t) => {
   const receiver = await startReceiver(t)
   const { as, client } = await startService(t, { script: { text: 'done' }, environment: { OUTBOUND_ALLOW: receiver.host } })
   const ada = await as({ sub: 'ada', roles: ['admin'] })
@@ -91,7 +91,7 @@ test('Runs: of an async run an administrator is shown its callback; feedback, ca
   }
 })
 
-test('Runs: a direct execution is no run for an administrator either, and a run of a deleted session is gone', async (t) => {
+test('Runs: a direct execution is not a run for administrators either, and a run of a deleted session is gone', async (t) => {
   const { as, client } = await startService(t, { tools: [fakeTool('look', async () => 1)], script: { text: 'hello' } })
   const ada = await as({ sub: 'ada', roles: ['admin'] })
   const execute = (of: Client) =>

@@ -8,11 +8,11 @@ import { makeFolder, serve } from '../fixtures/process.ts'
 import { startService } from '../fixtures/service.ts'
 import { callOf, fakeTool, gatedTool } from '../fixtures/tools.ts'
 
-/** "Beyond the interface": the rows of `/core/v1/runs`. */
+/** Routes under `/core/v1/runs`. */
 
 const iso = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
 
-test('Runs: a run is read while it waits, while it runs, and when it has ended', async (t) => {
+test('Runs: a run can be read while queued, while running, and after its end', async (t) => {
   const gate = gatedTool('wait')
   const { client } = await startService(t, { tools: [gate.tool], script: [callOf('wait'), { text: 'one' }, { text: 'two' }] })
   const ids = (request: string) => ({ 'session-id': 's', 'request-id': request })
@@ -36,7 +36,7 @@ test('Runs: a run is read while it waits, while it runs, and when it has ended',
   }
 })
 
-test('Runs: a failed run tells its error in the Error shape, and no outcome', async (t) => {
+test('Runs: a failed run has its error in the error shape, and no outcome', async (t) => {
   const { client } = await startService(t, { script: { status: 400, body: 'no' } })
   const chat = await client.chat('go', { 'request-id': 'r' })
   const { body } = await client.run('r')
@@ -44,7 +44,7 @@ test('Runs: a failed run tells its error in the Error shape, and no outcome', as
   assert.deepEqual([chat.status, chat.body.details.error_type], [502, 'ModelUnavailable'])
 })
 
-test('Runs: DELETE cancels at once and answers with the run; again it is 409 RunEnded', async (t) => {
+test('Runs: DELETE cancels at once and answers with the run; a second DELETE is 409 RunEnded', async (t) => {
   const gate = gatedTool('wait')
   const { client } = await startService(t, { tools: [gate.tool], script: { ...callOf('wait'), text: 'I wait.' } })
   const chat = client.chat('go', { 'request-id': 'r', 'session-id': 's' })
@@ -57,7 +57,7 @@ test('Runs: DELETE cancels at once and answers with the run; again it is 409 Run
   assert.deepEqual([again.status, again.body.details.error_type], [409, 'RunEnded'])
 })
 
-test('Runs: a direct tool execution is no run, and an id outside of the alphabet is 422', async (t) => {
+test('Runs: a direct tool execution is not a run, and an id outside of the alphabet is 422', async (t) => {
   const { client } = await startService(t, { tools: [fakeTool('look', async () => ({}))], script: {} })
   const body = { tool_name: 'look', tool_input: {} }
   await client.request('POST', '/core/v1/tool/execute', { body, headers: { 'request-id': 'x' } })
@@ -71,7 +71,7 @@ test('Runs: a direct tool execution is no run, and an id outside of the alphabet
   assert.deepEqual([status, reply.detail[0].loc], [422, ['path', 'request_id']])
 })
 
-test('Runs: the stream of an ended run from any of its numbers; behind the last there is nothing more', async (t) => {
+test('Runs: the stream of an ended run resumes from any number, and is 204 after the last', async (t) => {
   const { client } = await startService(t, { script: { text: ['a', 'b'], pauseMs: 5 } })
   await client.chat('go', { 'request-id': 'r' })
   const all = await (await client.follow('r')).rest()
@@ -94,7 +94,7 @@ test('Runs: a reader beyond the last number gets one retrying chunk and then eve
   assert.deepEqual(rest, all)
 })
 
-test('Async: of a process that was killed a chat waits the grace for its client, ends as ProcessLost, and is continued by a repeat', async (t) => {
+test('Async: a chat of a killed process waits the grace for its client, ends as ProcessLost, and is continued by a repeat', async (t) => {
   const folder = await makeFolder(t)
   const asked = Promise.withResolvers<void>()
   let isSilent = true

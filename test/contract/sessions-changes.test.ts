@@ -37,7 +37,7 @@ test('Sessions: a deleted session is gone with its messages and runs, and a repe
   assert.equal((await client.session('s')).body.messages.length, 2)
 })
 
-test('Sessions: deleting one cancels what runs in it and what waits in its line', async (t) => {
+test('Sessions: deleting a session cancels its running and queued runs', async (t) => {
   const gate = gatedTool('wait')
   const { client } = await startService(t, { tools: [gate.tool], script: [callOf('wait'), { text: 'fresh' }] })
   const running = client.chat('one', { ...session, 'request-id': 'running' })
@@ -57,7 +57,7 @@ test('Sessions: deleting one cancels what runs in it and what waits in its line'
   )
 })
 
-test("Sessions: nobody deletes another caller's session, administrators neither", async (t) => {
+test('Sessions: no caller, not even an administrator, deletes a session of another caller', async (t) => {
   const { client, as } = await startService(t, { script: { text: 'ok' } })
   await client.chat('hello', session)
   const others = [await as({ sub: 'bob' }), await as({ sub: 'root', roles: ['admin'] }), await as({ sub: 'ann', tenant: 'b' })]
@@ -68,7 +68,7 @@ test("Sessions: nobody deletes another caller's session, administrators neither"
   assert.equal((await client.session('s')).status, 200)
 })
 
-test('Sessions: a fork goes on from its messages, and leaves the first as it is', async (t) => {
+test('Sessions: a fork continues from its messages, and leaves the first session unchanged', async (t) => {
   const { client, model } = await startService(t, { script: (_, index) => ({ text: `answer ${index}` }) })
   for (const text of ['one', 'two']) await client.chat(text, session)
   const fork = async (messageIndex: unknown) =>
@@ -93,7 +93,7 @@ test('Sessions: a fork goes on from its messages, and leaves the first as it is'
   }
 })
 
-test("Sessions: administrators fork their tenant's sessions into their own, others only theirs", async (t) => {
+test('Sessions: administrators fork sessions of their tenant into their own, other callers only their own', async (t) => {
   const { client, as } = await startService(t, { script: { text: 'ok' } })
   await client.chat('hello', session)
   const body = { message_index: 2 }

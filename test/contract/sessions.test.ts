@@ -11,7 +11,7 @@ interface Listed {
   created_at: string
 }
 
-test('Sessions: a session has its messages, with thinking and what the answer took', async (t) => {
+test('Sessions: a session has its messages, with thinking and response metadata', async (t) => {
   const { client } = await startService(t, { script: { reasoning: 'hm', text: 'yes', usage: { input: 1, output: 2 } } })
   const before = Math.floor(Date.now() / 1000)
   await client.chat('really?', { 'session-id': 's', 'request-id': 'r' })
@@ -30,7 +30,7 @@ test('Sessions: a session has its messages, with thinking and what the answer to
   assert.deepEqual([usage[0].usage, intermediate_steps.length], [3, 1])
 })
 
-test('Sessions: a second turn is shown the first, with its tool calls', async (t) => {
+test('Sessions: a second turn sees the first, with its tool calls', async (t) => {
   const gate = gatedTool('look')
   gate.open()
   const { client, model } = await startService(t, {
@@ -47,7 +47,7 @@ test('Sessions: a second turn is shown the first, with its tool calls', async (t
   assert.equal(shown[1].tool_calls[0].function.arguments, '{"at":"a"}')
 })
 
-test('Sessions: one request at a time, in order of arrival', async (t) => {
+test('Sessions: one request runs at a time, in order of arrival', async (t) => {
   const gate = gatedTool('wait')
   const { client, model } = await startService(t, {
     tools: [gate.tool],
@@ -59,7 +59,7 @@ test('Sessions: one request at a time, in order of arrival', async (t) => {
   const others = []
   for (const name of ['2', '3', '4', '5']) {
     others.push(client.chat(name, ids(`r${name}`)))
-    // The next one arrives when this one stands in the line.
+    // The next request arrives when this request is queued.
     await until(async () => (await client.run(`r${name}`)).body.status === 'pending', Boolean)
   }
   assert.equal(model.requests.length, 1)
@@ -77,7 +77,7 @@ test('Sessions: one request at a time, in order of arrival', async (t) => {
   )
 })
 
-test('Sessions: who waits longer than max_session_wait gets 409 SessionBusy, and may ask again with the same id', async (t) => {
+test('Sessions: a chat that waits longer than max_session_wait is 409 SessionBusy, and may be repeated with the same id', async (t) => {
   const gate = gatedTool('wait')
   const { client } = await startService(t, {
     tools: [gate.tool],
@@ -97,7 +97,7 @@ test('Sessions: who waits longer than max_session_wait gets 409 SessionBusy, and
   assert.equal((await client.session('s')).body.messages.length, 4)
 })
 
-test('Sessions: a waiting client that goes leaves the line', async (t) => {
+test('Sessions: a waiting client that disconnects leaves the queue', async (t) => {
   const gate = gatedTool('wait')
   const { client, model } = await startService(t, {
     tools: [gate.tool],
@@ -122,7 +122,7 @@ test('Sessions: a waiting client that goes leaves the line', async (t) => {
   assert.equal(model.requests.length, 3)
 })
 
-test('Sessions: a waiting run can be cancelled, and is kept as cancelled', async (t) => {
+test('Sessions: a queued run can be cancelled, and is stored as cancelled', async (t) => {
   const gate = gatedTool('wait')
   const { client } = await startService(t, { tools: [gate.tool], script: [callOf('wait'), {}] })
   const first = client.chat('1', { 'session-id': 's' })
@@ -162,7 +162,7 @@ test('Sessions: the list has the most recent activity first, page by page', asyn
   assert.deepEqual([all.count, all.offset], [5, all.sessions.at(-1).checkpoint_id])
   assert.deepEqual(Object.keys(all.sessions[0]).sort(), ['checkpoint_id', 'created_at', 'session_id', 'short_name'])
   assert.equal(all.sessions[0].short_name, 'hello b')
-  // It changes with every turn.
+  // The checkpoint id changes with every turn.
   const checkpoint = (sessions: Listed[]) => sessions.find((session) => session.session_id === 'b')?.checkpoint_id
   assert.notEqual(checkpoint(before.sessions), checkpoint(all.sessions))
   const pages = []
@@ -207,7 +207,7 @@ test('Sessions: a session without messages is not listed', async (t) => {
   assert.deepEqual((await client.request('GET', '/core/v1/sessions')).body, { sessions: [], offset: '', count: 0 })
 })
 
-test('Sessions: an unknown id is 404, an impossible one 422', async (t) => {
+test('Sessions: an unknown id is 404, an invalid id 422', async (t) => {
   const { client } = await startService(t, { script: {} })
   const unknown = await client.session('nothing')
   assert.deepEqual([unknown.status, unknown.body.details], [404, { error_type: 'NotFound' }])
@@ -215,7 +215,7 @@ test('Sessions: an unknown id is 404, an impossible one 422', async (t) => {
   assert.deepEqual([impossible.status, impossible.body.detail[0].loc], [422, ['path', 'session_id']])
 })
 
-test('Sessions: a caller sees its own, an administrator all of its tenant and none of another', async (t) => {
+test('Sessions: a caller sees its own sessions, an administrator all of its tenant and none of another', async (t) => {
   const { client: ann, as } = await startService(t, { script: (_request, index) => ({ text: `answer ${index}` }) })
   const bob = await as({ sub: 'bob' })
   const stranger = await as({ sub: 'ann', tenant: 'other' })
@@ -239,12 +239,12 @@ test('Sessions: a caller sees its own, an administrator all of its tenant and no
   assert.equal((await admin.session('strange')).status, 404)
   const before = await admin.request('GET', '/core/v1/sessions?before=strange')
   assert.equal(before.status, 422)
-  // Its own first where ids are equal.
+  // An administrator's own session comes first when ids are equal.
   await admin.chat('by the administrator', { 'session-id': 'shared' })
   assert.equal((await admin.session('shared')).body.messages[0].content, 'by the administrator')
 })
 
-test('Sessions: a session and its line survive a restart', async (t) => {
+test('Sessions: a session and its queue survive a restart', async (t) => {
   const service = await startService(t, { script: (_request, index) => ({ text: `answer ${index}` }) })
   await service.client.chat('one', { 'session-id': 's' })
   await service.restart()

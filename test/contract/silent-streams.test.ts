@@ -7,7 +7,7 @@ import { callOf, gatedTool } from '../fixtures/tools.ts'
 const message = { role: 'user', content: 'go' }
 const rpc = { jsonrpc: '2.0', id: 1 }
 
-/** What comes of a stream up to its first keep-alive, with its status. */
+/** The text of a stream up to its first keep-alive, with its status. */
 async function firstOf(service: TestService, path: string, body: object, headers: Record<string, string> = {}) {
   const response = await fetch(service.url + path, {
     method: 'POST',
@@ -31,7 +31,7 @@ async function restOf(reader: ReadableStreamDefaultReader<string>): Promise<stri
   return text
 }
 
-test('Streaming: a stream that has to wait begins with a keep-alive, before its run has a turn, on every door', async (t) => {
+test('Streaming: over every protocol, the stream of a queued run begins with a keep-alive before the run starts', async (t) => {
   const gate = gatedTool('wait', { timeoutMs: 60_000 })
   const service = await startService(t, {
     tools: [gate.tool],
@@ -59,7 +59,7 @@ test('Streaming: a stream that has to wait begins with a keep-alive, before its 
     assert.deepEqual([status, type], [200, 'text/event-stream; charset=utf-8'])
     assert.match(first!, /^(: keep-alive\n\n)+$/)
   }
-  // None of them had its turn in time.
+  // No queued run started in time.
   const [own, completion, response, task] = await Promise.all(opened.map(({ reader }) => restOf(reader)))
   const last = JSON.parse(/data: (.*)\n\n$/.exec(own!)![1]!)
   assert.deepEqual([last.finish_reason, last.error.status_code, last.error.details.error_type], ['error', 409, 'SessionBusy'])
@@ -68,7 +68,7 @@ test('Streaming: a stream that has to wait begins with a keep-alive, before its 
   assert.equal((await running).status, 200)
 })
 
-test('Headers: a repeat without session-id gets the first one’s, also when its stream begins before the run has a turn', async (t) => {
+test('Headers: a repeat without session-id gets the session of the first, also when its stream begins before the run', async (t) => {
   const gate = gatedTool('wait', { timeoutMs: 60_000 })
   const service = await startService(t, {
     tools: [gate.tool],
@@ -102,7 +102,7 @@ test('Headers: a repeat without session-id gets the first one’s, also when its
   for (const { reader } of opened) assert.match(await restOf(reader), /next/)
 })
 
-test('Headers: a repeat without session-id that ends while it waits for its session names the first one’s', async (t) => {
+test('Headers: a repeat without session-id that ends while queued names the session of the first', async (t) => {
   const gate = gatedTool('wait', { timeoutMs: 60_000 })
   const { client } = await startService(t, { tools: [gate.tool], script: [callOf('wait'), { text: 'done' }] })
   const running = client.chat('go', { 'session-id': 's' })
@@ -113,7 +113,7 @@ test('Headers: a repeat without session-id that ends while it waits for its sess
     ({ status }) => status === 200,
   )
   const repeat = client.chat('go', { 'request-id': 'r' })
-  // A refused one shows that the repeat, sent before it, has been taken.
+  // The refusal shows that the repeat, sent before it, has arrived.
   assert.equal((await client.chat('other', { 'request-id': 'r' })).status, 409)
   assert.equal((await client.request('DELETE', '/core/v1/runs/r')).status, 200)
   for (const { status, body, headers } of await Promise.all([first, repeat])) {

@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { startService, type TestService } from '../fixtures/service.ts'
 
-/** More than the sockets between the two of them and the run itself may hold; less than the longest answer of a model. */
+/** Larger than the buffers of both sockets and of the run together, smaller than the longest answer of a model. */
 const piece = 'x'.repeat(64 * 1024)
 const pieces = 240
 const long = { text: Array.from({ length: pieces }, () => piece) }
@@ -13,7 +13,7 @@ const long = { text: Array.from({ length: pieces }, () => piece) }
 /** The long answer to `long`, a short one to anything else. */
 const script = ({ body }: { body: any }) => (body.messages.at(-1).content === 'long' ? long : { text: 'short' })
 
-/** A client that asks for a stream, and reads nothing of it until it is told to. */
+/** A client that requests a stream and reads nothing until told to. */
 async function openUnread({ url, key }: TestService, body: object): Promise<IncomingMessage> {
   const headers = { 'x-service-access': (await key()).key, 'content-type': 'application/json', 'request-id': 'slow' }
   const request = httpRequest(`${url}/core/v1/chain_streaming`, { method: 'POST', headers, agent: false })
@@ -37,19 +37,19 @@ function answerIn(stream: string): number {
     .reduce((sum, event) => sum + JSON.parse(event.slice(event.indexOf('data: ') + 6)).token.length, 0)
 }
 
-test('Streaming: a run waits for its only reader, which loses nothing; others are not held up', async (t) => {
+test('Streaming: a run waits for its only reader, which loses nothing; other runs are not delayed', async (t) => {
   const service = await startService(t, { script })
   const { client } = service
   const slow = await openUnread(service, {})
   assert.equal((await client.chat('short')).body.body.output, 'short')
-  // Time enough to finish, if it did not wait.
+  // The wait is long enough for the run to finish if it did not wait.
   await sleep(500)
   assert.equal((await client.run('slow')).body.status, 'running')
   assert.equal(answerIn(await readAll(slow)), pieces * piece.length)
   assert.equal((await client.run('slow')).body.status, 'success')
 })
 
-test('Streaming: the fastest reader sets the pace, and a slower one still gets everything', async (t) => {
+test('Streaming: the fastest reader sets the pace, and a slower reader still gets everything', async (t) => {
   const service = await startService(t, { script })
   const slow = await openUnread(service, {})
   const events = await (await service.client.follow('slow')).rest()
@@ -58,7 +58,7 @@ test('Streaming: the fastest reader sets the pace, and a slower one still gets e
   assert.equal(answerIn(await readAll(slow)), pieces * piece.length)
 })
 
-test('Streaming: a reader that leaves with its socket full holds nobody up', async (t) => {
+test('Streaming: a reader that disconnects with a full socket delays no other reader', async (t) => {
   const service = await startService(t, { script })
   const slow = await openUnread(service, { on_disconnect: 'continue' })
   slow.destroy()

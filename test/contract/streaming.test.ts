@@ -5,7 +5,7 @@ import { outputOf, type StreamEvent } from '../fixtures/service-client.ts'
 import { startService } from '../fixtures/service.ts'
 import { callOf, fakeTool, gatedTool } from '../fixtures/tools.ts'
 
-/** Every stream of every test: numbers from 1 without a gap, five fields on each chunk, one last chunk. */
+/** Holds for every stream of every test: numbers from 1 without a gap, five fields on each chunk, one last chunk. */
 function checkStream(events: readonly StreamEvent[], requestId: string, from = 1): void {
   for (const [at, { id, chunk }] of events.entries()) {
     assert.equal(id, `${requestId}:${from + at}`)
@@ -22,7 +22,7 @@ function checkStream(events: readonly StreamEvent[], requestId: string, from = 1
 const labels = (events: readonly StreamEvent[]) => events.map(({ chunk }) => chunk.agent_step)
 const endOf = (events: readonly StreamEvent[]) => events.at(-1)?.chunk.finish_reason
 
-test('Streaming: chunks have all five fields, the last one the usage of the whole run', async (t) => {
+test('Streaming: chunks have all five fields, and the last has the usage of the whole run', async (t) => {
   const { client } = await startService(t, { script: { text: ['Hel', 'lo'], pauseMs: 5, usage: { input: 2, output: 3 } } })
   const stream = await client.stream('hi', { 'request-id': 'r' })
   assert.equal(stream.status, 200)
@@ -36,7 +36,7 @@ test('Streaming: chunks have all five fields, the last one the usage of the whol
   assert.equal(events.at(-1)?.chunk.usage[0]?.usage, 5)
 })
 
-test('Streaming: a tool step gives one chunk when it starts and one with the step when it ends', async (t) => {
+test('Streaming: a tool step gives one chunk at its start and one with the step at its end', async (t) => {
   const gate = gatedTool('wait')
   const { client } = await startService(t, { tools: [gate.tool], script: [{ ...callOf('wait'), text: 'First.' }, { text: 'Then.' }] })
   const stream = await client.stream('go', { 'request-id': 'r' })
@@ -51,7 +51,7 @@ test('Streaming: a tool step gives one chunk when it starts and one with the ste
   assert.equal(outputOf(events), 'Then.')
 })
 
-test('Streaming: the output is that of the chain, whatever order a model thinks, answers and calls in', async (t) => {
+test('Streaming: the output equals the output of chain, in whatever order a model thinks, answers and calls tools', async (t) => {
   const look = fakeTool('look', async () => ({}))
   const call = callOf('look')
   const scripts = [
@@ -78,7 +78,7 @@ test('Streaming: the output is that of the chain, whatever order a model thinks,
   }
 })
 
-test('Streaming: a model whose stream breaks midway gives one retrying chunk, and the answer begins anew', async (t) => {
+test('Streaming: a model stream that breaks gives one retrying chunk, and the answer begins anew', async (t) => {
   const { client, model } = await startService(t, {
     script: [
       { text: ['half', ' an'], pauseMs: 5, finish: null },
@@ -94,7 +94,7 @@ test('Streaming: a model whose stream breaks midway gives one retrying chunk, an
   assert.equal((await client.run('r')).body.outcome.output, 'whole')
 })
 
-test('Streaming: a break before anything was sent tells nobody', async (t) => {
+test('Streaming: a break before the first text gives no chunk', async (t) => {
   const { client } = await startService(t, { script: [{ breakAfter: 1 }, { text: 'whole' }] })
   const events = await (await client.stream('go', { 'request-id': 'r' })).rest()
   checkStream(events, 'r')
@@ -118,7 +118,7 @@ test('Streaming: an error before the first chunk is an ordinary HTTP error', asy
   assert.deepEqual([stream.headers.get('request-id'), stream.headers.get('session-id')], ['r', 's'])
 })
 
-test('Streaming: after the first chunk an error is one last chunk, and the response ends normally', async (t) => {
+test('Streaming: an error after the first chunk is one last chunk, and the response ends normally', async (t) => {
   const look = fakeTool('look', async () => ({}))
   const { client } = await startService(t, {
     tools: [look],
@@ -133,7 +133,7 @@ test('Streaming: after the first chunk an error is one last chunk, and the respo
   assert.deepEqual([finish_reason, error?.status_code, error?.details], ['error', 502, { error_type: 'ModelUnavailable' }])
 })
 
-test('Streaming: exactly one last chunk when the run is cancelled, which says so', async (t) => {
+test('Streaming: a cancelled run has exactly one last chunk, with finish reason cancelled', async (t) => {
   const gate = gatedTool('wait')
   const { client } = await startService(t, { tools: [gate.tool], script: callOf('wait') })
   const stream = await client.stream('go', { 'request-id': 'r' })
@@ -150,7 +150,7 @@ for (const [reason, script, config] of [
   ['length', { text: 'a', finish: 'length' }, {}],
   ['content_filter', { text: 'a', finish: 'content_filter' }, {}],
 ] as const) {
-  test(`Streaming: exactly one last chunk when the run ends by ${reason}`, async (t) => {
+  test(`Streaming: a run that ends by ${reason} has exactly one last chunk`, async (t) => {
     const { client } = await startService(t, { script, config })
     const events = await (await client.stream('go', { 'request-id': 'r' })).rest()
     checkStream(events, 'r')
@@ -159,7 +159,7 @@ for (const [reason, script, config] of [
   })
 }
 
-test('Streaming: a reader that comes back behind its last-event-id loses nothing and gets nothing twice', async (t) => {
+test('Streaming: a reader that reconnects with its last-event-id loses nothing and gets nothing twice', async (t) => {
   const gate = gatedTool('wait')
   const { client } = await startService(t, {
     tools: [gate.tool],
@@ -176,7 +176,7 @@ test('Streaming: a reader that comes back behind its last-event-id loses nothing
   const rest = await second.rest()
   checkStream([...got, ...rest], 'r')
   assert.equal(outputOf([...got, ...rest]), 'cd')
-  // Its response had begun before there was anything new to tell.
+  // Its response began before a new event existed.
   assert.equal(rest[0]?.chunk.step?.status, 'success')
 })
 
@@ -213,7 +213,7 @@ test('Streaming: a chain can be followed as a stream too', async (t) => {
   assert.equal(outputOf(events), (await chat).body.body.output)
 })
 
-test('Streaming: last-event-id of another run, or none at all, is 422; an unknown run, or another caller its, 404', async (t) => {
+test('Streaming: an invalid last-event-id is 422; an unknown run, or a run of another caller, is 404', async (t) => {
   const { client, as } = await startService(t, { script: {} })
   await client.chat('go', { 'request-id': 'r' })
   for (const id of ['other:1', 'r', 'r:', 'r:-1', 'r:x', '1']) {
@@ -228,7 +228,7 @@ test('Streaming: last-event-id of another run, or none at all, is 422; an unknow
 })
 
 for (const operation of ['chain', 'stream'] as const) {
-  test(`Streaming: a ${operation} whose client left is cancelled after the grace, down to the tool, with what it had`, async (t) => {
+  test(`Streaming: a ${operation} whose client disconnected is cancelled after the grace, down to the tool, and keeps its partial result`, async (t) => {
     const gate = gatedTool('wait')
     const { client } = await startService(t, {
       tools: [gate.tool],
@@ -255,7 +255,7 @@ for (const operation of ['chain', 'stream'] as const) {
     assert.equal((await client.session('s')).body.messages.at(-1).content, 'I wait.')
   })
 
-  test(`Streaming: a ${operation} with on_disconnect continue goes on without its client`, async (t) => {
+  test(`Streaming: a ${operation} with on_disconnect continue runs on without its client`, async (t) => {
     const gate = gatedTool('wait')
     const { client } = await startService(t, {
       tools: [gate.tool],
@@ -275,7 +275,7 @@ for (const operation of ['chain', 'stream'] as const) {
       await gate.entered
       stream.leave()
     }
-    // Longer than the grace, which is none: the run would be cancelled by now.
+    // The grace is 0, so the run would be cancelled by now.
     await sleep(100)
     gate.open()
     const events = await (await client.follow('r')).rest()
@@ -283,7 +283,7 @@ for (const operation of ['chain', 'stream'] as const) {
   })
 }
 
-test('Streaming: the model its socket is closed when a run is cancelled', async (t) => {
+test('Streaming: cancelling a run closes the socket of the model', async (t) => {
   const { client, model } = await startService(t, { script: { text: ['a', 'b'], pauseMs: 5, silentAfter: 3 } })
   const stream = await client.stream('go', { 'request-id': 'r' })
   await stream.next()
@@ -305,7 +305,7 @@ test('Streaming: many readers follow one run, each at its own pace', async (t) =
   assert.equal(model.requests.length, 2)
 })
 
-test('Streaming: DELETE of a run that has ended is 409 RunEnded, of an unknown one 404', async (t) => {
+test('Streaming: DELETE of an ended run is 409 RunEnded, of an unknown run 404', async (t) => {
   const { client } = await startService(t, { script: {} })
   await client.chat('go', { 'request-id': 'r' })
   const ended = await client.request('DELETE', '/core/v1/runs/r')

@@ -16,7 +16,7 @@ const config = { tools: [{ name: 'calculator' }], sub_agents: { max: 3 } }
 const create = (client: Client, body: object) => client.request('POST', all, { body })
 const list = async (client: Client) => (await client.request('GET', all)).body.sub_agents
 
-test('Sub-agents: created, listed, read and terminated', async (t) => {
+test('Sub-agents: they are created, listed, read and terminated', async (t) => {
   const { client } = await startService(t, { script: {}, config })
   assert.deepEqual((await client.request('GET', all)).body, { sub_agents: [] })
   const made = await create(client, researcher)
@@ -38,7 +38,7 @@ test('Sub-agents: created, listed, read and terminated', async (t) => {
   assert.deepEqual(await list(client), [])
 })
 
-test('Sub-agents: a name is enough; names may be taken again when they are free', async (t) => {
+test('Sub-agents: only the name is required; the name of a terminated sub-agent may be used again', async (t) => {
   const { client } = await startService(t, { script: {}, config })
   const { sub_agent_id: id } = (await create(client, { name: 'Zoë 调查 🙂' })).body
   const [listed] = await list(client)
@@ -52,7 +52,7 @@ test('Sub-agents: a name is enough; names may be taken again when they are free'
   assert.equal((await create(client, { name: 'Zoë 调查 🙂' })).status, 200)
 })
 
-test('Sub-agents: what does not fit is refused by its field, and changes nothing', async (t) => {
+test('Sub-agents: an invalid field is refused by name, and nothing changes', async (t) => {
   const { client } = await startService(t, { script: {}, config })
   const bad: [object | string, (string | number)[]][] = [
     [{}, ['body', 'name']],
@@ -80,7 +80,7 @@ test('Sub-agents: what does not fit is refused by its field, and changes nothing
   assert.deepEqual(await list(client), [])
 })
 
-test('Sub-agents: no more than sub_agents.max, also when many come at once', async (t) => {
+test('Sub-agents: sub_agents.max holds, also for concurrent requests', async (t) => {
   const { client } = await startService(t, { script: {}, config })
   const replies = await Promise.all(Array.from({ length: 8 }, (_, at) => create(client, { ...researcher, name: `n${at}` })))
   assert.deepEqual(replies.map(({ status }) => String(status)).toSorted(), [...Array(3).fill('200'), ...Array(5).fill('409')])
@@ -89,7 +89,7 @@ test('Sub-agents: no more than sub_agents.max, also when many come at once', asy
   assert.equal((await list(client)).length, 3)
 })
 
-test('Sub-agents: of a caller alone', async (t) => {
+test('Sub-agents: a sub-agent belongs to one caller', async (t) => {
   const { client, as } = await startService(t, { script: {}, config })
   const { sub_agent_id: id } = (await create(client, researcher)).body
   for (const other of [await as({ sub: 'bob' }), await as({ tenant: 'other' }), await as({ sub: 'root', roles: ['admin'] })]) {

@@ -30,7 +30,7 @@ function execute(client: Client, tool_name: string, tool_input: object, more: ob
   return client.request('POST', '/core/v1/tool/execute', { body: { tool_name, tool_input, ...more } })
 }
 
-test('Tools: the list has name, description, status and schema of each', async (t) => {
+test('Tools: the list has name, description, status and schema of each tool', async (t) => {
   const { client } = await startService(t, withFiles)
   const { status, body } = await client.request('GET', '/core/v1/tools')
   assert.deepEqual([status, body.count], [200, 5])
@@ -45,7 +45,7 @@ test('Tools: the list has name, description, status and schema of each', async (
   }
 })
 
-test('Tools: who may not execute them is told nothing of their data', async (t) => {
+test('Tools: a caller without tools.execute sees no data in descriptions', async (t) => {
   const broken = { name: 'broken', type: 'data_query', config: { tables: { gone: 'data/gone.csv' } } }
   const { client, as } = await startService(t, { ...withFiles, config: { tools: [...tools, broken] } })
   const listed = async (who: Client) => (await who.request('GET', '/core/v1/tools')).body.tools as { name: string; description: string }[]
@@ -56,7 +56,7 @@ test('Tools: who may not execute them is told nothing of their data', async (t) 
   assert.doesNotMatch(JSON.stringify(others), /North|South|Leave|gone\.csv/)
 })
 
-test('Tools: one that can not be made has status error and its reason, and the others work', async (t) => {
+test('Tools: a tool that cannot be created has status error and its reason, and the others work', async (t) => {
   const broken = { name: 'broken', type: 'data_query', config: { tables: { gone: 'data/gone.csv' } } }
   const { client } = await startService(t, { config: { tools: [broken, { name: 'calculator' }] }, script: {} })
   const { body } = await client.request('GET', '/core/v1/tools')
@@ -79,7 +79,7 @@ test('Tools: a direct execution answers with output, seconds and status', async 
   assert.ok(headers.get('session-id') && headers.get('request-id'))
 })
 
-test('Tools: the output of a direct execution is an object, whatever the tool gave, and so is that of a repeat', async (t) => {
+test('Tools: the output of a direct execution is always an object, also in a repeat', async (t) => {
   const given = ['text', 7, true, null, ['a', 'b'], { a: 1 }]
   const tools = given.map((value, n) => fakeTool(`gives${n}`, async () => value, { effect: 'read' }))
   const { client } = await startService(t, { tools, script: {} })
@@ -120,7 +120,7 @@ test('Tools: an unknown tool is 404, a missing or wrong parameter 400 that names
   }
 })
 
-test('Tools: one that needs approval is not run directly, and nothing else of it is judged', async (t) => {
+test('Tools: a tool that needs approval is not run directly, and its input is not checked', async (t) => {
   const made: unknown[] = []
   const send = fakeTool('send', async (input) => made.push(input), { effect: 'write', approval: { by: 'caller' } })
   const { client } = await startService(t, { tools: [send] })
@@ -132,7 +132,7 @@ test('Tools: one that needs approval is not run directly, and nothing else of it
   assert.deepEqual(made, [])
 })
 
-test('Tools: one that ran and failed, or took too long, is 200 with status error', async (t) => {
+test('Tools: a tool that failed or timed out is 200 with status error', async (t) => {
   const fails = fakeTool('fails', async () => Promise.reject(new Error('out of paper')))
   const slow = fakeTool('slow', () => new Promise(() => {}), { timeoutMs: 50 })
   const { client } = await startService(t, { tools: [fails, slow], script: {} })
@@ -143,7 +143,7 @@ test('Tools: one that ran and failed, or took too long, is 200 with status error
   assert.match(late.body.output.error, /0\.05 s/)
 })
 
-test('Tools: a direct execution is cancelled with its client', async (t) => {
+test('Tools: a disconnect cancels a direct execution', async (t) => {
   const cancelled = Promise.withResolvers<void>()
   const entered = Promise.withResolvers<void>()
   const waits = fakeTool('waits', async (_input, { signal }) => {
@@ -177,7 +177,7 @@ test('Tools: data filter hints are enforced in direct execution', async (t) => {
   assert.doesNotMatch(people.text, /ninety/)
 })
 
-test('Tools: filters are equals, not_equals, in and contains; those of one tool are joined, and values have the type of the column', async (t) => {
+test('Tools: filters are equals, not_equals, in and contains; filters of one tool are ANDed, and values have the type of the column', async (t) => {
   const sales = 'region,amount,day\nNorth,10,2024-01-02\nSouth,9,2024-01-03\n"Far, East",10.0,2024-02-01\n'
   const tools = [{ name: 'sales', type: 'data_query', config: { tables: { sales: 'sales.csv' } } }]
   const { client } = await startService(t, { config: { tools }, files: { 'sales.csv': sales } })
@@ -205,7 +205,7 @@ test('Tools: filters are equals, not_equals, in and contains; those of one tool 
   assert.equal(await rowsFor(['amount', 'equals', '10'], ['day', 'contains', '2024-02']), 'Far, East')
 })
 
-test('Tools: a key that the data does not have matches nothing', async (t) => {
+test('Tools: a filter key that the data lacks matches nothing', async (t) => {
   const { client } = await startService(t, withFiles)
   const rows = await execute(client, 'sales', { sql: 'select * from sales' }, { data_filter_hints: [hint('sales', 'planet', 'Mars')] })
   assert.doesNotMatch(rows.text, /North|South/)
@@ -213,7 +213,7 @@ test('Tools: a key that the data does not have matches nothing', async (t) => {
   assert.doesNotMatch(found.text, /thirty|ninety/)
 })
 
-test('Tools: data filter hints are enforced in a chat, whatever the model asks for', async (t) => {
+test('Tools: data filter hints are enforced in a chat, whatever the model requests', async (t) => {
   const { client, model } = await startService(t, {
     ...withFiles,
     script: [
@@ -233,11 +233,11 @@ test('Tools: data filter hints are enforced in a chat, whatever the model asks f
   assert.doesNotMatch(sales, /North/)
   assert.match(docs, /thirty/)
   assert.doesNotMatch(docs, /ninety/)
-  // What the model is told of the tools must not tell what the filters hide.
+  // Descriptions for the model must not reveal filtered data.
   assert.doesNotMatch(JSON.stringify(model.requests), /North|ninety/)
 })
 
-test('Tools: the files behind a hinted tool can not be read by another tool in that run', async (t) => {
+test('Tools: in that run, no other tool can read the files behind a hinted tool', async (t) => {
   const reads = ['data/sales.csv', 'docs/secret.md', 'docs/public.md'].map((path) => callOf('read_file', { path }).calls[0]!)
   const { client, model } = await startService(t, {
     ...withFiles,
@@ -255,7 +255,7 @@ test('Tools: the files behind a hinted tool can not be read by another tool in t
   assert.doesNotMatch(direct.text, /North/)
 })
 
-test('Tools: a hint on an unknown tool, one without filters, or of an unknown type is 422', async (t) => {
+test('Tools: a hint on an unknown tool, a tool without filters, or of an unknown type is 422', async (t) => {
   const { client, model } = await startService(t, { ...withFiles, script: {} })
   const messages = [{ role: 'user', content: 'go' }]
   for (const [one, field] of [
@@ -275,7 +275,7 @@ test('Tools: a hint on an unknown tool, one without filters, or of an unknown ty
   assert.equal(model.requests.length, 0)
 })
 
-test('Tools: the embedded model answers from them', async (t) => {
+test('Tools: the embedded model answers from tools', async (t) => {
   const { client } = await startService(t, withFiles)
   const sum = await client.chat('What is 17% of 2,340?')
   assert.match(sum.body.body.output, /397\.8/)

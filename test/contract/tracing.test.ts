@@ -12,7 +12,7 @@ import { callOf, fakeTool, gatedTool } from '../fixtures/tools.ts'
 const trace = '4bf92f3577b34da6a3ce929d0e0e4736'
 const span = '00f067aa0ba902b7'
 
-test('Traces: a run is a span in its caller’s trace, with its model calls and steps in it', async (t) => {
+test('Traces: a run is a span in its caller’s trace, with child spans for model calls and steps', async (t) => {
   const collector = await startCollector(t)
   const add = fakeTool('add', async ({ a }) => {
     if (a === 0) throw new Error('secret reason')
@@ -76,7 +76,7 @@ test('Traces: a run is a span in its caller’s trace, with its model calls and 
   assert.doesNotMatch(JSON.stringify(collector.spans), /secret/)
 })
 
-test('Traces: what was said is in them only where that is asked for', async (t) => {
+test('Traces: message texts are recorded only when enabled', async (t) => {
   const collector = await startCollector(t)
   const service = await startService(t, {
     tools: [fakeTool('add', async () => ({ sum: 3 }))],
@@ -101,11 +101,11 @@ test('Traces: what was said is in them only where that is asked for', async (t) 
   assert.deepEqual([call?.parts[0].type, call?.parts[0].arguments], ['tool_call', '{"a":1}'])
   assert.deepEqual(result?.parts, [{ type: 'tool_call_response', id: call?.parts[0].id, response: '{"sum":3}' }])
   assert.match(String(first?.attributes['gen_ai.output.messages']), /"tool_call","name":"add"/)
-  // A caller without a span of its own, or with one that is none, begins a trace.
+  // A caller without a valid span starts a new trace.
   assert.equal(run?.parentSpanId, undefined)
 })
 
-test('Traces: a run that fails, and one that is cancelled, say so', async (t) => {
+test('Traces: failed and cancelled runs have their status', async (t) => {
   const collector = await startCollector(t)
   const gate = gatedTool('wait')
   const service = await startService(t, {
@@ -129,7 +129,7 @@ test('Traces: a run that fails, and one that is cancelled, say so', async (t) =>
   assert.deepEqual([refused?.attributes['gen_ai.request.model'], refused?.attributes['gen_ai.usage.input_tokens']], ['scripted', undefined])
 })
 
-test('Traces: each attempt at a model is a span, with its failure and its server, also of a model that stands in', async (t) => {
+test('Traces: each attempt at a model is a span, with its error and its server, also of a fallback model', async (t) => {
   const collector = await startCollector(t)
   const model = await startModelServer([
     { status: 500, body: {} },
@@ -164,7 +164,7 @@ test('Traces: each attempt at a model is a span, with its failure and its server
   )
 })
 
-test('Traces: a model call that its caller leaves ends as cancelled', async (t) => {
+test('Traces: a model call of a disconnected caller ends as cancelled', async (t) => {
   const collector = await startCollector(t)
   const service = await startService(t, { script: { silentAfter: 0 }, environment: { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url } })
   const cancelled = service.client.chat('go', { 'request-id': 'r' })
@@ -193,7 +193,7 @@ async function startApi(t: TestContext) {
   return { headers, spec: `http://127.0.0.1:${(server.address() as AddressInfo).port}/openapi.json` }
 }
 
-test('Traces: a tool of an API is told the span of its call', async (t) => {
+test('Traces: an OpenAPI tool receives the span of its call', async (t) => {
   const [collector, api] = await Promise.all([startCollector(t), startApi(t)])
   const service = await startService(t, {
     script: [callOf('api__getA', {}), { text: 'ok' }],
@@ -208,7 +208,7 @@ test('Traces: a tool of an API is told the span of its call', async (t) => {
   assert.deepEqual([api.headers[0]?.['traceparent'], api.headers[0]?.['stix-user']], [`00-${trace}-${step?.spanId}-01`, 'ann'])
 })
 
-test('Traces: without a collector the caller’s trace goes on to models and tools as it came, and nothing without one', async (t) => {
+test('Traces: without a collector the caller’s trace is forwarded to models and tools unchanged; without a trace no traceparent is sent', async (t) => {
   const api = await startApi(t)
   const service = await startService(t, {
     script: (_, index) => (index % 2 === 0 ? callOf('api__getA', {}) : { text: 'ok' }),
@@ -224,7 +224,7 @@ test('Traces: without a collector the caller’s trace goes on to models and too
   assert.deepEqual([service.model.requests[2]?.headers['traceparent'], api.headers[1]?.['traceparent']], [undefined, undefined])
 })
 
-test('Traces: a collector that never answers disturbs no run, and holds the end for two seconds at most', async (t) => {
+test('Traces: a collector that never answers disturbs no run, and delays the stop by two seconds at most', async (t) => {
   const silent = createServer(() => undefined).listen(0, '127.0.0.1')
   t.after(() => silent.close())
   await new Promise((resolve) => silent.once('listening', resolve))
@@ -236,7 +236,7 @@ test('Traces: a collector that never answers disturbs no run, and holds the end 
   assert.ok(Date.now() - from < 4000)
 })
 
-test('Traces: what a sub-agent does stands under the call in which it runs', async (t) => {
+test('Traces: spans of a sub-agent are children of the call that runs it', async (t) => {
   const collector = await startCollector(t)
   const isInner = ({ body }: ModelServerRequest) => String(body.messages[0].content).includes('You are the sub-agent')
   const hasResult = ({ body }: ModelServerRequest) => body.messages.at(-1).role === 'tool'
@@ -260,13 +260,13 @@ test('Traces: what a sub-agent does stands under the call in which it runs', asy
   const [add] = collector.named('execute_tool add')
   assert.deepEqual([add?.parentSpanId, add?.attributes['gen_ai.agent.name']], [call?.spanId, 'helper'])
   assert.equal(collector.spans.length, 7)
-  // The server of each model is told which attempt it serves.
+  // Each model server receives the span of its attempt.
   const parents = service.model.requests.map(({ headers }) => String(headers['traceparent']).split('-')[2])
   const spans = collector.named('chat scripted').map(({ spanId }) => spanId)
   assert.deepEqual(parents, spans)
 })
 
-test('Traces: a call of an MCP server’s tool says so, and where the server is', async (t) => {
+test('Traces: a call of an MCP tool records the tool and its server', async (t) => {
   const collector = await startCollector(t)
   const tools = ['remote__a', 'hidden__a', 'local__a', 'api__a'].map((name) => fakeTool(name, async () => 'x'))
   const entries = [

@@ -7,34 +7,34 @@ const answer = (text: string): LoggedEvent => ({ type: 'text', label: 'answer', 
 const thought = (text: string): LoggedEvent => ({ type: 'text', label: 'reasoning', text })
 const retrying: LoggedEvent = { type: 'retrying' }
 
-/** What a reader has seen, a list for each segment. */
-function tell(...events: LoggedEvent[]): string[][] {
+/** The texts that a client has received, a list for each segment. */
+function received(...events: LoggedEvent[]): string[][] {
   const segments = new Segments()
-  const told: string[][] = []
+  const texts: string[][] = []
   for (const event of events) {
     const piece = segments.take(event)
-    if (piece?.startsSegment) told.push([])
-    if (piece) told.at(-1)!.push(piece.text)
+    if (piece?.startsSegment) texts.push([])
+    if (piece) texts.at(-1)!.push(piece.text)
   }
-  return told
+  return texts
 }
 
-test('answer text is one segment, whatever stands before it', () => {
-  assert.deepEqual(tell(thought('Hm.'), answer('a'), answer(''), answer('b')), [['a', 'b']])
+test('answer text is one segment, whatever precedes it', () => {
+  assert.deepEqual(received(thought('Hm.'), answer('a'), answer(''), answer('b')), [['a', 'b']])
 })
 
-test('behind something else another segment begins', () => {
-  assert.deepEqual(tell(answer('a'), thought('Hm.'), answer('b'), answer('c')), [['a'], ['b', 'c']])
-  assert.deepEqual(tell(answer('so f'), retrying, answer('so '), answer('far')), [['so f'], ['so ', 'far']])
+test('another event starts a new segment', () => {
+  assert.deepEqual(received(answer('a'), thought('Hm.'), answer('b'), answer('c')), [['a'], ['b', 'c']])
+  assert.deepEqual(received(answer('so f'), retrying, answer('so '), answer('far')), [['so f'], ['so ', 'far']])
 })
 
-test('an answer that is repeated whole is not told again, and may go on', () => {
-  assert.deepEqual(tell(answer('a'), answer('b'), thought('Hm.'), answer('ab')), [['a', 'b']])
-  assert.deepEqual(tell(answer('so '), retrying, answer('so '), answer('far')), [['so ', 'far']])
-  assert.deepEqual(tell(answer('a'), thought('Hm.'), answer('b'), thought('Hm.'), answer('a')), [['a'], ['b'], ['a']])
+test('a fully repeated answer is not sent again, and may continue', () => {
+  assert.deepEqual(received(answer('a'), answer('b'), thought('Hm.'), answer('ab')), [['a', 'b']])
+  assert.deepEqual(received(answer('so '), retrying, answer('so '), answer('far')), [['so ', 'far']])
+  assert.deepEqual(received(answer('a'), thought('Hm.'), answer('b'), thought('Hm.'), answer('a')), [['a'], ['b'], ['a']])
 })
 
-test('thoughts of different steps are parted by a blank line, pieces of one thought are not', () => {
+test('a blank line separates thoughts of different steps, but not parts of one thought', () => {
   const thoughts = new Thoughts()
   const plan: LoggedEvent = { type: 'text', label: 'planning', text: 'First a chart.' }
   const events = [plan, thought('It '), answer(''), thought('fits.'), retrying, thought('Then '), answer('a'), thought('again.')]
