@@ -1,4 +1,4 @@
-/** How each known failure is shown to a caller: HTTP status and `details.error_type`. */
+/** HTTP status and `details.error_type` of each error code. */
 const failures = {
   invalid_input: { status: 400, errorType: 'InvalidInput' },
   unauthorized: { status: 401, errorType: 'Unauthorized' },
@@ -38,14 +38,14 @@ const failures = {
 
 export type ErrorCode = keyof typeof failures
 
-/** One fault of a request: where it is (`['body', 'messages', 0, 'role']`), a sentence for the caller, and the rule's name. */
+/** A fault in a request: its path (`['body', 'messages', 0, 'role']`), a sentence for the caller, and the name of the rule. */
 export interface Fault {
   loc: (string | number)[]
   msg: string
   type: string
 }
 
-/** The shape in which every failure reaches a caller. */
+/** Body of every error response. */
 export interface ErrorBody {
   body: string
   status_code: number
@@ -56,11 +56,11 @@ export interface ErrorOptions {
   cause?: unknown
   /** Faults of a `validation` error. */
   faults?: Fault[]
-  /** Seconds after which asking again makes sense. */
+  /** Seconds until a retry makes sense, for the header `retry-after`. */
   retryAfter?: number
 }
 
-/** A refusal or failure that the caller may be told about: `message` is for the caller, `cause` for the log. */
+/** An error whose `message` is safe to show to the caller; `cause` is for the log alone. */
 export class ServiceError extends Error {
   readonly code: ErrorCode
   readonly faults: Fault[]
@@ -75,7 +75,7 @@ export class ServiceError extends Error {
   }
 }
 
-/** A `validation` error of one fault. `loc` begins with `body`, `query`, `path` or `header`. */
+/** A `validation` error with a single fault. `loc` begins with `body`, `query`, `path` or `header`. */
 export function invalid(loc: (string | number)[], msg: string, type = 'value_error'): ServiceError {
   return new ServiceError('validation', `${loc.join('.')}: ${msg}`, { faults: [{ loc, msg, type }] })
 }
@@ -84,18 +84,18 @@ export function statusOf(code: ErrorCode): number {
   return failures[code].status
 }
 
-/** The one door from anything thrown to what a caller sees; what is not a `ServiceError` stays opaque. */
+/** Body of the response for anything thrown. The message of an error other than `ServiceError` stays hidden. */
 export function toErrorBody(error: unknown): ErrorBody {
-  const known = error instanceof ServiceError ? error : undefined
-  const failure = failures[known?.code ?? 'internal']
+  const serviceError = error instanceof ServiceError ? error : undefined
+  const failure = failures[serviceError?.code ?? 'internal']
   return {
-    body: known && known.code !== 'internal' ? known.message : 'Internal server error.',
+    body: serviceError && serviceError.code !== 'internal' ? serviceError.message : 'Internal server error.',
     status_code: failure.status,
-    details: { error_type: failure.errorType, ...(known && known.faults.length > 0 ? { errors: known.faults } : {}) },
+    details: { error_type: failure.errorType, ...(serviceError && serviceError.faults.length > 0 ? { errors: serviceError.faults } : {}) },
   }
 }
 
-/** The message of anything thrown, for logs and for errors that wrap it. */
+/** The message of anything thrown, for logs and for errors with a cause. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }

@@ -1,11 +1,11 @@
-/** The process: environment, arguments, signals. Nothing else touches `process`. */
+/** The process: environment, arguments, signals. No other file uses `process`. */
 import cluster from 'node:cluster'
 import { runCommand } from './cli/command.ts'
 
 const stopping = new AbortController()
 for (const signal of ['SIGTERM', 'SIGINT'] as const) {
   process.on(signal, () => {
-    // A second one ends at once what the first asked for. Of several processes it is the first that decides: a terminal signals them all.
+    // A second signal ends the process at once. A terminal signals the workers too, so the primary process alone decides for them.
     if (stopping.signal.aborted && !cluster.isWorker) endAll()
     stopping.abort()
   })

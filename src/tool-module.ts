@@ -1,48 +1,48 @@
-/** What a tool of type `module` is written with: `import { defineTool } from 'agent-core'`. It is all that the package exports. */
+/** Types and helper for tools of type `module`: `import { defineTool } from 'agent-core'`. The package exports nothing else. */
 import type { XStatic } from 'typebox/schema'
 
 /** The default export of a module. */
 export interface ToolModule<Schema = unknown> {
-  /** What the model is told: what the tool does, when to use it, what it gives. */
+  /** Description for the model: purpose of the tool, when to use it, and its result. */
   description: string
-  /** JSON Schema of the input, `type: 'object'`. What does not fit never reaches `execute`. */
+  /** JSON Schema of the input, `type: 'object'`. An input that does not fit never reaches `execute`. */
   schema: Schema
   /** True: `execute` obeys `context.filters`, and requests may filter this tool's data. Default: such a request is refused. */
   filters?: boolean
-  /** `read` may be called again after a crash and beside other calls; `write` (the default) at most once, and alone among the writes. */
+  /** `read` calls may run again after a crash and in parallel. A `write` call (the default) runs at most once, and never beside another `write`. */
   effect?: 'read' | 'write'
-  /** Gives what JSON can say. A throw is told to the model: its message is written for the model. */
+  /** Returns a JSON value. The message of a thrown error is shown to the model. */
   execute(input: InputOf<Schema>, context: ModuleContext): unknown
 }
 
 export interface ModuleContext {
-  /** The call's id: the idempotency key for what is done elsewhere. */
+  /** Id of the call: use it as idempotency key for requests to other services. */
   callId: string
-  /** The conversation: the caller's `session-id`, or the id that the service gave it. Two callers may use the same one. */
+  /** Id of the session: the caller's `session-id`, or an id of the service. Two callers may use the same `session-id`. */
   session: string
-  /** Aborted when the run is cancelled or the tool's time is up. Soon after, a call that goes on is ended with its process. */
+  /** Aborted when the run is cancelled or the tool's time limit is reached. The process of a call that ignores the signal is killed soon after. */
   signal: AbortSignal
   /** The caller's `stix*` headers, lower-case names. */
   headers: Readonly<Record<string, string>>
-  /** What the data must fulfil, all of them; empty without `filters: true`. A key that the data doesn't have matches nothing. */
+  /** Conditions that the data must fulfil, all of them. Empty without `filters: true`. A key that is missing in the data matches nothing. */
   filters: readonly ModuleFilter[]
-  /** Appends a line to the step's log, which callers see. */
+  /** Appends a line to the log of the step, which callers can read. */
   log(text: string): void
-  /** Keeps a file, which becomes part of the answer. Rejects where it can't be kept. */
+  /** Stores a file as an artifact of the answer. Rejects when the file cannot be stored. */
   artifact(name: string, type: string, bytes: Uint8Array | ArrayBuffer | string, options?: ModuleArtifactOptions): Promise<ModuleArtifact>
 }
 
 export interface ModuleFilter {
   key: string
-  /** `in`: one of the values, which commas separate. */
+  /** `in`: `value` is a list separated by commas. */
   type: 'equals' | 'not_equals' | 'in' | 'contains'
   value: string
 }
 
 export interface ModuleArtifactOptions {
-  /** The file is part of the result: a model that sees is shown a picture, and clients of `/mcp` get the content. Default: it is kept alone. */
+  /** Returns the file with the result: models with vision see an image, and clients of `/mcp` get the content. Default: the file is only stored. */
   returned?: boolean
-  /** Names the file as a resource of its own for clients of `/mcp`; only with `returned`. */
+  /** Resource URI of the file for clients of `/mcp`; only with `returned`. */
   uri?: string
 }
 
@@ -53,14 +53,14 @@ export interface ModuleArtifact {
   type: string
   /** Bytes. */
   size: number
-  /** Of the bytes, hex. */
+  /** SHA-256 of the bytes, in hex. */
   sha256: string
 }
 
-/** The input's type, from a schema that is written in its place, `as const`, or with TypeBox. */
+/** Type of the input, derived from a schema literal, a schema `as const`, or a TypeBox schema. */
 export type InputOf<Schema> = Schema extends { type: 'object'; properties: object } ? XStatic<Schema> : Record<string, unknown>
 
-/** Gives back what it gets, with its types: `export default defineTool({...})`. */
+/** Returns its argument, typed: `export default defineTool({...})`. */
 export function defineTool<const Schema>(tool: ToolModule<Schema>): ToolModule<Schema> {
   return tool
 }

@@ -56,7 +56,7 @@ test('wrong settings and a wrong configuration are told, a line for each problem
   const folder = await createFolder(t)
   const settings = await runIn(folder, ['doctor'], { PORT: 'x', LOG_LEVEL: 'loud' })
   assert.deepEqual([settings.code, settings.err], [1, '2 checks failed.\n'])
-  assert.match(settings.out, /^fail {2}settings: PORT is "x"; .+\n {6}.+\nfail {2}settings: LOG_LEVEL is "loud"; /)
+  assert.match(settings.out, /^fail {2}settings: PORT must be .+, but is "x"\.\n {6}.+\nfail {2}settings: LOG_LEVEL must be /)
   await writeFile(path.join(folder, 'agent.yaml'), 'id: 3\n')
   const config = await runIn(folder, ['doctor'])
   assert.equal(config.code, 1)

@@ -1,18 +1,18 @@
 import { list, type Reader } from './values.ts'
 
-/** Where artifacts are kept instead of the data directory: a bucket of Amazon S3, or of a server that speaks as it does. */
+/** Bucket that keeps artifacts instead of the data directory, on Amazon S3 or a compatible server. */
 export interface S3Settings {
   bucket: string
-  /** Before every name in the bucket; ends with a slash. */
+  /** Prefix of every object key, with a trailing slash. */
   prefix: string
   region: string
-  /** Without a slash at the end; undefined: Amazon's, by the region. */
+  /** Address of the server, without a trailing slash. Undefined: Amazon's endpoint of the region. */
   endpoint: string | undefined
-  /** How those reach the bucket who open a link; without a slash at the end. */
+  /** Address of the server in links to artifacts, without a trailing slash. */
   publicEndpoint: string | undefined
-  /** `<endpoint>/<bucket>` in the place of `<bucket>.<endpoint>`. */
+  /** Addresses are `<endpoint>/<bucket>` instead of `<bucket>.<endpoint>`. */
   pathStyle: boolean
-  /** Undefined: a profile, a role of the machine or of its container, as the SDK finds them. */
+  /** Undefined: the SDK's default chain (profile, role of the machine or container). */
   credentials: S3Credentials | undefined
 }
 
@@ -25,18 +25,20 @@ export interface S3Credentials {
 const storeRule =
   's3://bucket or s3://bucket/prefix, the bucket 3 to 63 of a-z, 0-9, "-" and ".", the prefix of A-Z, a-z, 0-9, "-", "_", "." and "/"'
 
-/** A name that means a folder to some servers is none here. */
+/** Excludes the segments `.` and `..`, which some servers resolve as folders. */
 const storePattern = /^s3:\/\/([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])((?:\/(?!\.{1,2}(?:\/|$))[A-Za-z0-9._-]{1,100}){0,8})\/?$/
 
-/** What lies in a bucket without a prefix may be anybody's: ours has one all the same. */
+/** A bucket may be shared with other programs, so objects have a prefix even when none is set. */
 const defaultPrefix = 'artifacts'
 
-/** Reads where artifacts are kept; undefined where that is the data directory. */
+/** Reads the bucket for artifacts. Undefined: artifacts are kept in the data directory. */
 export function readArtifactStore(read: Reader, problems: string[]): S3Settings | undefined {
-  const store = read.place('ARTIFACT_STORE', (text) => storePattern.test(text), storeRule)
+  const store = read.location('ARTIFACT_STORE', (text) => storePattern.test(text), storeRule)
   const endpoint = readEndpoint(read, 'S3_ENDPOINT')
   const publicEndpoint = readEndpoint(read, 'S3_PUBLIC_ENDPOINT')
-  const region = ['S3_REGION', 'AWS_REGION', 'AWS_DEFAULT_REGION'].map((name) => readRegion(read, name)).find((one) => one !== undefined)
+  const region = ['S3_REGION', 'AWS_REGION', 'AWS_DEFAULT_REGION']
+    .map((name) => readRegion(read, name))
+    .find((region) => region !== undefined)
   const pathStyle = read.oneOf('S3_PATH_STYLE', ['true', 'false'])
   if (store === undefined) return undefined
   const [, bucket, prefix] = storePattern.exec(store)!
@@ -64,10 +66,10 @@ function readCredentials(read: Reader, problems: string[]): S3Credentials | unde
   const [accessKeyId, secretAccessKey, sessionToken] = [...names, 'AWS_SESSION_TOKEN'].map((name) =>
     read.secret(name, (text) => /^\S+$/.test(text), 'a text without spaces and line ends'),
   )
-  const given = names.filter((name) => read.text(name) !== undefined)
-  if (given.length === 1) {
-    const [missing] = names.filter((name) => !given.includes(name))
-    problems.push(`${missing} is not set; ${list(names)} come together.`)
+  const setNames = names.filter((name) => read.text(name) !== undefined)
+  if (setNames.length === 1) {
+    const [missing] = names.filter((name) => !setNames.includes(name))
+    problems.push(`${missing} is not set. ${list(names)} must be set together.`)
   }
   if (accessKeyId === undefined || secretAccessKey === undefined) return undefined
   return { accessKeyId, secretAccessKey, ...(sessionToken === undefined ? {} : { sessionToken }) }

@@ -114,7 +114,7 @@ test('every variable is read', () => {
   })
 })
 
-test('all problems are told at once, a line each with the name, what it was and what it must be', () => {
+test('all problems are reported at once, a line each with the variable, the rule and the value', () => {
   const problems = problemsOf({
     PORT: '80a',
     HOST: 'http://x',
@@ -129,17 +129,17 @@ test('all problems are told at once, a line each with the name, what it was and 
     METRICS_PUBLIC: '1',
   })
   assert.deepEqual(problems, [
-    'PORT is "80a"; it must be a whole number from 0 to 65535.',
-    'HOST is "http://x"; it must be a host name or an IP address, without scheme and port.',
-    'PUBLIC_URL is "agents.example"; it must be an http:// or https:// address without user, query and fragment.',
-    'CONFIG_ENV has "B-C"; it must be names of environment variables, separated by commas.',
-    'CONFIG_CODE is "yes"; it must be allow or deny.',
-    'OUTBOUND_ALLOW has "10.0.0.0/33"; it must be hosts, host:port or CIDR blocks, separated by commas.',
-    'HTTP_BODY_LIMIT is "64 potatoes"; it must be a size up to 512mb, like 64mb, 10kb or 4096 (bytes).',
-    'WORKERS is "0"; it must be a whole number from 1 to 256.',
-    'LOG_LEVEL is "loud"; it must be trace, debug, info, warn, error, fatal or silent.',
-    'LOG_FORMAT is "xml"; it must be pretty or json.',
-    'METRICS_PUBLIC is "1"; it must be true or false.',
+    'PORT must be a whole number from 0 to 65535, but is "80a".',
+    'HOST must be a host name or an IP address, without scheme and port, but is "http://x".',
+    'PUBLIC_URL must be an http:// or https:// address without user, query and fragment, but is "agents.example".',
+    'CONFIG_ENV must be names of environment variables, separated by commas, but has "B-C".',
+    'CONFIG_CODE must be allow or deny, but is "yes".',
+    'OUTBOUND_ALLOW must be hosts, host:port or CIDR blocks, separated by commas, but has "10.0.0.0/33".',
+    'HTTP_BODY_LIMIT must be a size up to 512mb, like 64mb, 10kb or 4096 (bytes), but is "64 potatoes".',
+    'WORKERS must be a whole number from 1 to 256, but is "0".',
+    'LOG_LEVEL must be trace, debug, info, warn, error, fatal or silent, but is "loud".',
+    'LOG_FORMAT must be pretty or json, but is "xml".',
+    'METRICS_PUBLIC must be true or false, but is "1".',
   ])
 })
 
@@ -189,7 +189,7 @@ test('a store of artifacts that is none is refused by a line that names the vari
     'S3://bucket/x?y=1',
   ]) {
     const [problem, ...others] = problemsOf({ ARTIFACT_STORE: store })
-    assert.match(problem!, /^ARTIFACT_STORE is ".*"; it must be s3:\/\/bucket or/, store)
+    assert.match(problem!, /^ARTIFACT_STORE must be s3:\/\/bucket or .*, but is ".*"\.$/, store)
     assert.deepEqual(others, [])
   }
   const problems = problemsOf({
@@ -208,7 +208,7 @@ test('a store of artifacts that is none is refused by a line that names the vari
     ...problemsOf({ ARTIFACT_STORE: 's3://bucket', AWS_ACCESS_KEY_ID: 'id', AWS_SECRET_ACCESS_KEY: 'hunter2 hunter2' }),
   ]
   assert.deepEqual(keys, [
-    'AWS_ACCESS_KEY_ID is not set; AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY come together.',
+    'AWS_ACCESS_KEY_ID is not set. AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY must be set together.',
     'AWS_SECRET_ACCESS_KEY is not a text without spaces and line ends.',
   ])
   assert.doesNotMatch([...problems, ...keys].join(), /hunter2/)
@@ -217,13 +217,13 @@ test('a store of artifacts that is none is refused by a line that names the vari
 test('Postgres needs a secret key of at least 32 characters, and more than one worker needs Postgres', () => {
   const database = { DATABASE_URL: 'postgresql://db/x' }
   assert.deepEqual(problemsOf(database), [
-    'SECRET_KEY is not set; with DATABASE_URL it must be a text of at least 32 characters without spaces.',
+    'SECRET_KEY is not set. With DATABASE_URL it must be a text of at least 32 characters without spaces.',
   ])
   assert.match(problemsOf({ ...database, SECRET_KEY: 'k'.repeat(31) })[0] ?? '', /^SECRET_KEY is not a text of at least 32 characters/)
   assert.deepEqual(problemsOf({ ...database, SECRET_KEY: key, WORKERS: '2' }), [])
   assert.deepEqual(loadSettings({ ...database, SECRET_KEY: ` ${'n'.repeat(32)}  ${key}` }).secretKeys, ['n'.repeat(32), key])
   for (const bad of [`${key} short`, `${key} ${key} ${key}`, ' ']) assert.equal(problemsOf({ ...database, SECRET_KEY: bad }).length, 1)
-  assert.deepEqual(problemsOf({ WORKERS: '2' }), ['WORKERS is 2; without DATABASE_URL it must be 1.'])
+  assert.deepEqual(problemsOf({ WORKERS: '2' }), ['WORKERS must be 1 without DATABASE_URL, but is 2.'])
 })
 
 test('an address of Postgres whose password would be read as the name of the database is refused', () => {
@@ -249,18 +249,18 @@ test('an address of Postgres whose password would be read as the name of the dat
 test('an identity provider is set up whole or not at all', () => {
   const whole = { ACCESS_JWKS_URL: 'https://id.example/k', ACCESS_ISSUER: 'https://id.example', ACCESS_AUDIENCE: 'agents' }
   assert.deepEqual(problemsOf(whole), [])
-  const needs = 'is not set; an identity provider needs ACCESS_JWKS_URL, ACCESS_ISSUER and ACCESS_AUDIENCE.'
+  const needs = 'is not set. An identity provider needs ACCESS_JWKS_URL, ACCESS_ISSUER and ACCESS_AUDIENCE.'
   assert.deepEqual(problemsOf({ ...whole, ACCESS_AUDIENCE: '' }), [`ACCESS_AUDIENCE ${needs}`])
   assert.equal(problemsOf({ ACCESS_TENANT: 'acme' }).length, 3)
-  assert.match(problemsOf({ ...whole, ACCESS_ISSUER: 'my issuer' })[0] ?? '', /^ACCESS_ISSUER is "my issuer"/)
+  assert.match(problemsOf({ ...whole, ACCESS_ISSUER: 'my issuer' })[0] ?? '', /^ACCESS_ISSUER must be .*, but is "my issuer"/)
   assert.match(problemsOf({ ...whole, ACCESS_ISSUER: 'agent-core' })[0] ?? '', /^ACCESS_ISSUER is "agent-core"/)
   assert.match(problemsOf({ ...whole, ACCESS_ROLES_CLAIM: 'a..b' })[0] ?? '', /^ACCESS_ROLES_CLAIM is "a\.\.b"/)
 })
 
 test('the files that a conversation can read never hold the signing key', () => {
-  assert.match(problemsOf({ FILES_ROOT: '.' })[0] ?? '', /^FILES_ROOT is "\/srv"; it must not contain DATA_DIR/)
+  assert.match(problemsOf({ FILES_ROOT: '.' })[0] ?? '', /^FILES_ROOT must not contain DATA_DIR .*, but is "\/srv"/)
   assert.equal(problemsOf({ FILES_ROOT: 'data', DATA_DIR: 'data' }).length, 1)
-  assert.match(problemsOf({ FILES_ROOT: 'x', AGENT_CONFIG: 'x/a.yaml' })[0] ?? '', /^FILES_ROOT is .*AGENT_CONFIG/)
+  assert.match(problemsOf({ FILES_ROOT: 'x', AGENT_CONFIG: 'x/a.yaml' })[0] ?? '', /^FILES_ROOT must not contain AGENT_CONFIG/)
   assert.deepEqual(problemsOf({ FILES_ROOT: 'data', DATA_DIR: 'data-2' }), [])
   assert.deepEqual(problemsOf({ FILES_ROOT: 'data/files', DATA_DIR: 'data' }), [])
 })
@@ -285,7 +285,7 @@ test('CALLBACK_SECRET is one secret of Standard Webhooks, or two; a wrong one is
   const three = [1, 2, 3].map(() => whsec(24)).join(' ')
   for (const bad of ['hidden', whsec(23), whsec(65), three, `${whsec(24)} hidden`, 'whsec_?', `${whsec(24)},${whsec(24)}`]) {
     assert.deepEqual(problemsOf({ CALLBACK_SECRET: bad }), [
-      'CALLBACK_SECRET is not a secret of whsec_ and 24 to 64 bytes in base64, or two such, separated by a space.',
+      'CALLBACK_SECRET is not a secret of whsec_ and 24 to 64 bytes in base64, or two such secrets separated by a space.',
     ])
   }
 })
@@ -294,10 +294,10 @@ test('CALLBACK_RETRY_SECONDS is a list of delays', () => {
   assert.deepEqual(loadSettings({ CALLBACK_RETRY_SECONDS: '0, 0.25,3600' }).callbackRetryMs, [0, 250, 3_600_000])
   assert.deepEqual(problemsOf({ CALLBACK_RETRY_SECONDS: '5,-1,soon,604801' }), [
     ...['-1', 'soon', '604801'].map(
-      (bad) => `CALLBACK_RETRY_SECONDS has "${bad}"; it must be seconds from 0 to 604800, separated by commas.`,
+      (bad) => `CALLBACK_RETRY_SECONDS must be seconds from 0 to 604800, separated by commas, but has "${bad}".`,
     ),
   ])
   assert.deepEqual(problemsOf({ CALLBACK_RETRY_SECONDS: '1,'.repeat(51) }), [
-    'CALLBACK_RETRY_SECONDS has 51 delays; it must have at most 50.',
+    'CALLBACK_RETRY_SECONDS must have at most 50 delays, but has 51.',
   ])
 })

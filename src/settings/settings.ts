@@ -3,12 +3,12 @@ import type { Environment } from '../configuration/references.ts'
 import { readArtifactStore, type S3Settings } from './artifacts.ts'
 import { isHost, isOutboundTarget, list, readers, type Reader } from './values.ts'
 
-/** How the process is set up. Paths are absolute, sizes in bytes. */
+/** Settings of the process, from environment variables. Paths are absolute, sizes in bytes. */
 export interface Settings {
   /** 0: any free port. */
   port: number
   host: string
-  /** Without a slash at the end; undefined: `http://HOST:PORT` as it is bound. */
+  /** Base address of the service for clients, without a trailing slash. Undefined: `http://HOST:PORT` as bound. */
   publicUrl: string | undefined
   dataDir: string
   agentConfig: string
@@ -18,18 +18,18 @@ export interface Settings {
   artifactStore: S3Settings | undefined
   /** Undefined: SQLite in the data directory. */
   databaseUrl: string | undefined
-  /** To Postgres, of each process, at most. */
+  /** Postgres connections of each process, at most. */
   databaseConnections: number
-  /** What wraps the secrets in a shared database, the new one first; empty: not set. */
+  /** Keys that encrypt the secrets in a shared database, the newest first. Empty: not set. */
   secretKeys: readonly string[]
   accessProvider: AccessProviderSettings | undefined
   adminTenant: string
-  /** Environment names that a configuration PUT may bring in. */
+  /** Environment variables to which a configuration sent by PUT may refer. */
   configEnv: readonly string[]
   configCode: 'allow' | 'deny'
   /** Hosts, `host:port` or CIDR blocks, in lower case. */
   outboundAllow: readonly string[]
-  /** What callbacks are signed with, the new one first; empty: one is made at the first start. */
+  /** Secrets that sign callbacks, the newest first. Empty: the first start generates a secret. */
   callbackSecrets: readonly string[]
   /** Delays between the attempts to send a callback. */
   callbackRetryMs: readonly number[]
@@ -46,7 +46,7 @@ export interface TracingSettings {
   /** The collector's base address, without a slash at the end. */
   endpoint: string
   serviceName: string
-  /** Whether traces hold messages, and what tools took and gave. */
+  /** Traces contain messages, and the inputs and outputs of tools. */
   captureContent: boolean
 }
 
@@ -56,18 +56,18 @@ export interface AccessProviderSettings {
   audience: string
   /** A dotted path. */
   rolesClaim: string | undefined
-  /** The tenant of tokens that name none. */
+  /** Tenant of tokens without a tenant claim. */
   tenant: string | undefined
 }
 
 const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
 export type LogLevel = (typeof logLevels)[number]
 
-/** One string holds a body, and the engine's longest string is a little over 512 MiB. */
+/** A body is held in a single string, and V8's longest string is slightly over 512 MiB. */
 const maxBodyLimit = 512 * 1024 * 1024
 const minSecretLength = 32
 
-/** Every problem of the environment: a line each that names the variable, what it was (no secrets) and what it must be. */
+/** All problems of the environment, a line each: the variable, the rule, and the value unless it is secret. */
 export class SettingsError extends Error {
   readonly problems: readonly string[]
 
@@ -114,34 +114,34 @@ export function loadSettings(environment: Environment, cwd = '.'): Readonly<Sett
   return Object.freeze(settings)
 }
 
-/** What is wrong with settings that are right one by one. */
+/** Problems of settings that are valid by themselves but not together. */
 function conflicts(settings: Settings, environment: Environment): string[] {
   const problems: string[] = []
   if (environment['DATABASE_URL'] && !environment['SECRET_KEY']) {
-    problems.push(`SECRET_KEY is not set; with DATABASE_URL it must be ${secretKeyRule}.`)
+    problems.push(`SECRET_KEY is not set. With DATABASE_URL it must be ${secretKeyRule}.`)
   }
   if (settings.workers > 1 && !environment['DATABASE_URL']) {
-    problems.push(`WORKERS is ${settings.workers}; without DATABASE_URL it must be 1.`)
+    problems.push(`WORKERS must be 1 without DATABASE_URL, but is ${settings.workers}.`)
   }
   return [...problems, ...findExposed(settings)]
 }
 
-/** What file tools, which read what a conversation asks them to, must not reach: the signing key, and keys in agent.yaml. */
+/** Problems where FILES_ROOT contains secrets. Tools read any file there that a conversation names, so the signing key and agent.yaml must be outside. */
 export function findExposed({ filesRoot, dataDir, agentConfig }: Pick<Settings, 'filesRoot' | 'dataDir' | 'agentConfig'>): string[] {
   const secret = [
     ['DATA_DIR', dataDir, 'the signing key'],
     ['AGENT_CONFIG', agentConfig, 'keys of models'],
   ] as const
-  return secret.flatMap(([name, place, what]) => {
-    const inside = path.relative(filesRoot, place)
+  return secret.flatMap(([name, secretPath, content]) => {
+    const inside = path.relative(filesRoot, secretPath)
     if (inside === '..' || inside.startsWith(`..${path.sep}`)) return []
-    return [`FILES_ROOT is "${filesRoot}"; it must not contain ${name} ("${place}"), which holds ${what}.`]
+    return [`FILES_ROOT must not contain ${name} ("${secretPath}"), which holds ${content}, but is "${filesRoot}".`]
   })
 }
 
 function readProvider(read: Reader, problems: string[]): AccessProviderSettings | undefined {
   const provider = {
-    // Some providers name the policy in the query.
+    // Some identity providers name the policy in the query.
     jwksUrl: read.address('ACCESS_JWKS_URL', { query: true }),
     issuer: read.checked('ACCESS_ISSUER', (text) => /^\S+$/.test(text) && text !== 'agent-core', 'a text without spaces, not "agent-core"'),
     audience: read.text('ACCESS_AUDIENCE'),
@@ -153,10 +153,10 @@ function readProvider(read: Reader, problems: string[]): AccessProviderSettings 
     tenant: read.checked('ACCESS_TENANT', isName, nameRule),
   }
   const needed = ['ACCESS_JWKS_URL', 'ACCESS_ISSUER', 'ACCESS_AUDIENCE'] as const
-  const given = (name: string) => read.text(name) !== undefined
-  if (![...needed, 'ACCESS_ROLES_CLAIM', 'ACCESS_TENANT'].some(given)) return undefined
-  for (const name of needed.filter((name) => !given(name))) {
-    problems.push(`${name} is not set; an identity provider needs ${list(needed)}.`)
+  const isSet = (name: string) => read.text(name) !== undefined
+  if (![...needed, 'ACCESS_ROLES_CLAIM', 'ACCESS_TENANT'].some(isSet)) return undefined
+  for (const name of needed.filter((name) => !isSet(name))) {
+    problems.push(`${name} is not set. An identity provider needs ${list(needed)}.`)
   }
   const { jwksUrl, issuer, audience } = provider
   return jwksUrl && issuer && audience ? { ...provider, jwksUrl, issuer, audience } : undefined
@@ -169,16 +169,16 @@ const secretKeyRule = `a text of at least ${minSecretLength} characters without 
 
 function readSecretKeys(read: Reader): string[] {
   const fits = (text: string) => split(text).length <= 2 && split(text).every((key) => key.length >= minSecretLength)
-  const found = read.secret('SECRET_KEY', fits, `${secretKeyRule}, or two such, separated by a space`)
-  return found === undefined ? [] : split(found)
+  const keys = read.secret('SECRET_KEY', fits, `${secretKeyRule}, or two such texts separated by a space`)
+  return keys === undefined ? [] : split(keys)
 }
 
-/** Two secrets in one variable, while one follows the other. */
+/** Secrets of a variable. During a rotation it holds two, the newest first. */
 function split(text: string): string[] {
   return text.trim().split(/\s+/)
 }
 
-/** As Standard Webhooks has them: 24 to 64 bytes in base64. */
+/** Secrets in the form of Standard Webhooks: `whsec_` and 24 to 64 bytes in base64. */
 function readCallbackSecrets(read: Reader): string[] {
   const isSecret = (text: string) => {
     const bytes = /^whsec_([A-Za-z0-9+/]+={0,2})$/.exec(text)?.[1]
@@ -186,17 +186,18 @@ function readCallbackSecrets(read: Reader): string[] {
     return length >= 24 && length <= 64
   }
   const fits = (text: string) => split(text).length <= 2 && split(text).every(isSecret)
-  const found = read.secret('CALLBACK_SECRET', fits, 'a secret of whsec_ and 24 to 64 bytes in base64, or two such, separated by a space')
-  return found === undefined ? [] : split(found)
+  const rule = 'a secret of whsec_ and 24 to 64 bytes in base64, or two such secrets separated by a space'
+  const secrets = read.secret('CALLBACK_SECRET', fits, rule)
+  return secrets === undefined ? [] : split(secrets)
 }
 
 function readCallbackRetries(read: Reader, problems: string[]): number[] {
   const isDelay = (text: string) => /^\d{1,6}(\.\d{1,3})?$/.test(text) && Number(text) <= 604_800
   const seconds = read.list('CALLBACK_RETRY_SECONDS', isDelay, 'seconds from 0 to 604800')
   if (seconds.length > maxCallbackRetries) {
-    problems.push(`CALLBACK_RETRY_SECONDS has ${seconds.length} delays; it must have at most ${maxCallbackRetries}.`)
+    problems.push(`CALLBACK_RETRY_SECONDS must have at most ${maxCallbackRetries} delays, but has ${seconds.length}.`)
   }
-  return (seconds.length > 0 ? seconds.map(Number) : defaultCallbackRetries).map((one) => one * 1000)
+  return (seconds.length > 0 ? seconds.map(Number) : defaultCallbackRetries).map((delay) => delay * 1000)
 }
 
 function readTracing(read: Reader): TracingSettings | undefined {
@@ -214,7 +215,7 @@ function isName(text: string): boolean {
 
 const postgresRule = 'a Postgres address (postgres://user:password@host:5432/database, with %40 for "@" and %2F for "/" in each part)'
 
-/** A password with a slash that is not percent-encoded may stand in the path, and errors name the database: `@` is refused there. */
+/** Refuses `@` in the path: part of a password with an unescaped slash would be taken for the database name, which errors show. */
 function isPostgres(text: string): boolean {
   return URL.canParse(text) && /^postgres(ql)?:\/\/[^/?#]*(\/[^@?#]*)?([?#].*)?$/is.test(text)
 }

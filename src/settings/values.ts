@@ -1,7 +1,7 @@
 import { isIP } from 'node:net'
 import type { Environment } from '../configuration/references.ts'
 
-/** Reads single variables; what does not fit becomes a line in `problems`, and the value is then undefined or the fallback. */
+/** Reads single variables. An invalid value adds a line to `problems`, and the result is then undefined or the fallback. */
 export type Reader = ReturnType<typeof readers>
 
 const units: Readonly<Record<string, number>> = { '': 1, b: 1, kb: 1024, mb: 1024 ** 2, gb: 1024 ** 3 }
@@ -10,7 +10,7 @@ export function readers(environment: Environment, problems: string[]) {
   const text = (name: string): string | undefined => environment[name] || undefined
 
   const refuse = (name: string, value: string, rule: string) => {
-    problems.push(`${name} is ${JSON.stringify(value)}; it must be ${rule}.`)
+    problems.push(`${name} must be ${rule}, but is ${JSON.stringify(value)}.`)
   }
 
   function checked(name: string, fits: (value: string) => boolean, rule: string): string | undefined {
@@ -20,15 +20,15 @@ export function readers(environment: Environment, problems: string[]) {
     return undefined
   }
 
-  /** Like `checked`, for addresses that are not of the web: a user and a query are not told. */
-  function place(name: string, fits: (value: string) => boolean, rule: string): string | undefined {
+  /** Like `checked`, for addresses other than http(s): the problem hides user and query. */
+  function location(name: string, fits: (value: string) => boolean, rule: string): string | undefined {
     const value = text(name)
     if (value === undefined || fits(value)) return value
     refuse(name, hideSecrets(value), rule)
     return undefined
   }
 
-  /** Like `checked`, but the value is never told. */
+  /** Like `checked`, but the problem never shows the value. */
   function secret(name: string, fits: (value: string) => boolean, rule: string): string | undefined {
     const value = text(name)
     if (value === undefined || fits(value)) return value
@@ -51,7 +51,7 @@ export function readers(environment: Environment, problems: string[]) {
     return (value === undefined ? undefined : toBytes(value)) ?? fallback
   }
 
-  /** An http(s) address. User and query are where secrets stand: they are not told, and refused where they have no use. */
+  /** An http(s) address. User and query may hold secrets: the problem hides them, and an address with a user is refused. */
   function address(name: string, { query = false } = {}): string | undefined {
     const value = text(name)
     if (value === undefined) return undefined
@@ -63,15 +63,15 @@ export function readers(environment: Environment, problems: string[]) {
   }
 
   /** Items separated by commas or spaces. */
-  function items(name: string, fits: (item: string) => boolean, rule: string): string[] {
-    const found = (text(name) ?? '').split(/[\s,]+/).filter((item) => item !== '')
-    for (const item of found.filter((item) => !fits(item))) {
-      problems.push(`${name} has ${JSON.stringify(hideSecrets(item))}; it must be ${rule}, separated by commas.`)
+  function listOf(name: string, fits: (item: string) => boolean, rule: string): string[] {
+    const items = (text(name) ?? '').split(/[\s,]+/).filter((item) => item !== '')
+    for (const item of items.filter((item) => !fits(item))) {
+      problems.push(`${name} must be ${rule}, separated by commas, but has ${JSON.stringify(hideSecrets(item))}.`)
     }
-    return found.filter(fits)
+    return items.filter(fits)
   }
 
-  return { text, checked, place, secret, oneOf, integer, size, address, list: items }
+  return { text, checked, location, secret, oneOf, integer, size, address, list: listOf }
 }
 
 /** `a, b and c` */
@@ -88,7 +88,7 @@ function isBetween(value: number | undefined, min: number, max: number): boolean
   return value !== undefined && value >= min && value <= max
 }
 
-/** Also where the text is no address that could be taken apart: from the scheme to the last `@`, and from the first `?` or `#`. */
+/** Hides user and query. Works on text that no URL parser accepts: from the scheme to the last `@`, and from the first `?` or `#`. */
 function hideSecrets(value: string): string {
   return value.replace(/[?#].*$/s, (rest) => `${rest[0]}***`).replace(/^([a-z][a-z0-9+.-]*:)?(\/\/)?.*@/is, '$1$2***@')
 }
@@ -112,6 +112,6 @@ export function isOutboundTarget(text: string): boolean {
 
 function isHostName(text: string): boolean {
   const labels = text.replace(/\.$/, '').split('.')
-  // A last part of digits alone would be an IPv4 address, and it was none.
+  // A last label of digits alone belongs to an IPv4 address, and `isIP` has refused the text as such.
   return text.length <= 253 && labels.every((label) => /^(?!-)[A-Za-z0-9_-]{1,63}(?<!-)$/.test(label)) && !/^\d+$/.test(labels.at(-1) ?? '')
 }
