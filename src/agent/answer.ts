@@ -1,70 +1,74 @@
 import type { AgentEvent, TextLabel } from './events.ts'
 
 /**
- * Keeps the rule that the answer is the `answer` text behind the last event with another label: reasoning that comes after the answer
- * has begun is held back until the model has finished, and an answer that something came behind is told once more.
+ * Enforces one rule of the event stream: the answer is the `answer` text behind the last event with another label.
+ * Reasoning that arrives after the answer has begun is held back until the model call ends, and an answer with later
+ * events behind it is repeated at the end.
  */
 export class Answer {
-  /** The best answer before the model call that runs. */
+  /** The best answer of earlier model calls. */
   private earlier: string
   private current = ''
-  private held: string[] = []
-  /** A run that goes on has steps behind what was said before. */
-  private somethingBehind = true
+  private heldTexts: string[] = []
+  /**
+   * True when another event followed the last answer text. Initially true: a resumed run has steps behind its earlier
+   * text.
+   */
+  private isStale = true
 
   constructor(earlier = '') {
     this.earlier = earlier
   }
 
-  turnStarts(): void {
+  startTurn(): void {
     this.earlier = this.best
     this.current = ''
   }
 
-  stepsFollow(): void {
-    this.somethingBehind = true
+  markStale(): void {
+    this.isStale = true
   }
 
-  /** The best answer is this now, without having been told as one. */
-  gains(text: string): void {
+  /** Sets the best answer to a text that was not published as `answer`. */
+  replaceBest(text: string): void {
     this.earlier = text
     this.current = ''
-    this.somethingBehind = true
+    this.isStale = true
   }
 
-  startsAnew(): void {
+  restart(): void {
     this.current = ''
-    this.held = []
-    this.somethingBehind = true
+    this.heldTexts = []
+    this.isStale = true
   }
 
-  holds(reasoning: string): boolean {
+  holdBack(reasoning: string): boolean {
     if (this.current === '') return false
-    this.held.push(reasoning)
+    this.heldTexts.push(reasoning)
     return true
   }
 
   add(label: TextLabel, text: string): AgentEvent {
     if (label === 'answer') this.current += text
-    if (text !== '') this.somethingBehind = label !== 'answer'
+    if (text !== '') this.isStale = label !== 'answer'
     return { type: 'text', label, text }
   }
 
-  heldReasoning(): string[] {
-    return this.held.splice(0)
+  takeHeldReasoning(): string[] {
+    return this.heldTexts.splice(0)
   }
 
-  /** What a broken attempt said is void, and no answer. */
+  /** Text of an attempt that broke off is void and never an answer. */
   private get best(): string {
     return this.current === '' ? this.earlier : this.current
   }
 
   get needsRepeat(): boolean {
-    return this.somethingBehind && this.best !== ''
+    return this.isStale && this.best !== ''
   }
 
   repeat(): AgentEvent {
-    this.somethingBehind = false
+    this.isStale = false
     return { type: 'text', label: 'answer', text: this.best }
   }
 }

@@ -1,15 +1,14 @@
 import type { JsonObject, ToolCall } from './messages.ts'
 
-/** Who may decide: the caller of the run, or somebody else whose role says so. */
+/** `caller`: the caller of the run decides. `role`: another person with the permission decides. */
 export type Decider = NonNullable<ToolCall['approval']>
 
-/** A call that waits until somebody has decided whether it is made. */
+/** A tool call that waits for a decision. */
 export interface PendingCall {
-  /** The call's id. */
   callId: string
-  /** The tool's own name. */
+  /** The tool's configured name, not the name that the model uses. */
   tool: string
-  /** As the model asked for it; it fits the tool's schema. */
+  /** The model's arguments; they fit the tool's schema. */
   input: JsonObject
   by: Decider
 }
@@ -17,14 +16,17 @@ export interface PendingCall {
 export type Decision =
   | {
       decision: 'approve'
-      /** In place of what the model asked for; it fits the tool's schema. */
+      /** Replaces the model's arguments; fits the tool's schema. */
       input?: JsonObject
-      /** A process has started the call: after a crash its outcome is unknown. */
+      /** Set once a process has started the call. After a crash the outcome of a started call is unknown. */
       isStarted: boolean
     }
   | { decision: 'reject'; reason?: string }
 
-/** Thrown through a loop, and by an agent inside of a call: all has been done that needs no approval, these calls do. */
+/**
+ * Thrown through the loop, and by an agent inside of a tool call, when everything that needs no approval is done and
+ * `calls` still wait for a decision.
+ */
 export class Interrupted extends Error {
   readonly calls: readonly PendingCall[]
 
@@ -35,17 +37,17 @@ export class Interrupted extends Error {
   }
 }
 
-/** What the model is told of a call that somebody rejected. */
-export function rejected(reason: string | undefined): string {
-  // A person writes few full stops: what is ours stands on a line of its own.
+/** The tool result that the model gets for a rejected call. */
+export function rejectionText(reason: string | undefined): string {
+  // The reason may lack a full stop, so the text behind it starts on a new line.
   return `The call was rejected by a person${reason ? `: ${reason}\n` : '. '}Do not ask for it again; go on without it, or say what is missing.`
 }
 
-/** Stands before what the model is told of a call that was made otherwise than it asked. */
-export function changed(input: JsonObject): string {
+/** Put in front of the result of a call whose arguments a person changed. */
+export function changedInputText(input: JsonObject): string {
   const text = JSON.stringify(input)
-  const shown = text.length > maxShownInput ? `${text.slice(0, maxShownInput).toWellFormed()} [cut]` : text
-  return `A person changed the arguments of this call to ${shown}.\n`
+  const inputText = text.length > maxShownInput ? `${text.slice(0, maxShownInput).toWellFormed()} [cut]` : text
+  return `A person changed the arguments of this call to ${inputText}.\n`
 }
 
 const maxShownInput = 2000

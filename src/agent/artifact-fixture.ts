@@ -1,4 +1,4 @@
 import type { Artifact } from './artifact.ts'
 
-/** For tools that make no files: one that does fails. */
+/** Refuses every file, for tools that make none. */
 export const keepNothing = (): Promise<Artifact> => Promise.reject(new Error('No files are kept here.'))

@@ -1,4 +1,4 @@
-/** A file that a tool made. Its bytes are elsewhere; this is what a session tells of it. */
+/** A file that a tool made, as a session lists it. Its bytes are stored separately. */
 export interface Artifact {
   /** UUIDv7. */
   id: string
@@ -8,34 +8,37 @@ export interface Artifact {
   type: string
   /** Bytes. */
   size: number
-  /** Of the bytes, hex. */
+  /** SHA-256 of the bytes, in hex. */
   sha256: string
-  /** The tool that made it. */
+  /** The name of the tool. */
   tool: string
   /** Epoch milliseconds. */
   createdAt: number
 }
 
-/** Keeps a file. Throws where it can't be kept: too large, disk full. */
+/** Stores a file. Rejects when the file is too large or the disk is full. */
 export type KeepArtifact = (file: NewArtifact) => Promise<Artifact>
 
-/** What becomes of a file beside being kept. */
+/** How a call uses a file, beside storing it. */
 export interface ArtifactUse {
-  /** It is part of what the call returns: a model that sees is shown a picture, and MCP clients get the content. */
+  /**
+   * True when the file is part of the call's result: models with vision see returned pictures, MCP clients get the
+   * content.
+   */
   isReturned: boolean
-  /** What the tool calls it, where that is no picture or sound but a resource of its own. */
+  /** The tool's URI of a returned resource that is neither picture nor sound. */
   uri?: string
 }
 
-/** A file that a call has returned. */
+/** A file in the result of a call. */
 export interface ReturnedFile {
   artifact: Artifact
   uri?: string
 }
 
-/** A file as a tool hands it over. */
+/** A file as a tool passes it to `KeepArtifact`. */
 export interface NewArtifact {
-  /** As the tool, or the model, would call it; is made safe. */
+  /** The name that the tool or the model chose; made safe when stored. */
   name: string
   /** MIME type. */
   type: string

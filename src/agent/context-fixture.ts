@@ -1,7 +1,7 @@
 import type { ToolContext } from './tool.ts'
 import { keepNothing } from './artifact-fixture.ts'
 
-/** Of a call in no conversation, without filters; files that it makes are refused. */
+/** The context of a call without conversation and filters; files are refused. */
 export function contextOf(traits: Partial<ToolContext> = {}): ToolContext {
   return {
     callId: 'c',

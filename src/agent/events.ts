@@ -4,28 +4,28 @@ import type { AssistantMessage, JsonValue, ToolMessage, UserMessage } from './me
 import type { ModelReply, ModelUsage } from './model.ts'
 
 /**
- * Everything observable of a run. The first group is what a reader of the run sees, each event with a number of its own;
- * the second is for the one who keeps the run.
+ * Everything observable of a run. `VisibleEvent`s go to the readers of the run, each numbered. The other events are for
+ * the process that stores the run.
  */
 export type AgentEvent = VisibleEvent | KeptEvent | NestedEvent | ApprovedStartEvent
 
-/** What a run, or an agent inside of it, must be able to go on from. */
+/** Events from which a run, or an agent inside of a run, can resume. */
 export type KeptEvent = TurnEvent | ResultEvent | InstructionEvent
 
 export type VisibleEvent =
-  // Text as it arrives.
+  // A piece of text as it arrives.
   | { type: 'text'; label: TextLabel; text: string }
   /** The model's stream broke: the answer begins anew. */
   | { type: 'retrying' }
-  // A step's life: told when it starts and when it ends, as it happens.
+  // The start and the end of a step, published as they happen.
   | { type: 'step_start'; step: StepStart }
   | { type: 'step_end'; step: Step }
-  // Exactly one of the two, the last.
+  // Exactly one `end` or `interrupt` is the last event.
   | { type: 'end'; reason: EndReason }
-  /** Calls wait for approval: a run that goes on from here is told what was decided of each. */
+  /** Calls wait for approval; the run resumes with a decision on each. */
   | { type: 'interrupt'; calls: readonly PendingCall[] }
 
-/** A model call has ended; yielded before any of its tool calls is run, so that a run can go on from here. */
+/** A model call has ended; yielded before any of its tool calls runs, so that a run can resume from here. */
 export interface TurnEvent {
   type: 'turn'
   message: AssistantMessage
@@ -36,49 +36,51 @@ export interface TurnEvent {
   endedAt: number
 }
 
-/** A tool call has its result; yielded as it happens, before the next `write` call of the turn starts. */
+/** A tool call has its result; yielded at once, before the next `write` call of the turn starts. */
 export interface ResultEvent {
   type: 'result'
   message: ToolMessage
   effect: 'read' | 'write'
-  /** The same end as its visible step. */
+  /** The step of the matching `step_end`. */
   step: Step
 }
 
-/** The loop itself has put a message into the transcript: a step of a plan. Yielded before the model is asked. */
+/**
+ * The loop has appended an instruction to the transcript, such as a step of a plan; yielded before the next model call.
+ */
 export interface InstructionEvent {
   type: 'instruction'
   message: UserMessage
 }
 
-/** A `write` call that was approved is about to be made; yielded before it starts, so that it is never made twice. */
+/** An approved `write` call is about to start; yielded before the start, so that the call never runs twice. */
 export interface ApprovedStartEvent {
   type: 'approved_start'
   callId: string
 }
 
-/** What an agent inside of a tool call has gained: its own transcript goes on from here. */
+/** An event of an agent inside of a tool call, from which that agent's own transcript can resume. */
 export interface NestedEvent {
   type: 'nested'
-  /** The tool call in which it runs. */
+  /** The tool call in which the agent runs. */
   callId: string
-  /** Its name. */
+  /** The agent's name. */
   subAgent: string
-  /** A `result` stands for its visible `step_end` too: between the two nothing of another agent can come. */
+  /** A `result` includes its visible `step_end`: no event of another agent can come between them. */
   event: KeptEvent
 }
 
 export type TextLabel = 'answer' | 'reasoning' | 'planning'
 
 export interface StepStart {
-  /** The tool call's id. */
+  /** The id of the tool call. */
   id: string
   type: 'tool_call' | 'sub_agent_call' | 'planning' | 'reasoning'
   tool: string
   input: JsonValue
   /** Epoch milliseconds. */
   startedAt: number
-  /** The sub-agent that took it; absent where it was the agent itself. */
+  /** The sub-agent of the step; absent for the run's own agent. */
   subAgent?: string
 }
 
@@ -87,7 +89,7 @@ export interface Step extends StepStart {
   output: JsonValue
   status: 'success' | 'error'
   durationMs: number
-  /** Files that it made; absent for none. */
+  /** Files of the step; absent for none. */
   artifacts?: Artifact[]
 }
 

@@ -60,7 +60,7 @@ test('first the tool output of earlier turns is cut, oldest first, as far as nee
 test('then whole earlier turns are left out, oldest first, and told of', () => {
   const half = 'x'.repeat(2000)
   const messages = [user(half), said('', 'x'), result('x'), said('a'), user(half), said('b'), user('c')]
-  assert.deepEqual(fitTurns(messages, 600), { messages: messages.slice(4), leftOut: messages.slice(0, 4) })
+  assert.deepEqual(fitTurns(messages, 600), { messages: messages.slice(4), omitted: messages.slice(0, 4) })
   assert.deepEqual(fit(messages, 100), messages.slice(6))
 })
 

@@ -1,13 +1,13 @@
 import type { AssistantMessage, Message, ToolMessage } from './messages.ts'
 import { withoutImages } from './tool-images.ts'
 
-/** What a model is told of a call whose result was never seen. */
+/** The tool result of a call whose result was never recorded. */
 export const outcomeUnknown = 'The outcome of this call is unknown: it may or may not have been done. It was not repeated.'
 
 /**
- * A transcript that every provider takes: each tool call has exactly one result, right behind its message, in the order asked;
- * a result without its call is dropped, as is a message of the model that says and asks nothing; two user messages in a row are kept.
- * The input is not changed.
+ * Returns a transcript that every provider accepts: each tool call has exactly one result, directly behind its message
+ * and in the order of the calls. Results without a call and empty assistant messages are dropped; consecutive user
+ * messages are kept. The input is not changed.
  */
 export function repair(messages: readonly Message[]): Message[] {
   const repaired: Message[] = []
@@ -30,9 +30,9 @@ function resultsOf(message: AssistantMessage, results: ReadonlyMap<string, ToolM
   return message.toolCalls.map(({ id, name }) => results.get(id) ?? { role: 'tool', callId: id, name, text: outcomeUnknown, isError: true })
 }
 
-function followingResults(messages: readonly Message[], from: number): Map<string, ToolMessage> {
+function followingResults(messages: readonly Message[], start: number): Map<string, ToolMessage> {
   const results = new Map<string, ToolMessage>()
-  for (let at = from; at < messages.length; at++) {
+  for (let at = start; at < messages.length; at++) {
     const message = messages[at]!
     if (message.role !== 'tool') break
     if (!results.has(message.callId)) results.set(message.callId, message)
@@ -40,10 +40,10 @@ function followingResults(messages: readonly Message[], from: number): Map<strin
   return results
 }
 
-/** Characters per token, roughly, over the languages and the JSON that a transcript holds. */
+/** Average characters per token over human languages and the JSON of a transcript. */
 export const charactersPerToken = 4
 
-/** A cheap estimate that never blocks: exact counters are quadratic on some inputs. */
+/** A cheap estimate in linear time: exact tokenizers are quadratic on some inputs. */
 export function estimateTokens(message: Message): number {
   const calls =
     message.role === 'assistant' ? message.toolCalls.reduce((sum, call) => sum + call.name.length + call.arguments.length, 0) : 0
@@ -53,20 +53,23 @@ export function estimateTokens(message: Message): number {
 
 export const tokensPerImage = 1000
 const tokensPerMessage = 4
-/** Old tool output is cut to this before whole turns are left out. */
+/** Characters that remain of old tool output. Output is cut before whole turns are left out. */
 const oldOutputCharacters = 400
-/** Outputs of a run that stay whole as long as they fit, beside those that the model has not seen yet. */
+/** The newest outputs of a run stay whole as long as they fit, beside those that the model has not seen yet. */
 const newestOutputs = 3
-/** Even where many outputs share what is left, each keeps so much. */
-const leastCharacters = 2000
-/** Cuts move on by so many messages, so that what stands before them is the same for several calls: prompt caches hold. */
+/** Characters that each of the newest outputs keeps, however many share the budget. */
+const minOutputCharacters = 2000
+/**
+ * Cuts advance in steps of this many messages, so that several calls share the same prefix and hit the provider's
+ * prompt cache.
+ */
 const stride = 8
 
 export function totalTokens(messages: readonly Message[]): number {
   return messages.reduce((sum, message) => sum + estimateTokens(message), 0)
 }
 
-/** As it is shown where room is short; for what is no tool output the message itself. */
+/** Shortens a tool message for a tight budget; returns other messages unchanged. */
 export function cutOutput(message: Message): Message {
   if (message.role !== 'tool') return message
   const isLong = message.text.length > oldOutputCharacters
@@ -74,32 +77,33 @@ export function cutOutput(message: Message): Message {
   return isLong || message.images ? withoutImages({ ...message, text }) : message
 }
 
-export interface Fitted {
+export interface FittedTranscript {
   messages: Message[]
-  /** Whole turns that had no room, oldest first. */
-  leftOut: readonly Message[]
+  /** Turns that did not fit, oldest first. */
+  omitted: readonly Message[]
 }
 
 /**
- * Fits a transcript into `budget` tokens before a run: first the tool output of earlier turns is cut, then whole earlier turns are left
- * out, oldest first. What begins with the last user message is never touched.
+ * Fits a transcript into `budget` tokens before a run: first cuts the tool output of earlier turns, then leaves out
+ * whole earlier turns, oldest first. The last user message and everything behind it stay unchanged.
  */
-export function fit(messages: readonly Message[], budget: number): Fitted {
+export function fit(messages: readonly Message[], budget: number): FittedTranscript {
   const lastUser = messages.findLastIndex((message) => message.role === 'user')
   const fitted = cutBefore(messages, lastUser, budget)
   let total = totalTokens(fitted)
-  let from = 0
-  while (total > budget && from < lastUser) {
-    // A turn goes as a whole: from one user message to the next.
-    do total -= estimateTokens(fitted[from++]!)
-    while (from < lastUser && fitted[from]!.role !== 'user')
+  let start = 0
+  while (total > budget && start < lastUser) {
+    // Leave out a whole turn: from one user message to the next.
+    do total -= estimateTokens(fitted[start++]!)
+    while (start < lastUser && fitted[start]!.role !== 'user')
   }
-  return { messages: fitted.slice(from), leftOut: messages.slice(0, from) }
+  return { messages: fitted.slice(start), omitted: messages.slice(0, start) }
 }
 
 /**
- * Fits a transcript into `budget` tokens while a run grows: old tool output is cut, and where that is not enough the newest outputs share
- * what is left. Calls and results stay as they are otherwise. The same array where it fits already; the input is not changed.
+ * Fits a transcript into `budget` tokens while a run grows: old tool output is cut first, then the newest outputs share
+ * the remaining budget. Calls and results otherwise stay the same. Returns the same array when the transcript already
+ * fits; the input is not changed.
  */
 export function fitOutputs(messages: readonly Message[], budget: number): readonly Message[] {
   if (totalTokens(messages) <= budget) return messages
@@ -107,7 +111,7 @@ export function fitOutputs(messages: readonly Message[], budget: number): readon
   return shareRest(cutBefore(messages, newest, budget), newest, budget)
 }
 
-/** Cuts tool outputs before `end`, oldest first, as far as needed, in strides. */
+/** Cuts tool outputs before `end`, oldest first, in strides and only as far as needed. */
 function cutBefore(messages: readonly Message[], end: number, budget: number): Message[] {
   const fitted = [...messages]
   let total = totalTokens(messages)
@@ -120,7 +124,9 @@ function cutBefore(messages: readonly Message[], end: number, budget: number): M
   return fitted
 }
 
-/** The message that asked for the oldest of the newest outputs: those of one turn stay together. */
+/**
+ * Index of the message that requested the oldest of the newest outputs, so that the outputs of one turn stay together.
+ */
 function beginOfNewest(messages: readonly Message[]): number {
   let outputs = 0
   for (let at = messages.length - 1; at >= 0; at--) {
@@ -130,14 +136,14 @@ function beginOfNewest(messages: readonly Message[]): number {
   return 0
 }
 
-function shareRest(messages: Message[], from: number, budget: number): Message[] {
+function shareRest(messages: Message[], start: number, budget: number): Message[] {
   const over = totalTokens(messages) - budget
-  const outputs = messages.slice(from).filter((message) => message.role === 'tool')
+  const outputs = messages.slice(start).filter((message) => message.role === 'tool')
   if (over <= 0 || outputs.length === 0) return messages
-  const left = Math.max(0, totalTokens(outputs) - over) * charactersPerToken
-  const characters = Math.max(leastCharacters, Math.floor(left / outputs.length))
+  const available = Math.max(0, totalTokens(outputs) - over) * charactersPerToken
+  const characters = Math.max(minOutputCharacters, Math.floor(available / outputs.length))
   return messages.map((message, at) => {
-    if (at < from || message.role !== 'tool' || message.text.length <= characters) return message
+    if (at < start || message.role !== 'tool' || message.text.length <= characters) return message
     const text = `${message.text.slice(0, characters).toWellFormed()}\n[cut: ${characters} of ${message.text.length} characters. Ask for a part of it.]`
     return { ...message, text }
   })

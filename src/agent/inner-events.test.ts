@@ -8,7 +8,7 @@ const event: AgentEvent = { type: 'retrying' }
 test('an event that makes its taker leave does not let its agent go on before the calls are told to stop', async () => {
   const inner = new InnerEvents()
   const done: string[] = []
-  const telling = inner.tell(event).then(() => done.push('goes on'))
+  const telling = inner.publish(event).then(() => done.push('goes on'))
   assert.throws(() => {
     for (const _ of inner.take()) throw new Error('The run belongs to another process.')
   })
@@ -22,7 +22,7 @@ test('an event that makes its taker leave does not let its agent go on before th
 test('events are taken in order, each let go when its taker comes back', async () => {
   const inner = new InnerEvents()
   const done: number[] = []
-  const telling = [1, 2].map((n) => inner.tell(event).then(() => done.push(n)))
+  const telling = [1, 2].map((n) => inner.publish(event).then(() => done.push(n)))
   await inner.arrived
   let taken = 0
   for (const _ of inner.take()) {

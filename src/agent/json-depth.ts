@@ -1,7 +1,10 @@
-/** Levels of JSON that is taken. What keeps or compares it goes level by level, and the stack ends after some thousands: with it the run. */
+/**
+ * Maximum nesting of accepted JSON. Code that stores or compares JSON recurses once per level, and a stack overflow
+ * would end the run.
+ */
 export const maxJsonDepth = 500
 
-/** Whether something is nested more than so many levels deep. */
+/** True when `value` is nested more than `levels` deep. */
 export function isDeeper(value: unknown, levels: number): boolean {
   if (typeof value !== 'object' || value === null) return false
   return levels === 0 || Object.values(value).some((inner) => isDeeper(inner, levels - 1))

@@ -1,15 +1,18 @@
-/** What the model and the tools say to each other. These are the only shapes that a transcript is made of. */
+/** The messages between model and tools: the only shapes in a transcript. */
 export type Message = UserMessage | AssistantMessage | ToolMessage
 
 export interface UserMessage {
   role: 'user'
   text: string
   images?: Image[]
-  /** Not a person's: the loop tells the model what to do next. */
+  /** Set on a message of the loop itself, not of a person: tells the model what to do next. */
   instruction?: Instruction
 }
 
-/** Make a plan; do its next step; change it, because a step failed; answer. */
+/**
+ * `plan`: make a plan. `step`: do its next step. `change`: change the plan after a failed step. `answer`: answer the
+ * request.
+ */
 export type Instruction = 'plan' | 'step' | 'change' | 'answer'
 
 export interface Image {
@@ -17,7 +20,7 @@ export interface Image {
   mediaType: string
   /** Base64, without a `data:` prefix. */
   data: string
-  /** Of an earlier turn: a model that can't see is told its name instead. */
+  /** Set on an image of an earlier turn: a model without vision gets the name instead. */
   earlier?: { name: string }
 }
 
@@ -26,17 +29,23 @@ export interface AssistantMessage {
   text: string
   reasoning?: string
   toolCalls: ToolCall[]
-  /** What a provider wants back unchanged in the next request (signed reasoning, for instance). Nobody but its adapter reads it. */
+  /**
+   * Data that the provider wants back unchanged in the next request, such as signed reasoning. Read only by the
+   * provider's adapter.
+   */
   vendor?: { provider: string; data: JsonValue }
 }
 
 export interface ToolCall {
-  /** Ours (UUIDv7), not the model's: models repeat theirs. */
+  /** A UUIDv7 of the loop: ids of models may repeat. */
   id: string
   name: string
-  /** JSON text just as the model wrote it; may be malformed. */
+  /** JSON text exactly as the model wrote it; may be malformed. */
   arguments: string
-  /** Who must approve of it before it is made, as it was when the model asked: what the configuration says later changes nothing. Absent: nobody. */
+  /**
+   * The approver of the call, fixed when the model asked: a later change of the configuration has no effect. Absent: no
+   * approval is needed.
+   */
   approval?: 'caller' | 'role'
 }
 
@@ -46,15 +55,15 @@ export interface ToolMessage {
   name: string
   text: string
   isError: boolean
-  /** Pictures that the tool has returned for the model to look at. */
+  /** Pictures that the tool returned for the model. */
   images?: ToolImage[]
 }
 
-/** A picture in a tool's result. Stored messages have it without its bytes: `data` is empty until they are read again. */
+/** A picture in a tool's result. In a stored message `data` is empty until the bytes are loaded. */
 export interface ToolImage extends Image {
-  /** Its file's name. */
+  /** The name of the picture's file. */
   name: string
-  /** The run that the bytes are kept under, and their number there. */
+  /** The run that stores the bytes, and the picture's number in that run. */
   requestId: string
   n: number
 }

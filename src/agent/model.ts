@@ -4,14 +4,13 @@ import type { AssistantMessage, JsonSchema, Message } from './messages.ts'
 export interface Model {
   /** The name under which usage is reported, such as `gpt-5-mini`. */
   readonly name: string
-  /** Whether it takes images. */
+  /** True for a model with vision. */
   readonly seesImages: boolean
-  /** Where its requests go; absent of a model without a server. */
+  /** The server of the model's requests; absent for a model without a server. */
   readonly server?: ModelServer | undefined
   /**
-   * Yields text as it arrives and returns the whole message once the model said that it has finished.
-   * Every expected failure is a `ModelError`; an abort of `signal` throws whatever the adapter likes.
-   * Leaving the generator closes the connection.
+   * Yields text as it arrives and returns the whole message once the model has finished. Every expected failure is a
+   * `ModelError`; an abort of `signal` may throw any error. Leaving the generator closes the connection.
    */
   reply(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelEvent, ModelReply>
 }
@@ -21,16 +20,16 @@ export interface ModelServer {
   port: number
 }
 
-/** Port: follows one model call, attempt by attempt. Must not throw. */
+/** Port: traces one model call, attempt by attempt. Must not throw. */
 export interface ModelCallTrace {
-  /** An attempt at a model begins. */
+  /** Called when an attempt at a model begins. */
   attempt(model: Model, request: ModelRequest): ModelAttempt
 }
 
 export interface ModelAttempt {
-  /** W3C `traceparent` that goes to the model's server. */
+  /** W3C `traceparent` for the model's server. */
   traceparent: string | undefined
-  /** Called once: with the reply, the error, or neither where the caller has left. */
+  /** Called once: with the reply, the error, or neither when the consumer left early. */
   end(outcome: { reply?: ModelReply; error?: ModelError }): void
 }
 
@@ -40,13 +39,13 @@ export interface ModelRequest {
   messages: readonly Message[]
   /** Tools that the model may call; empty for none. */
   tools: readonly ToolOffer[]
-  /** Absent: nobody follows the call. */
+  /** Absent: the call is not traced. */
   trace?: ModelCallTrace
   /** W3C `traceparent` for the model's server. */
   traceparent?: string
 }
 
-/** What a model is told of a tool. */
+/** A tool as offered to a model. */
 export interface ToolOffer {
   name: string
   description: string
@@ -56,13 +55,13 @@ export interface ToolOffer {
 export type ModelEvent =
   | { type: 'text'; text: string }
   | { type: 'reasoning'; text: string }
-  /** What was yielded so far of this reply is void: another attempt begins. */
+  /** The text yielded so far is void: another attempt begins. */
   | { type: 'retrying' }
 
-/** A call as the model asked for it; the loop gives it an id. */
+/** A call as the model requested it; the loop adds an id. */
 export interface RequestedCall {
   name: string
-  /** JSON text just as the model wrote it; may be malformed. */
+  /** JSON text exactly as the model wrote it; may be malformed. */
   arguments: string
 }
 
@@ -85,19 +84,19 @@ export interface ModelUsage {
 }
 
 export type ModelErrorCode =
-  /** The provider is busy or over a limit: ask again later. */
+  /** The provider is busy or a limit is reached: retry later. */
   | 'rate_limited'
   /** 5xx, a refused or broken connection, a stream that ended without a finish, silence. */
   | 'unavailable'
-  /** 400: this request will never be taken. */
+  /** 400: the provider will never accept this request. */
   | 'refused'
-  /** 401, 403: the key is wrong. */
+  /** 401, 403: the API key is wrong. */
   | 'unauthorized'
 
-/** The message names what failed and never holds a key, a URL's credentials or a provider's internals. */
+/** The message names the failed part and never holds a key, a URL's credentials or a provider's internals. */
 export class ModelError extends Error {
   readonly code: ModelErrorCode
-  /** What the provider asked us to wait, in milliseconds. */
+  /** Milliseconds to wait, as requested by the provider. */
   readonly retryAfterMs: number | undefined
 
   constructor(code: ModelErrorCode, message: string, options: { cause?: unknown; retryAfterMs?: number } = {}) {

@@ -1,12 +1,12 @@
-/** What stands in a message's text for what came with it and is not shown again. */
+/** Notes in a message's text that stand for attachments which are no longer shown. */
 
 export function withNotes(text: string, ...notes: (string | undefined)[]): string {
   return [text, ...notes].filter(Boolean).join('\n\n')
 }
 
 /** Undefined for none. */
-export function imagesNote(names: readonly string[], place: 'message' | 'result' = 'message'): string | undefined {
-  return names.length > 0 ? `[Images that came with this ${place}, not shown here: ${listOf(names)}]` : undefined
+export function imagesNote(names: readonly string[], container: 'message' | 'result' = 'message'): string | undefined {
+  return names.length > 0 ? `[Images that came with this ${container}, not shown here: ${listOf(names)}]` : undefined
 }
 
 /** Undefined for none. */

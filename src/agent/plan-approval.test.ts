@@ -36,7 +36,7 @@ test('a step whose call waits for approval goes on in that step, and the plan be
   const second = await run([say('A is sent.'), say('', call('send', { to: 'b' }))], {
     messages,
     iterations: 2,
-    decided: (id) => (id === 'c2' ? { decision: 'approve', isStarted: false } : undefined),
+    decisionFor: (id) => (id === 'c2' ? { decision: 'approve', isStarted: false } : undefined),
     newId: () => 'd1',
   })
   assert.deepEqual(second.lines, [
@@ -54,7 +54,7 @@ test('a step whose call waits for approval goes on in that step, and the plan be
   const third = await run([say('FAILED: not allowed.'), say('[]'), say('A is sent, B is not.')], {
     messages,
     iterations: 4,
-    decided: () => ({ decision: 'reject', reason: 'Not B.' }),
+    decisionFor: () => ({ decision: 'reject', reason: 'Not B.' }),
     newId: () => 'e1',
   })
   assert.match(third.lines[1]!, /^d1 result \(error\): The call was rejected by a person: Not B\./)
@@ -79,7 +79,7 @@ test('a call of the closing answer waits for approval, and the answer is given b
   const next = await run([say('It is sent.')], {
     messages: first.options.messages,
     iterations: 2,
-    decided: () => ({ decision: 'approve', isStarted: false }),
+    decisionFor: () => ({ decision: 'approve', isStarted: false }),
   })
   assert.deepEqual(next.lines, [
     'c2 is about to be made',

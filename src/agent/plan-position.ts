@@ -1,30 +1,37 @@
 import type { Instruction, Message } from './messages.ts'
 import { parsePlan, saysFailed, toList } from './plan-text.ts'
 
-/** Where a run with a plan stands: read from its transcript alone, so that it can go on from wherever it was left. */
-export interface Position {
-  /** The steps that are done and those that are to be done; undefined before there is a plan. */
+/** The progress of a run with a plan, read from its transcript alone, so that any process can resume the run. */
+export interface PlanPosition {
+  /** All steps, done and open; undefined before there is a plan. */
   plan: string[] | undefined
-  /** Steps of the plan that have ended. */
+  /** Number of steps that have ended. */
   ended: number
-  /** The last step failed, and nothing was done about it yet. */
+  /** True when the last step failed and the plan was not changed since. */
   hasFailed: boolean
-  /** How often the plan was changed. */
+  /** Number of changes of the plan. */
   changes: number
-  /** What the steps that succeeded gave. */
+  /** Results of the successful steps. */
   results: string[]
-  /** What the model was told to do, and has not finished. */
+  /** The instruction that the model has not finished. */
   open: Instruction | undefined
-  /** The last thing that it was told to do. */
+  /** The last instruction. */
   last: Instruction | undefined
-  /** What people read of it: plans, and steps with their results. */
-  told: string[]
+  /** Texts for people: plans, and steps with their results. */
+  planningTexts: string[]
 }
 
-/** The place behind the transcript's last message. The request is the last message of a person. */
-export function positionIn(messages: readonly Message[]): Position {
-  const position: Position = {
-    ...{ plan: undefined, ended: 0, hasFailed: false, changes: 0, results: [], open: undefined, last: undefined, told: [] },
+/** The position behind the transcript's last message. The request is the last message of a person. */
+export function positionIn(messages: readonly Message[]): PlanPosition {
+  const position: PlanPosition = {
+    plan: undefined,
+    ended: 0,
+    hasFailed: false,
+    changes: 0,
+    results: [],
+    open: undefined,
+    last: undefined,
+    planningTexts: [],
   }
   const request = messages.findLastIndex((message) => message.role === 'user' && !message.instruction)
   let calls = { made: 0, failed: 0 }
@@ -42,33 +49,33 @@ export function positionIn(messages: readonly Message[]): Position {
   return position
 }
 
-function close(position: Position, text: string, isWithoutResult: boolean): void {
+function close(position: PlanPosition, text: string, isWithoutResult: boolean): void {
   const { open } = position
   position.open = undefined
   if (open === 'plan') {
     position.plan = planFrom(text)
-    position.told.push(toList(position.plan))
+    position.planningTexts.push(toList(position.plan))
   } else if (open === 'change') {
     const rest = parsePlan(text) ?? []
     position.plan = [...(position.plan ?? []).slice(0, position.ended), ...rest]
     position.changes++
     position.hasFailed = false
-    position.told.push(toList(rest))
+    position.planningTexts.push(toList(rest))
   } else if (open === 'step') {
     const step = position.plan?.[position.ended++] ?? ''
     position.hasFailed = saysFailed(text) || isWithoutResult
     if (!position.hasFailed) position.results.push(text)
-    position.told.push(`${step}\n${text}`)
+    position.planningTexts.push(`${step}\n${text}`)
   }
 }
 
-/** A model that can't plan does the request in one step. */
+/** The steps of a plan; a text without a plan becomes one step with the whole request. */
 export function planFrom(text: string): string[] {
   const steps = parsePlan(text) ?? []
   return steps.length > 0 ? steps : ['Do what was asked.']
 }
 
-/** What people read of a run's planning; empty where it had no plan. */
+/** The planning texts of a run; empty for a run without a plan. */
 export function planningOf(messages: readonly Message[]): string[] {
-  return positionIn(messages).told.filter((text) => text.trim() !== '')
+  return positionIn(messages).planningTexts.filter((text) => text.trim() !== '')
 }

@@ -266,6 +266,6 @@ test('only what was said since the last message of a person is its plan', () => 
     said('["A.", "B."]'),
     told('step'),
   ]
-  const { plan: made, ended, open, told: readable } = positionIn(messages)
+  const { plan: made, ended, open, planningTexts: readable } = positionIn(messages)
   assert.deepEqual({ made, ended, open, readable }, { made: ['A.', 'B.'], ended: 0, open: 'step', readable: ['1. A.\n2. B.'] })
 })

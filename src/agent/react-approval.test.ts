@@ -55,7 +55,7 @@ test('decided calls go on: an approved one is made as it was decided, a rejected
   await eventsOf(first)
   const decisions: Record<string, Decision> = { c1: approve({ input: { to: 'b' } }), c2: { decision: 'reject', reason: 'Keep it.' } }
   const model = new ScriptedModel(say('Sent.'))
-  const next = optionsOf(model, { tools: tools(made), messages: first.messages, decided: (id) => decisions[id] })
+  const next = optionsOf(model, { tools: tools(made), messages: first.messages, decisionFor: (id) => decisions[id] })
   assert.deepEqual(story(await eventsOf(next)), [
     'c1 is about to be made',
     'c1 starts: send {"to":"b"}',
@@ -76,7 +76,11 @@ test('an approved write that was started is never made again; one behind it that
   const first = optionsOf(new ScriptedModel(say('', call('send', { n: 1 }), call('send', { n: 2 }))), { tools: tools(made) })
   await eventsOf(first)
   const decisions: Record<string, Decision> = { c1: approve({ isStarted: true }), c2: approve() }
-  const next = optionsOf(new ScriptedModel(say('Well.')), { tools: tools(made), messages: first.messages, decided: (id) => decisions[id] })
+  const next = optionsOf(new ScriptedModel(say('Well.')), {
+    tools: tools(made),
+    messages: first.messages,
+    decisionFor: (id) => decisions[id],
+  })
   const told = story(await eventsOf(next))
   assert.match(
     told.find((line) => line.startsWith('c1 result'))!,
@@ -99,7 +103,7 @@ test('what needs approval was settled when the model asked: a configuration that
   const free = tools(made)
   for (const tool of free) delete (tool as { approval?: unknown }).approval
   const decisions: Record<string, Decision> = { c1: { decision: 'reject' }, c2: approve() }
-  const told = await goOn({ tools: free, decided: (id) => decisions[id] })
+  const told = await goOn({ tools: free, decisionFor: (id) => decisions[id] })
   assert.ok(told.includes('c2 result: done'), told.join('\n'))
   assert.deepEqual(made, ['send {"n":2}'])
 })
@@ -117,14 +121,14 @@ test('a write that a dead process may have made is not asked for when a later co
 
 test('a decided call whose tool is gone, or takes other arguments by now, is told to the model and waits for nobody', async () => {
   const goOn = await interrupted(call('send', { n: 1 }))
-  const decided = () => approve({ input: { n: 2 } })
-  const gone = await goOn({ tools: [fakeTool('look')], decided })
+  const decisionFor = () => approve({ input: { n: 2 } })
+  const gone = await goOn({ tools: [fakeTool('look')], decisionFor })
   assert.equal(
     gone[1],
     'c1 result (error): A person changed the arguments of this call to {"n":2}.\nThere is no tool send. The tools are: look.',
   )
   const strict = fakeTool('send', { effect: 'write', check: (input) => ((input as JsonObject)['n'] === 1 ? undefined : 'n must be 1') })
-  const refused = await (await interrupted(call('send', { n: 1 })))({ tools: [strict], decided })
+  const refused = await (await interrupted(call('send', { n: 1 })))({ tools: [strict], decisionFor })
   assert.match(refused[1]!, /do not fit: n must be 1/)
 })
 
@@ -132,7 +136,7 @@ test('an approved read has no start that is kept: after a crash it is made again
   const gatedRead = fakeTool('look', { approval: { by: 'caller' } })
   const first = optionsOf(new ScriptedModel(say('', call('look', {}))), { tools: [gatedRead] })
   assert.deepEqual(story(await eventsOf(first)), ['turn', 'interrupt: c1 look'])
-  const next = optionsOf(new ScriptedModel(say('Seen.')), { tools: [gatedRead], messages: first.messages, decided: () => approve() })
+  const next = optionsOf(new ScriptedModel(say('Seen.')), { tools: [gatedRead], messages: first.messages, decisionFor: () => approve() })
   assert.deepEqual(story(await eventsOf(next)).slice(0, 3), ['c1 starts: look {}', 'c1 result: ok', 'c1 ends: success'])
 })
 
@@ -148,7 +152,7 @@ test('what a run may ask counts on: the call behind an interruption is the last'
   const first = optionsOf(new ScriptedModel(say('', call('send', {}))), { tools: tools([]), maxIterations: 2 })
   await eventsOf(first)
   const model = new ScriptedModel(say('Sent.', call('send', {})))
-  const rest = { tools: tools([]), messages: first.messages, decided: () => approve(), maxIterations: 2, iterations: 1 }
+  const rest = { tools: tools([]), messages: first.messages, decisionFor: () => approve(), maxIterations: 2, iterations: 1 }
   assert.equal(story(await eventsOf(optionsOf(model, rest))).at(-1), 'end: max_iterations')
   assert.deepEqual(model.requests[0]?.tools, [])
 })

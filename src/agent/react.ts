@@ -3,33 +3,33 @@ import type { Message } from './messages.ts'
 import { resumeCalls, startLoop, turns, untilEnd, type Loop, type LoopOptions } from './turns.ts'
 
 /**
- * Reason, act, observe: asks the model, runs the tools that it asked for, and tells it their results, until it answers in text alone.
- * Ends with exactly one `end` event; a model that fails for good throws its `ModelError`.
+ * Reason, act, observe: asks the model, runs the requested tools and appends their results, until the model answers in
+ * text alone. Ends with exactly one `end` event; a model that fails for good throws its `ModelError`.
  */
 export async function* react(options: LoopOptions): AsyncGenerator<AgentEvent, void> {
   const loop = startLoop(options, lastText(options.messages))
   yield* untilEnd(loop, answerTurns(loop))
 }
 
-/** What is left of a transcript until its answer. */
+/** Continues a transcript until its answer. */
 export async function* answerTurns(loop: Loop): AsyncGenerator<AgentEvent, EndReason> {
   const { options } = loop
   if (isAnswered(options.messages)) return 'stop'
   yield* resumeCalls(loop)
   const turn = yield* turns(loop, { label: 'answer', mayCall: true })
-  // Nothing was left: a run that goes on after its last model call.
+  // A resumed run had no model calls left.
   if (!turn) return 'max_iterations'
-  const isCut = loop.made === options.maxIterations && options.tools().length > 0
+  const isCut = loop.callsMade === options.maxIterations && options.tools().length > 0
   return isCut && turn.finish === 'stop' ? 'max_iterations' : turn.finish
 }
 
-/** What a run that goes on finds answered already. */
+/** True when a resumed run already has an answer. */
 export function isAnswered(messages: readonly Message[]): boolean {
   const last = messages.at(-1)
   return last?.role === 'assistant' && last.toolCalls.length === 0 && last.text !== ''
 }
 
-/** What the agent has said since the last user message; empty when a run begins. */
+/** The agent's last text since the last user message; empty at the start of a run. */
 export function lastText(messages: readonly Message[]): string {
   const since = messages.slice(messages.findLastIndex((message) => message.role === 'user') + 1)
   return since.findLast((message) => message.role === 'assistant' && message.text !== '')?.text ?? ''

@@ -1,16 +1,18 @@
 import type { Model, ModelEvent, ModelReply, ModelRequest, ModelUsage, RequestedCall } from './model.ts'
 import { ModelError } from './model.ts'
 
-/** One scripted reply: what is yielded, then what is returned or thrown. */
+/** A scripted reply: `events` are yielded, then `reply` is returned or `error` thrown. */
 export interface ScriptedReply {
   events: ModelEvent[]
   reply?: Partial<ModelReply>
   error?: Error
-  /** Runs before the first event; for tests that act while the model is asked. */
+  /** Runs before the first event, for tests that act during a model call. */
   before?(request: ModelRequest, signal: AbortSignal): Promise<void> | void
 }
 
-/** The fake of the `Model` port: plays its script, keeps what it was asked, and objects to a call that was not scripted. */
+/**
+ * The fake of the `Model` port: plays its script, records the requests, and throws on a call that was not scripted.
+ */
 export class ScriptedModel implements Model {
   readonly name = 'scripted-1'
   readonly seesImages: boolean = true
@@ -34,7 +36,7 @@ export class ScriptedModel implements Model {
     return toReply(next)
   }
 
-  /** Throws when the script was not used up. */
+  /** Throws unless the whole script was played. */
   assertComplete(): void {
     if (this.requests.length !== this.script.length) {
       throw new Error(`ScriptedModel: ${this.requests.length} of ${this.script.length} replies were asked for`)
@@ -42,18 +44,18 @@ export class ScriptedModel implements Model {
   }
 }
 
-/** A reply of text, in pieces, then tool calls. */
+/** A reply of text in pieces, then tool calls. */
 export function say(text: string | string[], ...toolCalls: RequestedCall[]): ScriptedReply {
   const pieces = typeof text === 'string' ? [text] : text
   return { events: pieces.filter((piece) => piece !== '').map((piece) => ({ type: 'text', text: piece })), reply: { toolCalls } }
 }
 
-/** A call as a model would ask for it. */
+/** A tool call as a model requests it. */
 export function call(name: string, input: unknown): RequestedCall {
   return { name, arguments: JSON.stringify(input) }
 }
 
-/** A reply that breaks after some text. */
+/** A reply that fails after some text. */
 export function fail(error: Error = new ModelError('unavailable', 'scripted-1 is down'), text = ''): ScriptedReply {
   return { ...say(text), error }
 }

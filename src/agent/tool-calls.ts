@@ -1,4 +1,4 @@
-import { changed, Interrupted, rejected, type Decision, type PendingCall } from './approval.ts'
+import { changedInputText, Interrupted, rejectionText, type Decision, type PendingCall } from './approval.ts'
 import type { KeepArtifact } from './artifact.ts'
 import { scopeOf } from './data-scope.ts'
 import type { AgentEvent, Step, StepStart } from './events.ts'
@@ -20,36 +20,39 @@ import { findTool, nameTools } from './tool-names.ts'
 import type { RunTrace } from './trace.ts'
 
 export interface CallOptions {
-  /** As they are now: they may change from turn to turn. */
+  /** The current tools; they may change from turn to turn. */
   tools(): readonly Tool[]
-  /** Whether a tool of this name is there, but can't be used now. */
+  /** True when a tool of this name exists but cannot be used now. */
   isDown?(name: string): boolean
-  /** All tools of the run, where that is more: a filter binds also those that read what is behind a tool which is not offered. */
+  /**
+   * All tools of the run, when more than offered: a filter also restricts tools that read the files behind a tool which
+   * is not offered.
+   */
   allTools?: readonly Tool[]
-  /** The transcript; each result is appended in the order asked. */
+  /** The transcript; results are appended in the order of the calls. */
   messages: Message[]
   /** The caller's `stix*` headers. */
   headers: Readonly<Record<string, string>>
   filters: readonly DataFilter[]
-  /** What was decided of a call that needs approval; undefined where nothing was. Absent: nothing can be approved. */
-  decided?(callId: string): Decision | undefined
+  /** The decision on a call that needs approval; undefined while there is none. Absent: nothing can be approved. */
+  decisionFor?(callId: string): Decision | undefined
   caller: Caller
-  /** Names the conversation, among those of all callers. */
+  /** Key of the conversation, unique over all callers. */
   session: string
-  /** Names the conversation, as its caller knows it. */
+  /** Id of the conversation as the caller knows it. */
   sessionId: string
   contextFiles: readonly string[]
-  /** What a tool has given last; default: nothing. */
+  /** The last output of a tool in this run; default: none. */
   latestOutput?(tool: string): JsonValue | undefined
   signal: AbortSignal
   keepArtifact: KeepArtifact
-  /** Absent where the model can't see. */
+  /** Absent for a model without vision. */
   showImage?: ShowImage | undefined
-  /** What an agent inside of this call had said before the run was taken over; absent for nothing. */
-  earlier?(callId: string): readonly Message[]
-  /** The sub-agent whose calls these are. */
+  /** Transcript of the agent inside of a call from before another process took the run over; absent for none. */
+  earlierMessages?(callId: string): readonly Message[]
+  /** Name of the sub-agent that makes the calls. */
   subAgent?: string
-  /** Absent: nobody traces the run. */
+  /** Absent: the run is not traced. */
   trace?: RunTrace
   /** Epoch milliseconds. */
   now(): number
@@ -57,151 +60,158 @@ export interface CallOptions {
   newId(): string
 }
 
-/** Reads of one turn that run at the same time; more wait. */
-const maxTogether = 8
+/** Reads of one turn that run at the same time; further reads wait. */
+const maxParallelReads = 8
 
-/** A call, made ready: what is wrong with it is known before anything runs. */
-interface Prepared {
+/** A checked call: its faults are known before anything runs. */
+interface PreparedCall {
   call: ToolCall
   tool: Tool | undefined
   input: JsonObject
-  /** Told to the model in place of running it. */
+  /** The result for the model when the call cannot run. */
   fault: string | undefined
   decision: Decision | undefined
 }
 
-interface Ended {
-  prepared: Prepared
+interface EndedCall {
+  call: PreparedCall
   step: Step
   text: string
   images: readonly ToolImage[]
-  waitsFor?: readonly PendingCall[]
+  pendingCalls?: readonly PendingCall[]
 }
 
 /**
- * Runs the calls of one turn: reads together, writes one after another in the order asked. Starts and ends are told as they happen;
- * a `result` before its visible end, so that it can be stored first. What agents inside of the calls do is told between them. The
- * transcript keeps the order asked. Calls that need approval, and have none, are left open when all others have ended: `Interrupted`.
+ * Runs the calls of one turn: reads in parallel, writes one after another in the order asked. Yields starts and ends as
+ * they happen, each `result` before its visible end, so that the result can be stored first; events of agents inside of
+ * the calls are yielded in between. Results join the transcript in the order asked. Calls that need approval and have
+ * no decision stay open; after all other calls have ended they are thrown as `Interrupted`.
  */
 export async function* runCalls(
   calls: readonly ToolCall[],
   options: CallOptions,
   { resumed = false } = {},
 ): AsyncGenerator<AgentEvent, void> {
-  const named = nameTools(options.tools())
-  const all = calls.map((call) => prepare(call, named, options))
+  const toolsByName = nameTools(options.tools())
+  const all = calls.map((call) => prepare(call, toolsByName, options))
   const open: PendingCall[] = all.filter(isUndecided).map(toPending)
-  const prepared = all.filter((one) => !isUndecided(one))
-  const reads = prepared.filter((one) => one.tool?.effect !== 'write')
-  const writes = prepared.filter((one) => one.tool?.effect === 'write')
+  const prepared = all.filter((call) => !isUndecided(call))
+  const reads = prepared.filter(({ tool }) => tool?.effect !== 'write')
+  const writes = prepared.filter(({ tool }) => tool?.effect === 'write')
   const maybeDone = resumed ? toMaybeDone(writes) : new Set()
   const results = new Map<string, Message>()
-  const running = new Map<string, Promise<Ended>>()
-  const inner = new InnerEvents()
+  const running = new Map<string, Promise<EndedCall>>()
+  const innerEvents = new InnerEvents()
   const leaving = new AbortController()
   const signal = AbortSignal.any([options.signal, leaving.signal])
 
-  function* start(one: Prepared): Generator<AgentEvent, void> {
-    const { id } = one.call
-    const step = stepOf(one, options)
-    const isUnknown = maybeDone.has(one)
-    if (isApprovedWrite(one) && !isUnknown && !signal.aborted) yield { type: 'approved_start', callId: id }
+  function* start(prepared: PreparedCall): Generator<AgentEvent, void> {
+    const { id } = prepared.call
+    const step = stepOf(prepared, options)
+    const isUnknown = maybeDone.has(prepared)
+    if (isApprovedWrite(prepared) && !isUnknown && !signal.aborted) yield { type: 'approved_start', callId: id }
     yield { type: 'step_start', step }
-    const told = { earlier: (callId: string) => options.earlier?.(callId) ?? [], tell: inner.tell }
-    running.set(id, isUnknown ? Promise.resolve(unknownEnd(one, step)) : execute(one, step, { ...options, signal }, told))
+    const innerAgent = { earlierMessages: (callId: string) => options.earlierMessages?.(callId) ?? [], publish: innerEvents.publish }
+    running.set(id, isUnknown ? Promise.resolve(unknownEnd(prepared, step)) : execute(prepared, step, { ...options, signal }, innerAgent))
   }
 
   try {
     if (writes[0]) yield* start(writes.shift()!)
-    while (reads[0] && running.size < maxTogether) yield* start(reads.shift()!)
+    while (reads[0] && running.size < maxParallelReads) yield* start(reads.shift()!)
     while (running.size > 0) {
-      const ended = await Promise.race([...running.values(), inner.arrived])
+      const ended = await Promise.race([...running.values(), innerEvents.arrived])
       if (!ended) {
-        yield* inner.take()
+        yield* innerEvents.take()
         continue
       }
-      const { prepared: one, step, text, images, waitsFor } = ended
-      running.delete(one.call.id)
-      if (waitsFor) {
-        open.push(...waitsFor)
+      const { call: endedCall, step, text, images, pendingCalls } = ended
+      const { id: callId, name } = endedCall.call
+      running.delete(callId)
+      if (pendingCalls) {
+        open.push(...pendingCalls)
         const next = reads.shift()
         if (next) yield* start(next)
         continue
       }
-      const effect = one.tool?.effect ?? 'read'
-      const { id: callId, name } = one.call
-      const shown = images.length > 0 ? { images: [...images] } : {}
-      const message: Message = { role: 'tool', callId, name, text, isError: step.status === 'error', ...shown }
-      results.set(one.call.id, message)
+      const effect = endedCall.tool?.effect ?? 'read'
+      const message: Message = {
+        role: 'tool',
+        callId,
+        name,
+        text,
+        isError: step.status === 'error',
+        ...(images.length > 0 && { images: [...images] }),
+      }
+      results.set(callId, message)
       yield { type: 'result', message, effect, step }
       yield { type: 'step_end', step }
       const next = effect === 'write' ? writes.shift() : reads.shift()
       if (next) yield* start(next)
     }
   } finally {
-    // Whoever leaves in the middle must not leave tools running, nor agents inside of them waiting.
+    // A consumer that leaves in the middle must leave no tools running and no inner agents waiting.
     leaving.abort()
-    inner.close()
+    innerEvents.close()
   }
   options.messages.push(...calls.flatMap(({ id }) => results.get(id) ?? []))
   options.signal.throwIfAborted()
   if (open.length > 0) throw new Interrupted(open)
 }
 
-/** The calls that have no result yet, in the order asked, of a transcript that ends in the middle of a turn. */
+/** Calls without a result, in the order asked, of a transcript that ends in the middle of a turn. */
 export function callsWithoutResult(messages: readonly Message[]): ToolCall[] {
   const last = messages.findLastIndex((message) => message.role === 'assistant')
   const message = messages[last]
   if (message?.role !== 'assistant') return []
-  const behind = messages.slice(last + 1)
-  if (behind.some((one) => one.role === 'user')) return []
-  const done = new Set(behind.map((one) => (one.role === 'tool' ? one.callId : '')))
+  const following = messages.slice(last + 1)
+  if (following.some(({ role }) => role === 'user')) return []
+  const done = new Set(following.map((next) => (next.role === 'tool' ? next.callId : '')))
   return message.toolCalls.filter((call) => !done.has(call.id))
 }
 
-function isUndecided({ call, fault, decision }: Prepared): boolean {
+function isUndecided({ call, fault, decision }: PreparedCall): boolean {
   return call.approval !== undefined && fault === undefined && decision === undefined
 }
 
-function toPending({ call, tool, input }: Prepared): PendingCall {
+function toPending({ call, tool, input }: PreparedCall): PendingCall {
   return { callId: call.id, tool: tool?.name ?? call.name, input, by: call.approval ?? 'caller' }
 }
 
-function isApprovedWrite({ tool, fault, decision }: Prepared): boolean {
+function isApprovedWrite({ tool, fault, decision }: PreparedCall): boolean {
   return decision?.decision === 'approve' && fault === undefined && tool?.effect === 'write'
 }
 
 /**
- * Of writes without a result, those that the process that died may have made: they run one after another, so it is the first, and
- * those behind it were not started. Of those that were approved it is kept when they start.
+ * Writes that the dead process may already have executed. Writes run one at a time, so only the first pending write can
+ * have started. Approved writes record their own start (`isStarted`).
  */
-function toMaybeDone(writes: readonly Prepared[]): Set<Prepared> {
+function toMaybeDone(writes: readonly PreparedCall[]): Set<PreparedCall> {
   const first = writes.find(({ call }) => call.approval === undefined)
-  return new Set(writes.filter((one) => one === first || (one.decision?.decision === 'approve' && one.decision.isStarted)))
+  return new Set(writes.filter((write) => write === first || (write.decision?.decision === 'approve' && write.decision.isStarted)))
 }
 
-function prepare(call: ToolCall, named: ReadonlyMap<string, Tool>, options: CallOptions): Prepared {
-  const decision = call.approval && options.decided?.(call.id)
+function prepare(call: ToolCall, toolsByName: ReadonlyMap<string, Tool>, options: CallOptions): PreparedCall {
+  const decision = call.approval && options.decisionFor?.(call.id)
   const approved = decision?.decision === 'approve' ? decision.input : undefined
-  const tool = findTool(named, call.name)
+  const tool = findTool(toolsByName, call.name)
   const input = approved ?? parseArguments(call.arguments)
-  const one: Prepared = { call, tool, input: typeof input === 'string' ? {} : input, fault: undefined, decision }
-  if (decision?.decision === 'reject') return { ...one, fault: rejected(decision.reason) }
-  if (!tool) return { ...one, fault: toUnknown(call.name, named, options) }
-  // What was checked when the run began may have changed since, on a server for instance.
+  const prepared: PreparedCall = { call, tool, input: typeof input === 'string' ? {} : input, fault: undefined, decision }
+  if (decision?.decision === 'reject') return { ...prepared, fault: rejectionText(decision.reason) }
+  if (!tool) return { ...prepared, fault: toUnknown(call.name, toolsByName, options) }
+  // A tool that supported filters when the run began may have lost the support since, on a server for instance.
   if (!tool.filters && options.filters.some((filter) => filter.tool === tool.name)) {
-    return { ...one, fault: `${call.name} can't be used here: its data is to be filtered, and it has no filters.` }
+    return { ...prepared, fault: `${call.name} can't be used here: its data is to be filtered, and it has no filters.` }
   }
-  // It was asked for when the tool was not there, or not in need of approval, and another process goes on with it.
-  if (tool.approval && !call.approval) return { ...one, fault: `${call.name} needs the approval of a person. Ask for the call again.` }
-  if (typeof input === 'string') return { ...one, fault: `The arguments of ${call.name} are ${input}.` }
+  // The model asked when the tool was absent or needed no approval, and another process resumes the run.
+  if (tool.approval && !call.approval) return { ...prepared, fault: `${call.name} needs the approval of a person. Ask for the call again.` }
+  if (typeof input === 'string') return { ...prepared, fault: `The arguments of ${call.name} are ${input}.` }
   const fault = tool.check(input)
-  return fault ? { ...one, fault: `The arguments of ${call.name} do not fit: ${fault}.` } : one
+  return fault ? { ...prepared, fault: `The arguments of ${call.name} do not fit: ${fault}.` } : prepared
 }
 
-function toUnknown(name: string, named: ReadonlyMap<string, Tool>, { isDown }: CallOptions): string {
+function toUnknown(name: string, toolsByName: ReadonlyMap<string, Tool>, { isDown }: CallOptions): string {
   if (isDown?.(name)) return `${name} can't be used at the moment: what it needs is not there. Go on without it, or say so.`
-  return `There is no tool ${name}. The tools are: ${toList([...named.keys()])}.`
+  return `There is no tool ${name}. The tools are: ${toList([...toolsByName.keys()])}.`
 }
 
 const maxListed = 50
@@ -210,7 +220,7 @@ function toList(names: readonly string[]): string {
   return names.length <= maxListed ? names.join(', ') : `${names.slice(0, maxListed).join(', ')} and ${names.length - maxListed} others`
 }
 
-/** What a model wrote as arguments, or what is wrong with them. */
+/** Parses the arguments of a call; returns the fault for malformed ones. */
 function parseArguments(text: string): JsonObject | 'not a JSON object' | 'nested too deeply' {
   try {
     const value: unknown = JSON.parse(text.trim() === '' ? '{}' : text)
@@ -221,35 +231,42 @@ function parseArguments(text: string): JsonObject | 'not a JSON object' | 'neste
   }
 }
 
-function stepOf({ call, tool, input }: Prepared, { now, subAgent }: CallOptions): StepStart {
+function stepOf({ call, tool, input }: PreparedCall, { now, subAgent }: CallOptions): StepStart {
   const shownAs = tool?.shownAs ?? { type: 'tool_call', tool: tool?.name ?? call.name }
   return { id: call.id, ...shownAs, input, startedAt: now(), ...(subAgent === undefined ? {} : { subAgent }) }
 }
 
-async function execute(one: Prepared, step: StepStart, options: CallOptions, inner: InnerAgent): Promise<Ended> {
-  if (!one.tool || one.fault) return ended(one, step, refused(one.fault ?? ''))
-  const { headers, caller, session, sessionId, contextFiles, latestOutput = nothingYet, keepArtifact, showImage, signal, now } = options
-  const traceparent = options.trace?.traceparentOf(one.call.id)
-  const own = { callId: one.call.id, inner, ...(traceparent !== undefined && { traceparent }) }
-  const context = { ...own, caller, headers, session, sessionId, contextFiles, latestOutput, ...scopeIn(options, one.tool) }
-  return ended(one, step, await runTool(one.tool, one.input, { context, keepArtifact, showImage, signal, now }))
+async function execute(prepared: PreparedCall, step: StepStart, options: CallOptions, inner: InnerAgent): Promise<EndedCall> {
+  const { call, tool, input, fault } = prepared
+  if (!tool || fault) return ended(prepared, step, refused(fault ?? ''))
+  const { headers, caller, session, sessionId, contextFiles, latestOutput = noOutput, keepArtifact, showImage, signal, now } = options
+  const traceparent = options.trace?.traceparentOf(call.id)
+  const callContext = { callId: call.id, inner, ...(traceparent !== undefined && { traceparent }) }
+  const context = { ...callContext, caller, headers, session, sessionId, contextFiles, latestOutput, ...scopeIn(options, tool) }
+  return ended(prepared, step, await runTool(tool, input, { context, keepArtifact, showImage, signal, now }))
 }
 
-/** What a tool may see in a run. */
+/** The data that a tool may see in a run. */
 export function scopeIn({ tools, allTools, filters }: CallOptions, tool: Tool): DataScope {
   return scopeOf(tool, allTools ?? tools(), filters)
 }
 
-const nothingYet = () => undefined
+const noOutput = () => undefined
 
-function ended(prepared: Prepared, start: StepStart, outcome: ToolOutcome): Ended {
-  const { isError, output, text, images, log, durationMs, artifacts, waitsFor } = outcome
-  const made = artifacts.length > 0 ? { artifacts } : {}
-  const step = { ...start, log, output, status: isError ? ('error' as const) : ('success' as const), durationMs, ...made }
-  const { decision } = prepared
-  // The call stands in the transcript as the model asked for it.
-  const note = decision?.decision === 'approve' && decision.input ? changed(decision.input) : ''
-  return { prepared, step, text: note + text, images, ...(waitsFor ? { waitsFor } : {}) }
+function ended(call: PreparedCall, start: StepStart, outcome: ToolOutcome): EndedCall {
+  const { isError, output, text, images, log, durationMs, artifacts, pendingCalls } = outcome
+  const step = {
+    ...start,
+    log,
+    output,
+    status: isError ? ('error' as const) : ('success' as const),
+    durationMs,
+    ...(artifacts.length > 0 && { artifacts }),
+  }
+  const { decision } = call
+  // The transcript keeps the call as the model asked for it.
+  const note = decision?.decision === 'approve' && decision.input ? changedInputText(decision.input) : ''
+  return { call, step, text: note + text, images, ...(pendingCalls ? { pendingCalls } : {}) }
 }
 
 function refused(fault: string): ToolOutcome {
@@ -257,6 +274,6 @@ function refused(fault: string): ToolOutcome {
   return { isError: true, output, text: fault, log: fault, durationMs: 0, artifacts: [], returned: [], images: [] }
 }
 
-function unknownEnd(prepared: Prepared, step: StepStart): Ended {
+function unknownEnd(prepared: PreparedCall, step: StepStart): EndedCall {
   return ended(prepared, step, refused(outcomeUnknown))
 }

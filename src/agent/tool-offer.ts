@@ -5,67 +5,70 @@ import { findTool, nameTools } from './tool-names.ts'
 import type { LoopOptions } from './turns.ts'
 import { fieldsOf } from '../json/is-object.ts'
 
-/** An agent with more tools than this is told of the most fitting ones, and finds the others. */
-export const maxTold = 40
+/**
+ * An agent with more tools offers only the best fitting ones to the model; the model finds the others with
+ * `find_tools`.
+ */
+export const maxOffered = 40
 
 export const findToolsName = 'find_tools'
 
-/** Told of from the beginning of a run: what its question asks for, and what was used in the conversation before. */
-const toldAtFirst = 15
-const toldFromBefore = 5
-/** Told of besides when a step of a plan is to be done. */
-const toldForStep = 5
-/** Found in one run; of more, those that were found first and never called are told of no longer. */
+/** Tools offered at the start of a run: the best hits for the question, and tools used earlier in the conversation. */
+const initialTools = 15
+const maxEarlierTools = 5
+/** Tools added for each step of a plan. */
+const toolsPerStep = 5
+/** Found tools offered in one run. Beyond that the oldest found tools that were never called are dropped. */
 const maxFound = 40
 
-const limits = { byDefault: 8, most: 20 }
+const limits = { byDefault: 8, max: 20 }
 
-interface Many {
-  /** All tools of the loop, as they are now. */
+interface ToolOfferOptions {
+  /** The current tools of the loop. */
   tools(): readonly Tool[]
-  /** Those of them that are too many; the others are always told of. */
+  /** The tools to choose from; all other tools are always offered. */
   findable: readonly Tool[]
-  /** All tools of the run, where that is more. */
+  /** All tools of the run, when more than those of the loop. */
   allTools?: readonly Tool[]
   filters: readonly DataFilter[]
-  /** What the agent was asked. */
+  /** The question or task of the agent. */
   question: string
   search: ToolSearch
 }
 
-/** The tools of a loop and which of them its model is told of: all, or, of many, some and one that finds the others. */
-export function offerTools(many: Many): Pick<LoopOptions, 'tools' | 'offered'> {
-  if (many.findable.length <= maxTold) return { tools: () => many.tools() }
-  const find = createFindTools(many)
-  return { tools: () => [find, ...many.tools()], offered: createOffer(many) }
+/** The tools of a loop and the offer to its model: all tools, or for many tools a selection and `find_tools`. */
+export function offerTools(options: ToolOfferOptions): Pick<LoopOptions, 'tools' | 'offered'> {
+  if (options.findable.length <= maxOffered) return { tools: () => options.tools() }
+  const find = createFindTools(options)
+  return { tools: () => [find, ...options.tools()], offered: createOffer(options) }
 }
 
 /**
- * Which tools are told of, from the transcript alone: whoever goes on with a run tells of the same. What comes to them stands at the end,
- * so that what a provider has kept of the request stays true.
+ * Selects the offered tools from the transcript alone, so that a process that resumes the run offers the same. New
+ * tools are appended at the end, which keeps the provider's prompt cache valid.
  */
-function createOffer({ findable, filters, question, search }: Many): NonNullable<LoopOptions['offered']> {
+function createOffer({ findable, filters, question, search }: ToolOfferOptions): NonNullable<LoopOptions['offered']> {
   const isFindable = new Set(findable)
-  const best = keeping((query: string) => search(shortened(query), findable, { limit: toldAtFirst, filters }))
+  const best = memoize((query: string) => search(shortened(query), findable, { limit: initialTools, filters }))
   return (all, messages) => {
-    const named = nameTools(all)
+    const toolsByName = nameTools(all)
     const start = messages.findLastIndex((message) => message.role === 'user' && message.instruction === undefined)
     const isTaken = (tool: Tool | undefined): tool is Tool => tool !== undefined && isFindable.has(tool)
-    const namedIn = (some: readonly Message[]) => some.flatMap(namesIn).map((name) => findTool(named, name))
-    const before = [...new Set(namedIn(messages.slice(0, start).filter(isCall)).filter(isTaken).toReversed())].slice(0, toldFromBefore)
+    const namedIn = (part: readonly Message[]) => part.flatMap(namesIn).map((name) => findTool(toolsByName, name))
+    const before = [...new Set(namedIn(messages.slice(0, start).filter(isCall)).filter(isTaken).toReversed())].slice(0, maxEarlierTools)
     const first = new Set([...before, ...best(question), ...findable.filter(isAlone), ...findable])
-    const atFirst = [...first].slice(0, toldAtFirst)
+    const atFirst = [...first].slice(0, initialTools)
     const since = messages
       .slice(start + 1)
-      .flatMap((message) => (isStep(message) ? best(message.text).slice(0, toldForStep) : namedIn([message])))
+      .flatMap((message) => (isStep(message) ? best(message.text).slice(0, toolsPerStep) : namedIn([message])))
     const called = new Set(namedIn(messages.slice(start + 1).filter(isCall)))
-    const found = [...new Set(since.filter(isTaken))].filter((tool) => !atFirst.includes(tool))
-    const kept = found.filter((tool, at) => called.has(tool) || at >= found.length - maxFound)
-    return [...all.filter((tool) => !isFindable.has(tool)), ...atFirst, ...kept]
+    const foundTools = [...new Set(since.filter(isTaken))].filter((tool) => !atFirst.includes(tool))
+    const offeredFound = foundTools.filter((tool, at) => called.has(tool) || at >= foundTools.length - maxFound)
+    return [...all.filter((tool) => !isFindable.has(tool)), ...atFirst, ...offeredFound]
   }
 }
 
-/** Of an entry that stands for one tool: somebody has named just it. */
+/** True for an entry that is a single tool: the configuration names exactly this tool. */
 function isAlone({ name }: Tool): boolean {
   return !name.includes('__')
 }
@@ -78,7 +81,7 @@ function isStep(message: Message): message is Message & { role: 'user' } {
   return message.role === 'user' && message.instruction === 'step'
 }
 
-/** Names of the tools that a message calls, or that `find_tools` has found. */
+/** Names of the tools that a message calls, or that `find_tools` returned in it. */
 function namesIn(message: Message): string[] {
   if (message.role === 'assistant') return message.toolCalls.map(({ name }) => name)
   if (message.role !== 'tool' || message.name !== findToolsName || message.isError) return []
@@ -86,14 +89,14 @@ function namesIn(message: Message): string[] {
     const { tools } = JSON.parse(message.text) as { tools: { name: string }[] }
     return tools.map(({ name }) => name)
   } catch {
-    // Cut off, or of a tool that had the name before.
+    // The output was cut off, or belongs to an earlier tool of the same name.
     return []
   }
 }
 
-/** The tool with which a model finds those that it is not told of. */
-function createFindTools(many: Many): Tool {
-  const { findable, filters, search, allTools = findable } = many
+/** The tool `find_tools`, which finds tools that are not offered. */
+function createFindTools(options: ToolOfferOptions): Tool {
+  const { findable, filters, search, allTools = findable } = options
   const describe = (tool: Tool) =>
     filters.length > 0 && tool.describe ? tool.describe(scopeOf(tool, allTools, filters)) : tool.description
   return {
@@ -105,7 +108,7 @@ function createFindTools(many: Many): Tool {
       type: 'object',
       properties: {
         query: { type: 'string', minLength: 1, description: 'What the tool is to do, in a few words.' },
-        limit: { type: 'integer', minimum: 1, maximum: limits.most, description: `How many to find; default ${limits.byDefault}.` },
+        limit: { type: 'integer', minimum: 1, maximum: limits.max, description: `How many to find; default ${limits.byDefault}.` },
       },
       required: ['query'],
       additionalProperties: false,
@@ -117,7 +120,7 @@ function createFindTools(many: Many): Tool {
     check: checkQuery,
     async execute({ query, limit = limits.byDefault }, { log }): Promise<JsonValue> {
       const hits = search(shortened(String(query)), findable, { limit: Number(limit), filters })
-      const names = new Map([...nameTools([...many.tools()])].map(([name, tool]) => [tool, name]))
+      const names = new Map([...nameTools([...options.tools()])].map(([name, tool]) => [tool, name]))
       log(`${hits.length} of ${findable.length} tools fit best.`)
       const tools = hits.map((tool) => summary(names.get(tool) ?? tool.name, describe(tool), tool))
       return {
@@ -130,19 +133,19 @@ function createFindTools(many: Many): Tool {
 }
 
 function checkQuery(input: unknown): string | undefined {
-  const { query, limit, ...more } = input as JsonObject
-  const [other] = Object.keys(more)
-  if (other !== undefined) return `${other} is not a parameter`
+  const { query, limit, ...rest } = input as JsonObject
+  const [unknownKey] = Object.keys(rest)
+  if (unknownKey !== undefined) return `${unknownKey} is not a parameter`
   if (typeof query !== 'string' || query.trim() === '') return 'query must be a text'
-  const isCount = limit === undefined || (Number.isInteger(limit) && Number(limit) >= 1 && Number(limit) <= limits.most)
-  return isCount ? undefined : `limit must be a whole number from 1 to ${limits.most}`
+  const isCount = limit === undefined || (Number.isInteger(limit) && Number(limit) >= 1 && Number(limit) <= limits.max)
+  return isCount ? undefined : `limit must be a whole number from 1 to ${limits.max}`
 }
 
 const maxDescription = 400
 const maxParameters = 20
 const maxParameterName = 60
 
-/** Enough to choose by; the schema is told with the tool itself. */
+/** Enough to choose a tool by; the schema follows when the tool is offered. */
 function summary(name: string, description: string, { schema }: Tool): JsonObject {
   const properties = fieldsOf(schema['properties'])
   const required = Array.isArray(schema['required']) ? (schema['required'] as unknown[]) : []
@@ -151,33 +154,33 @@ function summary(name: string, description: string, { schema }: Tool): JsonObjec
   return { name, description: shorten(description, maxDescription), parameters }
 }
 
-function shorten(text: string, most: number): string {
-  return text.length <= most ? text : `${text.slice(0, most - 1).toWellFormed()}…`
+function shorten(text: string, max: number): string {
+  return text.length <= max ? text : `${text.slice(0, max - 1).toWellFormed()}…`
 }
 
 const maxGroups = 30
 
-/** The entries that stand for several tools, with how many. */
+/** Entries with the number of their tools. */
 export function groupsOf(tools: readonly Pick<Tool, 'name'>[]): string {
   const groups = [...Map.groupBy(tools, ({ name }) => name.split('__', 1)[0]!)]
-  const told = groups
+  const labels = groups
     .slice(0, maxGroups)
     .map(([group, members]) => (members.length === 1 ? members[0]!.name : `${group} (${members.length})`))
-  return [...told, ...(groups.length > maxGroups ? ['others'] : [])].join(', ')
+  return [...labels, ...(groups.length > maxGroups ? ['others'] : [])].join(', ')
 }
 
-/** What is asked for stands at the beginning or at the end of a long text. */
+/** Keeps the beginning and the end of a long text, where the request usually is. */
 function shortened(query: string): string {
   return query.length <= maxQuery ? query : `${query.slice(0, maxQuery / 2)} ${query.slice(-maxQuery / 2)}`
 }
 
 const maxQuery = 2000
 
-function keeping<T>(find: (key: string) => T): (key: string) => T {
-  const known = new Map<string, T>()
+function memoize<T>(find: (key: string) => T): (key: string) => T {
+  const cachedValues = new Map<string, T>()
   return (key) => {
-    const value = known.get(key) ?? find(key)
-    known.set(key, value)
+    const value = cachedValues.get(key) ?? find(key)
+    cachedValues.set(key, value)
     return value
   }
 }

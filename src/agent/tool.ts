@@ -7,32 +7,35 @@ import type { JsonObject, JsonSchema, JsonValue, Message, ToolImage } from './me
 import { maxImagesPerResult } from './tool-images.ts'
 import { orAborted } from '../concurrency/or-aborted.ts'
 
-/** Port: something that the agent can do. Adapters live in tools/. */
+/** Port: a tool of the agent. Adapters live in tools/. */
 export interface Tool {
   readonly name: string
   readonly description: string
   /** JSON Schema of the input, `type: object`. */
   readonly schema: JsonSchema
-  /** `read` may be run again after a crash and beside others; `write` runs at most once and alone among the writes. */
+  /** `read` may run again after a crash and in parallel; `write` runs at most once, and never beside another write. */
   readonly effect: 'read' | 'write'
-  /** Whether data filter hints on this tool are enforced by it. */
+  /** True when the tool enforces data filter hints on itself. */
   readonly filters: boolean
   readonly timeoutMs: number
-  /** Longer output is cut, and the model is told so. */
+  /** Longer output is cut; the model gets a note. */
   readonly maxOutputCharacters: number
-  /** A call of it is made only when somebody has approved of it. Absent: nobody is asked. */
+  /** Calls run only after an approval. Absent: no approval is needed. */
   readonly approval?: { by: Decider }
-  /** How its steps are shown, where not as a call of a tool of this name. */
+  /** How steps of this tool are shown; default: as a call of a tool of this name. */
   readonly shownAs?: Pick<StepStart, 'type' | 'tool'>
-  /** An agent runs inside of it: it hears its signal, and is waited for, so that its last steps end before its own. */
+  /**
+   * Set when an agent runs inside of the tool. Such a tool obeys its signal and is awaited after an abort, so that its
+   * inner steps end first.
+   */
   readonly isAgent?: boolean
-  /** Whether this tool reads from the file, given relative to the files root; used to withhold it from other tools. */
+  /** True when this tool reads the file, given relative to the files root; withholds the file from other tools. */
   readsFile?(path: string): boolean
-  /** What is wrong with the input, naming the parameter; undefined when it fits. */
+  /** Checks the input: returns the fault with the parameter's name, or undefined. */
   check(input: unknown): string | undefined
-  /** The description for a run with data filters, where the usual one would tell of data that they hide. */
+  /** The description for a run with data filters, when the usual description would reveal filtered data. */
   describe?(scope: DataScope): string
-  /** Runs it. A throw is a failure that the model is told about: its message is written for the model. */
+  /** Runs the tool. A thrown error is a failure whose message is written for the model. */
   execute(input: JsonObject, context: ToolContext): Promise<JsonValue>
 }
 
@@ -43,47 +46,61 @@ export interface Caller {
 }
 
 export interface ToolContext {
-  /** The call's id: the idempotency key for what is done elsewhere. */
+  /** The call's id: the idempotency key for remote effects. */
   callId: string
-  /** Aborted when the run is cancelled or the tool's time is up. */
+  /** Aborted when the run is cancelled or the tool's time limit is reached. */
   signal: AbortSignal
   /** The caller's `stix*` headers, lower-case names. */
   headers: Readonly<Record<string, string>>
   /** W3C `traceparent` for requests to servers that the operator has configured; absent: there is no trace. */
   traceparent?: string
-  /** Whose call this is: what a process has seen of one tenant must not meet the calls of another. Modules of operators are not given the caller. */
+  /**
+   * The caller: state of one tenant must never reach the calls of another. Operators' modules do not get the caller.
+   */
   caller: Caller
-  /** Names the conversation, for what a tool keeps between its calls: no other conversation and nobody else's has this name. */
+  /** Key of the conversation for a tool's own state between calls: unique over all conversations of all callers. */
   session: string
-  /** The caller's `session-id`, or the one that the service gave: unique among the conversations of one caller, and a sub-agent's is its run's. */
+  /**
+   * The caller's `session-id`, or the id given by the service: unique among one caller's conversations. A sub-agent has
+   * the id of its run.
+   */
   sessionId: string
-  /** Files that came with the question, relative to the files root. */
+  /** Files of the question, relative to the files root. */
   contextFiles: readonly string[]
-  /** What a tool has given last in this run; undefined where it has not succeeded in it. */
+  /** The last output of a tool in this run; undefined before its first success. */
   latestOutput(tool: string): JsonValue | undefined
   /** Enforced filters on this tool, ANDed. */
   filters: readonly DataFilter[]
-  /** Whether a file (relative to the files root) belongs to data that a hint restricts and this tool may therefore not read. */
+  /**
+   * True when a file (relative to the files root) belongs to data that a hint restricts, so that this tool must not
+   * read the file.
+   */
   isWithheld(path: string): boolean
-  /** Names all hints of the run, on whatever tool: what was kept of a run with others is nothing for this one. Empty where there are none. */
+  /**
+   * Canonical text of all hints of the run, on whatever tool; cached data of a run with other hints must not be used.
+   * Empty for none.
+   */
   restriction: string
   /** Appends a line to the step's human-readable log. */
   log(text: string): void
-  /** Keeps a file that the tool made; it becomes part of the answer. Throws where it can't be kept. */
+  /** Stores a file that the tool made as part of the answer. Rejects when the file cannot be stored. */
   artifact(name: string, type: string, bytes: Uint8Array, use?: ArtifactUse): Promise<Artifact>
-  /** For an agent inside of the call; absent outside of a run. */
+  /** Connects an agent inside of the call to the run; absent outside of a run. */
   inner?: InnerAgent
 }
 
-/** How an agent that runs inside of a tool call is part of the run around it. */
+/** Connects an agent inside of a tool call to the run around that call. */
 export interface InnerAgent {
-  /** What the agent inside of a call had said before another process took the run over; empty at first. */
-  earlier(callId: string): readonly Message[]
-  /** Makes its event one of the run: readers see it, and it can be gone on from. Resolves when it is kept. */
-  tell(event: AgentEvent): Promise<void>
+  /** Transcript of the agent inside of a call from before another process took the run over; empty at first. */
+  earlierMessages(callId: string): readonly Message[]
+  /**
+   * Publishes an inner agent's event as an event of the run: readers see the event, and the run can resume from it.
+   * Resolves when the event is stored.
+   */
+  publish(event: AgentEvent): Promise<void>
 }
 
-/** What a run may see of the data behind a tool. */
+/** The data behind a tool that a run may see. */
 export type DataScope = Pick<ToolContext, 'filters' | 'isWithheld' | 'restriction'>
 
 export interface DataFilter {
@@ -93,49 +110,49 @@ export interface DataFilter {
   value: string
 }
 
-/** How one call ended. `output` is JSON for the caller, `text` the same for the model. */
+/** The outcome of one call. `output` is JSON for the caller, `text` the same for the model. */
 export interface ToolOutcome {
   isError: boolean
   output: JsonValue
   text: string
   log: string
   durationMs: number
-  /** Files that it made, also where it failed in the end. */
+  /** Files that the tool made, also when the call failed in the end. */
   artifacts: Artifact[]
-  /** Those of the files that are part of what it returned. */
+  /** The files that are part of the call's result. */
   returned: ReturnedFile[]
-  /** Pictures among them, for a model that sees. */
+  /** Returned pictures, for a model with vision. */
   images: ToolImage[]
-  /** An agent inside of the call waits for approval of these: the call has not ended, and goes on when they are decided. */
-  waitsFor?: readonly PendingCall[]
+  /** Calls of an inner agent that wait for approval: this call has not ended and resumes when they are decided. */
+  pendingCalls?: readonly PendingCall[]
 }
 
 export interface RunToolOptions {
   context: Omit<ToolContext, 'log' | 'signal' | 'artifact'>
   keepArtifact: KeepArtifact
-  /** Absent where nobody looks at pictures. */
+  /** Absent: pictures are not shown to a model. */
   showImage?: ShowImage | undefined
   signal: AbortSignal
   /** Epoch milliseconds. */
   now(): number
 }
 
-/** Makes a picture fit for the model. Rejects with the reason why it can't be shown. */
+/** Prepares a picture for the model. Rejects with the reason when the picture cannot be shown. */
 export type ShowImage = (name: string, bytes: Uint8Array) => Promise<ToolImage>
 
-/** Runs a tool within its time and output limits. Never throws: whatever goes wrong becomes the outcome. */
+/** Runs a tool within its time and output limits. Never throws: every failure becomes the outcome. */
 export async function runTool(tool: Tool, input: JsonObject, options: RunToolOptions): Promise<ToolOutcome> {
   const startedAt = options.now()
   const lines: string[] = []
   const artifacts: Artifact[] = []
   const files = collectReturned(options.showImage)
-  const ended = (isError: boolean, output: JsonValue, last: string): ToolOutcome => {
+  const ended = (isError: boolean, output: JsonValue, lastLine: string): ToolOutcome => {
     const whole = typeof output === 'string' ? output : JSON.stringify(output)
-    lines.push(last)
+    lines.push(lastLine)
     const text = cut(whole, tool.maxOutputCharacters)
     return {
       isError,
-      output: whole.length > maxOutputKept ? text : output,
+      output: whole.length > maxStoredOutput ? text : output,
       text: [text, ...files.notes].join('\n'),
       log: lines.join('\n'),
       durationMs: options.now() - startedAt,
@@ -146,31 +163,31 @@ export async function runTool(tool: Tool, input: JsonObject, options: RunToolOpt
   }
   const timeout = AbortSignal.timeout(Math.ceil(tool.timeoutMs))
   const signal = AbortSignal.any([options.signal, timeout])
-  let started = false
+  let isStarted = false
   try {
     signal.throwIfAborted()
-    started = true
+    isStarted = true
     const artifact: ToolContext['artifact'] = async (name, type, bytes, use) => {
       signal.throwIfAborted()
-      const kept = await options.keepArtifact({ name, type, bytes, tool: (tool.shownAs ?? { tool: tool.name }).tool })
-      artifacts.push(kept)
-      if (use?.isReturned) await files.add(kept, bytes, use.uri)
-      return kept
+      const file = await options.keepArtifact({ name, type, bytes, tool: (tool.shownAs ?? { tool: tool.name }).tool })
+      artifacts.push(file)
+      if (use?.isReturned) await files.add(file, bytes, use.uri)
+      return file
     }
     const context: ToolContext = { ...options.context, signal, artifact, log: (text) => lines.push(text) }
-    // A tool that does not listen to its signal must not hold the run: the race leaves it behind.
+    // A tool that ignores its signal must not hold the run: the race leaves the tool behind.
     const work = tool.execute(input, context)
     const output = await (tool.isAgent ? work : orAborted(work, signal))
     if (isDeeper(output, maxJsonDepth)) throw new Error('The output is nested too deeply.')
     return ended(false, output ?? null, 'Done.')
   } catch (error) {
-    const waitsFor = tool.isAgent && error instanceof Interrupted && !signal.aborted ? { waitsFor: error.calls } : {}
-    const why = options.signal.aborted ? cancelled(tool, started) : timeout.aborted ? timedOut(tool) : messageOf(error)
-    return { ...ended(true, { error: why }, why), ...waitsFor }
+    const pending = tool.isAgent && error instanceof Interrupted && !signal.aborted ? { pendingCalls: error.calls } : {}
+    const reason = options.signal.aborted ? cancelled(tool, isStarted) : timeout.aborted ? timedOut(tool) : messageOf(error)
+    return { ...ended(true, { error: reason }, reason), ...pending }
   }
 }
 
-/** The files that a call returns, and what the model is shown of them. */
+/** Collects the files that a call returns, and the pictures and notes for the model. */
 function collectReturned(showImage: ShowImage | undefined) {
   const returned: ReturnedFile[] = []
   const images: ToolImage[] = []
@@ -195,11 +212,11 @@ function collectReturned(showImage: ShowImage | undefined) {
   return { returned, images, notes, add }
 }
 
-/** Characters of JSON that are kept for the caller; of more, only what the model was told. */
-const maxOutputKept = 262_144
+/** Characters of JSON stored for the caller; of longer output only the model's text is stored. */
+const maxStoredOutput = 262_144
 
-function cancelled(tool: Tool, started: boolean): string {
-  return started && tool.effect === 'write' ? `The call was cancelled. ${outcomeUnknown}` : 'The call was cancelled.'
+function cancelled(tool: Tool, isStarted: boolean): string {
+  return isStarted && tool.effect === 'write' ? `The call was cancelled. ${outcomeUnknown}` : 'The call was cancelled.'
 }
 
 function timedOut(tool: Tool): string {
@@ -216,35 +233,38 @@ function cut(text: string, limit: number): string {
 }
 
 /**
- * Port: finds tools by their words, among those given; best first, none where nothing fits. Where data is filtered, the descriptions of
- * tools that may tell of it are not looked into.
+ * Port: searches the given tools by words; best first, empty when nothing fits. With data filters, descriptions of
+ * tools that may reveal filtered data are not searched.
  */
 export type ToolSearch = (
   query: string,
-  among: readonly Tool[],
+  tools: readonly Tool[],
   options: { limit: number; filters: readonly DataFilter[] },
 ) => readonly Tool[]
 
-/** A tool as it is listed: also while it can't be used. */
+/** A listed tool, which may be unusable at the moment. */
 export interface ToolListing {
   name: string
-  /** Of the configuration, where it has another name: it stands for several tools. */
+  /** The configured entry's name, when the entry stands for several tools. */
   entry?: string
   description: string
   status: 'ready' | 'initializing' | 'error'
-  /** Why it is not ready. */
+  /** The reason for another status than `ready`. */
   reason?: string
   schema: JsonSchema
   /** Present when `ready`. */
   tool?: Tool
 }
 
-/** The tools of one configuration. Closed when the last run that uses them has ended. */
+/** The tools of one configuration. Closed when the last run with this configuration has ended. */
 export interface ToolSet {
   /** In the order of the configuration. */
   list(): readonly ToolListing[]
   search: ToolSearch
-  /** While tools are made for the first time: resolves when each is ready or has failed, or took too long. Undefined from then on. */
+  /**
+   * Resolves when each tool is ready, has failed or took too long, while tools are made for the first time; undefined
+   * afterwards.
+   */
   settling(): Promise<void> | undefined
   close(): Promise<void>
 }

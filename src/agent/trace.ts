@@ -1,14 +1,17 @@
 import type { ModelCallTrace } from './model.ts'
 
-/** Port: how what a run sends to others stands in a distributed trace. Its methods must not throw, and are called once a call, never per token. */
+/**
+ * Port: puts a run's outgoing requests into a distributed trace. Methods must not throw, and are called once per call,
+ * never per token.
+ */
 export interface RunTrace {
-  /** Follows a model call of the agent that runs inside of this tool call; `undefined`: of the run's own agent. */
+  /** Traces a model call of the agent inside of this tool call; `undefined`: of the run's own agent. */
   modelCall(callId: string | undefined): ModelCallTrace
-  /** W3C `traceparent` for the requests that a tool call makes. */
+  /** W3C `traceparent` for the requests of a tool call. */
   traceparentOf(callId: string): string | undefined
 }
 
-/** Where nobody traces here, the caller's trace goes on beyond (W3C Trace Context, "forwarding"). */
+/** Forwards the caller's trace when this service does not trace (W3C Trace Context, "forwarding"). */
 export function forwardTrace(traceparent: string | undefined): RunTrace | undefined {
   if (traceparent === undefined) return undefined
   const attempt = { traceparent, end: () => undefined }

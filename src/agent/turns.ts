@@ -9,37 +9,44 @@ import type { Tool } from './tool.ts'
 import { callsWithoutResult, runCalls, scopeIn, type CallOptions } from './tool-calls.ts'
 import { findTool, fitName, nameTools } from './tool-names.ts'
 
-/** What a loop needs to run: an agent, where it stands, and the world as arguments. */
+/** Everything that a loop needs: the agent, its position, and the outside world as arguments. */
 export interface LoopOptions extends CallOptions {
   model: Model
   system: string
-  /** The transcript so far; the loop appends to it. Ends with a user message, or in the middle of a turn when a run goes on. */
+  /**
+   * The transcript so far; the loop appends to this array. Ends with a user message, or in the middle of a turn when a
+   * run resumes.
+   */
   messages: Message[]
-  /** Model calls that the run may make in all; the last is made without tools. */
+  /** Total number of model calls; the last call is made without tools. */
   maxIterations: number
-  /** Model calls made before, when a run goes on. */
+  /** Model calls made before the run resumed. */
   iterations?: number
-  /** Of all tools, those that the model is told of, in this order; default: all. A call of another is made all the same. */
+  /**
+   * Selects the tools that the model is offered, in this order; default: all. Calls of other tools run all the same.
+   */
   offered?(all: readonly Tool[], messages: readonly Message[]): readonly Tool[]
-  /** Tokens that the transcript is shown in: over that, tool output is cut for the model, old output first. Default: no bound. */
+  /**
+   * Token budget for the transcript: beyond it tool output is cut for the model, old output first. Default: no limit.
+   */
   windowTokens?: number
-  /** The tool call in which the agent runs; absent: it is the run's own. */
-  within?: string
-  /** Why `signal` was aborted. */
+  /** Id of the tool call in which this agent runs; absent for the run's own agent. */
+  parentCallId?: string
+  /** The reason why `signal` was aborted. */
   stopReason(): 'timeout' | 'cancelled'
 }
 
-/** A loop on its way. */
+/** The state of a running loop. */
 export interface Loop {
   readonly options: LoopOptions
   readonly answer: Answer
-  /** Model calls made. */
-  made: number
+  /** Model calls made, including those before a resume. */
+  callsMade: number
 }
 
-/** How the model is asked. */
-export interface Asking {
-  /** What its text is told as; undefined: it is not told. */
+/** How a turn asks the model. */
+export interface TurnOptions {
+  /** The label of the model's text; undefined: the text is not published. */
   label: TextLabel | undefined
   mayCall: boolean
 }
@@ -50,12 +57,12 @@ export interface Turn {
 }
 
 export function startLoop(options: LoopOptions, earlier = ''): Loop {
-  return { options, answer: new Answer(earlier), made: options.iterations ?? 0 }
+  return { options, answer: new Answer(earlier), callsMade: options.iterations ?? 0 }
 }
 
 /**
- * Drives `work` to exactly one `end` event, or to an `interrupt` where calls wait for approval. What is aborted, and what ran out of
- * model calls, ends with the best answer so far; a model that fails for good throws its `ModelError`.
+ * Drives `work` to exactly one `end` event, or to an `interrupt` when calls wait for approval. An aborted loop, and a
+ * loop out of model calls, end with the best answer so far; a model that fails for good throws its `ModelError`.
  */
 export async function* untilEnd({ options, answer }: Loop, work: AsyncGenerator<AgentEvent, EndReason>): AsyncGenerator<AgentEvent, void> {
   let reason: EndReason
@@ -71,37 +78,50 @@ export async function* untilEnd({ options, answer }: Loop, work: AsyncGenerator<
 }
 
 /**
- * Asks the model, runs the tools that it asked for, and tells it their results, until it answers in text alone; undefined when `upTo`
- * model calls are made before it does. The last call that the run may make is made without tools.
+ * Runs turns until the model answers in text alone, and returns that turn; returns undefined when `upTo` model calls
+ * were made first.
+ * || One turn:
+ * 1. Ask the model; the last model call of the run offers no tools.
+ * 2. Yield `text` events as the reply arrives (`relay`).
+ * 3. Append the message to the transcript and yield `turn`: a run can resume from here.
+ * 4. A message without tool calls is the answer: return.
+ * 5. Run the tool calls (`runCalls`): reads in parallel, writes one by one.
+ * 6. Yield `result` as each call ends; append the results to the transcript in the order asked.
+ * 7. Throw `Interrupted` when calls still wait for approval (`untilEnd` yields `interrupt`).
+ * 8. Start the next turn.
  */
-export async function* turns(loop: Loop, asking: Asking, upTo = loop.options.maxIterations): AsyncGenerator<AgentEvent, Turn | undefined> {
+export async function* turns(
+  loop: Loop,
+  turnOptions: TurnOptions,
+  upTo = loop.options.maxIterations,
+): AsyncGenerator<AgentEvent, Turn | undefined> {
   const { options, answer } = loop
-  while (loop.made < upTo) {
-    const isLast = ++loop.made === options.maxIterations
-    const turn = yield* askModel(options, answer, { ...asking, mayCall: asking.mayCall && !isLast })
+  while (loop.callsMade < upTo) {
+    const isLast = ++loop.callsMade === options.maxIterations
+    const turn = yield* askModel(options, answer, { ...turnOptions, mayCall: turnOptions.mayCall && !isLast })
     if (turn.message.toolCalls.length === 0) return turn
-    answer.stepsFollow()
+    answer.markStale()
     yield* runCalls(turn.message.toolCalls, options)
   }
   return undefined
 }
 
-/** The calls of a turn that a dead process left: those without a result are run, but never a `write` that may have been started. */
+/** Runs the calls of a turn that a dead process left without results, but no `write` that may have started. */
 export async function* resumeCalls({ options }: Loop): AsyncGenerator<AgentEvent, void> {
   const open = callsWithoutResult(options.messages)
   if (open.length > 0) yield* runCalls(open, options, { resumed: true })
 }
 
-/** One model call: its text as it arrives, then the `turn` event. */
-async function* askModel(options: LoopOptions, answer: Answer, { label, mayCall }: Asking): AsyncGenerator<AgentEvent, Turn> {
+/** Makes one model call: yields its text as it arrives, then the `turn` event. */
+async function* askModel(options: LoopOptions, answer: Answer, { label, mayCall }: TurnOptions): AsyncGenerator<AgentEvent, Turn> {
   const startedAt = options.now()
   options.signal.throwIfAborted()
-  answer.turnStarts()
+  answer.startTurn()
   const offers = mayCall ? offersOf(options) : []
   const reply = yield* relay(options, answer, label, offers)
   options.signal.throwIfAborted()
   const message = toMessage(reply, offers.length > 0, options)
-  for (const text of answer.heldReasoning()) yield answer.add('reasoning', text)
+  for (const text of answer.takeHeldReasoning()) yield answer.add('reasoning', text)
   options.messages.push(message)
   yield { type: 'turn', message, usage: reply.usage, finish: reply.finish, startedAt, endedAt: options.now() }
   return { message, finish: reply.finish === 'tool_calls' ? 'stop' : reply.finish }
@@ -114,33 +134,33 @@ async function* relay(
   tools: ToolOffer[],
 ): AsyncGenerator<AgentEvent, ModelReply> {
   const { model, system, signal, windowTokens = Infinity } = options
-  const trace = options.trace?.modelCall(options.within)
+  const trace = options.trace?.modelCall(options.parentCallId)
   const messages = fitOutputs(fitImages(repair(options.messages)), windowTokens)
   const replying = model.reply({ system, messages, tools, ...(trace && { trace }) }, signal)
-  let isTold = false
+  let isPublished = false
   try {
     for (;;) {
       const next = await replying.next()
       if (next.done) return next.value
       const event = next.value
       if (event.type === 'retrying') {
-        answer.startsAnew()
-        // Of text that is not told nothing begins anew.
-        if (isTold || label !== undefined) yield event
+        answer.restart()
+        // Text that was not published has no attempt to discard.
+        if (isPublished || label !== undefined) yield event
       } else if (event.type === 'text') {
         if (label !== undefined) yield answer.add(label, event.text)
-      } else if (!answer.holds(event.text)) {
-        isTold = true
+      } else if (!answer.holdBack(event.text)) {
+        isPublished = true
         yield answer.add('reasoning', event.text)
       }
     }
   } finally {
-    // Leaving the loop early must close the model's socket; at a normal end this does nothing.
+    // Leaving the loop early must close the model's socket; after a normal end this call has no effect.
     await replying.return(undefined as never)
   }
 }
 
-/** A call is only taken when tools were offered: what a model asks for beyond that is dropped. */
+/** Takes tool calls only when tools were offered; other requested calls are dropped. */
 function toMessage(reply: ModelReply, mayCall: boolean, options: LoopOptions): AssistantMessage {
   return {
     role: 'assistant',
@@ -152,26 +172,25 @@ function toMessage(reply: ModelReply, mayCall: boolean, options: LoopOptions): A
 }
 
 function toCalls(requested: readonly RequestedCall[], { tools, newId }: LoopOptions): ToolCall[] {
-  const named = nameTools(tools())
-  return requested.map(({ name: said, arguments: input }) => {
-    const name = fitName(said)
-    const approval = findTool(named, name)?.approval
+  const toolsByName = nameTools(tools())
+  return requested.map(({ name: requestedName, arguments: input }) => {
+    const name = fitName(requestedName)
+    const approval = findTool(toolsByName, name)?.approval
     return { id: newId(), name, arguments: input, ...(approval && { approval: approval.by }) }
   })
 }
 
-/** What the model is told of its tools. */
+/** The tools as the model sees them. */
 export function offersOf(options: LoopOptions): ToolOffer[] {
-  const named = [...toldOf(options)]
-  return named.map(([name, tool]) => ({ name, description: descriptionIn(options, tool), schema: tool.schema }))
+  return [...offeredTools(options)].map(([name, tool]) => ({ name, description: descriptionIn(options, tool), schema: tool.schema }))
 }
 
-/** Names are made over all tools: which of them are told of may change from turn to turn. */
-function toldOf(options: LoopOptions): Iterable<[string, Tool]> {
+/** Names are made over all tools, because the selection may change from turn to turn. */
+function offeredTools(options: LoopOptions): Iterable<[string, Tool]> {
   const tools = options.tools()
-  const named = nameTools(tools)
-  if (!options.offered) return named
-  const names = new Map([...named].map(([name, tool]) => [tool, name]))
+  const toolsByName = nameTools(tools)
+  if (!options.offered) return toolsByName
+  const names = new Map([...toolsByName].map(([name, tool]) => [tool, name]))
   return options.offered(tools, options.messages).flatMap((tool): [string, Tool][] => {
     const name = names.get(tool)
     return name === undefined ? [] : [[name, tool]]
