@@ -77,7 +77,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
   const database = stack.adopt(await openDatabase(settings), (one) => one.close())
   const renewed = await renewSecrets(database, settings)
   const secrets = await openSecrets(database, settings, now)
-  for (const line of [...renewed, ...secrets.told]) log.info(line)
+  for (const line of [...renewed, ...secrets.notices]) log.info(line)
   const id = newId()
   const bus = stack.adopt(await openBus(database, { id, log }), (one) => one.close())
   const holder = stack.adopt(await keepHolder(database, { id, bus, log }), (one) => one.release())

@@ -48,7 +48,7 @@ export interface RequestLimits {
   /** Counts what a caller asked of another process just now. */
   add(id: string, count: number): void
   /** What was taken since it was asked for last, of so many callers at most. */
-  drainUntold(most: number): [id: string, count: number][]
+  drainUnpublished(most: number): [id: string, count: number][]
 }
 
 const minuteMs = 60_000
@@ -98,7 +98,7 @@ export function createRequestLimits(options: RequestLimitOptions): RequestLimits
       sweep(at)
       windowOf(id).add(at, Math.min(count, maxAdded))
     },
-    drainUntold(most) {
+    drainUnpublished(most) {
       const some = untold.entries().take(most).toArray()
       for (const [id] of some) untold.delete(id)
       return some

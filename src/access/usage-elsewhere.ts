@@ -17,7 +17,7 @@ export interface UsageOptions {
   idOf: CallerIds
   /** As they are now. */
   limits(): RateLimits
-  requests: Pick<RequestLimits, 'add' | 'drainUntold'>
+  requests: Pick<RequestLimits, 'add' | 'drainUnpublished'>
   /** Whose runs this process has, one for each that has begun and not ended. */
   running(): Iterable<Owner>
   /** Milliseconds, of a clock that never goes back. */
@@ -51,7 +51,7 @@ export function shareUsage(options: UsageOptions): UsageElsewhere {
   const others = new Map<string, Map<string, Told>>()
 
   function tell(): void {
-    const counted = requests.drainUntold(maxAtOnce)
+    const counted = requests.drainUnpublished(maxAtOnce)
     const runs = changedRuns()
     for (let from = 0; from < Math.max(counted.length, runs.length); from += maxInOne / 2) {
       const part = <T>(list: readonly T[]) => list.slice(from, from + maxInOne / 2)

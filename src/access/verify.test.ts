@@ -228,7 +228,7 @@ test('a change of the configured roles counts at once, also for a key that is ke
 })
 
 test('only so many tokens are kept; the oldest goes first', async () => {
-  const { make, verify, verifyCached } = await setUp({ keptTokens: 3 })
+  const { make, verify, verifyCached } = await setUp({ maxCachedTokens: 3 })
   const keys = await Promise.all([1, 2, 3, 4].map(async () => (await make()).key))
   for (const key of keys) await verify(key)
   assert.deepEqual(

@@ -31,7 +31,7 @@ export interface VerifierOptions {
   now(): number
   /** How the provider's keys are fetched. */
   fetch?: FetchImplementation
-  keptTokens?: number
+  maxCachedTokens?: number
 }
 
 export interface Verifier {
@@ -54,12 +54,12 @@ interface Kept extends Checked {
 }
 
 export function createVerifier(options: VerifierOptions): Verifier {
-  const { adminTenant, customRoles, isRevoked, now, signing, keptTokens = defaultKeptTokens } = options
+  const { adminTenant, customRoles, isRevoked, now, signing, maxCachedTokens = defaultKeptTokens } = options
   const check = createCheck(options)
   const kept = new Map<string, Kept>()
 
   function keep(digest: string, { identity, kid }: Checked): Principal {
-    const oldest = kept.size >= keptTokens ? kept.keys().next().value : undefined
+    const oldest = kept.size >= maxCachedTokens ? kept.keys().next().value : undefined
     if (oldest !== undefined) kept.delete(oldest)
     const roles = customRoles()
     const principal = toPrincipal(identity, roles, adminTenant)

@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream'
 
 /** Where a file's bytes are: in a folder for each session (its key) or direct execution, under the artifact's id. Both are ours. */
-export interface ArtifactPlace {
+export interface ArtifactLocation {
   folder: string
   id: string
 }
@@ -9,10 +9,10 @@ export interface ArtifactPlace {
 /** Port: where the bytes of artifacts are kept. Nothing is ever seen half: a file is there whole, or not at all. */
 export interface ArtifactBytes {
   /** Durable when it resolves. */
-  put(place: ArtifactPlace, bytes: Uint8Array): Promise<void>
+  put(location: ArtifactLocation, bytes: Uint8Array): Promise<void>
   /** Undefined where there is none. Whoever opens it reads it or closes it. */
-  open(place: ArtifactPlace): Promise<OpenArtifact | undefined>
-  has(place: ArtifactPlace): Promise<boolean>
+  open(location: ArtifactLocation): Promise<OpenArtifact | undefined>
+  has(location: ArtifactLocation): Promise<boolean>
   /** Gives all files of one folder to another too. */
   copyAll(from: string, to: string): Promise<void>
   deleteAll(folder: string): Promise<void>
@@ -21,7 +21,7 @@ export interface ArtifactBytes {
   /** Removes what a process that died had not written whole before then (epoch milliseconds); absent where nothing of it is left. */
   dropDrafts?(before: number): Promise<void>
   /** An address of the store's own that hands out the file for `seconds`; absent where the service does that itself. */
-  link?(place: ArtifactPlace, file: LinkedFile, seconds: number): Promise<string>
+  link?(location: ArtifactLocation, file: LinkedFile, seconds: number): Promise<string>
 }
 
 export interface OpenArtifact {

@@ -38,15 +38,15 @@ export interface SharedArtifact {
 export interface Artifacts {
   /** Takes the files of one run or direct execution. */
   keeper(options: KeeperOptions): KeepArtifact
-  find(who: Principal, index: ArtifactIndex): Promise<ArtifactLink>
+  find(principal: Principal, index: ArtifactIndex): Promise<ArtifactLink>
   /** Copies a file to where other programs find it. */
-  share(who: Principal, requestId: string, index: ArtifactIndex): Promise<SharedArtifact>
+  share(principal: Principal, requestId: string, index: ArtifactIndex): Promise<SharedArtifact>
   /** An address of a file that was kept under a folder. */
   linkTo(folder: string, artifact: Artifact): Promise<string>
   /** The bytes of a file that was kept under a folder; undefined where they are gone. */
   read(folder: string, artifact: Artifact): Promise<Uint8Array | undefined>
   /** What a link of this service hands out; whoever gets it reads it or closes it. */
-  open(place: { folder: string; id: string }, query: UntrustedQuery): Promise<LinkedFile & { content: OpenArtifact }>
+  open(location: { folder: string; id: string }, query: UntrustedQuery): Promise<LinkedFile & { content: OpenArtifact }>
   /** Gives the files of one session, by key, to another. */
   copyAll(from: string, to: string): Promise<void>
   deleteAll(session: string): Promise<void>
@@ -74,8 +74,8 @@ export function createArtifacts(deps: ArtifactsDependencies): Artifacts {
   const links = createSignedLinks(deps.secrets, now)
 
   /** Whose files an administrator may read, as with sessions: all of its tenant. */
-  async function locate(who: Principal, { sessionId, messageIndex, artifactIndex }: ArtifactIndex) {
-    const session = await sessions.find(who, sessionId, { anyOwner: isAdmin(who) })
+  async function locate(principal: Principal, { sessionId, messageIndex, artifactIndex }: ArtifactIndex) {
+    const session = await sessions.find(principal, sessionId, { anyOwner: isAdmin(principal) })
     if (!session) throw new ServiceError('not_found', `There is no session ${sessionId}.`)
     const message = await sessions.message(session.tenant, session.key, messageIndex)
     if (!message) throw new ServiceError('not_found', `The session has no message ${messageIndex}.`)
@@ -101,14 +101,14 @@ export function createArtifacts(deps: ArtifactsDependencies): Artifacts {
     keeper: (options) => createKeeper(options, deps),
     linkTo,
 
-    async find(who, index) {
-      const { artifact, folder } = await locate(who, index)
+    async find(principal, index) {
+      const { artifact, folder } = await locate(principal, index)
       if (!(await reach(bytes.has({ folder, id: artifact.id })))) throw lost(artifact.name)
       return { download_url: await linkTo(folder, artifact), file_name: artifact.name, file_type: artifact.type }
     },
 
-    async share(who, requestId, index) {
-      const { artifact, folder } = await locate(who, index)
+    async share(principal, requestId, index) {
+      const { artifact, folder } = await locate(principal, index)
       const content = await reach(bytes.open({ folder, id: artifact.id }))
       if (!content) throw lost(artifact.name)
       try {
@@ -127,9 +127,9 @@ export function createArtifacts(deps: ArtifactsDependencies): Artifacts {
       return content && buffer(content.read())
     },
 
-    async open(place, query) {
-      const { name, type } = links.check(place, query)
-      const content = await reach(bytes.open(place))
+    async open(location, query) {
+      const { name, type } = links.check(location, query)
+      const content = await reach(bytes.open(location))
       if (!content) throw lost(name)
       return { name, type, content }
     },

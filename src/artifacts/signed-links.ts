@@ -1,9 +1,9 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { ServiceError } from '../errors.ts'
-import type { ArtifactPlace, LinkedFile } from './artifact-bytes.ts'
+import type { ArtifactLocation, LinkedFile } from './artifact-bytes.ts'
 
 /** What a link stands for. */
-export interface LinkedArtifact extends ArtifactPlace, LinkedFile {}
+export interface LinkedArtifact extends ArtifactLocation, LinkedFile {}
 
 /** A link's query, as it is signed and as it comes back. */
 export interface LinkQuery {
@@ -23,7 +23,7 @@ export interface SignedLinks {
   /** Path and query. */
   sign(file: LinkedArtifact, seconds: number): string
   /** Throws `forbidden` where the service never signed this, `gone` where it has expired. */
-  check(place: ArtifactPlace, query: UntrustedQuery): LinkedArtifact
+  check(location: ArtifactLocation, query: UntrustedQuery): LinkedArtifact
 }
 
 /** Under which links are served: `<path>/<folder>/<id>`. */

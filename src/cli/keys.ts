@@ -25,7 +25,7 @@ export function addKeys(program: Command, { terminal }: CommandContext): void {
     const database = await openDatabase(settings)
     const secrets = async () => {
       const opened = await openSecrets(database, settings, Date.now)
-      for (const line of opened.told) terminal.stderr.write(`${line}\n`)
+      for (const line of opened.notices) terminal.stderr.write(`${line}\n`)
       return opened
     }
     try {
@@ -104,7 +104,10 @@ export function addKeys(program: Command, { terminal }: CommandContext): void {
     .option('--tenant <name>', 'whose callbacks', toName, 'default')
     .addHelpText('after', '\nWhere CALLBACK_SECRET holds two, the first is printed.')
     .action(async ({ tenant }: { tenant: string }) => {
-      const of = await use(readSettings(terminal), async ({ secrets }) => (await openCallbackSecrets((await secrets()).callbacks)).of)
+      const of = await use(
+        readSettings(terminal),
+        async ({ secrets }) => (await openCallbackSecrets((await secrets()).callbacks)).forTenant,
+      )
       say(of(tenant)[0]!)
     })
 }

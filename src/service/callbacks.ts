@@ -15,7 +15,7 @@ type CallbackOptions = Omit<CallbackDependencies, 'store' | 'send' | 'retryMs' |
 
 /** A part of the wiring: what callers of async runs are told of their ends, signed and sent. */
 export async function openCallbacks({ settings, database, outbound, secrets, ...rest }: CallbackOptions) {
-  const { of: secretsOf } = await openCallbackSecrets(secrets)
+  const { forTenant: secretsOf } = await openCallbackSecrets(secrets)
   const send = createCallbackSender({ fetch: outbound.fetch, secretsOf, now: rest.now })
   return createCallbacks({ ...rest, store: createCallbackStore(database), send, retryMs: settings.callbackRetryMs, random: Math.random })
 }

@@ -19,7 +19,7 @@ export interface OpenSecrets {
   /** For what else is wrapped by SECRET_KEY; absent where nothing is shared. */
   box?: SecretBox
   /** For the operator, a sentence each: what was taken over, or is not used. */
-  told: readonly string[]
+  notices: readonly string[]
 }
 
 type SecretSettings = Pick<Settings, 'databaseUrl' | 'dataDir' | 'secretKeys' | 'callbackSecrets' | 'adminTenant'>
@@ -33,15 +33,15 @@ export async function openSecrets(database: Database, settings: SecretSettings, 
   }
   if (databaseUrl === undefined) {
     const configured = callbackSecrets.length > 0 ? callbackSecrets : secretKeys.map(deriveCallbackSecret)
-    return { signingKeys: files.signingKeys, callbacks: { configured, kept: files.callbackSecret }, told: [] }
+    return { signingKeys: files.signingKeys, callbacks: { configured, stored: files.callbackSecret }, notices: [] }
   }
   const box = createSecretBox(secretKeys)
   const secrets = createSecrets(database, box, { now })
   const kept = { signingKeys: secrets.secret('signing keys'), callbackSecret: secrets.secret('callback secret') }
-  const told = await takeOver(files, kept, { wasUsed: () => hasKeys(database), oldestSecretKey: secretKeys.at(-1)! })
-  told.push(...(await findUnused(files.signingKeys, kept.signingKeys, now)))
+  const notices = await takeOver(files, kept, { wasUsed: () => hasKeys(database), oldestSecretKey: secretKeys.at(-1)! })
+  notices.push(...(await findUnused(files.signingKeys, kept.signingKeys, now)))
   const adminKey = secrets.secret(`administrator's key of ${adminTenant}`)
-  return { signingKeys: kept.signingKeys, callbacks: { configured: callbackSecrets, kept: kept.callbackSecret }, adminKey, box, told }
+  return { signingKeys: kept.signingKeys, callbacks: { configured: callbackSecrets, stored: kept.callbackSecret }, adminKey, box, notices }
 }
 
 /**

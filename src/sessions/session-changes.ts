@@ -6,7 +6,7 @@ import type { SessionStore } from './session-store.ts'
 /** Sessions deleted and forked. */
 export interface SessionChanges {
   /** Cancels the session's runs and deletes all that belongs to it. The caller's own alone: `not_found` else. */
-  remove(who: Principal, sessionId: string): Promise<void>
+  remove(principal: Principal, sessionId: string): Promise<void>
   /** A new session of the caller with the messages before `messageIndex`; answers with its id. */
   fork(who: Principal, sessionId: string, messageIndex: number): Promise<string>
 }

@@ -4,17 +4,17 @@ import type { MessageData } from './message.ts'
 /** Port: sessions as they are read. Every function answers for one tenant. */
 export interface SessionStore {
   /** The caller's own session of this id; with `anyOwner` also another's of the tenant where the caller has none (the newest of them). */
-  find(who: Owner, sessionId: string, options: { anyOwner: boolean }): Promise<SessionRecord | undefined>
+  find(caller: Owner, sessionId: string, options: { anyOwner: boolean }): Promise<SessionRecord | undefined>
   /** All messages, by index. */
   messages(tenant: string, session: string): Promise<SessionMessage[]>
   message(tenant: string, session: string, index: number): Promise<SessionMessage | undefined>
   /** Sessions with messages, latest activity first, behind `before` where given. */
-  list(who: Owner, page: SessionPage): Promise<SessionRecord[]>
+  list(caller: Owner, page: SessionPage): Promise<SessionRecord[]>
   /**
    * Deletes the caller's own session with all that belongs to it, and memories that come from nowhere else; its runs become marks
    * without content. Promises to tell whoever keeps things under its key. False where there is none.
    */
-  remove(who: Owner, sessionId: string, by: { jobId: string; now: number }): Promise<boolean>
+  remove(caller: Owner, sessionId: string, by: { jobId: string; now: number }): Promise<boolean>
   /** Makes a session of the messages before an index. `too_far`: the session has fewer. */
   fork(from: SessionRecord, fork: NewFork): Promise<'done' | 'unknown' | 'too_far'>
 }

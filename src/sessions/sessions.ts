@@ -39,14 +39,14 @@ export interface SessionList {
 
 export interface Sessions {
   /** `not_found` also where it is another caller's. */
-  read(who: Principal, sessionId: string): Promise<SessionView>
-  list(who: Principal, page: { limit: number; before: string | undefined }): Promise<SessionList>
+  read(principal: Principal, sessionId: string): Promise<SessionView>
+  list(principal: Principal, page: { limit: number; before: string | undefined }): Promise<SessionList>
 }
 
 export function createSessions(store: SessionStore): Sessions {
   return {
-    async read(who, sessionId) {
-      const session = await store.find(who, sessionId, { anyOwner: isAdmin(who) })
+    async read(principal, sessionId) {
+      const session = await store.find(principal, sessionId, { anyOwner: isAdmin(principal) })
       if (!session) throw new ServiceError('not_found', `There is no session ${sessionId}.`)
       const messages = await store.messages(session.tenant, session.key)
       return {
@@ -58,11 +58,11 @@ export function createSessions(store: SessionStore): Sessions {
       }
     },
 
-    async list(who, { limit, before }) {
-      const anyOwner = isAdmin(who)
-      const last = before === undefined ? undefined : await store.find(who, before, { anyOwner })
+    async list(principal, { limit, before }) {
+      const anyOwner = isAdmin(principal)
+      const last = before === undefined ? undefined : await store.find(principal, before, { anyOwner })
       if (before !== undefined && !last) throw invalid(['query', 'before'], `there is no session ${before}`)
-      const sessions = await store.list(who, { limit, anyOwner, before: last })
+      const sessions = await store.list(principal, { limit, anyOwner, before: last })
       return { sessions: sessions.map(toSummary), offset: sessions.at(-1)?.checkpointId ?? '', count: sessions.length }
     },
   }

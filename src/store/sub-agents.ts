@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { callerKey, type Owner } from '../access/owner.ts'
-import type { AtWork, SubAgent, SubAgentStore } from '../sub-agents/sub-agent-store.ts'
+import type { BusyMark, SubAgent, SubAgentStore } from '../sub-agents/sub-agent-store.ts'
 import { query, type Database } from './database.ts'
 import { clockOf } from './leases/processes.ts'
 import { toText } from './rows.ts'
@@ -22,7 +22,7 @@ export function createSubAgentStore({ db, forTenant, isShared }: Database): SubA
   )
   const whereSubAgent = ({ tenant, owner }: Owner, id: string) => ({ tenant, owner, id })
 
-  const until = ({ busyForMs }: AtWork) => (busyForMs === 0 ? 0 : sql<number>`${clock} + ${busyForMs}`)
+  const until = ({ busyForMs }: BusyMark) => (busyForMs === 0 ? 0 : sql<number>`${clock} + ${busyForMs}`)
 
   /** Serializes the inserts of a caller: a concurrent count would miss uncommitted rows. SQLite has a single writer anyway. */
   async function lock(connection: Connection, caller: Owner): Promise<void> {

@@ -13,7 +13,7 @@ import { systemOf } from './system.ts'
 import { chooseTools } from './tool-choice.ts'
 
 /** Waits for a place; `below` are the sub-agents that this one may ask in its turn. */
-export type InPlace = <T>(signal: AbortSignal, work: (below: () => readonly Tool[]) => Promise<T>) => Promise<T>
+export type WithSlot = <T>(signal: AbortSignal, work: (below: () => readonly Tool[]) => Promise<T>) => Promise<T>
 
 const maxOutputCharacters = 20_000
 
@@ -32,16 +32,16 @@ const schema = {
 }
 
 /** A sub-agent as a tool of the agent: it does a task in a loop of its own, as part of the run, and answers with its result. */
-export function createDelegate(one: SubAgent, around: Surroundings, inPlace: InPlace): Tool {
-  const name = `sub_agent:${one.name}`
+export function createDelegate(subAgent: SubAgent, surroundings: Surroundings, inPlace: WithSlot): Tool {
+  const name = `sub_agent:${subAgent.name}`
   return {
     name,
-    description: `Gives a task to the sub-agent "${one.name}". ${one.description}`.trim(),
+    description: `Gives a task to the sub-agent "${subAgent.name}". ${subAgent.description}`.trim(),
     schema,
     // What it does is kept as part of the run: a call that was cut off goes on, and its own writes are never made twice.
     effect: 'read',
     filters: false,
-    timeoutMs: around.agent.config.max_execution_time * 1000,
+    timeoutMs: surroundings.agent.config.max_execution_time * 1000,
     maxOutputCharacters,
     shownAs: { type: 'sub_agent_call', tool: name },
     isAgent: true,
@@ -50,9 +50,9 @@ export function createDelegate(one: SubAgent, around: Surroundings, inPlace: InP
       if (!context.inner) throw new Error('A sub-agent can be asked in a chat only.')
       const { inner } = context
       return inPlace(context.signal, (below) =>
-        around.subAgents.workAs(around.who, one, context.signal, async (terminated) => {
-          const output = await doTask({ one, around, below, context, inner, terminated }, String(task))
-          if (terminated.aborted) throw new Error(`The sub-agent ${one.name} was terminated.`)
+        surroundings.subAgents.workAs(surroundings.caller, subAgent, context.signal, async (terminated) => {
+          const output = await doTask({ subAgent, surroundings, below, context, inner, terminated }, String(task))
+          if (terminated.aborted) throw new Error(`The sub-agent ${subAgent.name} was terminated.`)
           context.signal.throwIfAborted()
           return output
         }),
@@ -70,8 +70,8 @@ function checkTask(input: unknown): string | undefined {
 }
 
 interface Work {
-  one: SubAgent
-  around: Surroundings
+  subAgent: SubAgent
+  surroundings: Surroundings
   below: () => readonly Tool[]
   context: ToolContext
   inner: InnerAgent
@@ -80,7 +80,7 @@ interface Work {
 
 /** Its answer, by the same rule as that of a run: the `answer` text behind all else. */
 async function doTask(work: Work, task: string): Promise<string> {
-  const { one, around, context, inner } = work
+  const { subAgent, surroundings, context, inner } = work
   let output = ''
   let reason: string = 'error'
   try {
@@ -88,13 +88,13 @@ async function doTask(work: Work, task: string): Promise<string> {
       if (event.type === 'end') reason = event.reason
       if (event.type === 'interrupt') throw new Interrupted(event.calls)
       output = outputAfter(output, event)
-      const told = tellRun(event, one, context)
-      if (told) await inner.tell(told)
+      const told = tellRun(event, subAgent, context)
+      if (told) await inner.publish(told)
     }
   } catch (error) {
     if (error instanceof Interrupted) throw error
     if (error instanceof ModelError) throw new Error(`No model could answer: ${error.message}`, { cause: error })
-    around.onFault(error)
+    surroundings.onFault(error)
     throw new Error('The sub-agent failed.', { cause: error })
   }
   if (output === '' && !context.signal.aborted && !work.terminated.aborted) {
@@ -103,15 +103,15 @@ async function doTask(work: Work, task: string): Promise<string> {
   return output
 }
 
-function eventsOf({ one, around, below, context, inner, terminated }: Work, task: string): AsyncGenerator<AgentEvent, void> {
-  const { agent, tools, common } = around
-  const earlier = inner.earlier(context.callId)
+function eventsOf({ subAgent, surroundings, below, context, inner, terminated }: Work, task: string): AsyncGenerator<AgentEvent, void> {
+  const { agent, tools, common } = surroundings
+  const earlier = inner.earlierMessages(context.callId)
   const messages: Message[] = [{ role: 'user', text: task }, ...earlier]
-  const chosen = chooseTools(one.tools, tools, agent.config)
-  const loop = one.workflowType === 'plan_execute' ? planExecute : react
+  const chosen = chooseTools(subAgent.tools, tools, agent.config)
+  const loop = subAgent.workflowType === 'plan_execute' ? planExecute : react
   return loop({
     model: agent.model,
-    system: systemOf(one, agent.config),
+    system: systemOf(subAgent, agent.config),
     messages,
     ...offerTools({
       tools: () => [...chosen, ...below()],
@@ -125,9 +125,9 @@ function eventsOf({ one, around, below, context, inner, terminated }: Work, task
     maxIterations: agent.config.max_iterations,
     iterations: earlier.filter((message) => message.role === 'assistant').length,
     ...common,
-    earlier: inner.earlier,
-    subAgent: one.name,
-    within: context.callId,
+    earlierMessages: inner.earlierMessages,
+    subAgent: subAgent.name,
+    parentCallId: context.callId,
     signal: AbortSignal.any([context.signal, terminated]),
   })
 }

@@ -17,7 +17,7 @@ export type CommonOptions = Pick<
   | 'sessionId'
   | 'contextFiles'
   | 'latestOutput'
-  | 'decided'
+  | 'decisionFor'
   | 'filters'
   | 'keepArtifact'
   | 'showImage'
@@ -30,7 +30,7 @@ export type CommonOptions = Pick<
 
 /** The run in which work is given to sub-agents. */
 export interface Surroundings {
-  who: Owner
+  caller: Owner
   /** What every loop of the run has in common. */
   common: CommonOptions
   agent: Pick<AgentParts, 'config' | 'model' | 'tools'>
@@ -50,8 +50,8 @@ export interface Delegator {
 }
 
 /** The tools with which the agent of a run gives work to its caller's sub-agents, and makes and ends its own. */
-export function createDelegation(around: Surroundings, list: readonly SubAgent[]): { tools(): readonly Tool[] } {
-  const { config } = around.agent
+export function createDelegation(surroundings: Surroundings, list: readonly SubAgent[]): { tools(): readonly Tool[] } {
+  const { config } = surroundings.agent
   const slots = new Slots(config.sub_agents.concurrency)
   const known = [...list]
 
@@ -60,10 +60,10 @@ export function createDelegation(around: Surroundings, list: readonly SubAgent[]
     const others = known.filter((one) => !above.includes(one.id))
     return others.map((one) => {
       const below = (own: Slot) => delegates({ depth: depth + 1, above: [...above, one.id], slot: own })
-      return createDelegate(one, around, (signal, work) => slots.use(slot, signal, (own) => work(() => below(own))))
+      return createDelegate(one, surroundings, (signal, work) => slots.use(slot, signal, (own) => work(() => below(own))))
     })
   }
 
-  const own = config.sub_agents.may_create ? createOwnTools(around, known) : undefined
+  const own = config.sub_agents.may_create ? createOwnTools(surroundings, known) : undefined
   return { tools: () => [...delegates({ depth: 0, above: [], slot: undefined }), ...(own?.() ?? [])] }
 }

@@ -118,27 +118,27 @@ export class KeptRun {
 
   private loopOptions() {
     const { model, tools, depth = 1, concurrency = 4 } = this.options
-    const decided = (callId: string) => this.decisions.get(callId)
+    const decisionFor = (callId: string) => this.decisions.get(callId)
     const messages: Message[] = [{ role: 'user', text: 'Go.' }, ...structuredClone(this.messages)]
     const iterations = this.messages.filter((message) => message.role === 'assistant').length
     const newId = () => `c${++this.ids}`
-    const options = optionsOf(model, { messages, iterations, decided, newId, now: () => ++this.time })
+    const options = optionsOf(model, { messages, iterations, decisionFor, newId, now: () => ++this.time })
     const config = toAgentConfig({ sub_agents: { may_create: false, max_depth: depth, concurrency } })
     const onFault = (error: unknown) => {
       throw error
     }
-    const around = {
-      who: ann,
+    const surroundings = {
+      caller: ann,
       common: commonOf(options),
       agent: { config, model, tools: noTools },
       tools,
       subAgents: this.subAgents,
       onFault,
     }
-    const delegation = createDelegation(around, this.list)
+    const delegation = createDelegation(surroundings, this.list)
     const nested = [...this.nested]
-    const earlier = (callId: string) => structuredClone(nested.flatMap((one) => (one.callId === callId ? [one.message] : [])))
-    return { ...options, tools: () => [...tools, ...delegation.tools()], earlier }
+    const earlierMessages = (callId: string) => structuredClone(nested.flatMap((one) => (one.callId === callId ? [one.message] : [])))
+    return { ...options, tools: () => [...tools, ...delegation.tools()], earlierMessages }
   }
 
   /** As `runs/execution/keep-event.ts` and `runs/execution/progress.ts` do. */
@@ -172,14 +172,26 @@ function commonOf({
   session,
   sessionId,
   contextFiles,
-  decided,
+  decisionFor,
   filters,
   keepArtifact,
   stopReason,
   now,
   newId,
 }: ReturnType<typeof optionsOf>) {
-  return { headers, caller, session, sessionId, contextFiles, ...(decided && { decided }), filters, keepArtifact, stopReason, now, newId }
+  return {
+    headers,
+    caller,
+    session,
+    sessionId,
+    contextFiles,
+    ...(decisionFor && { decisionFor }),
+    filters,
+    keepArtifact,
+    stopReason,
+    now,
+    newId,
+  }
 }
 
 function toSubAgent(name: string, { tools, innerWorkflow = 'react' }: KeptRunOptions): SubAgent {

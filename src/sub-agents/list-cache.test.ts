@@ -7,18 +7,18 @@ const ann = { tenant: 't', owner: 'ann' }
 test('a list is read once, and again after it was changed', async () => {
   let reads = 0
   const cache = createListCache(async () => [++reads])
-  assert.deepEqual([await cache.of(ann), await cache.of(ann), await cache.of({ ...ann, tenant: 'other' })], [[1], [1], [2]])
-  cache.forget(ann)
-  assert.deepEqual([await cache.of(ann), await cache.of({ ...ann, tenant: 'other' })], [[3], [2]])
+  assert.deepEqual([await cache.get(ann), await cache.get(ann), await cache.get({ ...ann, tenant: 'other' })], [[1], [1], [2]])
+  cache.invalidate(ann)
+  assert.deepEqual([await cache.get(ann), await cache.get({ ...ann, tenant: 'other' })], [[3], [2]])
 })
 
 test('what was read while something changed is not kept', async () => {
   const reading = [Promise.withResolvers<number[]>(), Promise.withResolvers<number[]>()]
   let reads = 0
   const cache = createListCache(() => reading[reads++]!.promise)
-  const first = cache.of(ann)
-  cache.forget(ann)
+  const first = cache.get(ann)
+  cache.invalidate(ann)
   reading[0]!.resolve([1])
   reading[1]!.resolve([2])
-  assert.deepEqual([await first, await cache.of(ann)], [[1], [2]])
+  assert.deepEqual([await first, await cache.get(ann)], [[1], [2]])
 })

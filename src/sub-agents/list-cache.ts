@@ -5,12 +5,12 @@ const maxOwners = 10_000
 
 /** Each owner's list, read once and kept until it changes: most callers have none, and every chat asks. */
 export interface ListCache<T> {
-  of(who: Owner): Promise<readonly T[]>
+  get(caller: Owner): Promise<readonly T[]>
   /** Called after a change is stored. */
-  forget(who: Owner): void
+  invalidate(caller: Owner): void
 }
 
-interface Options {
+interface ListCacheOptions {
   /** Whether a list is kept. */
   isKept?(list: readonly unknown[]): boolean
   /** For how long. */
@@ -19,36 +19,36 @@ interface Options {
 }
 
 export function createListCache<T>(
-  read: (who: Owner) => Promise<readonly T[]>,
-  { isKept = () => true, keptMs = Infinity, now = () => 0 }: Options = {},
+  read: (caller: Owner) => Promise<readonly T[]>,
+  { isKept = () => true, keptMs = Infinity, now = () => 0 }: ListCacheOptions = {},
 ): ListCache<T> {
-  const lists = new Map<string, Kept<T>>()
+  const lists = new Map<string, CachedList<T>>()
   let changes = 0
   return {
-    async of(who) {
-      const key = callerKey(who)
+    async get(caller) {
+      const key = callerKey(caller)
       const known = lists.get(key)
       if (known && now() < known.until) return known.list
       const before = changes
       const readAt = now()
-      const list = await read(who)
+      const list = await read(caller)
       // What was read while something changed may be old.
       if (changes === before && isKept(list)) keep(lists, key, { list, until: readAt + keptMs })
       return list
     },
-    forget(who) {
+    invalidate(caller) {
       changes++
-      lists.delete(callerKey(who))
+      lists.delete(callerKey(caller))
     },
   }
 }
 
-interface Kept<T> {
+interface CachedList<T> {
   list: readonly T[]
   until: number
 }
 
-function keep<T>(lists: Map<string, Kept<T>>, key: string, kept: Kept<T>): void {
+function keep<T>(lists: Map<string, CachedList<T>>, key: string, kept: CachedList<T>): void {
   lists.delete(key)
   if (lists.size >= maxOwners) lists.delete(lists.keys().next().value!)
   lists.set(key, kept)

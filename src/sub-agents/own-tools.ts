@@ -1,7 +1,7 @@
 import type { JsonObject, JsonSchema, JsonValue } from '../agent/messages.ts'
 import type { Tool } from '../agent/tool.ts'
 import { findTool, fitName, nameTools } from '../agent/tool-names.ts'
-import { groupsOf, maxTold } from '../agent/tool-offer.ts'
+import { groupsOf, maxOffered } from '../agent/tool-offer.ts'
 import { workflowTypes, type AgentConfig, type WorkflowType } from '../configuration/schema.ts'
 import { ServiceError } from '../errors.ts'
 import type { Surroundings } from './delegation.ts'
@@ -13,18 +13,18 @@ import { isEntry } from './tool-choice.ts'
  * `create_sub_agent` and `end_sub_agent`, with which the agent makes sub-agents and ends those that it made. `known` are those of the
  * run; it is changed. Offered where they can be of use: to an agent with tools, and when there is one to be ended.
  */
-export function createOwnTools(around: Surroundings, known: SubAgent[]): () => Tool[] {
-  const { tools, agent } = around
+export function createOwnTools(surroundings: Surroundings, list: SubAgent[]): () => Tool[] {
+  const { tools, agent } = surroundings
   const isUseful = tools.length > 0 && agent.config.sub_agents.max > 0
-  const create = isUseful ? createTool(around, known) : undefined
-  const end = endTool(around, known)
-  return () => [...(create ? [create] : []), ...(known.some((one) => one.madeBy === 'agent') ? [end] : [])]
+  const create = isUseful ? createTool(surroundings, list) : undefined
+  const end = endTool(surroundings, list)
+  return () => [...(create ? [create] : []), ...(list.some((one) => one.madeBy === 'agent') ? [end] : [])]
 }
 
 const text = (description: string, maxLength: number) => ({ type: 'string', description, maxLength })
 
-function createTool(around: Surroundings, known: SubAgent[]): Tool {
-  const named = nameTools(around.tools)
+function createTool(surroundings: Surroundings, list: SubAgent[]): Tool {
+  const named = nameTools(surroundings.tools)
   return writing({
     name: 'create_sub_agent',
     description:
@@ -49,15 +49,15 @@ function createTool(around: Surroundings, known: SubAgent[]): Tool {
     },
     check: checkNew,
     async execute(input) {
-      const { who, subAgents } = around
-      const one = await toldFaults(around, () => subAgents.create(who, toNew(input, named, around.agent.config), 'agent'))
-      known.push(one)
+      const { caller, subAgents } = surroundings
+      const one = await toldFaults(surroundings, () => subAgents.create(caller, toNew(input, named, surroundings.agent.config), 'agent'))
+      list.push(one)
       return `Created. Give it tasks with ${fitName(`sub_agent:${one.name}`)}.`
     },
   })
 }
 
-function endTool(around: Surroundings, known: SubAgent[]): Tool {
+function endTool(surroundings: Surroundings, list: SubAgent[]): Tool {
   return writing({
     name: 'end_sub_agent',
     description: 'Ends a sub-agent that you created, with all that it does.',
@@ -69,11 +69,11 @@ function endTool(around: Surroundings, known: SubAgent[]): Tool {
     },
     check: (input) => (typeof (input as JsonObject)['name'] === 'string' ? undefined : 'name must be a text'),
     async execute({ name }) {
-      const at = known.findIndex((one) => one.madeBy === 'agent' && (one.name === name || fitName(`sub_agent:${one.name}`) === name))
-      const one = known[at]
+      const at = list.findIndex((one) => one.madeBy === 'agent' && (one.name === name || fitName(`sub_agent:${one.name}`) === name))
+      const one = list[at]
       if (!one) throw new Error(`You have created no sub-agent ${String(name)}.`)
-      await toldFaults(around, () => around.subAgents.terminate(around.who, one.id))
-      known.splice(known.indexOf(one), 1)
+      await toldFaults(surroundings, () => surroundings.subAgents.terminate(surroundings.caller, one.id))
+      list.splice(list.indexOf(one), 1)
       return 'Ended.'
     },
   })
@@ -101,7 +101,7 @@ async function toldFaults<T>({ onFault }: Surroundings, work: () => Promise<T>):
 
 /** Of many their entries, with how many each has. */
 function choicesOf(named: ReadonlyMap<string, Tool>): string {
-  if (named.size <= maxTold) return [...named.keys()].join(', ')
+  if (named.size <= maxOffered) return [...named.keys()].join(', ')
   return `${groupsOf([...named.values()])}. A name before a number stands for all of them; find_tools finds the names of single ones`
 }
 

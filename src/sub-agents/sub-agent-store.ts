@@ -28,7 +28,7 @@ export interface NewSubAgent {
 }
 
 /** Says that a process has a sub-agent at work. */
-export interface AtWork {
+export interface BusyMark {
   holder: string
   now: number
   /** So long from now on, unless it says so again. */
@@ -38,13 +38,13 @@ export interface AtWork {
 /** Port: where sub-agents are kept. Every function answers for one owner; each is one transaction. */
 export interface SubAgentStore {
   /** Oldest first. */
-  list(who: Owner): Promise<SubAgent[]>
+  list(caller: Owner): Promise<SubAgent[]>
   /** `exists`: the name is taken. `full`: there are `max` already. */
-  insert(who: Owner, subAgent: SubAgent, max: number): Promise<'added' | 'exists' | 'full'>
+  insert(caller: Owner, subAgent: SubAgent, max: number): Promise<'added' | 'exists' | 'full'>
   /** False when there was none. */
-  remove(who: Owner, id: string): Promise<boolean>
+  remove(caller: Owner, id: string): Promise<boolean>
   /** False when it is not there any more. */
-  atWork(who: Owner, id: string, by: AtWork): Promise<boolean>
+  atWork(caller: Owner, id: string, mark: BusyMark): Promise<boolean>
   /** It has ended one piece of work; with `busyForMs` of what it has beside it. `hasFailed` undefined: it was stopped. */
-  ended(who: Owner, id: string, by: AtWork & { hasFailed: boolean | undefined }): Promise<void>
+  ended(caller: Owner, id: string, mark: BusyMark & { hasFailed: boolean | undefined }): Promise<void>
 }

@@ -39,8 +39,8 @@ function subAgentsOn(isShared: boolean) {
   const told: unknown[] = []
   const bus = {
     ...localBus,
-    tell: (_topic: string, data: unknown) => told.push(data),
-    on: (topic: string, listener: (typeof heard)[number]) => topic === 'sub_agent' && heard.push(listener),
+    publish: (_topic: string, data: unknown) => told.push(data),
+    subscribe: (topic: string, listener: (typeof heard)[number]) => topic === 'sub_agent' && heard.push(listener),
   } as unknown as Bus
   const common = { agent, isShared, bus, holder: 'p', now: () => time, newId: () => `id${++ids}`, onFault: assert.ifError }
   return {

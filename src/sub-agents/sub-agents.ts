@@ -20,18 +20,18 @@ export type SubAgentStatus = 'initializing' | 'ready' | 'busy' | 'error'
 /** The sub-agents of callers: their life cycle. */
 export interface SubAgents {
   /** Oldest first. Where nobody else has the store, from memory. */
-  list(who: Owner): Promise<readonly SubAgent[]>
+  list(caller: Owner): Promise<readonly SubAgent[]>
   /** As `list`, for a run: that there are none is remembered for a moment also where others have the store. Most callers have none. */
-  listForRun(who: Owner): Promise<readonly SubAgent[]>
+  listForRun(caller: Owner): Promise<readonly SubAgent[]>
   /** Throws `not_found`, also where it is another caller's. */
-  find(who: Owner, id: string): Promise<SubAgent>
+  find(caller: Owner, id: string): Promise<SubAgent>
   /** Throws `validation` for an unknown tool, `sub_agent_exists`, `sub_agent_limit`. */
-  create(who: Owner, made: NewSubAgent, madeBy: SubAgent['madeBy']): Promise<SubAgent>
+  create(caller: Owner, made: NewSubAgent, madeBy: SubAgent['madeBy']): Promise<SubAgent>
   /** Ends it and cancels what it does; throws `not_found`. */
-  terminate(who: Owner, id: string): Promise<void>
+  terminate(caller: Owner, id: string): Promise<void>
   statusOf(one: SubAgent): SubAgentStatus
   /** Does something as a sub-agent, see `Work`. */
-  workAs<T>(who: Owner, one: SubAgent, stopped: AbortSignal, work: (terminated: AbortSignal) => Promise<T>): Promise<T>
+  workAs<T>(caller: Owner, one: SubAgent, stopped: AbortSignal, work: (terminated: AbortSignal) => Promise<T>): Promise<T>
 }
 
 /** How often a process looks for the sub-agents that it has at work, where another may terminate them: news of it may get lost. */
@@ -42,20 +42,20 @@ const lookEveryMs = 3000
 export function createSubAgents(deps: SubAgentsDependencies): SubAgents {
   const { agent, isShared, bus, now, newId } = deps
   // What others change is told, and looked up from time to time: news may get lost.
-  const cache = createListCache((who) => deps.store.list(who), isShared ? { isKept: isEmpty, keptMs: lookEveryMs, now } : {})
-  const list = isShared ? deps.store.list : cache.of
-  bus.subscribe('sub_agent', cache.forget)
-  const store = forgetting(deps.store, cache.forget)
+  const cache = createListCache((caller) => deps.store.list(caller), isShared ? { isKept: isEmpty, keptMs: lookEveryMs, now } : {})
+  const list = isShared ? deps.store.list : cache.get
+  bus.subscribe('sub_agent', cache.invalidate)
+  const store = forgetting(deps.store, cache.invalidate)
   const work = createWork({ ...deps, store, beatMs: isShared ? beatMs : undefined })
   bus.subscribe('terminated', ({ id }) => work.cancel(id))
 
-  async function find(who: Owner, id: string): Promise<SubAgent> {
-    const found = (await list(who)).find((one) => one.id === id)
+  async function find(caller: Owner, id: string): Promise<SubAgent> {
+    const found = (await list(caller)).find((one) => one.id === id)
     if (!found) throw notFound(id)
     return found
   }
 
-  async function create(who: Owner, made: NewSubAgent, madeBy: SubAgent['madeBy']): Promise<SubAgent> {
+  async function create(caller: Owner, made: NewSubAgent, madeBy: SubAgent['madeBy']): Promise<SubAgent> {
     const { config, tools } = agent()
     const listings = tools.list()
     for (const [at, name] of made.tools.entries()) {
@@ -65,15 +65,15 @@ export function createSubAgents(deps: SubAgentsDependencies): SubAgents {
     const own = { ...made, tools: [...new Set(made.tools)] }
     const one: SubAgent = { ...own, id: newId(), madeBy, hasFailed: false, isBusy: false, createdAt: time, lastActive: time }
     const { max } = config.sub_agents
-    const added = await store.insert(who, one, max)
+    const added = await store.insert(caller, one, max)
     if (added === 'exists') throw new ServiceError('sub_agent_exists', `There is a sub-agent ${made.name} already.`)
     if (added === 'full') throw new ServiceError('sub_agent_limit', `There are ${max} sub-agents already; no more are allowed.`)
-    bus.publish('sub_agent', { tenant: who.tenant, owner: who.owner })
+    bus.publish('sub_agent', { tenant: caller.tenant, owner: caller.owner })
     return one
   }
 
-  async function terminate(who: Owner, id: string): Promise<void> {
-    if (!(await store.remove(who, id))) throw notFound(id)
+  async function terminate(caller: Owner, id: string): Promise<void> {
+    if (!(await store.remove(caller, id))) throw notFound(id)
     work.cancel(id)
     bus.publish('terminated', { id })
   }
@@ -84,7 +84,7 @@ export function createSubAgents(deps: SubAgentsDependencies): SubAgents {
     return hasFailed ? 'error' : 'ready'
   }
 
-  return { list, listForRun: cache.of, find, create, terminate, statusOf, workAs: work.as }
+  return { list, listForRun: cache.get, find, create, terminate, statusOf, workAs: work.as }
 }
 
 function isEmpty(list: readonly unknown[]): boolean {
@@ -92,14 +92,14 @@ function isEmpty(list: readonly unknown[]): boolean {
 }
 
 /** Each change of an owner's list makes what is kept of it old. */
-function forgetting(store: SubAgentStore, forget: (who: Owner) => void): SubAgentStore {
-  const after = async <T>(who: Owner, change: Promise<T>): Promise<T> => change.finally(() => forget(who))
+function forgetting(store: SubAgentStore, forget: (caller: Owner) => void): SubAgentStore {
+  const after = async <T>(caller: Owner, change: Promise<T>): Promise<T> => change.finally(() => forget(caller))
   return {
     list: store.list,
-    insert: (who, one, max) => after(who, store.insert(who, one, max)),
-    remove: (who, id) => after(who, store.remove(who, id)),
-    atWork: (who, id, by) => after(who, store.atWork(who, id, by)),
-    ended: (who, id, by) => after(who, store.ended(who, id, by)),
+    insert: (caller, one, max) => after(caller, store.insert(caller, one, max)),
+    remove: (caller, id) => after(caller, store.remove(caller, id)),
+    atWork: (caller, id, by) => after(caller, store.atWork(caller, id, by)),
+    ended: (caller, id, by) => after(caller, store.ended(caller, id, by)),
   }
 }
 

@@ -21,7 +21,7 @@ export interface Work {
    * Does something as a sub-agent, with a signal that is aborted when it is terminated. How it ends is its status from then on: what is
    * thrown is a failure, unless `stopped` was aborted or calls of it wait for approval. Throws `not_found` when it is not there any more.
    */
-  as<T>(who: Owner, one: SubAgent, stopped: AbortSignal, work: (terminated: AbortSignal) => Promise<T>): Promise<T>
+  as<T>(caller: Owner, subAgent: SubAgent, stopped: AbortSignal, work: (terminated: AbortSignal) => Promise<T>): Promise<T>
   /** Cancels what it does here. */
   cancel(id: string): void
 }
@@ -42,23 +42,23 @@ export function createWork({ store, holder, beatMs, now, onFault }: WorkDependen
   }
 
   /** It may be terminated in another process, which can't reach what runs here. */
-  function beat(who: Owner, { id }: SubAgent): NodeJS.Timeout | undefined {
+  function beat(caller: Owner, { id }: SubAgent): NodeJS.Timeout | undefined {
     if (beatMs === undefined) return undefined
-    const look = () => store.atWork(who, id, by(true)).then((isThere) => isThere || cancel(id), onFault)
+    const look = () => store.atWork(caller, id, by(true)).then((isThere) => isThere || cancel(id), onFault)
     return setInterval(() => void look(), beatMs).unref()
   }
 
-  async function end(who: Owner, { id }: SubAgent, hasFailed: boolean | undefined): Promise<void> {
-    await store.ended(who, id, { ...by(isBusy(id)), hasFailed }).catch(onFault)
+  async function end(caller: Owner, { id }: SubAgent, hasFailed: boolean | undefined): Promise<void> {
+    await store.ended(caller, id, { ...by(isBusy(id)), hasFailed }).catch(onFault)
   }
 
-  async function as<T>(who: Owner, one: SubAgent, stopped: AbortSignal, work: (terminated: AbortSignal) => Promise<T>): Promise<T> {
+  async function as<T>(caller: Owner, subAgent: SubAgent, stopped: AbortSignal, work: (terminated: AbortSignal) => Promise<T>): Promise<T> {
     const controller = new AbortController()
-    enter(one.id, controller)
-    const beating = beat(who, one)
+    enter(subAgent.id, controller)
+    const beating = beat(caller, subAgent)
     let hasFailed: boolean | undefined
     try {
-      if (!(await store.atWork(who, one.id, by(true)))) throw gone(one)
+      if (!(await store.atWork(caller, subAgent.id, by(true)))) throw gone(subAgent)
       const result = await work(controller.signal)
       hasFailed = false
       return result
@@ -68,8 +68,8 @@ export function createWork({ store, holder, beatMs, now, onFault }: WorkDependen
       throw error
     } finally {
       clearInterval(beating)
-      leave(one.id, controller)
-      if (!controller.signal.aborted) await end(who, one, hasFailed)
+      leave(subAgent.id, controller)
+      if (!controller.signal.aborted) await end(caller, subAgent, hasFailed)
     }
   }
 

@@ -7,40 +7,40 @@ const one = `whsec_${Buffer.alloc(24, 1).toString('base64')}`
 const two = `whsec_${Buffer.alloc(32, 2).toString('base64')}`
 
 test('a secret is made once, and is the same at every start', async () => {
-  const kept = createMemorySecret()
-  const first = await openCallbackSecrets({ configured: [], kept })
-  const again = await openCallbackSecrets({ configured: [], kept })
-  assert.match(first.of('default')[0]!, /^whsec_[A-Za-z0-9+/]{43}=$/)
-  assert.deepEqual(first.of('default'), [kept.kept])
-  assert.deepEqual(again.of('default'), first.of('default'))
-  assert.deepEqual(again.of('other'), first.of('other'))
+  const stored = createMemorySecret()
+  const first = await openCallbackSecrets({ configured: [], stored })
+  const again = await openCallbackSecrets({ configured: [], stored })
+  assert.match(first.forTenant('default')[0]!, /^whsec_[A-Za-z0-9+/]{43}=$/)
+  assert.deepEqual(first.forTenant('default'), [stored.kept])
+  assert.deepEqual(again.forTenant('default'), first.forTenant('default'))
+  assert.deepEqual(again.forTenant('other'), first.forTenant('other'))
 })
 
 test('what is configured counts, and nothing is made; each of two has its place', async () => {
-  const kept = createMemorySecret()
-  const secrets = await openCallbackSecrets({ configured: [one, two], kept })
-  assert.deepEqual(secrets.of('default'), [one, two])
-  assert.equal(secrets.of('acme').length, 2)
-  assert.equal(kept.kept, undefined)
+  const stored = createMemorySecret()
+  const secrets = await openCallbackSecrets({ configured: [one, two], stored })
+  assert.deepEqual(secrets.forTenant('default'), [one, two])
+  assert.equal(secrets.forTenant('acme').length, 2)
+  assert.equal(stored.kept, undefined)
 })
 
 test('every tenant has its own, which only the first secret gives', async () => {
-  const kept = createMemorySecret()
-  const secrets = await openCallbackSecrets({ configured: [one], kept })
-  const others = await openCallbackSecrets({ configured: [two], kept })
-  const all = ['default', 'acme', 'acme2', ''].flatMap((tenant) => [...secrets.of(tenant), ...others.of(tenant)])
+  const stored = createMemorySecret()
+  const secrets = await openCallbackSecrets({ configured: [one], stored })
+  const others = await openCallbackSecrets({ configured: [two], stored })
+  const all = ['default', 'acme', 'acme2', ''].flatMap((tenant) => [...secrets.forTenant(tenant), ...others.forTenant(tenant)])
   assert.equal(new Set(all).size, all.length)
   // HKDF-SHA256 without salt, as anybody can compute it.
-  assert.deepEqual(secrets.of('acme'), ['whsec_867/t5GFHpdBt3g1OdZHyAMlD6CAYbL1jBKHs55cq6I='])
+  assert.deepEqual(secrets.forTenant('acme'), ['whsec_867/t5GFHpdBt3g1OdZHyAMlD6CAYbL1jBKHs55cq6I='])
 })
 
 test('what SECRET_KEY gives is the same everywhere, and a secret like any other', async () => {
   // HKDF-SHA256 without salt, as anybody can compute it: receivers know it.
   assert.equal(deriveCallbackSecret('k'.repeat(32)), 'whsec_PUNQatbVg+ssa+4u5M4AistPbtjdNhjKzcihFq1Fu6w=')
-  const secrets = await openCallbackSecrets({ configured: [deriveCallbackSecret('k'.repeat(32))], kept: createMemorySecret() })
-  assert.deepEqual(secrets.of('default'), [deriveCallbackSecret('k'.repeat(32))])
+  const secrets = await openCallbackSecrets({ configured: [deriveCallbackSecret('k'.repeat(32))], stored: createMemorySecret() })
+  assert.deepEqual(secrets.forTenant('default'), [deriveCallbackSecret('k'.repeat(32))])
 })
 
 test('a text that is no secret is told, not signed with', async () => {
-  await assert.rejects(openCallbackSecrets({ configured: [], kept: createMemorySecret('nonsense') }), /^Error: memory holds no secret/)
+  await assert.rejects(openCallbackSecrets({ configured: [], stored: createMemorySecret('nonsense') }), /^Error: memory holds no secret/)
 })

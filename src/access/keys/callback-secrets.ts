@@ -4,14 +4,14 @@ import type { SharedSecret } from './shared-secret.ts'
 /** What callbacks are signed with, as `whsec_<base64>` (Standard Webhooks). */
 export interface CallbackSecrets {
   /** The new one first, where there are two. No tenant's tells anything of another's. */
-  of(tenant: string): string[]
+  forTenant(tenant: string): string[]
 }
 
 export interface CallbackSecretOptions {
   /** CALLBACK_SECRET. */
   configured: readonly string[]
   /** Where the secret is kept that this service made. */
-  kept: SharedSecret
+  stored: SharedSecret
 }
 
 const prefix = 'whsec_'
@@ -20,11 +20,11 @@ const secretBytes = 32
 const ownTenant = 'default'
 
 /** What is configured counts; else what is kept, and made at the first start. */
-export async function openCallbackSecrets({ configured, kept }: CallbackSecretOptions): Promise<CallbackSecrets> {
-  const secrets = configured.length > 0 ? configured : [await kept.change((text) => text ?? toText(randomBytes(secretBytes)))]
-  const masters = secrets.map((secret) => toBytes(secret, kept.label))
+export async function openCallbackSecrets({ configured, stored }: CallbackSecretOptions): Promise<CallbackSecrets> {
+  const secrets = configured.length > 0 ? configured : [await stored.change((text) => text ?? toText(randomBytes(secretBytes)))]
+  const masters = secrets.map((secret) => toBytes(secret, stored.label))
   return {
-    of: (tenant) => masters.map((master) => (tenant === ownTenant ? toText(master) : derive(master, `callbacks of ${tenant}`))),
+    forTenant: (tenant) => masters.map((master) => (tenant === ownTenant ? toText(master) : derive(master, `callbacks of ${tenant}`))),
   }
 }
 

@@ -220,11 +220,11 @@ function agentEvents(
     windowTokens: config.memory.history_tokens,
     keepArtifact: keeper(run, progress.turn.session, artifactsOf(progress)),
     showImage: model.seesImages ? createShowImage(key, images, ownResultImages(progress)) : undefined,
-    decided: (callId: string) => progress.decisions.get(callId),
+    decisionFor: (callId: string) => progress.decisions.get(callId),
     stopReason: () => reasonOfStop(run),
     ...{ now, newId },
   }
-  const around = { common, who: key, agent, tools, subAgents, onFault: (error: unknown) => onFault(run, error) }
+  const around = { common, caller: key, agent, tools, subAgents, onFault: (error: unknown) => onFault(run, error) }
   const delegation = createDelegation(around, list)
   const loop = (workflowBegun(progress) ?? config.workflow_type) === 'plan_execute' ? planExecute : react
   return loop({
@@ -241,7 +241,7 @@ function agentEvents(
     }),
     maxIterations: config.max_iterations,
     iterations: progress.iterations,
-    earlier: (callId) => earlierIn(progress, callId),
+    earlierMessages: (callId) => earlierIn(progress, callId),
     signal,
   })
 }

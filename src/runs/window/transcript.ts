@@ -51,7 +51,7 @@ export function toTranscript(shown: Shown): Transcript {
   const maxSummary = summaryTokens(tokens)
   const fitted = fit(messages, tokens - maxSummary)
   // What has no room in this run alone is in no summary yet.
-  const told = fitted.leftOut.flatMap(toTold)
+  const told = fitted.omitted.flatMap(toTold)
   const text = told.length === 0 ? (summary?.text ?? '') : digest(summary?.text ?? '', told, maxSummary * charactersPerToken)
   return {
     system: [...new Set(system), ...(text === '' ? [] : [tellSummary(text)])].join('\n\n'),

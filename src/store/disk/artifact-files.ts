@@ -2,13 +2,13 @@ import { randomUUID } from 'node:crypto'
 import { constants } from 'node:fs'
 import { copyFile, link, lstat, mkdir, open, opendir, readdir, rename, rm, stat, type FileHandle } from 'node:fs/promises'
 import path from 'node:path'
-import type { ArtifactBytes, ArtifactPlace, OpenArtifact } from '../../artifacts/artifact-bytes.ts'
+import type { ArtifactBytes, ArtifactLocation, OpenArtifact } from '../../artifacts/artifact-bytes.ts'
 import { isPlaceName, placeName } from './artifact-place.ts'
 
 /** `ArtifactBytes` as `<root>/<folder>/<id>`, files with mode 0600 in folders with mode 0700; drafts are in a folder of their own. */
 export function createArtifactFiles(root: string): ArtifactBytes {
   const folderOf = (name: string) => path.join(root, placeName(name))
-  const fileOf = ({ folder, id }: ArtifactPlace) => path.join(folderOf(folder), placeName(id))
+  const fileOf = ({ folder, id }: ArtifactLocation) => path.join(folderOf(folder), placeName(id))
   const drafts = path.join(root, draftFolder)
 
   async function makeFolder(folder: string): Promise<void> {

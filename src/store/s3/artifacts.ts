@@ -9,7 +9,7 @@ import {
 } from '@aws-sdk/client-s3'
 import { getSignedUrl } from '@aws-sdk/s3-request-presigner'
 import { create as attachment } from 'content-disposition'
-import type { ArtifactBytes, ArtifactFolder, ArtifactPlace, LinkedFile } from '../../artifacts/artifact-bytes.ts'
+import type { ArtifactBytes, ArtifactFolder, ArtifactLocation, LinkedFile } from '../../artifacts/artifact-bytes.ts'
 import { isActive } from '../../artifacts/media-type.ts'
 import type { S3Settings } from '../../settings/artifacts.ts'
 import { isPlaceName, placeName } from '../disk/artifact-place.ts'
@@ -24,7 +24,7 @@ export function createArtifactBucket(settings: S3Settings): ArtifactBytes & { cl
   // A signature holds for the host that it was made for.
   const signer = publicEndpoint === undefined ? client : createClient(settings, publicEndpoint)
   const bucket: Bucket = { client, bucket: Bucket, prefix }
-  const keyOf = ({ folder, id }: ArtifactPlace) => `${prefix}${placeName(folder)}/${placeName(id)}`
+  const keyOf = ({ folder, id }: ArtifactLocation) => `${prefix}${placeName(folder)}/${placeName(id)}`
 
   /** The folder of a file of ours; undefined for what others keep there. */
   function folderOf(key: string): string | undefined {
