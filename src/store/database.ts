@@ -1,7 +1,7 @@
 import type { Compilable, Kysely } from 'kysely'
 import type pg from 'pg'
 import { ServiceError } from '../errors.ts'
-import type { JobStore } from './jobs/table.ts'
+import type { JobStore } from './jobs/job-store.ts'
 import type { Connection, Result } from './statement.ts'
 import type { Tables } from './tables.ts'
 

@@ -1,12 +1,9 @@
 import { ServiceError } from '../../errors.ts'
-import type { Bus } from '../../replicas/bus.ts'
 import { findFaultyTools, type AgentParts } from '../agent.ts'
 import type { Agents } from '../agents.ts'
 import { changedPaths } from '../change/diff.ts'
 import { patchState, type State } from '../change/state.ts'
-import type { ConfigurationFile } from '../configuration-file.ts'
-import type { ConfigurationStore } from '../configuration-store.ts'
-import { asFaults, type Configuration, type ConfigurationUpdate, type Making, type UpdatedConfiguration } from '../configuration.ts'
+import { asFaults, type Configuration, type ConfigurationUpdate, type UpdatedConfiguration } from '../configuration.ts'
 import { formatProblems } from '../load.ts'
 import { ConfigError } from '../problems.ts'
 import { hideUrlSecrets, redactConfig } from '../redact.ts'
@@ -14,18 +11,9 @@ import type { AgentConfig } from '../schema.ts'
 import { createInUse, type InUse, type Ready } from './in-use.ts'
 import { createLatest, type Known, type Latest } from './latest.ts'
 import { createSharedFile } from './shared-file.ts'
+import type { SharedDependencies } from './shared-dependencies.ts'
 import { startWith } from './start.ts'
 import { createMutex } from '../../concurrency/mutex.ts'
-
-export interface SharedDependencies extends Making {
-  store: ConfigurationStore
-  file: ConfigurationFile
-  bus: Pick<Bus, 'publish' | 'subscribe' | 'onGap'>
-  /** The text of the first configuration of all, where there is no file. */
-  sample(): Promise<string>
-  /** Whether another process serves already. */
-  hasOthers(): Promise<boolean>
-}
 
 export interface SharedConfiguration extends Configuration {
   readonly agents: Agents

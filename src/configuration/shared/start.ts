@@ -3,7 +3,7 @@ import { ConfigError } from '../problems.ts'
 import { parseSource } from '../source.ts'
 import type { Ready } from './in-use.ts'
 import type { Known, Latest } from './latest.ts'
-import type { SharedDependencies } from './shared-configuration.ts'
+import type { SharedDependencies } from './shared-dependencies.ts'
 import type { SharedFile } from './shared-file.ts'
 
 interface Parts {

@@ -1,7 +1,7 @@
 import { PgBoss, type Db, type JobInsert, type JobWithMetadata } from 'pg-boss'
 import type { Job, JobKind, NewJob } from '../../runs/jobs.ts'
 import type { Database, Scope } from '../database.ts'
-import type { JobStore, JobTable } from './table.ts'
+import type { JobStore, JobTable } from './job-store.ts'
 import { query } from '../database.ts'
 import type { Connection } from '../statement.ts'
 import type { JobRow } from '../tables.ts'

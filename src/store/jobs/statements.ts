@@ -1,5 +1,5 @@
 import { sql, type Kysely } from 'kysely'
-import type { JobStore } from './table.ts'
+import type { JobStore } from './job-store.ts'
 import { statement, type Param } from '../statement.ts'
 import type { JobRow, Tables } from '../tables.ts'
 

@@ -1,46 +1,8 @@
-import type { Job, JobKind, NewJob } from '../../runs/jobs.ts'
+import type { Job, JobKind } from '../../runs/jobs.ts'
 import { query, type Database } from '../database.ts'
+import type { JobStore, JobTable } from './job-store.ts'
 import { jobInserts, jobStatements } from './statements.ts'
-import type { Connection } from '../statement.ts'
 import type { JobRow } from '../tables.ts'
-
-/** Where jobs are kept. */
-export interface JobStore {
-  /** So long who has a job has it without saying so again. */
-  readonly leaseMs: number
-  /** Adds jobs inside of a unit that promises them; one with a known id is there already. */
-  insert(connection: Connection, jobs: readonly NewJob[]): Promise<void>
-  table(options: { now(): number }): JobTable
-  /** Jobs that are to be done, by kind; of all processes. A few seconds old. */
-  count(): Promise<{ kind: string; count: number }[]>
-  /** Looks after what dead processes had; called every few seconds. */
-  keepUp?(): Promise<void>
-}
-
-/** What a worker asks of the place where jobs are kept. Who has a job has it for a lease, and longer as long as it says so. */
-export interface JobTable {
-  /** Of two that claim at once, no job goes to both. */
-  claim(kind: JobKind, limit: number): Promise<Claim>
-  /** Answers with those that another has begun since. */
-  renew(jobs: readonly Job[]): Promise<Job[]>
-  /** It is due then; `wantedAt` starts the day anew after which a failing job is given up. */
-  putBack(job: Job, dueAt: number, wantedAt: number): Promise<void>
-  remove(job: Job): Promise<void>
-  /** It has failed for too long: it is not tried again. */
-  giveUp(job: Job): Promise<void>
-}
-
-export interface Claim {
-  claimed: ClaimedJob[]
-  /** When the next may be due, in milliseconds from now, as far as that is known. */
-  nextMs: number | undefined
-}
-
-export interface ClaimedJob {
-  job: Job
-  /** When it was to be done first, or again. */
-  wantedAt: number
-}
 
 /** After a process was killed its jobs wait so long. */
 const leaseMs = 15_000

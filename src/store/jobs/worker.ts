@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 import { ServiceError } from '../../errors.ts'
 import type { Job, JobKind, JobOutcome } from '../../runs/jobs.ts'
-import type { ClaimedJob, JobTable } from './table.ts'
+import type { ClaimedJob, JobTable } from './job-store.ts'
 import { settlesWithin } from '../../concurrency/settles-within.ts'
 
 interface Options {

@@ -4,21 +4,7 @@ import type { DataFilter } from '../../agent/tool.ts'
 import type { Column } from './filters.ts'
 import { quoteName, toCondition } from './filters.ts'
 import { convertSpreadsheet } from './spreadsheet.ts'
-
-export type TableFormat = 'csv' | 'tsv' | 'json' | 'ndjson' | 'parquet' | 'xlsx'
-
-export interface SourceFile {
-  /** Absolute path. */
-  path: string
-  /** Changes whenever the file changes. */
-  version: string
-}
-
-export interface TableSource {
-  name: string
-  format: TableFormat
-  files: SourceFile[]
-}
+import type { SourceFile, TableFormat, TableSource } from './tables.ts'
 
 /** The tables and filters of a database. Equal plans give equal databases. */
 export interface DatabasePlan {

@@ -4,7 +4,7 @@ import path from 'node:path'
 import type { CellValue, Row } from 'read-excel-file/node'
 import { readSheet } from 'read-excel-file/node'
 import { writeWhole } from '../../files/write-whole.ts'
-import type { SourceFile } from './database.ts'
+import type { SourceFile } from './tables.ts'
 
 /**
  * Converts the first sheet of a workbook to a file of JSON lines, which stays in `cacheDir` until the workbook changes. The first row has the

@@ -4,7 +4,21 @@ import { isGlob } from '../../configuration/pattern-rules.ts'
 import { createFileSet } from '../../files/file-set.ts'
 import { createPatterns } from '../../files/patterns.ts'
 import type { FilesRoot } from '../../files/root.ts'
-import type { SourceFile, TableFormat, TableSource } from './database.ts'
+
+export type TableFormat = 'csv' | 'tsv' | 'json' | 'ndjson' | 'parquet' | 'xlsx'
+
+export interface SourceFile {
+  /** Absolute path. */
+  path: string
+  /** Changes whenever the file changes. */
+  version: string
+}
+
+export interface TableSource {
+  name: string
+  format: TableFormat
+  files: SourceFile[]
+}
 
 const formats: Readonly<Record<string, TableFormat>> = {
   '.csv': 'csv',

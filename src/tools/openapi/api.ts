@@ -1,4 +1,5 @@
 import type { JsonSchema, JsonValue } from '../../agent/messages.ts'
+import type { References } from './references.ts'
 
 /** What of an OpenAPI document becomes tools: plain data, made in a process of its own and sent over. */
 export interface Api {
@@ -83,4 +84,26 @@ export interface ReadOptions {
   exclude?: readonly string[]
   /** Headers that the configuration sends: no parameter of theirs is shown. Lower case. */
   ownHeaders: readonly string[]
+}
+
+/** An operation as its document has it. */
+export interface FoundOperation {
+  id: string
+  method: string
+  path: string
+  tags: string[]
+  operation: Record<string, unknown>
+  item: Record<string, unknown>
+  document: Record<string, unknown>
+}
+
+/** What an operation is read with. */
+export interface Reading {
+  references: References
+  /** Names of parameters that the model is not asked for: others fill them. */
+  hidden: ReadonlySet<string>
+  /** Headers that the configuration sends. Lower case. */
+  ownHeaders: ReadonlySet<string>
+  /** Characters of the schema. */
+  room: number
 }

@@ -1,8 +1,7 @@
 import type { JsonSchema } from '../../agent/messages.ts'
 import { isObject } from '../../json/is-object.ts'
-import type { Body, Encoding } from './api.ts'
+import type { Body, Encoding, Reading } from './api.ts'
 import type { Keys } from './keys.ts'
-import type { Reading } from './operations.ts'
 import { shortText, toInputSchema } from './schemas.ts'
 
 export interface FoundBody {

@@ -1,6 +1,6 @@
 import type { JsonSchema, JsonValue } from '../../agent/messages.ts'
 import { isObject } from '../../json/is-object.ts'
-import type { Operation, SkippedOperation } from './api.ts'
+import type { FoundOperation, Operation, Reading, SkippedOperation } from './api.ts'
 import { toBody, type FoundBody } from './bodies.ts'
 import { createKeys } from './keys.ts'
 import { toParameters, type FoundParameter } from './parameters.ts'
@@ -12,16 +12,6 @@ import { toId } from './selection.ts'
 const methods = ['get', 'head', 'options', 'post', 'put', 'patch', 'delete'] as const
 
 const maxDescription = 1200
-
-export interface FoundOperation {
-  id: string
-  method: string
-  path: string
-  tags: string[]
-  operation: Record<string, unknown>
-  item: Record<string, unknown>
-  document: Record<string, unknown>
-}
 
 export interface FoundOperations {
   readable: FoundOperation[]
@@ -68,16 +58,6 @@ function toItem(value: unknown, references: References): Record<string, unknown>
   if (!isObject(item) || !isObject(value) || item === value) return isObject(item) ? item : undefined
   const { $ref: _, ...own } = value
   return { ...item, ...own }
-}
-
-export interface Reading {
-  references: References
-  /** Names of parameters that the model is not asked for: others fill them. */
-  hidden: ReadonlySet<string>
-  /** Headers that the configuration sends. Lower case. */
-  ownHeaders: ReadonlySet<string>
-  /** Characters of the schema. */
-  room: number
 }
 
 /** Throws with the reason where a call of the operation could not be made rightly. */

@@ -1,9 +1,8 @@
 import type { JsonSchema, JsonValue } from '../../agent/messages.ts'
 import { headerFault } from '../web/request-headers.ts'
 import { isObject } from '../../json/is-object.ts'
-import type { Parameter, Place } from './api.ts'
+import type { Parameter, Place, Reading } from './api.ts'
 import type { Keys } from './keys.ts'
-import type { Reading } from './operations.ts'
 import { shortText, toInputSchema } from './schemas.ts'
 
 export interface FoundParameter {

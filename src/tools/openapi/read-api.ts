@@ -1,6 +1,6 @@
 import { isObject } from '../../json/is-object.ts'
-import type { Api, Operation, ReadOptions, SkippedOperation } from './api.ts'
-import { findOperations, toOperation, type FoundOperation, type FoundOperations, type Reading } from './operations.ts'
+import type { Api, FoundOperation, Operation, ReadOptions, Reading, SkippedOperation } from './api.ts'
+import { findOperations, toOperation, type FoundOperations } from './operations.ts'
 import { createReferences, type LoadedFile, type Observed, type ReferenceFault, type References } from './references.ts'
 import { toSchemes } from './schemes.ts'
 import { isWanted } from './selection.ts'

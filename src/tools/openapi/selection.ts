@@ -1,5 +1,4 @@
-import type { ReadOptions } from './api.ts'
-import type { FoundOperation } from './operations.ts'
+import type { FoundOperation, ReadOptions } from './api.ts'
 
 /** An operation's name as the end of a tool's: letters, digits and `_.-`, no other operation's. */
 export function toId(operationId: unknown, method: string, path: string, taken: Set<string>): string {

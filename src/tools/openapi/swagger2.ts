@@ -1,6 +1,6 @@
 import { isObject } from '../../json/is-object.ts'
-import type { SkippedOperation } from './api.ts'
-import { findOperations, type FoundOperation } from './operations.ts'
+import type { FoundOperation, SkippedOperation } from './api.ts'
+import { findOperations } from './operations.ts'
 import type { References } from './references.ts'
 import { messageOf } from '../../errors.ts'
 
