@@ -253,7 +253,7 @@ test('an identity provider is set up whole or not at all', () => {
   assert.deepEqual(problemsOf({ ...whole, ACCESS_AUDIENCE: '' }), [`ACCESS_AUDIENCE ${needs}`])
   assert.equal(problemsOf({ ACCESS_TENANT: 'acme' }).length, 3)
   assert.match(problemsOf({ ...whole, ACCESS_ISSUER: 'my issuer' })[0] ?? '', /^ACCESS_ISSUER must be .*, but is "my issuer"/)
-  assert.match(problemsOf({ ...whole, ACCESS_ISSUER: 'agent-core' })[0] ?? '', /^ACCESS_ISSUER is "agent-core"/)
+  assert.match(problemsOf({ ...whole, ACCESS_ISSUER: 'agent-core' })[0] ?? '', /^ACCESS_ISSUER must be .*, but is "agent-core"/)
   assert.match(problemsOf({ ...whole, ACCESS_ROLES_CLAIM: 'a..b' })[0] ?? '', /^ACCESS_ROLES_CLAIM is "a\.\.b"/)
 })
 
