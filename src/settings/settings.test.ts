@@ -254,7 +254,7 @@ test('an identity provider is set up whole or not at all', () => {
   assert.equal(problemsOf({ ACCESS_TENANT: 'acme' }).length, 3)
   assert.match(problemsOf({ ...whole, ACCESS_ISSUER: 'my issuer' })[0] ?? '', /^ACCESS_ISSUER must be .*, but is "my issuer"/)
   assert.match(problemsOf({ ...whole, ACCESS_ISSUER: 'agent-core' })[0] ?? '', /^ACCESS_ISSUER must be .*, but is "agent-core"/)
-  assert.match(problemsOf({ ...whole, ACCESS_ROLES_CLAIM: 'a..b' })[0] ?? '', /^ACCESS_ROLES_CLAIM is "a\.\.b"/)
+  assert.match(problemsOf({ ...whole, ACCESS_ROLES_CLAIM: 'a..b' })[0] ?? '', /^ACCESS_ROLES_CLAIM must be .*, but is "a\.\.b"/)
 })
 
 test('the files that a conversation can read never hold the signing key', () => {
