@@ -1,0 +1,103 @@
+import assert from 'node:assert/strict'
+import { globSync, readFileSync } from 'node:fs'
+import path from 'node:path'
+import { test } from 'node:test'
+import { parseSync } from 'oxc-parser'
+
+const ground = ['errors', 'concurrency', 'json']
+const core = [...ground, 'replicas', 'agent', 'access', 'configuration']
+const nouns = ['files', 'sessions', 'artifacts', 'memory', 'sub-agents']
+const belowRuns = [...core, 'processes', 'search', ...nouns]
+const edges = ['http', 'store', 'models', 'tools', 'outbound', 'metrics', 'tracing']
+/** What each of the edges may import: an edge never imports another. */
+const belowEdges = [...belowRuns, 'runs', 'settings', 'tool-module']
+
+/** What a folder of `src/`, or a file in it, may import besides itself: imports point inward only. */
+const allowed: Record<string, readonly string[]> = {
+  ...{ errors: [], concurrency: [], json: [], 'tool-module': [], replicas: ground, agent: ground },
+  access: [...ground, 'replicas', 'agent'],
+  configuration: [...ground, 'replicas', 'agent', 'access'],
+  settings: [...ground, 'configuration'],
+  processes: [...ground, 'agent', 'access'],
+  search: [...ground, 'agent'],
+  ...Object.fromEntries(nouns.map((noun) => [noun, belowRuns])),
+  runs: belowRuns,
+  ...Object.fromEntries(edges.map((edge) => [edge, belowEdges])),
+  service: [...belowEdges, ...edges],
+  cli: [...belowEdges, ...edges, 'service'],
+  main: ['cli'],
+}
+/** Folders that import no package, except its types, and of Node its own modules. */
+const withoutPackages = ['agent', 'runs']
+
+interface Import {
+  specifier: string
+  isType: boolean
+}
+
+const src = path.join(import.meta.dirname, '../../src')
+const files = globSync('**/*.ts', { cwd: src }).filter((file) => !/\.test\.ts$|(^|[-/])fixture\.ts$/.test(file))
+const imports = new Map(files.map((file) => [file, importsOf(file)]))
+
+function importsOf(file: string): Import[] {
+  const text = readFileSync(path.join(src, file), 'utf8')
+  const { staticImports, staticExports, dynamicImports } = parseSync(file, text).module
+  const dynamic = dynamicImports.map(({ moduleRequest: { start, end } }) => text.slice(start, end))
+  return [
+    ...staticImports.map(({ moduleRequest, entries }) => ({
+      specifier: moduleRequest.value,
+      isType: entries.length > 0 && entries.every((entry) => entry.isType),
+    })),
+    ...staticExports.flatMap(({ entries }) =>
+      entries.flatMap(({ moduleRequest, isType }) => (moduleRequest ? [{ specifier: moduleRequest.value, isType }] : [])),
+    ),
+    ...dynamic.filter((literal) => /^'.*'$/.test(literal)).map((literal) => ({ specifier: literal.slice(1, -1), isType: false })),
+  ]
+}
+
+/** The files of `src/` that a file imports, relative to `src/`. */
+function targetsOf(file: string): string[] {
+  const relative = imports.get(file)!.filter(({ specifier }) => specifier.startsWith('.'))
+  return relative.map(({ specifier }) => path.join(path.dirname(file), specifier))
+}
+
+/** The folder of a file directly under `src/`; of a file in `src/` itself its name. */
+function folderOf(file: string): string {
+  return file.split('/')[0]!.replace(/\.ts$/, '')
+}
+
+test('imports point inward', () => {
+  const faults = files.flatMap((file) => {
+    const folder = folderOf(file)
+    const isAllowed = (target: string) => folderOf(target) === folder || allowed[folder]?.includes(folderOf(target))
+    return targetsOf(file).flatMap((target) => (isAllowed(target) ? [] : [`${file} imports ${target}`]))
+  })
+  assert.deepEqual(faults, [])
+})
+
+test('the folders agent and runs import no package', () => {
+  const guarded = files.filter((file) => withoutPackages.includes(folderOf(file)))
+  const isPackage = ({ specifier, isType }: Import) => !isType && !/^(\.|node:)/.test(specifier)
+  const faults = guarded.flatMap((file) =>
+    imports
+      .get(file)!
+      .filter(isPackage)
+      .map(({ specifier }) => `${file} imports ${specifier}`),
+  )
+  assert.deepEqual(faults, [])
+})
+
+test('no file imports itself through others, types included', () => {
+  const finished = new Set<string>()
+  const circleFrom = (file: string, above: readonly string[]): string[] | undefined => {
+    if (above.includes(file)) return [...above.slice(above.indexOf(file)), file]
+    if (finished.has(file)) return undefined
+    for (const target of targetsOf(file).filter((name) => imports.has(name))) {
+      const circle = circleFrom(target, [...above, file])
+      if (circle) return circle
+    }
+    finished.add(file)
+    return undefined
+  }
+  for (const file of files) assert.deepEqual(circleFrom(file, []), undefined)
+})
