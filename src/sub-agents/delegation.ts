@@ -1,45 +1,9 @@
-import type { Owner } from '../access/owner.ts'
 import type { Tool } from '../agent/tool.ts'
-import type { LoopOptions } from '../agent/turns.ts'
-import type { AgentParts } from '../configuration/agent.ts'
 import { createDelegate } from './delegate.ts'
 import { createOwnTools } from './own-tools.ts'
 import { Slots, type Slot } from './slots.ts'
 import type { SubAgent } from './sub-agent-store.ts'
-import type { SubAgents } from './sub-agents.ts'
-
-export type CommonOptions = Pick<
-  LoopOptions,
-  | 'headers'
-  | 'isDown'
-  | 'caller'
-  | 'session'
-  | 'sessionId'
-  | 'contextFiles'
-  | 'latestOutput'
-  | 'decisionFor'
-  | 'filters'
-  | 'keepArtifact'
-  | 'showImage'
-  | 'stopReason'
-  | 'windowTokens'
-  | 'trace'
-  | 'now'
-  | 'newId'
->
-
-/** The run in which work is given to sub-agents. */
-export interface Surroundings {
-  caller: Owner
-  /** What every loop of the run has in common. */
-  common: CommonOptions
-  agent: Pick<AgentParts, 'config' | 'model' | 'tools'>
-  /** The agent's own. */
-  tools: readonly Tool[]
-  subAgents: SubAgents
-  /** A bug or a fault of ours; the model is told none of it. */
-  onFault(error: unknown): void
-}
+import type { Surroundings } from './surroundings.ts'
 
 /** Who gives the work: the agent itself has depth 0, and nobody above it. */
 export interface Delegator {
