@@ -91,7 +91,7 @@ export class MemoryRunRows {
 
   protected findSeen(key: RunKey, { fence, status, graceMs, losses }: Seen): Row | undefined {
     const row = this.rows.get(runKeyText(key))
-    if (row?.fence !== fence || row.status !== status) return undefined
+    if (row?.fence !== fence || row.status !== status || row.operation === 'tool_execute') return undefined
     if (graceMs !== undefined && this.alive.has(row.holder)) return undefined
     if (losses) row.losses = losses
     return row
@@ -99,7 +99,7 @@ export class MemoryRunRows {
 
   protected requireHeld(key: RunKey, fence: number): Row {
     const row = this.rows.get(runKeyText(key))
-    if (row?.status !== 'running' || row.fence !== fence) throw new FenceLost(key)
+    if (row?.status !== 'running' || row.fence !== fence || row.operation === 'tool_execute') throw new FenceLost(key)
     return row
   }
 

@@ -8,7 +8,10 @@ import type { MessageData } from '../sessions/message.ts'
 import type { NewJob } from './jobs.ts'
 import type { ChatRequest, EndedStatus, Operation, RunKey, RunStatus } from './run.ts'
 
-/** Port: where runs and the messages of their sessions are kept. Each function is one transaction, durable when it answers. */
+/**
+ * Port: where runs and the messages of their sessions are kept. Each function is one transaction, durable when it resolves. Direct tool
+ * executions share the request ids of runs, but are no runs: only `begin` answers with one, as the known owner of a request id.
+ */
 export interface RunStore {
   /**
    * Stores a run with its human message, and takes the session for it. A session that another run holds: the run is stored as

@@ -53,7 +53,7 @@ export function createRequestHandler(
 
   async function find(id: string): Promise<StoredRun> {
     const run = isId(id) ? await runStore.find(keyOf(id)) : undefined
-    if (!run || run.operation === 'tool_execute') throw new TaskNotFoundError(`There is no task ${id}.`)
+    if (!run) throw new TaskNotFoundError(`There is no task ${id}.`)
     return run
   }
 

@@ -73,7 +73,7 @@ export function viewRuns({
 }: Pick<RunServices, 'callbacks' | 'openCalls'> & { runStore: Pick<RunStore, 'find'> }): ViewRun {
   return async (principal, key) => {
     const run = await runStore.find(key)
-    if (!run || run.operation === 'tool_execute') throw new ServiceError('not_found', `There is no run ${key.requestId}.`)
+    if (!run) throw new ServiceError('not_found', `There is no run ${key.requestId}.`)
     const open = run.status === 'interrupted' ? await openCalls.openOf(key) : undefined
     if (!permits(principal, accessTo.readRun)) return toSharedView(run, open)
     const callback = run.operation === 'chain_async' ? await callbacks.find(key) : undefined

@@ -57,7 +57,7 @@ export function createApprovals({ store, runs, chats, agent, now }: ApprovalsDep
 
   async function whyMissing(key: RunKey, callId: string): Promise<ServiceError> {
     const run = await runs.find(key)
-    if (!run || run.operation === 'tool_execute') return new ServiceError('not_found', `There is no run ${key.requestId}.`)
+    if (!run) return new ServiceError('not_found', `There is no run ${key.requestId}.`)
     if (run.status !== 'interrupted') return notInterrupted(key.requestId)
     return new ServiceError('not_found', `In run ${key.requestId} no call ${callId} waits for approval.`)
   }

@@ -51,7 +51,6 @@ export function createLocate({ store, registry, mutex, holder }: LocateDependenc
         continue
       }
       const stored = await store.find(key)
-      if (stored?.operation === 'tool_execute') return undefined
       // The run may have been claimed here while the store was read.
       if (!registry.find(key) && !mutex.isHeld(key)) return stored && locationOf(stored, holder)
     }

@@ -1,6 +1,7 @@
 import type { FeedbackStore } from '../../memory/memory-store.ts'
 import { query, type Database } from '../database.ts'
 import { toText } from '../rows.ts'
+import { whereChat } from '../runs/where-chat.ts'
 
 /** `FeedbackStore` on either database. */
 export function createFeedbackStore(database: Database): FeedbackStore {
@@ -9,7 +10,7 @@ export function createFeedbackStore(database: Database): FeedbackStore {
     save: ({ tenant, owner }, { requestId, score, comment, createdAt }, jobId) =>
       database.forTenant(tenant).unit(async (connection) => {
         const chat = db.selectFrom('runs').select(['status', 'ended_at']).where('tenant', '=', tenant).where('owner', '=', owner)
-        const { rows } = await query(connection, chat.where('request_id', '=', requestId).where('operation', '<>', 'tool_execute'))
+        const { rows } = await query(connection, chat.where('request_id', '=', requestId).where(whereChat))
         if (!rows[0]) return 'unknown'
         if (rows[0].status === 'gone') return 'gone'
         if (rows[0].ended_at === null) return 'running'

@@ -3,6 +3,7 @@ import { whereRun, whereSession, unindexedTenant } from '../runs/statements.ts'
 import type { RunKey } from '../../runs/run.ts'
 import { statement, type Param } from '../statement.ts'
 import type { RunRow, Tables } from '../tables.ts'
+import { whereChat } from '../runs/where-chat.ts'
 
 interface SessionRef {
   tenant: string
@@ -174,7 +175,7 @@ export function queueStatements(database: Kysely<Tables>) {
       const ofHour = (extreme: 'min' | 'max') =>
         sql<number>`coalesce((select ${sql.raw(extreme)}(runs.latency_ms) from runs where runs.tenant = ${param('tenant')}
           and runs.ended_at is not null and runs.ended_at >= ${param('hour')} and runs.ended_at < ${param('nextHour')}
-          and runs.operation <> 'tool_execute'), ${sql.ref(`${extreme}_latency_ms`)})`
+          and ${whereChat}), ${sql.ref(`${extreme}_latency_ms`)})`
       return db
         .updateTable('metrics')
         .set({ min_latency_ms: ofHour('min'), max_latency_ms: ofHour('max') })

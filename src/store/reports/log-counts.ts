@@ -4,6 +4,7 @@ import { query } from '../database.ts'
 import { hourMs, hourOf } from '../rows.ts'
 import type { Connection } from '../statement.ts'
 import type { RunRow, Tables } from '../tables.ts'
+import { whereChat } from '../runs/where-chat.ts'
 
 /**
  * How many ended runs there are, by the hours that have counted them: millions are never looked at to tell their number, or to find a place
@@ -17,7 +18,7 @@ export function endedIn(tenant: string, { from, to }: Span) {
       is('tenant', '=', tenant),
       // In the text: only so is the index used, which has ended runs alone.
       is('ended_at', 'is not', null),
-      is('operation', '!=', 'tool_execute'),
+      whereChat,
       ...(from === undefined ? [] : [is('ended_at', '>=', from)]),
       ...(to === undefined ? [] : [is('ended_at', '<=', to)]),
     ])

@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import { callerKey, type Owner } from '../../access/owner.ts'
 import { query, type Database } from '../database.ts'
+import { whereChat } from './where-chat.ts'
 
 /**
  * Counts the unended chats of a caller in all processes. A chat in the queue of its session counts, unless the chat is asynchronous.
@@ -17,7 +18,7 @@ export function createRunCount({ db, forTenant }: Database): (caller: Owner) => 
       .where('owner', '=', owner)
       // Literal, as in the condition of the index of unended runs.
       .where(sql<boolean>`status in ('pending', 'running')`)
-      .where('operation', '!=', 'tool_execute')
+      .where(whereChat)
       .where(({ eb, or }) => or([eb('status', '=', 'running'), eb('operation', '!=', 'chain_async')]))
     return (await query(forTenant(tenant).read, activeRuns)).rows[0]?.count ?? 0
   }

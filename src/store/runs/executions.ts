@@ -6,6 +6,7 @@ import { aliveProcesses } from '../leases/processes.ts'
 import { keyColumns, parseJson } from '../rows.ts'
 import { runStatements } from './statements.ts'
 import type { RunRow } from '../tables.ts'
+import { isChat, whereToolExecution } from './where-chat.ts'
 
 /** `ExecutionStore` on either database: rows of the table of runs, because runs and executions share the caller's request ids. */
 export function createExecutionStore(database: Database): ExecutionStore {
@@ -27,12 +28,12 @@ export function createExecutionStore(database: Database): ExecutionStore {
           message_index: null,
         })
         if (inserted.rows.length > 0) return undefined
-        const row = (await statements.findRun(connection, execution)).rows[0]!
+        const row = (await statements.findRow(connection, execution)).rows[0]!
         if (row.status === 'gone') throw gone(execution)
         return toStored(row)
       }),
     async find(key) {
-      const row = (await statements.findRun(database.forTenant(key.tenant).read, key)).rows[0]
+      const row = (await statements.findRow(database.forTenant(key.tenant).read, key)).rows[0]
       if (row?.status === 'gone') throw gone(key)
       return row && toStored(row)
     },
@@ -40,7 +41,8 @@ export function createExecutionStore(database: Database): ExecutionStore {
       const update = db
         .updateTable('runs')
         .set({ holder, fence: fence + 1, status: 'running', ended_at: null })
-        .where((is) => is.and({ ...keyColumns(key), operation: 'tool_execute', fence }))
+        .where((is) => is.and({ ...keyColumns(key), fence }))
+        .where(whereToolExecution)
         .where('log', 'is', null)
         .where('status', '!=', 'gone')
       return (await database.forTenant(key.tenant).unit((connection) => query(connection, update))).changes > 0
@@ -49,7 +51,8 @@ export function createExecutionStore(database: Database): ExecutionStore {
       const ended = db
         .updateTable('runs')
         .set({ status: result?.status ?? 'error', ended_at: now, log: result ? JSON.stringify(result) : null })
-        .where((is) => is.and({ ...keyColumns(key), operation: 'tool_execute', fence }))
+        .where((is) => is.and({ ...keyColumns(key), fence }))
+        .where(whereToolExecution)
         .where('log', 'is', null)
         .where('status', '!=', 'gone')
       await database.forTenant(key.tenant).unit((connection) => query(connection, ended))
@@ -59,7 +62,7 @@ export function createExecutionStore(database: Database): ExecutionStore {
         .updateTable('runs')
         .set({ status: 'error', ended_at: now })
         .where(sql<boolean>`status in ('pending', 'running')`)
-        .where('operation', '=', 'tool_execute')
+        .where(whereToolExecution)
         .where('holder', '!=', holder)
         .where('holder', 'not in', aliveProcesses(database, graceMs))
       await database.all.unit((connection) => query(connection, update))
@@ -74,6 +77,6 @@ function toStored({ operation, session_id, body_hash, status, holder, fence, log
     bodyHash: body_hash,
     fence,
     holder: status === 'running' ? holder : undefined,
-    result: operation === 'tool_execute' ? parseJson<ExecutionResult>(log) : undefined,
+    result: isChat({ operation }) ? undefined : parseJson<ExecutionResult>(log),
   }
 }

@@ -4,6 +4,7 @@ import { query, type Database } from '../database.ts'
 import { parseJson } from '../rows.ts'
 import type { Connection } from '../statement.ts'
 import type { RunRow } from '../tables.ts'
+import { whereChat } from './where-chat.ts'
 
 /** The holder of a run whose process handed the run over. No process has this id, so any process may take over. */
 const released = 'released'
@@ -21,12 +22,7 @@ export function countLoss(row: Pick<RunRow, 'holder' | 'status' | 'losses'>, che
 
 /** Hands over the unended runs of a stopping process. */
 export async function releaseRuns({ db }: Database, connection: Connection, holder: string): Promise<void> {
-  const handed = db
-    .updateTable('runs')
-    .set({ holder: released })
-    .where(isUnended)
-    .where('operation', '!=', 'tool_execute')
-    .where('holder', '=', holder)
+  const handed = db.updateTable('runs').set({ holder: released }).where(isUnended).where(whereChat).where('holder', '=', holder)
   await query(connection, handed)
 }
 

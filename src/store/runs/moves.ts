@@ -8,6 +8,7 @@ import { countOf, hourMs, hourOf, json, parseJson, toText, toWindow } from '../r
 import { whereRun, type RunStatements } from './statements.ts'
 import { statement, allSettledOrThrow, type Connection, type Param } from '../statement.ts'
 import type { RunRow, SessionRow } from '../tables.ts'
+import { isChat } from './where-chat.ts'
 
 type WaitingRun = RunKey & Pick<RunRow, 'session' | 'fence' | 'message_index'>
 type SessionState = Pick<SessionRow, 'active_run' | 'message_count' | 'window_start' | 'summary'>
@@ -25,7 +26,7 @@ export function runMoves(database: Database, statements: RunStatements) {
   )
 
   async function find(connection: Connection, key: RunKey): Promise<RunRow | undefined> {
-    return (await statements.findRun(connection, key)).rows[0]
+    return (await statements.findRow(connection, key)).rows.find(isChat)
   }
 
   async function lock(connection: Connection, tenant: string, session: string | null) {

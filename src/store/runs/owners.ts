@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import type { RunStore } from '../../runs/run-store.ts'
 import { query, type Database } from '../database.ts'
+import { whereChat } from './where-chat.ts'
 
 /** The part of `RunStore` that finds runs of a tenant by request id only. The primary key of `runs` begins with tenant and request id. */
 export function runOwners(database: Database): Pick<RunStore, 'ownersOf'> {
@@ -12,7 +13,7 @@ export function runOwners(database: Database): Pick<RunStore, 'ownersOf'> {
         .select('owner')
         .where('tenant', '=', tenant)
         .where('request_id', '=', requestId)
-        .where('operation', '!=', 'tool_execute')
+        .where(whereChat)
         .where((is) => is.and([...(issuer === undefined ? [] : [hasIssuer(issuer)]), ...(sub === undefined ? [] : [hasSub(sub)])]))
         .orderBy(ownFirst)
         .orderBy('owner')

@@ -6,6 +6,7 @@ import type { RunMoves } from './moves.ts'
 import { keyColumns, parseJson } from '../rows.ts'
 import type { RunStatements } from './statements.ts'
 import type { Connection } from '../statement.ts'
+import { whereChat } from './where-chat.ts'
 
 type Inserts = Pick<RunMoves, 'lock' | 'insertJobs'>
 
@@ -44,6 +45,7 @@ export function runApprovals(
       // The client has been answered with `approval_required`, so a disconnect must no longer cancel the run.
       .set({ status: 'interrupted', on_disconnect: 'continue', log: JSON.stringify(log), ran_ms: ranMs })
       .where((is) => is.and({ ...keyColumns(key), fence, status: 'running' }))
+      .where(whereChat)
       .returning('request_id')
     if ((await query(connection, still)).rows.length === 0) throw new FenceLost(key)
   }

@@ -11,6 +11,7 @@ import {
   type NewRun,
   type NextRun,
   type RunStore,
+  type StoredRun,
 } from '../../runs/run-store.ts'
 import { runApprovals } from './run-approvals.ts'
 import { asyncEvents } from './async-events.ts'
@@ -24,6 +25,7 @@ import { parseJson, rowsPerHour, toEndedRow, toMetrics, toStoredRun, toText, toW
 import { runStatements } from './statements.ts'
 import { createTakeOver } from './take-over.ts'
 import { allSettledOrThrow, type Connection } from '../statement.ts'
+import { isChat } from './where-chat.ts'
 
 /** The request id is taken. Thrown inside of the unit to roll back its changes. */
 class RequestKnown extends Error {}
@@ -47,7 +49,7 @@ export function createRunStore(database: Database): RunStore {
       return await database.forTenant(newRun.tenant).unit((connection) => insert(connection, newRun))
     } catch (error) {
       if (!(error instanceof RequestKnown)) throw error
-      const storedRun = await find(newRun)
+      const storedRun = await findRow(newRun)
       const begunByUs = storedRun && attempt?.kind === 'unknown' && (await fastPath?.findBegun(newRun, storedRun))
       if (begunByUs) return begunByUs
       if (storedRun) return { kind: 'known', run: storedRun }
@@ -103,8 +105,14 @@ export function createRunStore(database: Database): RunStore {
     return (await statements.hasMessages(connection, { tenant, session })).rows.length === 0
   }
 
-  async function find(key: RunKey) {
-    const { rows } = await statements.findRun(database.forTenant(key.tenant).read, key)
+  async function find(key: RunKey): Promise<StoredRun | undefined> {
+    const run = await findRow(key)
+    return run && isChat(run) ? run : undefined
+  }
+
+  /** A direct tool execution too: the request id is taken. */
+  async function findRow(key: RunKey): Promise<StoredRun | undefined> {
+    const { rows } = await statements.findRow(database.forTenant(key.tenant).read, key)
     if (rows[0]?.status === 'gone') throw gone(key)
     return rows[0] && toStoredRun(rows[0])
   }

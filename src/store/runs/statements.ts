@@ -2,6 +2,7 @@ import { sql, type Kysely, type QueryCreator } from 'kysely'
 import type { RunKey } from '../../runs/run.ts'
 import { statement, type Param } from '../statement.ts'
 import type { MetricsRow, RunRow, Tables } from '../tables.ts'
+import { whereChat } from './where-chat.ts'
 
 /** The primary key of a run, as parameters. */
 export function whereRun(param: Param<RunKey>) {
@@ -122,7 +123,8 @@ export function runStatements(database: Kysely<Tables>, isShared: boolean) {
         .limit(param('limit')),
     ),
 
-    findRun: statement(database, (db, param: Param<RunKey>) =>
+    /** The row under a request id: the run of a chat, a direct tool execution, or a tombstone. */
+    findRow: statement(database, (db, param: Param<RunKey>) =>
       db
         .selectFrom('runs')
         .selectAll()
@@ -147,6 +149,7 @@ export function runStatements(database: Kysely<Tables>, isShared: boolean) {
             .select(({ val }) => ['tenant', 'owner', 'request_id', val(param('n')).as('n'), val(param('data')).as('data')])
             .where((is) => is.and(whereRun(param)))
             .where('fence', '=', param('fence'))
+            .where(whereChat)
             .where('status', '=', 'running')
           return isShared ? heldRun.forUpdate() : heldRun
         })
@@ -170,6 +173,7 @@ export function runStatements(database: Kysely<Tables>, isShared: boolean) {
         .set({ fence: param('fence') })
         .where((is) => is.and(whereRun(param)))
         .where('fence', '=', param('fence'))
+        .where(whereChat)
         .where('status', '=', 'running')
         .returning('fence'),
     ),
@@ -191,6 +195,7 @@ export function runStatements(database: Kysely<Tables>, isShared: boolean) {
         .set({ ...endedRun(param), error: param('error') })
         .where((is) => is.and(whereRun(param)))
         .where('fence', '=', param('fence'))
+        .where(whereChat)
         .where('status', '=', 'running')
         .returning('request_id'),
     ),

@@ -24,6 +24,7 @@ import { countOf, hourOf, json, parseJson, toStoredRun } from '../rows.ts'
 import type { RunStatements } from './statements.ts'
 import type { Connection } from '../statement.ts'
 import type { RunRow } from '../tables.ts'
+import { whereChat } from './where-chat.ts'
 
 /** The part of `RunStore` that moves a run: out of the session queue into its session, or from one process to another. */
 export function createTakeOver(
@@ -142,7 +143,7 @@ export function createTakeOver(
       )
       // Literal values, because the index of unended runs is not used with parameters.
       .where(sql<boolean>`status in ('pending', 'running')`)
-      .where('operation', '!=', 'tool_execute')
+      .where(whereChat)
       .where('holder', 'not in', [holder, ''])
       .where('holder', 'not in', aliveProcesses(database, graceMs))
       .orderBy('place')
@@ -158,7 +159,7 @@ export function createTakeOver(
       .selectFrom('runs')
       .select(['tenant', 'owner', 'request_id as requestId'])
       .where(sql<boolean>`status in ('pending', 'running')`)
-      .where('operation', '!=', 'tool_execute')
+      .where(whereChat)
       .where('holder', '=', holder)
     return (await query(database.all.read, ownRuns)).rows
   }

@@ -6,6 +6,7 @@ import { uncount } from '../reports/log-counts.ts'
 import { forgetSession } from '../memory/memories.ts'
 import type { Connection } from '../statement.ts'
 import { removedWithRun, removedWithSession, type RunRow, type SessionRow, type Tables } from '../tables.ts'
+import { whereChat, whereToolExecution } from '../runs/where-chat.ts'
 
 interface Removal {
   caller: Owner
@@ -72,15 +73,14 @@ async function removeContents(
     await query(connection, db.deleteFrom(table).where('tenant', '=', tenant).where('session', 'in', keys))
   }
   const ended = db.selectFrom('runs').select('ended_at').where(whereTenant(tenant)).where('session', 'in', keys)
-  const logged = await query(connection, ended.where('ended_at', 'is not', null).where('operation', '!=', 'tool_execute'))
+  const logged = await query(connection, ended.where('ended_at', 'is not', null).where(whereChat))
   await uncount(connection, db, tenant, logged.rows)
   const mark = toTombstone(db, now).returning(['owner', 'request_id'])
   // First: a run that is just storing a checkpoint is waited for, and stores no other.
   const { rows } = await query(connection, mark.where(whereTenant(tenant)).where('session', 'is not', null).where('session', 'in', keys))
   const executed = mark
     .where('tenant', '=', tenant)
-    // A value that stands in the text: only so is the index of executions used.
-    .where(sql<boolean>`operation = 'tool_execute'`)
+    .where(whereToolExecution)
     .where(isOneOf(['session_id', 'owner'], sessions))
     .where('status', '!=', 'gone')
   await query(connection, executed)

@@ -7,6 +7,7 @@ import { isOneOf, toTombstone, whereTenant, removeRunDetails, removeSessions } f
 import { hourMs } from '../rows.ts'
 import type { Connection } from '../statement.ts'
 import type { Tables } from '../tables.ts'
+import { isChat, whereToolExecution } from '../runs/where-chat.ts'
 
 interface RetentionBatch {
   connection: Connection
@@ -70,7 +71,7 @@ const callbacks = sql`runs join callbacks on callbacks.tenant = runs.tenant
 
 /** Tools that run directly under a session's name: their results go with the session. */
 const executions = sql`runs where runs.tenant = sessions.tenant and runs.owner = sessions.owner
-  and runs.session_id = sessions.session_id and runs.operation = 'tool_execute' and runs.status = 'running'`
+  and runs.session_id = sessions.session_id and ${whereToolExecution} and runs.status = 'running'`
 
 function agedSessions(database: Database): RetentionQueries {
   const { db, isShared } = database
@@ -125,7 +126,7 @@ function agedRuns(db: Kysely<Tables>, isShared: boolean): RetentionQueries {
       const old = done(tenant, before).select(['owner', 'request_id', 'operation', 'ended_at']).orderBy('ended_at').limit(limit)
       const { rows } = await query(connection, isShared ? old.forUpdate().skipLocked() : old)
       if (rows.length === 0) return 0
-      const logged = rows.filter(({ operation }) => operation !== 'tool_execute')
+      const logged = rows.filter(isChat)
       await uncount(connection, db, tenant, logged)
       await query(
         connection,
