@@ -5,9 +5,8 @@ import { invalid, ServiceError, type Fault } from '../errors.ts'
 import type { GivenAttachments } from '../runs/attachments/attachments.ts'
 import type { NewChat } from '../runs/new-chat.ts'
 import type { ChatMessage, ChatRequest, Operation } from '../runs/run.ts'
-import { isId } from './ids.ts'
+import { contextHeaders, isId, traceparentOf } from './request-headers.ts'
 import type { ChatBody } from './schemas.ts'
-import { traceparentOf } from './traceparent.ts'
 
 const roles = { user: 'user', human: 'user', assistant: 'assistant', ai: 'assistant', system: 'system' } as const
 
@@ -101,13 +100,4 @@ export function toFilters(hints: ChatBody['data_filter_hints']): ChatRequest['fi
     type: hint.filter_type,
     value: hint.filter_value,
   }))
-}
-
-/** Headers with a name that starts with `stix`: context for tools. */
-export function contextHeaders({ headers }: FastifyRequest): Record<string, string> {
-  const context: Record<string, string> = {}
-  for (const name in headers) {
-    if (name.startsWith('stix')) context[name] = String(headers[name])
-  }
-  return context
 }

@@ -8,9 +8,8 @@ import { collect, errorOf, type Outcome } from '../runs/log/outcome.ts'
 import type { Operation } from '../runs/run.ts'
 import { principalOf } from './authenticate.ts'
 import { toNewChat, type ChatSource } from './chat-request.ts'
-import { isId } from './ids.ts'
-import { disconnectSignal } from './leaving.ts'
-import { setSessionId } from './session-header.ts'
+import { isId, setSessionId } from './request-headers.ts'
+import { disconnectSignal } from './connection.ts'
 
 /** Services of every route that starts chats. */
 export interface ChatServices {

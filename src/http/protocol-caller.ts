@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import { invalid } from '../errors.ts'
 import type { Principal } from '../access/principal.ts'
-import { contextHeaders } from './chat-request.ts'
+import { contextHeaders } from './request-headers.ts'
 
 /** The caller of one MCP or A2A exchange. */
 export interface Caller {

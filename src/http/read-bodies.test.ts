@@ -5,7 +5,7 @@ import { test, type TestContext } from 'node:test'
 import fastify from 'fastify'
 import type { Principal } from '../access/principal.ts'
 import { replyWithErrors } from './error-reply.ts'
-import { readBodies, type BodyOptions } from './read-bodies.ts'
+import { BodyChunks, readBodies, type BodyOptions } from './read-bodies.ts'
 
 const kilobyte = 1024
 const half = 'x'.repeat(100 * kilobyte)
@@ -125,4 +125,15 @@ test('a body with many values reserves the memory of the parsed values', async (
   await new Promise((resolve) => setTimeout(resolve, 50))
   const other = send('a')
   assert.equal(await other.status, 503)
+})
+
+test('chunks become the text in their order, also with characters cut in two', () => {
+  const text = 'aé€😀'.repeat(400)
+  for (const chunkBytes of [1, 3, 1000, 100_000]) {
+    const chunks = new BodyChunks()
+    const bytes = Buffer.from(text)
+    for (let at = 0; at < bytes.length; at += chunkBytes) chunks.add(bytes.subarray(at, at + chunkBytes))
+    assert.equal(chunks.toText(), text)
+  }
+  assert.equal(new BodyChunks().toText(), '')
 })

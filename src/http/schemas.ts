@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { hintLimits } from '../runs/intake/hints.ts'
 import { chatExample, eventExample } from './examples.ts'
-import { idPattern } from './ids.ts'
+import { idPattern } from './request-headers.ts'
 
 /** Schemas that several routes share. */
 

@@ -5,7 +5,7 @@ import { accessTo } from '../../access/operations.ts'
 import type { A2aServices } from '../a2a/requests.ts'
 import { principalOf } from '../authenticate.ts'
 import { a2aExample } from '../examples.ts'
-import { disconnectSignal } from '../leaving.ts'
+import { disconnectSignal } from '../connection.ts'
 import { ErrorReply, IdHeaders, refusals } from '../schemas.ts'
 
 const Json = Type.Record(Type.String(), Type.Unknown())

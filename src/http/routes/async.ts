@@ -22,9 +22,8 @@ import {
   type DecodeData,
 } from '../cloud-events.ts'
 import { eventExample } from '../examples.ts'
-import { isId } from '../ids.ts'
+import { isId, setSessionId } from '../request-headers.ts'
 import { AsyncBody, ErrorReply, IdHeaders, refusals } from '../schemas.ts'
-import { setSessionId } from '../session-header.ts'
 import { bodyCheck, toFaults } from '../validation.ts'
 
 export interface AsyncServices {

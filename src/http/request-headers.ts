@@ -1,6 +1,5 @@
 import { randomUUIDv7 } from 'node:crypto'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { isId } from './ids.ts'
 import { fieldsOf } from '../json/is-object.ts'
 
 declare module 'fastify' {
@@ -15,6 +14,15 @@ declare module 'fastify' {
     /** The id of the header, else of the body, else a new id. For a repeated request, the session of the first request. */
     sessionId: string
   }
+}
+
+/** Form of session ids and request ids that callers choose. */
+export const idPattern = '^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$'
+
+const idExpression = new RegExp(idPattern)
+
+export function isId(id: unknown): id is string {
+  return typeof id === 'string' && idExpression.test(id)
 }
 
 /** Sets the `session-id` header of each reply before any hook can refuse the request. A route with a session gets a new id when absent. */
@@ -42,4 +50,24 @@ export function echoSessions(app: FastifyInstance): void {
 export function setSessionId(request: FastifyRequest, reply: FastifyReply, sessionId: string): void {
   request.sessionId = sessionId
   void reply.header('session-id', sessionId)
+}
+
+const traceparentPattern = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}(-.*)?$/
+const maxTraceparentCharacters = 256
+
+/** The caller's `traceparent` (W3C Trace Context). An invalid header is ignored, as the standard requires. */
+export function traceparentOf({ headers: { traceparent } }: Pick<FastifyRequest, 'headers'>): string | undefined {
+  if (typeof traceparent !== 'string' || traceparent.length > maxTraceparentCharacters) return undefined
+  const [, version, traceId, spanId, extension] = traceparentPattern.exec(traceparent) ?? []
+  if (version === undefined || version === 'ff' || (version === '00' && extension !== undefined)) return undefined
+  return /[^0]/.test(traceId!) && /[^0]/.test(spanId!) ? traceparent : undefined
+}
+
+/** Headers with a name that starts with `stix`: context for tools. */
+export function contextHeaders({ headers }: FastifyRequest): Record<string, string> {
+  const context: Record<string, string> = {}
+  for (const name in headers) {
+    if (name.startsWith('stix')) context[name] = String(headers[name])
+  }
+  return context
 }

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyReply } from 'fastify'
 
 /** Limits for the rest of a body that arrives after the answer. */
 export interface DrainLimits {
@@ -40,4 +40,14 @@ export function drain(request: IncomingMessage, { bytes, silentMs, totalMs }: Dr
     socket.destroy()
   }, checkMs).unref()
   request.resume()
+}
+
+/** Shared abort reason: an abort without a reason creates an error with a stack each time. */
+const clientDisconnected = new Error('The client has disconnected.')
+
+/** A signal that is aborted when the response closes: after the answer, or when the client disconnects. */
+export function disconnectSignal(reply: FastifyReply): AbortSignal {
+  const controller = new AbortController()
+  reply.raw.once('close', () => controller.abort(clientDisconnected))
+  return controller.signal
 }
