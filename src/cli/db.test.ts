@@ -31,13 +31,16 @@ test('a database of a later version is told', async (t) => {
   database.close()
   const { code, err } = await runIn(folder, ['db', 'migrate'])
   assert.equal(code, 1)
-  assert.match(err, /^The database is of a later version of agent-core \(9999-later\): start that one, or restore a backup\.\n$/)
+  assert.match(
+    err,
+    /^The database was migrated by a later version of agent-core \(9999-later\)\. Start that version, or restore a backup\.\n$/,
+  )
 })
 
 test('a server that is not there is told by its place and the reason, without its password', async (t) => {
   const environment = { DATABASE_URL: 'postgres://postgres:hidden@127.0.0.1:1/none', SECRET_KEY: 'x'.repeat(32) }
   const folder = await createFolder(t)
-  const why = `The database "none" at 127.0.0.1:1 can't be reached: connect ECONNREFUSED 127.0.0.1:1`
+  const why = `The database "none" at 127.0.0.1:1 cannot be reached: connect ECONNREFUSED 127.0.0.1:1`
   await writeFile(path.join(folder, 'agent.yaml'), '')
   for (const args of [['serve'], ['db', 'migrate'], ['keys', 'list'], ['keys', 'create', '--sub', 'a'], ['config', 'history']]) {
     assert.deepEqual(await runIn(folder, args, environment), { code: 1, out: '', err: `${why}\n` }, args.join(' '))

@@ -9,7 +9,7 @@ import type { Tables } from './tables.ts'
 export interface Database {
   /** Builds queries. */
   readonly db: Kysely<Tables>
-  /** Whether other processes may use the database too. */
+  /** True when other processes may use the database too. */
   readonly isShared: boolean
   /** Names of the migrations that ran when the database was opened. */
   readonly migrated: readonly string[]

@@ -29,7 +29,7 @@ export function keyColumns({ tenant, owner, requestId }: RunKey) {
   return { tenant, owner, request_id: requestId }
 }
 
-/** One run of this status as counters of the metrics. */
+/** Counters of the metrics for a single run of this status. */
 export function countOf(status: string) {
   const countIf = (expected: EndedStatus) => (status === expected ? 1 : 0)
   return { success: countIf('success'), error: countIf('error'), cancelled: countIf('cancelled'), timeout: countIf('timeout') }

@@ -336,7 +336,7 @@ export interface SecretRow {
 type TableWith<Columns> = { [Table in keyof Tables]: Tables[Table] extends Columns ? Table : never }[keyof Tables]
 type Named<Fates, Fate> = { [Table in keyof Fates]: Fates[Table] extends Fate ? Table : never }[keyof Fates]
 
-/** What becomes of the rows that belong to a run when the run becomes a mark; `async_events` go by their own age. */
+/** Treatment of a run's rows in other tables when the run becomes a tombstone. Rows of `async_events` expire on their own. */
 const fatesWithRun = {
   run_steps: 'removed',
   callbacks: 'removed',
@@ -346,7 +346,7 @@ const fatesWithRun = {
   async_events: 'kept',
 } as const satisfies Record<Exclude<TableWith<{ owner: string; request_id: string }>, 'runs'>, 'removed' | 'kept'>
 
-/** What becomes of the rows that belong to a session when the session is removed. */
+/** Treatment of a session's rows in other tables when the session is removed. */
 const fatesWithSession = {
   messages: 'removed',
   media: 'removed',

@@ -119,7 +119,7 @@ test('a bucket that cannot be used stops the start with a line that names the va
   assert.match((await faultOf({ AWS_ACCESS_KEY_ID: 'hunter2' }))!, /^AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY are not what /)
   assert.match(
     (await faultOf({ S3_ENDPOINT: 'http://127.0.0.1:1' }))!,
-    /^S3_ENDPOINT is "http:\/\/127\.0\.0\.1:1"; the server of ARTIFACT_STORE can't be reached there: .*ECONNREFUSED/,
+    /^S3_ENDPOINT is "http:\/\/127\.0\.0\.1:1"; the server of ARTIFACT_STORE cannot be reached there: .*ECONNREFUSED/,
   )
   for (const line of [await faultOf({ AWS_ACCESS_KEY_ID: 'hunter2' }), await faultOf({ ARTIFACT_STORE: 's3://nowhere' })]) {
     assert.doesNotMatch(line!, /\n|hunter2|S3RVER/)

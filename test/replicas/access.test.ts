@@ -120,13 +120,13 @@ test('SECRET_KEY is rotated by restarting one replica after the other; what is i
   const doctor = async (SECRET_KEY: string) => (await runIn(folder, ['doctor'], { ...environment, SECRET_KEY })).out
   assert.match(await doctor(`${next} ${old}`), /ok .*secrets: all \d+ are wrapped by the first of SECRET_KEY, the other one can go/)
   assert.match(await doctor(`${old} ${next}`), /warn .*secrets: \d+ of \d+ are wrapped by the second of SECRET_KEY/)
-  assert.match(await doctor(old), /fail .*secrets: SECRET_KEY is not the one/)
+  assert.match(await doctor(old), /fail .*secrets: SECRET_KEY is not the key/)
   const alone = await startService(t, { environment: { ...environment, SECRET_KEY: next } })
   assert.deepEqual([await statusAt(alone, key), await adminKeyOf(alone)], [200, admin])
   const secret = await runIn(folder, ['keys', 'callback-secret'], { ...environment, SECRET_KEY: next })
   assert.deepEqual(secret, { code: 0, out: `${callbacks}\n`, err: '' })
 
-  const line = /^SECRET_KEY is not the one that wrapped the [^\n]+ in the database\. Set it to that one; [^\n]+$/
+  const line = /^SECRET_KEY is not the key that encrypted the [^\n]+ in the database\. Set SECRET_KEY to that key, [^\n]+$/
   await assert.rejects(startService(t, { environment }), { name: 'WrongSecretKey', message: line })
   const refused = await runIn(folder, ['keys', 'create', '--sub', 'ada'], environment)
   assert.deepEqual([refused.code, refused.out], [1, ''])

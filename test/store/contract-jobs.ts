@@ -190,7 +190,7 @@ function registerJobContract(database: () => Database): void {
     assert.deepEqual([next!.job.id, next!.job.attempt], [dead!.job.id, 2])
     assert.deepEqual(await table.renew([dead!.job, next!.job]), [dead!.job])
     await table.remove(dead!.job)
-    await table.putBack(dead!.job, 0, 0)
+    await table.requeue(dead!.job, 0, 0)
     assert.deepEqual([(await left()).length, (await claim()).length], [1, 0])
     await table.remove(next!.job)
     assert.deepEqual(await left(), [])

@@ -151,7 +151,7 @@ test('a database of a later version is refused, and left alone', async () => {
   await ask(url, "insert into kysely_migration values ('9999-later', '2999-01-01')")
   await assert.rejects(
     openPostgres(url),
-    /^Error: The database is of a later version of agent-core \(9999-later\): start that one, or restore a backup\.$/,
+    /^Error: The database was migrated by a later version of agent-core \(9999-later\)\. Start that version, or restore a backup\.$/,
   )
 })
 
@@ -170,6 +170,6 @@ test('what runs goes on while a later version migrates: what was prepared before
 test('a server that is not there is an error, and leaves nothing open', async () => {
   await assert.rejects(
     openPostgres('postgres://postgres:test@127.0.0.1:1/none'),
-    /"none" at 127.0.0.1:1 can't be reached: connect ECONNREFUSED/,
+    /"none" at 127.0.0.1:1 cannot be reached: connect ECONNREFUSED/,
   )
 })

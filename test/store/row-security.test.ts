@@ -171,7 +171,7 @@ test('a schema that is made for the service can be used by it, also what comes i
 
 test('a user that bypasses row-level security works as the role where it was given it, or may make it', async () => {
   const url = await createOwner('bypassrls createrole')
-  await assert.rejects(openPostgres(url), /bypasses row-level security, and can not work as the role agent_core_service/)
+  await assert.rejects(openPostgres(url), /bypasses row-level security, and cannot use the role agent_core_service/)
   const { username, host } = new URL(url)
   const admin = new pg.Client(`postgres://postgres:test@${host}/postgres`)
   await admin.connect()

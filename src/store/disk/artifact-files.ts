@@ -3,12 +3,12 @@ import { constants } from 'node:fs'
 import { copyFile, link, lstat, mkdir, open, opendir, readdir, rename, rm, stat, type FileHandle } from 'node:fs/promises'
 import path from 'node:path'
 import type { ArtifactBytes, ArtifactLocation, OpenArtifact } from '../../artifacts/artifact-bytes.ts'
-import { isPlaceName, placeName } from './artifact-place.ts'
+import { isSafeName, requireSafeName } from './safe-name.ts'
 
-/** `ArtifactBytes` as `<root>/<folder>/<id>`, files with mode 0600 in folders with mode 0700; drafts are in a folder of their own. */
+/** `ArtifactBytes` as files `<root>/<folder>/<id>` with mode 0600, in folders with mode 0700. Drafts are in a separate folder. */
 export function createArtifactFiles(root: string): ArtifactBytes {
-  const folderOf = (name: string) => path.join(root, placeName(name))
-  const fileOf = ({ folder, id }: ArtifactLocation) => path.join(folderOf(folder), placeName(id))
+  const folderOf = (name: string) => path.join(root, requireSafeName(name))
+  const fileOf = ({ folder, id }: ArtifactLocation) => path.join(folderOf(folder), requireSafeName(id))
   const drafts = path.join(root, draftFolder)
 
   async function makeFolder(folder: string): Promise<void> {
@@ -60,14 +60,14 @@ export function createArtifactFiles(root: string): ArtifactBytes {
     async *folders() {
       const listing = await orMissing(opendir(root))
       for await (const { name } of listing ?? []) {
-        const changedAt = isPlaceName(name) ? (await orMissing(stat(folderOf(name))))?.mtimeMs : undefined
+        const changedAt = isSafeName(name) ? (await orMissing(stat(folderOf(name))))?.mtimeMs : undefined
         if (changedAt !== undefined) yield { name, changedAt }
       }
     },
   }
 }
 
-/** No name of a session's folder begins with a dot. */
+/** Begins with a dot, unlike any folder of a session. */
 const draftFolder = '.drafts'
 
 async function toOpen(handle: FileHandle): Promise<OpenArtifact> {
@@ -75,7 +75,7 @@ async function toOpen(handle: FileHandle): Promise<OpenArtifact> {
   return {
     size,
     read: (range) => handle.createReadStream({ ...range, autoClose: true }),
-    // A second time is a mistake to Node, not to us.
+    // Node rejects a second close, which is harmless.
     close: () => handle.close().catch(() => undefined),
   }
 }
@@ -90,7 +90,7 @@ async function writeDurably(file: string, bytes: Uint8Array): Promise<void> {
   }
 }
 
-/** A new name lasts once its folder is on the disk. */
+/** Syncs a folder: a new name survives a crash only when its folder is on the disk. */
 async function syncFolder(folder: string): Promise<void> {
   const handle = await open(folder, constants.O_RDONLY)
   try {
@@ -100,13 +100,13 @@ async function syncFolder(folder: string): Promise<void> {
   }
 }
 
-/** A second name for the same bytes, which never change; a copy where the file system has no such thing. */
+/** Links the file, because its bytes never change; copies when the file system has no hard links. */
 async function copy(source: string, target: string): Promise<void> {
   try {
     await link(source, target)
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
-    // It is there already, or was deleted meanwhile.
+    // The target exists already, or the source was deleted meanwhile.
     if (code === 'EEXIST' || code === 'ENOENT') return
     await copyFile(source, target, constants.COPYFILE_EXCL)
   }

@@ -5,21 +5,21 @@ import path from 'node:path'
 import { FileChanged, type ConfigurationFile, type FileNote } from '../../configuration/configuration-file.ts'
 import { writeWhole } from '../../files/write-whole.ts'
 
-/** How many copies are kept. */
+/** Number of backups kept. */
 const maxBackups = 20
-/** Editors write in more than one step. */
+/** Milliseconds without a change before `onChange` is called, because editors write in several steps. */
 const settleMs = 150
-/** Not every file system tells of its changes. */
-const lookEveryMs = 5000
+/** Poll interval in milliseconds, because not every file system reports changes. */
+const pollMs = 5000
 
-/** agent.yaml, and its copies in `<dataDir>/config-backups`. */
+/** `agent.yaml`, and its backups in `<dataDir>/config-backups`. */
 export function createConfigurationFile(file: string, dataDir: string): ConfigurationFile {
   const folder = path.join(dataDir, 'config-backups')
   const noteFile = path.join(dataDir, 'config-note.json')
 
   async function backUp(text: string): Promise<{ path: string; remove(): Promise<void> }> {
     await mkdir(folder, { recursive: true, mode: 0o700 })
-    // An edit by a command is noticed by the service, which makes a copy too.
+    // After an edit by a command the running service makes a backup too, so equal texts share one backup.
     const newest = (await findBackups()).at(0)
     if (newest && (await readFile(newest.place, 'utf8').catch(() => undefined)) === text)
       return { path: path.relative(dataDir, newest.place), remove: async () => undefined }
@@ -31,7 +31,7 @@ export function createConfigurationFile(file: string, dataDir: string): Configur
     return { path: path.relative(dataDir, copy), remove: () => rm(copy, { force: true }) }
   }
 
-  /** Newest first, of this file alone. */
+  /** Backups of this file, newest first. */
   async function findBackups(): Promise<{ place: string; at: number }[]> {
     const { name } = path.parse(file)
     const names = await readdir(folder).catch(() => [])
@@ -42,7 +42,7 @@ export function createConfigurationFile(file: string, dataDir: string): Configur
     return copies.toSorted((a, b) => b.at - a.at)
   }
 
-  /** A copy that goes away meanwhile is none. */
+  /** Texts of the backups; backups deleted meanwhile are skipped. */
   async function backups(): Promise<{ text: string; at: number }[]> {
     const read = async ({ place, at }: { place: string; at: number }) =>
       readFile(place, 'utf8').then(
@@ -65,7 +65,7 @@ export function createConfigurationFile(file: string, dataDir: string): Configur
   }
 }
 
-/** `-20261122T093015.123Z-...`, as in the names of copies; undefined for another text. */
+/** Parses the time in the name of a backup (`-20261122T093015.123Z-...`); undefined for other names. */
 function timeIn(text: string): number | undefined {
   const [, ...parts] = /^-(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d\.\d{3})Z-/.exec(text) ?? []
   if (parts.length === 0) return undefined
@@ -77,7 +77,7 @@ async function make(file: string, text: string): Promise<void> {
   const draft = `${file}.${randomUUID().slice(0, 8)}.tmp`
   try {
     await writeNew(draft, text)
-    // Fails where there is one, which a rename would replace.
+    // `link` fails when the file exists; `rename` would replace the file.
     await link(draft, file)
   } finally {
     await rm(draft, { force: true })
@@ -85,7 +85,7 @@ async function make(file: string, text: string): Promise<void> {
   await syncFolder(path.dirname(file))
 }
 
-/** Undefined where nothing was noted, or of another file. */
+/** Reads the note; undefined when there is no note, or a note about another file. */
 async function recall(noteFile: string, file: string): Promise<FileNote | undefined> {
   try {
     const note = JSON.parse(await readFile(noteFile, 'utf8')) as FileNote & { file: string }
@@ -95,18 +95,18 @@ async function recall(noteFile: string, file: string): Promise<FileNote | undefi
   }
 }
 
-/** Where the path is a link, what it leads to is replaced, and the link stays. */
+/** Replaces the text atomically. When the path is a symbolic link, the target is replaced and the link stays. */
 async function replace(file: string, text: string, next: string): Promise<void> {
   const target = await realpath(file)
   const { mode, uid, gid } = await stat(target)
   const draft = `${target}.${randomUUID().slice(0, 8)}.tmp`
   try {
     await writeNew(draft, next, async (handle) => {
-      // Another user's file stays theirs where we may give it to them; what they may do with it stays in any case.
+      // Keeps the owner of the file when the process may change owners, and the mode in any case.
       await handle.chown(uid, gid).catch(() => undefined)
       await handle.chmod(mode & 0o7777)
     })
-    if ((await readFile(target, 'utf8')) !== text) throw new FileChanged(`${file} was changed meanwhile.`)
+    if ((await readFile(target, 'utf8')) !== text) throw new FileChanged(`${file} was changed by another program meanwhile.`)
     await rename(draft, target)
   } catch (error) {
     await rm(draft, { force: true })
@@ -115,7 +115,7 @@ async function replace(file: string, text: string, next: string): Promise<void> 
   await syncFolder(path.dirname(target))
 }
 
-/** For this user alone, until `finish` gives it to others; durable when it resolves, and gone when it rejects. */
+/** Writes a new file with mode 0600, until `finish` changes the mode. Durable when resolved; removed when rejected. */
 async function writeNew(file: string, text: string, finish?: (handle: FileHandle) => Promise<void>): Promise<void> {
   const handle = await open(file, 'wx', 0o600)
   try {
@@ -130,20 +130,20 @@ async function writeNew(file: string, text: string, finish?: (handle: FileHandle
   }
 }
 
-/** So that a rename is not lost with the power; a file system that can't do it has done what it can. */
+/** Syncs a folder, so that a rename survives a power failure. Errors of file systems without this operation are ignored. */
 async function syncFolder(folder: string): Promise<void> {
   const handle = await open(folder, 'r').catch(() => undefined)
   await handle?.sync().catch(() => undefined)
   await handle?.close()
 }
 
-/** Their names begin with their time. */
+/** Deletes all but the newest backups; their names sort by time. */
 async function dropOldest(folder: string): Promise<void> {
   const names = (await readdir(folder)).filter((name) => /-\d{8}T\d{6}\.\d{3}Z-/.test(name)).sort()
   await Promise.all(names.slice(0, -maxBackups).map((name) => rm(path.join(folder, name), { force: true })))
 }
 
-/** A file that is replaced by a rename is another one; its folder is watched. */
+/** Watches the folder of a file, because a rename replaces the watched file itself. */
 function follow(file: string, onChange: () => void): { close(): void } {
   const watchers: FSWatcher[] = []
   let pending: NodeJS.Timeout | undefined
@@ -154,7 +154,7 @@ function follow(file: string, onChange: () => void): { close(): void } {
     if (!isClosed) pending = setTimeout(onChange, settleMs).unref()
   }
 
-  /** A system that watches nothing more leaves the looking from time to time. */
+  /** Watches a folder. When the system refuses more watchers, polling remains. */
   function watchFolder(folder: string, isOurs: (name: string | null) => boolean): void {
     if (isClosed) return
     try {
@@ -162,7 +162,7 @@ function follow(file: string, onChange: () => void): { close(): void } {
       watcher.on('error', () => watcher.close())
       watchers.push(watcher)
     } catch {
-      // As above.
+      // Polling remains.
     }
   }
 
@@ -171,11 +171,11 @@ function follow(file: string, onChange: () => void): { close(): void } {
     .catch(() => file)
     .then((target) => {
       const isLink = target !== path.resolve(file)
-      // A link may lead over others (as a mounted ConfigMap does), each of which may change.
+      // A link may lead over further links (as in a mounted ConfigMap), and each may change.
       watchFolder(path.dirname(file), (changed) => isLink || changed === null || changed === name)
       if (path.dirname(target) !== path.dirname(file)) watchFolder(path.dirname(target), () => true)
     })
-  const timer = setInterval(onChange, lookEveryMs).unref()
+  const timer = setInterval(onChange, pollMs).unref()
   return {
     close() {
       isClosed = true

@@ -3,7 +3,7 @@ import { link, mkdir, open, readFile, rename, rm } from 'node:fs/promises'
 import path from 'node:path'
 import type { SharedSecret } from '../../access/keys/shared-secret.ts'
 
-/** Undefined where there is no such file. */
+/** Reads a file; undefined when the file does not exist. */
 export async function readPrivate(file: string): Promise<string | undefined> {
   return readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return undefined
@@ -11,7 +11,7 @@ export async function readPrivate(file: string): Promise<string | undefined> {
   })
 }
 
-/** A text in a file, mode 0600, for the processes of one machine. Of two that replace it within the same milliseconds the later counts. */
+/** A secret in a file with mode 0600, for processes of one machine. Of two replacements in the same milliseconds the later wins. */
 export function createPrivateFile(file: string): SharedSecret {
   const load = async () => (await readPrivate(file))?.trim()
 
@@ -35,7 +35,7 @@ export function createPrivateFile(file: string): SharedSecret {
   }
 }
 
-/** Makes a file, mode 0600; one that is there stays as it is: `link` fails where there is one already. */
+/** Creates a file with mode 0600. An existing file stays unchanged, because `link` fails when the file exists. */
 async function makeOnce(file: string, text: string): Promise<void> {
   await mkdir(path.dirname(file), { recursive: true, mode: 0o700 })
   await withDraft(file, text, (draft) =>
@@ -45,13 +45,13 @@ async function makeOnce(file: string, text: string): Promise<void> {
   )
 }
 
-/** A file with this text, mode 0600, in place of what was there. */
+/** Creates or replaces a file with mode 0600. */
 export async function replacePrivate(file: string, text: string): Promise<void> {
   await mkdir(path.dirname(file), { recursive: true, mode: 0o700 })
   await withDraft(file, text, (draft) => rename(draft, file))
 }
 
-/** Written whole under another name first: a reader never sees half of it. */
+/** Writes the text under another name first, so that readers never see a partial file. */
 async function withDraft(file: string, text: string, use: (draft: string) => Promise<void>): Promise<void> {
   const draft = `${file}.${randomUUID()}`
   try {

@@ -8,20 +8,20 @@ import type { ShareFolder } from '../../artifacts/share-folder.ts'
 const { O_DIRECTORY, O_NOFOLLOW, O_RDONLY, O_CREAT, O_EXCL, O_WRONLY } = constants
 
 /**
- * `ShareFolder` on the file system. The default is under /tmp, where others may put links and folders in the way: each step goes on from
- * the folder that the last one opened, not from a path that may lead elsewhere by now, and follows no link.
+ * `ShareFolder` on the file system. The default is under /tmp, where other users may plant links and folders. So each step starts from the
+ * folder handle of the previous step instead of a path, which may lead elsewhere by now, and follows no link.
  */
 export function createShareFolder(root: string): ShareFolder {
   return {
     async copy(name, fileName, read) {
       await mkdir(root, { recursive: true })
       await using share = await open(root, O_RDONLY | O_DIRECTORY | O_NOFOLLOW)
-      const within = await placeOf(share, root)
+      const within = await stablePathOf(share, root)
       const folder = await makeFolder(within, name)
       try {
         await using requestFolder = await open(path.join(within, folder), O_RDONLY | O_DIRECTORY | O_NOFOLLOW)
         await requireTrusted(root, share, requestFolder)
-        await write(path.join(await placeOf(requestFolder, path.join(root, folder)), fileName), read)
+        await write(path.join(await stablePathOf(requestFolder, path.join(root, folder)), fileName), read)
       } catch (error) {
         await rmdir(path.join(within, folder)).catch(() => undefined)
         throw error
@@ -53,8 +53,8 @@ async function write(file: string, read: Parameters<ShareFolder['copy']>[2]): Pr
   }
 }
 
-/** A path to an open folder that nobody can lead elsewhere, where the system has such (Linux); its usual path else. */
-async function placeOf(folder: FileHandle, usual: string): Promise<string> {
+/** A path to an open folder that cannot be redirected (`/proc/self/fd` on Linux); on other systems the usual path. */
+async function stablePathOf(folder: FileHandle, usual: string): Promise<string> {
   const descriptorPath = `/proc/self/fd/${folder.fd}`
   return access(descriptorPath).then(
     () => descriptorPath,
@@ -63,12 +63,12 @@ async function placeOf(folder: FileHandle, usual: string): Promise<string> {
 }
 
 /**
- * Whose folder it is can read the copies and exchange them. In a parent that everybody writes to, anybody may have made it first; a
- * mount was put there by an administrator.
+ * Throws when another user may own the share folder, because its owner can read and replace the copies. In a parent writable by everybody,
+ * any user may have created the folder first. A mount point was set up by an administrator.
  */
 async function requireTrusted(root: string, share: FileHandle, requestFolder: FileHandle): Promise<void> {
   const [{ uid, dev }, requestFolderStat, parent] = [await share.stat(), await requestFolder.stat(), await lstat(path.dirname(root))]
-  const isPublicPlace = (parent.mode & 0o002) !== 0 && parent.dev === dev
-  if (uid === requestFolderStat.uid || uid === 0 || !isPublicPlace) return
-  throw new Error(`${root} belongs to another user (${uid}).`)
+  const isPublicParent = (parent.mode & 0o002) !== 0 && parent.dev === dev
+  if (uid === requestFolderStat.uid || uid === 0 || !isPublicParent) return
+  throw new Error(`The share folder ${root} belongs to another user (uid ${uid}).`)
 }

@@ -4,40 +4,40 @@ import type { Job, JobKind, JobOutcome, Jobs } from '../../runs/jobs.ts'
 import type { Database } from '../database.ts'
 import { createJobWorker, type JobWorker } from './worker.ts'
 
-interface Options {
+interface JobsOptions {
   /** Epoch milliseconds. */
   now(): number
   log: Logger
-  /** How often a worker says of its jobs that it still has them. */
+  /** Interval in milliseconds at which a worker renews the leases of its jobs. */
   renewMs?: number
   /** Tells the workers of other processes. */
   bus?: Pick<Bus, 'publish' | 'subscribe' | 'onGap'>
 }
 
 /** `Jobs` in the store of either database. */
-export function createJobs(database: Database, { now, log, bus = localBus, renewMs = database.jobs.leaseMs / 3 }: Options): Jobs {
+export function createJobs(database: Database, { now, log, bus = localBus, renewMs = database.jobs.leaseMs / 3 }: JobsOptions): Jobs {
   const { jobs: store } = database
   const table = store.table({ now })
   const workers = new Map<JobKind, JobWorker>()
-  const keeping = store.keepUp && setInterval(() => void keepUp(), keepUpMs).unref()
+  const maintenance = store.maintain && setInterval(() => void maintain(), maintainMs).unref()
   let isClosed = false
-  bus.subscribe('jobs', ({ kinds }) => look(kinds as JobKind[]))
-  bus.onGap(() => look([...workers.keys()]))
+  bus.subscribe('jobs', ({ kinds }) => poll(kinds as JobKind[]))
+  bus.onGap(() => poll([...workers.keys()]))
 
-  function look(kinds: readonly JobKind[]): void {
-    for (const kind of kinds) void workers.get(kind)?.look()
+  function poll(kinds: readonly JobKind[]): void {
+    for (const kind of kinds) void workers.get(kind)?.poll()
   }
 
-  /** What a dead process had is due again then, and nobody tells of it. */
-  async function keepUp(): Promise<void> {
-    await store.keepUp?.().catch((err: unknown) => log.warn({ err }, 'jobs'))
-    // One after another: not all connections at once.
-    for (const worker of workers.values()) await worker.look()
+  /** Returns expired jobs of dead processes to the queue and polls, because no process publishes such jobs. */
+  async function maintain(): Promise<void> {
+    await store.maintain?.().catch((err: unknown) => log.warn({ err }, 'jobs'))
+    // Workers poll in turn, so that polls do not occupy all connections at once.
+    for (const worker of workers.values()) await worker.poll()
   }
 
   function wake(...kinds: JobKind[]): void {
     if (kinds.length === 0) return
-    look(kinds)
+    poll(kinds)
     bus.publish('jobs', { kinds: [...new Set(kinds)] })
   }
 
@@ -51,18 +51,18 @@ export function createJobs(database: Database, { now, log, bus = localBus, renew
       if (isClosed) return () => undefined
       const untyped = work as (job: Job, signal: AbortSignal) => Promise<JobOutcome>
       const concurrencyLimit = typeof concurrency === 'number' ? () => concurrency : concurrency
-      const onPutBack = () => wake(kind)
-      const worker = createJobWorker({ kind, concurrency: concurrencyLimit, work: untyped, table, renewMs, onPutBack, now, log })
+      const onRequeue = () => wake(kind)
+      const worker = createJobWorker({ kind, concurrency: concurrencyLimit, work: untyped, table, renewMs, onRequeue, now, log })
       workers.set(kind, worker)
-      void worker.look()
+      void worker.poll()
       return worker.stop
     },
     async drain(ms) {
       isClosed = true
-      clearInterval(keeping)
+      clearInterval(maintenance)
       await Promise.all([...workers.values()].map((worker) => worker.drain(ms)))
     },
   }
 }
 
-const keepUpMs = 3000
+const maintainMs = 3000

@@ -2,37 +2,37 @@ import type pg from 'pg'
 import { PgBoss, type Queue } from 'pg-boss'
 import { jobKinds } from '../../runs/jobs.ts'
 
-/** Where pg-boss keeps jobs: names of runs and sessions, no content. Its tables have no tenants, and no row-level security. */
+/** The schema of pg-boss. Its jobs hold ids of runs and sessions, no content; its tables have no tenants and no row-level security. */
 export const bossSchema = 'agent_core_jobs'
 
-/** A queue of those that have failed for too long, or ended too many processes: nobody does them, operators see them. */
-export const givenUp = 'given_up'
+/** The dead-letter queue: jobs that failed for too long or ended too many processes. No worker claims such jobs; operators inspect the queue. */
+export const deadLetterQueue = 'given_up'
 
-/** What has not been heard of for so long is done by another process; the least that pg-boss takes. */
+/** Lease in seconds: a job without a heartbeat for this time goes to another process. 10 is the minimum of pg-boss. */
 export const heartbeatSeconds = 10
 
-/** 60 years: what was promised is not forgotten. */
-const forEverSeconds = 2_000_000_000
+/** 60 years, so that no accepted job is dropped. */
+const foreverSeconds = 2_000_000_000
 
-const ofKind = {
-  // An id is taken as long as its job waits or is at work.
+const queueOptions = {
+  // An id is unique among waiting and active jobs.
   policy: 'exclusive',
   heartbeatSeconds,
   expireInSeconds: 24 * 3600,
-  retentionSeconds: forEverSeconds,
+  retentionSeconds: foreverSeconds,
   deleteAfterSeconds: 3600,
-  // Processes that died with it; what throws is put back by our own worker.
+  // Retries after the death of a process. `createJobWorker` requeues jobs that throw.
   retryLimit: 1000,
   retryDelay: 0,
-  deadLetter: givenUp,
+  deadLetter: deadLetterQueue,
 } as const satisfies Omit<Queue, 'name'>
 
 const queues = new Map<string, Omit<Queue, 'name'>>([
-  [givenUp, { retentionSeconds: 14 * 24 * 3600 }],
-  ...jobKinds.map((kind): [string, Omit<Queue, 'name'>] => [kind, ofKind]),
+  [deadLetterQueue, { retentionSeconds: 14 * 24 * 3600 }],
+  ...jobKinds.map((kind): [string, Omit<Queue, 'name'>] => [kind, queueOptions]),
 ])
 
-/** Makes the tables and queues that are missing, as the login user; of several processes one after another. */
+/** Creates missing tables and queues as the login user. Callers serialize concurrent processes. */
 export async function prepareBoss(client: pg.Client): Promise<void> {
   await makeSchema(client)
   const boss = new PgBoss({ db: { executeSql: (text, values) => client.query(text, values) }, schema: bossSchema, ...passive })
@@ -46,7 +46,7 @@ export async function prepareBoss(client: pg.Client): Promise<void> {
   }
 }
 
-/** It does nothing by itself. */
+/** Options that turn off all background work of pg-boss. */
 export const passive = { supervise: false, schedule: false, createSchema: false, reindex: false, monitorVacuum: false } as const
 
 async function makeSchema(client: pg.Client): Promise<void> {
@@ -54,6 +54,6 @@ async function makeSchema(client: pg.Client): Promise<void> {
   if (rows.length > 0) return
   await client.query(`create schema ${bossSchema}`).catch((cause: unknown) => {
     const remedy = `let its owner run: create schema ${bossSchema} authorization ${client.escapeIdentifier(client.user ?? 'the user')}`
-    throw new Error(`The database's user may not make the schema ${bossSchema}, where jobs are kept: ${remedy}`, { cause })
+    throw new Error(`The database user cannot create the schema ${bossSchema}, which holds the jobs: ${remedy}`, { cause })
   })
 }

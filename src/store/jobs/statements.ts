@@ -29,17 +29,17 @@ export function jobInserts(database: Kysely<Tables>): JobStore['insert'] {
 interface ClaimValues {
   kind: string
   now: number
-  /** When it is anybody's again. */
+  /** Epoch milliseconds at which the lease ends. */
   until: number
   limit: number
 }
 
-/** A job as it was begun: what another has begun since is left alone. */
+/** A claimed job. Statements leave a job alone that another worker has claimed since. */
 type ClaimedRow = Pick<JobRow, 'id' | 'attempts'>
 
 export function jobStatements(database: Kysely<Tables>) {
   return {
-    /** Of two that claim at once, no job goes to both: there is one writer. */
+    /** Claims due jobs. SQLite has a single writer, so no job goes to two workers. */
     claim: statement(database, (db, param: Param<ClaimValues>) =>
       db
         .with('due', (ctes) =>
@@ -47,7 +47,7 @@ export function jobStatements(database: Kysely<Tables>) {
             .selectFrom('jobs')
             .select('id')
             .where('kind', '=', param('kind'))
-            // Not by the index of times: what is due is read in the order in which it goes.
+            // The `+` keeps SQLite from the index of due times: due jobs are read in the order of the index by rank.
             .where(sql`+due_at`, '<=', param('now'))
             .orderBy('rank')
             .orderBy('due_at')
@@ -72,8 +72,8 @@ export function jobStatements(database: Kysely<Tables>) {
         .returning('id'),
     ),
 
-    /** `wantedAt` starts the day anew after which a failing job is given up. */
-    putBack: statement(database, (db, param: Param<ClaimedRow & { dueAt: number; wantedAt: number }>) =>
+    /** Makes the job due at `dueAt`. `wantedAt` restarts the day after which a failing job is given up. */
+    requeue: statement(database, (db, param: Param<ClaimedRow & { dueAt: number; wantedAt: number }>) =>
       db
         .updateTable('jobs')
         .set({ due_at: param('dueAt'), wanted_at: param('wantedAt') })

@@ -4,7 +4,7 @@ import type { JobStore, JobTable } from './job-store.ts'
 import { jobInserts, jobStatements } from './statements.ts'
 import type { JobRow } from '../tables.ts'
 
-/** After a process was killed its jobs wait so long. */
+/** Lease in milliseconds: jobs of a killed process wait for the end of their lease. */
 const leaseMs = 15_000
 
 /** `JobStore` in the table `jobs` of an embedded database. */
@@ -25,7 +25,7 @@ export function tableJobs(database: Pick<Database, 'db' | 'all'>): JobStore {
   }
 }
 
-/** In the way of who else claims what is due, one looks again after so long. */
+/** Delay in milliseconds before the next poll when another worker claimed the due jobs first. */
 const raceMs = 100
 
 function createJobTable(database: Pick<Database, 'db' | 'all'>, now: () => number): JobTable {
@@ -42,7 +42,7 @@ function createJobTable(database: Pick<Database, 'db' | 'all'>, now: () => numbe
       if (due === undefined || due > now()) return { claimed: [], nextMs: due && due - now() }
       const claim = { kind, limit, now: now(), until: now() + leaseMs }
       const { rows } = await unit((connection) => statements.claim(connection, claim))
-      // A statement answers in any order.
+      // `returning` has no order.
       const inOrder = rows.toSorted((a, b) => a.rank - b.rank || a.wanted_at - b.wanted_at)
       return { claimed: inOrder.map((row) => ({ job: toJob(row), wantedAt: row.wanted_at })), nextMs: rows.length > 0 ? 0 : raceMs }
     },
@@ -54,8 +54,8 @@ function createJobTable(database: Pick<Database, 'db' | 'all'>, now: () => numbe
         return lostJobs
       })
     },
-    async putBack(job, dueAt, wantedAt) {
-      await unit((connection) => statements.putBack(connection, { ...claimOf(job), dueAt, wantedAt }))
+    async requeue(job, dueAt, wantedAt) {
+      await unit((connection) => statements.requeue(connection, { ...claimOf(job), dueAt, wantedAt }))
     },
     remove,
     giveUp: remove,

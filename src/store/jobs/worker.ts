@@ -4,69 +4,69 @@ import type { Job, JobKind, JobOutcome } from '../../runs/jobs.ts'
 import type { ClaimedJob, JobTable } from './job-store.ts'
 import { settlesWithin } from '../../concurrency/settles-within.ts'
 
-interface Options {
+interface JobWorkerOptions {
   kind: JobKind
   concurrency(): number
   work(job: Job, signal: AbortSignal): Promise<JobOutcome>
   table: JobTable
-  /** How often it says of its jobs that it still has them. */
+  /** Interval in milliseconds at which the leases of running jobs are renewed. */
   renewMs: number
-  /** A job is due again at once: others may have room for it. */
-  onPutBack(): void
+  /** Called when a requeued job is due at once, because another worker may have capacity. */
+  onRequeue(): void
   now(): number
   log: Logger
 }
 
-/** Does the jobs of one kind. */
+/** Runs the jobs of one kind. */
 export interface JobWorker {
-  /** A job may be due. Resolves when it was looked for. */
-  look(): Promise<void>
-  /** Takes nothing new. */
+  /** Claims and starts due jobs. Resolves when no more jobs were due. */
+  poll(): Promise<void>
+  /** Stops claiming jobs. */
   stop(): void
-  /** Takes nothing new and waits for what runs, `ms` at most; what runs longer is aborted and put back. */
+  /** Stops claiming jobs and waits at most `ms` milliseconds for running jobs; then aborts and requeues the rest. */
   drain(ms: number): Promise<void>
 }
 
-/** Nobody need tell of jobs that another process left: one look this often. */
+/** Poll interval in milliseconds, for jobs that no process publishes, such as those of a dead process. */
 const pollMs = 5000
 const firstDelayMs = 1000
 const maxDelayMs = 3_600_000
 const giveUpAfterMs = 24 * 3_600_000
-/** What was aborted hears it at once; what does not is left behind. */
-const lastMs = 2000
+/** Milliseconds that aborted jobs get to end before a drain gives up on them. */
+const abortGraceMs = 2000
 
-export function createJobWorker({ kind, concurrency, work, table, renewMs, onPutBack, now, log }: Options): JobWorker {
+export function createJobWorker({ kind, concurrency, work, table, renewMs, onRequeue, now, log }: JobWorkerOptions): JobWorker {
   const running = new Map<Job, { done: Promise<void>; stopping: AbortController }>()
   const renewal = setInterval(() => void renew(), renewMs).unref()
   let currentPoll: Promise<void> | undefined
-  let isCalled = false
+  let isRequested = false
   let isClosed = false
   let timer: NodeJS.Timeout | undefined
 
-  function look(): Promise<void> {
-    isCalled = true
-    return (currentPoll ??= lookAll())
+  function poll(): Promise<void> {
+    isRequested = true
+    return (currentPoll ??= pollAll())
   }
 
-  async function lookAll(): Promise<void> {
-    while (isCalled && !isClosed) {
-      isCalled = false
+  async function pollAll(): Promise<void> {
+    while (isRequested && !isClosed) {
+      isRequested = false
       clearTimeout(timer)
-      const waitMs = await takeDue().catch((err: unknown) => {
+      const waitMs = await claimDue().catch((err: unknown) => {
         log.error({ err, kind }, 'jobs')
         return pollMs
       })
       clearTimeout(timer)
-      timer = setTimeout(() => void look(), Math.min(waitMs, pollMs)).unref()
+      timer = setTimeout(() => void poll(), Math.min(waitMs, pollMs)).unref()
     }
-    // In the same breath as the last look at `isCalled`: no call gets lost in between.
+    // No await since the last check of `isRequested`, so that no call is lost in between.
     currentPoll = undefined
   }
 
-  /** Starts what is due, as far as there is room; answers when to look again, in milliseconds. */
-  async function takeDue(): Promise<number> {
+  /** Starts due jobs up to the concurrency limit. Returns the delay until the next poll in milliseconds. */
+  async function claimDue(): Promise<number> {
     const free = concurrency() - running.size
-    // The next one that ends looks again.
+    // The next job that ends polls again.
     if (free <= 0) return pollMs
     const { claimed, nextMs } = await table.claim(kind, free)
     for (const claimedJob of claimed) start(claimedJob)
@@ -79,29 +79,29 @@ export function createJobWorker({ kind, concurrency, work, table, renewMs, onPut
       .catch((err: unknown) => log.error({ err, kind, job: claimed.job.id }, 'job'))
       .finally(() => {
         running.delete(claimed.job)
-        void look()
+        void poll()
       })
     running.set(claimed.job, { done, stopping })
   }
 
   async function perform({ job, wantedAt }: ClaimedJob, stopping: AbortController): Promise<void> {
-    // Claimed in the moment in which it was stopped.
-    if (isClosed) return putBack(job, now(), wantedAt)
+    // The worker was stopped during the claim.
+    if (isClosed) return requeue(job, now(), wantedAt)
     try {
       const outcome = await work(job, stopping.signal)
-      await (outcome.kind === 'done' ? table.remove(job) : putBack(job, outcome.at, outcome.at))
+      await (outcome.kind === 'done' ? table.remove(job) : requeue(job, outcome.at, outcome.at))
     } catch (err) {
-      if (stopping.signal.aborted) return await putBack(job, now(), wantedAt)
+      if (stopping.signal.aborted) return await requeue(job, now(), wantedAt)
       await fail(job, wantedAt, err)
     }
   }
 
-  async function putBack(job: Job, dueAt: number, wantedAt: number): Promise<void> {
-    await table.putBack(job, dueAt, wantedAt)
-    if (dueAt <= now()) onPutBack()
+  async function requeue(job: Job, dueAt: number, wantedAt: number): Promise<void> {
+    await table.requeue(job, dueAt, wantedAt)
+    if (dueAt <= now()) onRequeue()
   }
 
-  /** What another has begun would be done twice. */
+  /** Renews the leases, and aborts jobs that another worker has claimed, which would be done twice otherwise. */
   async function renew(): Promise<void> {
     if (running.size === 0) return
     const lostJobs = await table.renew([...running.keys()]).catch(() => [])
@@ -109,7 +109,7 @@ export function createJobWorker({ kind, concurrency, work, table, renewMs, onPut
   }
 
   async function fail(job: Job, wantedAt: number, err: unknown): Promise<void> {
-    // Nothing is left of what it was about.
+    // The subject of the job was deleted.
     if (err instanceof ServiceError && err.code === 'gone') return table.remove(job)
     const details = { err, kind, job: job.id, tenant: job.tenant, attempt: job.attempt }
     if (now() - wantedAt >= giveUpAfterMs) {
@@ -117,7 +117,7 @@ export function createJobWorker({ kind, concurrency, work, table, renewMs, onPut
       return table.giveUp(job)
     }
     log.warn(details, 'job failed')
-    return table.putBack(job, now() + Math.min(firstDelayMs * 2 ** (job.attempt - 1), maxDelayMs), wantedAt)
+    return table.requeue(job, now() + Math.min(firstDelayMs * 2 ** (job.attempt - 1), maxDelayMs), wantedAt)
   }
 
   function stop(): void {
@@ -130,7 +130,7 @@ export function createJobWorker({ kind, concurrency, work, table, renewMs, onPut
     await currentPoll
     await within(ms)
     for (const { stopping } of running.values()) stopping.abort()
-    await within(lastMs)
+    await within(abortGraceMs)
     clearInterval(renewal)
   }
 
@@ -138,5 +138,5 @@ export function createJobWorker({ kind, concurrency, work, table, renewMs, onPut
     await settlesWithin(Promise.all([...running.values()].map(({ done }) => done)), ms)
   }
 
-  return { look, stop, drain }
+  return { poll, stop, drain }
 }

@@ -5,51 +5,51 @@ import { createProcessStore, untilForgottenMs } from './processes.ts'
 import { settlesWithin } from '../../concurrency/settles-within.ts'
 
 /**
- * How long a lease lasts, and how often it is renewed. A process whose event loop or database stands still for 8 s loses nothing; what a
- * killed one had is taken up within 12 s and what one sweep takes.
+ * Duration of a lease, and interval of its renewals, in milliseconds. A process survives a stalled event loop or database of 8 s. The runs of
+ * a killed process are adopted within 12 s plus the duration of a sweep.
  */
-const lifeMs = 10_000
+const leaseMs = 10_000
 export const heartbeatMs = 2000
-/** A renewal that failed, or hangs for so long, is tried again. */
+/** A failed renewal is retried after `retryMs`; a renewal without an answer fails after `attemptMs`. */
 const retryMs = 500
 const attemptMs = 3000
 /**
- * Nobody could renew a lease while the database was away, and all have run out when it is back: so long a process must have kept its own
- * before it believes that of others.
+ * While the database is unreachable no process can renew its lease, and afterwards all leases have expired. A process must therefore have
+ * held its own lease for this time before the process treats the expired leases of others as lost.
  */
 const watchMs = 2 * heartbeatMs + retryMs
 /**
- * A process whose event loop turned all the time lost its lease by its database alone: nothing that it ran has stopped it. Longer than a
- * renewal may take, shorter than a standstill that costs a lease.
+ * A process whose event loop had no longer pause lost its lease because of the database, not because a run blocked the process. Longer than
+ * a renewal may take, shorter than a stall that costs the lease.
  */
 const longPauseMs = 5000
-/** How often a process that is alone looks for runs that a fault made it forget. */
-const lookEveryMs = 15_000
+/** Interval of the search for runs that a fault dropped from memory, for a process with a database of its own. */
+const pollMs = 15_000
 
-/** Takes up what lost processes left; one is lost when its lease has run out for more than `graceMs`. */
+/** Adopts the runs of lost processes. A process is lost when its lease expired more than `graceMs` ago. */
 export type Adopt = (graceMs: number) => Promise<void>
 
-/** This process, as the one that runs belong to. */
+/** This process as the holder of runs. */
 export interface Holder {
   readonly id: string
-  /** Calls `adopt` now, whenever another process says that it leaves, and again and again while others may die. */
+  /** Calls `adopt` now, at every heartbeat, and whenever another process publishes that it stops. */
   onLost(adopt: Adopt): void
-  /** Nothing belongs to this process any more: others take it up at once. */
+  /** Releases the lease and all runs of this process, so that other processes adopt the runs at once. */
   release(): Promise<void>
 }
 
-interface Options {
+interface HolderOptions {
   id: string
   bus: Bus
   log: Logger
 }
 
-/** Of an embedded database nobody else has anything. */
-export async function keepHolder(database: Database, options: Options): Promise<Holder> {
-  return database.isShared ? keepLease(database, options) : keepAlone(database, options)
+/** An embedded database has a single process and needs no lease. */
+export async function keepHolder(database: Database, options: HolderOptions): Promise<Holder> {
+  return database.isShared ? holdLease(database, options) : holdAlone(database, options)
 }
 
-function keepAlone(database: Database, { id, log }: Options): Holder {
+function holdAlone(database: Database, { id, log }: HolderOptions): Holder {
   let timer: NodeJS.Timeout | undefined
   let isReleased = false
   return {
@@ -57,7 +57,7 @@ function keepAlone(database: Database, { id, log }: Options): Holder {
     onLost(adopt) {
       const look = () => void adopt(0).catch((err: unknown) => log.error({ err }, 'adopt'))
       look()
-      timer = setInterval(look, lookEveryMs).unref()
+      timer = setInterval(look, pollMs).unref()
     },
     async release() {
       if (isReleased) return
@@ -68,15 +68,15 @@ function keepAlone(database: Database, { id, log }: Options): Holder {
   }
 }
 
-async function keepLease(database: Database, { id, bus, log }: Options): Promise<Holder> {
+async function holdLease(database: Database, { id, bus, log }: HolderOptions): Promise<Holder> {
   const processes = createProcessStore(database)
   let adopt: Adopt | undefined
-  /** When it was renewed last, and since when that has gone on without a break. */
+  /** Time of the last renewal, and start of the current period without a gap. */
   let renewedAt = performance.now()
-  let keptSince = renewedAt
+  let heldSince = renewedAt
   let timer: NodeJS.Timeout | undefined
   let currentHeartbeat = Promise.resolve()
-  /** The longest pause of the event loop since the lease was renewed. */
+  /** The longest pause of the event loop since the last renewal. */
   let steppedAt = renewedAt
   let longestPauseMs = 0
   let isReleased = false
@@ -85,12 +85,12 @@ async function keepLease(database: Database, { id, bus, log }: Options): Promise
     const startedAt = performance.now()
     step()
     try {
-      const isKept = await answerOf(processes.renew(id, lifeMs))
+      const wasHeld = await answerOf(processes.renew(id, leaseMs))
       step()
-      if (!isKept) log.warn('The lease of this process had run out: what it had may be taken over by now')
-      if (!isKept && longestPauseMs < longPauseMs) await answerOf(processes.forgive(id))
+      if (!wasHeld) log.warn('The lease of this process had expired: its runs may have been taken over')
+      if (!wasHeld && longestPauseMs < longPauseMs) await answerOf(processes.forgive(id))
       longestPauseMs = 0
-      if (!isKept || performance.now() - renewedAt > watchMs) keptSince = performance.now()
+      if (!wasHeld || performance.now() - renewedAt > watchMs) heldSince = performance.now()
       renewedAt = performance.now()
       scheduleHeartbeat(Math.max(0, heartbeatMs - (renewedAt - startedAt)))
       sweep()
@@ -112,11 +112,11 @@ async function keepLease(database: Database, { id, bus, log }: Options): Promise
   }
 
   function sweep(): void {
-    const graceMs = performance.now() - keptSince >= watchMs ? 0 : untilForgottenMs
+    const graceMs = performance.now() - heldSince >= watchMs ? 0 : untilForgottenMs
     adopt?.(graceMs).catch((err: unknown) => log.error({ err }, 'adopt'))
   }
 
-  await processes.renew(id, lifeMs)
+  await processes.renew(id, leaseMs)
   scheduleHeartbeat(heartbeatMs)
   const stop = [bus.subscribe('left', sweep), bus.onGap(sweep)]
   return {

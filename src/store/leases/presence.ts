@@ -4,22 +4,22 @@ import { query, type Database } from '../database.ts'
 import { heartbeatMs } from './holder.ts'
 import { aliveProcesses } from './processes.ts'
 
-/** Whether other processes of this service are there. */
+/** Detects other running processes of this service. */
 export interface Presence {
   /**
-   * At a start. The lease of a process that was killed lasts on for a while: one that lives answers at once, or renews its own. Takes some
-   * milliseconds where another serves or nobody has a lease, and else as long as a renewal may take.
+   * Resolves to true when another process serves. Called at a start. The lease of a killed process outlives the process, so only an answer or a renewed
+   * lease counts. Takes some milliseconds when another process answers or no lease exists, else as long as a renewal may take.
    */
   hasOthers(): Promise<boolean>
-  /** From now on this process answers those that start. The returned function ends it. */
+  /** Answers starting processes from now on. Returns a function to stop. */
   answer(): () => void
 }
 
-const lookEveryMs = 100
+const pollMs = 100
 const waitMs = heartbeatMs + 1000
 
 export function createPresence(database: Database, { id, bus }: { id: string; bus: Bus }): Presence {
-  /** Until when each other process is believed to be alive. */
+  /** Ends of the leases of other processes, in epoch milliseconds of the database, by process id. */
   async function leases(): Promise<Map<string, number>> {
     const alive = aliveProcesses(database).select('alive_until').where('id', '<>', id)
     const { rows } = await query(database.all.read, alive)
@@ -28,7 +28,7 @@ export function createPresence(database: Database, { id, bus }: { id: string; bu
 
   async function hasOthers(): Promise<boolean> {
     let isAnswered = false
-    /** They wait as this one does, perhaps for each other. */
+    /** Other starting processes renew leases too, and do not count, or two starting processes would wait for each other. */
     const starting = new Set<string>()
     const stops = [
       bus.subscribe('serving', () => void (isAnswered = true)),
@@ -42,7 +42,7 @@ export function createPresence(database: Database, { id, bus }: { id: string; bu
       for (let now = before; now.size > 0 && performance.now() < endsAt; now = await leases()) {
         if (isAnswered || [...now].some(isRenewed)) return true
         bus.publish('starting', { process: id })
-        await sleep(lookEveryMs)
+        await sleep(pollMs)
       }
       return isAnswered
     } finally {

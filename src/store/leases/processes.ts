@@ -2,13 +2,13 @@ import { sql, type RawBuilder } from 'kysely'
 import { query, type Database } from '../database.ts'
 import { forgiveLosses, releaseRuns } from '../runs/losses.ts'
 
-/** Leases: what belongs to a process is its own until then, and as long as it says so again. Times are those of the database. */
+/** Leases of processes: a process owns its runs until its lease expires. Times are those of the database. */
 export interface ProcessStore {
-  /** Says that a process is there for so long; true where its last lease had not run out yet. */
-  renew(id: string, lifeMs: number): Promise<boolean>
-  /** The process is gone by its own word: its runs are handed over, not lost. */
+  /** Renews the lease for `leaseMs` milliseconds. True when the previous lease had not expired. */
+  renew(id: string, leaseMs: number): Promise<boolean>
+  /** Ends the lease of a stopping process, whose runs are handed over and not lost. */
   release(id: string): Promise<void>
-  /** The process was there all the time: runs that were taken over from it were not lost with it. */
+  /** Takes back losses counted for a process that was alive all the time. */
   forgive(id: string): Promise<void>
 }
 
@@ -16,10 +16,10 @@ export function createProcessStore(database: Database): ProcessStore {
   const { db } = database
   const clock = clockOf(database)
   return {
-    renew: (id, lifeMs) =>
+    renew: (id, leaseMs) =>
       database.all.unit(async (connection) => {
         const lease = db.selectFrom('processes').select('id').where('id', '=', id).where('alive_until', '>', clock)
-        const alive_until = sql<number>`${clock} + ${sql.lit(lifeMs)}`
+        const alive_until = sql<number>`${clock} + ${sql.lit(leaseMs)}`
         const renewed = db
           .insertInto('processes')
           .values({ id, alive_until })
@@ -27,7 +27,7 @@ export function createProcessStore(database: Database): ProcessStore {
         const longGone = db.deleteFrom('processes').where('alive_until', '<', sql<number>`${clock} - ${sql.lit(forgetMs)}`)
         const [unexpired] = await Promise.all([query(connection, lease), query(connection, renewed), query(connection, longGone)])
         return unexpired.rows.length > 0
-      }, atOnce),
+      }, withoutRetries),
     async release(id) {
       await database.all.unit(async (connection) => {
         await releaseRuns(database, connection, id)
@@ -38,24 +38,24 @@ export function createProcessStore(database: Database): ProcessStore {
   }
 }
 
-/** Epoch milliseconds as the database knows them: the clocks of machines differ. */
+/** Epoch milliseconds of the database, because the clocks of machines differ. */
 export function clockOf({ isShared }: Pick<Database, 'isShared'>): RawBuilder<number> {
   return isShared
     ? sql<number>`(extract(epoch from statement_timestamp()) * 1000)::bigint`
     : sql<number>`cast(unixepoch('subsec') * 1000 as integer)`
 }
 
-/** Ids of the processes whose lease lasts, or ran out less than `graceMs` ago. */
+/** Selects the ids of processes whose lease is valid, or expired less than `graceMs` ago. */
 export function aliveProcesses(database: Pick<Database, 'db' | 'isShared'>, graceMs = 0) {
   const since = sql<number>`${clockOf(database)} - ${sql.lit(graceMs)}`
   return database.db.selectFrom('processes').select('id').where('alive_until', '>', since)
 }
 
-/** Whoever renews a lease asks again by itself. */
-const atOnce = { retryForMs: 0 }
+/** `keepHolder` retries renewals itself. */
+const withoutRetries = { retryForMs: 0 }
 
-/** A process that has not been seen for so long is gone. */
+/** Expired leases are deleted after this time, in milliseconds. */
 const forgetMs = 24 * 3_600_000
 
-/** Longer than any lease that is remembered: only those are gone then that said so. */
+/** Grace longer than any stored lease: with this grace only released processes count as lost. */
 export const untilForgottenMs = 2 * forgetMs

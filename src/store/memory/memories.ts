@@ -19,7 +19,7 @@ export function createMemoryStore(database: Database): MemoryStore {
   return {
     version,
     async all(caller) {
-      // First: what changes in between is found by the next look at the version.
+      // Read before the memories, so that a change in between shows at the next comparison of versions.
       const currentVersion = await version(caller)
       const { rows } = await query(database.forTenant(caller.tenant).read, memoriesOf(db, caller).selectAll().orderBy('id'))
       return { version: currentVersion, memories: rows.map(toMemory) }
@@ -41,7 +41,7 @@ export function createMemoryStore(database: Database): MemoryStore {
     delete: (caller, id) =>
       database.forTenant(caller.tenant).unit(async (connection) => {
         if (!(await remove(connection, db, caller, id))) return false
-        await bump(connection, db, caller)
+        await incrementVersion(connection, db, caller)
         return true
       }),
 
@@ -58,8 +58,8 @@ export function createMemoryStore(database: Database): MemoryStore {
     apply: (caller, expectedVersion, changes, source, now) =>
       database.forTenant(caller.tenant).unit(async (connection) => {
         if (!(await holdSession(connection, db, caller, source.session))) return 'gone'
-        if (!(await bump(connection, db, caller, expectedVersion))) return 'moved'
-        for (const change of changes) await applyOne(connection, db, caller, change, source, now)
+        if (!(await incrementVersion(connection, db, caller, expectedVersion))) return 'moved'
+        for (const change of changes) await applyChange(connection, db, caller, change, source, now)
         return 'done'
       }),
 
@@ -69,13 +69,13 @@ export function createMemoryStore(database: Database): MemoryStore {
           const set = db.updateTable('memories').set(toVectorColumns(vector)).where('id', '=', id)
           await query(connection, set.where('tenant', '=', caller.tenant).where('owner', '=', caller.owner))
         }
-        await bump(connection, db, caller)
+        await incrementVersion(connection, db, caller)
       }),
   }
 }
 
 /**
- * Forgets what was learned in a session alone; a part of its deletion. The caller's memories have another version then.
+ * Forgets memories learned only in this session, as a part of its deletion. Increments the version of the caller's memories.
  * `session` is the session's key.
  */
 export async function forgetSession(connection: Connection, db: Kysely<Tables>, caller: Owner, session: string): Promise<void> {
@@ -83,15 +83,15 @@ export async function forgetSession(connection: Connection, db: Kysely<Tables>, 
   const ofSession = db.selectFrom('memory_sources').select('memory').where('tenant', '=', tenant).where('session', '=', session)
   const { rows } = await query(connection, ofSession)
   if (rows.length === 0) return
-  // First, for its lock: of two sessions that are deleted at once, the later one sees that it was the last source.
-  await bump(connection, db, caller)
+  // First, for the lock: of two sessions deleted at once, the later deletion sees that no other source remains.
+  await incrementVersion(connection, db, caller)
   await query(connection, db.deleteFrom('memory_sources').where('tenant', '=', tenant).where('session', '=', session))
   const ids = rows.map(({ memory }) => memory)
   const orphans = db.deleteFrom('memories').where('tenant', '=', tenant).where('owner', '=', owner).where('id', 'in', ids)
   await query(connection, orphans.where('id', 'not in', db.selectFrom('memory_sources').select('memory').where('memory', 'in', ids)))
 }
 
-/** Forgets those of a caller's memories that nobody has said again since (epoch milliseconds). */
+/** Forgets the given memories of a caller unless confirmed since `since` (epoch milliseconds). */
 export async function forgetMemories(
   connection: Connection,
   db: Kysely<Tables>,
@@ -100,7 +100,7 @@ export async function forgetMemories(
   since: number,
 ): Promise<void> {
   const { tenant, owner } = caller
-  await bump(connection, db, caller)
+  await incrementVersion(connection, db, caller)
   const old = db.deleteFrom('memories').where('tenant', '=', tenant).where('owner', '=', owner).where('id', 'in', ids)
   const { rows } = await query(connection, old.where('updated_at', '<', since).returning('id'))
   const deletedIds = rows.map(({ id }) => id)
@@ -113,9 +113,14 @@ function memoriesOf(db: Kysely<Tables>, { tenant, owner }: Owner) {
 }
 
 /**
- * Moves the version on, and locks it: who changes a caller's memories does so alone. False where it was not `seen` any more.
+ * Increments and locks the version, which serializes changes of a caller's memories. False when the version is not `expectedVersion`.
  */
-async function bump(connection: Connection, db: Kysely<Tables>, { tenant, owner }: Owner, expectedVersion?: number): Promise<boolean> {
+async function incrementVersion(
+  connection: Connection,
+  db: Kysely<Tables>,
+  { tenant, owner }: Owner,
+  expectedVersion?: number,
+): Promise<boolean> {
   const row = { tenant, owner, version: 1 }
   const next = sql<number>`memory_owners.version + 1`
   const { rows } = await query(
@@ -132,14 +137,14 @@ async function bump(connection: Connection, db: Kysely<Tables>, { tenant, owner 
   return rows[0] !== undefined && (expectedVersion === undefined || rows[0].version === expectedVersion + 1)
 }
 
-/** Also locks it: it can't be deleted before what was learned in it is stored. (No `for share`: SQLite does not know it.) */
+/** Locks the session against deletion until the unit commits; false when deleted. An update, because SQLite has no `for share`. */
 async function holdSession(connection: Connection, db: Kysely<Tables>, { tenant, owner }: Owner, session: string): Promise<boolean> {
   const unchanged = sql<number>`updated_at`
   const hold = db.updateTable('sessions').set({ updated_at: unchanged }).where('tenant', '=', tenant).where('key', '=', session)
   return (await query(connection, hold.where('owner', '=', owner).returning('key'))).rows.length > 0
 }
 
-async function applyOne(
+async function applyChange(
   connection: Connection,
   db: Kysely<Tables>,
   caller: Owner,
@@ -161,7 +166,7 @@ async function applyOne(
       await remove(connection, db, caller, change.id)
       return undefined
     case 'retract':
-      return withdraw(connection, db, caller, source.session, change.madeBy)
+      return retract(connection, db, caller, source.session, change.madeBy)
   }
 }
 
@@ -191,7 +196,7 @@ async function remove(connection: Connection, db: Kysely<Tables>, { tenant, owne
   return changes > 0
 }
 
-async function withdraw(connection: Connection, db: Kysely<Tables>, caller: Owner, session: string, madeBy: string): Promise<void> {
+async function retract(connection: Connection, db: Kysely<Tables>, caller: Owner, session: string, madeBy: string): Promise<void> {
   const learned = db.selectFrom('memory_sources').select('memory').where('tenant', '=', caller.tenant).where('session', '=', session)
   const { rows } = await query(connection, learned.where('made_by', '=', madeBy))
   for (const { memory } of rows) {
@@ -209,7 +214,7 @@ interface MaterialRow {
   data: string | null
 }
 
-/** The run's own two messages: the session was its alone, so they stand together. A run that failed has only the first. */
+/** Selects the question and answer of a run, which are adjacent because a run holds its session. A failed run has no answer. */
 function materialOf(db: Kysely<Tables>, { tenant, owner }: Owner, requestId: string) {
   return db
     .selectFrom('runs')

@@ -16,7 +16,7 @@ export async function up(db: Kysely<unknown>): Promise<void> {
     .addColumn('window_start', 'integer', (column) => column.notNull())
     .addColumn('created_at', 'bigint', (column) => column.notNull())
     .addColumn('updated_at', 'bigint', (column) => column.notNull())
-    // The owner comes last: administrators look for an id alone.
+    // The owner comes last, because administrators search by id only.
     .addPrimaryKeyConstraint('sessions_pk', ['tenant', 'session_id', 'owner'])
     .execute()
   await schema.createIndex('sessions_key').unique().on('sessions').column('key').execute()

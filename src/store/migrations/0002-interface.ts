@@ -2,12 +2,12 @@ import { sql, type ColumnDataType, type Kysely } from 'kysely'
 
 type Columns = Record<string, ColumnDataType | [ColumnDataType, 'null']>
 
-/** Jobs, async events with their callbacks, pictures, sub-agents, memories, feedback; a session's running summary. */
+/** Jobs, async events with their callbacks, images, sub-agents, memories, feedback; a session's running summary. */
 export async function up(db: Kysely<unknown>): Promise<void> {
   const { schema } = db
   await schema.alterTable('sessions').addColumn('summary', 'text').execute()
-  // What belongs to a session is found when it is deleted. By its key, which grows: entries by a caller's ids would touch another page with
-  // every chat. Executions of tools have no session, only its id.
+  // Finds the runs of a deleted session. Indexed by the session's key, which grows: an index by a caller's ids would touch another page with
+  // every chat. Executions of tools have a session id and no session key.
   await schema
     .createIndex('runs_of_session')
     .on('runs')
@@ -21,7 +21,7 @@ export async function up(db: Kysely<unknown>): Promise<void> {
     .where(sql<boolean>`operation = 'tool_execute'`)
     .execute()
 
-  // With the operation, so that entries of the run log are counted in the index alone.
+  // Includes the operation, so that entries of the run log are counted with the index only.
   await schema.dropIndex('runs_ended').execute()
   await schema
     .createIndex('runs_ended')
@@ -48,7 +48,13 @@ export async function up(db: Kysely<unknown>): Promise<void> {
     'callbacks',
     {
       ...owned,
-      ...{ request_id: 'text', event_id: 'text', url: 'text', status: 'text', attempts: 'text', round: 'integer', tries: 'integer' },
+      request_id: 'text',
+      event_id: 'text',
+      url: 'text',
+      status: 'text',
+      attempts: 'text',
+      round: 'integer',
+      tries: 'integer',
       created_at: 'bigint',
     },
     ['tenant', 'owner', 'request_id'],
@@ -63,8 +69,18 @@ export async function up(db: Kysely<unknown>): Promise<void> {
     'sub_agents',
     {
       ...owned,
-      ...{ id: 'text', name: 'text', description: 'text', objective: 'text', tools: 'text', workflow_type: 'text', made_by: 'text' },
-      ...{ has_failed: 'integer', busy_by: 'text', busy_until: 'bigint', created_at: 'bigint', last_active: 'bigint' },
+      id: 'text',
+      name: 'text',
+      description: 'text',
+      objective: 'text',
+      tools: 'text',
+      workflow_type: 'text',
+      made_by: 'text',
+      has_failed: 'integer',
+      busy_by: 'text',
+      busy_until: 'bigint',
+      created_at: 'bigint',
+      last_active: 'bigint',
     },
     ['tenant', 'owner', 'id'],
   )
@@ -75,14 +91,20 @@ export async function up(db: Kysely<unknown>): Promise<void> {
 async function createMemories(db: Kysely<unknown>): Promise<void> {
   const { schema } = db
   const owned = { tenant: 'text', owner: 'text' } as const
-  // The vector last: what is read without it need not pass it.
+  // The vector is the last column, so that reads of other columns do not pass over the vector.
   await table(
     db,
     'memories',
     {
       ...owned,
-      ...{ id: 'text', kind: 'text', origin: 'text', content: 'text', created_at: 'bigint', updated_at: 'bigint' },
-      ...{ embedding_model: ['text', 'null'], embedding: ['text', 'null'] },
+      id: 'text',
+      kind: 'text',
+      origin: 'text',
+      content: 'text',
+      created_at: 'bigint',
+      updated_at: 'bigint',
+      embedding_model: ['text', 'null'],
+      embedding: ['text', 'null'],
     },
     ['tenant', 'owner', 'id'],
   )
@@ -90,8 +112,13 @@ async function createMemories(db: Kysely<unknown>): Promise<void> {
     db,
     'memory_sources',
     {
-      ...{ tenant: 'text', memory: 'text', session: 'text', session_id: 'text', message_index: 'integer' },
-      ...{ made_by: 'text', created_at: 'bigint' },
+      tenant: 'text',
+      memory: 'text',
+      session: 'text',
+      session_id: 'text',
+      message_index: 'integer',
+      made_by: 'text',
+      created_at: 'bigint',
     },
     ['memory', 'session', 'message_index'],
   )

@@ -1,9 +1,9 @@
 import { sql, type Kysely } from 'kysely'
 
-/** Calls that wait for approval, and how long runs ran before they waited for it. */
+/** Calls that wait for approval, and the execution time of runs before the wait. */
 export async function up(db: Kysely<unknown>): Promise<void> {
   const { schema } = db
-  // While a run waits for approval its clock stands.
+  // The time spent waiting for approval does not count towards the timeout of a run.
   await schema
     .alterTable('runs')
     .addColumn('ran_ms', 'bigint', (column) => column.notNull().defaultTo(0))
@@ -27,7 +27,7 @@ export async function up(db: Kysely<unknown>): Promise<void> {
     .addColumn('decided_by', 'text')
     .addColumn('decided_at', 'bigint')
     .addColumn('started_at', 'bigint')
-    // The owner comes last: who may decide on others' calls looks for their ids alone.
+    // The owner comes last, because approvers of other callers' calls search by id only.
     .addPrimaryKeyConstraint('approvals_pk', ['tenant', 'request_id', 'call_id', 'owner'])
     .execute()
   await schema

@@ -1,7 +1,7 @@
 import type { Kysely } from 'kysely'
 
 /**
- * What all replicas have in common: secrets, and the configurations that were in use. What is or may be secret is wrapped by SECRET_KEY.
+ * State shared by all replicas: secrets, and the configurations that were in use. Columns with secrets are encrypted with SECRET_KEY.
  */
 export async function up(db: Kysely<unknown>): Promise<void> {
   const { schema } = db
@@ -13,7 +13,7 @@ export async function up(db: Kysely<unknown>): Promise<void> {
     .execute()
   await schema
     .createTable('configurations')
-    // Whoever makes the next one has seen the one before: the number can be taken once.
+    // A new configuration takes the number after the one that its author has seen, and a number can be taken once.
     .addColumn('n', 'integer', (column) => column.primaryKey())
     .addColumn('version', 'text', (column) => column.notNull().unique())
     .addColumn('kind', 'text', (column) => column.notNull())

@@ -1,6 +1,6 @@
 import { sql, type Kysely } from 'kysely'
 
-/** Async runs that nobody has, until a job takes them up: in which order. */
+/** The order of unclaimed async runs, which are claimed by jobs. */
 export async function up(db: Kysely<unknown>): Promise<void> {
   const { schema } = db
   await schema
@@ -9,7 +9,7 @@ export async function up(db: Kysely<unknown>): Promise<void> {
     .execute()
   await schema.createIndex('jobs_ranked').on('jobs').columns(['kind', 'rank', 'due_at']).execute()
   await schema.alterTable('runs').addColumn('work_rank', 'integer').execute()
-  // Both hold async runs alone, as long as they have not ended.
+  // The indexes hold only unended async runs.
   await schema
     .createIndex('runs_to_work')
     .on('runs')

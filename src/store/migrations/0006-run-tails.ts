@@ -1,6 +1,6 @@
 import { PostgresAdapter, sql, type Kysely } from 'kysely'
 
-/** What runs have told so far, for readers on other replicas; as long as there are some. */
+/** Events of running runs for readers on other replicas, stored while such readers exist. */
 export async function up(db: Kysely<unknown>): Promise<void> {
   const table = db.schema
     .createTable('run_tails')
@@ -14,6 +14,6 @@ export async function up(db: Kysely<unknown>): Promise<void> {
     .addColumn('restored_at', 'integer')
     .addColumn('events', 'text', (column) => column.notNull())
     .addPrimaryKeyConstraint('run_tails_pk', ['tenant', 'owner', 'request_id', 'fence', 'first'])
-  // Whoever has the run writes it again where a crash of the database has emptied it.
+  // Unlogged: after a crash has emptied the table, the holder of a run writes its tail again.
   await (db.getExecutor().adapter instanceof PostgresAdapter ? table.modifyFront(sql`unlogged`) : table).execute()
 }

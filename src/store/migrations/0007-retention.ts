@@ -1,10 +1,10 @@
 import { sql, type Kysely } from 'kysely'
 
-/** What has become old is found without looking at what has not. Sessions, runs and hourly figures have such indexes already. */
+/** Indexes by age, so that a search for expired rows reads no others. Sessions, runs and hourly metrics have such indexes already. */
 export async function up(db: Kysely<unknown>): Promise<void> {
   const { schema } = db
   await schema.alterTable('runs').addColumn('gone_at', 'bigint').execute()
-  // Marks that are there have their time before them.
+  // The age of existing tombstones starts now.
   await sql`update runs set gone_at = ${Date.now()} where status = 'gone'`.execute(db)
   await schema
     .createIndex('runs_gone')

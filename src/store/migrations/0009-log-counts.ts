@@ -1,6 +1,6 @@
 import { sql, type Kysely } from 'kysely'
 
-/** How many of an hour's ended runs are in the logs no more: with that their entries are counted without looking at each. */
+/** Number of an hour's ended runs that are no longer in the logs, so that log entries are counted without reading each. */
 export async function up(db: Kysely<unknown>): Promise<void> {
   await db.schema
     .alterTable('metrics')

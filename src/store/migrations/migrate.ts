@@ -22,8 +22,8 @@ async function loadMigrations(): Promise<Record<string, Migration>> {
 }
 
 /**
- * Brings the schema to this version, and answers with the migrations that this took. Throws when it can't, also when the database is
- * newer than this program.
+ * Migrates the schema to this version, and returns the names of the executed migrations. Throws when a migration fails, or when the database
+ * is newer than this program.
  */
 export async function migrate(db: Kysely<never>): Promise<string[]> {
   const migrator = new Migrator({ db, provider: { getMigrations: loadMigrations } })
@@ -32,10 +32,12 @@ export async function migrate(db: Kysely<never>): Promise<string[]> {
   return (results ?? []).map(({ migrationName }) => migrationName)
 }
 
-/** What to say of a database that a later version has migrated; undefined where none has. */
+/** The error for a database migrated by a later version; undefined for other databases. */
 async function findLater(db: Kysely<never>): Promise<Error | undefined> {
   const { rows } = await sql<{ name: string }>`select name from kysely_migration`.execute(db).catch(() => ({ rows: [] }))
   const later = rows.map(({ name }) => name).filter((name) => !migrationNames.includes(name))
   if (later.length === 0) return undefined
-  return new Error(`The database is of a later version of agent-core (${later.join(', ')}): start that one, or restore a backup.`)
+  return new Error(
+    `The database was migrated by a later version of agent-core (${later.join(', ')}). Start that version, or restore a backup.`,
+  )
 }

@@ -3,8 +3,8 @@ import type { Logger } from 'pino'
 import { localBus, type Bus, type Topic, type Topics } from '../../replicas/bus.ts'
 import type { Database, PostgresServer } from '../database.ts'
 
-interface Options {
-  /** Names this process: what it tells itself is not heard. */
+interface BusOptions {
+  /** Id of this process, whose own messages are not delivered back. */
   id: string
   log: Logger
 }
@@ -13,18 +13,18 @@ export interface OpenBus extends Bus {
   close(): Promise<void>
 }
 
-/** `News` by LISTEN and NOTIFY where the database is a Postgres server; an embedded one has no other processes to tell. */
-export async function openBus(database: Database, options: Options): Promise<OpenBus> {
+/** `Bus` by LISTEN and NOTIFY on a Postgres server. An embedded database has no other processes to reach. */
+export async function openBus(database: Database, options: BusOptions): Promise<OpenBus> {
   const { postgres } = database
   if (!postgres) return { ...localBus, close: async () => undefined }
-  const heard = createSubscriptions()
-  const listening = await listen(postgres, { ...options, heard })
-  const { tell, flush } = createPublisher(database, options)
+  const subscriptions = createSubscriptions()
+  const listening = await listen(postgres, { ...options, subscriptions })
+  const { tell: publish, flush } = createPublisher(database, options)
   const close = async () => void (await Promise.all([flush(), listening.close()]))
-  return { publish: tell, subscribe: heard.on, onGap: heard.onGap, close }
+  return { publish: publish, subscribe: subscriptions.subscribe, onGap: subscriptions.onGap, close }
 }
 
-/** Tells every process that listens; for a command line, which does not. Resolves when it is told. */
+/** Publishes one message without subscribing, for the command line. Resolves when the message is sent. */
 export async function publishOnce<T extends Topic>(database: Database, topic: T, data: Topics[T]): Promise<void> {
   if (database.postgres) await notify(database, [JSON.stringify({ from: '', topic, data } satisfies Message)])
 }
@@ -43,8 +43,8 @@ interface Message {
   data: Topics[Topic]
 }
 
-/** What is told in one turn of the event loop goes out together, behind what was told before. */
-function createPublisher(database: Database, { id, log }: Options) {
+/** Sends the messages of one turn of the event loop in one query, in the order published. */
+function createPublisher(database: Database, { id, log }: BusOptions) {
   let waiting: string[] = []
   let sending: Promise<void> | undefined
 
@@ -53,17 +53,17 @@ function createPublisher(database: Database, { id, log }: Options) {
     while (waiting.length > 0) {
       const texts = waiting
       waiting = []
-      await notify(database, texts).catch((err: unknown) => log.warn({ err }, 'Other processes could not be told'))
+      await notify(database, texts).catch((err: unknown) => log.warn({ err }, 'Messages to other processes could not be sent'))
     }
     sending = undefined
   }
 
-  const tell: Bus['publish'] = (topic, data) => {
-    // While the database is away nobody would hear it later than they look for themselves.
+  const publish: Bus['publish'] = (topic, data) => {
+    // While the database is unreachable, messages beyond the limit are dropped: subscribers poll after a gap anyway.
     if (waiting.length < maxWaiting) waiting.push(JSON.stringify({ from: id, topic, data } satisfies Message))
     sending ??= send()
   }
-  return { tell, flush: async () => sending }
+  return { tell: publish, flush: async () => sending }
 }
 
 const maxWaiting = 10_000
@@ -74,28 +74,28 @@ function createSubscriptions() {
   const listeners = new Map<Topic, Set<(data: never) => void>>()
   const gaps = new Set<() => void>()
   return {
-    on<T extends Topic>(topic: T, listener: (data: Topics[T]) => void): () => void {
-      const those = listeners.get(topic) ?? new Set()
-      listeners.set(topic, those.add(listener))
-      return () => void those.delete(listener)
+    subscribe<T extends Topic>(topic: T, listener: (data: Topics[T]) => void): () => void {
+      const topicListeners = listeners.get(topic) ?? new Set()
+      listeners.set(topic, topicListeners.add(listener))
+      return () => void topicListeners.delete(listener)
     },
     onGap(listener: () => void): () => void {
       gaps.add(listener)
       return () => void gaps.delete(listener)
     },
-    hear({ topic, data }: Message): void {
+    deliver({ topic, data }: Message): void {
       for (const listener of listeners.get(topic) ?? []) listener(data as never)
     },
-    tellGap(): void {
+    reportGap(): void {
       for (const listener of gaps) listener()
     },
   }
 }
 
-/** Keeps a connection that listens, and makes another when it breaks. */
+/** Holds a connection that listens, and reconnects when the connection breaks. */
 async function listen(
   postgres: PostgresServer,
-  { id, log, heard }: Options & { heard: Subscriptions },
+  { id, log, subscriptions }: BusOptions & { subscriptions: Subscriptions },
 ): Promise<{ close(): Promise<void> }> {
   let client: pg.Client | undefined
   let retry: NodeJS.Timeout | undefined
@@ -104,10 +104,10 @@ async function listen(
   async function open(): Promise<void> {
     const next = await postgres.connect()
     try {
-      next.on('notification', ({ payload }) => hear(payload ?? ''))
+      next.on('notification', ({ payload }) => receive(payload ?? ''))
       await next.query(`listen ${channel}`)
-      // `end` comes however the connection is lost.
-      next.once('end', () => lost(firstRetryMs))
+      // `end` is emitted however the connection is lost.
+      next.once('end', () => scheduleReconnect(firstRetryMs))
     } catch (error) {
       await next.end().catch(() => undefined)
       throw error
@@ -116,28 +116,28 @@ async function listen(
     if (isClosed) await next.end()
   }
 
-  function hear(payload: string): void {
+  function receive(payload: string): void {
     try {
       const message = JSON.parse(payload) as Message
-      if (message.from !== id) heard.hear(message)
+      if (message.from !== id) subscriptions.deliver(message)
     } catch (err) {
-      log.warn({ err }, 'News that can not be read')
+      log.warn({ err }, 'A message of another process cannot be parsed')
     }
   }
 
-  function lost(delayMs: number): void {
+  function scheduleReconnect(delayMs: number): void {
     client = undefined
     if (isClosed) return
-    retry = setTimeout(() => void again(delayMs), delayMs).unref()
+    retry = setTimeout(() => void reconnect(delayMs), delayMs).unref()
   }
 
-  async function again(delayMs: number): Promise<void> {
+  async function reconnect(delayMs: number): Promise<void> {
     try {
       await open()
-      heard.tellGap()
+      subscriptions.reportGap()
     } catch (err) {
-      log.warn({ err }, 'The database does not let this process listen')
-      lost(Math.min(delayMs * 2, maxRetryMs))
+      log.warn({ err }, 'The connection that listens for messages could not be opened')
+      scheduleReconnect(Math.min(delayMs * 2, maxRetryMs))
     }
   }
 

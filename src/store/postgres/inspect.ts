@@ -3,15 +3,15 @@ import { migrationNames } from '../migrations/migrate.ts'
 import { connectPostgres } from './connect.ts'
 import { findRowSecurity, type RowSecurity } from './row-security.ts'
 
-/** What a server and its database are like, before anything is made there. */
+/** Properties of a Postgres server and its database, read without changing anything. */
 export interface PostgresState extends RowSecurity {
   version: string
   isSupported: boolean
-  /** Of an answer, the median of some. */
+  /** Median round trip in milliseconds. */
   roundTripMs: number
-  /** Of the whole server. */
+  /** Connection limit of the whole server. */
   maxConnections: number
-  /** Undefined: nothing has been made yet. Else what the next start has to do. */
+  /** Migrations that the next start will run; undefined: the database is empty. */
   pending: string[] | undefined
   /** Migrations of a later version of the program. */
   later: string[]
@@ -19,7 +19,7 @@ export interface PostgresState extends RowSecurity {
 
 const sampleCount = 9
 
-/** Looks at a Postgres server. Changes nothing. */
+/** Inspects a Postgres server. Changes nothing. */
 export async function inspectPostgres(url: string): Promise<PostgresState> {
   const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 5000, query_timeout: 10_000 })
   client.on('error', () => undefined)
@@ -42,7 +42,7 @@ export async function inspectPostgres(url: string): Promise<PostgresState> {
   }
 }
 
-/** Whether a start would change nothing there. */
+/** True when a start would change nothing in the database. */
 export async function isPrepared(url: string): Promise<boolean> {
   const { pending, later, unprotected: open } = await inspectPostgres(url)
   return pending?.length === 0 && later.length === 0 && open.length === 0

@@ -7,29 +7,29 @@ import { prepare } from './prepare.ts'
 import { createScopes, everyTenant } from './scopes.ts'
 import type { Tables } from '../tables.ts'
 
-/** A query or a lock that takes longer is given up: nobody waits for it any more. */
+/** Server-side limits of a query and of waiting for a lock, in milliseconds. Callers do not wait longer. */
 const statementMs = 30_000
 const lockMs = 10_000
-/** Longer than the server takes to give it up: it is away then, and its connection does not know. */
+/** Client-side limit of an answer. Longer than `statementMs`: the server is unreachable, and the connection has not noticed. */
 const maxAnswerMs = 40_000
 /**
- * A unit awaits nothing but its queries. One that is idle for so long is of a process that hangs or was cut off, and must not hold its
- * locks: a session's line, a tenant's metrics.
+ * A unit of work awaits nothing but its queries. An idle transaction of this age belongs to a process that hangs or is cut off, and must not
+ * hold its locks on a session queue or on the metrics of a tenant.
  */
 const maxIdleMs = 10_000
-/** To connect, or to get a connection that is free. */
+/** Limit in milliseconds to connect, or to get a free connection of the pool. */
 const connectMs = 5000
 
-/** A Postgres server, version 14 or later; `url` as libpq takes it. */
+/** Opens a database on a Postgres server, version 14 or later. `url` is a libpq connection URL. */
 export async function openPostgres(url: string, { connections = 20, answerMs = maxAnswerMs } = {}): Promise<Database> {
   const connect = () => connectOwnClient(url)
   const { migrated, role } = await withOwnClient(connect, (client) => prepare(client, connect))
   const pool = new pg.Pool({
     connectionString: url,
     max: connections,
-    // Queries that do not wait for each other's answers go out together: what is fixed (tenant, begin) costs no round trip.
+    // Queries are sent without waiting for previous answers, so the fixed ones (tenant, begin) cost no round trip.
     pipeline: true,
-    // Set per connection: poolers refuse them as start-up parameters. Awaited by the pool before the connection is handed out.
+    // Settings per connection, because poolers refuse start-up parameters. The pool awaits `onConnect` before handing out a connection.
     onConnect: (client) => client.query(settingsOf(role)) as unknown as void,
     connectionTimeoutMillis: connectMs,
     query_timeout: answerMs,
@@ -37,8 +37,8 @@ export async function openPostgres(url: string, { connections = 20, answerMs = m
     keepAliveInitialDelayMillis: 10_000,
     types: { getTypeParser },
   })
-  // A connection that breaks is replaced, and a query on it rejects. Without listeners on the pool (idle ones) and on each client (those in
-  // use) the process would end.
+  // A broken connection is replaced, and its queries reject. Without error listeners on the pool (idle connections) and on each client
+  // (connections in use) the process would exit.
   pool.on('error', () => undefined)
   const clients = new Set<pg.Client>()
   pool.on('connect', (client) => {
@@ -71,7 +71,7 @@ export async function openPostgres(url: string, { connections = 20, answerMs = m
   }
 }
 
-/** A server that is away does not answer a goodbye either. */
+/** Ends the pool. Sockets of an unreachable server are destroyed, because the server does not answer the end of a connection. */
 async function end(pool: pg.Pool, clients: ReadonlySet<pg.Client>): Promise<void> {
   const timer = setTimeout(() => {
     for (const { connection } of clients) connection.stream.destroy()
@@ -103,7 +103,7 @@ async function connectOwnClient(url: string): Promise<pg.Client> {
   return client
 }
 
-/** Epoch milliseconds and counters come as int8, which fits a JavaScript number for the next 285,000 years. */
+/** Parses int8 as a number: epoch milliseconds and counters fit a JavaScript number for the next 285,000 years. */
 function getTypeParser(oid: Parameters<typeof pg.types.getTypeParser>[0], format?: 'text' | 'binary') {
   return oid === pg.types.builtins.INT8 ? Number : pg.types.getTypeParser(oid, format)
 }

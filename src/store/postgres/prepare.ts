@@ -5,21 +5,21 @@ import { bossSchema, prepareBoss } from '../jobs/pg-boss-schema.ts'
 import { everyTenant } from './scopes.ts'
 import { grantSchema, grantTables, openServiceRole, enableRowSecurity } from './row-security.ts'
 
-/** Any number that nothing else on the database locks. */
+/** Advisory lock of preparations, with a number not used by other locks on the database. */
 const lock = 'select pg_advisory_lock(4815162342)'
 const unlock = 'select pg_advisory_unlock(4815162342)'
 
 export interface Prepared {
   migrated: string[]
-  /** As which the service's queries are made; undefined: as the login user. */
+  /** Role of the service's queries; undefined: the login user. */
   role: string | undefined
 }
 
-/** Brings a database to this version, as its login user, one process after another, however long that takes. */
+/** Migrates a database to this version as the login user, one process at a time and without a time limit. */
 export async function prepare(client: pg.Client, connect: () => Promise<pg.Client>): Promise<Prepared> {
   await refuseOther(client, connect)
   return withAdvisoryLock(client, async () => {
-    // What migrations change stands behind walls by now, also for who owns it.
+    // Row-level security hides rows even from the owner of a table, so migrations need access to all tenants.
     await client.query("select set_config('agent_core.tenant', $1, false)", [everyTenant])
     const role = await openServiceRole(client)
     const migrated = await migrate(toKysely(client))
@@ -40,17 +40,17 @@ async function refuseOther(client: pg.Client, connect: () => Promise<pg.Client>)
   )
   const { version, isOld, pid } = rows[0]!
   if (isOld) throw new Error(`The database is Postgres ${version}; it must be version 14 or later.`)
-  // A pooler has told a number of its own when the connection was made.
+  // A pooler reports a process id of its own when the connection is made.
   const { processID } = client as { processID?: number }
   if (processID !== pid && (await isShared(client, connect))) {
     throw new Error(
       'DATABASE_URL leads to a pooler that gives each transaction another connection; prepared statements, row-level security and LISTEN ' +
-        'need one of their own: let it pool sessions (pool_mode = session), or give the address of the server itself.',
+        'need a connection of their own. Set the pooler to sessions (pool_mode = session), or set DATABASE_URL to the server itself.',
     )
   }
 }
 
-/** Whether two connections that are open at once are answered by one process of the server, or one by two. */
+/** True when a pooler shares server processes: two open connections use one server process, or one connection uses several. */
 async function isShared(first: pg.Client, connect: () => Promise<pg.Client>): Promise<boolean> {
   const second = await connect()
   try {
@@ -69,7 +69,7 @@ async function isShared(first: pg.Client, connect: () => Promise<pg.Client>): Pr
 
 const samples = 5
 
-/** Rights and tables that two change at once are refused to one of them. */
+/** Runs `work` under the advisory lock: Postgres refuses concurrent changes of grants and tables. */
 async function withAdvisoryLock<T>(client: pg.Client, work: () => Promise<T>): Promise<T> {
   await client.query('set statement_timeout = 0; set lock_timeout = 0; set idle_in_transaction_session_timeout = 0')
   await client.query(lock)
@@ -80,7 +80,7 @@ async function withAdvisoryLock<T>(client: pg.Client, work: () => Promise<T>): P
   }
 }
 
-/** Migrations on one connection. */
+/** A Kysely instance for migrations on one connection. */
 function toKysely(client: pg.Client): Kysely<never> {
   const connection = { query: client.query.bind(client), release: () => undefined }
   const pool = { connect: async () => connection, end: async () => undefined }

@@ -3,19 +3,19 @@ import { everyTenant } from './scopes.ts'
 import { messageOf } from '../../errors.ts'
 
 /**
- * The second wall around a tenant's rows, behind the tenant in every `where`: the server shows and takes those alone of the tenant that
- * the connection was set to, and none where it was set to nobody. It holds for the tables' owner too; for superusers, and users with
- * BYPASSRLS, no wall holds: they work as the role `serviceRole`.
+ * Row-level security as a second barrier between tenants, beside the tenant in every `where`. The server shows and accepts only rows of the
+ * tenant that the connection is set to, and none without a tenant. The policy binds the owner of the tables too. Superusers and users with
+ * BYPASSRLS are exempt, so the service then works as the role `serviceRole`.
  */
 export const serviceRole = 'agent_core_service'
 
 const policy = 'agent_core_tenant'
 
-/** Each in a query of its own, which runs once per statement and not once per row. */
+/** The tenant of the connection, as a subquery that runs once per statement and not once per row. */
 const setTo = "(select current_setting('agent_core.tenant', true))"
 const isOfTenant = `tenant = ${setTo} or ${setTo} = E'\\x${everyTenant.charCodeAt(0).toString(16).padStart(2, '0')}'`
 
-/** Tables of the schema with a tenant, and whether the wall stands around them. */
+/** Tables of the schema with a tenant, and whether row-level security protects each (`isWalled`). */
 const tenantTables = `select table_.relname as name, table_.relrowsecurity and table_.relforcerowsecurity
     and exists (select from pg_policy where polrelid = table_.oid and polname = '${policy}') as "isWalled"
   from pg_class as table_
@@ -24,7 +24,7 @@ const tenantTables = `select table_.relname as name, table_.relrowsecurity and t
     and table_.relnamespace = (select oid from pg_namespace where nspname = current_schema())
   order by name`
 
-/** Builds the wall around every table of the schema that has a tenant. Looks at the catalogue, so that no table is forgotten. */
+/** Enables row-level security on every table of the schema with a tenant. Reads the catalogue, so that no table is forgotten. */
 export async function enableRowSecurity(client: pg.Client): Promise<void> {
   const { rows } = await client.query<{ name: string; isWalled: boolean }>(tenantTables)
   for (const { name } of rows.filter(({ isWalled }) => !isWalled)) {
@@ -38,14 +38,14 @@ export async function enableRowSecurity(client: pg.Client): Promise<void> {
   }
 }
 
-/** Whether the wall holds for the login user, and around every table. */
+/** True when row-level security binds the login user, and covers every table. */
 export interface RowSecurity {
   user: string
-  /** As which the service's queries are made, where it is not the user. */
+  /** Role of the service's queries; undefined: the login user. */
   role: string | undefined
-  /** Whether it may work as the role, or make it. */
+  /** True when the login user may use the role, or create the role. */
   canUseRole: boolean
-  /** Tables that it does not stand around. */
+  /** Tables without row-level security. */
   unprotected: string[]
 }
 
@@ -71,8 +71,8 @@ async function findUser(client: pg.Client): Promise<User> {
 }
 
 /**
- * The role that the service's queries are made as; undefined where the login user is bound by row-level security itself. Made when it is
- * missing; throws where the user may neither make it nor work as it.
+ * The role of the service's queries; undefined when row-level security binds the login user. Creates a missing role. Throws when the user may
+ * neither create nor use the role.
  */
 export async function openServiceRole(client: pg.Client): Promise<string | undefined> {
   const { user, bypasses } = await findUser(client)
@@ -82,11 +82,11 @@ export async function openServiceRole(client: pg.Client): Promise<string | undef
   )
   if (rows[0]?.bypasses) throw new Error(`The role ${serviceRole} bypasses row-level security; it must not.`)
   try {
-    if (rows.length === 0) await make(client)
-    await enter(client, user)
+    if (rows.length === 0) await createRole(client)
+    await tryRole(client, user)
   } catch (cause) {
     throw new Error(
-      `The user ${user} bypasses row-level security, and can not work as the role ${serviceRole} that does not (${messageOf(cause)}). ` +
+      `The user ${user} bypasses row-level security, and cannot use the role ${serviceRole}, which does not (${messageOf(cause)}). ` +
         `Use a user that owns the tables and is neither superuser nor BYPASSRLS, or let a superuser run: ` +
         `create role ${serviceRole} nologin; grant ${serviceRole} to ${client.escapeIdentifier(user)}`,
       { cause },
@@ -95,14 +95,14 @@ export async function openServiceRole(client: pg.Client): Promise<string | undef
   return serviceRole
 }
 
-/** Roles belong to the whole server: another database's service may be just making it. */
-async function make(client: pg.Client): Promise<void> {
+/** Creates the role. Ignores an existing one: roles are global to the server, and the service of another database may create the role too. */
+async function createRole(client: pg.Client): Promise<void> {
   await client.query(`create role ${serviceRole} nologin`).catch((error: { code?: string }) => {
     if (error.code !== '42710' && error.code !== '23505') throw error
   })
 }
 
-async function enter(client: pg.Client, user: string): Promise<void> {
+async function tryRole(client: pg.Client, user: string): Promise<void> {
   const set = () => client.query(`set role ${serviceRole}`)
   await set().catch(async () => {
     await client.query(`grant ${serviceRole} to ${client.escapeIdentifier(user)}`)
@@ -111,7 +111,7 @@ async function enter(client: pg.Client, user: string): Promise<void> {
   await client.query('reset role')
 }
 
-/** What the user has made in the schema, but for the book of migrations. */
+/** Tables and sequences of the user in the schema without the needed grants, except the tables of migrations. */
 const ungranted = `select relname as name, relkind as kind from pg_class
   where relnamespace = (select oid from pg_namespace where nspname = current_schema())
     and relowner = (select oid from pg_roles where rolname = current_user)
@@ -120,7 +120,7 @@ const ungranted = `select relname as name, relkind as kind from pg_class
         and has_table_privilege('${serviceRole}', oid, 'update') and has_table_privilege('${serviceRole}', oid, 'delete'))
       or relkind = 'S' and not has_sequence_privilege('${serviceRole}', oid, 'usage'))`
 
-/** Gives the role what the service needs of the schema's tables. */
+/** Grants the role access to the tables of the schema. */
 export async function grantTables(client: pg.Client): Promise<void> {
   await grantUsage(client, (await client.query<{ name: string }>('select current_schema() as name')).rows[0]!.name)
   const { rows } = await client.query<{ name: string; kind: string }>(ungranted)
@@ -135,7 +135,7 @@ async function grantUsage(client: pg.Client, schema: string): Promise<void> {
   if (!rows[0]!.may) await client.query(`grant usage on schema ${client.escapeIdentifier(schema)} to ${serviceRole}`)
 }
 
-/** Gives the service a schema that the login user has made for it: all that is in it, and what it will make there. */
+/** Grants the role access to a schema of the login user: to all existing objects and to future ones. */
 export async function grantSchema(client: pg.Client, schema: string): Promise<void> {
   const name = client.escapeIdentifier(schema)
   await grantUsage(client, schema)

@@ -3,37 +3,37 @@ import { CommitUnknown, type Scope } from '../database.ts'
 import { faultOf, isStale, RetryableFault, withRetries, storeUnavailable } from './faults.ts'
 import type { Connection } from '../statement.ts'
 
-/** Each text has a short name under which a connection keeps it prepared; for so many. */
+/** Limit of prepared statements per connection. Each SQL text has a short name. */
 const maxNames = 500
-/** As long as a restart of the server takes, and no longer than a caller waits. */
+/** Default time of retries in milliseconds: as long as a restart of the server, and no longer than a caller waits. */
 const retryForMs = 10_000
-/** A connection that the server does not know to be lost keeps its transaction for `idle_in_transaction_session_timeout`. */
+/** Time to find the outcome of a commit: the server keeps the transaction of a lost connection for `idle_in_transaction_session_timeout`. */
 const outcomeMs = 15_000
 
-/** No tenant has such a name: names have no control characters. Row-level security lets it see all. */
+/** Stands for all tenants in row-level security. No tenant has this name, because names contain no control characters. */
 export const everyTenant = '\u0001'
 
 export interface Scopes {
   forTenant(tenant: string): Scope
-  /** Without patience: an answer of this moment. */
+  /** Queries the server once, without retries. */
   ping(): Promise<void>
-  /** Runs statements that take no values, one after another, on a connection that sees all tenants; answers with what they came to. */
+  /** Runs several statements without parameters on a connection for all tenants, and returns the result of the driver. */
   script(text: string): Promise<unknown>
-  /** A connection that sees all tenants. Whoever asked for it releases it. */
+  /** Returns a connection for all tenants. The caller releases the connection. */
   connectAll(): Promise<pg.PoolClient>
 }
 
-/** What tenants ask of a pool. A connection that breaks is replaced, and what it cut off is asked again where that is safe. */
+/** Scopes of tenants on one pool. Broken connections are replaced, and their queries are retried where a retry is safe. */
 export function createScopes(pool: pg.Pool): Scopes {
   const names = new Map<string, string>()
-  /** Grows when tables have changed: all is prepared anew then. */
+  /** Incremented when tables have changed, so that all statements are prepared anew. */
   let edition = 0
-  /** As whose it was used last. */
+  /** Tenant that each connection is set to. */
   const tenants = new WeakMap<pg.PoolClient, string>()
 
   async function connect(): Promise<pg.PoolClient> {
     return pool.connect().catch((cause: unknown) => {
-      // A wrong password stays wrong.
+      // Only lost connections are retried: a wrong password stays wrong.
       throw pool.ending || faultOf(cause) !== 'lost' ? storeUnavailable(cause) : new RetryableFault(cause)
     })
   }
@@ -87,7 +87,7 @@ export function createScopes(pool: pg.Pool): Scopes {
       return result
     })
 
-  /** It is its own commit: what became of it when its connection is lost, whoever asked for it can find out. */
+  /** Executes a statement that commits itself. When the connection is lost, the caller reads back the outcome. */
   const executeOnce = (tenant: string, ...[sql, values]: Parameters<Connection['execute']>) =>
     withClient(tenant, async (client, isSet) => {
       const result = await on(client)
@@ -99,7 +99,7 @@ export function createScopes(pool: pg.Pool): Scopes {
       return result
     })
 
-  /** Once: rejects with `MayComeAgain` where nothing was stored. */
+  /** Runs a unit of work once. Rejects with `RetryableFault` when nothing was stored. */
   async function attempt<T>(tenant: string, work: (connection: Connection) => Promise<T>): Promise<T> {
     try {
       return await withClient(tenant, (client, isSet) => transact(client, isSet, () => work(on(client))))
@@ -110,7 +110,7 @@ export function createScopes(pool: pg.Pool): Scopes {
     }
   }
 
-  /** What the server says of a transaction whose connection was lost with the answer to its commit. */
+  /** Asks the server for the outcome of a transaction whose connection was lost during the commit. */
   async function isCommitted({ transaction, cause }: CommitCut): Promise<boolean> {
     const ask = 'select pg_xact_status($1::text::xid8) as status'
     const look = async () => {
@@ -142,7 +142,7 @@ export function createScopes(pool: pg.Pool): Scopes {
 
 const done = Promise.resolve()
 
-/** A script may have begun a transaction: no error leaves it open. */
+/** Runs a script, and rolls back after an error, because the script may have begun a transaction. */
 async function runScript(client: pg.PoolClient, text: string): Promise<unknown> {
   try {
     return await client.query(text)
@@ -155,7 +155,7 @@ async function runScript(client: pg.PoolClient, text: string): Promise<unknown> 
 }
 
 async function transact<T>(client: pg.PoolClient, isSet: Promise<void>, work: () => Promise<T>): Promise<T> {
-  // On its way with the first query of the unit. The number says later what became of it, should the answer to the commit be lost.
+  // Sent together with the first query of the unit. The transaction id serves to find the outcome when the answer to the commit is lost.
   const beginning = client.query('begin; select pg_current_xact_id()::text as xid') as unknown as Promise<pg.QueryResult<{ xid: string }>[]>
   beginning.catch(() => undefined)
   let value: T
@@ -173,26 +173,26 @@ async function transact<T>(client: pg.PoolClient, isSet: Promise<void>, work: ()
   const { command } = await client.query('commit').catch((cause: unknown) => {
     throw faultOf(cause) === 'lost' ? new CommitCut(transaction, value, cause) : cause
   })
-  if (command !== 'COMMIT') throw new Error('A unit went on after one of its queries had failed: nothing of it was stored.')
+  if (command !== 'COMMIT') throw new Error('A unit of work continued after a failed query: nothing was stored.')
   return value
 }
 
-/** The connection is worth nothing any more. */
+/** The rollback failed, so the connection cannot be reused. */
 class NotRolledBack extends Error {
   constructor(cause: unknown) {
-    super('A unit could not be rolled back.', { cause })
+    super('A unit of work could not be rolled back.', { cause })
     this.name = 'NotRolledBack'
   }
 }
 
-/** The connection was lost when the commit was under way. */
+/** The connection was lost during the commit. */
 class CommitCut extends Error {
   readonly transaction: string
-  /** What the unit came to, should it have been stored. */
+  /** The result of the unit, for the case that the commit succeeded. */
   readonly value: unknown
 
   constructor(transaction: string, value: unknown, cause: unknown) {
-    super('A connection was lost with a commit.', { cause })
+    super('The connection was lost during a commit.', { cause })
     this.name = 'CommitCut'
     this.transaction = transaction
     this.value = value

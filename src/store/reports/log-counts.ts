@@ -7,16 +7,16 @@ import type { RunRow, Tables } from '../tables.ts'
 import { whereChat } from '../runs/where-chat.ts'
 
 /**
- * How many ended runs there are, by the hours that have counted them: millions are never looked at to tell their number, or to find a place
- * among them. An hour's entries are the ends that it counts, without what was removed since.
+ * Counts of ended runs from the hourly metrics, so that neither a total nor a page offset reads millions of rows. The entries of an hour are
+ * its counted runs without the removed ones.
  */
 
-/** Ended runs of a tenant in a span, as its logs have them. All of it stands in the index of ended runs. */
+/** Selects the log entries of a tenant in a span: ended runs. The index of ended runs covers all columns. */
 export function endedIn(tenant: string, { from, to }: Span) {
   return (is: ExpressionBuilder<Tables, 'runs'>) =>
     is.and([
       is('tenant', '=', tenant),
-      // In the text: only so is the index used, which has ended runs alone.
+      // Literal, because the partial index of ended runs is not used otherwise.
       is('ended_at', 'is not', null),
       whereChat,
       ...(from === undefined ? [] : [is('ended_at', '>=', from)]),
@@ -24,7 +24,7 @@ export function endedIn(tenant: string, { from, to }: Span) {
     ])
 }
 
-/** Exact, also while runs end; what is behind the whole hours of a span is counted one by one. */
+/** Counts log entries, exactly even while runs end. Whole hours are summed from the metrics; the rest is counted row by row. */
 export async function countLogs(db: Kysely<Tables>, read: Connection, tenant: string, span: Span): Promise<number> {
   const { head, hours, tail } = partsOf(span)
   const countRuns = async (part: Span | undefined) => {
@@ -41,7 +41,7 @@ export async function countLogs(db: Kysely<Tables>, read: Connection, tenant: st
   return counts.reduce((sum, count) => sum + count, 0)
 }
 
-/** Where the entry `offset` places behind the newest of a span is: so many behind the newest of a shorter one. */
+/** A shorter span and offset for the same entry: skips the newest whole hours before the entry. */
 export async function narrowSpan(
   db: Kysely<Tables>,
   read: Connection,
@@ -57,7 +57,7 @@ export async function narrowSpan(
   return { from: span.from, to: hour.start + hourMs - 1, offset: offset - newest - hour.before }
 }
 
-/** The last hour that has no more entries before it, newest first, than so many. */
+/** The oldest hour with at most `offset` newer entries in the span, and the number of newer entries (`before`). */
 function hourOfOffset(tenant: string, hours: Hours, offset: number): RawBuilder<{ start: number; before: number }> {
   return sql`select start, before from (
       select start, cast(sum(count) over (order by start desc) - count as bigint) as before from (
@@ -67,15 +67,15 @@ function hourOfOffset(tenant: string, hours: Hours, offset: number): RawBuilder<
     ) as placed where before <= ${offset} order by before desc, start limit 1`
 }
 
-/** Says, in the unit that does it, that runs which ended then leave the logs. They are locked, or their session is gone. */
-export async function uncount(
+/** Subtracts runs from the counts, in the unit that removes the runs from the logs. The runs are locked, or their session is deleted. */
+export async function subtractFromLogCounts(
   connection: Connection,
   db: Kysely<Tables>,
   tenant: string,
   runs: readonly Pick<RunRow, 'ended_at'>[],
 ): Promise<void> {
   const zeroSums = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0, latency_ms: 0, min_latency_ms: 0, max_latency_ms: 0 }
-  // In one order: two that remove at once do not wait for each other.
+  // Sorted, so that concurrent removals cannot deadlock.
   const hours = [...Map.groupBy(runs, ({ ended_at: endedAt }) => hourOf(endedAt ?? 0))].toSorted(([a], [b]) => a - b)
   for (const [hour, { length: removed }] of hours) {
     const add = db
@@ -90,13 +90,13 @@ export async function uncount(
 
 const entries = sql`success + error + cancelled + timeout - removed`
 
-/** From the start of an hour to the end of one; undefined: no bound. */
+/** A range of whole hours in epoch milliseconds, `end` exclusive; undefined: no bound. */
 interface Hours {
   from: number | undefined
   end: number | undefined
 }
 
-/** A span as the whole hours in it, and what is before and behind them. */
+/** Splits a span into its whole hours, and the parts before and after. */
 function partsOf({ from, to }: Span): { head?: Span; hours?: Hours; tail?: Span } {
   const first = from === undefined ? undefined : hourOf(from + hourMs - 1)
   const end = to === undefined ? undefined : hourOf(to + 1)

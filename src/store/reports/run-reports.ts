@@ -20,7 +20,7 @@ export function createRunReports({ db, forTenant }: Database): RunReports {
           ...(from === undefined ? [] : [is('hour', '>=', hourOf(from))]),
           ...(to === undefined ? [] : [is('hour', '<', hourOf(to) + hourMs)]),
         ])
-      // An hour whose runs all go on has none, and its extremes are those of nothing.
+      // The extremes of an hour without counted runs (all were resumed) are ignored.
       const sums = db
         .selectFrom('metrics')
         .select([
@@ -80,7 +80,7 @@ const summed = [
 
 const runsInHour = sql`(success + error + cancelled + timeout)`
 
-/** Entries that are rather passed over than their hour looked for. */
+/** Offset from which `narrowSpan` pays off; smaller offsets are skipped row by row. */
 const farOffset = 1000
 
 type LogEntryRow = Pick<

@@ -62,7 +62,7 @@ export function asyncEvents(database: Kysely<Tables>) {
   return {
     find: findAccepted,
 
-    /** Of two concurrent requests with one event, the second waits for the commit of the first and returns the first's ids. */
+    /** Accepts an event once: a concurrent request with the same event waits for the commit of the first, and returns the ids of the first. */
     async accept(connection: Connection, { tenant, owner, requestId, sessionId, now }: NewRun, { key }: NewEvent) {
       const event = { tenant, owner, event: key }
       const row = { ...event, request_id: requestId, session_id: sessionId, created_at: now }

@@ -99,7 +99,7 @@ export function createRunStore(database: Database): RunStore {
     return { kind: 'running', fence: 1, turn }
   }
 
-  /** Whether all messages of the request are stored: only an empty session takes more than the last message. Needs the session's lock. */
+  /** True when all messages of the request are stored: only an empty session takes more than the last message. Needs the session's lock. */
   async function bringsAll(connection: Connection, { tenant, messages, sessionKey }: NewRun, session: string): Promise<boolean> {
     if (messages.length === 1 || session === sessionKey) return true
     return (await statements.hasMessages(connection, { tenant, session })).rows.length === 0
@@ -152,7 +152,7 @@ export function createRunStore(database: Database): RunStore {
       ])
       if (rows.length === 0) throw new FenceLost(key)
       const owner = turn.rows[0]?.owner
-      // Without a row the session was deleted meanwhile, and gets no message.
+      // The session was deleted meanwhile when there is no row; then no message is stored.
       const hasSession = owner !== undefined
       const [next] = await allSettledOrThrow([
         hasSession ? handOver(connection, { tenant, owner, session, requestId, now: ended.endedAt }) : undefined,

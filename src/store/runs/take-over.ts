@@ -123,7 +123,7 @@ export function createTakeOver(
     })
   }
 
-  /** Whether the process is alive: its lease may have been renewed since the run was read. */
+  /** True when the process is alive: its lease may have been renewed since the run was read. */
   async function isAlive(connection: Connection, holder: string, graceMs: number): Promise<boolean> {
     return (await query(connection, aliveProcesses(database, graceMs).where('id', '=', holder))).rows.length > 0
   }

@@ -12,27 +12,27 @@ import { create as attachment } from 'content-disposition'
 import type { ArtifactBytes, ArtifactFolder, ArtifactLocation, LinkedFile } from '../../artifacts/artifact-bytes.ts'
 import { isActive } from '../../artifacts/media-type.ts'
 import type { S3Settings } from '../../settings/artifacts.ts'
-import { isPlaceName, placeName } from '../disk/artifact-place.ts'
+import { isSafeName, requireSafeName } from '../disk/safe-name.ts'
 import { call, inParallel, orMissing, toS3Error, type Bucket } from './calls.ts'
 import { createClient } from './client.ts'
 import { abortUploads, upload } from './upload.ts'
 
-/** `ArtifactBytes` as `<prefix>/<folder>/<id>` in a bucket. Its links are the bucket's own. */
+/** `ArtifactBytes` as objects `<prefix>/<folder>/<id>` of a bucket. Links are presigned URLs of the bucket. */
 export function createArtifactBucket(settings: S3Settings): ArtifactBytes & { close(): void } {
   const { bucket: Bucket, prefix, publicEndpoint } = settings
   const client = createClient(settings)
-  // A signature holds for the host that it was made for.
+  // A signature is valid for one host only.
   const signer = publicEndpoint === undefined ? client : createClient(settings, publicEndpoint)
   const bucket: Bucket = { client, bucket: Bucket, prefix }
-  const keyOf = ({ folder, id }: ArtifactLocation) => `${prefix}${placeName(folder)}/${placeName(id)}`
+  const keyOf = ({ folder, id }: ArtifactLocation) => `${prefix}${requireSafeName(folder)}/${requireSafeName(id)}`
 
-  /** The folder of a file of ours; undefined for what others keep there. */
+  /** The folder of an artifact's key; undefined for keys of other programs. */
   function folderOf(key: string): string | undefined {
     const [folder, id, ...rest] = key.slice(prefix.length).split('/')
-    return rest.length === 0 && isPlaceName(folder!) && id !== undefined && isPlaceName(id) ? folder : undefined
+    return rest.length === 0 && isSafeName(folder!) && id !== undefined && isSafeName(id) ? folder : undefined
   }
 
-  /** Pages of keys in their order, which is that of the folders too. */
+  /** Pages of keys in alphabetical order, so that the keys of a folder are adjacent. */
   async function* pages(within: string): AsyncGenerator<{ key: string; changedAt: number }[]> {
     let token: string | undefined
     do {
@@ -69,20 +69,20 @@ export function createArtifactBucket(settings: S3Settings): ArtifactBytes & { cl
     },
 
     async copyAll(source, target) {
-      for await (const page of pages(`${placeName(source)}/`)) {
+      for await (const page of pages(`${requireSafeName(source)}/`)) {
         const ours = page.filter(({ key }) => folderOf(key) === source)
         await inParallel(ours, async ({ key }) => {
-          const Key = `${prefix}${placeName(target)}/${key.slice(prefix.length + source.length + 1)}`
+          const Key = `${prefix}${requireSafeName(target)}/${key.slice(prefix.length + source.length + 1)}`
           const copy = new CopyObjectCommand({ Bucket, Key, CopySource: `${Bucket}/${key}` })
-          // What was deleted meanwhile has no copy.
+          // An object deleted meanwhile is skipped.
           await orMissing(call((options) => client.send(copy, options), copyMs))
         })
       }
     },
 
     async deleteAll(folder) {
-      for await (const page of pages(`${placeName(folder)}/`)) {
-        // One by one: many servers want a checksum with a list of names that others don't know.
+      for await (const page of pages(`${requireSafeName(folder)}/`)) {
+        // Each object is deleted on its own: `DeleteObjects` needs a checksum on many servers, and fails with a checksum on others.
         await inParallel(page, ({ key }) =>
           orMissing(call((options) => client.send(new DeleteObjectCommand({ Bucket, Key: key }), options))),
         )
@@ -116,10 +116,10 @@ export function createArtifactBucket(settings: S3Settings): ArtifactBytes & { cl
   }
 }
 
-/** The server copies by itself, in the time that it needs. */
+/** Time limit of a copy within the server, in milliseconds. */
 const copyMs = 60_000
 
-/** Asks when somebody reads; what is destroyed is asked for no longer. */
+/** Sends the request at the first read, and aborts the request when the stream is destroyed. */
 function read({ client }: Bucket, get: GetObjectCommand): Readable {
   const leaving = new AbortController()
   async function* bytes(): AsyncGenerator<Uint8Array, void> {
@@ -134,7 +134,7 @@ function read({ client }: Bucket, get: GetObjectCommand): Readable {
   return Readable.from(bytes(), { objectMode: false }).once('close', () => leaving.abort())
 }
 
-/** A bucket sets no policy for its pages: what a browser would run is told to be bytes, and everything is a file to save. */
+/** A download link. A bucket sends no content security policy, so active types become bytes, and every file an attachment. */
 function toDownload(Bucket: string, Key: string, { name, type }: LinkedFile): GetObjectCommand {
   return new GetObjectCommand({
     Bucket,

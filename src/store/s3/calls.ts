@@ -1,19 +1,19 @@
 import type { S3Client } from '@aws-sdk/client-s3'
 import type { S3Settings } from '../../settings/artifacts.ts'
 
-/** A bucket, and how it is asked. */
+/** A bucket and its client. */
 export interface Bucket extends Pick<S3Settings, 'bucket' | 'prefix'> {
   client: S3Client
 }
 
-/** Time for one answer, tries and waits between them included. */
+/** Time limit of a call in milliseconds, including retries and the waits between. */
 const callMs = 10_000
-/** Time for up to `partBytes`: at least 300 KB/s. */
+/** Time limit of an upload of up to `wholeBytes`, in milliseconds: at least 300 KB/s. */
 export const uploadMs = 60_000
 
-/** What the server or the way to it said, in one line. The SDK's own errors hold what was signed, and go nowhere. */
+/** An error of the server or the network, in one line. Errors of the SDK contain signed requests, so they never leave this folder. */
 export class S3Error extends Error {
-  /** As S3 calls it (`NoSuchKey`), or the system (`ECONNREFUSED`); `ENOSPC` where there is no room. */
+  /** Code of S3 (`NoSuchKey`) or of the system (`ECONNREFUSED`); `ENOSPC` when the storage is full. */
   readonly code: string
   readonly status: number | undefined
 
@@ -25,18 +25,18 @@ export class S3Error extends Error {
   }
 }
 
-/** Asks once, with a limit of time. Every failure is an `S3Error`. */
+/** Makes a call with a time limit in milliseconds. Rejects with `S3Error` only. */
 export async function call<T>(ask: (options: { abortSignal: AbortSignal }) => Promise<T>, ms = callMs): Promise<T> {
   const abortSignal = AbortSignal.timeout(ms)
   try {
     return await ask({ abortSignal })
   } catch (error) {
-    if (abortSignal.aborted) throw new S3Error('ETIMEDOUT', undefined, `There was no answer in ${ms / 1000} s.`)
+    if (abortSignal.aborted) throw new S3Error('ETIMEDOUT', undefined, `The server did not answer within ${ms / 1000} s.`)
     throw toS3Error(error)
   }
 }
 
-/** Of a bucket that is there: there is no such file in it. */
+/** True when the bucket exists and the object does not. */
 export function isMissing(error: unknown): boolean {
   return error instanceof S3Error && error.status === 404 && error.code !== 'NoSuchBucket'
 }
@@ -48,7 +48,7 @@ export async function orMissing<T>(answer: Promise<T>): Promise<T | undefined> {
   })
 }
 
-/** As many at a time as are no burden; the first failure ends it, when those that were begun have ended. */
+/** Processes items with limited concurrency. After the first failure no item is begun; rejects when the running ones have ended. */
 export async function inParallel<T>(items: Iterable<T>, work: (item: T) => Promise<unknown>, concurrency = 4): Promise<void> {
   const rest = items[Symbol.iterator]()
   let hasFailed = false
@@ -77,7 +77,7 @@ const fullCodes = new Set(['QuotaExceeded', 'XMinioStorageFull', 'InsufficientSt
 export function toS3Error(error: unknown): S3Error {
   if (error instanceof S3Error) return error
   const { name, code, message, $metadata, errors } = error as SdkError
-  // A host of several addresses: one failure for each.
+  // A host with several addresses fails once per address.
   const [first] = Array.isArray(errors) ? (errors as SdkError[]) : []
   const errorCode = code ?? first?.code ?? name ?? 'Unknown'
   const status = $metadata?.httpStatusCode

@@ -9,8 +9,8 @@ const startupWaitMs = 15_000
 const retryMs = 1000
 
 /**
- * Whether the bucket is there and lets us write, list and delete; throws an error of one line that names the variable to look at. A server
- * that can't be reached is waited for: it may be starting too.
+ * Checks that the bucket exists and allows to write, list and delete. Throws an error of one line with the setting to correct. Waits for an
+ * unreachable server, which may be starting too.
  */
 export async function checkBucket(settings: S3Settings, waitMs = startupWaitMs): Promise<void> {
   const client = createClient(settings)
@@ -28,13 +28,13 @@ export async function checkBucket(settings: S3Settings, waitMs = startupWaitMs):
 }
 
 interface BucketFault {
-  /** What it may not do. */
+  /** The action that failed. */
   action: 'write' | 'list' | 'delete'
   error: S3Error
 }
 
 async function tryOut(client: S3Client, { bucket: Bucket, prefix }: S3Settings): Promise<BucketFault | undefined> {
-  // No name of a session's folder begins with a dot.
+  // Folders of sessions never begin with a dot.
   const Key = `${prefix}.check/${randomUUID()}`
   const actions = {
     write: () => call((options) => client.send(new PutObjectCommand({ Bucket, Key, Body: 'ok', ContentLength: 2 }), options)),
@@ -51,7 +51,7 @@ async function tryOut(client: S3Client, { bucket: Bucket, prefix }: S3Settings):
   return undefined
 }
 
-/** The way there, or a server that is not ready; no answer of one that knows us. */
+/** True when the server is unreachable or not ready; false for a refusal. */
 function isAway({ status, code }: S3Error): boolean {
   return status === undefined ? code.startsWith('E') || code === 'TimeoutError' : status >= 500
 }
@@ -69,14 +69,13 @@ function explain({ action, error }: BucketFault, { bucket, prefix, endpoint, reg
   const store = `ARTIFACT_STORE is "s3://${bucket}/${prefix.slice(0, -1)}"`
   const { code, message } = error
   if (code === 'CredentialsProviderError')
-    return 'AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY are not set, and no other credentials are found; ARTIFACT_STORE needs some.'
-  if (wrongCredentialsCodes.has(code))
-    return `AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY are not what the server of ARTIFACT_STORE knows: ${message}`
+    return 'ARTIFACT_STORE needs credentials, but AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY are not set, and no others were found.'
+  if (wrongCredentialsCodes.has(code)) return `The server of ARTIFACT_STORE rejects AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY: ${message}`
   if (wrongRegionCodes.has(code) || error.status === 301)
-    return `S3_REGION is "${region}"; the bucket "${bucket}" of ARTIFACT_STORE is not there: ${message}`
+    return `S3_REGION is "${region}"; the bucket "${bucket}" of ARTIFACT_STORE is in another region: ${message}`
   if (code === 'NoSuchBucket' || error.status === 404) return `${store}; there is no such bucket: ${message}`
-  if (error.status === 403) return `${store}; its credentials may not ${action} there: ${message}`
+  if (error.status === 403) return `${store}; its credentials lack the permission to ${action} there: ${message}`
   if (isAway(error))
-    return `S3_ENDPOINT is ${endpoint === undefined ? 'not set' : `"${endpoint}"`}; the server of ARTIFACT_STORE can't be reached there: ${message}`
-  return `${store}; it can't ${action} there: ${message}`
+    return `S3_ENDPOINT is ${endpoint === undefined ? 'not set' : `"${endpoint}"`}; the server of ARTIFACT_STORE cannot be reached there: ${message}`
+  return `${store}; the check could not ${action} there: ${message}`
 }

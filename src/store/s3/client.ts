@@ -5,7 +5,7 @@ const connectMs = 3000
 const idleMs = 15_000
 const tries = 3
 
-/** A connection to the server, by `endpoint` where it is another than the settings say. */
+/** A client of the server; `at` overrides the endpoint of the settings. */
 export function createClient({ region, endpoint, pathStyle, credentials }: S3Settings, at = endpoint): S3Client {
   return new S3Client({
     region,
@@ -13,7 +13,7 @@ export function createClient({ region, endpoint, pathStyle, credentials }: S3Set
     ...(credentials === undefined ? {} : { credentials }),
     forcePathStyle: pathStyle,
     maxAttempts: tries,
-    // Other servers than Amazon's refuse the checksums that it has of late.
+    // Servers other than Amazon's refuse the newer default checksums.
     requestChecksumCalculation: 'WHEN_REQUIRED',
     responseChecksumValidation: 'WHEN_REQUIRED',
     requestHandler: { connectionTimeout: connectMs, socketTimeout: idleMs },

@@ -9,14 +9,14 @@ import {
 } from '@aws-sdk/client-s3'
 import { call, inParallel, S3Error, uploadMs, type Bucket } from './calls.ts'
 
-/** What is larger is sent in parts. */
+/** Files larger than `wholeBytes` are sent in parts of `partBytes`. */
 const wholeBytes = 16 * 1024 * 1024
 const partBytes = 8 * 1024 * 1024
 
-/** Whoever opens it without our link gets a file to save, not a page of the bucket's origin. */
+/** Headers of stored objects: without a link of the service, a browser saves the file and shows no page of the bucket's origin. */
 const described = { ContentType: 'application/octet-stream', ContentDisposition: 'attachment' }
 
-/** Sends a file; it is there whole, or not at all. */
+/** Uploads a file atomically. */
 export async function upload(bucket: Bucket, key: string, bytes: Uint8Array): Promise<void> {
   const { client, bucket: Bucket } = bucket
   if (bytes.byteLength > wholeBytes) return uploadParts(bucket, key, bytes)
@@ -43,20 +43,20 @@ async function uploadParts(bucket: Bucket, key: string, bytes: Uint8Array): Prom
       if (!(await isThere(bucket, key, bytes.byteLength, error))) throw error
     })
   } catch (error) {
-    // What stays behind is found by `abortUploads` later.
+    // `abortUploads` finds remaining uploads later.
     await call((options) => client.send(new AbortMultipartUploadCommand(at), options)).catch(() => undefined)
     throw error
   }
 }
 
-/** The answer to the first try was lost, and the second found nothing left to put together. */
+/** True when the upload is complete although the call failed: the answer to the first try was lost, and the retry found no upload. */
 async function isThere({ client, bucket: Bucket }: Bucket, key: string, size: number, error: unknown): Promise<boolean> {
   if (!(error instanceof S3Error) || error.code !== 'NoSuchUpload') return false
   const head = await call((options) => client.send(new HeadObjectCommand({ Bucket, Key: key }), options)).catch(() => undefined)
   return head?.ContentLength === size
 }
 
-/** Gives up uploads of ours that were begun before then (epoch milliseconds) and never ended. */
+/** Aborts unfinished uploads of this service that began before `before` (epoch milliseconds). */
 export async function abortUploads(
   { client, bucket: Bucket, prefix }: Bucket,
   isOurs: (key: string) => boolean,
@@ -66,7 +66,7 @@ export async function abortUploads(
   while (marker) {
     const list: ListMultipartUploadsCommand = new ListMultipartUploadsCommand({ Bucket, Prefix: prefix, ...marker })
     const page = await call((options) => client.send(list, options)).catch((error: unknown) => {
-      // Not every server can tell; such have a rule that ends them.
+      // Servers without a list of uploads have a lifecycle rule that ends old ones.
       if (error instanceof S3Error && (error.status === 501 || error.code === 'NotImplemented')) return undefined
       throw error
     })

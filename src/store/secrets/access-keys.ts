@@ -38,7 +38,7 @@ export function createAccessKeyStore(database: Database): AccessKeyStore {
     },
 
     async revokedSince(ms) {
-      // Alone `>=` would do; `is not null` is what the index of revoked keys asks for.
+      // `is not null` is redundant, but needed to use the index of revoked keys.
       const since = db
         .selectFrom('access_keys')
         .select(['jti', 'revoked_at'])

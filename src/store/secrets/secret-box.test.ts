@@ -22,7 +22,7 @@ test('what one secret wrapped no other opens, and the refusal names neither', ()
     () => createSecretBox([second]).open('signing keys', sealed),
     (error: Error) => {
       assert.ok(error instanceof WrongSecretKey)
-      assert.match(error.message, /^SECRET_KEY is not the one that wrapped the signing keys in the database\. [^\n]+$/)
+      assert.match(error.message, /^SECRET_KEY is not the key that encrypted the signing keys in the database\. [^\n]+$/)
       assert.doesNotMatch(error.message, /aaaa|bbbb|hunter2/)
       return true
     },
@@ -46,12 +46,12 @@ test('an entry that was changed, cut, or put in the place of another does not op
   const turned = Buffer.from(text, 'base64url')
   turned[20]! ^= 1
   const changed = [version, id, turned.toString('base64url')].join('.')
-  const refused = /was changed by something else/
+  const refused = /Something other than this service has changed/
   assert.throws(() => box.open('signing keys', changed), refused)
   assert.throws(() => box.open('callback secret', sealed), refused)
   assert.throws(() => box.open('signing keys', sealed.slice(0, -30)), refused)
   assert.throws(() => box.open('signing keys', `${version}.${id}.`), refused)
   for (const other of ['', 'hunter2', `v2.${id}.${text}`, 'v1.']) {
-    assert.throws(() => box.open('signing keys', other), /no form that this version knows|not the one/)
+    assert.throws(() => box.open('signing keys', other), /does not know the format|is not the key/)
   }
 })

@@ -1,30 +1,30 @@
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto'
 
-/** Wraps what a database keeps, so that a copy of the database alone tells nothing. */
+/** Encrypts secrets in the database, so that a copy of the database alone reveals nothing. */
 export interface SecretBox {
-  /** A text that can be opened under this name alone: two entries can't be exchanged for each other. */
+  /** Encrypts a text. The result opens only under the same name, so that two entries cannot be exchanged. */
   seal(name: string, text: string): string
-  /** Throws `WrongSecretKey` where none of the secrets wrapped it, and an `Error` where it was changed since. */
+  /** Decrypts a text. Throws `WrongSecretKey` when no secret matches, and `Error` when the text was tampered with. */
   open(name: string, sealed: string): string
-  /** Whether the first secret wrapped it. */
+  /** True when the text was encrypted with the first secret. */
   isNewest(sealed: string): boolean
 }
 
-/** What is kept was wrapped by another SECRET_KEY. */
+/** A stored text was encrypted with another SECRET_KEY. */
 export class WrongSecretKey extends Error {
   constructor(name: string) {
     super(
-      `SECRET_KEY is not the one that wrapped the ${name} in the database. Set it to that one; while it is being changed, to both: "<new> <old>".`,
+      `SECRET_KEY is not the key that encrypted the ${name} in the database. Set SECRET_KEY to that key, or to both during a change: "<new> <old>".`,
     )
     this.name = 'WrongSecretKey'
   }
 }
 
-/** AES-256-GCM under a key that HKDF (RFC 5869) makes of each secret; the first wraps, all of them open. At least one. */
+/** AES-256-GCM with keys derived from each secret by HKDF (RFC 5869). The first secret encrypts, all decrypt. Needs at least one secret. */
 export function createSecretBox(secrets: readonly string[]): SecretBox {
   const keys = secrets.map(toKey)
   const [newest] = keys
-  if (!newest) throw new Error('There is no secret to wrap with.')
+  if (!newest) throw new Error('A secret box needs at least one secret.')
 
   return {
     seal(name, text) {
@@ -36,7 +36,7 @@ export function createSecretBox(secrets: readonly string[]): SecretBox {
 
     open(name, sealed) {
       const [, id, text] = sealed.startsWith(`${version}.`) ? sealed.split('.') : []
-      if (id === undefined || text === undefined) throw new Error(`The ${name} in the database has no form that this version knows.`)
+      if (id === undefined || text === undefined) throw new Error(`This version does not know the format of the ${name} in the database.`)
       const key = keys.find((candidate) => candidate.id === id)
       if (!key) throw new WrongSecretKey(name)
       const bytes = Buffer.from(text, 'base64url')
@@ -45,7 +45,7 @@ export function createSecretBox(secrets: readonly string[]): SecretBox {
         const decipher = createDecipheriv(algorithm, key.bytes, nonce, { authTagLength: tagBytes }).setAAD(toContext(id, name))
         return Buffer.concat([decipher.setAuthTag(tag).update(content), decipher.final()]).toString()
       } catch (cause) {
-        throw new Error(`The ${name} in the database was changed by something else than this service.`, { cause })
+        throw new Error(`Something other than this service has changed the ${name} in the database.`, { cause })
       }
     },
 
@@ -54,12 +54,12 @@ export function createSecretBox(secrets: readonly string[]): SecretBox {
 }
 
 const algorithm = 'aes-256-gcm'
-/** Of the form: this, the id of the secret, and nonce, ciphertext and tag in base64url, separated by dots. */
+/** Version of the format: `<version>.<id of the secret>.<nonce, ciphertext and tag in base64url>`. */
 const version = 'v1'
 const nonceBytes = 12
 const tagBytes = 16
 
-/** The id says which secret it is, and nothing about it. */
+/** Derives the key and the id of a secret. The id identifies the secret and reveals nothing about its value. */
 function toKey(secret: string): { id: string; bytes: Buffer } {
   return { id: derive(secret, 'id', 8).toString('base64url'), bytes: derive(secret, 'key', 32) }
 }

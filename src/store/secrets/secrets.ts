@@ -2,24 +2,24 @@ import type { SharedSecret } from '../../access/keys/shared-secret.ts'
 import { query, type Database } from '../database.ts'
 import type { SecretBox } from './secret-box.ts'
 
-/** Secrets that a database keeps for all processes, each under a name, wrapped by SECRET_KEY. */
+/** Named secrets in the database, encrypted with SECRET_KEY and shared by all processes. */
 export interface Secrets {
   secret(name: string): SharedSecret
 }
 
-interface Options {
+interface SecretsOptions {
   /** Epoch milliseconds. */
   now(): number
 }
 
-export function createSecrets({ db, all }: Database, box: SecretBox, { now }: Options): Secrets {
+export function createSecrets({ db, all }: Database, box: SecretBox, { now }: SecretsOptions): Secrets {
   async function find(name: string): Promise<{ sealed: string; text: string } | undefined> {
     const { rows } = await query(all.read, db.selectFrom('secrets').select('sealed').where('name', '=', name))
     const [row] = rows
     return row && { sealed: row.sealed, text: box.open(name, row.sealed) }
   }
 
-  /** False where something else is kept than what was seen. */
+  /** Stores a secret when the stored one is still `expectedSealed`; else returns false. */
   async function put(name: string, text: string, expectedSealed: string | undefined): Promise<boolean> {
     const row = { sealed: box.seal(name, text), changed_at: now() }
     const insert = db.insertInto('secrets').values({ name, ...row })

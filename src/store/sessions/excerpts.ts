@@ -2,10 +2,10 @@ import { sql } from 'kysely'
 import type { Excerpt, ExcerptLimits } from '../../runs/approvals/approval-store.ts'
 import type { RunKey } from '../../runs/run.ts'
 import { query, type Database } from '../database.ts'
-import { isOneOf } from './remove-session.ts'
+import { isInPairs } from './remove-session.ts'
 import { unindexedTenant } from '../runs/statements.ts'
 
-/** The last messages of the sessions of some runs. Long messages are cut by the database: they are read for their beginning alone. */
+/** The last messages of the sessions of some runs. The database truncates long messages. */
 export async function excerptsOf(database: Database, tenant: string, runs: readonly RunKey[], limits: ExcerptLimits): Promise<Excerpt[]> {
   const names = runs.map(({ owner, requestId }) => ({ 'runs.request_id': requestId, 'runs.owner': owner }))
   const selection = database.db
@@ -13,10 +13,10 @@ export async function excerptsOf(database: Database, tenant: string, runs: reado
     .innerJoin('sessions', 'sessions.key', 'runs.session')
     .innerJoin('messages', 'messages.session', 'sessions.key')
     .select(['runs.owner', 'runs.request_id', 'runs.message_index', 'messages.idx', 'messages.role'])
-    // One character more than asked for says that the text goes on.
+    // Reads a character more than the limit, as a sign of truncated text.
     .select(sql<string>`substr(messages.content, 1, ${limits.characters + 1})`.as('content'))
     .where('runs.tenant', '=', tenant)
-    .where(isOneOf(['runs.request_id', 'runs.owner'], names))
+    .where(isInPairs(['runs.request_id', 'runs.owner'], names))
     .where(sql<boolean>`${unindexedTenant} = ${tenant}`)
     .where('messages.tenant', '=', tenant)
     .where(sql<boolean>`messages.idx >= sessions.message_count - ${limits.messages}`)

@@ -7,7 +7,7 @@ import { parseJson } from '../rows.ts'
 import type { Connection } from '../statement.ts'
 import type { Tables } from '../tables.ts'
 
-/** A part of one unit of work. What a run of the source has not stored yet is not in the fork. */
+/** Forks a session, as a part of a unit of work. Messages that a run of the source has not stored yet are not in the fork. */
 export async function forkSession(
   db: Kysely<Tables>,
   connection: Connection,
@@ -15,7 +15,7 @@ export async function forkSession(
   fork: NewFork,
 ): Promise<'done' | 'unknown' | 'too_far'> {
   const { tenant, messageIndex } = fork
-  // Locked: no run takes back a partial answer in between, and nobody deletes it.
+  // Locks the source, so that no run removes a partial answer and no caller deletes the session in between.
   const lock = db
     .updateTable('sessions')
     .set({ active_run: sql.ref('active_run') })
@@ -24,14 +24,14 @@ export async function forkSession(
   const source = (await query(connection, lock.returning(['short_name', 'message_count', 'window_start', 'summary']))).rows[0]
   if (!source) return 'unknown'
   if (messageIndex > source.message_count) return 'too_far'
-  // A window that begins behind the fork's end, and what was told of the turns before it, are of turns that the fork does not have.
+  // A window that starts after the end of the fork, and its summary, cover turns that the fork does not have.
   const keepsWindow = messageIndex >= source.window_start
   const session = {
     tenant,
     owner: fork.owner,
     session_id: fork.sessionId,
     key: fork.key,
-    // Without messages it is named by its first one, as any other.
+    // An empty session gets its name from its first message later.
     short_name: messageIndex === 0 ? '' : source.short_name,
     checkpoint_id: fork.checkpointId,
     active_run: null,
@@ -59,7 +59,7 @@ async function copyMessages(
     .columns(['tenant', 'session', 'idx', 'role', 'content', 'created_at', 'data'])
     .expression(messages.select(['tenant', to.as('session'), 'idx', 'role', 'content', 'created_at', 'data']))
   await query(connection, copy)
-  // Both what a question brings and what a tool returns is named by such a field; few messages have any.
+  // The data of images in questions and in tool results have this field; few messages have images.
   const withImages = messages.select('data').where('data', 'like', '%"mediaType":%')
   const { rows } = await query(connection, withImages)
   const runs = rows.flatMap(({ data }) => {

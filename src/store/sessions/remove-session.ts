@@ -2,7 +2,7 @@ import { randomUUIDv7 } from 'node:crypto'
 import { sql, type Kysely, type RawBuilder } from 'kysely'
 import type { Owner } from '../../access/owner.ts'
 import { query, type Database } from '../database.ts'
-import { uncount } from '../reports/log-counts.ts'
+import { subtractFromLogCounts } from '../reports/log-counts.ts'
 import { forgetSession } from '../memory/memories.ts'
 import type { Connection } from '../statement.ts'
 import { removedWithRun, removedWithSession, type RunRow, type SessionRow, type Tables } from '../tables.ts'
@@ -15,14 +15,14 @@ interface Removal {
   now: number
 }
 
-/** A part of one unit of work: all of a session goes, or nothing. */
+/** Removes a session with all its contents, as a part of a unit of work. False when the session does not exist. */
 export async function removeSession(
   { db, jobs }: Pick<Database, 'db' | 'jobs'>,
   connection: Connection,
   { caller, sessionId, jobId, now }: Removal,
 ): Promise<boolean> {
   const { tenant, owner } = caller
-  // First, as in every unit that changes a session: runs that begin, end or move wait here, and find it gone.
+  // First statement, as in every unit that changes a session: concurrent runs wait for the lock, and then find no session.
   const deletion = db.deleteFrom('sessions').where('tenant', '=', tenant).where('owner', '=', owner).where('session_id', '=', sessionId)
   const { rows } = await query(connection, deletion.returning(['owner', 'session_id', 'key']))
   const session = rows[0]
@@ -35,8 +35,8 @@ export async function removeSession(
 type RemovedSession = Pick<SessionRow, 'owner' | 'session_id' | 'key'>
 
 /**
- * The same for sessions that the unit holds locked. Whoever keeps files is told of those whose messages have some; what else there may be
- * is swept.
+ * Removes sessions that the unit of work has locked. Adds a job that deletes the files of each session whose messages mention artifacts; a
+ * sweep finds other files.
  */
 export async function removeSessions(
   { db, jobs }: Pick<Database, 'db' | 'jobs'>,
@@ -74,14 +74,14 @@ async function removeContents(
   }
   const ended = db.selectFrom('runs').select('ended_at').where(whereTenant(tenant)).where('session', 'in', keys)
   const logged = await query(connection, ended.where('ended_at', 'is not', null).where(whereChat))
-  await uncount(connection, db, tenant, logged.rows)
+  await subtractFromLogCounts(connection, db, tenant, logged.rows)
   const mark = toTombstone(db, now).returning(['owner', 'request_id'])
-  // First: a run that is just storing a checkpoint is waited for, and stores no other.
+  // Before the details of runs: waits for a run that is storing a checkpoint, and prevents further checkpoints.
   const { rows } = await query(connection, mark.where(whereTenant(tenant)).where('session', 'is not', null).where('session', 'in', keys))
   const executed = mark
     .where('tenant', '=', tenant)
     .where(whereToolExecution)
-    .where(isOneOf(['session_id', 'owner'], sessions))
+    .where(isInPairs(['session_id', 'owner'], sessions))
     .where('status', '!=', 'gone')
   await query(connection, executed)
   await removeRunDetails(db, connection, tenant, rows)
@@ -91,19 +91,36 @@ async function removeContents(
   for (const { owner, key } of byOwner) await forgetSession(connection, db, { tenant, owner }, key)
 }
 
-/** A run that is a mark: of it, and of tools that were executed, the request ids are left, so that none is run again. */
+/** Turns runs and tool executions into tombstones, which keep the request ids so that no request runs again. */
 export function toTombstone(db: Kysely<Tables>, now: number) {
   return db.updateTable('runs').set({
-    ...{ status: 'gone', session: null, body_hash: '', request: null, holder: '', message_index: null, agent: '', model: '' },
-    ...{ started_at: null, ended_at: null, finish_reason: null, continuable: 0, error: null, log: null },
-    ...{ prompt_tokens: 0, completion_tokens: 0, total_tokens: 0, latency_ms: 0, ran_ms: 0 },
-    ...{ work_rank: null, gone_at: now },
+    status: 'gone',
+    session: null,
+    body_hash: '',
+    request: null,
+    holder: '',
+    message_index: null,
+    agent: '',
+    model: '',
+    started_at: null,
+    ended_at: null,
+    finish_reason: null,
+    continuable: 0,
+    error: null,
+    log: null,
+    prompt_tokens: 0,
+    completion_tokens: 0,
+    total_tokens: 0,
+    latency_ms: 0,
+    ran_ms: 0,
+    work_rank: null,
+    gone_at: now,
   })
 }
 
 type RunColumns = Pick<RunRow, 'owner' | 'request_id'>
 
-/** What stands beside the rows of runs that have become marks. */
+/** Removes the rows of other tables that belong to runs which became tombstones. */
 export async function removeRunDetails(
   db: Kysely<Tables>,
   connection: Connection,
@@ -111,7 +128,7 @@ export async function removeRunDetails(
   runs: readonly RunColumns[],
 ): Promise<void> {
   for (let start = 0; start < runs.length; start += namesPerStatement) {
-    const isInSlice = isOneOf(['owner', 'request_id'], runs.slice(start, start + namesPerStatement))
+    const isInSlice = isInPairs(['owner', 'request_id'], runs.slice(start, start + namesPerStatement))
     for (const table of removedWithRun) {
       await query(connection, db.deleteFrom(table).where('tenant', '=', tenant).where(isInSlice))
     }
@@ -119,18 +136,18 @@ export async function removeRunDetails(
 }
 
 /**
- * Whether a row is this tenant's, where what else is asked names it. Said plainly, SQLite would take an index by tenant for a better one
- * than that of a list of keys, and look at all that the tenant has.
+ * True when a row belongs to the tenant, without using an index by tenant. With a plain comparison SQLite would prefer that index to the one
+ * of a list of keys, and read all rows of the tenant.
  */
 export function whereTenant(tenant: string): RawBuilder<boolean> {
   return sql<boolean>`tenant || '' = ${tenant}`
 }
 
-/** Whether two columns together are one of these pairs. Both databases look each of them up in an index. */
-export function isOneOf<A extends string, B extends string>([a, b]: [A, B], rows: readonly Record<A | B, string>[]): RawBuilder<boolean> {
+/** True when two columns equal one of the pairs. Both databases look up each pair in an index. */
+export function isInPairs<A extends string, B extends string>([a, b]: [A, B], rows: readonly Record<A | B, string>[]): RawBuilder<boolean> {
   const pairs = sql.join(rows.map((row) => sql`(${row[a]}, ${row[b]})`))
   return sql<boolean>`(${sql.ref(a)}, ${sql.ref(b)}) in (values ${pairs})`
 }
 
-/** Databases bound the values of one statement. */
+/** Pairs per statement: databases limit the number of parameters. */
 const namesPerStatement = 500

@@ -1,9 +1,9 @@
 import { sql, type Compilable, type Kysely, type RawBuilder } from 'kysely'
 import type { RetentionKind, RetentionStore } from '../../runs/retention/retention-store.ts'
 import { query, type Database } from '../database.ts'
-import { uncount } from '../reports/log-counts.ts'
+import { subtractFromLogCounts } from '../reports/log-counts.ts'
 import { forgetMemories } from '../memory/memories.ts'
-import { isOneOf, toTombstone, whereTenant, removeRunDetails, removeSessions } from './remove-session.ts'
+import { isInPairs, toTombstone, whereTenant, removeRunDetails, removeSessions } from './remove-session.ts'
 import { hourMs } from '../rows.ts'
 import type { Connection } from '../statement.ts'
 import type { Tables } from '../tables.ts'
@@ -17,9 +17,9 @@ interface RetentionBatch {
   now: number
 }
 
-/** How one kind is found and removed. */
+/** Queries for expired rows of one kind. */
 interface RetentionQueries {
-  /** The first tenant behind `last` that has any, with the time of its oldest: one look into an index. */
+  /** The next tenant after `last` with rows of the kind, and the time of its oldest row: one index lookup. */
   oldest(last: string): Compilable<{ tenant: string; at: number | null }>
   count(tenant: string, before: number, sessionsBefore: number): Compilable<{ count: number }>
   remove(batch: RetentionBatch): Promise<number>
@@ -55,21 +55,21 @@ export function createRetentionStore(database: Database): RetentionStore {
   }
 }
 
-/** Whether there is none. Counted, because Postgres would join `exists` with all runs that there are, for a few sessions. */
+/** True when `rows` is empty. Uses a count, because Postgres would join `not exists` with all runs, even for a few sessions. */
 function noneOf(rows: RawBuilder<unknown>) {
   return sql<boolean>`(select count(*) from ${rows}) = 0`
 }
 
-/** A session's runs that have not ended. */
+/** The unended runs of a session. */
 const unended = sql`runs where runs.tenant = sessions.tenant and runs.session = sessions.key
   and runs.status in ('pending', 'running', 'interrupted')`
 
-/** Callbacks of a session's runs that are still to be sent: what they tell stands in the runs. */
+/** Pending callbacks of a session's runs, which need the logs of the runs. */
 const callbacks = sql`runs join callbacks on callbacks.tenant = runs.tenant
   and callbacks.owner = runs.owner and callbacks.request_id = runs.request_id
   where runs.tenant = sessions.tenant and runs.session = sessions.key and callbacks.status = 'pending'`
 
-/** Tools that run directly under a session's name: their results go with the session. */
+/** Running direct executions of tools with the session's id, whose results are removed with the session. */
 const executions = sql`runs where runs.tenant = sessions.tenant and runs.owner = sessions.owner
   and runs.session_id = sessions.session_id and ${whereToolExecution} and runs.status = 'running'`
 
@@ -90,7 +90,7 @@ function agedSessions(database: Database): RetentionQueries {
     count: (tenant, before) => idle(tenant, before).select(({ fn }) => fn.countAll<number>().as('count')),
     async remove({ connection, tenant, before, limit, now }) {
       const old = idle(tenant, before).select(['key', 'owner', 'session_id']).orderBy('updated_at').limit(limit)
-      // One that somebody is just taking is active.
+      // Skips locked sessions: a run is claiming them.
       const { rows } = await query(connection, isShared ? old.forUpdate().skipLocked() : old)
       if (rows.length > 0) await removeSessions(database, connection, tenant, rows, now)
       return rows.length
@@ -127,12 +127,12 @@ function agedRuns(db: Kysely<Tables>, isShared: boolean): RetentionQueries {
       const { rows } = await query(connection, isShared ? old.forUpdate().skipLocked() : old)
       if (rows.length === 0) return 0
       const logged = rows.filter(isChat)
-      await uncount(connection, db, tenant, logged)
+      await subtractFromLogCounts(connection, db, tenant, logged)
       await query(
         connection,
         toTombstone(db, now)
           .where('tenant', '=', tenant)
-          .where(isOneOf(['request_id', 'owner'], rows)),
+          .where(isInPairs(['request_id', 'owner'], rows)),
       )
       await removeRunDetails(db, connection, tenant, rows)
       return rows.length
@@ -140,20 +140,20 @@ function agedRuns(db: Kysely<Tables>, isShared: boolean): RetentionQueries {
   }
 }
 
-/** Whether what belongs to a session, named by its key, goes with that. */
+/** True when the session with the key in the column `key` expires too, so that its rows are removed with the session. */
 function goesWithSession(key: string, before: number) {
   return sql<boolean>`exists (select 1 from sessions where sessions.key = ${sql.ref(key)} and sessions.updated_at < ${before}
     and sessions.active_run is null and not exists (select 1 from ${callbacks}) and not exists (select 1 from ${executions}))`
 }
 
-/** Whether a memory comes from sessions that go, and from no other. */
+/** True when all sources of a memory are sessions that expire. */
 function isLearnedAlone(before: number) {
   const sources = sql`select 1 from memory_sources where memory_sources.memory = memories.id`
   return sql<boolean>`(exists (${sources}) and not exists (${sources} and not ${goesWithSession('memory_sources.session', before)}))`
 }
 
 function agedTombstones(db: Kysely<Tables>): RetentionQueries {
-  // A value that stands in the text: only so is the index of marks used.
+  // A literal value, because the partial index of tombstones is not used with a parameter.
   const isTombstone = sql<boolean>`status = 'gone'`
   const old = (tenant: string, before: number) =>
     db.selectFrom('runs').where('tenant', '=', tenant).where(isTombstone).where('gone_at', '<', before)
@@ -171,7 +171,7 @@ function agedTombstones(db: Kysely<Tables>): RetentionQueries {
     async remove({ connection, tenant, before, limit }) {
       const { rows } = await query(connection, old(tenant, before).select(['owner', 'request_id']).orderBy('gone_at').limit(limit))
       if (rows.length === 0) return 0
-      const isInBatch = isOneOf(['request_id', 'owner'], rows)
+      const isInBatch = isInPairs(['request_id', 'owner'], rows)
       await query(connection, db.deleteFrom('async_events').where('tenant', '=', tenant).where(isInBatch))
       await query(connection, db.deleteFrom('runs').where('tenant', '=', tenant).where(isTombstone).where(isInBatch))
       return rows.length
@@ -220,7 +220,7 @@ function agedKeys(db: Kysely<Tables>): RetentionQueries {
 }
 
 function agedMetrics(db: Kysely<Tables>): RetentionQueries {
-  // The logs are counted by them.
+  // Metrics of hours with logs stay, because log entries are counted by metrics.
   const hasLogs = sql<boolean>`exists (select 1 from runs where runs.tenant = metrics.tenant and runs.ended_at is not null
     and runs.ended_at >= metrics.hour - metrics.hour % ${sql.lit(hourMs)} and runs.ended_at < metrics.hour - metrics.hour % ${sql.lit(hourMs)} + ${sql.lit(hourMs)})`
   const old = (tenant: string, before: number) =>

@@ -55,14 +55,14 @@ export function createSessionStore(database: Database): SessionStore {
   }
 }
 
-/** More than a column of Postgres holds: no message has it. */
+/** The largest value of the Postgres column; no message has a larger index. */
 const maxIndex = 2 ** 31 - 1
 
 function toMessage({ role, content, created_at, data }: Pick<MessageRow, 'role' | 'content' | 'created_at' | 'data'>): SessionMessage {
   return { role, content, createdAt: created_at, data: parseJson(data) }
 }
 
-/** Which of these keys are keys of sessions, whosever: for those who tidy up what belonged to one. */
+/** The keys that belong to existing sessions of any tenant, for sweeps of leftover data. */
 export async function existingSessions({ db, all }: Database, keys: readonly string[]): Promise<Set<string>> {
   const { rows } = await query(
     all.read,
@@ -74,7 +74,7 @@ export async function existingSessions({ db, all }: Database, keys: readonly str
   return new Set(rows.map((row) => row.key))
 }
 
-/** All but the summary of the turns before the window, which only runs need. */
+/** Columns of a `SessionRecord`, without the window and its summary, which only runs need. */
 const recordColumns = [
   'tenant',
   'owner',
@@ -94,7 +94,7 @@ function sessionOf(db: Kysely<Tables>, { tenant, owner }: Owner, sessionId: stri
   return withId.orderBy(ownFirst).orderBy('created_at', 'desc').orderBy('owner', 'desc').limit(1)
 }
 
-/** A session's activity may move while somebody pages: a page begins behind the place that `before` has now. */
+/** A page of sessions, latest activity first. A page starts after the current position of `before`, which may have moved since. */
 function pageOf(db: Kysely<Tables>, { tenant, owner }: Owner, { limit, anyOwner, before }: SessionPage) {
   const all = db.selectFrom('sessions').select(recordColumns).where('tenant', '=', tenant).where('message_count', '>', 0)
   const mine = anyOwner ? all : all.where('owner', '=', owner)

@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 
-/** The command line writes beside the service, in single short units: neither waits long. */
+/** Time limit in milliseconds for a lock. The command line writes while the service runs, in short units, so waits are short. */
 export const busyTimeoutMs = 5000
 
 /**
- * Does what needs a lock of a SQLite file that another process may have, again and again until it can. SQLite's own waiting would block
- * the event loop, and look so seldom that a busy writer starves the other.
+ * Repeats `work` until the lock of a SQLite file is free. The busy timeout of SQLite would block the event loop, and polls so rarely that a
+ * busy writer starves another process.
  */
 export async function retryBusy<T>(work: () => T, limitMs = busyTimeoutMs): Promise<T> {
   const until = performance.now() + limitMs
@@ -21,7 +21,7 @@ export async function retryBusy<T>(work: () => T, limitMs = busyTimeoutMs): Prom
 
 const pauseMs = 1
 
-/** Another connection has the lock; the low byte names the error, the rest its kind. */
+/** True when another connection has the lock. The low byte of `errcode` is the primary result code of SQLite. */
 export function isBusy(error: unknown): boolean {
   const { errcode = 0 } = error as { errcode?: number }
   return (errcode & 0xff) === sqliteBusy

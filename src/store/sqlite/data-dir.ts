@@ -3,14 +3,14 @@ import path from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { isBusy } from './busy.ts'
 
-/** Holds the folder as long as somebody refers to it. */
+/** A held data directory. Callers must keep the reference: a garbage-collected lock is released. */
 export interface HeldDataDir {
   release(): void
 }
 
 /**
- * Makes the folder and holds it for this process, by a lock that the system frees when the process ends, however it ends; a process id
- * would be worth nothing in a container. Throws when another has it.
+ * Creates the folder and locks it for this process. The system frees the lock however the process ends; a file with a process id would be
+ * useless in a container. Throws when another process holds the folder.
  */
 export function holdDataDir(dataDir: string): HeldDataDir {
   makeDataDir(dataDir)
@@ -29,7 +29,7 @@ export function holdDataDir(dataDir: string): HeldDataDir {
   }
 }
 
-/** Whether a service, this process or another, holds the folder now. Makes and changes nothing. */
+/** True when this process or another holds the folder now. Creates and changes nothing. */
 export function isHeld(dataDir: string): boolean {
   const file = path.join(dataDir, lockName)
   if (!existsSync(file)) return false
@@ -53,23 +53,23 @@ function openLock(dataDir: string): DatabaseSync {
   return new DatabaseSync(file, { timeout: 0 })
 }
 
-/** What this service puts into its data directory. */
+/** Names that this service uses in its data directory. */
 const ownFiles = /^((lock|agent-core)\.db|(signing-key|service)\.json|admin\.key|callback-secret|(cache|artifacts|config-backups)$)/
 
-/** Makes the folder for its owner alone; one that is there becomes so where nothing but ours is in it: it might be anybody's else. */
+/** Creates the folder with mode 0700. An existing folder gets the mode only when all its files are the service's: other folders may be shared. */
 export function makeDataDir(dataDir: string): void {
   mkdirSync(dataDir, { recursive: true, mode: 0o700 })
   if (isOpenToOthers(dataDir) && readdirSync(dataDir).every((name) => ownFiles.test(name))) closeToOthers(dataDir, 0o700)
 }
 
-/** Whether other users of this machine may do anything with the file or folder. */
+/** True when other users of this machine have any access to the file or folder. */
 export function isOpenToOthers(file: string): boolean {
   return (statSync(file).mode & 0o077) !== 0
 }
 
 /**
- * Makes a database file with mode 0600 before SQLite, which would make one that others can read; its `-wal` and `-shm` get the mode of
- * the file. A file that is there is never opened here: closing it would free the locks that this process has on it.
+ * Creates a database file with mode 0600, because SQLite would create a file readable by others. SQLite gives `-wal` and `-shm` the mode of
+ * the file. An existing file is never opened here: closing a file releases all POSIX locks of this process on the file.
  */
 export function makePrivate(file: string): void {
   try {
@@ -80,7 +80,7 @@ export function makePrivate(file: string): void {
   }
 }
 
-/** Where it belongs to another user it stays as it is; `doctor` tells. */
+/** Changes the mode. A file of another user keeps its mode; `doctor` reports such files. */
 function closeToOthers(file: string, mode: number): void {
   try {
     chmodSync(file, mode)

@@ -1,21 +1,21 @@
 import { performance } from 'node:perf_hooks'
 
-/** How often the event loop's load is looked at. */
-const lookEveryMs = 20
-const busyFrom = 0.9
+/** Minimum interval between samples of the event loop's utilization, in milliseconds. */
+const sampleMs = 20
+const busyUtilization = 0.9
 
-/** Says whether the event loop had hardly a moment's rest lately: then waiting a little costs nobody, and work done together saves. */
+/** Returns a function that tells whether the event loop is saturated. Then a short delay costs nothing, and grouped work saves time. */
 export function createLoopLoad(): () => boolean {
-  let lookedAt = performance.now()
+  let sampledAt = performance.now()
   let before = performance.eventLoopUtilization()
   let isBusy = false
   return () => {
     const now = performance.now()
-    if (now - lookedAt >= lookEveryMs) {
+    if (now - sampledAt >= sampleMs) {
       const current = performance.eventLoopUtilization()
-      isBusy = performance.eventLoopUtilization(current, before).utilization >= busyFrom
+      isBusy = performance.eventLoopUtilization(current, before).utilization >= busyUtilization
       before = current
-      lookedAt = now
+      sampledAt = now
     }
     return isBusy
   }

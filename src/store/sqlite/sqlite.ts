@@ -28,7 +28,7 @@ export async function openSqlite(dataDir: string): Promise<Database> {
     isShared: false,
     migrated,
     jobs: tableJobs({ db, all: scope }),
-    // Every query names its tenant; there is no second wall.
+    // SQLite has no row-level security; every query names its tenant.
     forTenant: () => scope,
     ping: async () => void (await read.execute('select 1', [])),
     async close() {
@@ -40,13 +40,13 @@ export async function openSqlite(dataDir: string): Promise<Database> {
 }
 
 async function openWriter(file: string): Promise<{ writer: DatabaseSync; migrated: string[] }> {
-  // Waiting is done by `retryBusy`.
+  // `retryBusy` waits instead of the busy timeout.
   const writer = new DatabaseSync(file, { timeout: 0 })
   try {
     await retryBusy(() => writer.exec('pragma journal_mode = wal'))
-    // What a savepoint may have to bring back is kept in memory, not in a temporary file: a third of the time of a unit.
+    // Savepoints keep their undo data in memory instead of a temporary file, which saves a third of the time of a unit.
     writer.exec('pragma synchronous = full; pragma foreign_keys = off; pragma temp_store = memory')
-    // Kysely takes neither a lock nor a transaction on SQLite: a second process could come in between, a crash leave half a schema.
+    // Kysely migrates SQLite without a lock and a transaction, so concurrent starts or a crash could leave half a schema.
     await retryBusy(() => writer.exec('begin immediate'))
     const migrated = await migrate(new Kysely<never>({ dialect: new SqliteDialect({ database: toKysely(writer) }) }))
     writer.exec('commit')
@@ -62,7 +62,7 @@ interface Prepared {
   hasRows: boolean
 }
 
-/** Statements are kept by their text: preparing costs more than running. */
+/** A connection with a cache of prepared statements, because preparing costs more than running. */
 function connect(database: DatabaseSync): Connection {
   const prepared = new Map<string, Prepared>()
   function prepare(sql: string): Prepared {
@@ -72,7 +72,7 @@ function connect(database: DatabaseSync): Connection {
     return entry
   }
   return {
-    // Async only for its throws: they reject as those of any other database do.
+    // `async` turns throws into rejections, as with any other database.
     async execute(sql, parameters) {
       const { statement, hasRows } = prepared.get(sql) ?? prepare(sql)
       const bound = parameters as SQLInputValue[]
@@ -82,7 +82,7 @@ function connect(database: DatabaseSync): Connection {
   }
 }
 
-/** Lists are built anew with every filter; their texts are few, but bounded. */
+/** Limit of cached statements: lists build their SQL per filter, so the number of texts is small, but must be bounded. */
 const maxPrepared = 500
 
 function toKysely(database: DatabaseSync) {

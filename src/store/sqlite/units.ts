@@ -10,13 +10,13 @@ interface PendingUnit {
   reject(error: unknown): void
 }
 
-/** Under load: how long a group gathers. A commit costs a tenth of that, and there are thousands a second to be made. */
+/** Milliseconds to collect a group under load. A commit costs a tenth of this time, at thousands of units per second. */
 const gatherMs = 2
 
 /**
- * Groups units of work: those that wait together share one commit, which is what costs (a sync of the disk). Each runs under a savepoint
- * of its own, so a throw undoes it alone. Nobody is answered before the commit; when that fails, or another process has the database for
- * longer than `limitMs`, every unit of the group is rejected.
+ * Groups units of work (group commit): waiting units share one commit, because a commit syncs the disk. Each unit runs under a savepoint of
+ * its own, so a throw rolls back one unit only. A unit settles after the commit. When the commit fails, or another process holds the database
+ * for longer than `limitMs`, every unit of the group is rejected.
  */
 export function createUnits(database: DatabaseSync, connection: Connection, limitMs?: number) {
   const isLoopBusy = createLoopLoad()
@@ -32,7 +32,7 @@ export function createUnits(database: DatabaseSync, connection: Connection, limi
 
   async function flush(): Promise<void> {
     while (waiting.length > 0) {
-      // Lets everything of this turn of the event loop join, also what the last group's answers set off.
+      // Waits for a turn of the event loop, so that units triggered by the results of the last group join.
       await (isLoopBusy() ? sleep(gatherMs) : nextTick())
       const group = waiting
       waiting = []
@@ -56,7 +56,7 @@ export function createUnits(database: DatabaseSync, connection: Connection, limi
   }
 
   async function runUnit({ work, resolve, reject }: PendingUnit, isAlone: boolean): Promise<() => void> {
-    // Alone in its transaction it needs no savepoint: what undoes the one undoes the other.
+    // A single unit needs no savepoint: the rollback of the transaction undoes the unit.
     if (isAlone) {
       const value = await work(connection)
       return () => resolve(value as never)
@@ -67,7 +67,7 @@ export function createUnits(database: DatabaseSync, connection: Connection, limi
       database.exec('release unit')
       return () => resolve(value as never)
     } catch (error) {
-      // Where SQLite itself ended the transaction (disk full), the whole group is lost, not this unit alone.
+      // When SQLite itself ended the transaction (disk full), the whole group is lost.
       if (!database.isTransaction) throw error
       database.exec('rollback to unit; release unit')
       return () => reject(error)
@@ -78,13 +78,13 @@ export function createUnits(database: DatabaseSync, connection: Connection, limi
     try {
       if (database.isOpen && database.isTransaction) database.exec('rollback')
     } catch {
-      // The group is told why it failed; the next one fails at its begin, should this last.
+      // The group is rejected with the original error. The next group fails at its begin when the fault persists.
     }
   }
 
   return {
     unit,
-    /** Resolves when nothing waits any more. */
+    /** Resolves when no unit is waiting. */
     async drained(): Promise<void> {
       while (flushing) await flushing
     },
