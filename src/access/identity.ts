@@ -2,13 +2,13 @@ import type { JWTPayload } from 'jose'
 import { isKeyName } from './keys/keys.ts'
 import { ownerOf, ownIssuer, type Principal } from './principal.ts'
 
-/** What a verified token says; permissions are not part of it, because they follow the configuration. */
+/** The identity of a verified token. Permissions are not included: they follow the configuration. */
 export interface Identity extends Omit<Principal, 'permissions'> {
   /** Epoch milliseconds. */
   readonly expiresAt: number
 }
 
-/** Claims that do not make an identity. The message completes "JWT verification failed: ...". */
+/** Claims without a valid identity. The message completes "JWT verification failed: ...". */
 export class ClaimError extends Error {
   constructor(message: string) {
     super(message)
@@ -16,7 +16,7 @@ export class ClaimError extends Error {
   }
 }
 
-/** The identity of an own key. Throws `ClaimError`. */
+/** The identity of a key issued by this service. Throws `ClaimError`. */
 export function toOwnIdentity(claims: JWTPayload): Identity {
   if (typeof claims.jti !== 'string' || claims.jti === '') throw new ClaimError('the key has no "jti" claim')
   return toIdentity(claims, {
@@ -28,9 +28,9 @@ export function toOwnIdentity(claims: JWTPayload): Identity {
 
 export interface ProviderClaims {
   issuer: string
-  /** Where the roles are, as a dotted path; without it a token has none, whatever it says. */
+  /** The claim with the roles, as a dotted path; without a path tokens have no roles. */
   rolesClaim?: string | undefined
-  /** The tenant of tokens that name none. */
+  /** The tenant of tokens without a "tenant" claim. */
   tenant?: string | undefined
 }
 
@@ -45,9 +45,9 @@ export function toProviderIdentity(claims: JWTPayload, provider: ProviderClaims)
   })
 }
 
-function toIdentity(claims: JWTPayload, own: { issuer: string; tenant: unknown; roles: string[] }): Identity {
+function toIdentity(claims: JWTPayload, details: { issuer: string; tenant: unknown; roles: string[] }): Identity {
   const { sub, exp, jti } = claims
-  const { issuer, tenant, roles } = own
+  const { issuer, tenant, roles } = details
   if (!isKeyName(sub)) throw new ClaimError('its "sub" claim is missing or not a name')
   if (!isKeyName(tenant)) throw new ClaimError('its "tenant" claim is not a name')
   if (typeof exp !== 'number') throw new ClaimError('it has no "exp" claim')
@@ -55,13 +55,13 @@ function toIdentity(claims: JWTPayload, own: { issuer: string; tenant: unknown; 
   return { tenant, issuer, sub, owner: ownerOf(issuer, sub), roles, keyId, expiresAt: exp * 1000 }
 }
 
-/** A list, or words separated by spaces as in an OAuth `scope`; anything else is no role. */
+/** Accepts a list, or words separated by spaces as in an OAuth `scope`; other values give no roles. */
 function toRoles(value: unknown): string[] {
   const roles = typeof value === 'string' ? value.split(' ') : Array.isArray(value) ? value : []
   return roles.filter((role): role is string => typeof role === 'string' && role !== '')
 }
 
-/** The whole path as one claim first: providers that want names without collisions use URLs, which hold dots. */
+/** Looks up the whole path as one claim first: providers use URLs with dots as collision-free claim names. */
 function claimAt(claims: JWTPayload, dotted: string): unknown {
   if (Object.hasOwn(claims, dotted)) return claims[dotted]
   return dotted.split('.').reduce<unknown>((value, key) => {

@@ -3,19 +3,19 @@ import type { Permission } from './permissions.ts'
 import type { Principal } from './principal.ts'
 
 /**
- * Operations that clients reach through more than one protocol, and the permissions that each needs: one of the list. REST routes
- * declare the entry as their access; `/a2a`, `/mcp` and `/v1` check the same entry for the message that comes to the operation.
+ * Operations with more than one protocol, and their permissions: a key needs any of the listed ones. REST routes
+ * declare the entry as their access; `/a2a`, `/mcp` and `/v1` check the entry when a message reaches the operation.
  */
 export const accessTo = {
   chat: ['chat'],
   readRun: ['runs.read'],
   cancelRun: ['runs.write'],
-  /** Owners decide with what they may do to their runs, approvers decide calls of others. */
+  /** Owners may decide on calls of their runs, approvers on calls of all callers. */
   decideCall: ['runs.write', 'runs.approve'],
-  /** Calls that wait for approval: a caller's own, and for approvers those of others. */
+  /** Pending calls: a caller's own, and for approvers those of all callers. */
   listCalls: ['runs.read', 'runs.write', 'runs.approve'],
   executeTool: ['tools.execute'],
-  /** A download link works without a key, so every answer that holds one needs this permission too. */
+  /** A download link works without a key, so every answer with a link needs this permission too. */
   linkArtifact: ['artifacts.read'],
 } as const satisfies Record<string, readonly Permission[]>
 
@@ -26,11 +26,11 @@ export function permits({ permissions }: Permitted, access: readonly Permission[
 }
 
 /** Throws `forbidden`, naming the permission that the key lacks. */
-export function requireAccess(who: Permitted, access: readonly Permission[]): void {
-  if (!permits(who, access)) throw lacking(access)
+export function requireAccess(principal: Permitted, access: readonly Permission[]): void {
+  if (!permits(principal, access)) throw lacking(access)
 }
 
-/** The refusal of a key that has none of these permissions. */
+/** The error for a key without any of the permissions. */
 export function lacking(access: readonly Permission[]): ServiceError {
   return new ServiceError('forbidden', `RBAC: access denied: this key lacks the permission ${access.join(' or ')}.`)
 }

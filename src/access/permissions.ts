@@ -1,4 +1,4 @@
-/** What a key may do. The list is closed: a route declares one of these, a role grants some of them. */
+/** The permissions of keys. The list is closed: a route declares one of the permissions, a role grants some. */
 export const permissions = [
   'chat',
   'sessions.read',
@@ -32,7 +32,7 @@ const viewer = [
   'metadata.read',
 ] as const satisfies Permission[]
 
-/** The roles that are always there; `access.roles` of the agent configuration adds others beside them. */
+/** The built-in roles; `access.roles` of the agent configuration adds custom roles. */
 const builtIn: ReadonlyMap<string, readonly Permission[]> = new Map<string, readonly Permission[]>([
   ['viewer', viewer],
   ['user', [...viewer, 'chat', 'tools.execute', 'sessions.write', 'runs.write', 'sub_agents.write', 'memories.write', 'artifacts.share']],
@@ -45,21 +45,24 @@ export type CustomRoles = Readonly<Record<string, readonly string[]>>
 
 export interface PermissionScope {
   tenant: string
-  /** The one tenant whose keys may be granted `config.*`: the configuration serves all tenants. */
+  /** The only tenant whose keys may get `config.*`: the configuration serves all tenants. */
   adminTenant: string
 }
 
-const known: ReadonlySet<string> = new Set(permissions)
+const permissionNames: ReadonlySet<string> = new Set(permissions)
 
 export function isPermission(text: string): text is Permission {
-  return known.has(text)
+  return permissionNames.has(text)
 }
 
 export function isBuiltInRole(role: string): boolean {
   return builtIn.has(role)
 }
 
-/** The union of what the roles grant in this tenant. An unknown role grants nothing, and none can take anything away. */
+/**
+ * The union of the grants of all roles in this tenant. An unknown role grants nothing, and no role removes a
+ * permission.
+ */
 export function permissionsOf(roles: readonly string[], customRoles: CustomRoles, scope: PermissionScope): ReadonlySet<Permission> {
   const mayConfigure = scope.tenant === scope.adminTenant
   const granted = new Set<Permission>()
@@ -75,16 +78,21 @@ function grantsOf(role: string, customRoles: CustomRoles): readonly string[] {
   return builtIn.get(role) ?? (Object.hasOwn(customRoles, role) ? (customRoles[role] ?? []) : [])
 }
 
-/** What is wrong with `access.roles`, each fault with its place below `roles`; empty when all is well. */
+/** The faults of `access.roles`, each with its path below `roles`; empty for a valid configuration. */
 export function checkCustomRoles(customRoles: CustomRoles): { at: (string | number)[]; message: string }[] {
   return Object.entries(customRoles).flatMap(([role, granted]) => [
-    ...(isBuiltInRole(role) ? [{ at: [role], message: `"${role}" is built in and can't be changed; choose another name` }] : []),
-    // `access.rate_limits.default` holds for everybody: as a role the word would have two meanings.
-    ...(role === 'default' ? [{ at: [role], message: '"default" can\'t be the name of a role; choose another name' }] : []),
+    ...(isBuiltInRole(role) ? [{ at: [role], message: `"${role}" is built in and cannot be changed; choose another name` }] : []),
+    // `access.rate_limits.default` applies to every caller: as a role the word would have two meanings.
+    ...(role === 'default' ? [{ at: [role], message: '"default" cannot be the name of a role; choose another name' }] : []),
     ...granted.flatMap((permission, index) =>
       isPermission(permission)
         ? []
-        : [{ at: [role, index], message: `${JSON.stringify(permission)} is not a permission; known are ${permissions.join(', ')}` }],
+        : [
+            {
+              at: [role, index],
+              message: `${JSON.stringify(permission)} is not a permission; known are ${permissions.join(', ')}`,
+            },
+          ],
     ),
   ])
 }

@@ -1,27 +1,30 @@
 import type { Permission } from './permissions.ts'
 
-/** The issuer of the service's own keys. No identity provider may bear this name. */
+/** The issuer of keys made by this service. No identity provider may use the name. */
 export const ownIssuer = 'agent-core'
 
-/** Who asks, as a verified access key says it. */
+/** The caller, as stated by a verified access key. */
 export interface Principal {
   readonly tenant: string
   readonly issuer: string
   readonly sub: string
-  /** `<issuer> <sub>`: whose things they are inside of the tenant. An issuer has no spaces, so two callers never share one. */
+  /**
+   * `<issuer> <sub>`: the owner of data inside of the tenant. An issuer has no spaces, so no two callers share an
+   * owner.
+   */
   readonly owner: string
   readonly roles: readonly string[]
   readonly permissions: ReadonlySet<Permission>
-  /** The key's `jti`; a key of an identity provider may have none. */
+  /** The key's `jti`; keys of identity providers may have none. */
   readonly keyId: string | undefined
 }
 
-/** Administrators read every session and run of their tenant, and cancel its runs. */
+/** Administrators read all sessions and runs of the tenant, and cancel runs. */
 export function isAdmin({ roles }: Pick<Principal, 'roles'>): boolean {
   return roles.includes('admin')
 }
 
-/** The only place that builds an `owner`. */
+/** Builds an `owner`; no other code does. */
 export function ownerOf(issuer: string, sub: string): string {
   return `${issuer} ${sub}`
 }

@@ -2,7 +2,7 @@ import { ServiceError } from '../errors.ts'
 import { createCallerIds, type CallerIds } from './caller-ids.ts'
 import type { Owner } from './owner.ts'
 
-/** `access.rate_limits` of the agent configuration, for one role; absent: none. */
+/** `access.rate_limits` of the agent configuration for one role; absent: no limits. */
 export interface RateLimit {
   requests_per_minute?: number
   concurrent_runs?: number
@@ -10,20 +10,22 @@ export interface RateLimit {
 
 export type RateLimits = Readonly<Record<string, RateLimit>>
 
-/** Whose requests are counted, and which limits hold for them. */
+/** The caller whose requests are counted; the roles select the limits. */
 export interface Caller extends Owner {
   roles?: readonly string[]
 }
 
-/** The most generous of a caller's roles; a role without an entry has that of `default`. Undefined: no limit. */
-export function limitOf(limits: RateLimits, { roles }: Caller, what: keyof RateLimit): number | undefined {
-  let most: number | undefined
+/**
+ * The most generous limit of a caller's roles; a role without an entry has the limit of `default`. Undefined: no limit.
+ */
+export function limitOf(limits: RateLimits, { roles }: Caller, kind: keyof RateLimit): number | undefined {
+  let highest: number | undefined
   for (const role of roles && roles.length > 0 ? roles : ['default']) {
-    const limit = (entryOf(limits, role) ?? entryOf(limits, 'default'))?.[what]
+    const limit = (entryOf(limits, role) ?? entryOf(limits, 'default'))?.[kind]
     if (limit === undefined) return undefined
-    most = Math.max(most ?? 0, limit)
+    highest = Math.max(highest ?? 0, limit)
   }
-  return most
+  return highest
 }
 
 /** `hasOwn`: a role called `constructor` must not find what every object inherits. */
@@ -33,36 +35,36 @@ function entryOf(limits: RateLimits, role: string): RateLimit | undefined {
 
 export interface RequestLimitOptions {
   idOf?: CallerIds
-  /** Whether what is taken is kept to be told to other processes. */
+  /** True to collect counted requests for other processes. */
   isShared?: boolean
-  /** As they are now. */
+  /** The current limits. */
   limits(): RateLimits
-  /** Milliseconds, of a clock that never goes back. */
+  /** Milliseconds of a monotonic clock. */
   now(): number
 }
 
 /** Counts the requests of each caller over a sliding minute. */
 export interface RequestLimits {
-  /** Counts a request, or says why it is refused; a refused one is not counted. */
+  /** Counts a request, or returns the error when the limit is reached; refused requests are not counted. */
   take(caller: Caller): ServiceError | undefined
-  /** Counts what a caller asked of another process just now. */
+  /** Adds requests that another process has counted. */
   add(id: string, count: number): void
-  /** What was taken since it was asked for last, of so many callers at most. */
-  drainUnpublished(most: number): [id: string, count: number][]
+  /** Returns and removes requests that were not published yet, of at most `maxCallers` callers. */
+  drainUnpublished(maxCallers: number): [id: string, count: number][]
 }
 
 const minuteMs = 60_000
-/** More callers in one minute than this are not told apart for ever: the one that came first is forgotten. */
+/** Number of callers counted separately; beyond the limit the oldest caller is forgotten. */
 const maxCallers = 100_000
 
-/** Counts in this process, and what others tell of theirs. */
+/** Counts requests of the current process, and of other processes through `add`. */
 export function createRequestLimits(options: RequestLimitOptions): RequestLimits {
   const { limits, now, idOf = createCallerIds(), isShared = false } = options
   const callers = new Map<string, Window>()
-  const untold = new Map<string, number>()
+  const unpublished = new Map<string, number>()
   let sweptAt = now()
 
-  /** Who has been silent for a minute is as one who never came. */
+  /** Removes callers without a request in the last minute. */
   function sweep(at: number): void {
     if (at - sweptAt < minuteMs) return
     sweptAt = at
@@ -70,8 +72,8 @@ export function createRequestLimits(options: RequestLimitOptions): RequestLimits
   }
 
   function windowOf(id: string): Window {
-    const known = callers.get(id)
-    if (known) return known
+    const existing = callers.get(id)
+    if (existing) return existing
     const first = callers.size >= maxCallers ? callers.keys().next().value : undefined
     if (first !== undefined) callers.delete(first)
     const window = new Window()
@@ -88,7 +90,7 @@ export function createRequestLimits(options: RequestLimitOptions): RequestLimits
       const id = idOf(caller)
       const waitMs = windowOf(id).take(at, limit)
       if (waitMs === 0) {
-        if (isShared) untold.set(id, (untold.get(id) ?? 0) + 1)
+        if (isShared) unpublished.set(id, (unpublished.get(id) ?? 0) + 1)
         return undefined
       }
       return new ServiceError('rate_limited', `More than ${limit} requests in a minute.`, { retryAfter: Math.ceil(waitMs / 1000) })
@@ -98,47 +100,47 @@ export function createRequestLimits(options: RequestLimitOptions): RequestLimits
       sweep(at)
       windowOf(id).add(at, Math.min(count, maxAdded))
     },
-    drainUnpublished(most) {
-      const some = untold.entries().take(most).toArray()
-      for (const [id] of some) untold.delete(id)
-      return some
+    drainUnpublished(limit) {
+      const batch = unpublished.entries().take(limit).toArray()
+      for (const [id] of batch) unpublished.delete(id)
+      return batch
     },
   }
 }
 
-/** More than this within a second no process takes of one caller. */
+/** Upper bound for the requests of a caller within a second. */
 const maxAdded = 100_000
 
-/** The times of what was taken in the last minute: never more than the limit of each process. */
+/** The times of requests in the last minute: never more than the limit of each process. */
 class Window {
   private times: number[] = []
-  /** Those before it have left the window. */
+  /** Index of the first time inside the window. */
   private head = 0
 
-  /** Takes a place, or answers with the milliseconds until one is free. */
+  /** Counts a request, or returns the milliseconds until one is allowed. */
   take(at: number, limit: number): number {
-    this.leave(at)
-    const taken = this.times.length - this.head
-    if (taken < limit) {
+    this.expire(at)
+    const count = this.times.length - this.head
+    if (count < limit) {
       this.times.push(at)
       return 0
     }
-    return this.times[this.head + taken - limit]! + minuteMs - at
+    return this.times[this.head + count - limit]! + minuteMs - at
   }
 
   add(at: number, count: number): void {
-    this.leave(at)
+    this.expire(at)
     for (let n = 0; n < count; n++) this.times.push(at)
   }
 
   isEmpty(at: number): boolean {
-    this.leave(at)
+    this.expire(at)
     return this.head === this.times.length
   }
 
-  private leave(at: number): void {
+  private expire(at: number): void {
     while (this.head < this.times.length && this.times[this.head]! <= at - minuteMs) this.head++
-    // Rarely, and half of it at least: each time is moved once.
+    // Compact rarely, and only when half of the list has expired, so that each time moves once.
     if (this.head * 2 < this.times.length) return
     this.times = this.times.slice(this.head)
     this.head = 0

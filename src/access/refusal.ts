@@ -1,7 +1,10 @@
 import { errors } from 'jose'
 import { ClaimError } from './identity.ts'
 
-/** Why a token was refused, in words that complete "JWT verification failed: ..."; nothing of the token is repeated. */
+/**
+ * The reason for refusing a token, in words that complete "JWT verification failed: ..."; parts of the token are not
+ * repeated.
+ */
 export function toReason(error: unknown): string {
   if (error instanceof ClaimError) return error.message
   if (error instanceof errors.JWTExpired) return 'the key has expired'

@@ -1,16 +1,22 @@
 import type { Bus } from '../replicas/bus.ts'
 import type { AccessKeyStore } from './keys/access-key-store.ts'
 
-/** How far the clocks of two replicas may be apart before a revocation could be missed; asking that far back costs one index range. */
+/**
+ * Maximum clock difference between replicas: a poll looks back this far, at the cost of an index range, to miss no
+ * revocation.
+ */
 const overlapMs = 10 * 60_000
 
-/** Behind the news: a revoked key stops working within 5 s everywhere. Two looks fit into that, so one may fail. */
+/**
+ * Polling interval besides the bus. A revoked key stops working within 5 s everywhere: two polls fit into that, so one
+ * may fail.
+ */
 const defaultIntervalMs = 2000
 
-/** Which keys are revoked, in memory: asked on every request. */
+/** The revoked keys in memory, checked on every request. */
 export interface Revocations {
   isRevoked(jti: string): boolean
-  /** Looks now; rejects where the store can't be read. Calls at the same time share one look. */
+  /** Polls now; rejects when the store cannot be read. Concurrent calls share one poll. */
   refresh(): Promise<void>
   close(): Promise<void>
 }
@@ -19,46 +25,49 @@ export interface RevocationOptions {
   /** Epoch milliseconds. */
   now(): number
   bus: Bus
-  /** A look that failed: what was known stays in force. */
+  /** Reports a failed poll: the known revocations stay in force. */
   onError(error: unknown): void
   intervalMs?: number
 }
 
-/** Loads what is revoked, then keeps it fresh until `close`. Rejects where the first look fails: nothing is served on a guess. */
+/**
+ * Loads the revoked keys and keeps them fresh until `close`. Rejects when the first poll fails: no request is served
+ * with unknown revocations.
+ */
 export async function createRevocations(store: AccessKeyStore, options: RevocationOptions): Promise<Revocations> {
   const { now, bus, onError, intervalMs = defaultIntervalMs } = options
   const revoked = new Set<string>()
   let since = 0
-  let looking: Promise<void> | undefined
+  let polling: Promise<void> | undefined
 
-  async function look(): Promise<void> {
+  async function poll(): Promise<void> {
     const startedAt = now()
     for (const { jti } of await store.revokedSince(since)) revoked.add(jti)
     since = Math.max(0, startedAt - overlapMs)
   }
 
   function refresh(): Promise<void> {
-    looking ??= look().finally(() => {
-      looking = undefined
+    polling ??= poll().finally(() => {
+      polling = undefined
     })
-    return looking
+    return polling
   }
 
-  const refreshAlone = () => void refresh().catch(onError)
-  const endings = [bus.subscribe('revoked', ({ jti }) => void revoked.add(jti)), bus.onGap(refreshAlone)]
+  const refreshInBackground = () => void refresh().catch(onError)
+  const endings = [bus.subscribe('revoked', ({ jti }) => void revoked.add(jti)), bus.onGap(refreshInBackground)]
   try {
     await refresh()
   } catch (error) {
     for (const end of endings) end()
     throw error
   }
-  const timer = setInterval(refreshAlone, intervalMs)
+  const timer = setInterval(refreshInBackground, intervalMs)
   timer.unref()
 
   async function close(): Promise<void> {
     clearInterval(timer)
     for (const end of endings) end()
-    await looking?.catch(() => undefined)
+    await polling?.catch(() => undefined)
   }
 
   return { isRevoked: (jti) => revoked.has(jti), refresh, close }

@@ -239,7 +239,7 @@ test('only so many tokens are kept; the oldest goes first', async () => {
 
 test('a provider can not be set up under the name of the service itself', async () => {
   const provider = { issuer: 'agent-core', audience: 'x', jwksUrl: 'http://127.0.0.1:1/' }
-  await assert.rejects(setUp({ provider }), /can't have the issuer agent-core/)
+  await assert.rejects(setUp({ provider }), /cannot have the issuer agent-core/)
 })
 
 test('a verified token costs few microseconds', async () => {

@@ -8,10 +8,13 @@ import { createProviderKeys } from './keys/provider-keys.ts'
 import { toReason } from './refusal.ts'
 import type { SigningKeys } from './keys/signing-keys.ts'
 
-/** An Ed25519 check costs 0.2 ms, a hash 1 µs: a verified token is kept by its hash, this long at most and never past its end. */
-const keptMs = 60_000
-const defaultKeptTokens = 10_000
-/** No HTTP header that Node accepts is longer. */
+/**
+ * An Ed25519 check costs 0.2 ms, a hash 1 µs. So verified tokens are cached by hash, at most this long and never past
+ * their expiry.
+ */
+const cacheMs = 60_000
+const defaultMaxCached = 10_000
+/** Longer than any HTTP header that Node accepts. */
 const maxTokenLength = 16_384
 const leewaySeconds = 60
 
@@ -24,55 +27,55 @@ export interface VerifierOptions {
   signing: Pick<SigningKeys, 'find' | 'lookFor'>
   provider?: AccessProvider | undefined
   adminTenant: string
-  /** The configuration's roles as they are now; the same object as long as they do not change. */
+  /** The current roles of the configuration; the same object as long as the roles do not change. */
   customRoles(): CustomRoles
   isRevoked(jti: string): boolean
   /** Epoch milliseconds. */
   now(): number
-  /** How the provider's keys are fetched. */
+  /** Fetches the provider's keys. */
   fetch?: FetchImplementation
   maxCachedTokens?: number
 }
 
 export interface Verifier {
-  /** Throws `unauthorized` with the reason, or `overloaded` where the identity provider can't be reached. */
+  /** Throws `unauthorized` with the reason, or `overloaded` when the identity provider cannot be reached. */
   verify(token: string): Promise<Principal>
-  /** The principal of a token that was verified a moment ago; undefined says nothing about the token: ask `verify`. */
+  /** The principal of a recently verified token; undefined means unknown: call `verify`. */
   verifyCached(token: string): Principal | undefined
 }
 
-/** What a good token says, and for an own key which signing key has signed it. */
-interface Checked {
+/** The identity of a valid token, and the id of the signing key when this service issued the token. */
+interface VerifiedToken {
   identity: Identity
   kid?: string | undefined
 }
 
-interface Kept extends Checked {
+interface CachedToken extends VerifiedToken {
   until: number
   customRoles: CustomRoles
   principal: Principal
 }
 
 export function createVerifier(options: VerifierOptions): Verifier {
-  const { adminTenant, customRoles, isRevoked, now, signing, maxCachedTokens = defaultKeptTokens } = options
+  const { adminTenant, customRoles, isRevoked, now, signing, maxCachedTokens = defaultMaxCached } = options
   const check = createCheck(options)
-  const kept = new Map<string, Kept>()
+  const cache = new Map<string, CachedToken>()
 
-  function keep(digest: string, { identity, kid }: Checked): Principal {
-    const oldest = kept.size >= maxCachedTokens ? kept.keys().next().value : undefined
-    if (oldest !== undefined) kept.delete(oldest)
+  function store(digest: string, { identity, kid }: VerifiedToken): Principal {
+    const oldest = cache.size >= maxCachedTokens ? cache.keys().next().value : undefined
+    if (oldest !== undefined) cache.delete(oldest)
     const roles = customRoles()
     const principal = toPrincipal(identity, roles, adminTenant)
-    kept.set(digest, { identity, kid, until: Math.min(now() + keptMs, identity.expiresAt), customRoles: roles, principal })
+    cache.set(digest, { identity, kid, until: Math.min(now() + cacheMs, identity.expiresAt), customRoles: roles, principal })
     return principal
   }
 
   function find(digest: string): Principal | undefined {
-    const entry = kept.get(digest)
+    const entry = cache.get(digest)
     if (!entry) return undefined
     const isOver = now() >= entry.until || (entry.kid !== undefined && !signing.find(entry.kid))
     if (isOver || isRevokedKey(entry.identity, isRevoked)) {
-      kept.delete(digest)
+      cache.delete(digest)
       return undefined
     }
     const roles = customRoles()
@@ -87,21 +90,21 @@ export function createVerifier(options: VerifierOptions): Verifier {
     if (token === '') throw refusal('no key was given')
     if (token.length > maxTokenLength) throw refusal('the key is too long')
     const digest = digestOf(token)
-    const found = find(digest)
-    if (found) return found
-    const checked = await check(token).catch((error: unknown) => {
+    const cached = find(digest)
+    if (cached) return cached
+    const verified = await check(token).catch((error: unknown) => {
       throw error instanceof ServiceError ? error : refusal(toReason(error), error)
     })
-    if (isRevokedKey(checked.identity, isRevoked)) throw refusal('the key was revoked')
-    return keep(digest, checked)
+    if (isRevokedKey(verified.identity, isRevoked)) throw refusal('the key was revoked')
+    return store(digest, verified)
   }
 
   return { verify, verifyCached: (token) => (token.length > maxTokenLength ? undefined : find(digestOf(token))) }
 }
 
-/** Which keys may have signed a token follows from its issuer alone, so that neither side can speak in the other's name. */
-function createCheck({ signing, provider, now, fetch }: VerifierOptions): (token: string) => Promise<Checked> {
-  if (provider?.issuer === ownIssuer) throw new Error(`An identity provider can't have the issuer ${ownIssuer}.`)
+/** The issuer alone decides which keys may have signed a token, so that neither issuer can speak for the other. */
+function createCheck({ signing, provider, now, fetch }: VerifierOptions): (token: string) => Promise<VerifiedToken> {
+  if (provider?.issuer === ownIssuer) throw new Error(`An identity provider cannot have the issuer ${ownIssuer}.`)
   const providerKeys = provider && createProviderKeys({ jwksUrl: provider.jwksUrl, now, fetch })
   const common = () => ({ requiredClaims: ['sub', 'exp'], currentDate: new Date(now()) })
   const ownKey = async ({ kid = '' }: { kid?: string | undefined }) => {
@@ -124,13 +127,13 @@ function createCheck({ signing, provider, now, fetch }: VerifierOptions): (token
   }
 }
 
-/** Of SHA-256; nobody is asked for what can't be a key of ours. */
+/** True for the form of an RFC 7638 thumbprint; other ids are never looked up. */
 function isThumbprint(kid: unknown): kid is string {
   return typeof kid === 'string' && /^[\w-]{43}$/.test(kid)
 }
 
 function cannotLook(cause: unknown): never {
-  throw new ServiceError('overloaded', 'The signing keys can not be read; the key could not be verified.', { cause, retryAfter: 2 })
+  throw new ServiceError('overloaded', 'The signing keys cannot be read; the key could not be verified.', { cause, retryAfter: 2 })
 }
 
 function toPrincipal(identity: Identity, customRoles: CustomRoles, adminTenant: string): Principal {
@@ -139,7 +142,10 @@ function toPrincipal(identity: Identity, customRoles: CustomRoles, adminTenant: 
   return { tenant, issuer, sub, owner, roles, permissions, keyId }
 }
 
-/** Only own keys can be revoked here: the `jti` of an identity provider is not ours, and may repeat one of ours. */
+/**
+ * Only keys of this service can be revoked: the `jti` of an identity provider's token may equal a `jti` of this
+ * service.
+ */
 function isRevokedKey(identity: Identity, isRevoked: (jti: string) => boolean): boolean {
   return identity.issuer === ownIssuer && identity.keyId !== undefined && isRevoked(identity.keyId)
 }

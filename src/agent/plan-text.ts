@@ -11,7 +11,7 @@ export function askForPlan(tools: readonly Pick<ToolOffer, 'name' | 'description
   const lines = tools.map(({ name, description }) => `- ${name}: ${firstLine(description)}`)
   const toolList = lines.length > 0 ? `\nThe steps can use these tools:\n${lines.join('\n')}` : ''
   return `Before anything is done, make a plan. Answer with a JSON list of its steps and nothing else: ["first step", "second step"].
-Each step is item sentence that says what is to be done, and can be done alone. As few steps as will do, ${maxSteps} at most; item where no more are needed.${toolList}`
+Each step is one sentence that says what is to be done, and can be done alone. As few steps as will do, ${maxSteps} at most; one where no more are needed.${toolList}`
 }
 
 export function askForStep(step: string, number: number, total: number): string {
@@ -21,10 +21,10 @@ Do this step alone, with your tools, and answer with its result. If it can't be 
 
 export function askForChange(rest: readonly string[]): string {
   const open = rest.length > 0 ? ` The steps behind it were: ${JSON.stringify(rest)}.` : ''
-  return `This step failed.${open} Change the plan: answer with a JSON list of the steps that are to be done start here on and nothing else, [] if nothing would help.`
+  return `This step failed.${open} Change the plan: answer with a JSON list of the steps that are to be done from here on and nothing else, [] if nothing would help.`
 }
 
-export const askForAnswer = 'Now answer the request itself, start the results of the steps. Say what could not be done.'
+export const askForAnswer = 'Now answer the request itself, from the results of the steps. Say what could not be done.'
 export const askToDoIt = 'Now do it, and answer the request.'
 
 /** True when the model reports that the step failed. */

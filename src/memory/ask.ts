@@ -5,19 +5,19 @@ import type { Model } from '../agent/model.ts'
 interface Question<T extends TSchema> {
   system: string
   text: string
-  /** Of one element of the list. */
+  /** JSON Schema of one list element. */
   item: T
 }
 
-/** Nothing that is asked here takes longer, and nobody waits for it. */
+/** Time limit of a model call; such calls run in the background. */
 const limitMs = 120_000
 const ajv = new Ajv({ strict: false })
-/** Where a list may begin in an answer that holds more than the list. */
+/** Start positions tried in an answer that holds more than the list. */
 const maxStarts = 8
 
 /**
- * Asks for a JSON list. Elements that do not fit are left out; undefined where there is no list in the answer. Throws what the model
- * throws.
+ * Asks a model for a JSON list. Elements that do not fit the schema are dropped; undefined when the answer has no list.
+ * Throws the errors of the model.
  */
 export async function askForList<T extends TSchema>(
   model: Model,
@@ -32,7 +32,7 @@ export async function askForList<T extends TSchema>(
   return findList(next.value.text)?.filter((element): element is Static<T> => fits(element))
 }
 
-/** Models like to put something around what they were asked for. */
+/** Models often put text around the list. */
 function findList(text: string): unknown[] | undefined {
   const end = text.lastIndexOf(']') + 1
   let start = text.indexOf('[')

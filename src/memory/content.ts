@@ -1,8 +1,8 @@
 import { maxContentCharacters, type NewMemory } from './memory.ts'
 
 /**
- * The sentence as it is kept: one line without control characters or angle brackets, so that it stands inside of a prompt as one thing;
- * undefined where nothing is left, or where it holds what must not be kept.
+ * Cleans a sentence for storage: one line without control characters or angle brackets, so that the sentence cannot
+ * leave its place in a prompt. Undefined when no text remains or the sentence holds a secret.
  */
 export function toContent(text: string): string | undefined {
   const line = text
@@ -18,21 +18,21 @@ export function toContent(text: string): string | undefined {
   return `${word > short.length / 2 ? short.slice(0, word) : short} …`
 }
 
-/** Those that may be kept, each once. */
-export function toMemories(found: readonly NewMemory[], limit: number): NewMemory[] {
-  const kept = new Map<string, NewMemory>()
-  for (const memory of found) {
+/** The memories that may be stored, without duplicates. */
+export function toMemories(candidates: readonly NewMemory[], limit: number): NewMemory[] {
+  const memories = new Map<string, NewMemory>()
+  for (const memory of candidates) {
     const content = toContent(memory.content)
-    if (content !== undefined && !kept.has(content.toLowerCase())) kept.set(content.toLowerCase(), { ...memory, content })
+    if (content !== undefined && !memories.has(content.toLowerCase())) memories.set(content.toLowerCase(), { ...memory, content })
   }
-  return [...kept.values()].slice(0, limit)
+  return [...memories.values()].slice(0, limit)
 }
 
-/** What names a secret right before its value, in the languages of most callers. */
-const named =
+/** A word for a secret right before its value, in the languages of most callers. */
+const secretPattern =
   /(?:pass(?:word|wd|phrase|code)|pwd|passwor[dt]|kennwort|mot de passe|contrase[ñn]a|senha|secret|credential|api[\s_-]?key|access[\s_-]?key|private[\s_-]?key|token|bearer|\bpin\b|\bcvv?c?\b|\bssn\b|social security)[^.!?]{0,40}?(?:\bis\b|\bare\b|\bist\b|\best\b|\bes\b|=|:)\s*\S/iu
 
-const shapes = [
+const keyPatterns = [
   /-----BEGIN [A-Z ]*KEY/,
   // JSON Web Token.
   /\beyJ[\w-]{8,}\.[\w-]{8,}/,
@@ -46,12 +46,15 @@ const shapes = [
   /:\/\/[^\s/:@]+:[^\s/@]+@/,
 ]
 
-/** Whether a text seems to hold a key, a password or the number of a card. Rather one too many: what is kept is shown again and again. */
+/**
+ * True when a text seems to hold a key, a password or a card number. False positives are fine: stored memories are
+ * shown again and again.
+ */
 export function holdsSecret(text: string): boolean {
-  return named.test(text) || shapes.some((shape) => shape.test(text)) || holdsCardNumber(text) || holdsRandomWord(text)
+  return secretPattern.test(text) || keyPatterns.some((shape) => shape.test(text)) || holdsCardNumber(text) || holdsRandomWord(text)
 }
 
-/** ISO/IEC 7812: 13 to 19 digits whose Luhn sum is right. */
+/** ISO/IEC 7812: 13 to 19 digits with a valid Luhn sum. */
 function holdsCardNumber(text: string): boolean {
   return (text.match(/\d(?:[ -]?\d){12,18}/g) ?? []).some((number) => {
     const digits = Array.from(number.replace(/\D/g, ''), Number).toReversed()
@@ -60,7 +63,10 @@ function holdsCardNumber(text: string): boolean {
   })
 }
 
-/** Nobody says a long word of letters in both cases and digits, unless it is a key; ids and addresses have separators. */
+/**
+ * True for a long word of digits and letters in both cases, which is most likely a key; ids and addresses have
+ * separators.
+ */
 function holdsRandomWord(text: string): boolean {
   return (text.match(/[A-Za-z0-9+/=_-]{20,}/g) ?? []).some((word) => {
     const runs = word.match(/[A-Z]+|[a-z]+|\d+/g)?.length ?? 0

@@ -6,11 +6,11 @@ import type { Feedback, Material, MaterialStep } from './memory-store.ts'
 import type { NewMemory } from './memory.ts'
 import { findByPatterns } from './patterns.ts'
 
-/** Of one run. */
-const maxFound = 10
-const maxShown = 8000
+/** Limit of memories per run. */
+const maxMemoriesPerRun = 10
+const maxPromptCharacters = 8000
 
-const Said = Type.Object({
+const Statement = Type.Object({
   kind: Type.Enum(['fact', 'preference', 'lesson']),
   content: Type.String({ minLength: 2, maxLength: 2000 }),
 })
@@ -34,26 +34,32 @@ const aboutFeedback = `You keep the long-term memory of an assistant. A user has
 Answer with a JSON list of one element alone, such as [{"content": "The user found the answer about leave too long and wants a few lines."}], and with [] when there is nothing to learn.`
 
 /**
- * What lasts of a run. What is taken for the caller's word comes out of the caller's message alone: neither the answer nor what a tool gave
- * is shown where it is looked for. Without a model: what simple patterns find.
+ * Extracts the memories of a run. Memories of origin `user` come from the caller's message alone: the model sees
+ * neither the answer nor tool output when it looks for them. Without a model simple patterns are used.
  */
 export async function extract(material: Material, model: Model | undefined, signal: AbortSignal): Promise<NewMemory[]> {
-  const [said, learned] = await Promise.all([extractSaid(material.question, model, signal), extractLearned(material, model, signal)])
-  return toMemories([...said, ...learned], maxFound)
+  const [statements, lessons] = await Promise.all([
+    extractStatements(material.question, model, signal),
+    extractToolLessons(material, model, signal),
+  ])
+  return toMemories([...statements, ...lessons], maxMemoriesPerRun)
 }
 
-async function extractSaid(question: string, model: Model | undefined, signal: AbortSignal): Promise<NewMemory[]> {
+async function extractStatements(question: string, model: Model | undefined, signal: AbortSignal): Promise<NewMemory[]> {
   if (!model) return findByPatterns(question)
-  const found = await askForList(model, { system: aboutUser, text: framed('message', question), item: Said }, signal)
-  return found ? found.map(({ kind, content }) => ({ kind, content, origin: 'user' })) : findByPatterns(question)
+  const statements = await askForList(model, { system: aboutUser, text: framed('message', question), item: Statement }, signal)
+  return statements ? statements.map(({ kind, content }) => ({ kind, content, origin: 'user' })) : findByPatterns(question)
 }
 
-/** How to use a tool, where a run found it out by failing first. It is made of what tools were given and said, and marked as that. */
-async function extractLearned({ question, steps }: Material, model: Model | undefined, signal: AbortSignal): Promise<NewMemory[]> {
+/**
+ * Extracts how to use a tool, when a run found out by failing first. The source is tool input and output, so the origin
+ * is `tool`.
+ */
+async function extractToolLessons({ question, steps }: Material, model: Model | undefined, signal: AbortSignal): Promise<NewMemory[]> {
   if (!model || !hasRecovered(steps)) return []
   const text = `${framed('request', question)}\n\n${framed('calls', steps.slice(0, 20).map(toLine).join('\n'))}`
-  const found = await askForList(model, { system: aboutCalls, text, item: Lesson }, signal)
-  return (found ?? []).map(({ content }) => ({ kind: 'lesson', content, origin: 'tool' }))
+  const lessons = await askForList(model, { system: aboutCalls, text, item: Lesson }, signal)
+  return (lessons ?? []).map(({ content }) => ({ kind: 'lesson', content, origin: 'tool' }))
 }
 
 function hasRecovered(steps: readonly MaterialStep[]): boolean {
@@ -62,42 +68,46 @@ function hasRecovered(steps: readonly MaterialStep[]): boolean {
   )
 }
 
-/** What a call that went well gave is not shown: there is nothing to learn from it, but much to be told by it. */
+/** A call as a line. The output of a successful call is left out, because it teaches nothing and could inject text. */
 function toLine({ tool, input, status, output }: MaterialStep): string {
-  const said = status === 'error' ? `failed: ${cut(JSON.stringify(output) ?? '', 300)}` : 'went well'
-  return `${tool} ${cut(JSON.stringify(input) ?? '', 500)} ${said}`
+  const outcome = status === 'error' ? `failed: ${cut(JSON.stringify(output) ?? '', 300)}` : 'went well'
+  return `${tool} ${cut(JSON.stringify(input) ?? '', 500)} ${outcome}`
 }
 
-/** What feedback teaches; undefined where it is nothing. `question` is what the answer was about. */
+/** Extracts the lesson of feedback; undefined for none. `question` is the question of the rated answer. */
 export async function extractLesson(
   question: string,
   feedback: Feedback,
   model: Model | undefined,
   signal: AbortSignal,
 ): Promise<NewMemory | undefined> {
-  // Neither good nor bad, and no word about why.
-  if (feedback.comment === undefined && Math.abs(feedback.score) < minTelling) return undefined
-  const found = model && (await askForList(model, { system: aboutFeedback, text: shown(question, feedback), item: Lesson }, signal))
-  const content = found ? found[0]?.content : plainLesson(question, feedback)
+  // A neutral score without a comment teaches nothing.
+  if (feedback.comment === undefined && Math.abs(feedback.score) < minScore) return undefined
+  const lessons =
+    model && (await askForList(model, { system: aboutFeedback, text: feedbackPrompt(question, feedback), item: Lesson }, signal))
+  const content = lessons ? lessons[0]?.content : plainLesson(question, feedback)
   return content === undefined ? undefined : toMemories([{ kind: 'lesson', origin: 'user', content }], 1)[0]
 }
 
-const minTelling = 0.25
+const minScore = 0.25
 
-function shown(question: string, { score, comment = '' }: Feedback): string {
+function feedbackPrompt(question: string, { score, comment = '' }: Feedback): string {
   return [framed('request', question), `<score>${score}</score>`, framed('comment', comment)].join('\n\n')
 }
 
 function plainLesson(question: string, { score, comment }: Feedback): string {
-  const rated = Math.abs(score) < minTelling ? 'of middling use' : score > 0 ? 'good' : 'bad'
+  const rated = Math.abs(score) < minScore ? 'of middling use' : score > 0 ? 'good' : 'bad'
   const topic = cut(question.replace(/\s+/g, ' ').trim(), 100)
   return `The user found the answer to “${topic}” ${rated}${comment === undefined ? '' : `: ${comment.replace(/(?<![.\s])[.\s]+$/, '')}`}.`
 }
 
-/** The end of a long text is kept too: there most people put what they want. */
+/**
+ * Wraps a text in tags; of a long text the beginning and the end are kept, because most people put the request at the
+ * end.
+ */
 function framed(name: string, text: string): string {
-  const half = maxShown / 2
-  const short = text.length <= maxShown ? text : `${text.slice(0, half)}\n[...]\n${text.slice(-half)}`
+  const half = maxPromptCharacters / 2
+  const short = text.length <= maxPromptCharacters ? text : `${text.slice(0, half)}\n[...]\n${text.slice(-half)}`
   return `<${name}>\n${short.toWellFormed()}\n</${name}>`
 }
 

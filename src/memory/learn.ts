@@ -9,7 +9,7 @@ import { merge } from './merge.ts'
 import { toVectors } from './vectors.ts'
 import { createKeyedMutex } from '../concurrency/mutex.ts'
 
-/** The models that memory is made with; each may be missing. */
+/** The models for memory; each may be missing. */
 export interface MemoryModels {
   small: Model | undefined
   embedder: Embedder | undefined
@@ -21,19 +21,19 @@ export interface LearnDependencies {
   cache: MemoryCache
   now(): number
   newId(): string
-  /** What could not be done, and did not have to be. */
+  /** Reports a failure of optional work. */
   onFault(error: unknown): void
 }
 
-/** Takes what lasts into a caller's memory. What fails may be done again; done twice it changes nothing more. */
+/** Adds lasting statements to a caller's memory. Failed work may be repeated; a repetition changes nothing more. */
 export interface Learning {
-  /** From a run that has ended. */
+  /** Learns from a run that has ended. */
   learnFromRun(caller: Owner, requestId: string, models: MemoryModels, signal: AbortSignal): Promise<void>
-  /** From what the caller thought of a run. */
+  /** Learns from the caller's feedback on a run. */
   learnFromFeedback(caller: Owner, requestId: string, models: MemoryModels, signal: AbortSignal): Promise<void>
 }
 
-/** Whoever finds what is known changed meanwhile merges anew. */
+/** Attempts of one merge; a merge starts anew when the memories changed meanwhile. */
 const maxTries = 5
 
 export function createLearning(deps: LearnDependencies): Learning {
@@ -45,35 +45,38 @@ export function createLearning(deps: LearnDependencies): Learning {
     if (!material) return
     const source = toSource(material, `retain ${requestId}`)
     if (await store.hasTaken(caller, source.session, source.madeBy)) return
-    const found = await extract(material, models.small, signal)
-    if (found.length > 0) await learn({ caller, found, source, models, signal })
+    const newMemories = await extract(material, models.small, signal)
+    if (newMemories.length > 0) await learn({ caller, newMemories, source, models, signal })
   }
 
   async function learnFromFeedback(caller: Owner, requestId: string, models: MemoryModels, signal: AbortSignal): Promise<void> {
-    const [material, given] = await Promise.all([store.material(caller, requestId), feedback.find(caller, requestId)])
-    if (!material || !given) return
+    const [material, rating] = await Promise.all([store.material(caller, requestId), feedback.find(caller, requestId)])
+    if (!material || !rating) return
     const source = toSource(material, `feedback ${requestId}`)
-    const lesson = await extractLesson(material.question, given, models.small, signal)
+    const lesson = await extractLesson(material.question, rating, models.small, signal)
     await retract(caller, source)
-    if (lesson) await learn({ caller, found: [lesson], source, models, signal })
+    if (lesson) await learn({ caller, newMemories: [lesson], source, models, signal })
   }
 
-  /** A later feedback takes back what an earlier one taught. */
+  /** Later feedback retracts the lesson of earlier feedback. */
   async function retract(caller: Owner, source: MemorySource): Promise<void> {
     if (!(await store.hasTaken(caller, source.session, source.madeBy))) return
-    await changed(caller, source, async () => [{ kind: 'retract', madeBy: source.madeBy }])
+    await applyChanges(caller, source, async () => [{ kind: 'retract', madeBy: source.madeBy }])
   }
 
-  async function learn({ caller, found, source, models, signal }: Lesson): Promise<void> {
-    await changed(caller, source, async (memories) => {
-      const changes = await merge(found, memories, { model: models.small, now: now(), newId: deps.newId, signal })
+  async function learn({ caller, newMemories, source, models, signal }: Lesson): Promise<void> {
+    await applyChanges(caller, source, async (memories) => {
+      const changes = await merge(newMemories, memories, { model: models.small, now: now(), newId: deps.newId, signal })
       return withVectors(changes, models.embedder, signal)
     })
     if (models.embedder) await backfill(caller, models.embedder, signal).catch(deps.onFault)
   }
 
-  /** Makes the changes to what is known then; one at a time for each caller, here and beside other processes. */
-  function changed(caller: Owner, source: MemorySource, toChanges: (memories: readonly Memory[]) => Promise<Change[]>): Promise<void> {
+  /**
+   * Applies changes to the current memories, one caller at a time in this process, and with retries against other
+   * processes.
+   */
+  function applyChanges(caller: Owner, source: MemorySource, toChanges: (memories: readonly Memory[]) => Promise<Change[]>): Promise<void> {
     return mutex.run(callerKey(caller), async () => {
       for (let tries = 0; tries < maxTries; tries++) {
         const { version, memories } = await store.all(caller)
@@ -87,7 +90,7 @@ export function createLearning(deps: LearnDependencies): Learning {
     })
   }
 
-  /** Words find them too: without a vector they are kept all the same. */
+  /** Adds vectors to new memories. Without vectors the memories are stored all the same and found by words. */
   async function withVectors(changes: Change[], embedder: Embedder | undefined, signal: AbortSignal): Promise<Change[]> {
     const added = changes.flatMap((change) => (change.kind === 'add' ? [change.memory.content] : []))
     if (!embedder || added.length === 0) return changes
@@ -103,17 +106,20 @@ export function createLearning(deps: LearnDependencies): Learning {
     }
   }
 
-  /** Memories that have no vector of this embedder: it was down, or is another one than before. A portion each time. */
+  /**
+   * Adds vectors to memories without a vector of this embedder, because the embedder was down or was replaced; a batch
+   * each time.
+   */
   async function backfill(caller: Owner, embedder: Embedder, signal: AbortSignal): Promise<void> {
     const { memories } = await store.all(caller)
-    const bare = memories.filter(({ vector }) => vector?.model !== embedder.name).slice(-maxBackfill)
-    if (bare.length === 0) return
+    const withoutVector = memories.filter(({ vector }) => vector?.model !== embedder.name).slice(-maxBackfill)
+    if (withoutVector.length === 0) return
     const vectors = await toVectors(
       embedder,
-      bare.map(({ content }) => content),
+      withoutVector.map(({ content }) => content),
       signal,
     )
-    await store.setVectors(caller, new Map(bare.map(({ id }, at) => [id, vectors[at]!])))
+    await store.setVectors(caller, new Map(withoutVector.map(({ id }, at) => [id, vectors[at]!])))
     cache.invalidate(caller)
   }
 
@@ -124,7 +130,7 @@ const maxBackfill = 64
 
 interface Lesson {
   caller: Owner
-  found: readonly NewMemory[]
+  newMemories: readonly NewMemory[]
   source: MemorySource
   models: MemoryModels
   signal: AbortSignal

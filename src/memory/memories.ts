@@ -8,16 +8,16 @@ export interface MemoryView {
   id: string
   content: string
   kind: MemoryKind
-  /** `tool`: noted from what a tool gave, not the caller's own word. */
+  /** `tool`: taken from tool output, not from the caller's own words. */
   origin: Origin
-  /** Where it was said last. */
+  /** The message of the last statement. */
   source: { session_id: string; message_index: number }
   created_at: string
 }
 
 export interface MemoryList {
   memories: MemoryView[]
-  /** Of those in the list. */
+  /** Number of memories in the list. */
   count: number
 }
 
@@ -28,13 +28,16 @@ export interface FeedbackView {
   created_at: string
 }
 
-/** What callers see of their memory, and how they change it. */
+/** The callers' view of their memory, with changes. */
 export interface Memories {
-  /** Newest first, behind the id `before` where given. */
+  /** Newest first, after the id `before` when given. */
   list(caller: Owner, page: { limit: number; before: string | undefined }): Promise<MemoryList>
-  /** `not_found` where the caller has none of this id. */
+  /** Throws `not_found` when the caller has no memory of this id. */
   delete(caller: Owner, id: string): Promise<void>
-  /** `not_found` for another's run, `run_not_ended` for one that goes on, `gone` where its session was deleted. */
+  /**
+   * Throws `not_found` for another caller's run, `run_not_ended` for a run that has not ended, `gone` for a deleted
+   * session.
+   */
   rate(caller: Owner, feedback: Omit<Feedback, 'createdAt'>): Promise<FeedbackView>
 }
 
@@ -44,7 +47,7 @@ interface MemoriesDependencies {
   cache: MemoryCache
   now(): number
   newId(): string
-  /** Something is to be learned. */
+  /** Wakes the workers of feedback jobs. */
   wake(): void
 }
 
@@ -61,10 +64,10 @@ export function createMemories({ store, feedback, cache, now, newId, wake }: Mem
       if (!isDeleted) throw new ServiceError('not_found', `There is no memory ${id}.`)
     },
 
-    async rate(caller, given) {
-      const { requestId, score, comment = null } = given
+    async rate(caller, rating) {
+      const { requestId, score, comment = null } = rating
       const createdAt = now()
-      const outcome = await feedback.save(caller, { ...given, createdAt }, newId())
+      const outcome = await feedback.save(caller, { ...rating, createdAt }, newId())
       if (outcome === 'unknown') throw new ServiceError('not_found', `There is no run ${requestId}.`)
       if (outcome === 'gone') throw new ServiceError('gone', `The session of request ${requestId} was deleted.`)
       if (outcome === 'running') throw new ServiceError('run_not_ended', `Run ${requestId} has not ended yet.`)
@@ -75,7 +78,7 @@ export function createMemories({ store, feedback, cache, now, newId, wake }: Mem
 }
 
 function toView({ id, content, kind, origin, sources, createdAt }: StoredMemory): MemoryView {
-  // Every memory has a source; it goes with its last one.
+  // Every memory has a source; a memory is deleted with its last source.
   const { sessionId = '', messageIndex = 0 } = sources[0] ?? {}
   const source = { session_id: sessionId, message_index: messageIndex }
   return { id, content, kind, origin, source, created_at: new Date(createdAt).toISOString() }

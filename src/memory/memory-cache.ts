@@ -3,25 +3,25 @@ import { createPassageIndex, type PassageIndex } from '../search/word-index.ts'
 import type { MemoryStore } from './memory-store.ts'
 import type { Memory } from './memory.ts'
 
-/** The memories of a caller, ready to be searched. The passages of the index are numbered like the memories. */
+/** The memories of a caller with a search index, whose passages are numbered like the memories. */
 export interface CallerMemories {
   memories: readonly Memory[]
   index: PassageIndex
 }
 
-/** What is known of callers, kept in this process for a while. */
+/** A cache of callers' memories in this process. */
 export interface MemoryCache {
-  /** Undefined for a caller without memories. */
+  /** Undefined for a caller without memories; synchronous when that is cached. */
   get(caller: Owner): Promise<CallerMemories | undefined> | undefined
-  /** It was changed. */
+  /** Drops the cached memories of a caller after a change. */
   invalidate(caller: Owner): void
 }
 
 interface MemoryCacheOptions {
   now(): number
-  /** Milliseconds for which the store is not asked whether another process has learned something of a caller without memories. */
+  /** Milliseconds during which an empty result is served without a query to the store. */
   freshMs?: number
-  /** Bytes, about. */
+  /** Approximate size in bytes. */
   maxSize?: number
 }
 
@@ -36,7 +36,7 @@ export function createMemoryCache(
   store: Pick<MemoryStore, 'version' | 'all'>,
   { now, freshMs = 3000, maxSize = 64 * 1024 * 1024 }: MemoryCacheOptions,
 ): MemoryCache {
-  /** Least recently used first. */
+  /** Ordered by last use, oldest first. */
   const entries = new Map<string, CacheEntry>()
   const loading = new Map<string, Promise<CallerMemories | undefined>>()
   let size = 0
@@ -46,7 +46,7 @@ export function createMemoryCache(
     entries.delete(key)
   }
 
-  function keep(key: string, entry: CacheEntry): void {
+  function put(key: string, entry: CacheEntry): void {
     drop(key)
     entries.set(key, entry)
     size += entry.size
@@ -56,47 +56,47 @@ export function createMemoryCache(
     }
   }
 
-  /** What is known now; what is in `before` need not be read again. */
+  /** Loads the current memories; reuses `before` when the version is the same. */
   async function load(caller: Owner, before: CacheEntry | undefined): Promise<CacheEntry> {
     const checkedAt = now()
     const version = await store.version(caller)
     if (before?.version === version) return { ...before, checkedAt }
-    // Nothing was ever kept of most callers: that is all that is asked for them.
+    // Most callers have no memories, which the version alone shows.
     if (version === 0) return { version, value: undefined, size: entrySize, checkedAt }
     const all = await store.all(caller)
     const value = all.memories.length > 0 ? toCallerMemories(all.memories) : undefined
     return { version: all.version, value, size: entrySize + sizeOf(all.memories), checkedAt }
   }
 
-  /** Callers that ask meanwhile wait for the same answer. */
-  function ask(caller: Owner, key: string): Promise<CallerMemories | undefined> {
-    const known = loading.get(key)
-    if (known) return known
-    const asked = load(caller, entries.get(key))
+  /** Concurrent calls share one load. */
+  function loadOnce(caller: Owner, key: string): Promise<CallerMemories | undefined> {
+    const pending = loading.get(key)
+    if (pending) return pending
+    const loadingNow = load(caller, entries.get(key))
       .then((entry) => {
-        // What was read before a change is not kept.
-        if (loading.get(key) === asked) keep(key, entry)
+        // A result that was read before a change must not be cached.
+        if (loading.get(key) === loadingNow) put(key, entry)
         return entry.value
       })
       .finally(() => {
-        if (loading.get(key) === asked) loading.delete(key)
+        if (loading.get(key) === loadingNow) loading.delete(key)
       })
-    loading.set(key, asked)
-    return asked
+    loading.set(key, loadingNow)
+    return loadingNow
   }
 
   return {
     get(caller) {
       const key = callerKey(caller)
       const entry = entries.get(key)
-      // Of what is known something may have been deleted a moment ago, here or elsewhere: that is looked up each time.
+      // A memory may have been deleted a moment ago, here or elsewhere, so a non-empty entry is checked each time.
       if (entry && !entry.value && now() - entry.checkedAt < freshMs) return undefined
-      return ask(caller, key)
+      return loadOnce(caller, key)
     },
     invalidate(caller) {
       const key = callerKey(caller)
       drop(key)
-      // What is being read may be from before the change.
+      // A running load may have read the state before the change.
       loading.delete(key)
     },
   }

@@ -1,35 +1,41 @@
 import type { Owner } from '../access/owner.ts'
 import type { Memory, MemorySource, Vector } from './memory.ts'
 
-/** Port: where the memories of callers are kept. Each function is one transaction, durable when it answers. */
+/** Port: the store of memories. Each function is one transaction, durable when it resolves. */
 export interface MemoryStore {
-  /** Grows with every change of what is kept of the caller; 0 where nothing ever was. */
+  /** A number that grows with every change of the caller's memories; 0 when there never was any. */
   version(caller: Owner): Promise<number>
-  /** All, oldest first, and the version that they are of or one before it. */
+  /** All memories, oldest first, with their version or an earlier one. */
   all(caller: Owner): Promise<{ version: number; memories: Memory[] }>
-  /** Newest first, behind the id `before` where given. */
+  /** Lists memories newest first, after the id `before` when given. */
   page(caller: Owner, page: { limit: number; before: string | undefined }): Promise<StoredMemory[]>
-  /** False where the caller has none of this id. */
+  /** Deletes a memory; false when the caller has no memory of this id. */
   delete(caller: Owner, id: string): Promise<boolean>
-  /** What a run said and did; undefined where it left no message, or its session is gone. */
+  /** The question and the tool calls of a run; undefined when the run stored no message or its session is gone. */
   material(caller: Owner, requestId: string): Promise<Material | undefined>
-  /** Whether something was taken from a run before; `madeBy` as in `MemorySource`. */
+  /** True when memories were already taken from a run; `madeBy` as in `MemorySource`. */
   hasTaken(caller: Owner, session: string, madeBy: string): Promise<boolean>
   /**
-   * Makes these changes, all from one message. `moved`: what is kept has another version than `seen` by now, nothing was changed;
-   * `gone`: so with the message's session.
+   * Applies the changes of one message. `moved`: the version is no longer `seen`, nothing was changed. `gone`: the
+   * message's session is gone, nothing was changed.
    */
-  apply(caller: Owner, seen: number, changes: readonly Change[], source: MemorySource, now: number): Promise<'done' | 'moved' | 'gone'>
-  /** Keeps vectors of memories that are there without; nothing else changes. */
+  apply(
+    caller: Owner,
+    readVersion: number,
+    changes: readonly Change[],
+    source: MemorySource,
+    now: number,
+  ): Promise<'done' | 'moved' | 'gone'>
+  /** Stores vectors of memories without one; changes nothing else. */
   setVectors(caller: Owner, vectors: ReadonlyMap<string, Vector>): Promise<void>
 }
 
 export type Change =
   | { kind: 'add'; memory: Memory }
-  /** It was said again. */
+  /** The memory was stated again. */
   | { kind: 'confirm'; id: string }
   | { kind: 'remove'; id: string }
-  /** Removes what was made by this earlier, and has no other source. */
+  /** Removes memories that were made by `madeBy` earlier and have no other source. */
   | { kind: 'retract'; madeBy: string }
 
 export interface StoredMemory extends Memory {
@@ -40,10 +46,10 @@ export interface StoredMemory extends Memory {
 export interface Material {
   session: string
   sessionId: string
-  /** Of the human message. */
+  /** Index of the human message. */
   messageIndex: number
   question: string
-  /** Calls of tools, in order of start. */
+  /** Tool calls, in order of start. */
   steps: MaterialStep[]
 }
 
@@ -54,11 +60,11 @@ export interface MaterialStep {
   output: unknown
 }
 
-/** Port: what callers thought of runs. */
+/** Port: the store of callers' feedback on runs. */
 export interface FeedbackStore {
   /**
-   * Replaces an earlier one, and adds the job that learns from it. `unknown`: the caller has no such chat; `running`: it has no end yet; `gone`: its
-   * session was deleted.
+   * Replaces earlier feedback and adds the job that learns from it. `unknown`: the caller has no such chat. `running`:
+   * the chat has not ended. `gone`: the session was deleted.
    */
   save(caller: Owner, feedback: Feedback, jobId: string): Promise<'saved' | 'unknown' | 'running' | 'gone'>
   find(caller: Owner, requestId: string): Promise<Feedback | undefined>

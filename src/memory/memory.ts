@@ -1,8 +1,8 @@
-/** What lasts of what a caller said: one short sentence each. */
+/** A lasting statement of a caller: one short sentence. */
 export interface Memory extends NewMemory {
-  /** UUIDv7: later ones are greater. */
+  /** UUIDv7: ids of later memories are greater. */
   id: string
-  /** Epoch milliseconds; `updatedAt` is when it was last said. */
+  /** Epoch milliseconds; `updatedAt` is the time of the last statement. */
   createdAt: number
   updatedAt: number
   vector: Vector | undefined
@@ -14,10 +14,13 @@ export interface NewMemory {
   content: string
 }
 
-/** `preference`: how the caller wants things; `lesson`: how to do better next time. */
+/** `preference`: a wish of the caller; `lesson`: advice for the next time. */
 export type MemoryKind = 'fact' | 'preference' | 'lesson'
 
-/** Whose word it is: that of the caller, or of what a tool gave. One never changes, or speaks for, the other. */
+/**
+ * The source of a memory: the caller's own words or tool output. Memories of one origin never change or confirm those
+ * of the other.
+ */
 export type Origin = 'user' | 'tool'
 
 export interface Vector {
@@ -26,9 +29,9 @@ export interface Vector {
   values: Float32Array
 }
 
-/** The message that a memory was taken from. */
+/** The message from which a memory was taken. */
 export interface MemorySource {
-  /** The session's key, and its id as the caller knows it. */
+  /** The session's internal key, and its id for the caller. */
   session: string
   sessionId: string
   messageIndex: number
@@ -36,6 +39,6 @@ export interface MemorySource {
   madeBy: string
 }
 
-/** Of one caller; beyond it the one that was said longest ago goes. */
+/** Limit per caller; beyond it the memory with the oldest statement is removed. */
 export const maxMemories = 1000
 export const maxContentCharacters = 400

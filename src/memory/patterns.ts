@@ -1,17 +1,20 @@
 import type { MemoryKind, NewMemory } from './memory.ts'
 
-/** What a person says of themselves, found by simple patterns: for the embedded model, and where a model's answer can't be read. */
+/**
+ * Finds statements of people about themselves by simple patterns: for the embedded model, and when a model's answer
+ * cannot be parsed.
+ */
 
-/** Whoever writes more brings material, which is not about them. */
-const maxTold = 2000
-/** What is longer is told about something else. */
+/** Longer messages are mostly pasted material, not statements of the caller. */
+const maxMessage = 2000
+/** Longer values are mostly about something else. */
 const maxValue = 160
-const maxAsked = 300
+const maxRemembered = 300
 
-interface Rule {
+interface PatternRule {
   kind: MemoryKind
-  said: RegExp
-  /** `$1` and so on stand for what was said. */
+  pattern: RegExp
+  /** `$1` and so on stand for the captured words. */
   content: string
 }
 
@@ -20,12 +23,12 @@ const end = '\\s*[.!]*$'
 const please =
   "^(?:please\\s+|and\\s+|also\\s+|well,?\\s+|hi,?\\s+|hello,?\\s+|by the way,?\\s+|fyi,?\\s+|from now on,?\\s+|in (?:the )?future,?\\s+|i(?:'d| would) like you to\\s+)*"
 
-function rule(kind: MemoryKind, said: string, content: string): Rule {
-  return { kind, said: new RegExp(`${please}${said}${end}`, 'iu'), content }
+function rule(kind: MemoryKind, pattern: string, content: string): PatternRule {
+  return { kind, pattern: new RegExp(`${please}${pattern}${end}`, 'iu'), content }
 }
 
-/** In order: the first that fits a sentence is taken. */
-const rules: Rule[] = [
+/** Ordered: the first matching rule is applied. */
+const rules: PatternRule[] = [
   rule('fact', `(?:my name(?: is|'s)|i am called|i'm called)\\s+${value}`, "The user's name is $1."),
   rule('preference', `call me\\s+${value}`, 'The user wants to be called $1.'),
   rule('fact', `i(?:'ve| have)? (?:just |recently )?(?:moved to|now live in|live in|am living in)\\s+${value}`, 'The user lives in $1.'),
@@ -53,7 +56,7 @@ const rules: Rule[] = [
 
 const thirdPerson: Record<string, string> = {
   have: 'has',
-  own: 'owns',
+  ownText: 'owns',
   speak: 'speaks',
   study: 'studies',
   use: 'uses',
@@ -63,56 +66,56 @@ const thirdPerson: Record<string, string> = {
   'am allergic to': 'is allergic to',
 }
 
-/** What is asked to be remembered is kept, whatever it is. */
+/** Explicit requests to remember are stored whatever their content. */
 const remember = new RegExp(
-  `${please}(?:remember|note|don't forget|do not forget|keep in mind|bear in mind|memori[sz]e|save)(?: this)?(?: for (?:later|me))?(?::|,)?(?: that)?\\s+(.{2,${maxAsked}})$`,
+  `${please}(?:remember|note|don't forget|do not forget|keep in mind|bear in mind|memori[sz]e|save)(?: this)?(?: for (?:later|me))?(?::|,)?(?: that)?\\s+(.{2,${maxRemembered}})$`,
   'iu',
 )
 
-/** What begins so is about this conversation, unless it is asked to be remembered. */
+/** Statements about the current conversation, ignored unless the user asks to remember them. */
 const passing =
   /^(?:i (?:have|use|run|like|love) (?:a |an |the |some )?(?:question|problem|look|idea|error|issue|this|that|these|it|how|to )|my (?:question|problem|request|input|message|last|first|next)\b|i(?:'m| am) an? (?:bit|little|lot))/iu
 
 export function findByPatterns(text: string): NewMemory[] {
   return toSentences(text).flatMap((sentence): NewMemory[] => {
-    const asked = remember.exec(sentence)?.[1]
-    const told = (asked ?? sentence).trim()
-    if (told.endsWith('?') || (asked === undefined && passing.test(told))) return []
-    const found = firstRule(told) ?? (asked === undefined ? undefined : { kind: 'fact' as const, content: toThirdPerson(asked) })
-    return found ? [{ ...found, origin: 'user' }] : []
+    const request = remember.exec(sentence)?.[1]
+    const statement = (request ?? sentence).trim()
+    if (statement.endsWith('?') || (request === undefined && passing.test(statement))) return []
+    const memory = firstRule(statement) ?? (request === undefined ? undefined : { kind: 'fact' as const, content: toThirdPerson(request) })
+    return memory ? [{ ...memory, origin: 'user' }] : []
   })
 }
 
 function firstRule(sentence: string): { kind: MemoryKind; content: string } | undefined {
-  for (const { kind, said, content } of rules) {
-    const parts = said.exec(sentence)
+  for (const { kind, pattern, content } of rules) {
+    const parts = pattern.exec(sentence)
     if (parts) return { kind, content: content.replace(/\$(\d)/g, (_, at: string) => toWords(parts[Number(at)] ?? '')) }
   }
   return undefined
 }
 
-function toWords(said: string): string {
-  return thirdPerson[said.toLowerCase()] ?? shift(said.trim())
+function toWords(pattern: string): string {
+  return thirdPerson[pattern.toLowerCase()] ?? shift(pattern.trim())
 }
 
-/** What was quoted or pasted is nobody's word about themselves. */
+/** Splits a message into sentences without quoted and pasted text. */
 function toSentences(text: string): string[] {
-  const own = text.replace(/```[^]*?(?:```|$)/g, '\n').replace(/^[^\S\n]*>.*$/gm, '')
-  if (own.length > maxTold) return []
-  const sentences = own.split(/(?<=[.!?])\s+|\n+|;\s+/).map((sentence) => sentence.trim())
-  // "I live in Rome and my name is Ada" tells two things.
+  const ownText = text.replace(/```[^]*?(?:```|$)/g, '\n').replace(/^[^\S\n]*>.*$/gm, '')
+  if (ownText.length > maxMessage) return []
+  const sentences = ownText.split(/(?<=[.!?])\s+|\n+|;\s+/).map((sentence) => sentence.trim())
+  // "I live in Rome and my name is Ada" holds two statements.
   return sentences.flatMap((sentence) =>
     sentence.split(/(?:,|(?<!\s))\s+(?:and|but)\s+(?=(?:i|i'm|my|always|never|please|remember|call)\b)/i),
   )
 }
 
-/** As somebody else would say it: "my dog is Rex" is "The user's dog is Rex". */
-function toThirdPerson(said: string): string {
-  const shifted = shift(said.replace(/(?<![.!\s])[.!\s]+$/, ''))
+/** Rewrites a sentence in the third person: "my dog is Rex" becomes "The user's dog is Rex". */
+function toThirdPerson(pattern: string): string {
+  const shifted = shift(pattern.replace(/(?<![.!\s])[.!\s]+$/, ''))
   return `${shifted.charAt(0).toUpperCase()}${shifted.slice(1)}.`
 }
 
-const others: [RegExp, string][] = [
+const pronouns: [RegExp, string][] = [
   [/\b(?:i am|i'm)\b/gi, 'the user is'],
   [/\bi have\b/gi, 'the user has'],
   [/\bmy\b/gi, "the user's"],
@@ -121,6 +124,6 @@ const others: [RegExp, string][] = [
   [/\bi\b/gi, 'the user'],
 ]
 
-function shift(said: string): string {
-  return others.reduce((text, [from, to]) => text.replace(from, to), said)
+function shift(pattern: string): string {
+  return pronouns.reduce((text, [pattern, replacement]) => text.replace(pattern, replacement), pattern)
 }

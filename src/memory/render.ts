@@ -1,6 +1,6 @@
 import type { Memory } from './memory.ts'
 
-/** How memories stand in front of a question. No memory holds an angle bracket, so none can end the frame. */
+/** Renders memories before a question. No memory holds an angle bracket, so none can close the frame. */
 
 const open = '<earlier_conversations>\n'
 const close = '</earlier_conversations>\n\n'
@@ -20,13 +20,13 @@ function toList(heading: string, memories: readonly Memory[], origin: Memory['or
   return lines.length === 0 ? '' : `${heading}\n${lines.join('')}`
 }
 
-/** A message's text without what was put in front of it, and what the caller once said, a sentence each. */
+/** Splits a rendered message into the question and the user's earlier statements, one sentence each. */
 export function splitKnown(text: string): { known: string[]; text: string } {
   if (!text.startsWith(open)) return { known: [], text }
   const end = text.indexOf(close)
   if (end < 0) return { known: [], text }
   const frame = text.slice(open.length, end)
-  const said = frame.slice(0, frame.includes(toolHeading) ? frame.indexOf(toolHeading) : undefined)
-  const known = said.split('\n').flatMap((line) => (line.startsWith('- ') ? [line.replace(/^- (?:Preference: |Lesson: )?/, '')] : []))
+  const userPart = frame.slice(0, frame.includes(toolHeading) ? frame.indexOf(toolHeading) : undefined)
+  const known = userPart.split('\n').flatMap((line) => (line.startsWith('- ') ? [line.replace(/^- (?:Preference: |Lesson: )?/, '')] : []))
   return { known, text: text.slice(end + close.length) }
 }

@@ -1,7 +1,7 @@
 import type { Embedder } from '../agent/embedder.ts'
 import type { Vector } from './memory.ts'
 
-/** Vectors of length 1, so that their product is the cosine of the angle between them. */
+/** Unit vectors, so that their dot product is the cosine of the angle between them. */
 export async function toVectors(embedder: Embedder, texts: readonly string[], signal: AbortSignal): Promise<Vector[]> {
   const lists = await embedder.embed(texts, signal)
   return lists.map((list) => ({ model: embedder.name, values: normalise(Float32Array.from(list)) }))
@@ -12,10 +12,10 @@ function normalise(values: Float32Array): Float32Array {
   return length > 0 && Number.isFinite(length) ? values.map((value) => value / length) : values
 }
 
-/** From -1 to 1; 0 for vectors that can't be compared. */
-export function cosine(one: Vector, other: Vector): number {
-  if (one.model !== other.model || one.values.length !== other.values.length) return 0
+/** From -1 to 1; 0 for vectors of different embedders. */
+export function cosine(a: Vector, b: Vector): number {
+  if (a.model !== b.model || a.values.length !== b.values.length) return 0
   let sum = 0
-  for (let at = 0; at < one.values.length; at++) sum += one.values[at]! * other.values[at]!
+  for (let at = 0; at < a.values.length; at++) sum += a.values[at]! * b.values[at]!
   return sum
 }

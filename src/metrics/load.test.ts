@@ -2,13 +2,13 @@ import assert from 'node:assert/strict'
 import { mock, test } from 'node:test'
 import { watchLoad, type LoadSigns } from './load.ts'
 
-test('strain is what lasts: a busy event loop or a full heap, seen twice in a row', (t) => {
+test('a busy event loop or a full heap is an overload when two samples in a row show it', (t) => {
   mock.timers.enable({ apis: ['setInterval'] })
   t.after(() => mock.timers.reset())
-  let signs: LoadSigns = { delayMs: 100, heapShare: 0.5 }
-  const watch = watchLoad(() => signs, 1000)
+  let sample: LoadSigns = { delayMs: 100, heapShare: 0.5 }
+  const watch = watchLoad(() => sample, 1000)
   const after = (next: Partial<LoadSigns>) => {
-    signs = { delayMs: 100, heapShare: 0.5, ...next }
+    sample = { delayMs: 100, heapShare: 0.5, ...next }
     mock.timers.tick(1000)
     return watch.overload()
   }

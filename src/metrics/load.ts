@@ -1,41 +1,41 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { getHeapStatistics } from 'node:v8'
 
-/** Looks at how this process bears its load. */
+/** Watches the load of this process. */
 export interface LoadWatch {
-  /** Why it can't take more, in words; undefined when it can. */
+  /** The reason why the process cannot take more work, in words; undefined otherwise. */
   overload(): string | undefined
   close(): void
 }
 
 const sampleEveryMs = 2000
 const delayResolutionMs = 100
-/** Half of the turns of the event loop took longer than this. */
+/** Maximum median delay of the event loop. */
 const maxDelayMs = 1000
 const maxHeapShare = 0.92
-/** A burst, or garbage that nobody has collected yet, is no strain: it has to be seen so often in a row. */
+/** Number of consecutive overloaded samples for an overload: a burst, or uncollected garbage, is no overload. */
 const overloadedSamples = 2
 
-/** What one look sees; a fake in tests. */
+/** A sample of the load; a fake in tests. */
 export interface LoadSigns {
-  /** Median delay of the event loop since the last look. */
+  /** Median delay of the event loop since the last sample. */
   delayMs: number
-  /** Share of the heap's limit that is used. */
+  /** Used share of the heap limit. */
   heapShare: number
 }
 
 export function watchLoad(measure: () => LoadSigns = measureLoad(), everyMs: number = sampleEveryMs): LoadWatch {
-  let seen: string | undefined
-  let timesSeen = 0
-  const look = (): void => {
+  let lastReason: string | undefined
+  let samplesInRow = 0
+  const sample = (): void => {
     const { delayMs, heapShare } = measure()
     const reason = delayMs > maxDelayMs ? 'it is busy' : heapShare > maxHeapShare ? 'its memory is full' : undefined
-    timesSeen = reason === undefined ? 0 : timesSeen + 1
-    seen = reason
+    samplesInRow = reason === undefined ? 0 : samplesInRow + 1
+    lastReason = reason
   }
-  const timer = setInterval(look, everyMs).unref()
+  const timer = setInterval(sample, everyMs).unref()
   return {
-    overload: () => (timesSeen >= overloadedSamples ? seen : undefined),
+    overload: () => (samplesInRow >= overloadedSamples ? lastReason : undefined),
     close: () => clearInterval(timer),
   }
 }

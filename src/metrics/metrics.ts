@@ -4,25 +4,25 @@ import { mergeSnapshots, readSnapshot, type MetricsSharing } from './snapshots.t
 import { createRequestMeter, type RequestMeter } from './request-meter.ts'
 import { createRunMeter } from './run-meter.ts'
 
-/** Figures of this process, or of all that share its port, as Prometheus reads them. */
+/** The Prometheus metrics of a process, or of all processes behind a shared port. */
 export interface Metrics {
   observer: RunObserver
   requests: RequestMeter
-  /** A tool that was executed outside of a run. */
+  /** Records a tool executed outside of a run. */
   executed(tool: string, status: 'success' | 'error', seconds: number): void
   read(): Promise<{ contentType: string; text: string }>
 }
 
 export interface MetricsOptions {
-  /** Runs that this process has. */
+  /** Numbers of runs held by the process. */
   runs(): { pending: number; running: number }
-  /** Async runs that nobody has yet; of all processes that share the database. */
+  /** Number of unclaimed async runs of all processes that share the database. */
   waiting(): Promise<number>
-  /** Jobs that are to be done, by kind; of all processes that share the database. */
+  /** Numbers of pending jobs by kind, of all processes that share the database. */
   jobs(): Promise<{ kind: string; count: number }[]>
   /** Epoch milliseconds. */
   now(): number
-  /** Present where several processes share the port. */
+  /** Present when several processes share the port. */
   sharing?: MetricsSharing
 }
 
@@ -30,45 +30,45 @@ export function createMetrics({ runs, waiting, jobs, now, sharing }: MetricsOpti
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
   const registers = [registry]
-  const live = new Gauge({
+  const liveRuns = new Gauge({
     name: 'agent_core_runs_live',
-    help: 'Runs that this process has: pending ones wait for their session.',
+    help: 'Runs that this process holds: pending runs wait for their session.',
     labelNames: ['state'],
     registers,
     collect() {
       const { pending, running } = runs()
-      live.set({ state: 'pending' }, pending)
-      live.set({ state: 'running' }, running)
+      liveRuns.set({ state: 'pending' }, pending)
+      liveRuns.set({ state: 'running' }, running)
     },
   })
-  // What the store says is the same for all processes: `max`.
-  const accepted = new Gauge({
+  // Values of the store are the same for all processes, so snapshots are merged by `max`.
+  const waitingRuns = new Gauge({
     name: 'agent_core_async_runs_waiting',
     help: 'Async runs that wait for their session or for a worker, of all processes.',
     registers,
     aggregator: 'max',
     async collect() {
-      accepted.reset()
+      waitingRuns.reset()
       const count = await waiting().catch(() => undefined)
-      if (count !== undefined) accepted.set(count)
+      if (count !== undefined) waitingRuns.set(count)
     },
   })
-  const promised = new Gauge({
+  const pendingJobs = new Gauge({
     name: 'agent_core_jobs_pending',
-    help: 'Jobs that are to be done.',
+    help: 'Pending jobs.',
     labelNames: ['kind'],
     registers,
     aggregator: 'max',
     async collect() {
-      // Where the store can't be reached, the other figures matter all the more.
+      // The other metrics matter all the more while the store cannot be reached.
       const counts = await jobs().catch(() => [])
-      promised.reset()
-      for (const { kind, count } of counts) promised.set({ kind }, count)
+      pendingJobs.reset()
+      for (const { kind, count } of counts) pendingJobs.set({ kind }, count)
     },
   })
   const processes = new Gauge({
     name: 'agent_core_processes',
-    help: 'Processes that share the port, and whose figures these are.',
+    help: 'Processes behind the port, whose metrics are summed here.',
     registers,
   })
   processes.set(1)

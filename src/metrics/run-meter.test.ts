@@ -5,10 +5,10 @@ import type { Step } from '../agent/events.ts'
 import type { LiveRun } from '../runs/ownership/live-run.ts'
 import { createRunMeter } from './run-meter.ts'
 
-function start(known: readonly string[]) {
+function start(toolNames: readonly string[]) {
   const registry = new Registry()
   const meter = createRunMeter([registry], () => 0)
-  const run = { agent: { tools: { list: () => known.map((name) => ({ name })) } } } as unknown as LiveRun
+  const run = { agent: { tools: { list: () => toolNames.map((name) => ({ name })) } } } as unknown as LiveRun
   const call = (tool: string, type: Step['type'] = 'tool_call') => {
     const step: Step = { id: 'c', type, tool, input: {}, startedAt: 0, log: '', output: '', status: 'success', durationMs: 5 }
     meter.observer.saw(run, { type: 'step_end', step })
@@ -17,19 +17,19 @@ function start(known: readonly string[]) {
   return { meter, call, labels }
 }
 
-test('tools of entries and those of the agent have their names, invented ones and sub-agents have none', async () => {
+test("configured tools and the agent's own tools get labels; invented tools and sub-agents share one label each", async () => {
   const { call, labels } = start(['github__list_issues', 'calculator'])
   for (const tool of ['github__list_issues', 'calculator', 'find_tools', 'create_sub_agent', 'invented_by_a_model']) call(tool)
   call('sub_agent:somebody', 'sub_agent_call')
   assert.deepEqual(await labels(), new Set(['github__list_issues', 'calculator', 'find_tools', 'create_sub_agent', 'unknown', 'sub_agent']))
 })
 
-test('a server that names its tools anew for ever makes no series for ever', async () => {
+test('a server with ever new tool names creates a limited number of series', async () => {
   const names = Array.from({ length: 800 }, (_, n) => `s__tool_${n}`)
   const { meter, call, labels } = start(names)
   names.slice(0, 700).forEach((name) => call(name))
   for (const name of names) meter.executed(name, 'error', 1)
-  const seen = await labels()
-  assert.equal(seen.size, 501)
-  assert.ok(seen.has('s__tool_0') && seen.has('other') && !seen.has('s__tool_799'))
+  const seriesLabels = await labels()
+  assert.equal(seriesLabels.size, 501)
+  assert.ok(seriesLabels.has('s__tool_0') && seriesLabels.has('other') && !seriesLabels.has('s__tool_799'))
 })

@@ -6,7 +6,7 @@ import type { LiveRun } from '../runs/ownership/live-run.ts'
 import { statusOfEnd } from '../runs/run.ts'
 import type { RunObserver } from '../runs/run-observer.ts'
 
-/** Takes what runs, their model calls and tool calls cost: at the end of each, nothing per token. */
+/** Records runs, model calls and tool calls when they end; nothing is recorded per token. */
 export interface RunMeter {
   observer: RunObserver
   executed(tool: string, status: 'success' | 'error', seconds: number): void
@@ -52,14 +52,16 @@ export function createRunMeter(registers: Registry[], now: () => number): RunMet
 
   const labelled = new Set<string>()
 
-  /** Servers may name their tools anew for ever: what comes after so many names has none of its own. */
+  /**
+   * Records a tool call. Servers may invent tool names without end, so names beyond the limit share the label `other`.
+   */
   function observeCall(tool: string, status: 'success' | 'error', seconds: number): void {
     if (labelled.size < maxToolNames) labelled.add(tool)
     tools.observe({ tool: labelled.has(tool) ? tool : 'other', status }, seconds)
   }
 
   function countCall(run: LiveRun, { tool, type, status, durationMs }: Step): void {
-    observeCall(type === 'sub_agent_call' ? 'sub_agent' : knownName(run, tool), status, durationMs / 1000)
+    observeCall(type === 'sub_agent_call' ? 'sub_agent' : labelOf(run, tool), status, durationMs / 1000)
   }
 
   const observer: RunObserver = {
@@ -80,7 +82,7 @@ export function createRunMeter(registers: Registry[], now: () => number): RunMet
     ended(run) {
       const { operation, startedAt, firstTextAt, log } = run
       if (startedAt === undefined || !log.ended) return
-      // Told once: one that goes on behind an interruption has had its first.
+      // Recorded once: a run that resumes after an interruption already had its first token.
       const isFirst = run.ranMs === 0
       if (isFirst && firstTextAt !== undefined) firstTokens.observe({ operation }, (firstTextAt - startedAt) / 1000)
       const end = log.events.at(-1)
@@ -92,7 +94,7 @@ export function createRunMeter(registers: Registry[], now: () => number): RunMet
 
 const maxToolNames = 500
 
-/** Models invent names, callers name their sub-agents: neither may make a series. */
-function knownName(run: LiveRun, tool: string): string {
+/** The label of a tool: only names of real tools, because models invent names and must not create series. */
+function labelOf(run: LiveRun, tool: string): string {
   return ownToolNames.has(tool) || run.agent.tools.list().some(({ name }) => name === tool) ? tool : 'unknown'
 }

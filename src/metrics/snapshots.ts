@@ -1,13 +1,16 @@
 import { Registry } from '@prometheus-io/client'
 
-/** The figures of one process, as plain data that can be told to another. */
+/** The metrics of one process as plain data, which can be sent to another process. */
 export type MetricsSnapshot = readonly { name: string; type: string }[]
 
-/** Port: the processes that share this one's port. Who reads figures there reaches any of them, and wants those of all. */
+/**
+ * Port: shares metrics between the processes behind one port. A scrape reaches any of the processes but must return the
+ * metrics of all.
+ */
 export interface MetricsSharing {
-  /** How others get this process's. */
-  provide(own: () => Promise<MetricsSnapshot>): void
-  /** Those of all, this one's among them, and what those counted that are gone. */
+  /** Registers the function that reads the metrics of the current process. */
+  provide(read: () => Promise<MetricsSnapshot>): void
+  /** Metrics summed over all workers, including the current worker and exited workers. */
   gather(): Promise<MetricsSnapshot[]>
 }
 
@@ -15,12 +18,12 @@ export function readSnapshot(registry: Registry): Promise<MetricsSnapshot> {
   return registry.getMetricsAsJSON()
 }
 
-/** As each figure says: sums, means of delays, the greatest of what is the same for all. */
+/** Merges snapshots by each metric's aggregator: sums, means of delays, or the maximum of shared values. */
 export function mergeSnapshots(all: readonly MetricsSnapshot[]): Registry {
-  return Registry.aggregate(all.map((one) => [...one]))
+  return Registry.aggregate(all.map((snapshot) => [...snapshot]))
 }
 
-/** What has been counted, of what does not go on counting. */
+/** Sums the counters and histograms of exited processes; gauges are dropped. */
 export function sumCounters(all: readonly MetricsSnapshot[]): Promise<MetricsSnapshot> {
-  return readSnapshot(mergeSnapshots(all.map((one) => one.filter(({ type }) => type === 'counter' || type === 'histogram'))))
+  return readSnapshot(mergeSnapshots(all.map((snapshot) => snapshot.filter(({ type }) => type === 'counter' || type === 'histogram'))))
 }

@@ -1,76 +1,81 @@
-/** Names a run to every process that shares the store. */
+/** Identifies a run in all processes of a store. */
 export interface NamedRun {
   tenant: string
   owner: string
   requestId: string
 }
 
-/** Names a session as its caller does. */
+/** Identifies a session by the caller's own id. */
 export interface NamedSession {
   tenant: string
   owner: string
   sessionId: string
 }
 
-/** What there is to tell, and what goes with it: names, never content. */
+/** The topics and their payloads: names only, never content. */
 export interface Topics {
-  /** Another configuration is in use, stored or in memory. */
+  /** A process uses another configuration, stored or in memory. */
   configuration: { version: string }
-  /** A process that starts asks whether others serve already. */
+  /** A starting process asks for other serving processes. */
   starting: { process: string }
-  /** The answer: this one does. */
+  /** The answer of a serving process to `starting`. */
   serving: { process: string }
   /** An access key was revoked. */
   revoked: { jti: string }
-  /** There is another signing key, or one less. */
+  /** A signing key was added or removed. */
   signing_keys: { newest: string }
-  /** A process leaves: nothing belongs to it any more. */
+  /** A process has exited: none of its leases count any more. */
   left: { holder: string }
-  /** Jobs of these kinds may be due. */
+  /** Jobs of the given kinds may be due. */
   jobs: { kinds: string[] }
-  /** What callers, by their ids, asked of a process since it told last, and how many runs of theirs it has now: those that changed. */
+  /** Usage per caller id: requests since the last message, and current runs. Only changed values. */
   used: { process: string; requests: [id: string, count: number][]; runs: [id: string, count: number][] }
-  /** A caller has a sub-agent more. */
+  /** A caller has a new sub-agent. */
   sub_agent: { tenant: string; owner: string }
-  /** A waiting run has its session now. */
+  /** A queued run may use its session now. */
   turn: NamedRun
-  /** Whoever has this run is to cancel it. */
+  /** The holder of the run must cancel the run. */
   cancel: NamedRun
-  /** The run has ended, was interrupted, or has another holder. Told of those runs alone that another process may wait for. */
+  /**
+   * The run has ended, was interrupted, or has another holder. Published only for runs that another process may wait
+   * for.
+   */
   moved: NamedRun
-  /** A run waits for approval: others of its session are not to wait for it. */
+  /** A run waits for approval, so later runs of its session need not wait for the run. */
   interrupted: NamedSession
-  /** A session was deleted: what still goes on in it is to stop. */
+  /** A session was deleted: all runs of the session must stop. */
   deleted: NamedSession
-  /** A sub-agent was terminated: what it does is to stop. */
+  /** A sub-agent was terminated: all work of the sub-agent must stop. */
   terminated: { id: string }
   /**
-   * A process wants to read this run's events behind number `after`, as the process told them that had it with this fence (0: none did),
-   * and says so again as long as it does.
+   * A process reads a run's events after number `after`, as numbered by the holder with this fence (0: no holder).
+   * Repeated while the process reads.
    */
   read: NamedRun & { reader: string; fence: number; after: number }
   /** The reader has gone. */
   unread: NamedRun & { reader: string }
-  /** The run's stored tail has events up to this number; `fence` is that of the process that has it. */
+  /** The run's stored tail holds events up to number `upTo`; `fence` is the fence of the run's holder. */
   readable: NamedRun & { fence: number; upTo: number }
 }
 
 export type Topic = keyof Topics
 
 /**
- * Port: what processes that share a store tell each other at once. News may get lost: whoever depends on them looks for itself from time to
- * time too. Nothing is told to the process itself.
+ * Port: publish and subscribe between processes that share a store. Messages may get lost, so subscribers must also
+ * poll now and then. A process never gets its own messages.
  */
 export interface Bus {
-  /** Never throws and waits for nothing; called after what it tells of is committed. */
+  /** Publishes after the announced change is committed. Never throws and does not wait. */
   publish<T extends Topic>(topic: T, data: Topics[T]): void
-  /** The returned function ends it. */
+  /** Calls `listener` with each message; the returned function unsubscribes. */
   subscribe<T extends Topic>(topic: T, listener: (data: Topics[T]) => void): () => void
-  /** Called when some may have been missed: the connection was lost and is back. The returned function ends it. */
+  /**
+   * Calls `listener` after a lost connection is back, when messages may be missing; the returned function unsubscribes.
+   */
   onGap(listener: () => void): () => void
 }
 
-/** Of a process that shares its store with nobody. */
+/** The bus of a process with a private store. */
 export const localBus: Bus = {
   publish: () => undefined,
   subscribe: () => () => undefined,

@@ -1,6 +1,6 @@
 import type { KeyClaims } from './keys.ts'
 
-/** One of the service's own keys, as it is listed. Times in epoch milliseconds. */
+/** A key of this service, as listed. Times in epoch milliseconds. */
 export interface AccessKeyRecord {
   jti: string
   tenant: string
@@ -17,21 +17,24 @@ export interface RevokedKey {
   revokedAt: number
 }
 
-/** Port: the register of own keys. It lists and revokes; a well-signed key that is not in it is valid. Adapters live in store/. */
+/**
+ * Port: the register of keys that this service issued. The register lists and revokes; a well-signed key without an
+ * entry is valid. Adapters live in store/.
+ */
 export interface AccessKeyStore {
-  /** What is registered already stays as it is. */
+  /** Adds a record; an existing record stays as it is. */
   insert(record: AccessKeyRecord): Promise<void>
-  /** Newest first; of all tenants where none is given. */
+  /** Lists records newest first; of all tenants without `tenant`. */
   list(tenant?: string): Promise<AccessKeyRecord[]>
-  /** False where there is no such key or it was revoked before. */
+  /** Revokes a key; false when there is no such key or the key was revoked before. */
   revoke(jti: string, at: number): Promise<boolean>
-  /** When the last of the keys ends that were not revoked; 0 where there is none. Epoch milliseconds. */
+  /** The latest expiry of keys that are not revoked, in epoch milliseconds; 0 for none. */
   latestExpiry(): Promise<number>
-  /** Keys revoked at that time (epoch milliseconds) or later. */
+  /** Keys revoked at `ms` (epoch milliseconds) or later. */
   revokedSince(ms: number): Promise<RevokedKey[]>
 }
 
-/** How a key that was just made stands in the register. */
+/** The record of a new key. */
 export function toRecord({ jti, tenant, sub, roles, iat, exp }: KeyClaims): AccessKeyRecord {
   return { jti, tenant, sub, roles, createdAt: iat * 1000, expiresAt: exp * 1000 }
 }

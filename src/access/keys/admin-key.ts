@@ -13,7 +13,7 @@ const renewBelowMs = (lifeSeconds * 1000) / 3
 export interface AdminKeyOptions {
   /** `admin.key` in the data directory, mode 0600. */
   file: SharedSecret
-  /** Where all processes of the service have the same key; absent: each keeps its own in its file alone. */
+  /** The administrator's key of all processes; absent: each process has a separate key in a file. */
   shared?: SharedSecret | undefined
   /** The administrators' tenant. */
   tenant: string
@@ -24,14 +24,18 @@ export interface AdminKeyOptions {
   now(): number
 }
 
-/** Sees that there is an administrator's key that works for 10 days at least, and that the file has it. Whether that changed the file. */
+/**
+ * Ensures an administrator's key that is valid for at least 10 days, in the file too. Returns whether the file changed.
+ */
 export async function ensureAdminKey(options: AdminKeyOptions): Promise<{ renewed: boolean }> {
   const { file, shared, store } = options
-  const had = await file.load()
-  const kept: Pick<SharedSecret, 'change'> = shared ?? { change: async (next) => next(had) }
-  const key = await kept.change(async (kept) => (kept !== undefined && (await isGood(kept, options)) ? kept : newKey(options)))
-  if (key === had) return { renewed: false }
-  // Registered before anybody gets it: a key that works but is not listed could not be found to be revoked.
+  const fileKey = await file.load()
+  const secret: Pick<SharedSecret, 'change'> = shared ?? { change: async (next) => next(fileKey) }
+  const key = await secret.change(async (current) => {
+    return current !== undefined && (await isGood(current, options)) ? current : newKey(options)
+  })
+  if (key === fileKey) return { renewed: false }
+  // Register the key before writing the file: a working key that is not listed could not be revoked.
   await store.insert(toRecord(decodeJwt<KeyClaims>(key)))
   await file.change(() => key)
   return { renewed: true }
@@ -44,8 +48,8 @@ async function newKey({ tenant, signing, now }: AdminKeyOptions): Promise<string
 
 async function isGood(key: string, { tenant, verifier, now }: AdminKeyOptions): Promise<boolean> {
   try {
-    const who = await verifier.verify(key)
-    if (who.issuer !== ownIssuer || who.tenant !== tenant || !who.roles.includes('admin')) return false
+    const principal = await verifier.verify(key)
+    if (principal.issuer !== ownIssuer || principal.tenant !== tenant || !principal.roles.includes('admin')) return false
     return (decodeJwt(key).exp ?? 0) * 1000 - now() >= renewBelowMs
   } catch (error) {
     if (error instanceof ServiceError && error.code === 'unauthorized') return false

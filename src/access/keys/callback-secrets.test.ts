@@ -42,5 +42,8 @@ test('what SECRET_KEY gives is the same everywhere, and a secret like any other'
 })
 
 test('a text that is no secret is told, not signed with', async () => {
-  await assert.rejects(openCallbackSecrets({ configured: [], stored: createMemorySecret('nonsense') }), /^Error: memory holds no secret/)
+  await assert.rejects(
+    openCallbackSecrets({ configured: [], stored: createMemorySecret('nonsense') }),
+    /^Error: memory holds no callback secret/,
+  )
 })

@@ -13,7 +13,7 @@ export interface KeyRequest {
   now: number
 }
 
-/** What an own key says; times in epoch seconds. */
+/** The claims of keys issued by this service; times in epoch seconds. */
 export interface KeyClaims {
   iss: typeof ownIssuer
   sub: string
@@ -26,8 +26,9 @@ export interface KeyClaims {
 }
 
 /**
- * Names in a key end up as columns and in logs: bounded, and free of characters that could forge a line. Half a surrogate pair is
- * stored as a replacement character, so that two callers would become one owner.
+ * Names in a key become columns and log fields, so they are bounded and free of control characters, which could forge a
+ * log line. Unpaired surrogates are refused because they are stored as a replacement character, and two callers would
+ * become one owner.
  */
 const name = /^[^\p{Cc}]{1,256}$/u
 
@@ -35,7 +36,7 @@ export function isKeyName(text: unknown): text is string {
   return typeof text === 'string' && name.test(text) && text.trim() !== '' && text.isWellFormed()
 }
 
-/** What an access key of the service's own is to say. Throws `invalid_input` where a name or the time makes no usable key. */
+/** The claims of a new access key. Throws `invalid_input` for an unusable name or lifetime. */
 export function newClaims({ sub, tenant, roles, expiresInSeconds, now }: KeyRequest): KeyClaims {
   for (const text of [sub, tenant, ...roles]) {
     if (!isKeyName(text)) throw new ServiceError('invalid_input', 'Names in a key have 1 to 256 characters and no control characters.')
@@ -51,7 +52,7 @@ export function signClaims({ kid, privateKey }: SigningKey, claims: KeyClaims): 
   return new SignJWT({ ...claims }).setProtectedHeader({ alg: 'EdDSA', kid, typ: 'JWT' }).sign(privateKey)
 }
 
-/** Makes an access key of the service's own. Throws `invalid_input` where a name or the time makes no usable key. */
+/** Makes an access key. Throws `invalid_input` for an unusable name or lifetime. */
 export async function createKey(signing: SigningKey, request: KeyRequest): Promise<{ key: string; claims: KeyClaims }> {
   const claims = newClaims(request)
   return { key: await signClaims(signing, claims), claims }

@@ -3,9 +3,9 @@ import type { Bus } from '../../replicas/bus.ts'
 import type { SharedSecret } from './shared-secret.ts'
 import { openSigningKeys, toSigningKeys, type SigningKeys } from './signing-keys.ts'
 
-/** Signing keys that follow what other processes do with them. */
+/** Signing keys, kept up to date with changes by other processes. */
 export interface LiveSigningKeys extends SigningKeys {
-  /** Called when they have changed. */
+  /** Calls `listener` when the keys have changed. */
   onChange(listener: () => void): void
   close(): Promise<void>
 }
@@ -14,48 +14,54 @@ export interface LiveSigningKeysOptions {
   /** Epoch milliseconds. */
   now(): number
   bus: Bus
-  /** A look that failed: what was known stays in force. */
+  /** Reports a failed poll: the known keys stay in force. */
   onError(error: unknown): void
   intervalMs?: number
 }
 
-/** Behind the news, which may get lost; and alone where processes of one machine share a file. */
+/**
+ * Polling interval besides the bus, whose messages may get lost; the only source of changes when processes of one
+ * machine share a file.
+ */
 const defaultIntervalMs = 2000
-/** So many looks a second are made for keys that nobody knows, whoever asks for them. */
+/** Minimum pause between polls for unknown keys. */
 const pauseMs = 200
 
-/** Loads the keys, makes the first where there is none, and keeps them fresh until `close`. */
-export async function openLiveSigningKeys(kept: SharedSecret, options: LiveSigningKeysOptions): Promise<LiveSigningKeys> {
+/** Loads the keys, makes the first one when there is none, and keeps them fresh until `close`. */
+export async function openLiveSigningKeys(secret: SharedSecret, options: LiveSigningKeysOptions): Promise<LiveSigningKeys> {
   const { now, bus, onError, intervalMs = defaultIntervalMs } = options
   const listeners = new Set<() => void>()
-  let keys = await openSigningKeys(kept, now)
-  let text = await kept.load()
-  let looking: Promise<void> = Promise.resolve()
-  let soon: Promise<void> | undefined
-  let lookedAt = 0
+  let keys = await openSigningKeys(secret, now)
+  let text = await secret.load()
+  let polling: Promise<void> = Promise.resolve()
+  let nextPoll: Promise<void> | undefined
+  let polledAt = 0
   let failure = ''
   let isWaiting = false
   let isClosed = false
 
-  async function look(): Promise<void> {
+  async function poll(): Promise<void> {
     isWaiting = false
     if (isClosed) return
-    const found = await kept.load()
-    // None at all: somebody restores a backup, or has deleted them by mistake. Those who have keys go on with them.
-    if (found === undefined || found === text) return
-    keys = await toSigningKeys(found, kept.label, now)
-    text = found
+    const current = await secret.load()
+    // A missing secret means a restore of a backup, or a deletion by mistake. Processes with keys continue with them.
+    if (current === undefined || current === text) return
+    keys = await toSigningKeys(current, secret.label, now)
+    text = current
     for (const listener of listeners) listener()
   }
 
-  /** One after another: an older answer must not follow a newer one. */
+  /** Polls run in sequence, because an older result must not replace a newer result. */
   function refresh(): Promise<void> {
-    lookedAt = performance.now()
-    return (looking = looking.catch(() => undefined).then(look))
+    polledAt = performance.now()
+    return (polling = polling.catch(() => undefined).then(poll))
   }
 
-  /** The same fault is told once. While the store does not answer one look waits behind the one under way, however often it is asked for. */
-  function refreshAlone(): void {
+  /**
+   * Reports the same error once. While the store does not answer, one poll waits behind the running one, however often
+   * a poll is requested.
+   */
+  function refreshInBackground(): void {
     if (isWaiting) return
     isWaiting = true
     refresh().then(
@@ -67,15 +73,15 @@ export async function openLiveSigningKeys(kept: SharedSecret, options: LiveSigni
     )
   }
 
-  /** A look that begins after this call, shared by all who call before it begins. */
-  async function lookAgain(): Promise<void> {
-    await sleep(Math.max(0, lookedAt + pauseMs - performance.now()))
-    soon = undefined
+  /** Starts a poll after the pause; all calls before the start share the poll. */
+  async function pollAgain(): Promise<void> {
+    await sleep(Math.max(0, polledAt + pauseMs - performance.now()))
+    nextPoll = undefined
     await refresh()
   }
 
-  const endings = [bus.subscribe('signing_keys', refreshAlone), bus.onGap(refreshAlone)]
-  const timer = setInterval(refreshAlone, intervalMs)
+  const endings = [bus.subscribe('signing_keys', refreshInBackground), bus.onGap(refreshInBackground)]
+  const timer = setInterval(refreshInBackground, intervalMs)
   timer.unref()
 
   return {
@@ -83,7 +89,7 @@ export async function openLiveSigningKeys(kept: SharedSecret, options: LiveSigni
     find: (kid) => keys.find(kid),
     all: () => keys.all(),
     async lookFor(kid) {
-      await (soon ??= lookAgain())
+      await (nextPoll ??= pollAgain())
       return keys.find(kid)
     },
     onChange: (listener) => void listeners.add(listener),
@@ -91,7 +97,7 @@ export async function openLiveSigningKeys(kept: SharedSecret, options: LiveSigni
       isClosed = true
       clearInterval(timer)
       for (const end of endings) end()
-      await looking.catch(() => undefined)
+      await polling.catch(() => undefined)
     },
   }
 }

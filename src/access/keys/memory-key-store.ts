@@ -1,6 +1,6 @@
 import type { AccessKeyRecord, AccessKeyStore } from './access-key-store.ts'
 
-/** The fake beside its port: keeps the register in memory. */
+/** The fake of `AccessKeyStore`: keeps the register in memory. */
 export function createMemoryKeyStore(): AccessKeyStore {
   const records = new Map<string, AccessKeyRecord>()
   return {
@@ -8,8 +8,8 @@ export function createMemoryKeyStore(): AccessKeyStore {
       if (!records.has(record.jti)) records.set(record.jti, { ...record })
     },
     async list(tenant) {
-      const wanted = [...records.values()].filter((record) => tenant === undefined || record.tenant === tenant)
-      return wanted.sort((a, b) => b.createdAt - a.createdAt || (a.jti < b.jti ? 1 : -1))
+      const matching = [...records.values()].filter((record) => tenant === undefined || record.tenant === tenant)
+      return matching.sort((a, b) => b.createdAt - a.createdAt || (a.jti < b.jti ? 1 : -1))
     },
     async revoke(jti, at) {
       const record = records.get(jti)

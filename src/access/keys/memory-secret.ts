@@ -1,6 +1,6 @@
 import type { SharedSecret } from './shared-secret.ts'
 
-/** The fake beside its port; `kept` is what it holds. */
+/** The fake of `SharedSecret`; the text is in `kept`. */
 export function createMemorySecret(kept?: string): SharedSecret & { kept: string | undefined } {
   return {
     label: 'memory',
@@ -10,9 +10,9 @@ export function createMemorySecret(kept?: string): SharedSecret & { kept: string
     },
     async change(next) {
       for (;;) {
-        const seen = this.kept
-        const text = await next(seen)
-        if (this.kept === seen) return (this.kept = text)
+        const current = this.kept
+        const text = await next(current)
+        if (this.kept === current) return (this.kept = text)
       }
     },
   }

@@ -1,7 +1,10 @@
 import { createRemoteJWKSet, customFetch, errors, type FetchImplementation, type JWTVerifyGetKey } from 'jose'
 import { ServiceError } from '../../errors.ts'
 
-/** After a failed look nobody waits for the provider again for so long: bad days of one must not hold every request up. */
+/**
+ * After a failed fetch the provider is not asked again for this long, so that a bad provider does not hold up every
+ * request.
+ */
 const pauseMs = 2000
 const timeoutMs = 5000
 
@@ -13,8 +16,9 @@ export interface ProviderKeysOptions {
 }
 
 /**
- * Finds an identity provider's signing key. Keys are fetched once for all who wait, kept for 10 minutes, and looked for anew at
- * most every 30 s when one is not known. Rejects with `overloaded` where the provider can't be asked, else with an error of jose.
+ * Finds an identity provider's signing key. Keys are fetched once for all waiting requests, cached for 10 minutes, and
+ * fetched again at most every 30 s for an unknown key. Rejects with `overloaded` when the provider cannot be reached,
+ * otherwise with an error of jose.
  */
 export function createProviderKeys({ jwksUrl, now, fetch }: ProviderKeysOptions): JWTVerifyGetKey {
   const remote = createRemoteJWKSet(new URL(jwksUrl), {
@@ -37,7 +41,10 @@ export function createProviderKeys({ jwksUrl, now, fetch }: ProviderKeysOptions)
   }
 }
 
-/** The provider answered, and none of its keys is the one: that is the token's fault. All else is the provider's. */
+/**
+ * True when the provider answered without a matching key, which is the token's fault. All other errors are the
+ * provider's.
+ */
 function isAboutTheToken(error: unknown): boolean {
   return (
     error instanceof errors.JWKSNoMatchingKey ||
@@ -48,7 +55,7 @@ function isAboutTheToken(error: unknown): boolean {
 }
 
 function unreachable(cause?: unknown): ServiceError {
-  return new ServiceError('overloaded', 'The identity provider can not be reached; the key could not be verified.', {
+  return new ServiceError('overloaded', 'The identity provider cannot be reached; the key could not be verified.', {
     cause,
     retryAfter: 5,
   })

@@ -1,12 +1,13 @@
-/** Port: one text that all processes of the service have in common. Adapters live in store/. */
+/** Port: a secret text shared by all processes of the service. Adapters live in store/. */
 export interface SharedSecret {
-  /** Where it is, in words for an operator. */
+  /** The location of the secret, in words for an operator. */
   readonly label: string
-  /** Undefined where nothing is kept yet. */
+  /** Undefined before the first `change`. */
   load(): Promise<string | undefined>
   /**
-   * Keeps what `next` makes of what is kept, and answers with what is kept then. Where another process was first, `next` is asked again
-   * with what that one left: of processes that start together one is the first, and all have its text.
+   * Stores the result of `next` on the stored text, and returns the stored text afterwards. When another process was
+   * faster, `next` is called again with the new text: of processes that start together the first stores a text, and all
+   * return the same text.
    */
-  change(next: (kept: string | undefined) => Promise<string> | string): Promise<string>
+  change(next: (current: string | undefined) => Promise<string> | string): Promise<string>
 }

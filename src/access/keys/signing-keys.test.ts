@@ -94,7 +94,7 @@ test('what holds no Ed25519 private key is told by its place, and nothing is mad
   const bad = [rsa, publicHalf, [], null, 'x', { ...good, d: 'AA' }, { ...good, earlier: {} }, { ...good, earlier: [{ ...good }] }]
   for (const text of ['', 'not JSON', ...bad.map((one) => JSON.stringify(one))]) {
     const kept = createMemorySecret(text)
-    await assert.rejects(openSigningKeys(kept, now), /^Error: memory does not hold a signing key\. Restore it/, text)
+    await assert.rejects(openSigningKeys(kept, now), /^Error: memory does not hold a signing key\. Restore the key/, text)
     assert.equal(kept.kept, text)
   }
 })

@@ -1,110 +1,112 @@
 import type { SharedSecret } from './shared-secret.ts'
 import { newSigningJwk, toSigningJwk, toSigningKey, type SigningJwk, type SigningKey } from './signing-key.ts'
 
-/** The service's key pairs: one signs, and those before it verify what they have signed as long as that may live. */
+/** The service's key pairs: the newest signs; earlier pairs verify signatures as long as signed keys may live. */
 export interface SigningKeys {
   newest(): SigningKey
-  /** One whose signatures count now. */
+  /** The key with the id `kid`, when signatures of the key are valid now. */
   find(kid: string): SigningKey | undefined
-  /** Finds one that another process may have made a moment ago too. Rejects where that can't be known. */
+  /**
+   * Like `find`, but also finds a key that another process made a moment ago. Rejects when the store cannot be read.
+   */
   lookFor(kid: string): Promise<SigningKey | undefined>
-  /** All whose signatures count now, the newest first. */
+  /** All keys whose signatures are valid now, newest first. */
   all(): SigningKey[]
 }
 
-/** As they are kept: the newest as a JWK, with the earlier ones beside its fields. Times in epoch milliseconds. */
-interface KeptKeys {
+/** The stored form: the newest key as a JWK, with the earlier keys beside its fields. Times in epoch milliseconds. */
+interface StoredKeys {
   newest: SigningJwk
   earlier: { jwk: SigningJwk; until: number }[]
 }
 
-/** Loads the signing keys, or makes the first where there is none yet. Throws where what is kept is no Ed25519 private key. */
-export async function openSigningKeys(kept: SharedSecret, now: () => number): Promise<SigningKeys> {
-  const text = await kept.change(async (text) => text ?? toText({ newest: await newSigningJwk(), earlier: [] }))
-  return toSigningKeys(text, kept.label, now)
+/** Loads the signing keys, or makes the first when there is none. Throws when the secret is no Ed25519 private key. */
+export async function openSigningKeys(secret: SharedSecret, now: () => number): Promise<SigningKeys> {
+  const text = await secret.change(async (text) => text ?? toText({ newest: await newSigningJwk(), earlier: [] }))
+  return toSigningKeys(text, secret.label, now)
 }
 
-/** Of a text that is kept; `place` names it where it can't be read. */
-export async function toSigningKeys(text: string, place: string, now: () => number): Promise<SigningKeys> {
-  const { newest, earlier } = parse(text, place)
+/** Parses the stored text; `label` names the source in errors. */
+export async function toSigningKeys(text: string, label: string, now: () => number): Promise<SigningKeys> {
+  const { newest, earlier } = parse(text, label)
   const make = (jwk: SigningJwk) =>
     toSigningKey(jwk).catch((cause: unknown) => {
-      throw unusable(place, cause)
+      throw unusable(label, cause)
     })
   const first = await make(newest)
-  const others = await Promise.all(earlier.map(async ({ jwk, until }) => ({ key: await make(jwk), until })))
-  const byId = new Map([...others, { key: first, until: Number.POSITIVE_INFINITY }].map((one) => [one.key.kid, one]))
+  const earlierKeys = await Promise.all(earlier.map(async ({ jwk, until }) => ({ key: await make(jwk), until })))
+  const byId = new Map([...earlierKeys, { key: first, until: Number.POSITIVE_INFINITY }].map((entry) => [entry.key.kid, entry]))
   const find = (kid: string) => {
-    const found = byId.get(kid)
-    return found && found.until > now() ? found.key : undefined
+    const entry = byId.get(kid)
+    return entry && entry.until > now() ? entry.key : undefined
   }
   return {
     newest: () => first,
     find,
     lookFor: async (kid) => find(kid),
-    all: () => [first, ...others.filter(({ until }) => until > now()).map(({ key }) => key)],
+    all: () => [first, ...earlierKeys.filter(({ until }) => until > now()).map(({ key }) => key)],
   }
 }
 
 export interface Rotation {
   /** Epoch milliseconds. */
   now(): number
-  /** When the last of the keys ends that were made so far; epoch milliseconds. */
+  /** The latest expiry of all keys made so far; epoch milliseconds. */
   latestExpiry(): Promise<number>
-  /** The earlier keys end at once, with all that they have signed. */
+  /** Ends the earlier keys at once, with all access keys signed by them. */
   endNow: boolean
 }
 
-/** Makes a key that signs from now on. Answers with when the one before it ends; undefined where it has ended. */
-export async function rotateSigningKeys(kept: SharedSecret, { now, latestExpiry, endNow }: Rotation): Promise<number | undefined> {
+/** Makes a new signing key. Returns the end of the previous key; undefined when the previous key has ended. */
+export async function rotateSigningKeys(secret: SharedSecret, { now, latestExpiry, endNow }: Rotation): Promise<number | undefined> {
   const jwk = await newSigningJwk()
-  const untilOf = async () => Math.max(await latestExpiry(), now() + leastMs)
+  const untilOf = async () => Math.max(await latestExpiry(), now() + minValidMs)
   let until = await untilOf()
-  await kept.change((text) => {
+  await secret.change((text) => {
     if (text === undefined || endNow) return toText({ newest: jwk, earlier: [] })
-    const { newest, earlier } = parse(text, kept.label)
-    return toText({ newest: jwk, earlier: [{ jwk: newest, until }, ...earlier.filter((one) => one.until > now())] })
+    const { newest, earlier } = parse(text, secret.label)
+    return toText({ newest: jwk, earlier: [{ jwk: newest, until }, ...earlier.filter((entry) => entry.until > now())] })
   })
   if (endNow) return undefined
-  // What was signed by the earlier key in the meantime is registered by now.
+  // Access keys that the previous key signed in the meantime are registered by now.
   const later = await untilOf()
-  if (later > until) until = await prolong(kept, jwk, later)
+  if (later > until) until = await prolong(secret, jwk, later)
   return until
 }
 
-/** A key without an entry in the register is valid too: it was made for 30 days, if nobody asked for more. */
-const leastMs = 30 * 24 * 3_600_000
+/** A key without an entry in the register is valid too; the default lifetime is 30 days. */
+const minValidMs = 30 * 24 * 3_600_000
 
-async function prolong(kept: SharedSecret, newest: SigningJwk, until: number): Promise<number> {
-  await kept.change((text) => {
+async function prolong(secret: SharedSecret, newest: SigningJwk, until: number): Promise<number> {
+  await secret.change((text) => {
     if (text === undefined) throw new Error('The signing keys are gone.')
-    const keys = parse(text, kept.label)
-    // The one before it follows it; where it is gone itself, so is that one.
+    const keys = parse(text, secret.label)
+    // Prolong the key that preceded `newest`. If `newest` has been rotated away meanwhile, there is nothing to prolong.
     const before = [keys.newest, ...keys.earlier.map(({ jwk }) => jwk)].findIndex(({ x }) => x === newest.x)
-    const earlier = keys.earlier.map((one, index) => (index === before ? { ...one, until: Math.max(one.until, until) } : one))
+    const earlier = keys.earlier.map((entry, index) => (index === before ? { ...entry, until: Math.max(entry.until, until) } : entry))
     return toText({ newest: keys.newest, earlier })
   })
   return until
 }
 
-function parse(text: string, place: string): KeptKeys {
+function parse(text: string, label: string): StoredKeys {
   const value = tryParse(text)
   const newest = toSigningJwk(value)
   const earlier = ((value as { earlier?: unknown } | undefined)?.earlier ?? []) as unknown
-  if (!newest || !Array.isArray(earlier)) throw unusable(place)
+  if (!newest || !Array.isArray(earlier)) throw unusable(label)
   return {
     newest,
-    earlier: earlier.map((one: unknown) => {
-      const jwk = toSigningJwk(one)
-      const until = (one as { until?: unknown } | null)?.until
-      if (!jwk || typeof until !== 'number') throw unusable(place)
+    earlier: earlier.map((entry: unknown) => {
+      const jwk = toSigningJwk(entry)
+      const until = (entry as { until?: unknown } | null)?.until
+      if (!jwk || typeof until !== 'number') throw unusable(label)
       return { jwk, until }
     }),
   }
 }
 
-/** One key alone is what it was before keys could be rotated; a version of then finds the newest here too. */
-function toText({ newest, earlier }: KeptKeys): string {
+/** A single key is stored as a plain JWK, as before rotation existed; older versions find the newest key here too. */
+function toText({ newest, earlier }: StoredKeys): string {
   return JSON.stringify(earlier.length === 0 ? newest : { ...newest, earlier: earlier.map(({ jwk, until }) => ({ ...jwk, until })) })
 }
 
@@ -116,6 +118,9 @@ function tryParse(text: string): unknown {
   }
 }
 
-function unusable(place: string, cause?: unknown): Error {
-  return new Error(`${place} does not hold a signing key. Restore it, or delete it: then a new one is made, and all keys end.`, { cause })
+function unusable(label: string, cause?: unknown): Error {
+  return new Error(
+    `${label} does not hold a signing key. Restore the key, or delete it to have a new one made; all access keys end then.`,
+    { cause },
+  )
 }
