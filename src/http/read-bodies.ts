@@ -12,7 +12,7 @@ declare module 'fastify' {
     bodyReservation: BodyReservation | undefined
     /** Set when the client waits for `100 Continue` before sending its body. */
     awaitsContinue: ServerResponse | undefined
-    /** True once the body is being read: from then on a client that waited for `100 Continue` has been told to continue. */
+    /** True once the body is being read: a client that waited for `100 Continue` has received it. */
     isContinued: boolean
     /** Frees the budget of the body once the handler has dropped it. The end of the response does the same. */
     releaseBody(): void

@@ -15,7 +15,7 @@ interface Door {
   as(who?: Who): Promise<OpenAI>
 }
 
-async function startDoor(t: TestContext, options: ServiceOptions = { script: {} }): Promise<Door> {
+async function startOpenAi(t: TestContext, options: ServiceOptions = { script: {} }): Promise<Door> {
   const service = await startService(t, options)
   const as = async (who?: Who) => new OpenAI({ baseURL: `${service.url}/v1`, apiKey: (await service.key(who)).key, maxRetries: 0 })
   return { service, openai: await as(), as }
@@ -37,7 +37,7 @@ const withTool = {
 }
 
 test('OpenAI: a chat completion has the answer, its usage, and the id of its run', async (t) => {
-  const { service, openai } = await startDoor(t, withTool)
+  const { service, openai } = await startOpenAi(t, withTool)
   const { data, response } = await openai.chat.completions.create({ model, messages: [user('1 + 2?')] }).withResponse()
   const { id, created, usage, ...rest } = data
   const message = { role: 'assistant', content: 'It is 3.', refusal: null, reasoning_content: 'Hm.' }
@@ -60,7 +60,7 @@ test('OpenAI: a chat completion has the answer, its usage, and the id of its run
 })
 
 test('OpenAI: a streamed completion has chunks; text before a tool call stays, separated by a blank line', async (t) => {
-  const { openai } = await startDoor(t, withTool)
+  const { openai } = await startOpenAi(t, withTool)
   const stream = await openai.chat.completions.create({
     model,
     messages: [user('1 + 2?')],
@@ -87,7 +87,7 @@ test('OpenAI: a blank line separates the thoughts of two steps in reasoning_cont
     { ...callOf('add', { a: 1, b: 2 }), reasoning: ['First ', 'add.'] },
     { reasoning: 'Then answer.', text: 'It is 3.' },
   ]
-  const { openai } = await startDoor(t, { tools: withTool.tools, script: [...script, ...script] })
+  const { openai } = await startOpenAi(t, { tools: withTool.tools, script: [...script, ...script] })
   const messages = [user('1 + 2?')]
   const { choices } = await openai.chat.completions.create({ model, messages })
   assert.equal((choices[0]!.message as { reasoning_content?: string }).reasoning_content, 'First add.\n\nThen answer.')
@@ -102,7 +102,7 @@ test('OpenAI: an answer that a run repeats after a thought is streamed once', as
     { choices: [{ index: 0, delta: { content: 'Four.' } }] },
     { choices: [{ index: 0, delta: { reasoning_content: 'Sure.' } }] },
   ]
-  const { service, openai } = await startDoor(t, { script: { text: [], chunks } })
+  const { service, openai } = await startOpenAi(t, { script: { text: [], chunks } })
   assert.equal((await service.client.chat('2 + 2?')).body.body.output, 'Four.')
   const stream = await openai.chat.completions.create({ model, messages: [user('2 + 2?')], stream: true })
   const text = (await all(stream)).map(({ choices }) => choices[0]?.delta.content ?? '').join('')
@@ -110,7 +110,7 @@ test('OpenAI: an answer that a run repeats after a thought is streamed once', as
 })
 
 test('OpenAI: a response has the answer as its output text', async (t) => {
-  const { service, openai } = await startDoor(t, withTool)
+  const { service, openai } = await startOpenAi(t, withTool)
   const response = await openai.responses.create({ model, input: '1 + 2?', instructions: 'Be brief.', metadata: { team: 'blue' } })
   assert.deepEqual([response.status, response.output_text, response.output.length], ['completed', 'It is 3.', 1])
   assert.deepEqual([response.instructions, response.metadata], ['Be brief.', { team: 'blue' }])
@@ -120,7 +120,7 @@ test('OpenAI: a response has the answer as its output text', async (t) => {
 })
 
 test('OpenAI: a streamed response has typed events, numbered from 0, and a message for each segment', async (t) => {
-  const { openai } = await startDoor(t, withTool)
+  const { openai } = await startOpenAi(t, withTool)
   const events = await all(await openai.responses.create({ model, input: [user('1 + 2?')], stream: true }))
   assert.deepEqual(
     events.map((event) => event.sequence_number),
@@ -152,7 +152,7 @@ test('OpenAI: a streamed response has typed events, numbered from 0, and a messa
 })
 
 test('OpenAI: the stream helpers of an OpenAI client read the streams to the end', async (t) => {
-  const { openai } = await startDoor(t, { script: { text: ['It is ', '3.'] } })
+  const { openai } = await startOpenAi(t, { script: { text: ['It is ', '3.'] } })
   const final = await openai.responses.stream({ model, input: 'hello' }).finalResponse()
   assert.deepEqual([final.output_text, final.status], ['It is 3.', 'completed'])
   const completion = await openai.chat.completions.stream({ model, messages: [user('hello')] }).finalChatCompletion()
@@ -160,7 +160,7 @@ test('OpenAI: the stream helpers of an OpenAI client read the streams to the end
 })
 
 test('OpenAI: a truncated answer has its finish reason', async (t) => {
-  const { openai } = await startDoor(t, { script: { text: 'It is', finish: 'length' } })
+  const { openai } = await startOpenAi(t, { script: { text: 'It is', finish: 'length' } })
   const completion = await openai.chat.completions.create({ model, messages: [user('hello')] })
   assert.equal(completion.choices[0]?.finish_reason, 'length')
   const response = await openai.responses.create({ model, input: 'hello' })
@@ -170,7 +170,7 @@ test('OpenAI: a truncated answer has its finish reason', async (t) => {
 })
 
 test('OpenAI: the agent is the only model, under each of its names', async (t) => {
-  const { openai } = await startDoor(t, { script: {}, config: { uri_id: 'team/helper', id: 'h-1', name: 'Helper' } })
+  const { openai } = await startOpenAi(t, { script: {}, config: { uri_id: 'team/helper', id: 'h-1', name: 'Helper' } })
   const { data } = await openai.models.list()
   assert.deepEqual(
     data.map(({ id, object }) => [id, object]),
@@ -186,7 +186,7 @@ test('OpenAI: the agent is the only model, under each of its names', async (t) =
 })
 
 test('OpenAI: the messages of a request are the conversation, unless session-id names a session', async (t) => {
-  const { service, openai } = await startDoor(t)
+  const { service, openai } = await startOpenAi(t)
   const messages = [
     { role: 'developer' as const, content: 'Be brief.' },
     user('I am Ann.'),
@@ -217,7 +217,7 @@ test('OpenAI: the messages of a request are the conversation, unless session-id 
 })
 
 test('OpenAI: images reach the model as data: URLs; other URLs are not fetched', async (t) => {
-  const { service, openai } = await startDoor(t)
+  const { service, openai } = await startOpenAi(t)
   const url = `data:image/png;base64,${(await makeImage('png')).toString('base64')}`
   const asking = (url: string) => [{ role: 'user' as const, content: [{ type: 'image_url' as const, image_url: { url } }] }]
   const images = () =>
@@ -243,7 +243,7 @@ test('OpenAI: images reach the model as data: URLs; other URLs are not fetched',
 })
 
 test('OpenAI: an unsupported parameter is a 400 that names it, and nothing runs', async (t) => {
-  const { service, openai } = await startDoor(t)
+  const { service, openai } = await startOpenAi(t)
   const messages = [user('hello')]
   const tool = { type: 'function', function: { name: 'f', parameters: {} } }
   const completions: [object, string][] = [
@@ -294,7 +294,7 @@ test('OpenAI: an unsupported parameter is a 400 that names it, and nothing runs'
 })
 
 test('OpenAI: a tool choice that forces no tool is accepted without tools', async (t) => {
-  const { openai } = await startDoor(t)
+  const { openai } = await startOpenAi(t)
   for (const choice of ['auto', 'none'] as const) {
     const completion = await openai.chat.completions.create({
       model,
@@ -309,7 +309,7 @@ test('OpenAI: a tool choice that forces no tool is accepted without tools', asyn
 })
 
 test('OpenAI: a client may send an answer back unchanged, with the null fields of its parts', async (t) => {
-  const { service, openai } = await startDoor(t)
+  const { service, openai } = await startOpenAi(t)
   const nulls = { refusal: null, image_url: null }
   const said = (type: string, role = 'assistant') => ({ role, content: [{ type, text: 'Hello Ann.', role, ...nulls }] })
   const shown = () =>
@@ -332,7 +332,7 @@ test('OpenAI: a client may send an answer back unchanged, with the null fields o
 })
 
 test('OpenAI: a response has every required field, complete, streamed and truncated', async (t) => {
-  const { openai } = await startDoor(t, { script: [{ text: 'ok' }, { text: 'ok' }, { text: 'o', finish: 'length' }] })
+  const { openai } = await startOpenAi(t, { script: [{ text: 'ok' }, { text: 'ok' }, { text: 'o', finish: 'length' }] })
   const constants = {
     background: false,
     temperature: 1,
@@ -367,7 +367,7 @@ test('OpenAI: a response has every required field, complete, streamed and trunca
 
 test('OpenAI: every error below /v1 has the error shape of OpenAI’s API', async (t) => {
   const config = { limits: { max_input_characters: 10 }, access: { rate_limits: { operator: { requests_per_minute: 1 } } } }
-  const { service, openai, as } = await startDoor(t, { script: {}, config })
+  const { service, openai, as } = await startOpenAi(t, { script: {}, config })
   const messages = [user('hello')]
   const stranger = new OpenAI({ baseURL: `${service.url}/v1`, apiKey: 'nothing', maxRetries: 0 })
   await assert.rejects(stranger.models.list(), { constructor: OpenAI.AuthenticationError, code: 'invalid_api_key' })
@@ -402,7 +402,7 @@ test('OpenAI: every error below /v1 has the error shape of OpenAI’s API', asyn
 test('OpenAI: a failed run is an error of that shape, also inside a stream, and is not retried automatically', async (t) => {
   let isBroken = false
   const script = () => (isBroken ? { text: ['It is'], breakAfter: 2 } : { status: 401, body: { error: { message: 'model-secret-key' } } })
-  const { service, openai } = await startDoor(t, { script })
+  const { service, openai } = await startOpenAi(t, { script })
   const trying = openai.withOptions({ maxRetries: 2 })
   const messages = [user('hello')]
   const failure = { status: 502, code: 'model_unavailable', type: 'server_error' }
@@ -420,7 +420,7 @@ test('OpenAI: a failed run is an error of that shape, also inside a stream, and 
 })
 
 test('OpenAI: a repeated request id gets the first completion, and a disconnect cancels the run', async (t) => {
-  const { service, openai } = await startDoor(t, {
+  const { service, openai } = await startOpenAi(t, {
     script: (request) => (request.body.messages.at(-1).content === 'wait' ? { text: ['a', 'b'], silentAfter: 3 } : { text: 'ok' }),
     config: { limits: { reconnect_grace: 0 } },
   })
@@ -440,7 +440,7 @@ test('OpenAI: a repeated request id gets the first completion, and a disconnect 
 })
 
 test('OpenAI: the answers match the OpenAPI document', async (t) => {
-  const { service } = await startDoor(t, withTool)
+  const { service } = await startOpenAi(t, withTool)
   const { client } = service
   assert.equal((await client.request('GET', '/v1/models')).status, 200)
   assert.equal((await client.request('GET', '/v1/models/agent-core')).status, 200)

@@ -78,12 +78,12 @@ test('Headers: a repeat without session-id gets the session of the first, also w
   })
   const running = service.client.chat('go', { 'session-id': 's' })
   await gate.entered
-  const doors = [
+  const chats = [
     ['/core/v1/chain_streaming', { messages: [message] }],
     ['/v1/chat/completions', { model: 'agent', messages: [message], stream: true }],
     ['/v1/responses', { model: 'agent', input: 'go', stream: true }],
   ] as const
-  const pairs = doors.map(async ([path, body], n) => {
+  const pairs = chats.map(async ([path, body], n) => {
     const id = { 'request-id': `r${n}` }
     const first = firstOf(service, path, body, { ...id, 'session-id': 's' })
     await until(

@@ -44,9 +44,7 @@ export async function answer(services: A2aServices, caller: Caller, reply: Fasti
       if (!('error' in response)) return reply.send(response)
       // The library reports unreadable params as an internal error in the words of its code: send a clear error instead.
       const isUnreadable = thrown() === undefined && fieldsOf(response.error)['code'] === A2A_ERROR_CODE.INTERNAL_ERROR
-      return await sendError(
-        isUnreadable ? toJsonRpcError(new RequestMalformedError(`The params do not fit the method ${String(method)}.`)) : response.error,
-      )
+      return await sendError(isUnreadable ? unreadableParams(method) : response.error)
     }
     // A stream starts only after its first message, so that an immediate refusal is a plain response.
     const first = await response.next()
@@ -61,6 +59,10 @@ export async function answer(services: A2aServices, caller: Caller, reply: Fasti
 }
 
 const streamingMethods = new Set<unknown>(['SendStreamingMessage', 'SubscribeToTask'])
+
+function unreadableParams(method: unknown): unknown {
+  return toJsonRpcError(new RequestMalformedError(`The params do not fit the method ${String(method)}.`))
+}
 
 /** The fault of a body that is not a JSON-RPC 2.0 request. The library would refuse such a body with -32602 and without a reason. */
 function findEnvelopeFault({ jsonrpc, id, method }: Record<'jsonrpc' | 'id' | 'method', unknown>): string | undefined {
