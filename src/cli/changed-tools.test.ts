@@ -32,7 +32,7 @@ test('a tool of an MCP server that has changed is shown, and accepted by its nam
   assert.match(unknown.err, /Nothing has changed of "weather__other"; "agent-core tool changed" shows what has\./)
   assert.equal((await pins.review([changed])).size, 1)
   assert.deepEqual(await runIn(folder, ['tool', 'accept', 'weather__moody']), { code: 0, out: 'Accepted weather__moody.\n', err: '' })
-  assert.equal(await pins.isTouched(), true)
+  assert.equal(await pins.isModified(), true)
   assert.equal((await pins.review([changed])).size, 0)
   assert.equal((await pins.review([tool])).size, 1)
   assert.equal((await runIn(folder, ['tool', 'accept', 'weather'])).out, 'Accepted weather__moody.\n')

@@ -14,22 +14,22 @@ import { callOf } from '../fixtures/tools.ts'
 
 const environment = { PATH: process.env['PATH'] ?? '' }
 
-interface Listed {
+interface ListedTool {
   name: string
   status: string
   description: string
 }
 
-async function toolsOf(client: Client): Promise<Map<string, Listed>> {
+async function toolsOf(client: Client): Promise<Map<string, ListedTool>> {
   const { body } = await client.request('GET', '/core/v1/tools')
-  return new Map((body.tools as Listed[]).map((tool) => [tool.name, tool]))
+  return new Map((body.tools as ListedTool[]).map((tool) => [tool.name, tool]))
 }
 
 async function execute(client: Client, tool_name: string, tool_input: object = {}) {
   return (await client.request('POST', '/core/v1/tool/execute', { body: { tool_name, tool_input } })).body
 }
 
-test('Tools: a chat uses three MCP servers, and what they make is part of its answer', async (t) => {
+test('Tools: a chat uses three MCP servers, and their files are part of the answer', async (t) => {
   const folder = await makeFolder(t)
   await writeFile(path.join(folder, 'note.txt'), 'The meeting is at nine.')
   const entities = [{ name: 'Ann', entityType: 'person', observations: ['likes tea'] }]
@@ -57,8 +57,8 @@ test('Tools: a chat uses three MCP servers, and what they make is part of its an
   })
   const { status, headers } = await service.client.chat('Use them all.')
   assert.equal(status, 200)
-  const told = service.model.requests.at(-1)!.body.messages.filter(({ role }: { role: string }) => role === 'tool')
-  const texts = told.map(({ content }: { content: string }) => content)
+  const toolMessages = service.model.requests.at(-1)!.body.messages.filter(({ role }: { role: string }) => role === 'tool')
+  const texts = toolMessages.map(({ content }: { content: string }) => content)
   assert.match(texts[0], /sum of 19 and 23 is 42/)
   assert.match(texts[1], /is kept as the file image-2\.png/)
   assert.match(texts[2], /The meeting is at nine\./)
@@ -75,7 +75,7 @@ test('Tools: a chat uses three MCP servers, and what they make is part of its an
   assert.ok(names.includes('files__read_text_file') && !names.includes('files__write_file'))
 })
 
-test('Tools: one server killed takes no other’s tools away, and comes back', async (t) => {
+test('Tools: a killed server does not affect the tools of others, and is started again', async (t) => {
   const folder = await makeFolder(t)
   const notes = path.join(folder, 'notes')
   const { client, log } = await startService(t, {
@@ -104,7 +104,7 @@ test('Tools: one server killed takes no other’s tools away, and comes back', a
   assert.ok(log.some((line) => line.includes('An MCP server is connected again')))
 })
 
-test('Tools: headers of the caller reach an MCP server as entries of _meta, with the id of the call', async (t) => {
+test('Tools: headers of the caller reach an MCP server as entries of _meta, with the call id', async (t) => {
   const server = await startMcpServer()
   t.after(() => server.close())
   const { client, log } = await startService(t, {
@@ -134,7 +134,7 @@ test('Tools: a cancelled run cancels the call at the server', async (t) => {
   await until(async () => (await readFile(notes, 'utf8')).includes('told notifications/cancelled'))
 })
 
-test('Agent configuration: a server at an address is tried out, one that is a command is not started', async (t) => {
+test('Agent configuration: validation connects to a server at an address, but does not start a command', async (t) => {
   const server = await startMcpServer()
   t.after(() => server.close())
   const notes = path.join(await makeFolder(t), 'notes')
@@ -146,7 +146,7 @@ test('Agent configuration: a server at an address is tried out, one that is a co
   assert.equal(fine.status, 200, fine.text)
   assert.ok(server.requests.length > 0)
   const gone = await put([{ name: 'far', type: 'mcp', config: { url: 'http://127.0.0.1:1/mcp' } }], true)
-  assert.match(gone.text, /can't be reached/)
+  assert.match(gone.text, /cannot be reached/)
   await put([{ name: 'near', type: 'mcp', config: rawConfig('nothing', notes) }], true)
   await assert.rejects(readFile(notes))
   const both = await put([{ name: 'two', type: 'mcp', config: { url: server.url, command: 'x' } }], false)
@@ -154,13 +154,13 @@ test('Agent configuration: a server at an address is tried out, one that is a co
   assert.match(both.text, /config[\s\S]*command/)
   assert.equal((await put([{ name: 'near', type: 'mcp', config: rawConfig('nothing', notes) }], false)).status, 200)
   await until(async () => (await toolsOf(admin)).get('near__act')?.status === 'ready')
-  // An entry that does not change keeps its connection.
+  // An unchanged entry keeps its connection.
   assert.equal((await admin.request('PUT', '/core/v1/agent/config', { body: { configuration: { name: 'Renamed' } } })).status, 200)
   assert.deepEqual((await execute(admin, 'near__act')).output, { result: 'act done' })
   assert.equal((await readFile(notes, 'utf8')).match(/pid/g)?.length, 1)
 })
 
-test('a service that is killed leaves no server behind, not even one that wants to stay', async (t) => {
+test('a killed service leaves no server behind, not even a server that ignores SIGTERM', async (t) => {
   const folder = await makeFolder(t)
   const notes = path.join(folder, 'notes')
   await mkdir(folder, { recursive: true })

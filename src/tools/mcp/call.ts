@@ -9,10 +9,10 @@ import { toOutput } from './result.ts'
 import type { Secrets } from './secrets.ts'
 import type { ServerTool } from './server-tool.ts'
 
-/** What of a tool decides on how a call of it is made. */
+/** Traits of a tool that affect a call. */
 type CallTraits = Pick<Tool, 'effect' | 'timeoutMs' | 'maxOutputCharacters'>
 
-/** The name under which a server finds the id of a call: the same id, the same call. */
+/** Entry of `_meta` with the call id: a server can recognise a repeated call by the same id. */
 const idempotencyKey = 'idempotency-key'
 
 interface ServerCall {
@@ -23,7 +23,7 @@ interface ServerCall {
   context: ToolContext
 }
 
-/** What a server says back of the secrets that it was given is hidden. */
+/** Calls a tool of a server. Secrets that the server sends back in results, errors and progress are masked. */
 export async function callServerTool(
   { listed }: ServerTool,
   { connection, secrets, traits, input, context }: ServerCall,
@@ -42,7 +42,7 @@ export async function callServerTool(
   }
 }
 
-/** The first lines of what may be a flood. */
+/** Logs the first progress notifications, up to `limits.progressLines`: a server may send any number. */
 function createProgressLog(log: (text: string) => void): (progress: Progress) => void {
   let lines = 0
   return ({ progress, total, message }) => {

@@ -3,7 +3,7 @@ import { kill } from 'node:process'
 import type { Readable, Writable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 
-/** A command as it is started: nothing of the service's environment but what is given. */
+/** A command to start. `env` is the whole environment: nothing is inherited from the service. */
 export interface Launch {
   command: string
   args: readonly string[]
@@ -11,30 +11,30 @@ export interface Launch {
   cwd: string
 }
 
-/** A command and all that it starts, as far as that stays in its process group. */
+/** A running command, with all child processes that stay in its process group. */
 export interface CommandProcess {
   stdin: Writable
   stdout: Readable
   stderr: Readable
-  /** How it ended, in words; by then nothing of its group is left. */
+  /** Resolves with the way the command ended, as a sentence, after its whole process group has ended. */
   ended: Promise<string>
-  /** Asks it by the end of its input to end itself, then tells it to, then kills it. Resolves when it is gone. */
+  /** Closes the standard input, then sends SIGTERM, then SIGKILL. Resolves when the command has ended. */
   close(): Promise<void>
 }
 
 /**
- * In the group of the command a shell waits for the end of a pipe that nobody writes to: it comes when the service is gone, however it
- * went, and the group is ended. A server need not notice by itself.
+ * Starts the command beside a watcher shell in the same process group. The watcher reads a pipe that the service never writes to: the
+ * pipe ends when the service exits in any way, and the watcher then ends the group. The command itself need not notice the exit.
  */
-const guarded = `(trap '' TERM; read -r _ <&3; kill -s TERM -- -$$; sleep 1; kill -s KILL -- -$$) </dev/null >/dev/null 2>&1 &
+const guardScript = `(trap '' TERM; read -r _ <&3; kill -s TERM -- -$$; sleep 1; kill -s KILL -- -$$) </dev/null >/dev/null 2>&1 &
 exec "$@" 3<&-`
 
-/** How long each of the ways to end takes before the next. */
+/** Milliseconds between the steps of `close`. */
 const graceMs = 500
 
-/** Rejects where it can't be started at all; a command that is not there ends with words for it. */
+/** Rejects when the shell cannot be started; a command that does not exist is reported by `ended`. */
 export async function startCommand({ command, args, env, cwd }: Launch): Promise<CommandProcess> {
-  const child = spawn('/bin/sh', ['-c', guarded, 'sh', command, ...args], {
+  const child = spawn('/bin/sh', ['-c', guardScript, 'sh', command, ...args], {
     env,
     cwd,
     detached: true,
@@ -44,16 +44,16 @@ export async function startCommand({ command, args, env, cwd }: Launch): Promise
   const ended = new Promise<string>((resolve) => {
     child.once('exit', (code, signal) => {
       isGone = true
-      // The group has its number as long as somebody is in it: the waiting shell is.
+      // The group id cannot have been reused: the watcher shell still belongs to the group.
       killGroup(child.pid, 'SIGKILL')
       resolve(toWords(command, code, signal))
     })
   })
-  // A write to a process that just ended fails; its end is told by `ended`.
+  // A write to a process that has just ended fails; the end of the process is reported by `ended`.
   for (const stream of child.stdio) stream?.on('error', () => {})
   await new Promise<void>((resolve, reject) => {
     child.once('spawn', () => resolve())
-    child.once('error', (error) => reject(new Error(`The command can't be started: ${error.message}`, { cause: error })))
+    child.once('error', (error) => reject(new Error(`The command cannot be started: ${error.message}`, { cause: error })))
   })
 
   async function close(): Promise<void> {
@@ -74,16 +74,16 @@ function killGroup(pid: number | undefined, signal: NodeJS.Signals): void {
   try {
     kill(-pid, signal)
   } catch {
-    // Nobody is left in it.
+    // The group has no process any more.
   }
 }
 
-/** POSIX: what a shell ends with where it can't run a command. */
+/** Exit codes of a POSIX shell that cannot run a command. */
 const notFound = 127
 const notExecutable = 126
 
 function toWords(command: string, code: number | null, signal: NodeJS.Signals | null): string {
   if (code === notFound) return `The command ${command} was not found.`
-  if (code === notExecutable) return `The command ${command} can't be executed.`
+  if (code === notExecutable) return `The command ${command} cannot be executed.`
   return signal === null ? `The command ended with exit code ${code}.` : `The command was ended by ${signal}.`
 }

@@ -8,20 +8,20 @@ import { describeSchemaError } from '../builder.ts'
 import { limits } from './limits.ts'
 import { messageOf } from '../../errors.ts'
 
-/** Makes a `Tool.check` for a schema that a stranger wrote. Throws where it can't be used: why, in a clause. */
+/** Creates a `Tool.check` for an untrusted schema. Throws the reason, as a clause, when the schema cannot be used. */
 export type CheckMaker = (schema: JsonSchema) => (input: unknown) => string | undefined
 
 type Dialect = typeof Ajv | typeof Ajv2019 | typeof Ajv2020
 
 export function createCheckMaker(): CheckMaker {
-  // To make one takes much longer than to compile a schema with it.
+  // Creating an Ajv instance takes much longer than compiling a schema.
   const compilers = new Map<Dialect, Ajv>()
 
   function compile(schema: JsonSchema): ValidateFunction {
     const { $schema: dialect, ...rest } = schema
     const kind = dialectOf(dialect)
     const ajv = compilers.get(kind) ?? new kind(options)
-    // Back in its place only when it was not stopped half-way.
+    // The instance is put back only after a complete compilation: an interrupted instance may be inconsistent.
     compilers.delete(kind)
     try {
       const validate = within(limits.compileMs, () => ajv.compile(rest))
@@ -30,7 +30,7 @@ export function createCheckMaker(): CheckMaker {
       return validate
     } catch (error) {
       if (isTimeout(error)) throw new Error('its input schema takes too long to compile', { cause: error })
-      throw new Error(`its input schema can't be used: ${messageOf(error)}`, { cause: error })
+      throw new Error(`its input schema cannot be used: ${messageOf(error)}`, { cause: error })
     }
   }
 
@@ -50,11 +50,11 @@ export function createCheckMaker(): CheckMaker {
 const options: Options = {
   strict: false,
   logger: false,
-  // As in `createCheck`.
+  // As in `createCheck`: inherited properties do not count as sent.
   ownProperties: true,
-  // Two tools may have schemas of the same id.
+  // Two tools may have schemas with the same `$id`.
   addUsedSchema: false,
-  // Patterns are written for engines with and without the flag; those that fit neither are faults.
+  // Patterns are written for engines with and without the `u` flag; a pattern that is valid in neither is a fault.
   code: { regExp: Object.assign(toRegExp, { code: 'toRegExp' }) },
 }
 
@@ -66,7 +66,7 @@ function toRegExp(pattern: string): RegExp {
   }
 }
 
-/** By `$schema`; the protocol says 2020-12 where there is none. */
+/** The dialect of `$schema`; the protocol defines 2020-12 as the default. */
 function dialectOf(dialect: unknown): Dialect {
   if (dialect === undefined) return Ajv2020
   const name = typeof dialect === 'string' ? dialect.replace(/^http:/, 'https:').replace(/#$/, '') : ''
@@ -77,18 +77,18 @@ function dialectOf(dialect: unknown): Dialect {
 }
 
 function isTimeout(error: unknown): boolean {
-  // It is made in the other context, where `Error` is another.
+  // The error was created in another context, so `instanceof Error` is false.
   return typeof error === 'object' && error !== null && 'code' in error && error.code === 'ERR_SCRIPT_EXECUTION_TIMEOUT'
 }
 
 const context = vm.createContext({ work: undefined }) as { work: (() => unknown) | undefined }
 const script = new vm.Script('work()')
-/** Each may take twice as long as the one before. */
+/** Each attempt may take twice as long as the previous attempt. */
 const maxAttempts = 4
 
 /**
- * Runs work of this thread that may be without end (a pattern that backtracks, references that multiply), for so long. Only a script of
- * `vm` can be stopped; what it calls may be anything.
+ * Runs synchronous work that may never end (a backtracking pattern, multiplying references) for at most `ms` milliseconds. The work is
+ * called from a `vm` script, because only such a script can be interrupted.
  */
 function within<T>(ms: number, work: () => T): T {
   for (let attempt = 1; ; attempt++) {
@@ -98,7 +98,7 @@ function within<T>(ms: number, work: () => T): T {
       return script.runInContext(context, { timeout: ms * 2 ** (attempt - 1) }) as T
     } catch (error) {
       const { user, system } = threadCpuUsage(before)
-      // The clock went on while others had the processor: nothing is known of the work then.
+      // The timeout measures wall time: with little CPU time used, the process was merely suspended, so the work is tried again.
       if (!isTimeout(error) || (user + system) / 1000 > ms / 2 || attempt === maxAttempts) throw error
     } finally {
       context.work = undefined

@@ -4,38 +4,38 @@ import { boundResponse } from './bounded-body.ts'
 import { createClientCredentials, type ClientCredentials } from './client-credentials.ts'
 import { limits } from './limits.ts'
 
-/** A server at an address, secrets resolved. */
+/** A server at an address, with resolved secrets. */
 export interface RemoteServer {
   url: URL
   headers: Readonly<Record<string, string>>
   oauth?: ClientCredentials
 }
 
-export interface HttpOptions {
+export interface HttpTransportOptions {
   outbound: Outbound
-  /** Of a request and its answer. */
+  /** Limit for a request with its response. */
   timeoutMs: number
-  onTooLong(why: string): void
-  /** Tokens are secrets too. */
+  onTooLong(reason: string): void
+  /** Called with each new token, which is then masked like other secrets. */
   onToken(token: string): void
 }
 
-/** Of what an authorization server says. */
+/** Limits for a response of an authorization server. */
 const oauthBytes = 1024 * 1024
 const oauthMs = 15_000
 
-/** A stream that ended is opened again, whatever pause the server asks for, as long as the connection lasts. */
+/** An ended stream is reopened for as long as the connection lasts, after the pause requested by the server, but at least a second. */
 const reconnection = { initialReconnectionDelay: 1000, maxReconnectionDelay: 30_000, reconnectionDelayGrowFactor: 2, maxRetries: 4 }
 
-/** Streamable HTTP, with nothing unbounded. Redirects stay within the origin: elsewhere, nobody is to get the calls or their context. */
+/** Streamable HTTP transport with limits for time and size. Redirects stay within the origin, so that no other host receives calls or context. */
 export function createHttpTransport(
   server: RemoteServer,
-  { outbound, timeoutMs, onTooLong, onToken }: HttpOptions,
+  { outbound, timeoutMs, onTooLong, onToken }: HttpTransportOptions,
 ): StreamableHTTPClientTransport {
   const { url, headers, oauth } = server
   const configured = new Set([url.origin, ...(oauth?.tokenUrl === undefined ? [] : [new URL(oauth.tokenUrl).origin])])
 
-  /** An address that only the server names is held to the rules for such. */
+  /** Sends a request. Addresses named only by the server must pass the outbound rules; configured origins need not. */
   async function send(target: string | URL, init: RequestInit | undefined, limit: { bytes: number; ms?: number }): Promise<Response> {
     const address = new URL(target)
     const headers = Object.fromEntries(new Headers(init?.headers))
@@ -50,9 +50,9 @@ export function createHttpTransport(
   const oauthFetch: FetchLike = (target, init) => send(target, init, { bytes: oauthBytes, ms: oauthMs })
   const credentials = oauth && createClientCredentials(oauth, { serverUrl: url, fetchFn: oauthFetch, onToken })
 
-  /** A request that needs more scopes than its token has is made once more, with a token for these. */
+  /** Sends a request, and repeats the request once with a wider token when the server asks for more scopes. */
   const sendAuthorized: FetchLike = async (target, init) => {
-    const limit = { bytes: limits.messageBytes, ...(lasts(init) ? {} : { ms: timeoutMs }) }
+    const limit = { bytes: limits.messageBytes, ...(isLongLived(init) ? {} : { ms: timeoutMs }) }
     const response = await send(target, init, limit)
     const token = response.status === 403 ? await credentials?.widen(response) : undefined
     if (token === undefined) return response
@@ -74,7 +74,7 @@ export function createHttpTransport(
   })
 }
 
-/** Streams on which a server tells of changes: they have no end. */
-function lasts(init: RequestInit | undefined): boolean {
+/** True for requests whose response is an endless stream of notifications. */
+function isLongLived(init: RequestInit | undefined): boolean {
   return (init?.method ?? 'GET') === 'GET' || new Headers(init?.headers).get('mcp-method') === 'subscriptions/listen'
 }

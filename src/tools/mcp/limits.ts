@@ -1,24 +1,24 @@
 const mebibyte = 1024 * 1024
 
-/** What a server may cost us, whatever it sends: its tools are an administrator's choice, its bytes are not. */
+/** Limits per server. An administrator has chosen the server, but the data of the server is untrusted. */
 export const limits = {
-  /** Of one message: a result with its images stands in one. */
+  /** Size of a message; a result with all images is a single message. */
   messageBytes: 32 * mebibyte,
-  /** Of all pages of its list of tools together. */
+  /** Total size of all pages of the tool list. */
   listCharacters: 8 * mebibyte,
   listPages: 64,
-  /** That may be used; of more, an administrator names some. */
+  /** Usable tools; from a longer list, an administrator has to select with `include`. */
   tools: 500,
   nameCharacters: 128,
   descriptionCharacters: 4096,
   schemaCharacters: 65_536,
   schemaDepth: 64,
-  /** To check an input, and to make what checks it: a pattern can take for ever. */
+  /** Time to check an input, and to compile a schema: a pattern can backtrack endlessly. */
   checkMs: 250,
   compileMs: 1000,
-  /** Of what it writes to its standard error. */
+  /** Limits for logging the standard error. */
   logLinesPerMinute: 100,
   logLineCharacters: 500,
-  /** Lines in a step's log that tell of a call's progress. */
+  /** Progress notifications of a call that are written to the log of the step. */
   progressLines: 50,
 } as const

@@ -2,12 +2,12 @@ import type { Client, StandardSchemaV1 } from '@modelcontextprotocol/client'
 import { limits } from './limits.ts'
 import { isDeeper } from '../../agent/json-depth.ts'
 
-/** The SDK's own check would take the whole list away for one tool that is wrong. */
-const anything: StandardSchemaV1<unknown, unknown> = {
+/** Accepts every result: the check of the SDK would reject the whole list for a single invalid tool. */
+const anySchema: StandardSchemaV1<unknown, unknown> = {
   '~standard': { version: 1, vendor: 'agent-core', validate: (value) => ({ value }) },
 }
 
-/** All pages of a server's tools. Rejects where it has none to an end. */
+/** All pages of the tool list of a server. Rejects when the list is malformed, too long or endless. */
 export async function listTools(client: Client, signal: AbortSignal): Promise<unknown[]> {
   if (!client.getServerCapabilities()?.tools) return []
   const tools: unknown[] = []
@@ -15,11 +15,11 @@ export async function listTools(client: Client, signal: AbortSignal): Promise<un
   let characters = 0
   for (let page = 0; page < limits.listPages; page++) {
     const params = cursor === undefined ? {} : { cursor }
-    const answer = await client.request({ method: 'tools/list', params }, anything, { signal })
-    const { tools: some, nextCursor } = Object(answer) as Record<string, unknown>
-    if (!Array.isArray(some)) throw new Error('The server does not list its tools as the protocol wants it.')
-    for (const tool of some) {
-      // What is nested without end can't even be written; its name stays, to be listed with its fault.
+    const answer = await client.request({ method: 'tools/list', params }, anySchema, { signal })
+    const { tools: pageTools, nextCursor } = Object(answer) as Record<string, unknown>
+    if (!Array.isArray(pageTools)) throw new Error('The server does not list its tools as the protocol requires.')
+    for (const tool of pageTools) {
+      // A tool that is nested too deeply cannot be serialised; the name is kept, so that the tool is listed with a fault.
       const bounded = isDeeper(tool, 2 * limits.schemaDepth) ? { name: Object(tool)['name'] } : tool
       characters += JSON.stringify(bounded)?.length ?? 0
       if (characters > limits.listCharacters) throw new Error(`The list of tools is longer than ${limits.listCharacters / 1024 / 1024} MB.`)

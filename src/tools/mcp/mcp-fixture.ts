@@ -17,7 +17,7 @@ import { createMcp } from './mcp.ts'
 
 const rawServer = fileURLToPath(new URL('../../../test/fixtures/raw-mcp-server.ts', import.meta.url))
 
-/** Of one of the reference servers. */
+/** The command of a reference server. */
 export function referenceServer(name: 'everything' | 'filesystem' | 'memory', ...args: string[]) {
   const file = fileURLToPath(import.meta.resolve(`@modelcontextprotocol/server-${name}/dist/index.js`))
   return { command: execPath, args: [file, ...args] }
@@ -26,10 +26,10 @@ export function referenceServer(name: 'everything' | 'filesystem' | 'memory', ..
 export interface TestServer {
   group: ToolGroup
   folder: string
-  /** All that was logged, a line each. */
+  /** Logged lines. */
   log: string[]
   tool(name: string): Tool
-  call(name: string, input?: JsonObject, more?: CallOptions): Promise<ToolOutcome>
+  call(name: string, input?: JsonObject, options?: CallOptions): Promise<ToolOutcome>
 }
 
 interface CallOptions {
@@ -46,7 +46,7 @@ export interface ServerOptions extends Partial<Omit<ToolSpec, 'config'>> {
   folder?: string
   timing?: Partial<Timing>
   signal?: AbortSignal
-  /** For servers at an address. */
+  /** Outbound access, for servers at an address. */
   outbound?: Outbound
 }
 
@@ -66,13 +66,16 @@ export async function connectServer(t: TestContext, options: ServerOptions): Pro
   )
   t.after(() => group.close?.())
   const tool = (name: string) => {
-    const found = group.tools().find((one) => one.name === `s__${name}`)
-    if (!found) throw new Error(`There is no tool ${name}.`)
-    return found
+    const namedTool = group.tools().find((tool) => tool.name === `s__${name}`)
+    if (!namedTool) throw new Error(`There is no tool ${name}.`)
+    return namedTool
   }
   return {
-    ...{ group, folder, log, tool },
-    call: (name, input = {}, more = {}) => callTool(tool(name), input, more),
+    group,
+    folder,
+    log,
+    tool,
+    call: (name, input = {}, options = {}) => callTool(tool(name), input, options),
   }
 }
 
@@ -88,7 +91,7 @@ export function callTool(tool: Tool, input: JsonObject, { signal, context, files
   })
 }
 
-/** The server of `raw-mcp-server.ts` with one of its faults, and a file for its notes. */
+/** The command of `raw-mcp-server.ts` with one of its faults, and a file for its notes. */
 export function rawConfig(fault: string, notes = ''): { command: string; args: string[] } {
   return { command: execPath, args: [rawServer, fault, notes] }
 }
@@ -99,7 +102,8 @@ export async function makeFolder(t: TestContext): Promise<string> {
   return folder
 }
 
-/** Waits until something is so; fails after 10 s. */
+/** Waits until a condition is true; fails after 10 s. */
 export async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
-  for (const end = Date.now() + 10_000; !(await isSo()); await sleep(20)) if (Date.now() > end) throw new Error('It never became so.')
+  for (const end = Date.now() + 10_000; !(await isSo()); await sleep(20))
+    if (Date.now() > end) throw new Error('The condition did not become true within 10 s.')
 }

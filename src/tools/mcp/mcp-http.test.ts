@@ -46,7 +46,7 @@ async function everything(t: TestContext) {
   for (;;) {
     const port = await freePort()
     const child = await start(port)
-    // Somebody else may have been faster.
+    // Another process may have taken the port.
     if (child) return { url: `http://127.0.0.1:${port}/mcp`, child, again: () => start(port) }
   }
 }
@@ -59,7 +59,7 @@ async function freePort(): Promise<number> {
   return port
 }
 
-test('a server of the 2026 protocol: calls with their context, and a change of its list', async (t) => {
+test('a server of the 2026 protocol receives calls with context, and a changed tool list is followed', async (t) => {
   const server = await modern(t)
   const { call, group, tool } = await connect(
     t,
@@ -67,15 +67,15 @@ test('a server of the 2026 protocol: calls with their context, and a change of i
     { environment: { KEY: 'sesame' } },
   )
   assert.deepEqual([tool('moody').effect, tool('tell').effect], ['read', 'write'])
-  const told = await call('tell', {}, { context: { callId: 'c9', headers: { 'stix-user': 'ann' } } })
-  assert.partialDeepStrictEqual(JSON.parse(String(told.output)), { 'stix-user': 'ann', 'idempotency-key': 'c9' })
+  const output = await call('tell', {}, { context: { callId: 'c9', headers: { 'stix-user': 'ann' } } })
+  assert.partialDeepStrictEqual(JSON.parse(String(output.output)), { 'stix-user': 'ann', 'idempotency-key': 'c9' })
   assert.ok(server.requests.every(({ headers }) => headers.authorization === 'Bearer sesame'))
   assert.ok(server.requests.some(({ headers }) => headers['mcp-protocol-version'] === '2026-07-28'))
   server.describe('Tells tomorrow’s weather.')
   await until(() => group.tools().some(({ description }) => description.includes('tomorrow')))
 })
 
-test('a change that nobody announces is found by looking', async (t) => {
+test('a change without a notification is found by polling', async (t) => {
   const server = await modern(t)
   server.intercept = (_, response, body) => body?.method === 'subscriptions/listen' && (response.writeHead(404).end(), true)
   const { group } = await connect(t, { url: server.url })
@@ -83,7 +83,7 @@ test('a change that nobody announces is found by looking', async (t) => {
   await until(() => group.tools().some(({ description }) => description === 'Tells nothing.'))
 })
 
-test('a cancelled call of the 2026 protocol ends its request', async (t) => {
+test('a cancelled call of the 2026 protocol closes its request', async (t) => {
   const server = await modern(t)
   const { call } = await connect(t, { url: server.url })
   const closed = Promise.withResolvers<void>()
@@ -99,7 +99,7 @@ test('a cancelled call of the 2026 protocol ends its request', async (t) => {
   await closed.promise
 })
 
-test('a server of the 2025 protocol with sessions: killed in a call, it is known at once, and used again when it is back', async (t) => {
+test('a server of the 2025 protocol killed during a call is noticed at once and used again after a restart', async (t) => {
   const { url, child, again } = await everything(t)
   const { call, group, tool } = await connect(t, { url }, { timeoutMs: 20_000 })
   assert.equal((await call('echo', { message: 'hi' })).output, 'Echo: hi')
@@ -108,17 +108,17 @@ test('a server of the 2025 protocol with sessions: killed in a call, it is known
   const startedAt = performance.now()
   const waiting = call('trigger-long-running-operation', { duration: 60, steps: 2 })
   setTimeout(() => child.kill('SIGKILL'), 300)
-  assert.match((await waiting).text, /The connection to the server was lost|The server can't be reached/)
+  assert.match((await waiting).text, /The connection to the server was lost|The server cannot be reached/)
   assert.ok(performance.now() - startedAt < 15_000)
   await until(() => group.unavailableReason?.() !== undefined)
-  assert.match(group.unavailableReason?.() ?? '', /can't be reached/)
+  assert.match(group.unavailableReason?.() ?? '', /cannot be reached/)
   assert.match((await callTool(tool('echo'), { message: 'x' })).text, /can't be used at the moment/)
   await again()
   await until(() => group.unavailableReason?.() === undefined)
   assert.equal((await call('echo', { message: 'back' })).output, 'Echo: back')
 })
 
-test('a session that the server has forgotten is made anew, and the call with it', async (t) => {
+test('a session forgotten by the server is renewed, and the call is repeated', async (t) => {
   const { url } = await everything(t)
   let session = ''
   const proxy = await listen(t, (request, response) => {
@@ -139,17 +139,17 @@ test('a session that the server has forgotten is made anew, and the call with it
   assert.doesNotMatch(log.join(''), new RegExp(first))
 })
 
-test('a server that is not there is a reason', async (t) => {
+test('an unreachable server is reported with a reason', async (t) => {
   const server = await modern(t)
   await server.close()
-  await assert.rejects(connect(t, { url: server.url }), /^Error: The server can't be reached: connect ECONNREFUSED 127\.0\.0\.1:\d+\.$/)
-  await assert.rejects(connect(t, { url: 'http://nowhere.invalid/mcp' }), /The server can't be reached: getaddrinfo .* nowhere\.invalid\./)
+  await assert.rejects(connect(t, { url: server.url }), /^Error: The server cannot be reached: connect ECONNREFUSED 127\.0\.0\.1:\d+\.$/)
+  await assert.rejects(connect(t, { url: 'http://nowhere.invalid/mcp' }), /The server cannot be reached: getaddrinfo .* nowhere\.invalid\./)
 })
 
-test('credentials that are missing or refused are the reason, and are not told', async (t) => {
+test('missing and refused credentials are reported without showing them', async (t) => {
   const server = await modern(t)
   server.intercept = (_, response) => (response.writeHead(401, { 'www-authenticate': 'Bearer' }).end('no: Bearer sesame-open'), true)
-  await assert.rejects(connect(t, { url: server.url }), /The server wants credentials \(401\): set headers or oauth\./)
+  await assert.rejects(connect(t, { url: server.url }), /The server requires credentials \(401\): set headers or oauth\./)
   const headers = { authorization: 'Bearer sesame-open' }
   await assert.rejects(connect(t, { url: server.url, headers }), { message: 'The server refused the credentials (401).' })
   server.intercept = (_, response) => (response.writeHead(500).end('the key sesame-open is not known'), true)
@@ -158,17 +158,17 @@ test('credentials that are missing or refused are the reason, and are not told',
   await assert.rejects(connect(t, { url: server.url, headers }), /There is no MCP server at this address \(404\)\./)
 })
 
-/** An authorization server: what it was asked, and tokens that end after a second. */
+/** An authorization server that records its requests, and issues tokens with an optional lifetime. */
 async function tokens(t: TestContext, seconds?: number) {
-  const asked: { path: string; body: URLSearchParams; authorization?: string }[] = []
-  let given = 0
+  const tokenRequests: { path: string; body: URLSearchParams; authorization?: string }[] = []
+  let issuedTokens = 0
   const url = await listen(t, (request, response) => {
     let text = ''
     request
       .on('data', (piece) => (text += piece))
       .on('end', () => {
         const path = request.url ?? ''
-        asked.push({
+        tokenRequests.push({
           path,
           body: new URLSearchParams(text),
           ...(request.headers.authorization && { authorization: request.headers.authorization }),
@@ -176,7 +176,7 @@ async function tokens(t: TestContext, seconds?: number) {
         const json = (status: number, body: object) =>
           response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
         if (path === '/token')
-          return json(200, { access_token: `token-${++given}`, token_type: 'Bearer', ...(seconds && { expires_in: seconds }) })
+          return json(200, { access_token: `token-${++issuedTokens}`, token_type: 'Bearer', ...(seconds && { expires_in: seconds }) })
         if (path.includes('oauth-authorization-server')) {
           return json(200, {
             issuer: url,
@@ -188,40 +188,40 @@ async function tokens(t: TestContext, seconds?: number) {
         json(404, {})
       })
   })
-  return { url, asked }
+  return { url, tokenRequests }
 }
 
-test('a token is had from a configured address, and again when it is refused', async (t) => {
+test('a token is requested from the configured URL, and again when it is refused', async (t) => {
   const server = await modern(t)
-  const { url, asked } = await tokens(t)
+  const { url, tokenRequests } = await tokens(t)
   let good = 'Bearer token-1'
   server.intercept = (request, response) => request.headers.authorization !== good && (response.writeHead(401).end(), true)
   const oauth = { client_id: 'me', client_secret: '${SECRET}', scope: 'tools', token_url: `${url}/token` }
   const { call, log } = await connect(t, { url: server.url, oauth }, { environment: { SECRET: 's3cret&more' } })
   good = 'Bearer token-2'
   assert.equal((await call('moody')).output, 'sunny')
-  assert.ok(asked.every(({ path }) => path === '/token') && asked.length === 2)
-  assert.deepEqual(Object.fromEntries(asked[0]!.body), { grant_type: 'client_credentials', scope: 'tools', resource: server.url })
-  assert.equal(asked[0]!.authorization, `Basic ${btoa('me:s3cret%26more')}`)
+  assert.ok(tokenRequests.every(({ path }) => path === '/token') && tokenRequests.length === 2)
+  assert.deepEqual(Object.fromEntries(tokenRequests[0]!.body), { grant_type: 'client_credentials', scope: 'tools', resource: server.url })
+  assert.equal(tokenRequests[0]!.authorization, `Basic ${btoa('me:s3cret%26more')}`)
   assert.doesNotMatch(log.join(''), /s3cret|token-\d/)
 })
 
-test('a token request names the server, without its query; a configured resource replaces that, an empty one says nothing', async (t) => {
+test('a token request names the server without its query, a configured resource instead, or none when empty', async (t) => {
   const server = await modern(t)
-  const { url, asked } = await tokens(t)
+  const { url, tokenRequests } = await tokens(t)
   const oauth = { client_id: 'me', client_secret: 'secret', token_url: `${url}/token` }
   await connect(t, { url: `${server.url}?key=sesame`, oauth })
   await connect(t, { url: server.url, oauth: { ...oauth, resource: 'api://weather' } })
   await connect(t, { url: server.url, oauth: { ...oauth, resource: '' } })
   assert.deepEqual(
-    asked.map(({ body }) => body.get('resource')),
+    tokenRequests.map(({ body }) => body.get('resource')),
     [server.url, 'api://weather', null],
   )
 })
 
-test('a token is had for the scopes that the server asks for, first with 401 and later with 403; configured scopes stay', async (t) => {
+test('a token is requested for the scopes named by a 401 or 403 response; configured scopes stay', async (t) => {
   const server = await modern(t)
-  const { url, asked } = await tokens(t)
+  const { url, tokenRequests } = await tokens(t)
   const challenge = (text: string) => ({ 'www-authenticate': `Bearer ${text}` })
   let missing: string | undefined = 'write'
   server.intercept = (request, response, body) => {
@@ -233,33 +233,33 @@ test('a token is had for the scopes that the server asks for, first with 401 and
     return (response.writeHead(403, challenge(`error="insufficient_scope", scope="${scope}"`)).end(), true)
   }
   const oauth = { client_id: 'me', client_secret: 'secret', token_url: `${url}/token` }
-  // A connection that is made anew asks for tokens of its own.
+  // A new connection would request its own tokens.
   const timing = { retryMs: () => 60_000, pollMs: 60_000 }
   const { call } = await connect(t, { url: server.url, oauth }, { timing })
   assert.equal((await call('moody')).output, 'sunny')
   assert.deepEqual(
-    asked.map(({ body }) => body.get('scope')),
+    tokenRequests.map(({ body }) => body.get('scope')),
     [null, 'read', 'read write'],
   )
-  // A server that asks for another scope each time is given up.
+  // A server that asks for another scope each time is not followed for ever.
   missing = 'a'
   for (let time = 0; time < 12; time++)
-    assert.match((await call('moody')).text, /wants the scopes a\S* for this \(403\)|can't be used at the moment/)
-  assert.ok(asked.length <= 12, `${asked.length} tokens`)
-  const before = asked.length
+    assert.match((await call('moody')).text, /requires the scopes a\S* for this request \(403\)|can't be used at the moment/)
+  assert.ok(tokenRequests.length <= 12, `${tokenRequests.length} tokens`)
+  const before = tokenRequests.length
   missing = 'write'
   const fixed = await connect(t, { url: server.url, oauth: { ...oauth, scope: 'read' } }, { timing })
   assert.match(
     (await fixed.call('moody')).text,
-    /The server wants the scopes write for this \(403\), which the token of oauth does not have\./,
+    /The server requires the scopes write for this request \(403\), which the token of oauth does not have\./,
   )
   assert.deepEqual(
-    asked.slice(before).map(({ body }) => body.get('scope')),
+    tokenRequests.slice(before).map(({ body }) => body.get('scope')),
     ['read'],
   )
 })
 
-test('a tool with a faulty header annotation is left out with a reason, over Streamable HTTP of the 2026 protocol', async (t) => {
+test('a tool with a faulty header annotation is refused with a reason, over Streamable HTTP of the 2026 protocol', async (t) => {
   const server = await modern(t)
   const of = (properties: object, more: object = {}) => ({ type: 'object', properties, ...more })
   const at = (name: unknown, type: unknown = 'string') => ({ region: { type, 'x-mcp-header': name } })
@@ -278,7 +278,7 @@ test('a tool with a faulty header annotation is left out with a reason, over Str
     items: of({ all: { type: 'array', items: { type: 'string', 'x-mcp-header': 'Region' } } }),
     choice: of({}, { anyOf: [of(at('Region'))] }),
     root: of({}, { 'x-mcp-header': 'Region' }),
-    // An example is data.
+    // The values of `examples` are data.
     example: of({ region: { type: 'object', examples: [{ 'x-mcp-header': '' }] } }),
   }
   server.intercept = (_, response, body) => {
@@ -303,7 +303,7 @@ test('a tool with a faulty header annotation is left out with a reason, over Str
   assert.match(log.join(''), /s__twice.*the same x-mcp-header as another parameter/)
 })
 
-test('a server of the old HTTP+SSE transport is named as one, and an event stream of another kind is not', async (t) => {
+test('a server of the old HTTP+SSE transport is recognised, and another event stream is not', async (t) => {
   const { command, args } = referenceServer('everything', 'sse')
   const port = await freePort()
   const child = spawn(command, args, { env: { PATH: env['PATH'], PORT: String(port) }, stdio: ['ignore', 'ignore', 'pipe'] })
@@ -327,20 +327,20 @@ test('a server of the old HTTP+SSE transport is named as one, and an event strea
   await until(() => left === 1)
 })
 
-test('a token that ends is renewed before it does', async (t) => {
+test('a token is renewed before its expiry', async (t) => {
   const server = await modern(t)
-  const { url, asked } = await tokens(t, 20)
+  const { url, tokenRequests } = await tokens(t, 20)
   const oauth = { client_id: 'me', client_secret: 'secret', token_url: `${url}/token` }
   const { call } = await connect(t, { url: server.url, oauth })
-  const before = asked.length
+  const before = tokenRequests.length
   await call('moody')
-  assert.ok(asked.length > before)
+  assert.ok(tokenRequests.length > before)
   assert.equal(server.requests.at(-1)?.headers.authorization?.startsWith('Bearer token-'), true)
 })
 
-test('where tokens are had a server may tell on its own origin; elsewhere its word is not enough for the secret', async (t) => {
+test('a server may name a token endpoint on its own origin only; the secret is not sent to another origin', async (t) => {
   const server = await modern(t)
-  const { url, asked } = await tokens(t)
+  const { url, tokenRequests } = await tokens(t)
   const outbound = createGuardedFetch({ allowed: ['127.0.0.1'] })
   t.after(() => outbound.close())
   const challenge = () => ({
@@ -363,13 +363,13 @@ test('where tokens are had a server may tell on its own origin; elsewhere its wo
     return request.headers.authorization !== 'Bearer own' && (response.writeHead(401, challenge()).end(), true)
   }
   const oauth = { client_id: 'me', client_secret: 'secret' }
-  // Another server of this machine: nobody configured it.
+  // Another server on this machine, which is not configured.
   await assert.rejects(connect(t, { url: server.url, oauth }))
-  assert.deepEqual(asked, [])
+  assert.deepEqual(tokenRequests, [])
   const elsewhere = connectServer(t, { config: { url: server.url, oauth }, outbound })
-  await assert.rejects(elsewhere, { message: new RegExp(`at another place than its own.*set oauth\\.token_url to ${url}/token`) })
+  await assert.rejects(elsewhere, { message: new RegExp(`on another origin.*set oauth\\.token_url to ${url}/token`) })
   assert.deepEqual(
-    asked.map(({ path }) => path),
+    tokenRequests.map(({ path }) => path),
     ['/.well-known/oauth-authorization-server'],
   )
   issuer = new URL('/', server.url).href
@@ -377,7 +377,7 @@ test('where tokens are had a server may tell on its own origin; elsewhere its wo
   assert.equal((await call('moody')).output, 'sunny')
 })
 
-test('no redirect to another origin is followed: neither credentials nor calls get there', async (t) => {
+test('no redirect to another origin is followed: neither credentials nor calls are sent there', async (t) => {
   const server = await modern(t)
   let seen = 0
   const other = await listen(t, (_, response) => (seen++, response.end()))
@@ -386,7 +386,7 @@ test('no redirect to another origin is followed: neither credentials nor calls g
   assert.equal(seen, 0)
 })
 
-test('secrets that a server says back are hidden in its tools, its results and its errors; settings are not', async (t) => {
+test('secrets sent back by a server are masked in tools, results and errors; settings are not', async (t) => {
   const server = await modern(t)
   const { url } = await tokens(t)
   const oauth = { client_id: 'me', client_secret: 'open-sesame', token_url: `${url}/token` }
@@ -416,7 +416,7 @@ test('secrets that a server says back are hidden in its tools, its results and i
 })
 
 for (const type of ['application/json', 'text/event-stream']) {
-  test(`an answer without end in ${type} ends at its bound`, async (t) => {
+  test(`an endless response in ${type} ends at the size limit`, async (t) => {
     const server = await modern(t)
     const { call, group } = await connect(t, { url: server.url })
     server.intercept = async (_, response, body) => {
@@ -434,7 +434,7 @@ for (const type of ['application/json', 'text/event-stream']) {
   })
 }
 
-test('calls that break on the way open the circuit, and the server is tried again', async (t) => {
+test('failing calls open the circuit, and the connection is retried', async (t) => {
   const server = await modern(t)
   const { call, group } = await connect(t, { url: server.url }, { timing: { retryMs: () => 500, pollMs: 60_000 } })
   server.intercept = (_, response, body) => body?.method === 'tools/call' && (response.writeHead(502).end('bad gateway'), true)
@@ -446,7 +446,7 @@ test('calls that break on the way open the circuit, and the server is tried agai
   assert.equal((await call('moody')).output, 'sunny')
 })
 
-test('an answer that never begins ends with the time of the call', async (t) => {
+test('a call without a response ends with its timeout', async (t) => {
   const server = await modern(t)
   const { call } = await connect(t, { url: server.url }, { timeoutMs: 300 })
   server.intercept = (_, _response, body) => body?.method === 'tools/call'

@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { workSince } from '../../../test/fixtures/work-meter.ts'
 import { connectServer, rawConfig, until } from './mcp-fixture.ts'
 
-/** The most work, in milliseconds, that was done without a pause for others. */
+/** The longest time, in milliseconds, that the event loop was blocked. */
 async function longestWork(work: () => Promise<unknown>): Promise<number> {
   let longest = 0
   let since = threadCpuUsage()
@@ -18,53 +18,53 @@ async function longestWork(work: () => Promise<unknown>): Promise<number> {
 }
 
 for (const fault of ['huge result', 'line without end']) {
-  test(`a ${fault} ends the connection at its bound, and the server is tried again`, async (t) => {
+  test(`a ${fault} ends the connection at the size limit, and the server is tried again`, async (t) => {
     const { call, group } = await connectServer(t, { config: rawConfig(fault), timing: { retryMs: () => 200 } })
     const before = memoryUsage().rss
     const { isError, text } = await call('look')
     assert.equal(isError, true)
-    assert.match(text, /It sent a message of more than 32 MB\./)
+    assert.match(text, /The server sent a message of more than 32 MB\./)
     assert.match(group.unavailableReason?.() ?? '', /more than 32 MB/)
     assert.ok(memoryUsage().rss - before < 300 * 2 ** 20)
     await until(() => group.unavailableReason?.() === undefined)
   })
 }
 
-test('a flood of notifications is listened to slowly, and the service goes on', async (t) => {
+test('a flood of notifications is throttled, and the service stays responsive', async (t) => {
   const { call, group } = await connectServer(t, { config: rawConfig('notifications'), timeoutMs: 1500, timing: { listMs: 500 } })
   const before = memoryUsage().rss
   const longest = await longestWork(() => call('look'))
   assert.ok(longest < 500, `${longest} ms`)
   assert.ok(memoryUsage().rss - before < 150 * 2 ** 20)
-  // It does not come to answer anything else either.
+  // The flooding server does not answer other requests either.
   await until(() => group.unavailableReason?.() !== undefined)
   assert.equal(group.unavailableReason?.(), 'The server did not answer in time.')
 })
 
-test('a server that drips instead of answering is left at the end of the call’s time', async (t) => {
+test('a call to a server that sends byte by byte ends with its timeout', async (t) => {
   const { call } = await connectServer(t, { config: rawConfig('drips'), timeoutMs: 300 })
   const startedAt = performance.now()
   assert.match((await call('look')).text, /did not finish within 0\.3 s/)
   assert.ok(performance.now() - startedAt < 5000)
 })
 
-test('a list of tools without end, or too long, is a reason not to use the server', async (t) => {
+test('a server with an endless or too long tool list is refused', async (t) => {
   await assert.rejects(connectServer(t, { config: rawConfig('endless pages') }), /The list of tools has more than 64 pages\./)
   await assert.rejects(connectServer(t, { config: rawConfig('huge list') }), /The list of tools is longer than 8 MB\./)
 })
 
-test('of many tools some are used where an administrator names them', async (t) => {
+test('from too many tools, an administrator can select some', async (t) => {
   const config = rawConfig('many tools')
   await assert.rejects(
     connectServer(t, { config }),
-    /The server has 2000 tools, and 500 are the most; name those that are to be used under include\./,
+    /The server has 2000 tools, more than the limit of 500; select the tools to use with include\./,
   )
   const { group } = await connectServer(t, { config: { ...config, include: ['t1*9', 't77'], exclude: ['t1?9', 't11*'] } })
   const names = group.tools().map(({ name }) => name)
   assert.ok(names.includes('s__t19') && names.includes('s__t77') && names.includes('s__t1009') && !names.includes('s__t119'))
 })
 
-test('a schema that can’t be used takes its own tool away, with the reason, and no other', async (t) => {
+test('an invalid schema disables its own tool with a reason, and no other', async (t) => {
   const { group, tool } = await connectServer(t, { config: rawConfig('bad schemas') })
   assert.deepEqual(
     group.tools().map(({ name }) => name),
@@ -77,17 +77,17 @@ test('a schema that can’t be used takes its own tool away, with the reason, an
     s__elsewhere: /refers to another document/,
     s__huge: /too large/,
     s__deep: /./,
-    s__wrong: /can't be used: schema is invalid/,
+    s__wrong: /cannot be used: schema is invalid/,
     s__list: /not of type object/,
     s__none: /has no input schema/,
-    's__bad name': /characters that no name has/,
-    's__as a task': /runs as a task only/,
+    's__bad name': /characters that are not allowed/,
+    's__as a task': /can only run as a task/,
   }
   assert.deepEqual(Object.keys(reasons), Object.keys(expected))
   for (const [name, reason] of Object.entries(expected)) assert.match(reasons[name] ?? '', reason)
 })
 
-test('an input that a hostile schema would be checked against for ever is refused in time', async (t) => {
+test('an input whose check by a hostile schema would never end is refused in time', async (t) => {
   const { tool } = await connectServer(t, { config: rawConfig('bad schemas') })
   const work = workSince()
   assert.match(tool('slow').check({ a: `${'a'.repeat(60)}!` }) ?? '', /could not be checked within 250 ms/)

@@ -6,7 +6,7 @@ import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { callTool, connectServer, makeFolder, rawConfig, referenceServer, until } from './mcp-fixture.ts'
 
-test('a server that is started here: its tools, their effects, and all kinds of results', async (t) => {
+test('a command server offers its tools with effects, and all kinds of results', async (t) => {
   const config = referenceServer('everything')
   const { group, tool, call } = await connectServer(t, { config })
   assert.equal(group.unavailableReason?.(), undefined)
@@ -34,30 +34,30 @@ test('a server that is started here: its tools, their effects, and all kinds of 
   assert.equal(wrong.isError, true)
 })
 
-test('a command gets no environment but what it needs and what is configured, and sees none of the service', async (t) => {
+test('a command gets only the inherited and configured environment', async (t) => {
   const environment = { TOKEN: 'sesame-open', CALLBACK_SECRET: 'never', OTHER: 'never' }
   const config = { ...referenceServer('everything'), env: { API_KEY: '${TOKEN}', PLAIN: 'x' } }
   const { call } = await connectServer(t, { config, environment })
   const seen = JSON.parse(String((await call('get-env')).output))
   const { PWD: _, ...own } = seen
   assert.deepEqual(Object.keys(own).sort(), ['API_KEY', 'HOME', 'PATH', 'PLAIN'])
-  // It is there, and what the server says of it is hidden.
+  // The variable is set, and its value is masked in the output.
   assert.equal(own.API_KEY, '********')
 })
 
-test('a variable that is not set is a reason, and so are a folder and a command that are not there', async (t) => {
+test('a missing variable, folder or command is reported with a reason', async (t) => {
   const reasons: [object, RegExp][] = [
     [{ command: 'true', env: { A: '${NOWHERE}' } }, /the environment variable NOWHERE is not set/],
     [{ command: 'no-such-command-here' }, /The command no-such-command-here was not found\./],
     [{ command: 'true', cwd: 'nowhere' }, /There is no folder .*nowhere\./],
     [{ command: 'false' }, /The command ended with exit code 1\./],
     [rawConfig('ends at once'), /The command ended with exit code 3\./],
-    [{ url: 'ftp://host/' }, /The url is no http or https address\./],
+    [{ url: 'ftp://host/' }, /url must be an http or https address\./],
   ]
   for (const [config, reason] of reasons) await assert.rejects(connectServer(t, { config: { ...config } }), reason)
 })
 
-test('the caller’s context and the id of the call go along, whatever the protocol', async (t) => {
+test('the caller’s context and the call id are sent in every protocol version', async (t) => {
   const { call } = await connectServer(t, { config: rawConfig('tells') })
   const { output } = await call('act', {}, { context: { callId: 'call-7', headers: { 'stix-user': 'ann', 'stix-trace': 't1' } } })
   const { progressToken, ...meta } = JSON.parse(String(output))
@@ -68,7 +68,7 @@ test('the caller’s context and the id of the call go along, whatever the proto
   assert.equal(JSON.parse(String(traced.output)).traceparent, traceparent)
 })
 
-test('progress is told in the log of the step, some of it', async (t) => {
+test('the first progress notifications are written to the log of the step', async (t) => {
   const { call } = await connectServer(t, { config: rawConfig('progress'), timeoutMs: 30_000 })
   const { log, isError } = await call('act')
   const lines = log.split('\n')
@@ -77,7 +77,7 @@ test('progress is told in the log of the step, some of it', async (t) => {
   assert.deepEqual([lines.length, lines.at(-2)], [51, 'Further progress is left out.'])
 })
 
-test('a cancelled call is cancelled at the server, which goes on with others', async (t) => {
+test('a cancelled call is cancelled at the server, and other calls continue', async (t) => {
   const notes = path.join(await makeFolder(t), 'notes')
   const hanging = await connectServer(t, { config: rawConfig('hangs', notes) })
   const leaving = new AbortController()
@@ -90,14 +90,14 @@ test('a cancelled call is cancelled at the server, which goes on with others', a
   await until(() => hanging.group.unavailableReason?.() === undefined)
 })
 
-test('a call that takes too long ends, and the server stays where it answers', async (t) => {
+test('a call that takes too long ends, and a responsive server stays connected', async (t) => {
   const { call, group } = await connectServer(t, { config: rawConfig('hangs'), timeoutMs: 200 })
   assert.match((await call('look')).text, /did not finish within 0\.2 s/)
   assert.match((await call('look')).text, /did not finish within 0\.2 s/)
   assert.equal(group.unavailableReason?.(), undefined)
 })
 
-test('a server that asks for a sample, an input or folders is told that there is no such method, and a ping is answered', async (t) => {
+test('requests for sampling, elicitation and roots are answered with an unknown method, and a ping is answered', async (t) => {
   const notes = path.join(await makeFolder(t), 'notes')
   const { call } = await connectServer(t, { config: rawConfig('asks', notes) })
   assert.equal((await call('act')).output, 'act done')
@@ -105,13 +105,13 @@ test('a server that asks for a sample, an input or folders is told that there is
   assert.deepEqual(answers, ['answer ask-1 -32601', 'answer ask-2 -32601', 'answer ask-3 -32601', 'answer ask-4 {}'])
 })
 
-test('results that are none are failures of their tool, and of no other', async (t) => {
+test('an invalid result fails its own call and no other', async (t) => {
   const { call, group } = await connectServer(t, { config: rawConfig('strange results') })
   for (let time = 0; time < 4; time++) assert.match((await call('act')).text, /The server refused the call: .*Invalid/)
   assert.equal(group.unavailableReason?.(), undefined)
 })
 
-test('an error of the protocol is a failure that the model is told of', async (t) => {
+test('a protocol error fails the call with a message for the model', async (t) => {
   const { call, group } = await connectServer(t, { config: rawConfig('errors') })
   const { isError, text } = await call('act')
   assert.equal(isError, true)
@@ -119,12 +119,12 @@ test('an error of the protocol is a failure that the model is told of', async (t
   assert.equal(group.unavailableReason?.(), undefined)
 })
 
-test('a server that ends at a question before its handshake is started again, and spoken to in its own words', async (t) => {
+test('a server that exits at the probe is started again with the 2025 protocol', async (t) => {
   const { call } = await connectServer(t, { config: rawConfig('ends at a probe') })
   assert.equal((await call('act')).output, 'act done')
 })
 
-test('a server that ends is started again; until then calls fail at once, and its tools stay listed', async (t) => {
+test('a server that exits is started again; until then calls fail at once and tools stay listed', async (t) => {
   const notes = path.join(await makeFolder(t), 'notes')
   const { call, group, tool } = await connectServer(t, { config: rawConfig('nothing', notes), timing: { retryMs: () => 2000 } })
   const pidOf = async () => Number(/pid (\d+)\n[^p]*$/.exec(await readFile(notes, 'utf8'))?.[1])
@@ -155,7 +155,7 @@ test('a write call whose server died has an unknown outcome; a read call failed'
   assert.doesNotMatch((await call('look')).text, /outcome/)
 })
 
-test('each failed start waits longer, and a connection that works for a while starts anew', async (t) => {
+test('the retry delay grows with each failure, and is reset by a working connection', async (t) => {
   const counts: number[] = []
   const retryMs = (failures: number) => (counts.push(failures), 10)
   const { call, group } = await connectServer(t, { config: rawConfig('dies in calls'), timing: { retryMs } })
@@ -166,7 +166,7 @@ test('each failed start waits longer, and a connection that works for a while st
   assert.deepEqual(counts, [1, 2, 3])
 })
 
-test('closing ends the whole process tree, also of a server that wants to stay', async (t) => {
+test('closing ends the whole process tree, even of a server that ignores SIGTERM', async (t) => {
   const notes = path.join(await makeFolder(t), 'notes')
   const { group } = await connectServer(t, { config: rawConfig('stays', notes) })
   const pids = [...(await readFile(notes, 'utf8')).matchAll(/pid (\d+)/g)].map(([, pid]) => Number(pid))
@@ -179,7 +179,7 @@ test('closing ends the whole process tree, also of a server that wants to stay',
   assert.match(group.unavailableReason?.() ?? '', /not used any more/)
 })
 
-test('a start that nobody waits for any more ends at once', async (t) => {
+test('an aborted start ends at once', async (t) => {
   const closing = new AbortController()
   const starting = connectServer(t, { config: { command: 'sleep', args: ['60'] }, signal: closing.signal })
   setTimeout(() => closing.abort(), 200)
@@ -195,7 +195,7 @@ test('standard error is logged without secrets', async (t) => {
   assert.doesNotMatch(log.join(''), /sesame-open/)
 })
 
-test('a change of the list is followed; a description that changes is logged', async (t) => {
+test('a changed tool list is followed, and a changed description is logged', async (t) => {
   const notes = path.join(await makeFolder(t), 'description')
   await writeFile(notes, 'Tells the weather.')
   const { call, group, log, tool } = await connectServer(t, { config: rawConfig('changes', notes) })
@@ -208,7 +208,7 @@ test('a change of the list is followed; a description that changes is logged', a
   assert.equal(tool('steady'), steady)
   const warning = log.find((line) => line.includes('has changed its description')) ?? ''
   assert.match(warning, /"tool":"s__moody","before":"[0-9a-f]{16}","after":"[0-9a-f]{16}"/)
-  // A run that began with it goes on with it.
+  // A run that already holds the tool continues to use the tool.
   assert.equal((await callTool(moody, {})).output, 'moody done')
 })
 
@@ -220,7 +220,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-test('a server of the 2026 protocol that is started here: context, a change of its list, and no input but that of the call', async (t) => {
+test('a command server of the 2026 protocol: context, a changed tool list, and no input but that of the call', async (t) => {
   const file = fileURLToPath(new URL('../../../test/fixtures/modern-mcp-server.ts', import.meta.url))
   const { call, group } = await connectServer(t, { config: { command: execPath, args: [file] } })
   const { output } = await call('tell', {}, { context: { callId: 'call-7', headers: { 'stix-user': 'ann' } } })

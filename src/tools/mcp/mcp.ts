@@ -7,10 +7,10 @@ import { toServer, type McpConfig } from './server.ts'
 import { openSession } from './session.ts'
 import { createToolList } from './tool-list.ts'
 
-/** How soon it is seen that somebody accepted a changed tool. */
-const acceptedMs = 2000
+/** Interval of the check whether changed tools have been accepted. */
+const pinPollMs = 2000
 
-/** The type `mcp`: the tools of one MCP server, at an address or started here. Rejects in words for an operator where it can't be reached. */
+/** The tool type `mcp`: the tools of one MCP server, at an address or started as a command. Rejects with a reason for an operator. */
 export async function createMcp(spec: ToolSpec, deps: ToolDependencies, timing: Timing = defaultTiming): Promise<ToolGroup> {
   const config = spec.config as McpConfig
   const server = toServer(config, deps)
@@ -19,22 +19,27 @@ export async function createMcp(spec: ToolSpec, deps: ToolDependencies, timing: 
   const pins = config.pin ? openPins(deps.cacheDir, spec.name, [config.url, config.command, config.args]) : undefined
   let connection: Connection | undefined
   const list = createToolList({
-    ...{ spec, config, secrets, log, ...(pins && { pins }) },
+    spec,
+    config,
+    secrets,
+    log,
+    ...(pins && { pins }),
     execute: (tool, traits, input, context) => callServerTool(tool, { connection: connection!, secrets, traits, input, context }),
   })
   connection = await openConnection({
-    open: (told, signal) => openSession(server, { outbound: deps.outbound, timeoutMs: spec.timeoutMs }, told, signal),
+    open: (events, signal) => openSession(server, { outbound: deps.outbound, timeoutMs: spec.timeoutMs }, events, signal),
     onTools: (listing) => list.update(listing),
     reasonOf: (error) => reasonOf(error, server),
     isPolled: server.kind === 'remote',
-    ...{ log, timing, ...(deps.signal && { signal: deps.signal }) },
+    log,
+    timing,
+    ...(deps.signal && { signal: deps.signal }),
   })
-  const looking =
-    pins && setInterval(() => void lookAtPins().catch((err: unknown) => log.warn({ err }, 'Pins can not be read')), acceptedMs)
-  looking?.unref()
+  const pinPolling = pins && setInterval(() => void pollPins().catch((err: unknown) => log.warn({ err }, 'Pins cannot be read')), pinPollMs)
+  pinPolling?.unref()
 
-  async function lookAtPins(): Promise<void> {
-    if (list.refused().length > 0 && (await pins?.isTouched())) await list.review()
+  async function pollPins(): Promise<void> {
+    if (list.refused().length > 0 && (await pins?.isModified())) await list.review()
   }
 
   return {
@@ -42,7 +47,7 @@ export async function createMcp(spec: ToolSpec, deps: ToolDependencies, timing: 
     refused: list.refused,
     unavailableReason: connection.trouble,
     async close() {
-      clearInterval(looking)
+      clearInterval(pinPolling)
       await connection.close()
     },
   }

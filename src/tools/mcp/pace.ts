@@ -1,33 +1,33 @@
-/** How fast a server is listened to: a flood waits at its own end, and the service has time for others. */
+/** Throttles reading from a server (token bucket): back-pressure holds a flood at the sender, and the service stays responsive. */
 export interface Pace {
-  /** Counts one message; answers with the milliseconds to wait before the next, 0 for most. */
+  /** Counts a message, and returns the milliseconds to wait before reading on, usually 0. */
   spend(bytes: number): number
 }
 
-/** What may come at once, and again each second. */
+/** Capacity and refill rate of the bucket. */
 const messages = { burst: 500, perSecond: 1000 }
 const bytes = { burst: 64 * 1024 * 1024, perSecond: 16 * 1024 * 1024 }
 
 export function createPace(now: () => number = () => performance.now()): Pace {
-  let at = now()
-  const left = { messages: messages.burst, bytes: bytes.burst }
+  let refilledAt = now()
+  const budget = { messages: messages.burst, bytes: bytes.burst }
 
   function refill(): void {
-    const seconds = (now() - at) / 1000
-    at += seconds * 1000
-    left.messages = Math.min(messages.burst, left.messages + seconds * messages.perSecond)
-    left.bytes = Math.min(bytes.burst, left.bytes + seconds * bytes.perSecond)
+    const seconds = (now() - refilledAt) / 1000
+    refilledAt += seconds * 1000
+    budget.messages = Math.min(messages.burst, budget.messages + seconds * messages.perSecond)
+    budget.bytes = Math.min(bytes.burst, budget.bytes + seconds * bytes.perSecond)
   }
 
   return {
     spend(size) {
-      left.messages -= 1
-      left.bytes -= size
-      if (left.messages > 0 && left.bytes > 0) return 0
+      budget.messages -= 1
+      budget.bytes -= size
+      if (budget.messages > 0 && budget.bytes > 0) return 0
       refill()
-      const owed = Math.max(-left.messages / messages.perSecond, -left.bytes / bytes.perSecond)
-      // Long enough that not every message of a flood sets a timer.
-      return owed < 0 ? 0 : Math.ceil(owed * 1000) + 50
+      const waitSeconds = Math.max(-budget.messages / messages.perSecond, -budget.bytes / bytes.perSecond)
+      // The 50 ms make each pause long enough that a flood does not set a timer per message.
+      return waitSeconds < 0 ? 0 : Math.ceil(waitSeconds * 1000) + 50
     },
   }
 }

@@ -1,6 +1,6 @@
 import { isObject } from '../../json/is-object.ts'
 
-/** The annotation of a parameter whose value a client repeats in the header `Mcp-Param-<name>` (MCP 2026-07-28, SEP-2243). */
+/** Annotation of a parameter; clients repeat the value in the header `Mcp-Param-<name>` (MCP 2026-07-28, SEP-2243). */
 const annotation = 'x-mcp-header'
 
 /** RFC 9110, 5.6.2. */
@@ -8,7 +8,7 @@ const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
 
 const annotatedTypes: ReadonlySet<unknown> = new Set(['string', 'integer', 'boolean'])
 
-/** Keywords that hold one subschema or a list of them. A parameter below them need not be there, so it may have no header. */
+/** Keywords with a subschema or a list of subschemas. A parameter below such a keyword may be absent, so no annotation is allowed there. */
 const schemaKeywords = [
   'items',
   'prefixItems',
@@ -26,26 +26,26 @@ const schemaKeywords = [
   'else',
 ]
 
-/** Keywords that hold subschemas by name. */
+/** Keywords with subschemas by name. */
 const namedSchemaKeywords = ['patternProperties', 'dependentSchemas', '$defs', 'definitions']
 
 /**
- * What is wrong with the header annotations of an input schema; undefined where nothing is. A client of Streamable HTTP must not use a tool
- * with a faulty annotation: a proxy that trusts the header would be shown another value than the server.
+ * The fault in the header annotations of an input schema; undefined when all are valid. A Streamable HTTP client must not use a tool
+ * with a faulty annotation: a proxy that trusts the header could see a different value than the server.
  */
 export function headerFault(schema: unknown): string | undefined {
   return faultIn(schema, { path: [], isReachable: true, names: new Set() })
 }
 
-interface Position {
+interface SchemaPosition {
   path: readonly string[]
-  /** Whether only `properties` lead here. */
+  /** True when the path consists of `properties` only. */
   isReachable: boolean
-  /** Header names of the schema so far, in lower case. */
+  /** Header names found so far, in lower case. */
   names: Set<string>
 }
 
-function faultIn(schema: unknown, at: Position): string | undefined {
+function faultIn(schema: unknown, at: SchemaPosition): string | undefined {
   if (!isObject(schema)) return undefined
   if (Object.hasOwn(schema, annotation)) {
     const fault = annotationFault(schema, at)
@@ -58,7 +58,7 @@ function faultIn(schema: unknown, at: Position): string | undefined {
   return undefined
 }
 
-function* childrenOf(schema: Record<string, unknown>, at: Position): Generator<[unknown, Position]> {
+function* childrenOf(schema: Record<string, unknown>, at: SchemaPosition): Generator<[unknown, SchemaPosition]> {
   const properties = isObject(schema['properties']) ? schema['properties'] : {}
   for (const [name, child] of Object.entries(properties)) yield [child, { ...at, path: [...at.path, name] }]
   const below = { ...at, isReachable: false }
@@ -72,14 +72,14 @@ function* childrenOf(schema: Record<string, unknown>, at: Position): Generator<[
   }
 }
 
-function annotationFault(schema: Record<string, unknown>, { path, isReachable, names }: Position): string | undefined {
+function annotationFault(schema: Record<string, unknown>, { path, isReachable, names }: SchemaPosition): string | undefined {
   const name = schema[annotation]
-  const place = path.length === 0 ? 'its input schema' : `its parameter ${path.join('.')}`
-  if (!isReachable || path.length === 0) return `${place} has an ${annotation} where no header can stand for a value`
-  if (typeof name !== 'string' || !token.test(name)) return `${place} has an ${annotation} that is no header name`
-  if (!annotatedTypes.has(schema['type'])) return `${place} has an ${annotation}, but is not a string, an integer or a boolean`
+  const subject = path.length === 0 ? 'its input schema' : `its parameter ${path.join('.')}`
+  if (!isReachable || path.length === 0) return `${subject} has an ${annotation} where no header is possible`
+  if (typeof name !== 'string' || !token.test(name)) return `${subject} has an ${annotation} that is not a valid header name`
+  if (!annotatedTypes.has(schema['type'])) return `${subject} has an ${annotation}, but is not a string, an integer or a boolean`
   const key = name.toLowerCase()
-  if (names.has(key)) return `${place} has the same ${annotation} as another parameter`
+  if (names.has(key)) return `${subject} has the same ${annotation} as another parameter`
   names.add(key)
   return undefined
 }

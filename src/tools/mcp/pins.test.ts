@@ -12,7 +12,7 @@ async function pinned(t: TestContext, folder: string, description: string) {
   return { ...server, notes, names: () => server.group.tools().map(({ name }) => name) }
 }
 
-test('a pinned tool whose description changes is refused until somebody accepts it, in running runs too', async (t) => {
+test('a pinned tool whose description changes is refused until the change is accepted, in running runs too', async (t) => {
   const { folder, group, notes, names, tool, call } = await pinned(t, await makeFolder(t), 'Tells the weather.')
   const held = tool('moody')
   assert.deepEqual([names(), group.refused?.()], [['s__steady', 's__moody'], []])
@@ -21,10 +21,10 @@ test('a pinned tool whose description changes is refused until somebody accepts 
   await until(() => (group.refused?.() ?? []).length > 0)
   const [refused] = group.refused?.() ?? []
   assert.deepEqual([refused?.name, refused?.description], ['s__moody', 'Tells the weather.'])
-  assert.match(refused?.reason ?? '', /has changed\. Accept it by: agent-core tool accept s__moody$/)
-  // A tool that is new is no change.
+  assert.match(refused?.reason ?? '', /has changed\. Accept the change with: agent-core tool accept s__moody$/)
+  // A new tool does not count as a change.
   assert.deepEqual(names(), ['s__steady', 's__new'])
-  assert.match((await callTool(held, {})).text, /not used until somebody accepts it/)
+  assert.match((await callTool(held, {})).text, /cannot be used until an operator accepts the change/)
 
   const [change] = await listChangedTools(folder)
   assert.deepEqual([change?.name, change?.accepted.description], ['s__moody', 'Tells the weather.'])
@@ -36,7 +36,7 @@ test('a pinned tool whose description changes is refused until somebody accepts 
   assert.deepEqual(await listChangedTools(folder), [])
 })
 
-test('a tool that changed while nobody looked is refused after a restart, and used again when it is as it was', async (t) => {
+test('a tool changed across a restart is refused, and used again when the change is reverted', async (t) => {
   const folder = await makeFolder(t)
   const first = await pinned(t, folder, 'One.')
   await first.group.close?.()
@@ -49,7 +49,7 @@ test('a tool that changed while nobody looked is refused after a restart, and us
   assert.deepEqual(await listChangedTools(folder), [])
 })
 
-test('a whole entry is accepted at once, another server at it is held to nothing, and a file that is broken accepts nothing', async (t) => {
+test('all tools of an entry can be accepted, another server starts with empty pins, and a broken file accepts nothing', async (t) => {
   const folder = await makeFolder(t)
   await (await pinned(t, folder, 'One.')).group.close?.()
   await (await pinned(t, folder, 'Two.')).group.close?.()

@@ -5,18 +5,18 @@ import type { JsonSchema } from '../../agent/messages.ts'
 import { writeWhole } from '../../files/write-whole.ts'
 import type { ServerTool } from './server-tool.ts'
 
-/** What somebody has accepted of a tool, or has yet to. */
+/** A definition of a tool that has been accepted, or waits to be accepted. */
 export interface Definition {
   hash: string
   description: string
   schema: JsonSchema
-  /** When it was first seen. ISO 8601. */
+  /** Time of the first listing with the definition, ISO 8601. */
   at: string
 }
 
 interface Pin {
   accepted: Definition
-  /** What the server says of it since. */
+  /** A different definition listed by the server since then. */
   changed?: Definition
 }
 
@@ -25,19 +25,19 @@ interface PinFile {
   tools: Record<string, Pin>
 }
 
-/** The definitions that the tools of one server are held to, on disk: a restart does not make a changed tool a new one. */
+/** Accepted tool definitions of one server, stored on disk so that a tool changed across a restart is still detected. */
 export interface Pins {
-  /** Accepts what is new; answers with the accepted definitions of tools that have another one now. */
+  /** Accepts new tools, and returns the accepted definitions of the tools that have changed, by tool name. */
   review(tools: readonly ServerTool[]): Promise<Map<string, Definition>>
-  /** Whether somebody wrote to the file since it was last looked at. */
-  isTouched(): Promise<boolean>
+  /** True when the file was written since the last `review`. */
+  isModified(): Promise<boolean>
 }
 
-/** `server` says which one it is: the address, or the command. Another one at the same entry is held to nothing of the one before. */
+/** `server` identifies the server by its address or command. A different server under the same entry starts with empty pins. */
 export function openPins(cacheDir: string, entry: string, server: unknown): Pins {
   const folder = pinFolder(cacheDir)
   const file = path.join(folder, `${encodeURIComponent(entry)}-${hash('sha256', JSON.stringify(server)).slice(0, 12)}.json`)
-  let seenAt: number | undefined
+  let readAt: number | undefined
   const writtenAt = async () => (await stat(file).catch(() => undefined))?.mtimeMs
 
   async function review(tools: readonly ServerTool[]): Promise<Map<string, Definition>> {
@@ -49,17 +49,17 @@ export function openPins(cacheDir: string, entry: string, server: unknown): Pins
       const isAccepted = pin === undefined || pin.accepted.hash === tool.hash
       if (!isAccepted) changed.set(tool.name, pin.accepted)
       const now = { hash: tool.hash, description: tool.description, schema: tool.schema, at: new Date().toISOString() }
-      const kept = pin ?? { accepted: now }
-      if (isAccepted) pins.set(tool.name, { accepted: kept.accepted })
-      else if (kept.changed?.hash !== tool.hash) pins.set(tool.name, { accepted: kept.accepted, changed: now })
+      const currentPin = pin ?? { accepted: now }
+      if (isAccepted) pins.set(tool.name, { accepted: currentPin.accepted })
+      else if (currentPin.changed?.hash !== tool.hash) pins.set(tool.name, { accepted: currentPin.accepted, changed: now })
     }
     const after = { entry, tools: Object.fromEntries(pins) }
     if (JSON.stringify(after) !== JSON.stringify(before)) await writePins(file, after)
-    seenAt = await writtenAt()
+    readAt = await writtenAt()
     return changed
   }
 
-  return { review, isTouched: async () => (await writtenAt()) !== seenAt }
+  return { review, isModified: async () => (await writtenAt()) !== readAt }
 }
 
 /** A tool that is not used because its definition has changed. */
@@ -74,7 +74,7 @@ export async function listChangedTools(cacheDir: string): Promise<ChangedTool[]>
   return files.flatMap(({ pins }) => changedIn(pins))
 }
 
-/** Accepts what the server says now of one tool, or of all of an entry; answers with the names, none where nothing had changed. */
+/** Accepts the changed definition of one tool, or of all tools of an entry. Returns the names of the accepted tools, empty when none had changed. */
 export async function acceptChangedTools(cacheDir: string, name: string): Promise<string[]> {
   const accepted: string[] = []
   for (const { file, pins } of await readAll(cacheDir)) {
@@ -105,13 +105,13 @@ async function readAll(cacheDir: string): Promise<{ file: string; pins: PinFile 
   return read.flatMap(({ file, pins }) => (pins ? [{ file, pins }] : []))
 }
 
-/** Undefined where there is no file. One that can't be read is no reason to take everything for accepted: it rejects. */
+/** Undefined when the file does not exist. Rejects when the file is unreadable: an unreadable file must not count as acceptance of every tool. */
 async function readPins(file: string): Promise<PinFile | undefined> {
   try {
     return JSON.parse(await readFile(file, 'utf8')) as PinFile
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined
-    throw new Error(`What was accepted of the tools can't be read: ${file}`, { cause: error })
+    throw new Error(`The accepted tool definitions cannot be read from ${file}`, { cause: error })
   }
 }
 

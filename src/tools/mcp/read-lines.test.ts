@@ -16,7 +16,7 @@ async function all<T>(source: AsyncIterable<T>): Promise<T[]> {
   return found
 }
 
-test('lines are read wherever they are cut, and what is behind the last is none', async () => {
+test('lines are read across any chunk borders, and an unfinished last line is dropped', async () => {
   const bytes = Buffer.from('{"a":"ü"}\r\n\nlong line\nrest')
   for (const size of [1, 2, 3, 7, 100]) {
     const chunks = Array.from({ length: Math.ceil(bytes.length / size) }, (_, index) => bytes.subarray(index * size, (index + 1) * size))
@@ -25,7 +25,7 @@ test('lines are read wherever they are cut, and what is behind the last is none'
   }
 })
 
-test('a line that is too long rejects, also where its end never comes', async () => {
+test('a line that is too long rejects, even without a line end', async () => {
   const limits = { maxBytes: 1024 * 1024, pace: free }
   const piece = 'x'.repeat(400_000)
   await assert.rejects(all(readLines(chunksOf(piece, piece, piece), limits)), /more than 1 MB/)
@@ -33,7 +33,7 @@ test('a line that is too long rejects, also where its end never comes', async ()
   assert.equal((await all(readLines(chunksOf(`${piece}\n${piece}\n${piece}\n`), limits))).length, 3)
 })
 
-test('a flood is slowed down to what is allowed in a second', () => {
+test('a flood is throttled to the allowed rate', () => {
   let now = 0
   const pace = createPace(() => now)
   let taken = 0
@@ -48,7 +48,7 @@ function respond(type: string, ...chunks: string[]): Response {
   return new Response(ReadableStream.from(chunks.map((text) => Buffer.from(text))), { headers: { 'content-type': type } })
 }
 
-test('an answer is bounded as a whole, a stream of events by each of them', async () => {
+test('a plain response is limited as a whole, an event stream per event', async () => {
   const told: string[] = []
   const bound = (response: Response) => boundResponse(response, 1024 * 1024, (why) => told.push(why)).text()
   const event = `data: ${'x'.repeat(300_000)}\n\n`
@@ -58,14 +58,14 @@ test('an answer is bounded as a whole, a stream of events by each of them', asyn
   await assert.rejects(bound(respond('application/json', event, event, event, event)))
   await assert.rejects(bound(respond('text/event-stream', ...Array(10).fill(`data: ${'x'.repeat(300_000)}\r\n`))))
   await assert.rejects(bound(respond('text/event-stream', ...Array(10).fill('x'.repeat(300_000)))))
-  assert.deepEqual(told, Array(3).fill('It sent a message of more than 1 MB.'))
+  assert.deepEqual(told, Array(3).fill('The server sent a message of more than 1 MB.'))
 })
 
-test('events end at an empty line, however the lines end and wherever they are cut', async () => {
+test('events end at an empty line, for every kind of line end and across chunk borders', async () => {
   const wire = 'id: 1\r\ndata: a\r\n\r\n: note\n\ndata: b\n\n'
   for (const size of [1, 2, 3, 5, 100]) {
     const chunks = Array.from({ length: Math.ceil(wire.length / size) }, (_, index) => wire.slice(index * size, (index + 1) * size))
-    // Two events of at most 19 bytes: bounds of one are none of the whole.
+    // Two events of at most 19 bytes: the limit is per event, not for the whole stream.
     assert.equal(await boundResponse(respond('text/event-stream', ...chunks), 20, () => {}).text(), wire)
   }
   const single = wire.replaceAll('\r\n', '\n').replaceAll('\n', '\r')
@@ -73,7 +73,7 @@ test('events end at an empty line, however the lines end and wherever they are c
     assert.equal(await boundResponse(respond('text/event-stream', single.slice(0, cut), single.slice(cut)), 20, () => {}).text(), single)
 })
 
-test('a flood of events is slowed down, also one whose lines end with CR alone', async () => {
+test('a flood of events is throttled, even with CR as line end', async () => {
   for (const end of ['\n', '\r', '\r\n']) {
     const flood = boundResponse(respond('text/event-stream', `data: a${end}${end}`.repeat(50_000)), 2 ** 20, () => {})
     let taken = 0
@@ -86,7 +86,7 @@ test('a flood of events is slowed down, also one whose lines end with CR alone',
   }
 })
 
-test('an answer without a body has none', async () => {
+test('a response without a body is passed on without a body', async () => {
   const response = boundResponse(new Response(null, { status: 204 }), 10, () => {})
   assert.deepEqual([response.status, await response.text()], [204, ''])
 })

@@ -2,34 +2,34 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Pace } from './pace.ts'
 
 export interface LineLimits {
-  /** Of a line; a longer one rejects. */
+  /** Maximum size of a line; a longer line rejects. */
   maxBytes: number
   pace: Pace
 }
 
-/** Lines of a stream as they come, without their ends. What is not read waits with who writes it. */
+/** Yields the lines of a stream without line ends. Unread data stays with the writer (back-pressure). */
 export async function* readLines(source: AsyncIterable<Buffer>, { maxBytes, pace }: LineLimits): AsyncGenerator<string, void> {
-  let begun: Buffer[] = []
+  let pieces: Buffer[] = []
   let size = 0
   for await (const chunk of source) {
-    let from = 0
-    for (let end = chunk.indexOf(10); end !== -1; end = chunk.indexOf(10, from)) {
-      begun.push(chunk.subarray(from, end))
-      const line = begun.length === 1 ? begun[0]! : Buffer.concat(begun)
-      from = end + 1
-      begun = []
+    let start = 0
+    for (let end = chunk.indexOf(10); end !== -1; end = chunk.indexOf(10, start)) {
+      pieces.push(chunk.subarray(start, end))
+      const line = pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces)
+      start = end + 1
+      pieces = []
       size = 0
       if (line.length > maxBytes) throw tooLong(maxBytes)
       yield line.toString().replace(/\r$/, '')
       const waitMs = pace.spend(line.length)
       if (waitMs > 0) await sleep(waitMs, undefined, { ref: false })
     }
-    if (from < chunk.length) begun.push(chunk.subarray(from))
-    size += chunk.length - from
+    if (start < chunk.length) pieces.push(chunk.subarray(start))
+    size += chunk.length - start
     if (size > maxBytes) throw tooLong(maxBytes)
   }
 }
 
 function tooLong(maxBytes: number): Error {
-  return new Error(`It sent a message of more than ${maxBytes / 1024 / 1024} MB.`)
+  return new Error(`The server sent a message of more than ${maxBytes / 1024 / 1024} MB.`)
 }

@@ -20,7 +20,7 @@ async function outputOf(result: Partial<CallToolResult>, fails = false) {
 const text = (said: string) => ({ type: 'text' as const, text: said })
 const base64 = (said: string) => Buffer.from(said).toString('base64')
 
-test('texts are joined; structured content stands for itself, and beside a text that says something else', async () => {
+test('texts are joined; structured content is returned alone, or together with a different text', async () => {
   assert.equal((await outputOf({ content: [text('a'), text('b')] })).output, 'a\nb')
   assert.equal((await outputOf({})).output, '')
   const structuredContent = { sum: 3, of: [1, 2] }
@@ -34,7 +34,7 @@ test('texts are joined; structured content stands for itself, and beside a text 
   })
 })
 
-test('images, audio and resources become files, whose names come from their addresses and types', async () => {
+test('images, audio and resources become files named by address and type', async () => {
   const { output, files } = await outputOf({
     content: [
       text('Look:'),
@@ -66,13 +66,13 @@ test('images, audio and resources become files, whose names come from their addr
   ])
 })
 
-test('a file that can not be kept is told of, and the call is no failure for it', async () => {
+test('a file that cannot be kept is reported, and the call succeeds', async () => {
   const { output } = await outputOf({ content: [text('Done.'), { type: 'image', data: base64('x'), mimeType: 'image/png' }] }, true)
   assert.equal(output, 'Done.\n[image (image/png, 1 bytes) could not be kept: The disk is full.]')
 })
 
-test('an error throws what it says, so much of it', async () => {
+test('an error result throws its text, cut to the limit', async () => {
   await assert.rejects(outputOf({ isError: true, content: [text('no such row')] }), { message: 'no such row' })
-  await assert.rejects(outputOf({ isError: true }), { message: 'The tool failed, and did not say why.' })
+  await assert.rejects(outputOf({ isError: true }), { message: 'The tool failed without giving a reason.' })
   await assert.rejects(outputOf({ isError: true, content: [text('x'.repeat(1000))] }), ({ message }: Error) => message.length === 100)
 })

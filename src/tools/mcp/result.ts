@@ -8,22 +8,22 @@ import { isObject } from '../../json/is-object.ts'
 import { messageOf } from '../../errors.ts'
 
 /**
- * What a call has given, for the model and the caller: its structured content, its text, or both where they differ. Bytes become files of
- * the answer, and a line says so. Throws the text of a result that is an error.
+ * The result of a call for the model and the caller: structured content, text, or both when they differ. Binary content is kept as
+ * artifacts, and a line of text names each file. Throws the text of a result with `isError`.
  */
 export async function toOutput(result: CallToolResult, keep: ToolContext['artifact'], maxCharacters: number): Promise<JsonValue> {
   const { structuredContent: structured, isError } = result
   const lines: string[] = []
   for (const [index, block] of result.content.entries()) lines.push(await toText(block, index + 1, keep))
   const text = lines.join('\n')
-  // A log keeps it whole: an error is no place for a document.
-  if (isError) throw new Error(text.slice(0, maxCharacters).toWellFormed() || 'The tool failed, and did not say why.')
+  // Errors are logged in full, so a long document is cut here.
+  if (isError) throw new Error(text.slice(0, maxCharacters).toWellFormed() || 'The tool failed without giving a reason.')
   if (structured === undefined) return text
   const parsed = parse(text)
   if (text === '' || isDeepStrictEqual(parsed, structured)) return structured as JsonValue
-  // Servers put what is no object into one, under a name of their own.
-  const [only, ...others] = isObject(structured) ? Object.values(structured) : []
-  if (only !== undefined && others.length === 0 && (only === text || isDeepStrictEqual(parsed, only))) return only as JsonValue
+  // Servers wrap a value that is not an object in an object with a single property of any name.
+  const [only, ...moreValues] = isObject(structured) ? Object.values(structured) : []
+  if (only !== undefined && moreValues.length === 0 && (only === text || isDeepStrictEqual(parsed, only))) return only as JsonValue
   return { structured_content: structured as JsonValue, text }
 }
 
@@ -44,42 +44,42 @@ async function toText(block: ContentBlock, number: number, keep: ToolContext['ar
     return `[${block.type} ${await keepFile(keep, file, { isReturned: true })}]`
   }
   if (block.type === 'resource_link') {
-    const about = [block.title ?? block.name, block.mimeType, block.description].filter((part) => part !== undefined && part !== '')
-    return `[resource ${shown(block.uri)}: ${toLine(about.join(', '), 300)}]`
+    const details = [block.title ?? block.name, block.mimeType, block.description].filter((part) => part !== undefined && part !== '')
+    return `[resource ${uriText(block.uri)}: ${toLine(details.join(', '), 300)}]`
   }
   const { resource } = block
   const isText = 'text' in resource
   const type = toType(resource.mimeType, isText ? 'text/plain' : 'application/octet-stream')
   const bytes = isText ? Buffer.from(resource.text) : Buffer.from(resource.blob, 'base64')
   const file = { name: nameOf(resource.uri, number, type), type, bytes }
-  const line = `[resource ${shown(resource.uri)} ${await keepFile(keep, file, { isReturned: true, uri: shown(resource.uri) })}]`
+  const line = `[resource ${uriText(resource.uri)} ${await keepFile(keep, file, { isReturned: true, uri: uriText(resource.uri) })}]`
   return isText ? `${line}\n${resource.text}` : line
 }
 
-/** A call has done what it did: that a file of it can't be kept is told, and is no failure. */
+/** Keeps a file. A failure is reported in the text only, because the call itself has succeeded. */
 async function keepFile(
   keep: ToolContext['artifact'],
   { name, type, bytes }: { name: string; type: string; bytes: Buffer },
   use: ArtifactUse,
 ): Promise<string> {
   try {
-    const kept = await keep(name, type, bytes, use)
-    return `(${type}, ${kept.size} bytes) is kept as the file ${kept.name}`
+    const artifact = await keep(name, type, bytes, use)
+    return `(${type}, ${artifact.size} bytes) is kept as the file ${artifact.name}`
   } catch (error) {
     return `(${type}, ${bytes.length} bytes) could not be kept: ${messageOf(error)}`
   }
 }
 
-function toType(type: string | undefined, otherwise: string): string {
+function toType(type: string | undefined, defaultType: string): string {
   const [essence = ''] = (type ?? '').toLowerCase().split(';')
-  return /^[\w.+-]{1,64}\/[\w.+-]{1,128}$/.test(essence.trim()) ? essence.trim() : otherwise
+  return /^[\w.+-]{1,64}\/[\w.+-]{1,128}$/.test(essence.trim()) ? essence.trim() : defaultType
 }
 
-function shown(uri: string): string {
+function uriText(uri: string): string {
   return toLine(uri, 500)
 }
 
-/** The last part of its path, with an ending. */
+/** The last segment of the path, with a file extension. */
 function nameOf(uri: string, number: number, type: string): string {
   const path = URL.canParse(uri) ? new URL(uri).pathname : uri
   const last = toLine(decode(path.split('/').findLast((part) => part !== '') ?? ''), 100) || `resource-${number}`
@@ -95,11 +95,18 @@ function decode(text: string): string {
 }
 
 const endings: Readonly<Record<string, string>> = {
-  ...{ 'image/jpeg': '.jpg', 'image/svg+xml': '.svg', 'audio/mpeg': '.mp3', 'audio/x-wav': '.wav', 'text/plain': '.txt' },
-  ...{ 'text/markdown': '.md', 'application/gzip': '.gz', 'application/octet-stream': '.bin', 'application/javascript': '.js' },
+  'image/jpeg': '.jpg',
+  'image/svg+xml': '.svg',
+  'audio/mpeg': '.mp3',
+  'audio/x-wav': '.wav',
+  'text/plain': '.txt',
+  'text/markdown': '.md',
+  'application/gzip': '.gz',
+  'application/octet-stream': '.bin',
+  'application/javascript': '.js',
 }
 
-/** `image/png` as `.png`: most types are called as their files end. */
+/** The file extension of a media type: most subtypes equal the extension (`image/png`, `.png`). */
 function endingOf(type: string): string {
   const [, subtype = ''] = type.split('/')
   return endings[type] ?? (/^[a-z0-9]{1,5}$/.test(subtype) ? `.${subtype}` : '.bin')

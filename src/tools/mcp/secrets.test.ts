@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createSecrets } from './secrets.ts'
 
-test('secrets are taken out of texts, whole, by line and without their scheme', () => {
+test('secrets are hidden in texts: whole, line by line and without their scheme', () => {
   const { hide, add } = createSecrets(['Bearer sesame-open', '-----BEGIN\nMIIEvQ\n-----END', 'abc', ''])
   assert.equal(hide('sent Bearer sesame-open'), 'sent ********')
   assert.equal(hide('key sesame-open of MIIEvQ'), 'key ******** of ********')
@@ -12,7 +12,7 @@ test('secrets are taken out of texts, whole, by line and without their scheme', 
   assert.equal(hide('token-1 and sesame-open'), '******** and ********')
 })
 
-test('what is shown as data is freed of what is surely secret, however it is written there', () => {
+test('certain secrets are masked in data, in every notation', () => {
   const { mask, add } = createSecrets(['Bearer sesame-"open"', 'production'], ['Bearer sesame-"open"'])
   const told = { text: 'in production', deep: [{ key: 'it is sesame-"open"!' }] }
   assert.deepEqual(mask(told), { text: 'in production', deep: [{ key: 'it is ********!' }] })

@@ -1,48 +1,48 @@
 import { createMask } from '../web/secrets.ts'
 
-/** Takes secrets out of texts that a server wrote: it may tell the key that it was given. */
+/** Replaces secrets in texts of a server, which may contain the key sent with a request. */
 export type HideSecrets = (text: string) => string
 
-/** What is shorter would be found in every second word. */
+/** Shorter values would match ordinary words. */
 const minCharacters = 5
 
 export interface Secrets {
-  /** For logs and reasons: whatever was configured. */
+  /** Hides every configured value, for logs and reasons. */
   hide: HideSecrets
-  /** For data and errors that models and callers are shown: what is surely secret, as `true` or a folder's name is not. */
-  mask<T>(told: T): T
-  /** One that came later: a token. */
+  /** Masks only certain secrets, for results and errors: masking a setting such as `true` or a folder name would damage the data. */
+  mask<T>(value: T): T
+  /** Adds a secret obtained at run time, such as an access token. */
   add(value: string): void
 }
 
-/** `certain`: those of the values that are no mere settings. */
-export function createSecrets(values: readonly string[], certain: readonly string[] = values): Secrets {
+/** `secretValues`: the values that are secrets and not mere settings. */
+export function createSecrets(values: readonly string[], secretValues: readonly string[] = values): Secrets {
   let hide = createSecretHider(values)
-  let maskText = createMask(certain)
-  const later: string[] = []
+  let maskText = createMask(secretValues)
+  const tokens: string[] = []
   return {
     hide: (text) => hide(text),
-    mask(told) {
-      if (certain.length === 0 && later.length === 0) return told
-      const text = JSON.stringify(told)
+    mask(value) {
+      if (secretValues.length === 0 && tokens.length === 0) return value
+      const text = JSON.stringify(value)
       const masked = maskText(text)
-      return masked === text ? told : (JSON.parse(masked) as typeof told)
+      return masked === text ? value : (JSON.parse(masked) as typeof value)
     },
     add(value) {
-      later.unshift(value)
-      // One is in use, and the one before it may still be answered.
-      later.splice(2)
-      hide = createSecretHider([...values, ...later])
-      maskText = createMask([...certain, ...later])
+      tokens.unshift(value)
+      // Two tokens are remembered: a response to a request with the previous token may still arrive.
+      tokens.splice(2)
+      hide = createSecretHider([...values, ...tokens])
+      maskText = createMask([...secretValues, ...tokens])
     },
   }
 }
 
 function createSecretHider(values: readonly string[]): HideSecrets {
-  // A secret of several lines (a PEM file) is written line by line; the longest first, as one may contain another.
+  // A multi-line secret (a PEM file) is hidden line by line. Longer secrets go first, because a secret may contain another secret.
   const lines = values
     .flatMap((value) => [value, ...value.split('\n'), value.replace(/^(Bearer|Basic)\s+/i, '')])
     .map((line) => line.trim())
-  const known = [...new Set(lines)].filter((line) => line.length >= minCharacters).sort((a, b) => b.length - a.length)
-  return (text) => known.reduce((shown, secret) => shown.replaceAll(secret, '********'), text)
+  const secrets = [...new Set(lines)].filter((line) => line.length >= minCharacters).sort((a, b) => b.length - a.length)
+  return (text) => secrets.reduce((masked, secret) => masked.replaceAll(secret, '********'), text)
 }

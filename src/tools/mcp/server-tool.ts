@@ -8,40 +8,40 @@ import { limits } from './limits.ts'
 import { headerFault } from './parameter-headers.ts'
 import { toLine, toPlain } from '../plain-text.ts'
 
-/** A tool as a server tells of it, checked. */
+/** A tool listed by a server, after validation. */
 export interface ServerTool {
   name: string
   description: string
   schema: JsonSchema
   check(input: unknown): string | undefined
-  /** What the server says of itself: that it changes nothing. */
+  /** The server declares the tool as read-only (`readOnlyHint`). */
   readsOnly: boolean
-  /** As it was listed: some of it goes back with a call. */
+  /** The listing of the server; parts are sent back with a call. */
   listed: ListedTool
-  /** Of all that the model is told of it, and of what it is held for: 16 hex digits. */
+  /** Hash of the description, schema, annotations and execution of the listing: 16 hex digits. */
   hash: string
-  /** Why it can't be used; it is listed all the same. */
+  /** The reason why the tool is listed but cannot be used. */
   fault?: string
 }
 
-interface ReadOptions {
+interface ServerToolOptions {
   makeCheck: CheckMaker
-  /** The tools of the list before, by name. */
-  known: ReadonlyMap<string, ServerTool>
-  /** Whether a call repeats annotated arguments in HTTP headers. */
+  /** Tools of the previous list, by name. */
+  previousTools: ReadonlyMap<string, ServerTool>
+  /** True when a call repeats annotated arguments in HTTP headers. */
   mirrorsArguments: boolean
 }
 
-/** Undefined for a listing without a name; the `known` tool where nothing in its listing has changed. */
-export function toServerTool(listed: unknown, { makeCheck, known, mirrorsArguments }: ReadOptions): ServerTool | undefined {
+/** Validates a listed tool. Undefined for a listing without a name; the object from `previousTools` when nothing has changed. */
+export function toServerTool(listed: unknown, { makeCheck, previousTools, mirrorsArguments }: ServerToolOptions): ServerTool | undefined {
   if (!isObject(listed) || typeof listed['name'] !== 'string') return undefined
   const name = toLine(listed['name'], limits.nameCharacters)
   if (name === '') return undefined
   const { inputSchema, annotations, execution } = listed
   const description = toPlain(typeof listed['description'] === 'string' ? listed['description'] : '', limits.descriptionCharacters)
   const digest = hash('sha256', JSON.stringify([listed['description'], inputSchema, annotations, execution], sortKeys)).slice(0, 16)
-  const same = known.get(name)
-  if (same?.hash === digest) return same
+  const previousTool = previousTools.get(name)
+  if (previousTool?.hash === digest) return previousTool
   const traits = {
     name,
     description: description || `The tool ${name} of the server.`,
@@ -50,23 +50,23 @@ export function toServerTool(listed: unknown, { makeCheck, known, mirrorsArgumen
     hash: digest,
   }
   try {
-    if (name !== listed['name']) throw new Error('its name is too long, or has characters that no name has')
-    if (isObject(execution) && execution['taskSupport'] === 'required') throw new Error('it runs as a task only, which is not supported')
+    if (name !== listed['name']) throw new Error('its name is too long or contains characters that are not allowed')
+    if (isObject(execution) && execution['taskSupport'] === 'required') throw new Error('it can only run as a task, which is not supported')
     assertBounded(inputSchema)
     const fault = mirrorsArguments ? headerFault(inputSchema) : undefined
     if (fault !== undefined) throw new Error(fault)
     const schema = toSchema(inputSchema as Record<string, unknown>)
     return { ...traits, schema, check: makeCheck(schema) }
   } catch (error) {
-    const fault = `The tool can't be used: ${toLine((error as Error).message, 300)}.`
+    const fault = `The tool cannot be used: ${toLine((error as Error).message, 300)}.`
     return { ...traits, schema: { type: 'object' }, check: () => fault, fault }
   }
 }
 
-/** Values are left as they are; what stands in these is none of the schema's own text. */
+/** Keywords whose values are data, not text of the schema, and stay unchanged. */
 const valueKeywords: ReadonlySet<string> = new Set(['enum', 'const', 'default', 'examples'])
 
-/** Its descriptions are text for the model like that of the tool. */
+/** Descriptions in the schema are cleaned like the description of the tool, because the model reads both. */
 function toSchema(schema: Readonly<Record<string, unknown>>): JsonSchema {
   return { ...(withPlainText(schema) as JsonSchema), type: 'object' }
 }

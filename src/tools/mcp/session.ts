@@ -1,36 +1,29 @@
 import { stat } from 'node:fs/promises'
-import {
-  Client,
-  SdkError,
-  SdkHttpError,
-  type CallToolResult,
-  type Progress,
-  type StreamableHTTPClientTransport,
-  type Tool as ListedTool,
-} from '@modelcontextprotocol/client'
+import { Client, SdkError, SdkHttpError, type CallToolResult, type Progress, type Tool as ListedTool } from '@modelcontextprotocol/client'
 import type { JsonObject } from '../../agent/messages.ts'
 import type { Outbound } from '../builder.ts'
 import { createHttpTransport } from './http-transport.ts'
 import { limits } from './limits.ts'
 import { listTools } from './list-tools.ts'
 import { mayBeOldTransport, oldTransport, speaksOldTransport } from './old-transport.ts'
+import { settlesWithin } from '../../concurrency/settles-within.ts'
 import { toLine } from '../plain-text.ts'
 import type { Server } from './server.ts'
 import { createStdioTransport } from './stdio-transport.ts'
 
-/** One connection to a server, from its handshake to its end. */
+/** A connection to a server, from the handshake to the close. */
 export interface Session {
   list(signal: AbortSignal): Promise<Listing>
   call(call: SessionCall): Promise<CallToolResult>
-  /** Whether the server has forgotten the session, so that it did nothing of what was asked for. */
+  /** True when the server has forgotten the session, and therefore has not executed the request. */
   isForgotten(error: unknown): boolean
   close(): Promise<void>
 }
 
-/** All tools of a server, as it describes them: nothing in them is checked. */
+/** All tools of a server, not validated. */
 export interface Listing {
   tools: readonly unknown[]
-  /** Whether a call repeats annotated arguments in HTTP headers. */
+  /** True when a call repeats annotated arguments in HTTP headers. */
   mirrorsArguments: boolean
 }
 
@@ -44,84 +37,84 @@ export interface SessionCall {
 }
 
 export interface SessionEvents {
-  /** It has ended, not asked to: why, in words. */
-  lost(why: string): void
-  /** Something broke; whether the server is still there is to be found out. */
+  /** The session has ended unexpectedly, for the given reason. */
+  lost(reason: string): void
+  /** A stream broke; the server may be unreachable and should be checked. */
   doubted(): void
   listChanged(): void
-  /** What an operator may want to see who looks for a fault: lines of standard error, faults of the wire. */
+  /** A line for debugging: standard error of the command, or a transport fault. */
   noted(line: string): void
 }
 
 export interface SessionOptions {
   outbound: Outbound
-  /** Of a call, at most. */
+  /** Maximum time of a call. */
   timeoutMs: number
 }
 
-/** A command may have to be downloaded first. */
+/** A command such as `npx` may have to download its package first. */
 const localConnectMs = 60_000
 const remoteConnectMs = 15_000
-/** Servers of the 2025 protocol may leave a question unanswered that they don't know; then they are asked in its words. */
+/** Timeout of the probe for the newest protocol: a server of the 2025 protocol may never answer. The handshake then uses the 2025 protocol. */
 const probeMs = 10_000
-const farewellMs = 1000
-const changesPauseMs = 200
-/** Of the wire, that are noted; a server may make as many as it likes. */
+const terminateMs = 1000
+const changesDebounceMs = 200
+/** Transport faults that are reported per session; a server may cause any number. */
 const maxFaults = 20
-/** A call ends by its signal; this is behind it. */
-const behindMs = 5000
+/** Added to the timeouts of the transport, so that a call ends by its own signal first. */
+const graceMs = 5000
 
-/** Connects in the newest protocol that both speak. Rejects in words for an operator, or with an error of the SDK. */
-export async function openSession(server: Server, options: SessionOptions, told: SessionEvents, signal: AbortSignal): Promise<Session> {
+/** Connects with the newest protocol that both sides support. Rejects with a reason for an operator, or with an error of the SDK. */
+export async function openSession(server: Server, options: SessionOptions, events: SessionEvents, signal: AbortSignal): Promise<Session> {
   if (server.kind === 'remote') {
-    return connect(server, options, told, signal, 'auto').catch(async (error: unknown) => {
+    return connect(server, options, events, signal, 'auto').catch(async (error: unknown) => {
       if (signal.aborted) throw error
-      // A server of the 2025 protocol that breaks at a question that it does not know.
-      if (error instanceof SdkHttpError && error.status >= 500) return connect(server, options, told, signal, 'legacy')
+      // Some servers of the 2025 protocol fail at the unknown probe.
+      if (error instanceof SdkHttpError && error.status >= 500) return connect(server, options, events, signal, 'legacy')
       const isOld = mayBeOldTransport(statusOf(error)) && (await speaksOldTransport(server, options.outbound, signal))
       throw isOld ? new Error(oldTransport, { cause: error }) : error
     })
   }
   const folder = await stat(server.cwd).catch(() => undefined)
   if (!folder?.isDirectory()) throw new Error(`There is no folder ${server.cwd}.`)
-  let why: string | undefined
+  let exitReason: string | undefined
   let isOpen = false
-  const events: SessionEvents = { ...told, lost: (reason) => (isOpen ? told.lost(reason) : void (why = reason)) }
+  const startEvents: SessionEvents = { ...events, lost: (reason) => (isOpen ? events.lost(reason) : void (exitReason = reason)) }
   try {
-    const session = await connect(server, options, events, signal, 'auto').catch((error: unknown) => {
-      if (why === undefined || signal.aborted) throw error
-      why = undefined
-      // Some servers of the 2025 protocol end at a question before their handshake: the second time they are not asked.
-      return connect(server, options, events, signal, 'legacy')
+    const session = await connect(server, options, startEvents, signal, 'auto').catch((error: unknown) => {
+      if (exitReason === undefined || signal.aborted) throw error
+      exitReason = undefined
+      // Some servers of the 2025 protocol exit at the probe before the handshake: the second attempt skips the probe.
+      return connect(server, options, startEvents, signal, 'legacy')
     })
-    if (why !== undefined) throw new Error(why)
+    if (exitReason !== undefined) throw new Error(exitReason)
     isOpen = true
     return session
   } catch (error) {
-    throw why === undefined ? error : new Error(why, { cause: error })
+    throw exitReason === undefined ? error : new Error(exitReason, { cause: error })
   }
 }
 
-type Connect = [server: Server, options: SessionOptions, told: SessionEvents, signal: AbortSignal, mode: 'auto' | 'legacy']
+type Connect = [server: Server, options: SessionOptions, events: SessionEvents, signal: AbortSignal, mode: 'auto' | 'legacy']
 
-async function connect(...[server, options, told, signal, mode]: Connect): Promise<Session> {
+async function connect(...[server, options, events, signal, mode]: Connect): Promise<Session> {
   signal.throwIfAborted()
   let isClosing = false
-  const transport = createTransport(server, options, { ...told, lost: (why) => void (isClosing || told.lost(why)) })
+  const transport = createTransport(server, options, { ...events, lost: (reason) => void (isClosing || events.lost(reason)) })
   const client = new Client(
     { name: 'agent-core', version: '1' },
     {
       versionNegotiation: { mode, probe: { timeoutMs: probeMs } },
-      // Nothing is declared of sampling, elicitation and roots: a server that asks all the same is told that there is no such method.
+      // No support for sampling, elicitation and roots is declared: such a request is answered with "method not found".
       capabilities: {},
-      listChanged: { tools: { autoRefresh: false, debounceMs: changesPauseMs, onChanged: () => told.listChanged() } },
+      listChanged: { tools: { autoRefresh: false, debounceMs: changesDebounceMs, onChanged: () => events.listChanged() } },
     },
   )
   let faults = 0
   const onerror = (error: Error) => {
-    if (++faults <= maxFaults) told.noted(server.secrets.hide(toLine(error.message, limits.logLineCharacters)))
-    // A stream that broke may have been the one with the answer: it would be waited for until the call's time is up.
-    if (/stream|reconnect/i.test(error.message)) told.doubted()
+    if (++faults <= maxFaults) events.noted(server.secrets.hide(toLine(error.message, limits.logLineCharacters)))
+    // The broken stream may have carried the response to a call, which would then wait until its timeout.
+    if (/stream|reconnect/i.test(error.message)) events.doubted()
   }
   Object.assign(client, { onerror })
   const abort = () => void transport.close().catch(() => {})
@@ -135,8 +128,8 @@ async function connect(...[server, options, told, signal, mode]: Connect): Promi
   } finally {
     signal.removeEventListener('abort', abort)
   }
-  // Only now: what ends before is told by the rejection.
-  const onclose = () => void (isClosing || told.lost('The server closed the connection.'))
+  // Set after the handshake: an earlier close is reported by the rejection of `connect`.
+  const onclose = () => void (isClosing || events.lost('The server closed the connection.'))
   Object.assign(client, { onclose })
 
   return {
@@ -147,40 +140,33 @@ async function connect(...[server, options, told, signal, mode]: Connect): Promi
     call: ({ tool, input, meta, signal, timeoutMs, onProgress }) =>
       client.callTool(
         { name: tool.name, arguments: input, _meta: meta },
-        // The definition that was checked, without the schema of its output: what comes is passed on as it is.
-        { signal, timeout: timeoutMs + behindMs, onprogress: onProgress, toolDefinition: { ...tool, outputSchema: undefined } },
+        // The validated definition, without the output schema: results are passed on without validation.
+        { signal, timeout: timeoutMs + graceMs, onprogress: onProgress, toolDefinition: { ...tool, outputSchema: undefined } },
       ),
     isForgotten: (error) => 'sessionId' in transport && transport.sessionId !== undefined && isUnknownSession(error),
     async close() {
       isClosing = true
-      if ('terminateSession' in transport) await within(farewellMs, transport.terminateSession())
+      if ('terminateSession' in transport) await settlesWithin(transport.terminateSession(), terminateMs)
       await client.close()
     },
   }
 }
 
-function createTransport(server: Server, { outbound, timeoutMs }: SessionOptions, told: SessionEvents) {
+function createTransport(server: Server, { outbound, timeoutMs }: SessionOptions, events: SessionEvents) {
   if (server.kind === 'remote')
-    return createHttpTransport(server, { outbound, timeoutMs: timeoutMs + behindMs, onTooLong: told.lost, onToken: server.secrets.add })
+    return createHttpTransport(server, { outbound, timeoutMs: timeoutMs + graceMs, onTooLong: events.lost, onToken: server.secrets.add })
   const { secrets, ...launch } = server
-  return createStdioTransport(launch, { hide: secrets.hide, onStderr: told.noted, onEnd: told.lost })
+  return createStdioTransport(launch, { hide: secrets.hide, onStderr: events.noted, onEnd: events.lost })
 }
 
-/** The probe for the newest protocol may stand between an error and its cause. */
+/** The HTTP status of an error; the probe for the newest protocol may wrap the error. */
 function statusOf(error: unknown): number | undefined {
   if (error instanceof SdkHttpError) return error.status
   return error instanceof SdkError ? statusOf(error.cause) : undefined
 }
 
-/** 404 by the protocol; some servers say 400, and what is wrong in their text. */
+/** True for 404, as in the protocol, and for 400 with the word "session" in the text, as some servers answer. */
 function isUnknownSession(error: unknown): boolean {
   if (!(error instanceof SdkHttpError)) return false
   return error.status === 404 || (error.status === 400 && /session/i.test(String(error.data?.text)))
-}
-
-async function within(ms: number, work: ReturnType<StreamableHTTPClientTransport['terminateSession']>): Promise<void> {
-  const { promise: late, resolve } = Promise.withResolvers<void>()
-  const timer = setTimeout(resolve, ms)
-  await Promise.race([work, late]).catch(() => {})
-  clearTimeout(timer)
 }

@@ -4,29 +4,29 @@ import { limits } from './limits.ts'
 import { toLine } from '../plain-text.ts'
 import type { HideSecrets } from './secrets.ts'
 
-/** What a line may grow to before it is cut, so that a secret in it is found whole. */
+/** Characters of a line before hiding secrets: longer than the logged part, so that a secret at the cut is still found whole. */
 const maxLine = 8 * limits.logLineCharacters
-/** A server that writes without end waits. */
+/** Reading rate: back-pressure slows down a server that writes endlessly. */
 const bytesPerSecond = 1024 * 1024
 
-/** Tells a server's standard error line by line, some in a minute. Resolves at its end. */
-export async function followStderr(stderr: Readable, hide: HideSecrets, tell: (line: string) => void): Promise<void> {
-  let begun = ''
+/** Logs the standard error of a server line by line, up to a number of lines per minute. Resolves at the end of the stream. */
+export async function followStderr(stderr: Readable, hide: HideSecrets, log: (line: string) => void): Promise<void> {
+  let pending = ''
   let minute = { until: 0, lines: 0 }
   const decoder = new TextDecoder()
-  const say = (line: string) => {
+  const logLine = (line: string) => {
     if (Date.now() > minute.until) minute = { until: Date.now() + 60_000, lines: 0 }
-    if (minute.lines++ < limits.logLinesPerMinute && line.trim() !== '') tell(toLine(hide(line), limits.logLineCharacters))
+    if (minute.lines++ < limits.logLinesPerMinute && line.trim() !== '') log(toLine(hide(line), limits.logLineCharacters))
   }
   try {
     for await (const chunk of stderr as AsyncIterable<Buffer>) {
-      const lines = (begun + decoder.decode(chunk, { stream: true })).split('\n')
-      begun = (lines.pop() ?? '').slice(0, maxLine)
-      for (const line of lines) say(line.slice(0, maxLine))
+      const lines = (pending + decoder.decode(chunk, { stream: true })).split('\n')
+      pending = (lines.pop() ?? '').slice(0, maxLine)
+      for (const line of lines) logLine(line.slice(0, maxLine))
       await sleep((chunk.length / bytesPerSecond) * 1000, undefined, { ref: false })
     }
   } catch {
-    // It ended with the process, in the middle of a read.
+    // The stream ended with the process, in the middle of a read.
   }
-  say(begun)
+  logLine(pending)
 }

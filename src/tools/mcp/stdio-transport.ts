@@ -8,25 +8,25 @@ import type { HideSecrets } from './secrets.ts'
 import { followStderr } from './stderr-log.ts'
 
 export interface StdioTransport extends Transport {
-  /** By these two the SDK knows that it speaks over pipes. */
+  /** The SDK recognises a stdio transport by the fields `pid` and `stderr`. */
   readonly pid: null
   readonly stderr: null
 }
 
 export interface StdioEvents {
   hide: HideSecrets
-  /** A line of its standard error. */
+  /** Called with each line of the standard error. */
   onStderr(line: string): void
-  /** It ended, or had to be ended, without being asked to: why, in words. */
-  onEnd(why: string): void
+  /** Called with the reason when the command ended, or had to be ended, before `close`. */
+  onEnd(reason: string): void
 }
 
 const lastLinesMs = 500
 
-/** What waits to be read by a server that does not read. */
+/** Limit for unsent bytes when the server does not read its input. */
 const maxUnreadBytes = 16 * 1024 * 1024
 
-/** A server that is started here, and spoken to by its standard input and output: a message is a line. */
+/** Transport to a command over standard input and output; a message is a line. */
 export function createStdioTransport(launch: Launch, { hide, onStderr, onEnd }: StdioEvents): StdioTransport {
   let running: CommandProcess | undefined
   let isClosing = false
@@ -40,21 +40,21 @@ export function createStdioTransport(launch: Launch, { hide, onStderr, onEnd }: 
       running = started
       void followStderr(started.stderr, hide, onStderr)
       const reading = read(started)
-      void started.ended.then(async (why) => {
-        // The last lines of a process that ended are still to be read; one that left its group may hold the pipe open.
+      void started.ended.then(async (reason) => {
+        // The last lines of an ended process are still to be read, for a limited time: a detached child may keep the pipe open.
         await Promise.race([reading, sleep(lastLinesMs, undefined, { ref: false })])
-        finish(why)
+        finish(reason)
       })
     },
     async send(message) {
       if (!running || running.stdin.writableEnded) throw new Error('The server is not running.')
       const { stdin } = running
-      if (stdin.writableLength > maxUnreadBytes) throw new Error('The server does not read what it is sent.')
+      if (stdin.writableLength > maxUnreadBytes) throw new Error('The server does not read its input.')
       const fault = await new Promise((resolve) => stdin.write(serializeMessage(message), resolve))
       if (!fault) return
-      // A pipe breaks a moment before its process is known to have ended, and that says why.
+      // A pipe breaks shortly before the exit of the process is reported, and the exit gives the reason.
       await Promise.race([finished.promise, sleep(lastLinesMs, undefined, { ref: false })])
-      throw new Error('The server does not listen any more.')
+      throw new Error('The server no longer reads its input.')
     },
     async close() {
       isClosing = true
@@ -77,18 +77,18 @@ export function createStdioTransport(launch: Launch, { hide, onStderr, onEnd }: 
     try {
       message = deserializeMessage(line)
     } catch {
-      // Some servers print what they should have logged.
+      // Some servers print log lines to standard output; such lines are ignored.
       return
     }
     transport.onmessage?.(message)
   }
 
   let isFinished = false
-  function finish(why: string): void {
+  function finish(reason: string): void {
     if (isFinished) return
     isFinished = true
     finished.resolve()
-    if (!isClosing) onEnd(why)
+    if (!isClosing) onEnd(reason)
     transport.onclose?.()
   }
 
