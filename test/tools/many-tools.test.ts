@@ -28,7 +28,7 @@ const files = { 'data/sales.csv': 'region,amount\nNorth,10\nSecretland,20\n' }
 const toldIn = ({ body }: ModelServerRequest): string[] => body.tools.map((tool: { function: { name: string } }) => tool.function.name)
 const ask = (content: string, more: object = {}) => ({ messages: [{ role: 'user', content }], ...more })
 
-test('Many tools: the model is told of twenty at most, finds another and calls it', async (t) => {
+test('Many tools: the model is offered at most twenty, finds another and calls it', async (t) => {
   const script = [
     callOf('find_tools', { query: 'archive sensor in plant', limit: 3 }),
     callOf('plant__archive_sensor', { sensor_id: 's1' }),
@@ -57,7 +57,7 @@ test('Many tools: the model is told of twenty at most, finds another and calls i
   assert.deepEqual(archived.output, { did: 'plant archive sensor', sensor_id: 's1' })
 })
 
-test('Many tools: a tool found in one chat is known in the next one of its session', async (t) => {
+test('Many tools: a tool found in one chat is offered in the next chat of the session', async (t) => {
   const script = [
     callOf('find_tools', { query: 'archive sensor' }),
     callOf('plant__archive_sensor', {}),
@@ -72,7 +72,7 @@ test('Many tools: a tool found in one chat is known in the next one of its sessi
   assert.ok(last.includes('plant__archive_sensor') && last.length <= 20, last.join())
 })
 
-test('Many tools: what filtered data holds is neither told nor found', async (t) => {
+test('Many tools: filtered data is neither described nor found', async (t) => {
   const script = [callOf('find_tools', { query: 'Secretland' }), callOf('find_tools', { query: 'sales sql' }), { text: 'Done.' }]
   const { client, model } = await startService(t, { script, tools: many, config: { tools }, files })
   const hint = { tool_name: 'sales', filter_key: 'region', filter_type: 'equals', filter_value: 'North' }
@@ -86,7 +86,7 @@ test('Many tools: what filtered data holds is neither told nor found', async (t)
   assert.doesNotMatch(JSON.stringify([steps[0].output, steps[1].output, model.requests.map((request) => request.body.tools)]), /Secretland/)
 })
 
-test('Many tools: a sub-agent may have whole entries, and is told of what fits its task', async (t) => {
+test('Many tools: a sub-agent may use whole entries, and is offered the tools that fit its task', async (t) => {
   const [crm, plant] = ['crm', 'plant'].map((name) => ({ name, type: 'mcp', config: { url: 'http://127.0.0.1:1/mcp' } }))
   const script = (request: ModelServerRequest) => {
     const isParent = toldIn(request).includes('sub_agent_keeper')
@@ -108,7 +108,7 @@ test('Many tools: a sub-agent may have whole entries, and is told of what fits i
   )
 })
 
-test('Many tools: a plan is made of few of them', async (t) => {
+test('Many tools: a plan is made with a small selection', async (t) => {
   const script = (request: ModelServerRequest) => {
     const last = request.body.messages.at(-1)
     if (String(last.content).includes('make a plan')) return { text: '["Archive the sensor in plant.", "Say so."]' }

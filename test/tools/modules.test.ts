@@ -7,7 +7,7 @@ import { makeFolder, serve } from '../fixtures/process.ts'
 import { startService } from '../fixtures/service.ts'
 import { callOf } from '../fixtures/tools.ts'
 
-/** A module of this name, with what stands between its braces. */
+/** A module of the given name, with the given body. */
 async function write(folder: string, name: string, execute: string, more = ''): Promise<void> {
   const text = `import { defineTool } from 'agent-core'
 
@@ -23,7 +23,7 @@ export default defineTool({
   await writeFile(path.join(folder, name), text)
 }
 
-/** A service whose model calls the tool with each question, and answers with what it was told. */
+/** A service whose model calls the tool for each question, and answers with the result. */
 async function start(t: TestContext, execute: string, { more = '', entry = {} }: { more?: string; entry?: object } = {}) {
   const folder = await makeFolder(t)
   await write(folder, 'weather.ts', execute, more)
@@ -44,7 +44,7 @@ async function start(t: TestContext, execute: string, { more = '', entry = {} }:
   return { ...service, folder, listed }
 }
 
-test('a chat uses a module; its file is edited, broken and mended while the service runs', { timeout: 30_000 }, async (t) => {
+test('a chat uses a module whose file is edited, broken and repaired while the service runs', { timeout: 30_000 }, async (t) => {
   const { client, folder, listed } = await start(t, 'return `sun in ${city}`')
   assert.equal((await client.chat('Rome')).body.body.output, 'It says sun in Rome')
   assert.deepEqual(await listed(), {
@@ -69,7 +69,7 @@ test('a chat uses a module; its file is edited, broken and mended while the serv
   assert.equal((await client.chat('Rome')).body.body.output, 'It says snow in Rome')
 })
 
-test('a module makes files and writes to the log of its step, and hears of the caller', async (t) => {
+test('a module creates files, writes to the log of its step, and gets the headers of the caller', async (t) => {
   const execute = `context.log('asks the station'); await context.artifact('map.svg', 'image/svg+xml', '<svg/>'); return context.headers`
   const { client } = await start(t, execute)
   const { body } = await client.chat('Rome', { 'stix-desk': '7', 'session-id': 's' })
@@ -92,7 +92,7 @@ test('a module is given the session id of its caller, in a chat and in a direct 
 })
 
 test(
-  'a module that reads with filters is given them; on another a hint is refused, also when its file has changed',
+  'a module with filters gets them; for another module a hint is refused, even after its file has changed',
   { timeout: 30_000 },
   async (t) => {
     const { client, folder } = await start(t, 'return context.filters', { more: "filters: true, effect: 'read'," })
@@ -110,7 +110,7 @@ test(
   },
 )
 
-test('an endless loop in a module ends with its time, and holds up nobody else', { timeout: 30_000 }, async (t) => {
+test('an endless loop in a module ends with its timeout and does not block others', { timeout: 30_000 }, async (t) => {
   const { client } = await start(t, `while (city === 'Rome');\n    return 'sun'`, { entry: { timeout: 4 } })
   const stuck = client.chat('Rome')
   await wait(200)
@@ -119,12 +119,12 @@ test('an endless loop in a module ends with its time, and holds up nobody else',
   assert.ok(performance.now() - started < 3500, 'ten chats are answered while the module loops')
   const { output } = (await stuck).body.body
   assert.match(output, /weather did not finish within 4 s/)
-  // What waits behind the loop is told why; then there is a new process.
+  // Calls that wait behind the loop fail with the reason; then a new process starts.
   let again = ''
   while (again !== 'It says sun') again = (await client.chat('Paris')).body.body.output
 })
 
-test('a module that loops ends with a service that is killed', { timeout: 30_000 }, async (t) => {
+test('a looping module ends when the service is killed', { timeout: 30_000 }, async (t) => {
   const folder = await makeFolder(t)
   await write(folder, 'weather.ts', `(await import('node:fs')).writeFileSync('pid', String(process.pid)); for (;;);`)
   await writeFile(path.join(folder, 'agent.yaml'), 'tools:\n  - { name: weather, type: module, config: { path: weather.ts } }\n')

@@ -8,7 +8,7 @@ import type { ModelScript } from '../fixtures/model-server.ts'
 import { scripted, startService, type TestService } from '../fixtures/service.ts'
 import type { Client } from '../fixtures/service-client.ts'
 
-/** One call, then an answer with what it gave. */
+/** A script of one call, and an answer with the result of the call. */
 function calling(name: string, input: object): ModelScript {
   return ({ body }) => {
     const last = body.messages.at(-1)
@@ -16,7 +16,7 @@ function calling(name: string, input: object): ModelScript {
   }
 }
 
-/** A public API's document as it is in use: a server with variables, defaults of parameters of the path, a form. */
+/** The document of a public API: a server with variables, defaults of path parameters, a form. */
 const dataSets = (origin: string) => `
 openapi: 3.0.1
 servers: [{url: '${origin}/{base}', variables: {base: {default: ds-api}}}]
@@ -69,7 +69,7 @@ function startApi(t: Parameters<typeof startSite>[0]): Promise<Site> {
   })
 }
 
-/** A service whose tool `sets` is the document above; it stands beside agent.yaml before the tool is made the second time. */
+/** A service with the document above as tool `sets`. The file is written before the second attempt to build the tool. */
 async function startWithSets(t: Parameters<typeof startService>[0], script: ModelScript, site: Site, more: object = {}) {
   const tool = { name: 'sets', type: 'openapi', config: { spec: 'api.yaml', headers: { 'x-own-key': '${SETS_KEY}' } }, ...more }
   const service = await startService(t, { script, config: { tools: [tool] }, environment: { SETS_KEY: 'sets-secret' } })
@@ -97,11 +97,11 @@ test('Tools: an operation of a document is called in a chat, with the context of
   assert.ok(!JSON.stringify(service.model.requests.map((request) => request.body)).includes('sets-secret'))
 })
 
-test('Tools: a write of a document is sent once, with the id of its call, and fails in words for the model', async (t) => {
+test('Tools: a write operation is sent once with its call id, and fails with a message for the model', async (t) => {
   const site = await startSite(t, (_, response) => response.writeHead(503, { 'content-type': 'text/plain' }).end('come back later'))
   const { service } = await startWithSets(t, calling('sets__perform-search', { dataset: 'd/..', criteria: 'a b' }), site)
   const { body } = await service.client.chat('Search.')
-  assert.match(body.body.output, /can not hold/)
+  assert.match(body.body.output, /must not contain/)
   const executed = await service.client.request('POST', '/core/v1/tool/execute', {
     body: { tool_name: 'sets__perform-search', tool_input: { dataset: 'd', criteria: 'a b&c' } },
   })
@@ -112,7 +112,7 @@ test('Tools: a write of a document is sent once, with the id of its call, and fa
   assert.match(String(site.requests[0]?.headers['idempotency-key']), /^[0-9a-f-]{36}$/)
 })
 
-test('Tools: what needs approval is not sent before somebody has given it', async (t) => {
+test('Tools: a call that needs approval is not sent before the approval', async (t) => {
   const site = await startApi(t)
   const { service } = await startWithSets(t, calling('sets__perform-search', { dataset: 'd', criteria: 'x' }), site, {
     approval: 'required',
@@ -129,7 +129,7 @@ test('Tools: what needs approval is not sent before somebody has given it', asyn
   assert.equal(site.requests[0]?.url, '/ds-api/d/v1/records')
 })
 
-test('Tools: the service is a tool of itself by its own document, with an access key', async (t) => {
+test('Tools: the service can use its own OpenAPI document as a tool, with an access key', async (t) => {
   const service = await startService(t, { script: calling('self__getSessions', { limit: 5 }), environment: { CONFIG_ENV: '' } })
   const { key } = await service.key({ sub: 'ann' })
   const admin = await service.as({ sub: 'root', roles: ['admin'] })

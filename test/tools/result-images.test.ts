@@ -23,7 +23,7 @@ interface Wire {
   content: string | Part[] | null
 }
 
-/** The pictures of a request, as the role of their message and their base64. */
+/** The images of a request, as message role and base64. */
 function picturesOf({ body }: ModelServerRequest): { role: string; data: string }[] {
   return (body.messages as Wire[]).flatMap(({ role, content }) =>
     (Array.isArray(content) ? content : []).flatMap(({ image_url }) =>
@@ -39,14 +39,14 @@ function resultsOf({ body }: ModelServerRequest): string[] {
 const environment = { PATH: process.env['PATH'] ?? '' }
 const everything = { name: 'every', type: 'mcp', config: referenceServer('everything') }
 
-/** A tool that returns pictures, by their names. */
+/** A tool that returns images by name. */
 const camera = (pictures: () => [string, Uint8Array][]) =>
   fakeTool('camera', async (_input, { artifact }) => {
     for (const [name, bytes] of pictures()) await artifact(name, 'image/png', bytes, { isReturned: true })
     return 'Done.'
   })
 
-test('Pictures of tools: the picture of an MCP server reaches the model behind its result, in this turn and the next, and is an artifact', async (t) => {
+test('Images of tools: an image of an MCP server is shown to the model in this turn and the next, and is an artifact', async (t) => {
   const { client, model } = await startService(t, {
     environment,
     config: { tools: [everything] },
@@ -77,7 +77,7 @@ test('Pictures of tools: the picture of an MCP server reaches the model behind i
   assert.doesNotMatch(JSON.stringify(session.body), /iVBOR/)
 })
 
-test('Pictures of tools: a model that can not see gets the text alone', async (t) => {
+test('Images of tools: a model without vision gets the text only', async (t) => {
   const model = await startModelServer([callOf('every__get-tiny-image'), { text: 'Seen nothing.' }])
   t.after(() => model.close())
   const primary = { provider: 'openai-compatible', model: 'blind', base_url: model.url, images: false }
@@ -87,7 +87,7 @@ test('Pictures of tools: a model that can not see gets the text alone', async (t
   assert.match(resultsOf(model.requests[1]!)[0] ?? '', /is kept as the file image-2\.png/)
 })
 
-test('Pictures of tools: a chart is shown where a picture alone is asked for', async (t) => {
+test('Images of tools: a chart is shown when only an image is requested', async (t) => {
   const values = [{ x: 'a', y: 1 }]
   const spec = { data: { values }, mark: 'bar', encoding: { x: { field: 'x' }, y: { field: 'y', type: 'quantitative' } } }
   const { client, model } = await startService(t, {
@@ -101,7 +101,7 @@ test('Pictures of tools: a chart is shown where a picture alone is asked for', a
   )
 })
 
-test('Pictures of tools: what is broken, claims too many pixels, or is one too many is not shown, and the result says so', async (t) => {
+test('Images of tools: broken, oversized and excess images are not shown, and the result says so', async (t) => {
   const good = await makeImage('png')
   let pictures: [string, Uint8Array][] = [
     ['good.png', good],
@@ -124,7 +124,7 @@ test('Pictures of tools: what is broken, claims too many pixels, or is one too m
   assert.match(resultsOf(model.requests[3]!)[0] ?? '', /More than 5 images came with this result/)
 })
 
-test('Pictures of tools: the newest are shown, the others are named, and a run has an end of them', async (t) => {
+test('Images of tools: the newest are shown, older ones are named, and a run has a limit', async (t) => {
   const pictures = await Promise.all(Array.from({ length: 12 }, (_, n) => makeImage('png', { width: 20 + n, height: 10 })))
   let next = 0
   const { client, model } = await startService(t, {
@@ -139,7 +139,7 @@ test('Pictures of tools: the newest are shown, the others are named, and a run h
   assert.doesNotMatch(resultsOf(last).at(-1) ?? '', /not shown/)
 })
 
-test('Pictures of tools: a sub-agent sees what its tools return', async (t) => {
+test('Images of tools: a sub-agent sees the images of its tools', async (t) => {
   const picture = await makeImage('png')
   const { client, model } = await startService(t, {
     tools: [camera(() => [['view.png', picture]])],
@@ -155,7 +155,7 @@ test('Pictures of tools: a sub-agent sees what its tools return', async (t) => {
   )
 })
 
-test('kill -9 behind a picture: the run goes on with it, and the bytes are in no checkpoint', async (t) => {
+test('kill -9 after an image: the run continues with the image, and no checkpoint contains the bytes', async (t) => {
   const folder = await makeFolder(t)
   const picture = await makeImage('png', { width: 30, height: 20 })
   const entered = Promise.withResolvers<void>()

@@ -18,11 +18,11 @@ interface Options {
   limits?: Partial<ModuleLimits>
   environment?: Record<string, string>
   signal?: AbortSignal
-  /** Where the entry's path leads. */
+  /** The path of the entry. */
   at?: string
 }
 
-/** A module in a folder of its own. */
+/** A module in its own temporary folder. */
 async function open(
   t: TestContext,
   files: Record<string, string>,
@@ -55,7 +55,7 @@ async function open(
     trouble: () => group.unavailableReason?.(),
     call: async (input: JsonObject = {}, context: Partial<ToolContext> = {}): Promise<JsonValue> =>
       tool().execute(input, contextOf(context)),
-    /** Resolves when something is so; the time-out of the test is its end where it never is. */
+    /** Resolves when the condition is true; otherwise the test times out. */
     async until(isSo: () => boolean) {
       while (!isSo()) await wait(10)
     },
@@ -72,7 +72,7 @@ export default defineTool({
 })
 `
 
-test('a module is a tool, with its types taken off and its package found wherever it lies', async (t) => {
+test('a module in any folder is a tool: types are stripped and the package is resolved', async (t) => {
   const { tool, call } = await open(t, { 'mine.ts': moduleOf('async ({ n }: { n?: number }) => ({ twice: (n ?? 0) * 2 })') })
   const { name, description, schema, effect, filters } = tool()
   assert.deepEqual([name, description, effect, filters], ['mine', 'Does it.', 'read', false])
@@ -81,7 +81,7 @@ test('a module is a tool, with its types taken off and its package found whereve
   assert.match(tool().check({ n: 'many' }) ?? '', /^n must be integer/)
 })
 
-test('a plain object will do, in JavaScript too; it writes unless it says that it reads, and the entry has the last word', async (t) => {
+test('a plain object is accepted, in JavaScript too; the default effect is write, and the entry overrides the module', async (t) => {
   const plain = `export default { description: 'Plain.', schema: { type: 'object' }, execute() { return this.description } }`
   assert.equal((await open(t, { 'mine.mjs': plain }, { at: 'mine.mjs' })).tool().effect, 'write')
   const { tool, call } = await open(t, { 'mine.js': plain }, { at: './mine.js', spec: { effect: 'read', description: 'Ours.' } })
@@ -95,7 +95,7 @@ test('a schema may be written with TypeBox', async (t) => {
   assert.equal(tool().check({ city: 'Rome', days: 2 }), undefined)
 })
 
-test('a call has its context: headers, filters, its id, its session, a log and files', async (t) => {
+test('a call has a context: headers, filters, call id, session, log and files', async (t) => {
   const execute = `async (_, { headers, filters, callId, session, log, artifact }) => {
     log('half way')
     const { id, size } = await artifact('a.bin', 'application/x-a', new Uint8Array([1, 2, 255]))
@@ -134,20 +134,20 @@ test('a call has its context: headers, filters, its id, its session, a log and f
   ])
 })
 
-test('a call with filters on a module without them is refused', async (t) => {
+test('a call with filters is refused for a module that does not apply filters', async (t) => {
   const { call } = await open(t, { 'mine.ts': moduleOf('() => 1') })
   const filters = [{ tool: 'mine', key: 'region', type: 'equals', value: 'North' }] as const
   await assert.rejects(call({}, { filters }), /can not be used where its data is filtered/)
 })
 
-test('a file that can not be kept is told to the module', async (t) => {
+test('a file that cannot be kept is reported to the module', async (t) => {
   const { call } = await open(t, { 'mine.ts': moduleOf(`async (_, { artifact }) => artifact('a', 'text/plain', 'x')`) })
   await assert.rejects(call(), /^Error: The file a can't be kept: .+$/)
   const bad = await open(t, { 'mine.ts': moduleOf(`async (_, { artifact }) => artifact('a', 'text/plain', 7)`) })
   await assert.rejects(bad.call(), /bytes are a Uint8Array, an ArrayBuffer or a text \(mine\.ts:\d+\)$/)
 })
 
-test('a failure is told with its cause and its line', async (t) => {
+test('a failure is reported with cause and line', async (t) => {
   const { call } = await open(t, {
     'mine.ts': moduleOf(
       `async ({ n }) => {
@@ -164,7 +164,7 @@ test('a failure is told with its cause and its line', async (t) => {
   await assert.rejects(call({ n: 3 }), /^Error: Expected property name .+ \(lib\/deep\.ts:5\)$/)
 })
 
-test('what JSON can not say is an error that names where it stands', async (t) => {
+test('a value that JSON cannot represent is an error that names the path', async (t) => {
   const execute = `({ n }) => [{ rows: [{ total: 1n }] }, { at: new Date(0), no: undefined, list: [undefined] }, { f: () => 1 }, new Map(), undefined, { x: NaN }, { b: Buffer.from('a') }][n]`
   const { call } = await open(t, { 'mine.ts': moduleOf(execute) })
   await assert.rejects(call({ n: 0 }), /The result can't be written as JSON: rows\[0\]\.total is a bigint/)
@@ -176,7 +176,7 @@ test('what JSON can not say is an error that names where it stands', async (t) =
   await assert.rejects(call({ n: 6 }), /b is bytes: keep them with context\.artifact/)
 })
 
-test('calls run side by side', async (t) => {
+test('calls run concurrently', async (t) => {
   const { call } = await open(t, {
     'mine.ts': moduleOf(
       '({ n }) => new Promise((resolve) => { waiting.push(resolve); if (n === 2) for (const go of waiting) go(waiting.length) })',
@@ -186,7 +186,7 @@ test('calls run side by side', async (t) => {
   assert.deepEqual(await Promise.all([call({ n: 1 }), call({ n: 2 })]), [2, 2])
 })
 
-test('a cancelled call hears of it', async (t) => {
+test('a cancelled call aborts its signal', async (t) => {
   const { call } = await open(t, {
     'mine.ts': moduleOf(
       `(_, { signal, log }) => new Promise((_, reject) => { signal.addEventListener('abort', () => reject(signal.reason)); log('waits') })`,
@@ -197,7 +197,7 @@ test('a cancelled call hears of it', async (t) => {
   await assert.rejects(call({}, { signal: AbortSignal.abort(new Error('late')) }), /late/)
 })
 
-test('an endless loop is ended with its process, and the next call has a new one', { timeout: 20_000 }, async (t) => {
+test('an endless loop is ended with its process, and the next call gets a new process', { timeout: 20_000 }, async (t) => {
   const { call } = await open(
     t,
     { 'mine.ts': moduleOf(`({ n }) => { while (n === 1); return process.pid }`) },
@@ -210,7 +210,7 @@ test('an endless loop is ended with its process, and the next call has a new one
   assert.notEqual(await call(), before)
 })
 
-test('a call that ignores its end leaves the others in peace', async (t) => {
+test('a call that ignores its cancellation does not affect the others', async (t) => {
   const execute = `({ n }, { signal, log }) => n === 1 ? new Promise(() => {}) : new Promise((resolve) => { log('waits'); setTimeout(() => resolve(process.pid), n) })`
   const { call } = await open(t, { 'mine.ts': moduleOf(execute) }, { limits: { graceMs: 50 } })
   const before = await call({ n: 0 })
@@ -220,7 +220,7 @@ test('a call that ignores its end leaves the others in peace', async (t) => {
   assert.equal(await other, before)
 })
 
-test('a module that ends itself, or runs out of memory, fails its calls alone', async (t) => {
+test('a module that exits or runs out of memory fails only its own calls', async (t) => {
   const execute = `({ n }) => {
     if (n === 1) process.exit(3)
     if (n === 2) return new Promise(() => setTimeout(() => { throw new Error('nobody waits') }))
@@ -241,14 +241,14 @@ test('a module that ends itself, or runs out of memory, fails its calls alone', 
   )
 })
 
-test('a step that logs without end keeps the beginning', async (t) => {
+test('an endless log of a step keeps its beginning', async (t) => {
   const { call } = await open(t, { 'mine.ts': moduleOf(`(_, { log }) => { for (let n = 0; n < 200_000; n++) log('0123456789') }`) })
   let logged = 0
   await call({}, { log: (text) => (logged += text.length) })
   assert.ok(logged > 80_000 && logged <= 100_000, String(logged))
 })
 
-test('what a module does to its channel harms nobody but itself', async (t) => {
+test('a module that damages its channel harms only itself', async (t) => {
   const execute = `({ n }) => {
     for (const sent of ['ready', null, 7, {}, { type: 'result' }, { type: 'files' }, { type: 'error', call: 99 }]) process.send(sent)
     if (n === 1) process.disconnect()
@@ -260,7 +260,7 @@ test('what a module does to its channel harms nobody but itself', async (t) => {
   assert.equal(await call(), 'fine')
 })
 
-test('what a module writes is logged under its name', async (t) => {
+test('output of a module is logged under its name', async (t) => {
   const { call, lines, until } = await open(t, {
     'mine.ts': moduleOf(`() => { console.log('hello', { a: 1 }); console.error('oh'); return 1 }`),
   })
@@ -269,7 +269,7 @@ test('what a module writes is logged under its name', async (t) => {
   assert.deepEqual(lines.map(({ tool, line, level }) => [tool, line, level].join(' ')).sort(), ['mine hello { a: 1 } 30', 'mine oh 40'])
 })
 
-test('a module has the variables of the operator and not the secrets of the service', async (t) => {
+test('a module gets the variables of the operator, but not the secrets of the service', async (t) => {
   const names = ['MY_TOKEN', 'DATABASE_URL', 'SECRET_KEY', 'CALLBACK_SECRET', 'AWS_SECRET_ACCESS_KEY', 'S3_ENDPOINT']
   const environment = Object.fromEntries(names.map((name) => [name, 'x']))
   const { call } = await open(
@@ -280,7 +280,7 @@ test('a module has the variables of the operator and not the secrets of the serv
   assert.deepEqual(await call(), ['MY_TOKEN'])
 })
 
-test('a fault is told with file and line', { timeout: 60_000 }, async (t) => {
+test('a fault is reported with file and line', { timeout: 60_000 }, async (t) => {
   const faults: [string, RegExp][] = [
     ['const a: number = 1\nexport default { a: ( }', /^mine\.ts:2: Expression expected$/],
     ['enum A { B }\nexport default 1', /^mine\.ts:1: TypeScript enum is not supported in strip-only mode$/],
@@ -320,14 +320,14 @@ test('a fault is told with file and line', { timeout: 60_000 }, async (t) => {
   assert.match(gone.trouble() ?? '', /^mine\.ts: there is no file mine\.ts$/)
 })
 
-test('one that nobody waits for any more is not waited for', { timeout: 5_000 }, async (t) => {
+test('an aborted build ends at once', { timeout: 5_000 }, async (t) => {
   const leaving = new AbortController()
   setTimeout(() => leaving.abort(), 200)
   const { trouble } = await open(t, { 'mine.ts': 'while (true);' }, { signal: leaving.signal })
   assert.equal(trouble(), undefined)
 })
 
-test('a change of the file, or of one that it imports, is used by the next call', { timeout: 20_000 }, async (t) => {
+test('a change of the file or of an import is used by the next call', { timeout: 20_000 }, async (t) => {
   const { call, write, folder, until, tool, trouble } = await open(t, {
     'mine.ts': moduleOf('() => word', `import { word } from './lib/word.ts'`),
     'lib/word.ts': `export const word = 'one'`,
@@ -338,7 +338,7 @@ test('a change of the file, or of one that it imports, is used by the next call'
   }
   await write('lib/word.ts', `export const word = 'two'`)
   await reads('two')
-  // As editors do it that replace files.
+  // Some editors replace a file instead of writing to it.
   await write('lib/new.ts', `export const word = 'three'`)
   await rename(path.join(folder, 'lib/new.ts'), path.join(folder, 'lib/word.ts'))
   await reads('three')
@@ -351,14 +351,14 @@ test('a change of the file, or of one that it imports, is used by the next call'
   assert.equal(await call(), 5)
 })
 
-test('while its file is wrong a tool is not used, and it heals when the file is right', { timeout: 20_000 }, async (t) => {
+test('a tool with a faulty file is unavailable, and recovers when the file is corrected', { timeout: 20_000 }, async (t) => {
   const { call, write, until, trouble, tool } = await open(t, { 'mine.ts': moduleOf('() => 1') })
   const before = tool()
   await write('mine.ts', 'export default {\n  description: ,\n}')
   await until(() => trouble() !== undefined)
   assert.equal(trouble(), 'mine.ts:2: Expression expected')
   await assert.rejects(before.execute({}, contextOf()), /^Error: The tool can not be used: mine\.ts:2: Expression expected$/)
-  // Into a file that is not there yet.
+  // An import of a file that does not exist yet.
   await write('mine.ts', moduleOf('() => word', `import { word } from './lib/word.ts'`))
   await until(() => trouble()?.startsWith('mine.ts:2: Cannot find module') ?? false)
   await write('lib/word.ts', `export const word = 'there'`)
@@ -367,7 +367,7 @@ test('while its file is wrong a tool is not used, and it heals when the file is 
 })
 
 test(
-  'a call that is under way ends as it began; a run that was told of another tool is not given this one',
+  'a running call ends with the old version; a run that knows another definition cannot call the new version',
   { timeout: 20_000 },
   async (t) => {
     const { call, write, tool } = await open(t, {
@@ -385,7 +385,7 @@ test(
   },
 )
 
-test('a link that leads to another file is a change', { timeout: 20_000 }, async (t) => {
+test('a link with a new target counts as a change', { timeout: 20_000 }, async (t) => {
   const files = { 'v1/mine.ts': moduleOf(`() => 'one'`), 'v2/mine.ts': moduleOf(`() => 'two'`) }
   const { call, folder, trouble } = await open(t, files, { at: 'now/mine.ts' })
   assert.match(trouble() ?? '', /^mine\.ts: there is no file now\/mine\.ts$/)

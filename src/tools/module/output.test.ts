@@ -14,12 +14,12 @@ async function read(pieces: readonly (string | Buffer)[]): Promise<string[]> {
   return lines
 }
 
-test('lines are whole, however they are written', async () => {
+test('lines are logged whole, for any chunks', async () => {
   const [first, second] = [Buffer.from('grün').subarray(0, 3), Buffer.from('grün').subarray(3)]
   assert.deepEqual(await read(['a', 'b\n\nc', '\n', first, second]), ['ab', 'c', 'grün'])
 })
 
-test('a long line is cut, and too many are counted', async () => {
+test('a long line is cut, and lines beyond the limit are counted', async () => {
   const long = await read(['x'.repeat(10_000)])
   assert.deepEqual(
     long.map(({ length }) => length),
@@ -29,7 +29,7 @@ test('a long line is cut, and too many are counted', async () => {
   assert.deepEqual([many.length, many[99], many[100]], [101, '99', '[150 lines left out]'])
 })
 
-test('who writes without end is read no faster than the log can take it', { timeout: 10_000 }, async () => {
+test('endless output is read no faster than the log accepts it', { timeout: 10_000 }, async () => {
   const stream = new PassThrough()
   let lines = 0
   readLines(stream, () => lines++)

@@ -1,64 +1,64 @@
 import type { JsonSchema, JsonValue } from '../../agent/messages.ts'
 import type { References } from './references.ts'
 
-/** What of an OpenAPI document becomes tools: plain data, made in a process of its own and sent over. */
+/** The operations of an OpenAPI document as plain data: read in a child process and sent to the service as JSON. */
 export interface Api {
   operations: Operation[]
-  /** By the name that the document gives them. */
+  /** Security schemes by their name in the document. */
   schemes: Record<string, SecurityScheme>
   skipped: SkippedOperation[]
 }
 
-/** An operation, or a path, of which no tool can be made. */
+/** An operation or a path that cannot become a tool. */
 export interface SkippedOperation {
-  /** Ends the name that its tool would have. */
+  /** The last part of the tool name. */
   id: string
-  /** `GET /pets`, or `/pets` of a path. */
-  place: string
+  /** `GET /pets`, or `/pets` for a whole path. */
+  location: string
   /** A sentence without its full stop. */
   reason: string
 }
 
 export interface Operation {
-  /** `operationId`, made fit and unique; made of method and path where there is none. */
+  /** `operationId`, or method and path when absent; made valid and unique. */
   id: string
   /** Upper case. */
   method: string
-  /** As the document has it: `/pets/{petId}`. */
+  /** Path template of the document: `/pets/{petId}`. */
   path: string
   description: string
-  /** Base addresses may be relative to the document's own. Absent: the document names none. */
+  /** Base address, possibly relative to the address of the document. Absent: the document names no server. */
   server?: string
-  /** Of the tool's input. */
+  /** Schema of the tool input. */
   schema: JsonSchema
   parameters: Parameter[]
   body?: Body
-  /** Alternatives: by scheme, the scopes that are needed. Absent: nothing is said. */
+  /** Alternative requirements: the needed scopes by scheme. Absent: the document defines no security. */
   security?: Record<string, string[]>[]
 }
 
-export type Place = 'path' | 'query' | 'header' | 'cookie'
+export type ParameterIn = 'path' | 'query' | 'header' | 'cookie'
 
 export interface Parameter {
-  /** Of the tool's input. */
+  /** Property of the tool input. */
   key: string
   name: string
-  in: Place
+  in: ParameterIn
   style: string
   explode: boolean
   allowReserved: boolean
-  /** Written as JSON, whatever its style. */
+  /** The value is serialised as JSON, regardless of `style`. */
   isJson: boolean
-  /** Sent where the model says nothing of a parameter that is required. */
+  /** Value of a required parameter that the input leaves out. */
   fallback?: JsonValue
 }
 
 export interface Body {
   mediaType: string
   required: boolean
-  /** The property of the input that it is, or those that are its own properties. */
-  from: { key: string } | { fields: { key: string; name: string }[] }
-  /** By property, of forms. */
+  /** The input property that holds the whole body, or the input properties that are the fields of the body. */
+  source: { key: string } | { fields: { key: string; name: string }[] }
+  /** Encodings by property, for forms. */
   encoding: Record<string, Encoding>
 }
 
@@ -66,27 +66,27 @@ export interface Encoding {
   style?: string
   explode?: boolean
   contentType?: string
-  /** Sent as a file: the text of one. */
+  /** The value is sent as a file with the text as content. */
   isFile?: boolean
 }
 
 export type SecurityScheme =
-  | { type: 'apiKey'; in: Exclude<Place, 'path'>; name: string }
+  | { type: 'apiKey'; in: Exclude<ParameterIn, 'path'>; name: string }
   | { type: 'basic' }
   | { type: 'bearer' }
   | { type: 'clientCredentials'; tokenUrl: string }
-  /** One that nothing can be configured for. */
+  /** A scheme that is not supported. */
   | { type: 'other'; called: string }
 
-/** What a document is read with. */
-export interface ReadOptions {
+/** Options for reading a document. */
+export interface ApiReadOptions {
   include?: readonly string[]
   exclude?: readonly string[]
-  /** Headers that the configuration sends: no parameter of theirs is shown. Lower case. */
+  /** Headers that the configuration sends, in lower case; parameters with these names are hidden from the model. */
   ownHeaders: readonly string[]
 }
 
-/** An operation as its document has it. */
+/** An operation of the document before conversion. */
 export interface FoundOperation {
   id: string
   method: string
@@ -97,13 +97,13 @@ export interface FoundOperation {
   document: Record<string, unknown>
 }
 
-/** What an operation is read with. */
-export interface Reading {
+/** Options for converting an operation. */
+export interface OperationOptions {
   references: References
-  /** Names of parameters that the model is not asked for: others fill them. */
-  hidden: ReadonlySet<string>
-  /** Headers that the configuration sends. Lower case. */
+  /** Names of parameters that are hidden from the model, because configuration or credentials fill them. */
+  excludedParameters: ReadonlySet<string>
+  /** Headers that the configuration sends, in lower case. */
   ownHeaders: ReadonlySet<string>
-  /** Characters of the schema. */
-  room: number
+  /** Maximum characters of the schema. */
+  maxSchemaCharacters: number
 }

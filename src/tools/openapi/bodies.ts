@@ -1,22 +1,22 @@
 import type { JsonSchema } from '../../agent/messages.ts'
 import { isObject } from '../../json/is-object.ts'
-import type { Body, Encoding, Reading } from './api.ts'
+import type { Body, Encoding, OperationOptions } from './api.ts'
 import type { Keys } from './keys.ts'
 import { shortText, toInputSchema } from './schemas.ts'
 
-export interface FoundBody {
+export interface ConvertedBody {
   body: Body
-  /** Of the tool's input. */
+  /** Properties of the tool input. */
   properties: (readonly [string, JsonSchema])[]
   required: string[]
 }
 
-interface Options extends Reading {
+interface BodyOptions extends OperationOptions {
   keys: Keys
 }
 
-/** From what says most to what says least; then whatever there is, as text. */
-const preferred = [
+/** Media types by preference, the most expressive first; any other type is sent as text. */
+const preferredTypes = [
   /^application\/json\b/,
   /^application\/[\w.+-]*\+json\b/,
   /^application\/x-www-form-urlencoded\b/,
@@ -25,30 +25,32 @@ const preferred = [
   /^text\//,
 ]
 
-/** Throws where a call could not be made without a body that can't be read. */
-export function toBody(given: unknown, options: Options): FoundBody | undefined {
-  if (given === undefined) return undefined
-  const found = options.references.follow(given)
-  if (!isObject(found)) throw new Error(`its body cannot be read: ${options.references.whyNot(given)}`)
-  const contents = isObject(found['content']) ? Object.entries(found['content']) : []
-  const best = preferred.map((one) => contents.find(([type]) => one.test(type))).find(Boolean) ?? contents[0]
+/** Converts a request body. Throws when the body cannot be read, because a call without the body could be wrong. */
+export function toBody(requestBody: unknown, options: BodyOptions): ConvertedBody | undefined {
+  if (requestBody === undefined) return undefined
+  const bodyObject = options.references.follow(requestBody)
+  if (!isObject(bodyObject)) throw new Error(`its body cannot be read: ${options.references.explainFailure(requestBody)}`)
+  const contents = isObject(bodyObject['content']) ? Object.entries(bodyObject['content']) : []
+  const best = preferredTypes.map((pattern) => contents.find(([type]) => pattern.test(type))).find(Boolean) ?? contents[0]
   if (!best) return undefined
   const [type, content] = best
   const mediaType = type.includes('*') ? 'application/json' : type.trim()
-  const inner = isObject(content) ? content : {}
+  const mediaTypeObject = isObject(content) ? content : {}
   const isData = isForm(mediaType) || isJson(mediaType)
-  const whole: JsonSchema = isData ? toInputSchema(inner['schema'], options.references, options.room) : { type: 'string' }
-  const schema = isForm(mediaType) ? withoutHeaders(whole, options.ownHeaders) : whole
-  const isRequired = found['required'] === true
-  const encoding = isForm(mediaType) ? toEncoding(schema, inner['encoding']) : {}
-  const own = { mediaType, required: isRequired, encoding }
-  if (isFlat(schema, isRequired)) return spread(schema, own, options.keys)
+  const fullSchema: JsonSchema = isData
+    ? toInputSchema(mediaTypeObject['schema'], options.references, options.maxSchemaCharacters)
+    : { type: 'string' }
+  const schema = isForm(mediaType) ? withoutHeaders(fullSchema, options.ownHeaders) : fullSchema
+  const isRequired = bodyObject['required'] === true
+  const encoding = isForm(mediaType) ? toEncoding(schema, mediaTypeObject['encoding']) : {}
+  const traits = { mediaType, required: isRequired, encoding }
+  if (isFlat(schema, isRequired)) return spread(schema, traits, options.keys)
   const key = options.keys.take('body', 'request_body')
-  const said = describe(found, schema, mediaType)
-  return { body: { ...own, from: { key } }, properties: [[key, said]], required: isRequired ? [key] : [] }
+  const described = describe(bodyObject, schema, mediaType)
+  return { body: { ...traits, source: { key } }, properties: [[key, described]], required: isRequired ? [key] : [] }
 }
 
-/** A field that may be sent as a header too, such as Slack's `token`, is filled by the configuration. */
+/** Removes form fields that the configuration sends as headers, such as Slack's `token`. */
 function withoutHeaders(schema: JsonSchema, ownHeaders: ReadonlySet<string>): JsonSchema {
   const properties = isObject(schema['properties']) ? Object.entries(schema['properties']) : []
   const rest = properties.filter(([name]) => !ownHeaders.has(name.toLowerCase()))
@@ -66,56 +68,56 @@ export function isForm(mediaType: string): boolean {
 }
 
 /**
- * Whether the properties of a body can be those of the input: an object with nothing but them. One that may be left out must not have
- * any that may not.
+ * True when the body properties can be properties of the input: an object schema with no other keywords. An optional body must not have
+ * required properties.
  */
 function isFlat(schema: JsonSchema, isRequired: boolean): boolean {
   const { type, properties, required = [] } = schema
   const isObjectSchema = (type === 'object' || type === undefined) && isObject(properties)
-  const isMore = ['anyOf', 'allOf', 'not', 'const', 'enum'].some((key) => key in schema) || isOpen(schema['additionalProperties'])
-  return isObjectSchema && !isMore && (isRequired || (required as string[]).length === 0)
+  const hasMoreKeywords = ['anyOf', 'allOf', 'not', 'const', 'enum'].some((key) => key in schema) || isOpen(schema['additionalProperties'])
+  return isObjectSchema && !hasMoreKeywords && (isRequired || (required as string[]).length === 0)
 }
 
-function isOpen(more: unknown): boolean {
-  return more === true || isObject(more)
+function isOpen(additionalProperties: unknown): boolean {
+  return additionalProperties === true || isObject(additionalProperties)
 }
 
-function spread(schema: JsonSchema, own: Omit<Body, 'from'>, keys: Keys): FoundBody {
+function spread(schema: JsonSchema, traits: Omit<Body, 'source'>, keys: Keys): ConvertedBody {
   const properties = Object.entries(schema['properties'] as Record<string, JsonSchema>)
   const required = new Set((schema['required'] ?? []) as string[])
-  // One that a parameter is named like would be taken for it: then the body keeps to itself.
+  // A field with the name of a parameter would be mistaken for the parameter: then the body stays a single property.
   if (properties.some(([name]) => !keys.isFree(name))) {
     const key = keys.take('body', 'request_body')
-    return { body: { ...own, from: { key } }, properties: [[key, schema]], required: own.required ? [key] : [] }
+    return { body: { ...traits, source: { key } }, properties: [[key, schema]], required: traits.required ? [key] : [] }
   }
   const fields = properties.map(([name]) => ({ key: keys.take(name), name }))
   return {
-    body: { ...own, from: { fields } },
+    body: { ...traits, source: { fields } },
     properties: fields.map(({ key }, index) => [key, properties[index]![1]]),
     required: fields.filter(({ name }) => required.has(name)).map(({ key }) => key),
   }
 }
 
-function describe(found: Record<string, unknown>, schema: JsonSchema, mediaType: string): JsonSchema {
-  const said = typeof found['description'] === 'string' ? shortText(found['description'], 600) : schema['description']
+function describe(bodyObject: Record<string, unknown>, schema: JsonSchema, mediaType: string): JsonSchema {
+  const bodyText = typeof bodyObject['description'] === 'string' ? shortText(bodyObject['description'], 600) : schema['description']
   const type = isJson(mediaType) ? undefined : `As ${mediaType}.`
-  const text = [said, type].filter(Boolean).join(' ')
+  const text = [bodyText, type].filter(Boolean).join(' ')
   return text === '' ? schema : { ...schema, description: text }
 }
 
-function toEncoding(schema: JsonSchema, given: unknown): Record<string, Encoding> {
-  const said = isObject(given) ? given : {}
+function toEncoding(schema: JsonSchema, encodings: unknown): Record<string, Encoding> {
+  const encodingByName = isObject(encodings) ? encodings : {}
   const properties = isObject(schema['properties']) ? schema['properties'] : {}
   return Object.fromEntries(
     Object.entries(properties).map(([name, property]) => {
-      const one = Object.hasOwn(said, name) && isObject(said[name]) ? said[name] : {}
+      const encoding = Object.hasOwn(encodingByName, name) && isObject(encodingByName[name]) ? encodingByName[name] : {}
       const isFile = isObject(property) && property['format'] === 'binary'
       return [
         name,
         {
-          ...(typeof one['style'] === 'string' && { style: one['style'] }),
-          ...(typeof one['explode'] === 'boolean' && { explode: one['explode'] }),
-          ...(typeof one['contentType'] === 'string' && { contentType: one['contentType'] }),
+          ...(typeof encoding['style'] === 'string' && { style: encoding['style'] }),
+          ...(typeof encoding['explode'] === 'boolean' && { explode: encoding['explode'] }),
+          ...(typeof encoding['contentType'] === 'string' && { contentType: encoding['contentType'] }),
           ...(isFile && { isFile }),
         },
       ]

@@ -11,74 +11,77 @@ import type { Api, Operation } from './api.ts'
 import { sign, type CredentialOptions } from './credentials.ts'
 import { toRequest, type Request } from './request.ts'
 
-export interface CallOptions extends CredentialOptions {
+export interface OperationCallOptions extends CredentialOptions {
   outbound: Outbound
-  /** Of one operation. */
   operation: Operation
   schemes: Api['schemes']
   base: URL
-  /** The base is the administrator's word, or the origin of the document: it may have credentials, and be inside. */
+  /** True for a base configured by an administrator, or on the origin of the document: credentials and internal addresses are allowed. */
   isTrusted: boolean
   maxCharacters: number
 }
 
-const safe: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'])
-/** Characters of an answer that says what was wrong. */
-const maxFault = 2000
+const safeMethods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'])
+/** Maximum characters of an error response in an error message. */
+const maxFaultCharacters = 2000
 const maxRepeats = 2
 const firstDelayMs = 250
-/** Who is told to wait longer tells the model so. */
+/** Limit for `retry-after`. After a longer time the call is not repeated, and the error tells the model when to retry. */
 const maxDelayMs = 5000
 
-/** Makes the call. Throws with a sentence for the model where it fails, or where the answer's status is not 2xx. */
-export async function call(options: CallOptions, input: JsonObject, context: ToolContext): Promise<JsonObject> {
+/** Calls an operation. Throws a sentence for the model when the call fails or the status is not 2xx. */
+export async function call(options: OperationCallOptions, input: JsonObject, context: ToolContext): Promise<JsonObject> {
   const { operation, maxCharacters } = options
   const started = performance.now()
-  const { answer, secrets } = await askWithTokens(options, input, context)
+  const { answer: response, secrets } = await sendAuthenticated(options, input, context)
   const mask = createMask(secrets)
-  context.log(`${operation.method} ${operation.path}: ${answer.status} in ${Math.round(performance.now() - started)} ms`)
-  if (answer.status < 200 || answer.status > 299) throw new Error(mask(toFault(operation, answer)))
-  return toResponseOutput(answer, { context, maxCharacters, mask })
+  context.log(`${operation.method} ${operation.path}: ${response.status} in ${Math.round(performance.now() - started)} ms`)
+  if (response.status < 200 || response.status > 299) throw new Error(mask(toFault(operation, response)))
+  return toResponseOutput(response, { context, maxCharacters, mask })
 }
 
-/** A token may have been revoked since: then with another, once. A request that was refused with 401 was not acted on. */
-async function askWithTokens(options: CallOptions, input: JsonObject, context: ToolContext) {
+/** Sends the request with credentials. After 401, a new token is tried once, because a token may have been revoked; a request refused with 401 has had no effect. */
+async function sendAuthenticated(options: OperationCallOptions, input: JsonObject, context: ToolContext) {
   for (let isSecond = false; ; isSecond = true) {
     const request = toRequest(options.operation, options.base, input)
-    if (!safe.has(request.method)) request.headers['idempotency-key'] = context.callId
+    if (!safeMethods.has(request.method)) request.headers['idempotency-key'] = context.callId
     if (options.isTrusted) Object.assign(request.headers, toTraceHeaders(context), toContextHeaders(context.headers))
     const signed = options.isTrusted ? await sign(request, options, options, context.signal) : undefined
     if (request.cookies.length > 0) request.headers['cookie'] = request.cookies.join('; ')
-    const answer = await askAgain(request, options, context)
-    if (answer.status === 401 && !isSecond && signed?.renew()) continue
-    return { answer, secrets: signed?.secrets ?? [] }
+    const response = await sendWithRetries(request, options, context)
+    if (response.status === 401 && !isSecond && signed?.renew()) continue
+    return { answer: response, secrets: signed?.secrets ?? [] }
   }
 }
 
-/** What reads alone is asked again where its server was busy or lost. */
-async function askAgain(request: Request, options: CallOptions, { signal, log }: ToolContext): Promise<FetchedResponse> {
+/** Sends the request, and repeats a request with a safe method when the server was busy or unreachable. */
+async function sendWithRetries(request: Request, options: OperationCallOptions, { signal, log }: ToolContext): Promise<FetchedResponse> {
   for (let repeats = 0; ; repeats++) {
-    const outcome = await ask(request, options, signal)
-    const delay = safe.has(request.method) && repeats < maxRepeats ? delayMs(outcome, repeats) : undefined
+    const outcome = await send(request, options, signal)
+    const delay = safeMethods.has(request.method) && repeats < maxRepeats ? delayMs(outcome, repeats) : undefined
     if (delay === undefined) {
       if (outcome instanceof Error) throw outcome
       return outcome
     }
-    log(`${outcome instanceof Error ? outcome.message : `It answered ${outcome.status}.`} Asked again in ${Math.round(delay)} ms.`)
+    log(`${outcome instanceof Error ? outcome.message : `The API answered ${outcome.status}.`} Retrying in ${Math.round(delay)} ms.`)
     await wait(delay, undefined, { signal })
   }
 }
 
-class Unreached extends Error {
-  readonly mayPass: boolean
+class UnreachableApi extends Error {
+  readonly isTransient: boolean
 
   constructor(message: string, mayPass: boolean, options: ErrorOptions) {
     super(message, options)
-    this.mayPass = mayPass
+    this.isTransient = mayPass
   }
 }
 
-async function ask(request: Request, { outbound, isTrusted }: CallOptions, signal: AbortSignal): Promise<FetchedResponse | Unreached> {
+async function send(
+  request: Request,
+  { outbound, isTrusted }: OperationCallOptions,
+  signal: AbortSignal,
+): Promise<FetchedResponse | UnreachableApi> {
   const { url, method, headers, body } = request
   const fetch = isTrusted ? outbound.fetchConfigured : outbound.fetch
   try {
@@ -86,11 +89,11 @@ async function ask(request: Request, { outbound, isTrusted }: CallOptions, signa
     return { url: response.url, status: response.status, headers: response.headers, ...(await readAtMost(response, maxBodyBytes)) }
   } catch (cause) {
     signal.throwIfAborted()
-    return toUnreached(cause, isTrusted)
+    return toUnreachable(cause, isTrusted)
   }
 }
 
-const lost: ReadonlySet<string> = new Set([
+const transientCodes: ReadonlySet<string> = new Set([
   'ECONNREFUSED',
   'ECONNRESET',
   'EPIPE',
@@ -100,26 +103,26 @@ const lost: ReadonlySet<string> = new Set([
   'UND_ERR_CONNECT_TIMEOUT',
 ])
 
-/** What an address inside is like is said of those alone that an administrator has named. */
-function toUnreached(error: unknown, isTrusted: boolean): Unreached {
+/** The error code is shown only for trusted addresses: for others, the code would reveal facts about the internal network. */
+function toUnreachable(error: unknown, isTrusted: boolean): UnreachableApi {
   const cause: NodeJS.ErrnoException | undefined = error instanceof Error && error.cause instanceof Error ? error.cause : undefined
   const { code } = cause ?? {}
   if (code === 'EREFUSED')
-    return new Unreached('The API is at, or leads to, an address that is not public and not configured.', false, { cause: error })
-  const said = isTrusted && code !== undefined ? ` (${code})` : ''
-  return new Unreached(`The API could not be reached${said}.`, code !== undefined && lost.has(code), { cause: error })
+    return new UnreachableApi('The API is at, or redirects to, an address that is not public and not configured.', false, { cause: error })
+  const codeText = isTrusted && code !== undefined ? ` (${code})` : ''
+  return new UnreachableApi(`The API could not be reached${codeText}.`, code !== undefined && transientCodes.has(code), { cause: error })
 }
 
-/** Undefined where asking again is of no use. */
-function delayMs(outcome: FetchedResponse | Unreached, repeats: number): number | undefined {
-  const own = firstDelayMs * 2 ** repeats * (1 + Math.random())
-  if (outcome instanceof Unreached) return outcome.mayPass ? own : undefined
+/** Milliseconds before the next attempt; undefined when a retry is useless. */
+function delayMs(outcome: FetchedResponse | UnreachableApi, repeats: number): number | undefined {
+  const backoffMs = firstDelayMs * 2 ** repeats * (1 + Math.random())
+  if (outcome instanceof UnreachableApi) return outcome.isTransient ? backoffMs : undefined
   if (outcome.status !== 429 && outcome.status !== 503) return undefined
-  const after = retryAfterMs(outcome.headers.get('retry-after'))
-  return after === undefined ? own : after <= maxDelayMs ? after : undefined
+  const retryAfter = retryAfterMs(outcome.headers.get('retry-after'))
+  return retryAfter === undefined ? backoffMs : retryAfter <= maxDelayMs ? retryAfter : undefined
 }
 
-/** Seconds, or a date (RFC 9110, 10.2.3). */
+/** Parses seconds or a date (RFC 9110, 10.2.3). */
 function retryAfterMs(value: string | null): number | undefined {
   if (value === null || value.trim() === '') return undefined
   const ms = /^\d+$/.test(value.trim()) ? Number(value) * 1000 : Date.parse(value) - Date.now()
@@ -127,10 +130,10 @@ function retryAfterMs(value: string | null): number | undefined {
 }
 
 function toFault({ method, path }: Operation, { status, headers, bytes }: FetchedResponse): string {
-  const after = headers.get('retry-after')
-  const wait = after === null ? '' : ` It may be asked again after ${after}${/^\d+$/.test(after) ? ' s' : ''}.`
+  const retryAfter = headers.get('retry-after')
+  const wait = retryAfter === null ? '' : ` It may be retried after ${retryAfter}${/^\d+$/.test(retryAfter) ? ' s' : ''}.`
   const type = headers.get('content-type')
   const text = isText(bytes, type) ? decodeText(bytes, type).trim() : ''
-  const said = text.length > maxFault ? `${text.slice(0, maxFault).toWellFormed()} [cut]` : text
-  return `${method} ${path} answered ${status}.${wait}${said === '' ? '' : `\n${said}`}`
+  const excerpt = text.length > maxFaultCharacters ? `${text.slice(0, maxFaultCharacters).toWellFormed()} [cut]` : text
+  return `${method} ${path} answered ${status}.${wait}${excerpt === '' ? '' : `\n${excerpt}`}`
 }

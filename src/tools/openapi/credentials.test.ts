@@ -22,7 +22,7 @@ function secured(server: string, security: object[] | undefined, more: object = 
 
 const echo = (t: TestContext) => startSite(t, (_, response) => response.end())
 
-test('credentials are sent as their security scheme says', async (t) => {
+test('credentials are sent as defined by their security scheme', async (t) => {
   const site = await echo(t)
   const sent = async (scheme: string, credential: string) => {
     const api = await openApi(t, { document: secured(site.origin, [{ [scheme]: [] }]), config: { credentials: { [scheme]: credential } } })
@@ -37,7 +37,7 @@ test('credentials are sent as their security scheme says', async (t) => {
   assert.equal((await sent('openId', 'Bearer token-1')).headers['authorization'], 'Bearer token-1')
 })
 
-test('of several alternatives the one is taken that all is configured for; an operation that needs none gets none', async (t) => {
+test('the first fully configured alternative is used; an operation without security gets no credentials', async (t) => {
   const site = await echo(t)
   const security = [{}, { bearer: [] }, { inHeader: [], inCookie: [] }]
   const config = { credentials: { inHeader: '${KEY}', inCookie: 'c-1' } }
@@ -56,7 +56,7 @@ test('of several alternatives the one is taken that all is configured for; an op
   assert.equal(site.requests.at(-1)?.headers['x-key'], 'k-1', 'a document that says nothing of security gets what is configured')
 })
 
-test('a credential is asked for where it is used, and never told', async (t) => {
+test('a credential is resolved at each call and never shown', async (t) => {
   const site = await startSite(t, ({ headers, url }, response) =>
     response.writeHead(500, { 'content-type': 'text/plain' }).end([url, headers['authorization'], headers['x-key']].join(' ')),
   )
@@ -71,7 +71,7 @@ test('a credential is asked for where it is used, and never told', async (t) => 
   })
 })
 
-test('a credential for a scheme that is not there, or is not known, stops the tools from being made', async (t) => {
+test('a credential for a missing or unsupported scheme makes the build fail', async (t) => {
   const document = secured('http://127.0.0.1:1', [])
   await assert.rejects(
     openApi(t, { document, config: { credentials: { none: 'x' } } }),
@@ -80,7 +80,7 @@ test('a credential for a scheme that is not there, or is not known, stops the to
   await assert.rejects(openApi(t, { document, config: { credentials: { digest: 'x' } } }), /digest \(http digest\) is not supported/)
 })
 
-/** Gives tokens `t1`, `t2` ... for `id:se cret`, and takes the latest. */
+/** Issues tokens `t1`, `t2` ... for `id:se cret`, and accepts the latest token. */
 async function tokenSite(t: TestContext, { life = 3600, isBodyOnly = false } = {}): Promise<Site & { revoke(): void }> {
   let count = 0
   let valid = ''
@@ -101,7 +101,7 @@ function oauth(origin: string, tokenUrl = '/token'): object {
 
 const client = { credentials: { oauth: 'id:se cret' } }
 
-test('a token is fetched once with the client credentials, shared, and fetched anew when it was refused', async (t) => {
+test('a token is fetched once with the client credentials, shared, and fetched again after a refusal', async (t) => {
   const site = await tokenSite(t)
   const api = await openApi(t, { document: oauth(site.origin), config: client })
   await Promise.all([api.run('getA', {}), api.run('getA', {}), api.run('getA', {})])
@@ -125,22 +125,22 @@ test('a token that has expired is not used', async (t) => {
   assert.equal(site.requests.length, 4)
 })
 
-test("a server that takes the client's secret in the body alone gets it there", async (t) => {
+test('a server that accepts the client secret only in the body receives it there', async (t) => {
   const site = await tokenSite(t, { isBodyOnly: true })
   const api = await openApi(t, { document: oauth(site.origin), config: client })
   assert.deepEqual(await api.run('getA', {}), { status: 200 })
 })
 
-test('a token that is not given is a failure that tells no secret', async (t) => {
+test('a refused token request fails without showing secrets', async (t) => {
   const site = await startSite(t, ({ body }, response) => response.writeHead(400).end(body))
   const api = await openApi(t, { document: oauth(site.origin), config: client })
   await assert.rejects(api.run('getA', {}), (error: Error) => {
-    assert.match(error.message, /^No access token was given by 127.0.0.1:\d+: it answered 400, then 400.$/)
+    assert.match(error.message, /^No access token was issued by 127.0.0.1:\d+: it answered 400, then 400.$/)
     return true
   })
 })
 
-test('a fetched document sends credentials nowhere but to where it is, and to what is configured', async (t) => {
+test('credentials are sent only to the origin of the fetched document and to configured addresses', async (t) => {
   const thief = await echo(t)
   let document: object = {}
   const home = await startSite(t, (_, response) =>
@@ -151,10 +151,10 @@ test('a fetched document sends credentials nowhere but to where it is, and to wh
   const key = { credentials: { inHeader: 'header-secret' } }
   await assert.rejects(
     openApi(t, { config: { ...config, ...key } }),
-    /names http:\/\/127.0.0.1:\d+ as the server of getA, which is not where the document is: set base_url/,
+    /names http:\/\/127.0.0.1:\d+ as the server of getA, which is not the origin of the document: set base_url/,
   )
   await assert.rejects(openApi(t, { config }), /set base_url/)
-  // Without anything to lose it may be called where everybody may call it, and is not told whose request it is.
+  // An API without credentials may be called at any public address, and does not receive the context of the caller.
   const open = await openApi(t, { config: { spec: config.spec } })
   await assert.rejects(open.run('getA', {}), /address that is not public and not configured/)
   const allowed = await openApi(t, { config: { spec: config.spec }, allowed: ['127.0.0.1'] })
@@ -174,20 +174,20 @@ test('a fetched document sends credentials nowhere but to where it is, and to wh
   document = oauth(home.origin, `${thief.origin}/token`)
   await assert.rejects(
     openApi(t, { config: { spec: config.spec, ...client } }),
-    /for tokens of oauth, which is neither where it is nor base_url: set token_url/,
+    /for tokens of oauth, which is neither the origin of the document nor of base_url: set token_url/,
   )
   const chosen = await openApi(t, { config: { spec: config.spec, ...client, token_url: `${thief.origin}/token` } })
-  await assert.rejects(chosen.run('getA', {}), /No access token was given/)
+  await assert.rejects(chosen.run('getA', {}), /No access token was issued/)
   document = secured('/v3', [{ inHeader: [] }])
   const relative = await openApi(t, { config: { ...config, ...key } })
   await relative.run('getA', {})
   assert.deepEqual([home.requests.at(-1)?.url, home.requests.at(-1)?.headers['x-key']], ['/v3/a', 'header-secret'])
 })
 
-test('a file names its servers whole, and a user in base_url is sent as a header', async (t) => {
+test('a document in a file needs absolute server addresses, and a user in base_url is sent as a header', async (t) => {
   const site = await echo(t)
-  await assert.rejects(openApi(t, { document: secured('/v1', []) }), /names no server with an address of its own: set base_url/)
-  await assert.rejects(openApi(t, { document: secured('ftp://x/', []) }), /no http or https address: set base_url/)
+  await assert.rejects(openApi(t, { document: secured('/v1', []) }), /names no server with an absolute address: set base_url/)
+  await assert.rejects(openApi(t, { document: secured('ftp://x/', []) }), /not an http or https address: set base_url/)
   const api = await openApi(t, {
     document: secured('/v1', []),
     config: { base_url: '${BASE}' },

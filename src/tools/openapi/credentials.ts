@@ -6,50 +6,51 @@ import type { Request } from './request.ts'
 import type { Tokens } from './tokens.ts'
 
 export interface CredentialOptions {
-  /** By scheme, and the headers that are always sent: as configured, references unresolved. */
+  /** Credentials by scheme, as configured, with unresolved references. */
   credentials: Readonly<Record<string, string>>
+  /** Headers that are always sent, as configured, with unresolved references. */
   headers: Readonly<Record<string, string>>
   environment: Environment
   tokens: Tokens
 }
 
-/** What was put onto a request and is to be seen nowhere else. */
-export interface Signed {
+/** Secrets added to a request, to be masked in every output. */
+export interface SignedRequest {
   secrets: string[]
-  /** Gets other tokens; false where there are none to be renewed. */
+  /** Discards the tokens, so that the next call fetches new ones; false when the request used no token. */
   renew(): boolean
 }
 
-/** Throws where a configuration names what a document does not have, or nothing can be done with. */
+/** Throws when the configuration has an invalid header name, or credentials for a scheme that is unknown or not supported. */
 export function checkCredentials({ schemes }: Api, { credentials, headers }: Pick<CredentialOptions, 'credentials' | 'headers'>): void {
-  const wrong = Object.keys(headers).find((name) => !isFieldName(name))
-  if (wrong !== undefined) throw new Error(`headers: ${JSON.stringify(wrong)} is not the name of a header.`)
+  const invalidName = Object.keys(headers).find((name) => !isFieldName(name))
+  if (invalidName !== undefined) throw new Error(`headers: ${JSON.stringify(invalidName)} is not the name of a header.`)
   for (const name of Object.keys(credentials)) {
     const scheme = Object.hasOwn(schemes, name) ? schemes[name] : undefined
-    const known = Object.keys(schemes).join(', ') || 'none'
-    if (!scheme) throw new Error(`credentials: the document has no security scheme ${name}; it has ${known}.`)
+    const schemeNames = Object.keys(schemes).join(', ') || 'none'
+    if (!scheme) throw new Error(`credentials: the document has no security scheme ${name}; it has ${schemeNames}.`)
     if (scheme.type === 'other') throw new Error(`credentials: the security scheme ${name} (${scheme.called}) is not supported.`)
   }
 }
 
-/** Puts the configured headers and the credentials that an operation needs onto its request. */
+/** Adds the configured headers, and the credentials that the operation needs, to a request. */
 export async function sign(
   request: Request,
   { operation, schemes }: { operation: Operation; schemes: Api['schemes'] },
   { credentials, headers, environment, tokens }: CredentialOptions,
   signal: AbortSignal,
-): Promise<Signed> {
+): Promise<SignedRequest> {
   const secrets: string[] = []
   const renewals: (() => void)[] = []
   const resolve = (value: string, name: string, isSecret: boolean) => {
     const resolved = resolveReferences(value, environment)
     if (isSecret) secrets.push(resolved)
-    if (!isFieldValue(resolved)) throw new Error(`The value that is configured for ${name} holds characters that can not be sent.`)
+    if (!isFieldValue(resolved)) throw new Error(`The value configured for ${name} contains characters that cannot be sent in a header.`)
     return resolved
   }
   for (const [name, value] of Object.entries(headers))
     request.headers[name.toLowerCase()] = resolve(value, name, isSecretHeader(name, value))
-  for (const [name, scopes] of Object.entries(chosen(operation, credentials))) {
+  for (const [name, scopes] of Object.entries(chooseRequirement(operation, credentials))) {
     const scheme = schemes[name]!
     const value = resolve(credentials[name]!, name, true)
     const token =
@@ -58,7 +59,7 @@ export async function sign(
       secrets.push(token.value)
       renewals.push(token.forget)
     }
-    secrets.push(...put(request, scheme, token?.value ?? value))
+    secrets.push(...applyCredential(request, scheme, token?.value ?? value))
   }
   return {
     secrets,
@@ -69,20 +70,20 @@ export async function sign(
   }
 }
 
-/** The first alternative that everything is configured for. Where a document says nothing of security at all, whatever is configured. */
-function chosen({ security }: Operation, credentials: Readonly<Record<string, string>>): Record<string, string[]> {
+/** The first requirement with all credentials configured. All configured credentials when the document defines no security at all. */
+function chooseRequirement({ security }: Operation, credentials: Readonly<Record<string, string>>): Record<string, string[]> {
   if (!security) return Object.fromEntries(Object.keys(credentials).map((name) => [name, []]))
   const isConfigured = (alternative: Record<string, string[]>) => Object.keys(alternative).every((name) => Object.hasOwn(credentials, name))
   const possible = security.filter(isConfigured)
-  // "None" is an alternative too, and the poorest.
-  return possible.find((one) => Object.keys(one).length > 0) ?? {}
+  // An empty requirement ("no credentials") is chosen last.
+  return possible.find((requirement) => Object.keys(requirement).length > 0) ?? {}
 }
 
-/** Returns what else is secret now. */
-function put(request: Request, scheme: SecurityScheme, value: string): string[] {
+/** Adds a credential to a request, and returns further secrets derived from the value. */
+function applyCredential(request: Request, scheme: SecurityScheme, value: string): string[] {
   if (scheme.type === 'apiKey') {
     if (scheme.in === 'header') request.headers[scheme.name.toLowerCase()] = value
-    // As text: parameters that are encoded in their own way would be encoded anew.
+    // Appended as text: `searchParams` would encode the existing parameters again.
     if (scheme.in === 'query')
       request.url.search += `${request.url.search === '' ? '' : '&'}${encodeURIComponent(scheme.name)}=${encodeURIComponent(value)}`
     if (scheme.in === 'cookie') request.cookies.push(`${scheme.name}=${encodeURIComponent(value)}`)
@@ -90,6 +91,6 @@ function put(request: Request, scheme: SecurityScheme, value: string): string[] 
   }
   const basic = scheme.type === 'basic' ? Buffer.from(value).toString('base64') : undefined
   request.headers['authorization'] = basic === undefined ? `Bearer ${value.replace(/^Bearer /i, '')}` : `Basic ${basic}`
-  // Of `user:password` the password alone is one too.
+  // In `user:password`, the password alone is a secret too.
   return basic === undefined ? [] : [basic, value.slice(value.indexOf(':') + 1)]
 }

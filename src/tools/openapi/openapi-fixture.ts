@@ -17,22 +17,22 @@ interface Options {
   config?: ToolSpec['config']
   spec?: Partial<ToolSpec>
   environment?: Record<string, string>
-  /** OUTBOUND_ALLOW. */
+  /** Value of OUTBOUND_ALLOW. */
   allowed?: string[]
   everyMs?: number
-  /** Of agent.yaml, where it is there already. */
+  /** Folder of agent.yaml, when the folder exists already. */
   folder?: string
-  /** Other files beside agent.yaml, by their names. */
+  /** Other files beside agent.yaml, by name. */
   files?: Record<string, object | string>
 }
 
 export interface Opened {
   folder: string
   tools(): readonly Tool[]
-  /** Why operations are no tools, by the end of their names. */
+  /** Reasons of skipped operations, by operation id. */
   refused(): Record<string, string>
   tool(id: string): Tool
-  /** Checked as the agent checks it, then run. */
+  /** Checks the input as the agent does, then runs the tool. */
   run(id: string, input: JsonObject, context?: Partial<ToolContext>): Promise<any>
 }
 
@@ -73,20 +73,20 @@ export async function openApi(t: TestContext, options: Options): Promise<Opened>
   return { folder, tools: group.tools, refused, tool, run }
 }
 
-/** Writes a file with the folders that it needs: text, or a value as JSON. */
+/** Writes a file and its folders: text, or a value as JSON. */
 export async function writeInto(folder: string, name: string, content: object | string): Promise<void> {
   const file = path.join(folder, name)
   await mkdir(path.dirname(file), { recursive: true })
   await writeFile(file, typeof content === 'string' ? content : JSON.stringify(content))
 }
 
-/** A document of one server and these paths. */
+/** A document with one server and the given paths. */
 export function documentOf(server: string | undefined, paths: object, more: object = {}): object {
   const servers = server === undefined ? {} : { servers: [{ url: server }] }
   return { openapi: '3.0.3', info: { title: 'Orders', version: '1' }, ...servers, paths, ...more }
 }
 
-/** An operation with these parameters. */
+/** An operation with the given parameters. */
 export function operationOf(operationId: string, parameters: object[] = [], more: object = {}): object {
   return { operationId, parameters, responses: { 200: { description: 'ok' } }, ...more }
 }

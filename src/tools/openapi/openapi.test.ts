@@ -8,7 +8,7 @@ import { documentOf, openApi, operationOf } from './openapi-fixture.ts'
 
 const text = { type: 'string' }
 
-test('each operation of a YAML document is a tool, with its parameters and its body side by side', async (t) => {
+test('each operation of a YAML document is a tool with parameters and body fields as input', async (t) => {
   const site = await startSite(t, (_, response) =>
     response.writeHead(201, { 'content-type': 'application/json', location: '/orders/7' }).end('{"id": 7}'),
   )
@@ -74,7 +74,7 @@ components:
   await assert.rejects(api.run('create_order', { shop: 's' }), /item is required/)
 })
 
-test('operations are chosen by name, pattern and tag, and their effects changed', async (t) => {
+test('operations can be selected by name, pattern and tag, and given other effects', async (t) => {
   const paths = {
     '/a': { get: operationOf('getA', [], { tags: ['one'] }), post: operationOf('makeA', [], { tags: ['one'] }) },
     '/b': { get: operationOf('getB', [], { tags: ['two'] }), post: operationOf('findB', [], { tags: ['two'] }) },
@@ -94,7 +94,7 @@ test('operations are chosen by name, pattern and tag, and their effects changed'
   await assert.rejects(names({ include: ['nothing'] }), /include and exclude leave none of its 4 operations/)
 })
 
-test('a document outside of the folder of agent.yaml is not read, by no path and by no link', async (t) => {
+test('a document outside the folder of agent.yaml is not read, neither by path nor by link', async (t) => {
   const document = documentOf('http://127.0.0.1:1', { '/a': { get: operationOf('getA') } })
   const { folder } = await openApi(t, { document })
   const outside = path.join(folder, 'outside.json')
@@ -113,7 +113,7 @@ test('a document outside of the folder of agent.yaml is not read, by no path and
   await assert.rejects(build('file:///etc/passwd'), /does not exist beside agent.yaml/)
 })
 
-test('what is no document of OpenAPI is refused with the reason', async (t) => {
+test('an invalid document is refused with a reason', async (t) => {
   const bomb = [
     'a: &a [x, x, x, x, x, x, x, x, x, x]',
     ...'bcdefghij'.split('').map((name, index) => {
@@ -124,12 +124,12 @@ test('what is no document of OpenAPI is refused with the reason', async (t) => {
   const cases: [string | object, RegExp][] = [
     ['{"openapi": ', /it is not JSON/],
     ['a: [', /it is not YAML, in line/],
-    ['just words', /it is no OpenAPI document/],
+    ['just words', /it is not an OpenAPI document/],
     ['swagger: "2.0"', /it has no operations/],
-    ['swagger: "1.2"', /does not say that it is of OpenAPI 3.0 or 3.1, or Swagger 2.0/],
-    ['openapi: 4.0.0\npaths: {}', /does not say that it is of OpenAPI 3.0 or 3.1, or Swagger 2.0/],
+    ['swagger: "1.2"', /does not declare OpenAPI 3.0 or 3.1, or Swagger 2.0/],
+    ['openapi: 4.0.0\npaths: {}', /does not declare OpenAPI 3.0 or 3.1, or Swagger 2.0/],
     ['openapi: 3.0.0\npaths: {}', /it has no operations/],
-    [bomb, /aliases unfold to too much/],
+    [bomb, /aliases are invalid or expand to too much/],
     [`openapi: 3.0.0\npaths: ${'['.repeat(20_000)}`, /nested too deeply|it is not YAML/],
   ]
   for (const [document, reason] of cases) await assert.rejects(openApi(t, { document }), reason, String(document).slice(0, 40))
@@ -140,7 +140,7 @@ test('what is no document of OpenAPI is refused with the reason', async (t) => {
   )
 })
 
-test('a document of hundreds of operations over schemas that all refer to each other is read, and holds nobody up', async (t) => {
+test('a document with hundreds of operations and mutually recursive schemas is read without blocking the service', async (t) => {
   const field = (index: number) => ({ type: 'string', description: `What field ${index} tells of the thing that it belongs to.` })
   const toSchema = (n: number) => ({
     type: 'object',
@@ -165,7 +165,7 @@ test('a document of hundreds of operations over schemas that all refer to each o
   assert.equal(api.tool('make7').check({ id: '1', field_0: 1 }), 'field_0 must be string')
 })
 
-test("the caller's context goes along, and with the credentials not past a redirect to another origin", async (t) => {
+test('the context of the caller and the credentials are sent, but not after a redirect to another origin', async (t) => {
   const other = await startSite(t, (_, response) => response.writeHead(200, { 'content-type': 'text/plain' }).end('other'))
   const site = await startSite(t, (_, response) => response.writeHead(302, { location: `${other.origin}/` }).end())
   const document = documentOf(site.origin, { '/a': { get: operationOf('getA') } })
@@ -179,19 +179,19 @@ test("the caller's context goes along, and with the credentials not past a redir
   await assert.rejects(held.run('getA', {}), /address that is not public and not configured/)
 })
 
-test('an answer that is no success fails with its status and what it says, without the secrets in it', async (t) => {
+test('an error response fails the call with status and text, with secrets masked', async (t) => {
   const site = await startSite(t, ({ url, headers }, response) => {
     if (url === '/long') return void response.writeHead(500, { 'content-type': 'text/plain' }).end('x'.repeat(50_000))
     response.writeHead(422, { 'content-type': 'application/json' }).end(JSON.stringify({ error: 'no', key: headers['x-key'] }))
   })
   const document = documentOf(site.origin, { '/a': { post: operationOf('makeA') }, '/long': { post: operationOf('long') } })
-  // A version is no secret: its words stay where they are.
+  // A version header is not a secret, so the same text in a response is not masked.
   const api = await openApi(t, { document, config: { headers: { 'x-key': 'secret-value', 'x-version': 'no","key' } } })
   await assert.rejects(api.run('makeA', {}), { message: 'POST /a answered 422.\n{"error":"no","key":"********"}' })
   await assert.rejects(api.run('long', {}), (error: Error) => error.message.length < 2100 && error.message.endsWith('[cut]'))
 })
 
-test('a read is asked again where the server was busy or lost, a write never', async (t) => {
+test('a read is retried when the server is busy or unreachable, a write is not', async (t) => {
   let busy = 2
   const site = await startSite(t, ({ url }, response) => {
     if (url === '/lost' && busy-- > 0) return void response.destroy()
@@ -208,17 +208,17 @@ test('a read is asked again where the server was busy or lost, a write never', a
   assert.deepEqual(await api.run('getA', {}), { status: 200 })
   assert.equal(site.requests.length, 3)
   busy = 1
-  await assert.rejects(api.run('makeA', {}), /POST \/a answered 429. It may be asked again after 0 s/)
+  await assert.rejects(api.run('makeA', {}), /POST \/a answered 429. It may be retried after 0 s/)
   assert.equal(site.requests.length, 4)
   busy = 1
   assert.deepEqual(await api.run('lost', {}), { status: 200 })
-  await assert.rejects(api.run('later', {}), /answered 503. It may be asked again after 3600 s/)
+  await assert.rejects(api.run('later', {}), /answered 503. It may be retried after 3600 s/)
   assert.equal(site.requests.filter(({ url }) => url === '/later').length, 1)
   const gone = await openApi(t, { document: documentOf('http://127.0.0.1:1', { '/a': { post: operationOf('makeA') } }) })
   await assert.rejects(gone.run('makeA', {}), /The API could not be reached/)
 })
 
-test('an answer that is a file is kept, long data stays data', async (t) => {
+test('a file in a response is kept, and long JSON is shortened as JSON', async (t) => {
   const rows = Array.from({ length: 3000 }, (_, id) => ({ id, name: `row ${id}` }))
   const site = await startSite(t, ({ url }, response) => {
     if (url === '/rows') response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(rows))
@@ -240,7 +240,7 @@ async function until(isSo: () => boolean): Promise<void> {
   for (const end = Date.now() + 10_000; !isSo(); await wait(20)) assert.ok(Date.now() < end, 'it does not come about')
 }
 
-test('a file that has changed brings other tools, and a broken one leaves them as they are', async (t) => {
+test('a changed file replaces the tools, and a broken file leaves the tools unchanged', async (t) => {
   const documentWith = (id: string) => JSON.stringify(documentOf('http://127.0.0.1:1', { '/a': { get: operationOf(id) } }))
   const api = await openApi(t, { document: documentWith('getA'), everyMs: 30 })
   const file = path.join(api.folder, 'spec.yaml')
@@ -252,7 +252,7 @@ test('a file that has changed brings other tools, and a broken one leaves them a
   await until(() => names()[0] === 'api__getOther')
 })
 
-test('an address is asked whether its document has changed, with the configured headers', async (t) => {
+test('a document at an address is checked for changes with the configured headers', async (t) => {
   let id = 'getA'
   const site = await startSite(t, ({ headers }, response) => {
     if (headers['if-none-match'] === `"${id}"`) return void response.writeHead(304).end()
@@ -271,7 +271,7 @@ test('an address is asked whether its document has changed, with the configured 
   await until(() => api.tools()[0]?.name === 'api__getB')
 })
 
-test('a document of too many operations says which tags it has, and how many operations each', async (t) => {
+test('a document with too many operations is refused with a list of its tags and their sizes', async (t) => {
   const tagsOf = (n: number) => (n < 700 ? ['repos'] : n < 1100 ? ['issues', 'repos'] : [])
   const paths = Object.fromEntries(
     Array.from({ length: 1200 }, (_, n) => [`/things${n}`, { get: operationOf(`get${n}`, [], { tags: tagsOf(n) }) }]),

@@ -1,80 +1,91 @@
 import type { JsonSchema, JsonValue } from '../../agent/messages.ts'
 import { headerFault } from '../web/request-headers.ts'
 import { isObject } from '../../json/is-object.ts'
-import type { Parameter, Place, Reading } from './api.ts'
+import type { OperationOptions, Parameter, ParameterIn } from './api.ts'
 import type { Keys } from './keys.ts'
 import { shortText, toInputSchema } from './schemas.ts'
 
-export interface FoundParameter {
+export interface ConvertedParameter {
   parameter: Parameter
   schema: JsonSchema
   isRequired: boolean
 }
 
-interface Options extends Reading {
+interface ParameterOptions extends OperationOptions {
   keys: Keys
 }
 
-/** By place: what is assumed where a document says nothing (OpenAPI, Parameter Object). */
+/** Default style and allowed styles by `in` (OpenAPI, Parameter Object). */
 const styles = {
-  path: { own: 'simple', known: ['simple', 'label', 'matrix'] },
-  query: { own: 'form', known: ['form', 'spaceDelimited', 'pipeDelimited', 'deepObject'] },
-  header: { own: 'simple', known: ['simple'] },
-  cookie: { own: 'form', known: ['form'] },
+  path: { default: 'simple', allowed: ['simple', 'label', 'matrix'] },
+  query: { default: 'form', allowed: ['form', 'spaceDelimited', 'pipeDelimited', 'deepObject'] },
+  header: { default: 'simple', allowed: ['simple'] },
+  cookie: { default: 'form', allowed: ['form'] },
 } as const
 
-/** Headers that OpenAPI leaves to the rest of the document, and those whose value is ours or a secret's. */
-const notAsked = new Set(['accept', 'content-type', 'authorization', 'cookie', 'idempotency-key', 'traceparent'])
+/** Headers that other parts of the document define, or whose value is set by the service or is a secret. */
+const reservedHeaders = new Set(['accept', 'content-type', 'authorization', 'cookie', 'idempotency-key', 'traceparent'])
 
-/** Parameters of a path and of its operation, which wins. Throws where a call could not be made without one that can't be read. */
-export function toParameters(lists: readonly unknown[], path: string, options: Options): FoundParameter[] {
-  const byPlace = new Map<string, Record<string, unknown>>()
-  for (const given of lists.flatMap((list) => (Array.isArray(list) ? list : []))) {
-    const found = options.references.follow(given)
-    if (!isObject(found)) throw new Error(`a parameter cannot be read: ${options.references.whyNot(given)}`)
-    const { name, in: place } = found
+/** Converts the parameters of a path and its operation; the operation wins. Throws when a parameter cannot be read, because a call without the parameter could be wrong. */
+export function toParameters(lists: readonly unknown[], path: string, options: ParameterOptions): ConvertedParameter[] {
+  const byLocation = new Map<string, Record<string, unknown>>()
+  for (const reference of lists.flatMap((list) => (Array.isArray(list) ? list : []))) {
+    const parameterObject = options.references.follow(reference)
+    if (!isObject(parameterObject)) throw new Error(`a parameter cannot be read: ${options.references.explainFailure(reference)}`)
+    const { name, in: location } = parameterObject
     if (typeof name !== 'string') throw new Error('a parameter has no name')
-    if (typeof place !== 'string' || !Object.hasOwn(styles, place))
-      throw new Error(`its parameter ${name} is in ${String(place)}, a place that OpenAPI 3 does not have`)
-    byPlace.set(`${place} ${name}`, found)
+    if (typeof location !== 'string' || !Object.hasOwn(styles, location))
+      throw new Error(`its parameter ${name} is in ${String(location)}, which OpenAPI 3 does not support`)
+    byLocation.set(`${location} ${name}`, parameterObject)
   }
-  const asked = [...byPlace.values()].filter((one) => isAsked(String(one['name']), one['in'] as Place, options.hidden))
-  const named = new Set(asked.flatMap((one) => (one['in'] === 'path' ? [one['name']] : [])))
-  // A document that forgets to tell of one means a text.
-  const forgotten = [...path.matchAll(/\{([^{}]+)\}/g)].map(([, name]) => name!).filter((name) => !named.has(name))
-  const all = [...forgotten.map((name) => ({ name, in: 'path', required: true, schema: { type: 'string' } })), ...asked]
-  return all.map((one) => toParameter(one, options))
+  const shownParameters = [...byLocation.values()].filter((parameter) =>
+    isShown(String(parameter['name']), parameter['in'] as ParameterIn, options.excludedParameters),
+  )
+  const declaredNames = new Set(shownParameters.flatMap((parameter) => (parameter['in'] === 'path' ? [parameter['name']] : [])))
+  // An undeclared path parameter is taken as a string.
+  const undeclared = [...path.matchAll(/\{([^{}]+)\}/g)].map(([, name]) => name!).filter((name) => !declaredNames.has(name))
+  const all = [...undeclared.map((name) => ({ name, in: 'path', required: true, schema: { type: 'string' } })), ...shownParameters]
+  return all.map((parameter) => toParameter(parameter, options))
 }
 
-function isAsked(name: string, place: Place, hidden: ReadonlySet<string>): boolean {
-  const isHidden = [...hidden].some((one) => one === name || (place === 'header' && one.toLowerCase() === name.toLowerCase()))
-  if (place === 'path') return true
-  if (place !== 'header') return !isHidden
-  return !isHidden && !notAsked.has(name.toLowerCase()) && headerFault(name, '') === undefined
+function isShown(name: string, location: ParameterIn, excludedParameters: ReadonlySet<string>): boolean {
+  const isHidden = [...excludedParameters].some(
+    (excluded) => excluded === name || (location === 'header' && excluded.toLowerCase() === name.toLowerCase()),
+  )
+  if (location === 'path') return true
+  if (location !== 'header') return !isHidden
+  return !isHidden && !reservedHeaders.has(name.toLowerCase()) && headerFault(name, '') === undefined
 }
 
-function toParameter(given: Record<string, unknown>, { keys, references, room }: Options): FoundParameter {
-  const name = String(given['name'])
-  const place = given['in'] as Place
-  const content = isObject(given['content']) ? Object.entries(given['content'])[0] : undefined
-  const inner = content ? (isObject(content[1]) ? content[1]['schema'] : undefined) : given['schema']
-  const schema = toInputSchema(inner, references, Math.floor(room / 4))
-  const isRequired = place === 'path' || given['required'] === true
-  const { own, known } = styles[place]
-  const style = known.find((one) => one === given['style']) ?? own
+function toParameter(
+  parameterObject: Record<string, unknown>,
+  { keys, references, maxSchemaCharacters }: ParameterOptions,
+): ConvertedParameter {
+  const name = String(parameterObject['name'])
+  const location = parameterObject['in'] as ParameterIn
+  const content = isObject(parameterObject['content']) ? Object.entries(parameterObject['content'])[0] : undefined
+  const inner = content ? (isObject(content[1]) ? content[1]['schema'] : undefined) : parameterObject['schema']
+  const schema = toInputSchema(inner, references, Math.floor(maxSchemaCharacters / 4))
+  const isRequired = location === 'path' || parameterObject['required'] === true
+  const { default: defaultStyle, allowed: allowedStyles } = styles[location]
+  const style = allowedStyles.find((allowedStyle) => allowedStyle === parameterObject['style']) ?? defaultStyle
   const fallback = isRequired && 'default' in schema ? { fallback: schema['default'] as JsonValue } : {}
   const parameter = {
-    ...{ key: keys.take(name, `${place}_${name}`), name, in: place, style, ...fallback },
-    explode: typeof given['explode'] === 'boolean' ? given['explode'] : style === 'form',
-    allowReserved: given['allowReserved'] === true,
+    key: keys.take(name, `${location}_${name}`),
+    name,
+    in: location,
+    style,
+    ...fallback,
+    explode: typeof parameterObject['explode'] === 'boolean' ? parameterObject['explode'] : style === 'form',
+    allowReserved: parameterObject['allowReserved'] === true,
     isJson: content !== undefined && /[/+]json\b/.test(content[0]),
   }
-  return { parameter, schema: withDescription(schema, given), isRequired }
+  return { parameter, schema: withDescription(schema, parameterObject), isRequired }
 }
 
-/** What is said of the parameter counts, not what is said of its type. */
+/** The description of the parameter wins over the description of its schema. */
 function withDescription(schema: JsonSchema, { description, deprecated }: Record<string, unknown>): JsonSchema {
-  const said = typeof description === 'string' && description.trim() !== '' ? shortText(description, 600) : schema['description']
-  const text = [deprecated === true ? 'Deprecated.' : undefined, said].filter(Boolean).join(' ')
+  const descriptionText = typeof description === 'string' && description.trim() !== '' ? shortText(description, 600) : schema['description']
+  const text = [deprecated === true ? 'Deprecated.' : undefined, descriptionText].filter(Boolean).join(' ')
   return text === '' ? schema : { ...schema, description: text }
 }

@@ -1,29 +1,29 @@
 import { askProcess } from '../../processes/ask-process.ts'
-import type { Api, ReadOptions } from './api.ts'
+import type { Api, ApiReadOptions } from './api.ts'
 import type { SourceDocument } from './source.ts'
 import { messageOf } from '../../errors.ts'
 
 export interface ReadQuestion {
   bytes: Uint8Array
-  /** The document's own name, to which its references are relative. */
+  /** Absolute name of the document; references are relative to this name. */
   href: string
-  options: ReadOptions
+  options: ApiReadOptions
 }
 
-/** `api` is JSON, which is read twice as fast as what processes say to each other by themselves. */
+/** `api` is JSON: parsing JSON is twice as fast as the structured clone between processes. */
 export type ReadAnswer = { api: Uint8Array } | { error: string }
 
 /** A file that the document refers to; `fault` ends the sentence "X, which ...". */
 export type FileAnswer = { href: string; bytes: Uint8Array } | { href: string; fault: string }
 
-/** Ten times the largest that is known to be in use. The structure holds the names of files that are asked for. */
+/** Limits of the child process, ten times the needs of the largest known document. `structure` includes the names of requested files. */
 const limits = { maxMs: 60_000, heapMb: 1024, messages: { structure: 16 * 1024 * 1024, bytes: 128 * 1024 * 1024 } }
 
-/** Of the files that one document refers to: twice the count, and ten times the bytes, of the largest that is known to be in use. */
+/** Limits for referenced files: twice the count, and ten times the bytes, of the largest known document. */
 const fileLimits = { count: 5000, bytes: 64 * 1024 * 1024, ms: 120_000, atOnce: 8 }
 
-/** Reads a document in a process of its own: large ones take seconds, malicious ones more. Throws an `Error` with the reason. */
-export async function readDocument(document: SourceDocument, options: ReadOptions, signal?: AbortSignal): Promise<Api> {
+/** Reads a document in a child process: large documents take seconds, malicious ones longer. Throws an `Error` with the reason. */
+export async function readDocument(document: SourceDocument, options: ApiReadOptions, signal?: AbortSignal): Promise<Api> {
   const files = createFileReader(document, signal)
   const { bytes, href } = document
   const question: ReadQuestion = { bytes, href, options }
@@ -32,7 +32,7 @@ export async function readDocument(document: SourceDocument, options: ReadOption
   return JSON.parse(Buffer.from(answer.api).toString()) as Api
 }
 
-/** Reads files for the process, which cannot be trusted with more than their content. */
+/** Reads files for the child process, which is not trusted to access files or the network itself. */
 function createFileReader({ readReferenced }: Pick<SourceDocument, 'readReferenced'>, signal: AbortSignal | undefined) {
   let count = 0
   let bytes = 0

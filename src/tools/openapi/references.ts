@@ -1,40 +1,40 @@
 import { isObject } from '../../json/is-object.ts'
 
-/** What `$ref`s of a document mean, in all of its files. */
+/** Resolves the `$ref`s of a document in all of its files. */
 export interface References {
-  /** The value itself, however many references lead to it; undefined where one of them leads nowhere, or to a file that is not there yet. */
+  /** Follows a chain of references to the value. Undefined when a reference is broken, or its file is not loaded yet. */
   follow(value: unknown): unknown
-  /** Why `follow` has no value for this one, as a sentence without its full stop. */
-  whyNot(value: unknown): string
-  /** Runs `work` and returns which references it came upon that `follow` has no value for. */
+  /** The reason why `follow` returned undefined, as a sentence without the full stop. */
+  explainFailure(value: unknown): string
+  /** Runs `work`, and records the references that could not be resolved meanwhile. */
   observe<T>(work: () => T): Observed<T>
-  /** Adds a file that a reference named. */
+  /** Adds a loaded file. */
   add(href: string, file: LoadedFile): void
 }
 
-/** The content of a file, or why it cannot be read, as the end of a sentence. */
+/** The content of a file, or the reason why the file cannot be read, as the end of a sentence. */
 export type LoadedFile = { content: unknown } | { fault: string }
 
 export interface Observed<T> {
   outcome: { value: T } | { error: unknown }
-  /** Files to be added before `work` can be done. */
+  /** Files to add before `work` can succeed. */
   awaited: ReadonlySet<string>
   faults: readonly ReferenceFault[]
 }
 
 export interface ReferenceFault {
-  /** A sentence without its full stop. */
+  /** A sentence without the full stop. */
   reason: string
-  /** The reference leads out of the document's first file. */
+  /** The reference leads out of the main file of the document. */
   isExternal: boolean
 }
 
 type Target = { value: unknown } | { awaited: string } | { fault: string; isExternal: boolean }
 
-/** A chain of references that is longer is a loop. */
+/** A longer chain of references is taken for a loop. */
 const maxChain = 32
 
-/** `href`: the name of the document, to which its references are relative. */
+/** `href`: absolute name of the document; references are relative to this name. */
 export function createReferences(document: unknown, href: string): References {
   const files = new Map<string, LoadedFile>([[withoutFragment(href), { content: document }]])
   const targets = new Map<string, Target>()
@@ -42,8 +42,8 @@ export function createReferences(document: unknown, href: string): References {
   let faults = new Map<string, ReferenceFault>()
 
   function find(reference: string): Target {
-    const known = targets.get(reference)
-    if (known) return known
+    const cachedTarget = targets.get(reference)
+    if (cachedTarget) return cachedTarget
     const target = lookUp(reference)
     if (!('awaited' in target)) targets.set(reference, target)
     return target
@@ -67,7 +67,7 @@ export function createReferences(document: unknown, href: string): References {
       if (typeof at !== 'object' || at === null || !Object.hasOwn(at, key)) return { fault: `${name} does not exist`, isExternal }
       at = (at as Record<string, unknown>)[key]
     }
-    // A fragment that is no pointer would be the name of an anchor.
+    // A fragment without a leading slash would be an anchor, which is not supported.
     return pointer === '' || pointer.startsWith('/') ? { value: at } : { fault: `${name} is not a JSON pointer`, isExternal }
   }
 
@@ -90,9 +90,9 @@ export function createReferences(document: unknown, href: string): References {
     return undefined
   }
 
-  function whyNot(value: unknown): string {
+  function explainFailure(value: unknown): string {
     const target = resolve(value)
-    return 'fault' in target ? target.fault : 'it is empty, or not the object that it must be'
+    return 'fault' in target ? target.fault : 'it is empty or not an object'
   }
 
   function observe<T>(work: () => T): Observed<T> {
@@ -107,7 +107,7 @@ export function createReferences(document: unknown, href: string): References {
     files.set(name, file)
   }
 
-  return { follow, whyNot, observe, add }
+  return { follow, explainFailure, observe, add }
 }
 
 function attempt<T>(work: () => T): { value: T } | { error: unknown } {
@@ -118,18 +118,18 @@ function attempt<T>(work: () => T): { value: T } | { error: unknown } {
   }
 }
 
-/** References in another file are relative to that file: each gets its whole address, so that it means the same from anywhere. */
+/** Makes the references of a file absolute: they are relative to their own file, and must mean the same from every other file. */
 function makeAbsolute(content: unknown, href: string): void {
-  const seen = new Set<object>()
+  const visited = new Set<object>()
   const open: unknown[] = [content]
   while (open.length > 0) {
     const value = open.pop()
-    if (typeof value !== 'object' || value === null || seen.has(value)) continue
-    seen.add(value)
+    if (typeof value !== 'object' || value === null || visited.has(value)) continue
+    visited.add(value)
     const reference = isObject(value) ? value['$ref'] : undefined
     if (typeof reference === 'string' && URL.canParse(reference, href))
       (value as Record<string, unknown>)['$ref'] = new URL(reference, href).href
-    for (const each of Object.values(value)) open.push(each)
+    for (const child of Object.values(value)) open.push(child)
   }
 }
 
@@ -138,12 +138,12 @@ function withoutFragment(href: string): string {
   return at === -1 ? href : href.slice(0, at)
 }
 
-/** Names a file of a document's folder relative to it. */
+/** The name of a file for messages, relative to the folder of the document. */
 function toName(href: string): string {
   return decode(href.replace(/^folder:\/(document\/)?/, '')).slice(0, 300)
 }
 
-/** As a fragment of a URI a pointer may be percent-encoded (RFC 6901, 6). */
+/** Decodes a pointer, which may be percent-encoded in a URI fragment (RFC 6901, 6). */
 function decode(pointer: string): string {
   try {
     return decodeURIComponent(pointer)

@@ -11,7 +11,7 @@ const map = { type: 'object', additionalProperties: text }
 const colours = ['blue', 'black']
 const rgb = { R: '100', G: '200' }
 
-test('parameters are written in the styles of OpenAPI', async (t) => {
+test('parameters are serialised in the styles of OpenAPI', async (t) => {
   const site = await startSite(t, (_, response) => response.end())
   const cases: [object, JsonValue, string][] = [
     [{ in: 'path', schema: text }, 'blue', '/x/blue'],
@@ -53,7 +53,7 @@ test('parameters are written in the styles of OpenAPI', async (t) => {
   }
 })
 
-test("headers and cookies are written, and those that are not the model's are not asked for", async (t) => {
+test('headers and cookies are sent, and reserved headers are not part of the input', async (t) => {
   const site = await startSite(t, (_, response) => response.end())
   const header = (name: string, schema: object = text) => ({ name, in: 'header', schema })
   const reserved = ['Authorization', 'Host', 'Content-Length', 'Cookie', 'Accept', 'Stix-User', 'X-Key', 'Idempotency-Key', 'X-Own']
@@ -74,17 +74,17 @@ test("headers and cookies are written, and those that are not the model's are no
   const { headers } = site.requests[0]!
   assert.deepEqual([headers['x-list'], headers['x-map'], headers['cookie']], ['blue,black', 'R,100,G,200', 'session=a%20b%3Bc'])
   for (const value of ['a\r\nx-evil: 1', 'a\nb', '\u{1f600}'])
-    await assert.rejects(api.run('getA', { 'X-List': [value] }), /can not be sent in a header/)
+    await assert.rejects(api.run('getA', { 'X-List': [value] }), /cannot be sent in a header/)
   assert.equal(site.requests.length, 1)
 })
 
-test('nothing in a path leads out of it', async (t) => {
+test('no path parameter can lead out of the path', async (t) => {
   const site = await startSite(t, (_, response) => response.end())
   const paths = { '/files/{name}': { get: operationOf('getFile') }, '/two/{a}{b}': { get: operationOf('two') } }
   const api = await openApi(t, { document: documentOf(`${site.origin}/base`, paths) })
   const bad = ['..', '.', '../admin', 'a/../../b', '..\\admin', '%2e%2e', '%2e%2e%2fadmin', '%252e%252e%252f', 'a/..', '.%2e', '']
-  for (const name of bad) await assert.rejects(api.run('getFile', { name }), /can not hold|can not be empty/, name)
-  await assert.rejects(api.run('two', { a: '.', b: '.' }), /can not hold|lead out/)
+  for (const name of bad) await assert.rejects(api.run('getFile', { name }), /must not contain|must not be empty/, name)
+  await assert.rejects(api.run('two', { a: '.', b: '.' }), /must not contain|lead out/)
   assert.equal(site.requests.length, 0)
   for (const [name, url] of [
     ['a/b', 'a%2Fb'],
@@ -98,7 +98,7 @@ test('nothing in a path leads out of it', async (t) => {
   }
 })
 
-test('a server of a document with slashes without number holds nobody up', async (t) => {
+test('a server address with very many slashes is handled quickly', async (t) => {
   const site = await startSite(t, (_, response) => response.end())
   const api = await openApi(t, { document: documentOf(`${site.origin}/${'/'.repeat(50_000)}x`, { '/a': { get: operationOf('getA') } }) })
   const work = workSince()
@@ -107,7 +107,7 @@ test('a server of a document with slashes without number holds nobody up', async
   assert.ok(work() < 500)
 })
 
-test('one name in two places is two parameters, and a body that would be taken for one keeps to itself', async (t) => {
+test('the same name in two locations is two parameters, and a conflicting body stays a single property', async (t) => {
   const site = await startSite(t, (_, response) => response.end())
   const body = (schema: object, required = true) => ({ requestBody: { required, content: { 'application/json': { schema } } } })
   const id = (place: string) => ({ name: 'id', in: place, required: place === 'path', schema: text })
@@ -133,7 +133,7 @@ test('one name in two places is two parameters, and a body that would be taken f
   assert.equal(site.requests.at(-1)?.url, '/odd?filter%5Bname%5D=x')
 })
 
-test('forms, forms of several parts and texts are sent as their media types say', async (t) => {
+test('forms, multipart forms and texts are sent by their media types', async (t) => {
   const site = await startSite(t, (_, response) => response.end())
   const body = (type: string, content: object) =>
     operationOf(type.replace(/\W/g, ''), [], { requestBody: { required: true, content: { [type]: content } } })

@@ -8,7 +8,7 @@ function convert(schema: unknown, schemas: object = {}, maxCharacters = 20_000) 
   return toInputSchema(schema, createReferences({ components: { schemas } }, 'folder:/document/spec.yaml'), maxCharacters)
 }
 
-test('what OpenAPI 3.0 says in its own words is said in those of JSON Schema', () => {
+test('keywords of OpenAPI 3.0 are converted to JSON Schema', () => {
   assert.deepEqual(convert({ type: 'string', nullable: true }), { type: ['string', 'null'] })
   assert.deepEqual(convert({ type: 'string', nullable: true, enum: ['a', null] }), { type: ['string', 'null'], enum: ['a', null] })
   const chosen = convert({ type: 'string', nullable: true, enum: ['a'] })
@@ -22,7 +22,7 @@ test('what OpenAPI 3.0 says in its own words is said in those of JSON Schema', (
   })
 })
 
-test('what only the server writes is left out, wherever it is said', () => {
+test('read-only properties are left out at every level', () => {
   const schemas = { Id: { type: 'string', readOnly: true } }
   const schema = {
     type: 'object',
@@ -41,7 +41,7 @@ test('what only the server writes is left out, wherever it is said', () => {
   })
 })
 
-test('schemas that are all of several objects become one', () => {
+test('`allOf` of several objects is merged into one schema', () => {
   const schemas = { Pet: { type: 'object', required: ['name'], properties: { name: { type: 'string' } }, additionalProperties: false } }
   const dog = {
     allOf: [{ $ref: '#/components/schemas/Pet' }, { type: 'object', required: ['bark'], properties: { bark: { type: 'boolean' } } }],
@@ -53,7 +53,7 @@ test('schemas that are all of several objects become one', () => {
   })
 })
 
-test('a schema that holds itself is shown a few times inside of itself, and takes anything beyond', () => {
+test('a recursive schema is expanded a few times and accepts any value beyond', () => {
   const schemas = { Node: { type: 'object', properties: { name: { type: 'string' }, next: { $ref: '#/components/schemas/Node' } } } }
   const schema = convert({ $ref: '#/components/schemas/Node' }, schemas)
   const check = createCheck(schema)
@@ -69,14 +69,14 @@ test('a schema that holds itself is shown a few times inside of itself, and take
   assert.ok(JSON.stringify(convert(around)).length < 1000)
 })
 
-test('a reference out of the document takes anything; nothing is fetched', () => {
+test('a reference to another document accepts any value, and nothing is fetched', () => {
   assert.deepEqual(convert({ $ref: 'http://169.254.169.254/x.json#/a' }), {})
   assert.deepEqual(convert({ $ref: '../other.yaml#/a' }), {})
   assert.deepEqual(convert({ $ref: '#/components/schemas/None' }), {})
   assert.deepEqual(convert({ $ref: '#/__proto__/x' }), {})
 })
 
-test('a large schema loses its descriptions, then its depth, and never what is around', () => {
+test('a large schema loses descriptions first, then depth, but never its outer structure', () => {
   const leaf = (n: number) => ({ type: 'string', description: `What leaf number ${n} of all of them is good for. `.repeat(5) })
   const many = (prefix: string, one: (n: number) => object) =>
     Object.fromEntries(Array.from({ length: 40 }, (_, n) => [`${prefix}${n}`, one(n)]))
@@ -87,7 +87,7 @@ test('a large schema loses its descriptions, then its depth, and never what is a
   assert.equal(createCheck(schema)({ a1: { b1: 'x', more: 1 } }), undefined)
 })
 
-test('words that are no schema, or no good ones, do no harm', () => {
+test('invalid schemas and keywords are tolerated', () => {
   for (const schema of [
     null,
     1,
@@ -109,7 +109,7 @@ test('words that are no schema, or no good ones, do no harm', () => {
   assert.deepEqual(Object.keys(convert(polluting)['properties'] as object), ['constructor'])
 })
 
-test('descriptions are freed of what nobody sees', () => {
+test('invisible characters are removed from descriptions', () => {
   assert.deepEqual(convert({ type: 'string', description: 'A\u200b name\u{e0041}.  Twice  spaced. ' }), {
     type: 'string',
     description: 'A name. Twice spaced.',

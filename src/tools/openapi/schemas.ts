@@ -4,8 +4,8 @@ import { isObject } from '../../json/is-object.ts'
 import type { References } from './references.ts'
 
 /**
- * A schema of a document (OpenAPI 3.0's dialect or JSON Schema) as a model is shown it and its input is checked by: without references,
- * without what only the server writes, and no larger than a model can do something with. What is left out takes any value.
+ * Converts a schema of a document (OpenAPI 3.0 dialect or JSON Schema) for the model and for validating the input: without references and
+ * read-only properties, and limited to `maxCharacters`. Parts that are left out accept any value.
  */
 export function toInputSchema(schema: unknown, references: References, maxCharacters: number): JsonSchema {
   let best: JsonSchema = {}
@@ -19,24 +19,24 @@ export function toInputSchema(schema: unknown, references: References, maxCharac
 }
 
 const maxDepth = 16
-/** Characters of each description: rather less of them than less of what can be sent. */
-const descriptions = [400, 100, 0]
+/** Characters per description, tried in order: descriptions are shortened before the structure is cut. */
+const descriptionLimits = [400, 100, 0]
 const maxNodes = 3000
-/** A schema that holds itself is shown so many times inside of itself. */
+/** Repetitions of a recursive schema inside itself. */
 const maxRepeats = 2
 const maxDefault = 400
 const maxChoices = 200
 
-const types = new Set(['string', 'number', 'integer', 'boolean', 'object', 'array', 'null'])
-const counts = ['minLength', 'maxLength', 'minItems', 'maxItems', 'minProperties', 'maxProperties']
-const bounds = ['minimum', 'maximum', 'multipleOf']
+const schemaTypes = new Set(['string', 'number', 'integer', 'boolean', 'object', 'array', 'null'])
+const countKeywords = ['minLength', 'maxLength', 'minItems', 'maxItems', 'minProperties', 'maxProperties']
+const numberKeywords = ['minimum', 'maximum', 'multipleOf']
 
 function convertFitting(schema: unknown, options: Omit<ConversionOptions, 'description'>, maxCharacters: number) {
-  for (const description of descriptions) {
+  for (const description of descriptionLimits) {
     const conversion = new Conversion({ ...options, description })
-    const made = conversion.tryConvert(schema)
-    if (made === undefined) return undefined
-    if (JSON.stringify(made).length <= maxCharacters) return { made, isCut: conversion.isCut }
+    const converted = conversion.tryConvert(schema)
+    if (converted === undefined) return undefined
+    if (JSON.stringify(converted).length <= maxCharacters) return { made: converted, isCut: conversion.isCut }
   }
   return undefined
 }
@@ -46,12 +46,12 @@ class TooLarge extends Error {}
 interface ConversionOptions {
   references: References
   depth: number
-  /** Characters of a description. */
+  /** Maximum characters of a description. */
   description: number
 }
 
 class Conversion {
-  /** Something was left out for its depth. */
+  /** True when a part was left out because of the depth. */
   isCut = false
   private nodes = 0
   private readonly references: References
@@ -73,49 +73,51 @@ class Conversion {
     }
   }
 
-  private convert(schema: unknown, depth: number, around: readonly unknown[]): JsonSchema {
+  private convert(schema: unknown, depth: number, ancestors: readonly unknown[]): JsonSchema {
     if (++this.nodes > maxNodes) throw new TooLarge()
-    const found = this.references.follow(schema)
-    if (!isObject(found)) return found === false ? { not: {} } : {}
-    const isRepeat = around.filter((each) => each === found).length > maxRepeats
+    const target = this.references.follow(schema)
+    if (!isObject(target)) return target === false ? { not: {} } : {}
+    const isRepeat = ancestors.filter((ancestor) => ancestor === target).length > maxRepeats
     if (depth === 0 || isRepeat) {
       this.isCut ||= !isRepeat
-      return { ...describe(found, this.description), ...onlyType(found) }
+      return { ...describe(target, this.description), ...onlyType(target) }
     }
-    // Beside a reference something may be said of this one use of it (3.1).
-    const own = found === schema || !isObject(schema) ? found : { ...found, ...schema }
-    const inner = (each: unknown) => this.convert(each, depth - 1, [...around, found])
-    const made = mergeAll(
-      [toOwnWords(own, this.description), this.toObject(own, inner), toArray(own, inner), toChoices(own, inner)],
-      own['allOf'],
+    // OpenAPI 3.1 allows keywords beside `$ref`, which apply to this use only.
+    const merged = target === schema || !isObject(schema) ? target : { ...target, ...schema }
+    const inner = (child: unknown) => this.convert(child, depth - 1, [...ancestors, target])
+    const converted = mergeAll(
+      [toOwnKeywords(merged, this.description), this.toObject(merged, inner), toArray(merged, inner), toChoices(merged, inner)],
+      merged['allOf'],
       inner,
     )
-    const known = withoutUnknown(made)
-    return own['nullable'] === true ? orNull(known) : known
+    const result = withoutUnknownRequired(converted)
+    return merged['nullable'] === true ? orNull(result) : result
   }
 
   private toObject(schema: Record<string, unknown>, inner: (schema: unknown) => JsonSchema): JsonSchema {
-    const given = isObject(schema['properties']) ? Object.entries(schema['properties']) : []
-    const isSent = (one: unknown) => {
-      const found = this.references.follow(one)
-      const isReadOnly = (each: unknown) => isObject(each) && each['readOnly'] === true
-      return !isReadOnly(one) && !isReadOnly(found)
+    const allProperties = isObject(schema['properties']) ? Object.entries(schema['properties']) : []
+    const isSent = (property: unknown) => {
+      const target = this.references.follow(property)
+      const isReadOnly = (value: unknown) => isObject(value) && value['readOnly'] === true
+      return !isReadOnly(property) && !isReadOnly(target)
     }
-    const sent = given.filter(([name, one]) => name !== '__proto__' && isSent(one))
-    const more = schema['additionalProperties']
+    const sentProperties = allProperties.filter(([name, property]) => name !== '__proto__' && isSent(property))
+    const additional = schema['additionalProperties']
     const required = textsIn(schema['required']).filter(
-      (name) => !given.some(([each]) => each === name) || sent.some(([each]) => each === name),
+      (name) => !allProperties.some(([key]) => key === name) || sentProperties.some(([key]) => key === name),
     )
     return {
-      ...(sent.length > 0 && { properties: Object.fromEntries(sent.map(([name, one]) => [name, inner(one)])) }),
+      ...(sentProperties.length > 0 && {
+        properties: Object.fromEntries(sentProperties.map(([name, property]) => [name, inner(property)])),
+      }),
       ...(required.length > 0 && { required }),
-      ...(typeof more === 'boolean' && { additionalProperties: more }),
-      ...(isObject(more) && { additionalProperties: inner(more) }),
+      ...(typeof additional === 'boolean' && { additionalProperties: additional }),
+      ...(isObject(additional) && { additionalProperties: inner(additional) }),
     }
   }
 }
 
-function toOwnWords(schema: Record<string, unknown>, description: number): JsonSchema {
+function toOwnKeywords(schema: Record<string, unknown>, description: number): JsonSchema {
   const choices = Array.isArray(schema['enum']) ? [...new Set<unknown>(schema['enum'])] : []
   const isListed = choices.length > 0 && choices.length <= maxChoices
   return {
@@ -125,14 +127,14 @@ function toOwnWords(schema: Record<string, unknown>, description: number): JsonS
     ...('const' in schema && { const: schema['const'] }),
     ...('default' in schema && JSON.stringify(schema['default'])?.length < maxDefault && { default: schema['default'] }),
     ...(typeof schema['format'] === 'string' && { format: schema['format'] }),
-    ...pick(schema, counts, (value) => Number.isInteger(value) && Number(value) >= 0),
-    ...pick(schema, bounds, (value) => Number.isFinite(value) && typeof value === 'number'),
+    ...pick(schema, countKeywords, (value) => Number.isInteger(value) && Number(value) >= 0),
+    ...pick(schema, numberKeywords, (value) => Number.isFinite(value) && typeof value === 'number'),
     ...toExclusive(schema),
     ...(schema['uniqueItems'] === true && { uniqueItems: true }),
   }
 }
 
-/** In 3.0 a word beside `minimum`, in JSON Schema a number of its own. */
+/** Exclusive limits: a boolean beside `minimum` in OpenAPI 3.0, a number in JSON Schema. */
 function toExclusive(schema: Record<string, unknown>): JsonSchema {
   return Object.fromEntries(
     (['minimum', 'maximum'] as const).flatMap((name) => {
@@ -144,50 +146,50 @@ function toExclusive(schema: Record<string, unknown>): JsonSchema {
 }
 
 function onlyType({ type }: Record<string, unknown>): JsonSchema {
-  const known = (Array.isArray(type) ? type : [type]).filter((each) => types.has(each as string))
-  if (known.length === 0) return {}
-  return { type: known.length === 1 ? known[0] : [...new Set(known)], ...(known.includes('array') && { items: {} }) }
+  const knownTypes = (Array.isArray(type) ? type : [type]).filter((name) => schemaTypes.has(name as string))
+  if (knownTypes.length === 0) return {}
+  return { type: knownTypes.length === 1 ? knownTypes[0] : [...new Set(knownTypes)], ...(knownTypes.includes('array') && { items: {} }) }
 }
 
-function describe({ description, title, pattern, deprecated }: Record<string, unknown>, most: number): JsonSchema {
-  if (most === 0) return {}
-  const said = [description, title].find((each): each is string => typeof each === 'string' && each.trim() !== '')
-  // It is for the model to heed and for the server to check: a pattern can be made that takes minutes to match.
+function describe({ description, title, pattern, deprecated }: Record<string, unknown>, maxCharacters: number): JsonSchema {
+  if (maxCharacters === 0) return {}
+  const sourceText = [description, title].find((text): text is string => typeof text === 'string' && text.trim() !== '')
+  // The pattern is only described, not validated here: a hostile pattern can take minutes to match. The server validates the value.
   const shape = typeof pattern === 'string' && pattern.length <= 100 ? `Pattern: ${pattern}` : undefined
-  const words = [deprecated === true ? 'Deprecated.' : undefined, said && shortText(said, most), shape]
+  const words = [deprecated === true ? 'Deprecated.' : undefined, sourceText && shortText(sourceText, maxCharacters), shape]
   const text = words.filter(Boolean).join(' ')
   return text === '' ? {} : { description: text }
 }
 
-/** What a document says, as a model is told it. */
-export function shortText(text: string, most: number): string {
-  return toPlain(/[^\S\n]{2}|\t|^\s|\s$/.test(text) ? text.trim().replace(/[^\S\n]+/g, ' ') : text, most)
+/** A text of a document, cleaned and shortened for the model. */
+export function shortText(text: string, maxCharacters: number): string {
+  return toPlain(/[^\S\n]{2}|\t|^\s|\s$/.test(text) ? text.trim().replace(/[^\S\n]+/g, ' ') : text, maxCharacters)
 }
 
 function toArray(schema: Record<string, unknown>, inner: (schema: unknown) => JsonSchema): JsonSchema {
   return isObject(schema['items']) ? { items: inner(schema['items']) } : {}
 }
 
-/** Documents say "one of" where more than one fits: which it is is for the server to say. */
+/** `oneOf` is treated as `anyOf`: documents use `oneOf` for overlapping schemas, and the server decides. */
 function toChoices(schema: Record<string, unknown>, inner: (schema: unknown) => JsonSchema): JsonSchema {
-  const choices = [schema['anyOf'], schema['oneOf']].find((each) => Array.isArray(each) && each.length > 0) as unknown[] | undefined
+  const choices = [schema['anyOf'], schema['oneOf']].find((list) => Array.isArray(list) && list.length > 0) as unknown[] | undefined
   return choices ? { anyOf: choices.map(inner) } : {}
 }
 
-/** All of several: one schema where they are objects, which is what a model understands best. */
-function mergeAll(own: readonly JsonSchema[], allOf: unknown, inner: (schema: unknown) => JsonSchema): JsonSchema {
-  const first: JsonSchema = Object.assign({}, ...own)
+/** Merges `allOf` into a single schema when all parts are objects, because models understand a single schema best. */
+function mergeAll(ownParts: readonly JsonSchema[], allOf: unknown, inner: (schema: unknown) => JsonSchema): JsonSchema {
+  const first: JsonSchema = Object.assign({}, ...ownParts)
   const parts = Array.isArray(allOf) ? allOf.map(inner) : []
   return parts.reduce(merge, first)
 }
 
-function merge(one: JsonSchema, other: JsonSchema): JsonSchema {
-  const clash = ['anyOf', 'enum', 'not', 'const', 'items'].some((key) => key in one && key in other)
-  if (clash) return { ...one, allOf: [...(Array.isArray(one['allOf']) ? one['allOf'] : []), other] }
-  const properties = { ...recordIn(other, 'properties'), ...recordIn(one, 'properties') }
-  const required = [...new Set([...textsIn(one['required']), ...textsIn(other['required'])])]
-  // One of them alone would refuse what the other has.
-  const { additionalProperties: _, ...rest } = { ...other, ...one }
+function merge(first: JsonSchema, second: JsonSchema): JsonSchema {
+  const clash = ['anyOf', 'enum', 'not', 'const', 'items'].some((key) => key in first && key in second)
+  if (clash) return { ...first, allOf: [...(Array.isArray(first['allOf']) ? first['allOf'] : []), second] }
+  const properties = { ...recordIn(second, 'properties'), ...recordIn(first, 'properties') }
+  const required = [...new Set([...textsIn(first['required']), ...textsIn(second['required'])])]
+  // `additionalProperties` of one part would refuse the properties of the other part.
+  const { additionalProperties: _, ...rest } = { ...second, ...first }
   return {
     ...rest,
     ...(Object.keys(properties).length > 0 && { properties }),
@@ -195,11 +197,11 @@ function merge(one: JsonSchema, other: JsonSchema): JsonSchema {
   }
 }
 
-/** A property that is required and not told of, since the server alone writes it: nobody could send it. */
-function withoutUnknown({ required, ...schema }: JsonSchema): JsonSchema {
+/** Removes required names without a property: the property is read-only and cannot be sent. */
+function withoutUnknownRequired({ required, ...schema }: JsonSchema): JsonSchema {
   const properties = isObject(schema['properties']) ? schema['properties'] : undefined
-  const known = textsIn(required).filter((name) => !properties || Object.hasOwn(properties, name))
-  return known.length === 0 ? schema : { ...schema, required: known }
+  const knownNames = textsIn(required).filter((name) => !properties || Object.hasOwn(properties, name))
+  return knownNames.length === 0 ? schema : { ...schema, required: knownNames }
 }
 
 function orNull(schema: JsonSchema): JsonSchema {
@@ -211,7 +213,7 @@ function orNull(schema: JsonSchema): JsonSchema {
 }
 
 function withNull(schema: JsonSchema): JsonSchema {
-  const all = [schema['type']].flat().filter((each) => each !== undefined)
+  const all = [schema['type']].flat().filter((type) => type !== undefined)
   return all.length === 0 || all.includes('null') ? schema : { ...schema, type: [...all, 'null'] }
 }
 
@@ -220,7 +222,7 @@ function recordIn(schema: JsonSchema, key: string): Record<string, unknown> {
 }
 
 function textsIn(value: unknown): string[] {
-  return Array.isArray(value) ? value.filter((each) => typeof each === 'string') : []
+  return Array.isArray(value) ? value.filter((item) => typeof item === 'string') : []
 }
 
 function pick(schema: Record<string, unknown>, keys: readonly string[], isFit: (value: unknown) => boolean): JsonSchema {

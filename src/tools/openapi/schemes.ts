@@ -6,17 +6,17 @@ export function toSchemes(document: Record<string, unknown>, references: Referen
   const components = isObject(document['components']) ? document['components'] : {}
   const all = isObject(components['securitySchemes']) ? Object.entries(components['securitySchemes']) : []
   return Object.fromEntries(
-    all.flatMap(([name, given]) => {
-      const found = references.follow(given)
+    all.flatMap(([name, reference]) => {
+      const schemeObject = references.follow(reference)
       if (name === '__proto__') return []
-      return [[name, isObject(found) ? toScheme(found) : { type: 'other', called: references.whyNot(given) }]]
+      return [[name, isObject(schemeObject) ? toScheme(schemeObject) : { type: 'other', called: references.explainFailure(reference) }]]
     }),
   )
 }
 
-function toScheme({ type, in: place, name, scheme, flows }: Record<string, unknown>): SecurityScheme {
-  if (type === 'apiKey' && typeof name === 'string' && (place === 'header' || place === 'query' || place === 'cookie')) {
-    return { type: 'apiKey', in: place, name }
+function toScheme({ type, in: location, name, scheme, flows }: Record<string, unknown>): SecurityScheme {
+  if (type === 'apiKey' && typeof name === 'string' && (location === 'header' || location === 'query' || location === 'cookie')) {
+    return { type: 'apiKey', in: location, name }
   }
   if (type === 'http') {
     const called = String(scheme).toLowerCase()
@@ -26,14 +26,16 @@ function toScheme({ type, in: place, name, scheme, flows }: Record<string, unkno
   if (type !== 'oauth2') return { type: 'other', called: String(type) }
   const flow = isObject(flows) ? flows['clientCredentials'] : undefined
   const tokenUrl = isObject(flow) ? flow['tokenUrl'] : undefined
-  // A token that a person got somewhere else is sent as it is.
+  // For other flows, the configured value is a token obtained elsewhere.
   return typeof tokenUrl === 'string' ? { type: 'clientCredentials', tokenUrl } : { type: 'bearer' }
 }
 
-/** Alternatives; an empty one means that nothing is needed. */
-export function toRequirements(given: unknown): Record<string, string[]>[] | undefined {
-  if (!Array.isArray(given)) return undefined
-  return given
+/** Alternative security requirements; an empty requirement means that no credentials are needed. */
+export function toRequirements(reference: unknown): Record<string, string[]>[] | undefined {
+  if (!Array.isArray(reference)) return undefined
+  return reference
     .filter(isObject)
-    .map((one) => Object.fromEntries(Object.entries(one).map(([name, scopes]) => [name, Array.isArray(scopes) ? scopes.map(String) : []])))
+    .map((requirement) =>
+      Object.fromEntries(Object.entries(requirement).map(([name, scopes]) => [name, Array.isArray(scopes) ? scopes.map(String) : []])),
+    )
 }

@@ -2,19 +2,19 @@ import type { JsonObject, JsonValue } from '../../agent/messages.ts'
 import { isObject } from '../../json/is-object.ts'
 import type { Parameter } from './api.ts'
 
-/** Values of parameters as text, in the styles of OpenAPI (Parameter Object, "Style Examples"). */
+/** Serialises parameter values in the styles of OpenAPI (Parameter Object, "Style Examples"). */
 
 type Pair = readonly [name: string, value: string]
 
-interface Styled {
+interface StyledParameter {
   name: string
   style: string
   explode: boolean
   allowReserved?: boolean
 }
 
-/** `a=1&a=2`, encoded; nothing for a list or an object without anything in it. */
-export function toQuery(parameter: Styled & { isJson?: boolean }, value: JsonValue): string {
+/** `a=1&a=2`, encoded; empty for an empty list or object. */
+export function toQuery(parameter: StyledParameter & { isJson?: boolean }, value: JsonValue): string {
   const encode = parameter.allowReserved ? encodeReserved : encodeURIComponent
   const pairs = parameter.isJson ? [[parameter.name, JSON.stringify(value)] as const] : toPairs(parameter, value)
   const joined = (text: string) =>
@@ -25,11 +25,11 @@ export function toQuery(parameter: Styled & { isJson?: boolean }, value: JsonVal
   return pairs.map(([name, text]) => `${encodeURIComponent(name)}=${joined(text)}`).join('&')
 }
 
-/** Between the items of a list that is not exploded; each item is encoded, what is between them is not. */
+/** Separators of a list that is not exploded; the items are encoded, the separators are not. */
 const separators: Readonly<Record<string, string>> = { form: ',', spaceDelimited: '%20', pipeDelimited: '|' }
 
-/** Items of one value are parted by NUL, which no value has. */
-export function toPairs({ name, style, explode }: Styled, value: JsonValue): Pair[] {
+/** Pairs of name and value. The items of a list in one value are separated by NUL, which no value contains. */
+export function toPairs({ name, style, explode }: StyledParameter, value: JsonValue): Pair[] {
   if (style === 'deepObject') return toDeepPairs(name, value)
   if (Array.isArray(value)) {
     const items = value.filter((item) => item !== null).map(toText)
@@ -41,7 +41,7 @@ export function toPairs({ name, style, explode }: Styled, value: JsonValue): Pai
   return explode ? entries : entries.length === 0 ? [] : [[name, entries.flat().join('\0')]]
 }
 
-/** `filter[a][0]=x`. */
+/** Style `deepObject`: `filter[a][0]=x`. */
 function toDeepPairs(name: string, value: JsonValue): Pair[] {
   if (value === null) return []
   if (Array.isArray(value)) return value.flatMap((item, index) => toDeepPairs(`${name}[${index}]`, item))
@@ -49,13 +49,13 @@ function toDeepPairs(name: string, value: JsonValue): Pair[] {
   return Object.entries(value).flatMap(([key, item]) => toDeepPairs(`${name}[${key}]`, item))
 }
 
-/** For the place of `{name}` in a path. Throws where the value would lead elsewhere. */
+/** The text for `{name}` in a path. Throws when the value would change the path. */
 export function toPathText({ name, key, style, explode, isJson }: Parameter, value: JsonValue): string {
-  const items = isJson ? [JSON.stringify(value)] : Array.isArray(value) ? value.filter((one) => one !== null).map(toText) : undefined
+  const items = isJson ? [JSON.stringify(value)] : Array.isArray(value) ? value.filter((item) => item !== null).map(toText) : undefined
   const entries = !items && isObject(value) ? toEntries(value) : undefined
   const texts = items ?? entries?.flat() ?? [toText(value)]
-  if (texts.length === 0 || texts.some((text) => text === '')) throw new Error(`${key} can not be empty.`)
-  if (texts.some(leadsElsewhere)) throw new Error(`${key} can not hold "." or ".." as a part of a path.`)
+  if (texts.length === 0 || texts.some((text) => text === '')) throw new Error(`${key} must not be empty.`)
+  if (texts.some(leadsElsewhere)) throw new Error(`${key} must not contain "." or ".." as a path segment.`)
   const encoded = texts.map(encodePart)
   const pairs = entries?.map((pair) => pair.map(encodePart).join('='))
   if (style === 'label') return `.${(explode && pairs ? pairs : encoded).join(explode ? '.' : ',')}`
@@ -69,10 +69,10 @@ function toMatrix(name: string, { encoded, pairs, explode }: { encoded: string[]
   return pairs.length > 0 ? pairs.map((pair) => `;${pair}`).join('') : encoded.map((item) => `;${name}=${item}`).join('')
 }
 
-/** Servers and proxies decode before they resolve `..`, some of them twice. */
+/** Servers and proxies decode a path, some of them twice, before resolving `..`. */
 function leadsElsewhere(text: string): boolean {
   const plain = [text, decode(text), decode(decode(text))]
-  return plain.some((each) => each.split(/[/\\]/).some((part) => /^\.{1,2}$/.test(part.trim())))
+  return plain.some((decoded) => decoded.split(/[/\\]/).some((part) => /^\.{1,2}$/.test(part.trim())))
 }
 
 function decode(text: string): string {
@@ -103,12 +103,12 @@ export function toText(value: JsonValue): string {
   return text.toWellFormed().replaceAll('\0', '')
 }
 
-/** `encodeURIComponent` lets through what some servers give a meaning in a path. */
+/** Also encodes the characters left by `encodeURIComponent`, because some servers give them a meaning in a path. */
 function encodePart(text: string): string {
   return encodeURIComponent(text).replace(/[!'()*]/g, (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`)
 }
 
-/** RFC 6570, 3.2.3; what would end the value stays encoded. */
+/** Reserved expansion (RFC 6570, 3.2.3); characters that would end the value stay encoded. */
 function encodeReserved(text: string): string {
   return encodeURIComponent(text).replace(/%(2F|3F|3A|40|24|2C|3B|3D)/g, decodeURIComponent)
 }

@@ -8,7 +8,7 @@ import { documentOf, openApi, operationOf, writeInto, type Opened } from './open
 
 const ids = (api: Opened) => api.tools().map(({ name }) => name.slice('api__'.length))
 
-/** `specification/api.yaml` whose operations, path items, parameters, bodies and schemas are in other files. */
+/** `specification/api.yaml` with operations, path items, parameters, bodies and schemas in other files. */
 const files = {
   'specification/api.yaml': `
 openapi: 3.0.3
@@ -50,7 +50,7 @@ byTag:
   'specification/resources/images.json': { '/images/{id}': { get: operationOf('getImage') } },
 }
 
-test('operations, path items, parameters, bodies and schemas of a document may be in other files of its folder', async (t) => {
+test('operations, path items, parameters, bodies and schemas may be in other files of the folder', async (t) => {
   const api = await openApi(t, { files, config: { spec: 'specification/api.yaml' } })
   assert.deepEqual([ids(api), api.refused()], [['createDroplet', 'deleteByTag', 'getImage'], {}])
   const { properties, required } = api.tool('createDroplet').schema as { properties: Record<string, any>; required: string[] }
@@ -64,7 +64,7 @@ test('operations, path items, parameters, bodies and schemas of a document may b
   assert.equal(api.tool('getImage').check({}), 'id is required')
 })
 
-test('an operation whose files can not be read is listed with the reason, and the others work', async (t) => {
+test('an operation with unreadable files is listed with a reason, and the others work', async (t) => {
   const body = (reference: string) => ({
     requestBody: { content: { 'application/json': { schema: { type: 'object', properties: { a: { $ref: reference } } } } } },
   })
@@ -88,7 +88,7 @@ test('an operation whose files can not be read is listed with the reason, and th
   assert.equal(refused['postB'], 'The operation cannot be used: a parameter cannot be read: spec.yaml#/nowhere does not exist.')
   assert.equal(refused['any_c'], 'The operation cannot be used: broken.yml cannot be read: it is not YAML, in line 1.')
   assert.equal(refused['postD'], 'The operation cannot be used: missing.yml does not exist.')
-  assert.match(refused['putD']!, /its parameter x is in body, a place that OpenAPI 3 does not have/)
+  assert.match(refused['putD']!, /its parameter x is in body, which OpenAPI 3 does not support/)
   assert.match(refused['get_d']!, /it is empty/)
   assert.match(refused['post_f']!, /refers to itself/)
   assert.match(refused['get_f']!, /is not a JSON pointer/)
@@ -97,7 +97,7 @@ test('an operation whose files can not be read is listed with the reason, and th
   await assert.rejects(openApi(t, { document: none }), /none of its operations can be called \(GET \/b: missing.yml does not exist\)/)
 })
 
-test('a reference leads out of the folder of its document by no path, no link and no address', async (t) => {
+test('no reference can leave the folder of the document by path, link or address', async (t) => {
   const site = await startSite(t, (_, response) => response.end(JSON.stringify({ get: operationOf('other') })))
   const outside = { get: operationOf('outside') }
   const references: Record<string, RegExp> = {
@@ -146,7 +146,7 @@ test('a reference leads out of the folder of its document by no path, no link an
   assert.equal(site.requests.length, 0)
 })
 
-test('a change in a file that a document refers to brings other tools', async (t) => {
+test('a change in a referenced file replaces the tools', async (t) => {
   const paths = { '/a': { $ref: 'items/a.yml' }, '/b': { $ref: 'items/b.yml' } }
   const document = documentOf('http://127.0.0.1:1', paths)
   const api = await openApi(t, { document, files: { 'items/a.yml': { get: operationOf('getA') } }, everyMs: 20 })
@@ -162,7 +162,7 @@ async function until(isSo: () => boolean): Promise<void> {
   for (const end = Date.now() + 30_000; !isSo(); await wait(20)) assert.ok(Date.now() < end, 'it does not come about')
 }
 
-test('a document that is fetched refers to files of its own origin only, and each is asked for with its headers', async (t) => {
+test('a fetched document may refer to files on its own origin only, fetched with the configured headers', async (t) => {
   const other = await startSite(t, (_, response) => response.end(JSON.stringify({ get: operationOf('other') })))
   const paths = {
     '/own': { get: operationOf('own') },

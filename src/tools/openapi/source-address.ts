@@ -5,50 +5,50 @@ import { maxBytes, tooLarge, type Source, type SourceDocument, type SourceOption
 
 const answerMs = 60_000
 const accept = 'application/vnd.oai.openapi+json, application/json, application/yaml, */*;q=0.5'
-/** Files of a document that are looked at again at the same time. */
-const atOnce = 6
+/** Files of a document that are checked in parallel. */
+const parallelChecks = 6
 
-/** What a file was when it was read last. */
+/** State of a file at the last read. */
 interface FileState {
-  /** Headers of a request that is answered 304 while the file is the same. */
+  /** Headers of a conditional request, answered with 304 while the file is unchanged. */
   conditions: Readonly<Record<string, string>>
-  /** Of its bytes; undefined of a file that could not be read. */
+  /** Digest of the bytes; undefined when the file could not be read. */
   digest: string | undefined
 }
 
 interface FetchedFile {
   bytes: Uint8Array
-  /** Where redirects led to. */
+  /** Final address, after redirects. */
   href: string
   state: FileState
 }
 
-/** A document that is fetched. Its references lead to files of the origin that it came from. */
+/** A document at an address. References may only lead to files on the origin of the document. */
 export function openAddress(address: string, outbound: Outbound, headers: SourceOptions['headers']): Source {
-  if (!URL.canParse(address)) throw new Error('spec is no address.')
+  if (!URL.canParse(address)) throw new Error('spec must be an http or https address.')
   const { url, authorization } = withoutUser(new URL(address))
-  let kept: { root: FileState; referenced: ReadonlyMap<string, FileState> } | undefined
+  let keptState: { root: FileState; referenced: ReadonlyMap<string, FileState> } | undefined
 
-  /** Undefined where the answer is that the file is as it was. */
-  async function fetchFile(from: URL, { conditions = {}, isRoot = false, signal }: FetchOptions): Promise<FetchedFile | undefined> {
-    const isConfigured = from.origin === url.origin
-    // Secrets and the way inside are for the origin that the administrator has named.
-    const own = isConfigured ? { ...authorization, ...headers(from) } : {}
+  /** Undefined when the server answers 304, so the file is unchanged. */
+  async function fetchFile(target: URL, { conditions = {}, isRoot = false, signal }: FetchOptions): Promise<FetchedFile | undefined> {
+    const isConfigured = target.origin === url.origin
+    // Secrets are sent, and internal addresses allowed, only for the origin configured by the administrator.
+    const secretHeaders = isConfigured ? { ...authorization, ...headers(target) } : {}
     const fetch = isConfigured ? outbound.fetchConfigured : outbound.fetch
     const until = AbortSignal.any([AbortSignal.timeout(answerMs), ...(signal ? [signal] : [])])
     const headersFor = (next: URL) => {
-      if (!isRoot && next.origin !== from.origin) throw new Refused('leads to another origin')
+      if (!isRoot && next.origin !== target.origin) throw new FileRefused('leads to another origin')
       return {}
     }
-    const all = { accept, 'user-agent': 'agent-core', ...own, ...conditions }
-    const response = await fetch(from.href, { headers: all, signal: until, headersFor })
+    const all = { accept, 'user-agent': 'agent-core', ...secretHeaders, ...conditions }
+    const response = await fetch(target.href, { headers: all, signal: until, headersFor })
     if (response.status === 304) return undefined
     if (!response.ok) {
       await response.body?.cancel()
-      throw new Refused(`was not given: the server answered ${response.status}`, response.status)
+      throw new FileRefused(`could not be fetched: the server answered ${response.status}`, response.status)
     }
     const { bytes, isCut } = await readAtMost(response, maxBytes)
-    if (isCut) throw isRoot ? tooLarge() : new Refused(`is larger than ${maxBytes / 1024 / 1024} MiB`)
+    if (isCut) throw isRoot ? tooLarge() : new FileRefused(`is larger than ${maxBytes / 1024 / 1024} MiB`)
     return { bytes, href: response.url, state: { conditions: toConditions(response.headers), digest: hash('sha256', bytes) } }
   }
 
@@ -61,39 +61,39 @@ export function openAddress(address: string, outbound: Outbound, headers: Source
   }
 
   async function read(signal: AbortSignal | undefined): Promise<SourceDocument | undefined> {
-    const known = kept
-    const answer = await fetchRoot(signal, known?.root)
-    const isChanged = answer !== undefined && answer.state.digest !== known?.root.digest
-    if (known && !isChanged && (await areSame(known.referenced, signal))) return undefined
-    const root = answer ?? (await fetchRoot(signal))
-    if (!root) throw new Error(`The OpenAPI document was not given by ${url.host}: it answered 304.`)
+    const previous = keptState
+    const response = await fetchRoot(signal, previous?.root)
+    const isChanged = response !== undefined && response.state.digest !== previous?.root.digest
+    if (previous && !isChanged && (await areSame(previous.referenced, signal))) return undefined
+    const root = response ?? (await fetchRoot(signal))
+    if (!root) throw new Error(`The OpenAPI document could not be fetched: ${url.host} answered 304.`)
     const { origin } = new URL(root.href)
     const referenced = new Map<string, FileState>()
 
     async function readReferenced(href: string, until: AbortSignal): Promise<Uint8Array> {
-      const from = new URL(href)
-      if (from.origin !== origin) throw new Refused(`is not at ${origin}, where the document is`)
-      if (from.username !== '' || from.password !== '') throw new Refused('has a user or password in its address')
+      const target = new URL(href)
+      if (target.origin !== origin) throw new FileRefused(`is not at ${origin}, where the document is`)
+      if (target.username !== '' || target.password !== '') throw new FileRefused('has a user or password in its address')
       try {
-        const file = await fetchFile(from, { signal: until })
-        if (!file) throw new Refused('was not given: the server answered 304')
+        const file = await fetchFile(target, { signal: until })
+        if (!file) throw new FileRefused('could not be fetched: the server answered 304')
         referenced.set(href, file.state)
         return file.bytes
       } catch (error) {
         until.throwIfAborted()
         referenced.set(href, { conditions: {}, digest: undefined })
-        throw error instanceof Refused ? error : new Refused(`could not be fetched (${reasonOf(error)})`)
+        throw error instanceof FileRefused ? error : new FileRefused(`could not be fetched (${reasonOf(error)})`)
       }
     }
 
-    const keep = () => (kept = { root: root.state, referenced })
+    const keep = () => (keptState = { root: root.state, referenced })
     return { bytes: root.bytes, href: root.href, readReferenced, keep }
   }
 
   async function areSame(referenced: ReadonlyMap<string, FileState>, signal: AbortSignal | undefined): Promise<boolean> {
     const rest = [...referenced]
     const results = await Promise.all(
-      Array.from({ length: atOnce }, async () => {
+      Array.from({ length: parallelChecks }, async () => {
         for (let next = rest.pop(); next; next = rest.pop()) {
           if (await isSame(next, signal)) continue
           rest.length = 0
@@ -111,7 +111,7 @@ export function openAddress(address: string, outbound: Outbound, headers: Source
       return file === undefined || file.state.digest === digest
     } catch {
       signal?.throwIfAborted()
-      // A file that fails now, and did not then, is no reason to take tools away: the next look decides.
+      // A temporary failure does not remove tools: the file counts as unchanged until the next check.
       return true
     }
   }
@@ -125,8 +125,8 @@ interface FetchOptions {
   signal: AbortSignal | undefined
 }
 
-/** Why a file of a document is not read, as the end of a sentence. */
-class Refused extends Error {
+/** The reason why a file of a document is not read, as the end of a sentence. */
+class FileRefused extends Error {
   readonly status: number | undefined
 
   constructor(message: string, status?: number) {
@@ -136,10 +136,10 @@ class Refused extends Error {
 }
 
 function toRootFault(error: unknown, { host }: URL): unknown {
-  if (error instanceof Refused)
+  if (error instanceof FileRefused)
     return error.status === undefined
       ? new Error(`The OpenAPI document ${error.message}.`)
-      : new Error(`The OpenAPI document was not given by ${host}: it answered ${error.status}.`)
+      : new Error(`The OpenAPI document could not be fetched: ${host} answered ${error.status}.`)
   if (error instanceof Error && error.message === tooLarge().message) return error
   return new Error(`The OpenAPI document could not be fetched from ${host} (${reasonOf(error)}).`, { cause: error })
 }
@@ -155,7 +155,7 @@ function toConditions(headers: { get(name: string): string | null }): Record<str
   return { ...(etag !== null && { 'if-none-match': etag }), ...(modified !== null && { 'if-modified-since': modified }) }
 }
 
-/** `fetch` takes no user in an address: it is sent as a header. */
+/** Moves user name and password from the address to a header, because `fetch` refuses an address with them. */
 export function withoutUser(address: URL): { url: URL; authorization: Record<string, string> } {
   const url = new URL(address)
   const { username, password } = url

@@ -3,12 +3,12 @@ import path from 'node:path'
 import { maxBytes, tooLarge, type Source, type SourceDocument } from './source.ts'
 
 /**
- * The document's folder, as references see it: `..` that leads out of the folder stays visible in the resolved name, and no name of
- * this scheme is an address.
+ * Virtual folder of the document for resolving references. A `..` that leads out of the folder stays visible in the resolved name, and
+ * no name of the scheme `folder:` is a network address.
  */
 const folderHref = 'folder:/document/'
 
-/** A document that is a file under `folder`. Its references lead to files under the folder of the document itself. */
+/** A document in a file under `folder`. References may only lead to files under the folder of the document itself. */
 export function openFile(name: string, folder: string): Source {
   let keptStates: ReadonlyMap<string, string> | undefined
 
@@ -18,7 +18,7 @@ export function openFile(name: string, folder: string): Source {
     const link = path.resolve(root, name)
     const file = await realpath(link).catch(() => undefined)
     if (file === undefined) throw new Error(`spec: ${name} does not exist beside agent.yaml.`)
-    // The link's target counts, not its name.
+    // The target of a link is checked, not its name.
     if (!file.startsWith(root + path.sep)) throw new Error(`spec: ${name} is outside of the folder of agent.yaml.`)
     if ((await stat(file)).size > maxBytes) throw tooLarge()
     const states = new Map([[link, await stateOf(link)]])
@@ -41,7 +41,7 @@ async function isSame(states: ReadonlyMap<string, string>): Promise<boolean> {
   return true
 }
 
-/** Names what a path stands for at the moment: the target of links, and the content by its time and size. */
+/** Identifies the current content of a path: link target, inode, modification time and size. */
 async function stateOf(file: string): Promise<string> {
   try {
     const target = await realpath(file)
@@ -54,25 +54,25 @@ async function stateOf(file: string): Promise<string> {
 
 function toPath(href: string, folder: string): string {
   const { protocol, host, pathname } = new URL(href)
-  if (protocol !== 'folder:' || host !== '') throw new Error('is not a file: a document that is a file may refer to files beside it only')
+  if (protocol !== 'folder:' || host !== '') throw new Error('is not a file: a document in a file may only refer to files in its folder')
   if (!pathname.startsWith('/document/')) throw new Error("is outside of the document's folder")
   const parts = pathname.slice('/document/'.length).split('/').map(decode)
   if (parts.some((part) => /[/\\\0]/.test(part) || part === '..')) throw new Error("is outside of the document's folder")
   return path.join(folder, ...parts)
 }
 
-/** Reads a file of a document: under `folder` wherever links lead, a plain file, and YAML or JSON by its name. */
+/** Reads a referenced file. The file must be under `folder` after following links, a regular file, and YAML or JSON by name. */
 async function readUnder(target: string, folder: string): Promise<Uint8Array> {
   const file = await realpath(target).catch(() => undefined)
   if (file === undefined) throw new Error('does not exist')
   if (!file.startsWith(folder + path.sep)) throw new Error("is outside of the document's folder")
   const names = path.relative(folder, file).split(path.sep)
-  // Such folders hold what programs keep for themselves: versions, environments, the service's own data.
-  if (names.some((each) => each.startsWith('.'))) throw new Error('is hidden')
+  // Hidden folders contain private data of programs: version control, environments, data of the service.
+  if (names.some((part) => part.startsWith('.'))) throw new Error('is hidden')
   if (!/\.(ya?ml|json)$/i.test(file) || !/\.(ya?ml|json)$/i.test(target)) throw new Error('is not a .yaml, .yml or .json file')
-  const found = await stat(file)
-  if (!found.isFile()) throw new Error('is not a file')
-  if (found.size > maxBytes) throw new Error(`is larger than ${maxBytes / 1024 / 1024} MiB`)
+  const stats = await stat(file)
+  if (!stats.isFile()) throw new Error('is not a file')
+  if (stats.size > maxBytes) throw new Error(`is larger than ${maxBytes / 1024 / 1024} MiB`)
   return readFile(file)
 }
 

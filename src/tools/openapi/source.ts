@@ -1,37 +1,37 @@
 import type { Environment } from '../../configuration/references.ts'
 import type { Outbound } from '../builder.ts'
 
-/** Where a document comes from. */
+/** The origin of a document: an address or a file. */
 export interface Source {
-  /** Of a document that was fetched. */
+  /** Address of a fetched document; absent for a file. */
   url?: URL
-  /** Milliseconds until it is worth looking again. */
+  /** Milliseconds between checks for changes. */
   everyMs: number
-  /** Undefined while no file of the document has changed since `keep`. Throws with a reason in words for an operator. */
+  /** Undefined while no file of the document has changed since `keep`. Throws a reason for an operator. */
   read(signal: AbortSignal | undefined): Promise<SourceDocument | undefined>
 }
 
 export interface SourceDocument {
   bytes: Uint8Array
-  /** The document's own name, absolute: references in the document are relative to it. */
+  /** Absolute name of the document; references are relative to this name. */
   href: string
-  /** Reads another file that the document refers to. Throws an `Error` whose message ends the sentence "X, which ...". */
+  /** Reads a referenced file. Throws an `Error` whose message ends a sentence that begins with the file name. */
   readReferenced(href: string, signal: AbortSignal): Promise<Uint8Array>
-  /** The document could be used: `read` need not return it again while its files are the same. */
+  /** Marks the document as usable: `read` returns undefined until a file changes. */
   keep(): void
 }
 
 export interface SourceOptions {
-  /** As configured: a path relative to `folder`, or an address. */
+  /** The configured path relative to `folder`, or address. */
   spec: string
   folder: string
   environment: Environment
   outbound: Outbound
-  /** What is sent to an address. */
+  /** Headers for a request to an address. */
   headers(url: URL): Readonly<Record<string, string>>
 }
 
-/** Four times the largest document that is known to be in use. */
+/** Four times the size of the largest known document. */
 export const maxBytes = 32 * 1024 * 1024
 
 export function tooLarge(): Error {

@@ -17,7 +17,7 @@ function swaggerOf(site: Pick<Site, 'origin'>, paths: object, more: object = {})
   }
 }
 
-test('operations of Swagger 2.0 are called with its bodies, forms, files and lists', async (t) => {
+test('operations of Swagger 2.0 are called with bodies, forms, files and lists', async (t) => {
   const site = await startSite(t, (_, response) => response.end())
   const pet = { in: 'body', name: 'pet', required: true, schema: { $ref: '#/definitions/Pet' } }
   const list = (name: string, place: string, more: object) => ({ name, in: place, type: 'array', items: { type: 'string' }, ...more })
@@ -98,10 +98,10 @@ test('operations of Swagger 2.0 are called with its bodies, forms, files and lis
   const refused = api.refused()
   assert.match(refused['tabs']!, /its parameter a is a list in the format tsv, which is not supported/)
   assert.match(refused['pathPipes']!, /in the format pipes/)
-  assert.match(refused['both']!, /it has a body and fields of a form/)
+  assert.match(refused['both']!, /it has both a body and form fields/)
 })
 
-test('credentials are sent as the security definitions of Swagger 2.0 say', async (t) => {
+test('credentials are sent as defined by the security definitions of Swagger 2.0', async (t) => {
   const site = await startSite(t, ({ url }, response) => {
     if (url !== '/token') return void response.end()
     response.writeHead(200, { 'content-type': 'application/json' }).end('{"access_token": "t-1", "token_type": "bearer", "expires_in": 60}')
@@ -126,7 +126,7 @@ test('credentials are sent as the security definitions of Swagger 2.0 say', asyn
   assert.equal(sent('/v2/person')?.headers['authorization'], 'Bearer p-1')
 })
 
-test('a configured header fills the parameter of its name, and the field of a form', async (t) => {
+test('a configured header replaces the parameter of its name, and the field of a form', async (t) => {
   const site = await startSite(t, (_, response) => response.end())
   const token = (place: string) => ({ name: 'token', in: place, type: 'string', required: true })
   const text = { name: 'text', in: 'formData', type: 'string' }
@@ -166,7 +166,7 @@ test('a document of Swagger 2.0 may be in several files', async (t) => {
   assert.deepEqual(api.refused(), { any_none: 'The operation cannot be used: paths/none.json does not exist.' })
 })
 
-test('the servers of Swagger 2.0 are called by https where it leaves a choice, and where the document is without a host', async (t) => {
+test('servers of Swagger 2.0 are called by https by preference, and without a host at the address of the document', async (t) => {
   const site = await startSite(t, ({ url }, response) => {
     if (url !== '/api/swagger.json') return void response.end()
     response.end(JSON.stringify({ swagger: '2.0', basePath: '/v1', paths: { '/a': { get: { operationId: 'getA', ...ok } } } }))

@@ -5,35 +5,35 @@ import { isObject } from '../../json/is-object.ts'
 
 /** Access tokens of the client credentials grant (RFC 6749, 4.4), kept until shortly before they expire. */
 export interface Tokens {
-  /** `client` is `id:secret`. Throws in words that hold nothing of it. */
+  /** Returns a cached or new token. `client` is `id:secret`. Throws an `Error` without secrets in its message. */
   get(url: string, client: string, scopes: readonly string[], signal: AbortSignal): Promise<Token>
 }
 
 export interface Token {
   value: string
-  /** It was refused: the next call gets another. */
+  /** Discards the token after a refusal; the next `get` fetches a new token. */
   forget(): void
 }
 
-interface Kept {
+interface CachedToken {
   value: Promise<string>
-  /** Milliseconds; infinite while it is on its way. */
+  /** Expiry in epoch milliseconds; infinite while the token is being fetched. */
   until: number
 }
 
-/** A token that ends while a request is on its way is refused. */
+/** Safety margin: a token must not expire while a request is in flight. */
 const slackMs = 30_000
-/** Where a server does not say (RFC 6749, 5.1). */
-const unsaidMs = 300_000
+/** Lifetime when the server sends no `expires_in` (RFC 6749, 5.1). */
+const defaultLifeMs = 300_000
 const answerMs = 15_000
 const maxBytes = 65_536
 
 export function createTokens({ fetchConfigured }: Pick<Outbound, 'fetchConfigured'>, now: () => number = Date.now): Tokens {
-  const kept = new Map<string, Kept>()
+  const cachedTokens = new Map<string, CachedToken>()
 
   async function fetchToken(url: string, client: string, scopes: readonly string[]): Promise<{ value: string; lifeMs: number }> {
     const failures: string[] = []
-    // Both ways are in use; a server that knows the other alone refuses this one.
+    // Some servers accept the client secret only in a header, others only in the body.
     for (const isInBody of [false, true]) {
       const request = toTokenRequest(toClient(client), { scope: scopes.join(' ') }, { isInBody })
       const response = await fetchConfigured(url, { ...request, redirect: 'manual', signal: AbortSignal.timeout(answerMs) })
@@ -46,34 +46,34 @@ export function createTokens({ fetchConfigured }: Pick<Outbound, 'fetchConfigure
     throw new Error(`it answered ${failures.join(', then ')}`)
   }
 
-  function start(key: string, url: string, client: string, scopes: readonly string[]): Kept {
+  function start(key: string, url: string, client: string, scopes: readonly string[]): CachedToken {
     const fetched = fetchToken(url, client, scopes)
-    const one: Kept = { value: fetched.then(({ value }) => value), until: Infinity }
-    kept.set(key, one)
+    const entry: CachedToken = { value: fetched.then(({ value }) => value), until: Infinity }
+    cachedTokens.set(key, entry)
     fetched.then(
-      ({ lifeMs }) => (one.until = now() + lifeMs),
-      () => kept.get(key) === one && kept.delete(key),
+      ({ lifeMs }) => (entry.until = now() + lifeMs),
+      () => cachedTokens.get(key) === entry && cachedTokens.delete(key),
     )
-    return one
+    return entry
   }
 
   async function get(url: string, client: string, scopes: readonly string[], signal: AbortSignal): Promise<Token> {
     signal.throwIfAborted()
     const key = JSON.stringify([url, client, ...scopes])
-    const known = kept.get(key)
-    const one = known && known.until > now() ? known : start(key, url, client, scopes)
+    const cached = cachedTokens.get(key)
+    const entry = cached && cached.until > now() ? cached : start(key, url, client, scopes)
     try {
-      return { value: await one.value, forget: () => kept.get(key) === one && kept.delete(key) }
+      return { value: await entry.value, forget: () => cachedTokens.get(key) === entry && cachedTokens.delete(key) }
     } catch (error) {
-      const why = error instanceof Error && error.message.startsWith('it answered') ? error.message : 'it could not be reached'
-      throw new Error(`No access token was given by ${new URL(url).host}: ${why}.`, { cause: error })
+      const reason = error instanceof Error && error.message.startsWith('it answered') ? error.message : 'it could not be reached'
+      throw new Error(`No access token was issued by ${new URL(url).host}: ${reason}.`, { cause: error })
     }
   }
 
   return { get }
 }
 
-/** `id:secret`; an id has no colon. */
+/** Splits `id:secret`; an id contains no colon. */
 function toClient(text: string): TokenClient {
   const colon = text.indexOf(':')
   return { id: text.slice(0, colon), secret: text.slice(colon + 1) }
@@ -90,6 +90,6 @@ function parse(bytes: Uint8Array): Record<string, unknown> | undefined {
 
 function toToken(value: string, expiresIn: unknown): { value: string; lifeMs: number } {
   const seconds = Number(expiresIn)
-  const lifeMs = Number.isFinite(seconds) && seconds > 0 ? seconds * 1000 : unsaidMs
+  const lifeMs = Number.isFinite(seconds) && seconds > 0 ? seconds * 1000 : defaultLifeMs
   return { value, lifeMs: Math.max(0, lifeMs - Math.min(slackMs, lifeMs / 2)) }
 }

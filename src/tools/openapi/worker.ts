@@ -8,18 +8,18 @@ import type { FileAnswer, ReadAnswer, ReadQuestion } from './read-document.ts'
 import type { LoadedFile } from './references.ts'
 import { messageOf } from '../../errors.ts'
 
-/** A process for one document: asked with its text, it answers once with the operations of all its files; it ends when its channel closes. */
+/** A child process for one document: answers a single `ReadQuestion` with the operations, and exits when its channel closes. */
 
 async function read({ bytes, href, options }: ReadQuestion): Promise<Api> {
   const api = await readApi({ content: parseText(bytes), href, load }, options)
   const ajv = new Ajv({ strict: false, logger: false })
   const isFit = ({ schema }: Api['operations'][number]) => ajv.validateSchema(schema) === true
-  const broken = api.operations.filter((one) => !isFit(one))
-  const faults = broken.map(({ id, method, path }) => ({ id, place: `${method} ${path}`, reason: 'its schema is no JSON Schema' }))
-  return { ...api, operations: api.operations.filter((one) => !broken.includes(one)), skipped: [...api.skipped, ...faults] }
+  const broken = api.operations.filter((operation) => !isFit(operation))
+  const faults = broken.map(({ id, method, path }) => ({ id, location: `${method} ${path}`, reason: 'its schema is not a JSON Schema' }))
+  return { ...api, operations: api.operations.filter((operation) => !broken.includes(operation)), skipped: [...api.skipped, ...faults] }
 }
 
-/** The service reads files: this process could not know which of them are allowed. */
+/** Files are read by the service, which decides on the allowed files. */
 const load: LoadFiles = async (hrefs) => {
   const answered = once(process, 'message') as Promise<[{ response: FileAnswer[] }]>
   process.send?.({ request: hrefs })
