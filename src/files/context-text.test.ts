@@ -33,8 +33,8 @@ test('the size of the context is bounded for any number of files', () => {
 })
 
 test('an unreadable file is replaced by its error', () => {
-  const [gone] = arrange([{ name: 'a.md', content: { fault: 'It is gone.' } }], 100)
-  assert.deepEqual([gone!.text, gone!.isWhole], ['It is gone.', true])
+  const [unreadable] = arrange([{ name: 'a.md', content: { fault: 'It is gone.' } }], 100)
+  assert.deepEqual([unreadable!.text, unreadable!.isWhole], ['It is gone.', true])
 })
 
 test('names and contents survive framing and parsing, whatever they contain', () => {

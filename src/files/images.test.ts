@@ -29,8 +29,8 @@ const kinds: [ImageFormat, string][] = [
 ]
 for (const [format, mediaType] of kinds) {
   test(`a ${format} becomes ${mediaType} and keeps its size`, async () => {
-    const { givenType, mediaType: kept, width, height } = await fitted(await makeImage(format))
-    assert.deepEqual([givenType, kept, width, height], [`image/${format}`, mediaType, 40, 30])
+    const { givenType, mediaType: fittedType, width, height } = await fitted(await makeImage(format))
+    assert.deepEqual([givenType, fittedType, width, height], [`image/${format}`, mediaType, 40, 30])
   })
 
   test(`a ${format} that is truncated is refused`, async () => {
@@ -47,11 +47,11 @@ test('a large image is scaled down, even if it would stay too large as a PNG', a
 })
 
 test('an image is turned upright and loses its location metadata', async () => {
-  const taken = await sharp(await makeImage('jpeg'))
+  const photo = await sharp(await makeImage('jpeg'))
     .withExif({ IFD0: { Artist: 'Ann' } })
     .withMetadata({ orientation: 6 })
     .toBuffer()
-  const { width, height, exif, orientation } = await fitted(taken)
+  const { width, height, exif, orientation } = await fitted(photo)
   assert.deepEqual([width, height, exif, orientation], [30, 40, undefined, undefined])
 })
 

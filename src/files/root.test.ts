@@ -5,17 +5,17 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { openFilesRoot, PathError } from './root.ts'
 
-const place = await mkdtemp(path.join(tmpdir(), 'files-root-'))
-after(() => rm(place, { recursive: true }))
-const folder = path.join(place, 'files')
+const base = await mkdtemp(path.join(tmpdir(), 'files-root-'))
+after(() => rm(base, { recursive: true }))
+const folder = path.join(base, 'files')
 await mkdir(path.join(folder, 'docs', 'deep'), { recursive: true })
 await mkdir(path.join(folder, '.hidden'))
-await mkdir(path.join(place, 'files-beside'))
+await mkdir(path.join(base, 'files-beside'))
 for (const name of ['files/a.md', 'files/docs/b.md', 'files/docs/deep/c.txt', 'files/.hidden/d.md', 'secret.md', 'files-beside/e.md']) {
-  await writeFile(path.join(place, name), name)
+  await writeFile(path.join(base, name), name)
 }
-await symlink(path.join(place, 'secret.md'), path.join(folder, 'docs', 'link.md'))
-await symlink(place, path.join(folder, 'up'))
+await symlink(path.join(base, 'secret.md'), path.join(folder, 'docs', 'link.md'))
+await symlink(base, path.join(folder, 'up'))
 await symlink(path.join(folder, 'a.md'), path.join(folder, 'docs', 'inside.md'))
 const root = await openFilesRoot(folder)
 

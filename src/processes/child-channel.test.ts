@@ -77,8 +77,8 @@ writeSync(3, Buffer.from(Uint32Array.of(4_000_000_000, 4_000_000_000).buffer))
 setInterval(() => {}, 1000)`,
 }
 
-for (const [what, program] of Object.entries(tooMuch)) {
-  test(`a process that sends ${what} is killed before the service has read it`, async (t) => {
+for (const [title, program] of Object.entries(tooMuch)) {
+  test(`a process that sends ${title} is killed before the service has read it`, async (t) => {
     const before = memoryUsage().rss
     const child = await startProgram(t, program)
     const received: unknown[] = []

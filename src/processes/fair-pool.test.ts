@@ -6,7 +6,7 @@ const ann = { tenant: 'one', owner: 'ann' }
 const bob = { tenant: 'two', owner: 'bob' }
 const settled = () => new Promise(setImmediate)
 
-/** Work that records its start and runs until it is released. */
+/** Work which records its start and runs until released. */
 function createWork(pool: FairPool) {
   const started: string[] = []
   const gates = new Map<string, () => void>()
@@ -67,9 +67,9 @@ test('a waiting call is cancelled by its signal and uses no slot', async () => {
 test('a wait is limited in time and in the number of calls of one caller', async () => {
   const { start, release } = createWork(createFairPool({ slots: 1, maxWaiting: 1, maxWaitMs: 20 }))
   const first = start('first', ann)
-  const late = assert.rejects(start('late', ann), /^PoolBusy: No slot became free within 0\.02 s/)
+  const timedOut = assert.rejects(start('late', ann), /^PoolBusy: No slot became free within 0\.02 s/)
   await assert.rejects(start('third', ann), /^PoolBusy: 1 of your calls are already waiting/)
-  await late
+  await timedOut
   await release('first')
   assert.equal(await first, 'first')
 })

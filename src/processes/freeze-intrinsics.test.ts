@@ -16,17 +16,17 @@ test('no input can change the intrinsics that all objects share', () => {
     ...['Object', 'Array', 'String', 'Number', 'Boolean', 'Function', 'Date', 'RegExp', 'Map', 'Set', 'Promise', 'Error', 'Float64Array'],
     ...['Symbol', 'BigInt', 'WeakMap', 'ArrayBuffer', 'Iterator'],
   ].flatMap((name) => [name, `${name}.prototype`])
-  const more = ['Math', 'JSON', 'Reflect', 'Object.getPrototypeOf(Float64Array)', 'Object.getPrototypeOf([][Symbol.iterator]())']
-  const all = [
+  const namespaces = ['Math', 'JSON', 'Reflect', 'Object.getPrototypeOf(Float64Array)', 'Object.getPrototypeOf([][Symbol.iterator]())']
+  const expressions = [
     ...targets,
-    ...more,
+    ...namespaces,
     'Object.getPrototypeOf(async () => {})',
     'Object.getPrototypeOf(new Map().entries())',
     '[].push',
     '(() => 1).call',
   ]
-  const open = printed(`const open = []
-for (const [name, target] of Object.entries({ ${all.map((target, at) => `${at}: ${target}`).join(', ')} })) {
+  const writable = printed(`const open = []
+for (const [name, target] of Object.entries({ ${expressions.map((target, at) => `${at}: ${target}`).join(', ')} })) {
   for (const key of ['polluted', ...Object.getOwnPropertyNames(target)]) {
     const before = Object.getOwnPropertyDescriptor(target, key)?.value
     try { target[key] = 'changed' } catch {}
@@ -36,7 +36,7 @@ for (const [name, target] of Object.entries({ ${all.map((target, at) => `${at}: 
   }
 }
 console.log(JSON.stringify(open))`)
-  assert.deepEqual(open, [])
+  assert.deepEqual(writable, [])
 })
 
 test('objects may override properties that all objects inherit', () => {

@@ -53,14 +53,14 @@ async function until(condition: () => boolean | Promise<boolean>): Promise<void>
     if (Date.now() > end) throw new Error('The condition was not met within 20 s.')
 }
 
-const kinds: Record<string, Partial<ProcessOptions>> = { own: {}, foreign: { isForeign: true }, isolated: { isIsolated: true } }
+const kinds: Record<string, Partial<ProcessOptions>> = { plain: {}, foreign: { isForeign: true }, isolated: { isIsolated: true } }
 
 for (const [kind, options] of Object.entries(kinds)) {
   test(`kill -9 of the service ends a busy process and its children (${kind})`, async (t) => {
     const { module, pids } = await writeModule(t)
-    const own = JSON.stringify(new URL('./limited-process.ts', import.meta.url).href)
+    const moduleUrl = JSON.stringify(new URL('./limited-process.ts', import.meta.url).href)
     const start = `startLimited(new URL(${JSON.stringify(module.href)}), ${JSON.stringify({ limits, ...options })})`
-    const code = `import { startLimited } from ${own}; ${start}.ref()`
+    const code = `import { startLimited } from ${moduleUrl}; ${start}.ref()`
     const service = spawn(execPath, ['--input-type=module', '-e', code], { stdio: 'ignore' })
     t.after(() => service.kill('SIGKILL'))
     const started = await pids()

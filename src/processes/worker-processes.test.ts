@@ -55,18 +55,18 @@ test('a process that has worked for one tenant never works for another', async (
       `${tenant} after ${earlier.join()}`,
     )
   }
-  const together = await Promise.all(Array.from({ length: 24 }, (_, at) => ask('abcd'[at % 4]!).then((seen) => ({ ...seen, at }))))
-  for (const { earlier, at } of together) assert.ok(earlier.every((name) => name === 'abcd'[at % 4]))
+  const answersAt = await Promise.all(Array.from({ length: 24 }, (_, at) => ask('abcd'[at % 4]!).then((answer) => ({ ...answer, at }))))
+  for (const { earlier, at } of answersAt) assert.ok(earlier.every((name) => name === 'abcd'[at % 4]))
 })
 
 test('two tenants that ask alternately keep their processes', async (t) => {
   const ask = await startWorkers(t)
   const first = await ask('a')
-  const other = await ask('b')
-  assert.notEqual(first.pid, other.pid)
+  const second = await ask('b')
+  assert.notEqual(first.pid, second.pid)
   for (let n = 0; n < 3; n++) {
     assert.equal((await ask('a')).pid, first.pid)
-    assert.equal((await ask('b')).pid, other.pid)
+    assert.equal((await ask('b')).pid, second.pid)
   }
 })
 
@@ -81,8 +81,8 @@ test('callers that share one process take turns', async (t) => {
 
 test('one caller uses at most half of the processes, however many jobs wait', async (t) => {
   const ask = await startWorkers(t)
-  const own = await Promise.all(Array.from({ length: 4 }, () => ask('a', 'busy')))
-  assert.equal(new Set(own.map(({ pid }) => pid)).size, 1)
+  const answers = await Promise.all(Array.from({ length: 4 }, () => ask('a', 'busy')))
+  assert.equal(new Set(answers.map(({ pid }) => pid)).size, 1)
 })
 
 test('a worker that cannot start rejects the jobs of every tenant, and the next call starts it again', async (t) => {

@@ -23,18 +23,18 @@ test('the most relevant passage comes first', () => {
   const index = createPassageIndex()
   const travel = index.add('Travel', 'Trains before planes. Hotels up to 150 a night.')
   const leave = index.add('Annual leave', 'Everybody has 25 days.')
-  const other = index.add(
+  const office = index.add(
     'Office',
     'Please leave the kitchen clean when you leave. It is open all night, every night of the year, and on all days.',
   )
-  const search = (query: string) => index.search(query, [travel, leave, other], 10).map(({ id }) => id)
-  assert.deepEqual(search('annual leave'), [leave, other])
+  const search = (query: string) => index.search(query, [travel, leave, office], 10).map(({ id }) => id)
+  assert.deepEqual(search('annual leave'), [leave, office])
   assert.deepEqual(search('hotel costs'), [travel])
   assert.deepEqual(search('travelling'), [travel])
   assert.deepEqual(search('unknown'), [])
   assert.deepEqual(
-    index.search('night', [travel, leave, other], 1).map(({ id }) => id),
-    [other],
+    index.search('night', [travel, leave, office], 1).map(({ id }) => id),
+    [office],
   )
 })
 
@@ -47,15 +47,15 @@ test('a removed passage is never found, even after compaction', () => {
     index.search('tea', ids, 20).map(({ id }) => id),
     ids.slice(15),
   )
-  const late = index.add('', 'tea tea')
-  assert.equal(index.search('tea', [...ids, late], 1)[0]?.id, late)
+  const added = index.add('', 'tea tea')
+  assert.equal(index.search('tea', [...ids, added], 1)[0]?.id, added)
 })
 
 test('a score reveals nothing about passages that are not candidates', () => {
-  const alone = createPassageIndex()
-  const one = [alone.add('', 'bonus plan'), alone.add('', 'office rules')]
-  const beside = createPassageIndex()
-  const two = [beside.add('', 'bonus plan'), beside.add('', 'office rules')]
-  for (let count = 0; count < 50; count++) beside.add('Bonus', 'secret bonus bonuses')
-  assert.deepEqual(beside.search('bonus', two, 5), alone.search('bonus', one, 5))
+  const smallIndex = createPassageIndex()
+  const smallIds = [smallIndex.add('', 'bonus plan'), smallIndex.add('', 'office rules')]
+  const largeIndex = createPassageIndex()
+  const largeIds = [largeIndex.add('', 'bonus plan'), largeIndex.add('', 'office rules')]
+  for (let count = 0; count < 50; count++) largeIndex.add('Bonus', 'secret bonus bonuses')
+  assert.deepEqual(largeIndex.search('bonus', largeIds, 5), smallIndex.search('bonus', smallIds, 5))
 })

@@ -116,9 +116,9 @@ test('an expression can reach neither the program nor the state of later ones', 
 test('an endless expression is stopped, and the waiting calls get their results', async () => {
   const impatient = createCalculator(spec, undefined, { expressionMs: 300 })
   const stuck = assert.rejects(calculate(endless, impatient), /^Error: The expression took longer than 0.3 s\.$/)
-  const others = Promise.all(['1 + 1', '2 + 2', '3 + 3'].map((sum) => calculate(sum, impatient)))
+  const waitingCalls = Promise.all(['1 + 1', '2 + 2', '3 + 3'].map((sum) => calculate(sum, impatient)))
   await stuck
-  assert.deepEqual(await others, ['2', '4', '6'])
+  assert.deepEqual(await waitingCalls, ['2', '4', '6'])
   await impatient.close?.()
 })
 

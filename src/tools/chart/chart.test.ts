@@ -122,10 +122,10 @@ test('layers, facets, transforms, maps, text tables and inline images are drawn'
     { mark: { type: 'image', url: pixel, width: 9, height: 9 }, encoding: { x: encoding.y } },
     { width: 'container', mark: { type: 'bar', href: 'https://elsewhere.example' }, encoding },
   ]
-  for (const one of specs) {
-    const { bytes } = await draw({ spec: one, ...(!('data' in one) && { data: rows }), format: 'svg' })
+  for (const chartSpec of specs) {
+    const { bytes } = await draw({ spec: chartSpec, ...(!('data' in chartSpec) && { data: rows }), format: 'svg' })
     const svg = [...bytes.values()][0]!.toString()
-    assert.match(svg, /mark-\w+ role-mark/, JSON.stringify(one))
+    assert.match(svg, /mark-\w+ role-mark/, JSON.stringify(chartSpec))
     assert.doesNotMatch(svg, /elsewhere/)
   }
 })
@@ -147,7 +147,7 @@ test('an error in the specification is reported in a sentence with its path', as
     [{ width: 1e9, mark: 'bar', encoding }, /^spec\.width must be between/],
     [{ transform: [{ calculate: 'datum.amount +* 2', as: 'b' }], mark: 'bar', encoding }, /^The chart cannot be drawn: /],
   ]
-  for (const [one, message] of faults) await assert.rejects(draw({ spec: one, data: rows }), { message })
+  for (const [chartSpec, message] of faults) await assert.rejects(draw({ spec: chartSpec, data: rows }), { message })
   await assert.rejects(draw({ spec: { mark: 'bar', encoding: {} } }), /^Error: There is no data/)
 })
 
@@ -181,11 +181,11 @@ test('a specification cannot load, link or run anything', async () => {
     { transform: [{ calculate: 'datum.constructor.constructor("return process")()', as: 'b' }], mark: 'bar', encoding },
     { params: [{ name: 'p', expr: '{toString: 1}' }], mark: 'bar', encoding },
   ]
-  for (const one of refused) {
+  for (const chartSpec of refused) {
     await assert.rejects(
-      draw({ spec: one, ...(!('data' in one) && { data: rows }) }),
+      draw({ spec: chartSpec, ...(!('data' in chartSpec) && { data: rows }) }),
       /cannot be loaded|contains an address|cannot be drawn/,
-      JSON.stringify(one),
+      JSON.stringify(chartSpec),
     )
   }
 })
@@ -198,8 +198,8 @@ test('a title is always treated as text', async () => {
 test('an endless or oversized chart fails alone, and the next is drawn', async (t) => {
   const brief = createChart(spec, deps, { chartMs: 2_500 })
   t.after(() => brief.close?.())
-  const point = (sequence: object, more: JsonObject = {}) => ({
-    ...more,
+  const point = (sequence: object, options: JsonObject = {}) => ({
+    ...options,
     data: { sequence: { ...sequence, as: 'i' } },
     mark: 'point',
     encoding: { x: { field: 'i', type: 'quantitative' } },
@@ -215,17 +215,17 @@ test('an endless or oversized chart fails alone, and the next is drawn', async (
     },
     { mark: 'point', encoding: { x: { field: 'amount', type: 'quantitative', axis: { tickCount: 1e8 } } }, data: { values: rows } },
   ]
-  for (const one of endless) {
+  for (const chartSpec of endless) {
     await assert.rejects(
-      draw({ spec: one }, undefined, brief),
+      draw({ spec: chartSpec }, undefined, brief),
       /took longer than 2\.5 s|too much memory|too many marks|Invalid array length/,
-      JSON.stringify(one),
+      JSON.stringify(chartSpec),
     )
   }
   const large = { ...bars, width: 9000, height: 9000 }
   await assert.rejects(draw({ spec: large, data: rows }, undefined, brief), /would have \d+ × \d+ pixels/)
-  const many = Array.from({ length: 100_001 }, () => ({ a: 1 }))
-  await assert.rejects(draw({ spec: bars, data: many }, undefined, brief), /at most 100000 can be charted/)
+  const manyRows = Array.from({ length: 100_001 }, () => ({ a: 1 }))
+  await assert.rejects(draw({ spec: bars, data: manyRows }, undefined, brief), /at most 100000 can be charted/)
   assert.equal((await draw({ spec: bars, data: rows }, undefined, brief)).output.rows, 2)
 })
 
@@ -242,21 +242,22 @@ test('a cancelled call ends at once', async () => {
 })
 
 test('rows are found in tool results of every form', () => {
-  const found = [{ a: 1, b: 'x' }]
+  const expected = [{ a: 1, b: 'x' }]
   for (const value of [
-    found,
-    JSON.stringify(found),
+    expected,
+    JSON.stringify(expected),
     { columns: ['a', 'b'], rows: [[1, 'x']] },
-    { results: found, count: 1 },
-    { structured_content: { results: found }, text: 'a 1' },
+    { results: expected, count: 1 },
+    { structured_content: { results: expected }, text: 'a 1' },
     [
       ['a', 'b'],
       [1, 'x'],
     ],
   ] as JsonValue[]) {
-    assert.deepEqual(toRows(value)?.rows, found, JSON.stringify(value))
+    assert.deepEqual(toRows(value)?.rows, expected, JSON.stringify(value))
   }
-  for (const value of ['words', 7, null, { a: 1 }, [1, 2], { a: found, b: found }] as JsonValue[]) assert.equal(toRows(value), undefined)
+  for (const value of ['words', 7, null, { a: 1 }, [1, 2], { a: expected, b: expected }] as JsonValue[])
+    assert.equal(toRows(value), undefined)
 })
 
 test('columns with the same name are renamed', () => {

@@ -10,7 +10,7 @@ async function draw(spec: object, isInterpreted: boolean): Promise<string> {
   const { spec: compiled } = compile(spec as Parameters<typeof compile>[0], { logger: quiet })
   const options = { renderer: 'none', logger: quiet, ...(isInterpreted && { expr: expressions }) }
   const svg = await new View(parse(compiled, undefined, { ast: isInterpreted }), options as never).toSVG()
-  // Their numbers increase from chart to chart.
+  // Numbers of gradients and clips increase from chart to chart.
   return svg.replace(/(gradient_|clip)\d+/g, '$1')
 }
 
@@ -46,7 +46,9 @@ const specs: Record<string, object> = {
     ],
     mark: { type: 'text', fontSize: { expr: 'limit + 2' } },
     encoding: {
-      ...{ x: { field: 'group' }, y: { ...amount, scale: { type: 'symlog' } }, text: { field: 'text' } },
+      x: { field: 'group' },
+      y: { ...amount, scale: { type: 'symlog' } },
+      text: { field: 'text' },
       color: { condition: { test: 'datum.amount > limit && !(datum.sub === "q")', value: 'red' }, value: 'blue' },
       opacity: { condition: { param: 'brush', value: 1 }, value: 0.2 },
     },

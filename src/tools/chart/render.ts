@@ -177,7 +177,7 @@ function createMessages() {
     warn: (text: string) => void warnings.add(text),
     warnings: () => [...warnings],
     throwError() {
-      if (failure !== undefined) throw new ChartFault(`The chart can not be drawn: ${failure}`)
+      if (failure !== undefined) throw new ChartFault(`The chart cannot be drawn: ${failure}`)
     },
   }
 }

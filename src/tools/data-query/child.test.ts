@@ -15,8 +15,8 @@ test('the process of an endless query ends with the service', { timeout: 20_000 
   // The query has begun and does not answer.
   const answered = await Promise.race([once(child, 'message'), wait(2000, 'busy')])
   assert.equal(answered, 'busy')
-  const gone = once(child, 'exit')
+  const exited = once(child, 'exit')
   // When the service dies, all of its pipes are closed.
   for (const pipe of child.stdio) pipe?.destroy()
-  assert.notEqual(await Promise.race([gone, wait(5000, 'still there')]), 'still there')
+  assert.notEqual(await Promise.race([exited, wait(5000, 'still there')]), 'still there')
 })

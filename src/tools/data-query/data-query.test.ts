@@ -74,8 +74,8 @@ describe('reading', () => {
 
   test('rows beyond the row limit or the output limit are left out', async () => {
     await using built = await build({ sales: 'sales.csv' }, { max_rows: 3, maxOutputCharacters: 500 })
-    const many = await built.run('SELECT * FROM range(1000000000000) a, range(1000) b')
-    assert.deepEqual([many.row_count, many.rows.length, many.truncated], [3, 3, true])
+    const limited = await built.run('SELECT * FROM range(1000000000000) a, range(1000) b')
+    assert.deepEqual([limited.row_count, limited.rows.length, limited.truncated], [3, 3, true])
     assert.equal((await built.run('FROM range(3)')).truncated, false)
     const wide = await built.run("SELECT repeat('x', 300) FROM range(3)")
     assert.deepEqual([wide.row_count, wide.truncated], [1, true])
@@ -148,7 +148,7 @@ describe('reading', () => {
 })
 
 describe('data filters', () => {
-  const seen = async (built: Built, scope: { filters: DataFilter[] }) =>
+  const readRows = async (built: Built, scope: { filters: DataFilter[] }) =>
     (await built.run('SELECT secret FROM sales ORDER BY secret', scope)).rows.flat().join(' ')
 
   test('only rows that pass the filter exist, compared in the type of the column', async () => {
@@ -181,7 +181,7 @@ describe('data filters', () => {
       ['region" = region OR "region', 'East', 'equals', ''],
     ]
     for (const [key, value, type, expected] of cases) {
-      assert.equal(await seen(built, filter(key, value, type)), expected, `${key} ${type} ${value}`)
+      assert.equal(await readRows(built, filter(key, value, type)), expected, `${key} ${type} ${value}`)
     }
   })
 
@@ -202,7 +202,7 @@ describe('data filters', () => {
   test('simultaneous calls with different filters do not affect each other', async () => {
     await using built = await build()
     const values = ['East', 'North', 'South', 'West', "O'Brien", 'East']
-    const results = await Promise.all(values.map((value) => seen(built, filter('region', value))))
+    const results = await Promise.all(values.map((value) => readRows(built, filter('region', value))))
     assert.deepEqual(results, ['alpha', 'bravo', 'charlie', 'delta', 'foxtrot', 'alpha'])
   })
 

@@ -23,10 +23,10 @@ test('a query is repeated if its process was killed because of another query', {
   await askAs('bob', 'select 1')
   const stop = new AbortController()
   const cancelled = askAs('alice', endless, stop.signal)
-  const other = askAs('bob', long)
+  const otherQuery = askAs('bob', long)
   await wait(50)
   stop.abort(new Error('enough'))
   await assert.rejects(cancelled, { message: 'enough' })
-  const answer = await other
+  const answer = await otherQuery
   assert.deepEqual(answer.type === 'rows' && answer.rows.rows, [[0]])
 })

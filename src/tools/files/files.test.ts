@@ -29,11 +29,11 @@ await symlink(path.join(folder, 'hr', 'leave.md'), path.join(folder, 'it', 'alia
 
 const deps = dependenciesOf({ files: await openFilesRoot(folder), cacheDir: path.join(base, 'cache') })
 const spec = { name: 'files', timeoutMs: 30_000, maxOutputCharacters: 20_000, config: {} }
-const free = contextOf()
-const withoutHr: ToolContext = { ...free, isWithheld: (file) => file.startsWith('hr/') }
+const unrestricted = contextOf()
+const withoutHr: ToolContext = { ...unrestricted, isWithheld: (file) => file.startsWith('hr/') }
 
-async function list(input: JsonObject, context = free, own = {}) {
-  const output = await createListFiles({ ...spec, ...own }, deps).tool.execute(input, context)
+async function list(input: JsonObject, context = unrestricted, overrides = {}) {
+  const output = await createListFiles({ ...spec, ...overrides }, deps).tool.execute(input, context)
   return output as { files: { path: string; bytes: number }[]; total: number }
 }
 
@@ -49,32 +49,32 @@ interface Page {
   next_offset?: number
 }
 
-async function read(input: JsonObject, context = free, own = {}): Promise<Page> {
-  return (await createReadFile({ ...spec, ...own }, deps).tool.execute(input, context)) as unknown as Page
+async function read(input: JsonObject, context = unrestricted, overrides = {}): Promise<Page> {
+  return (await createReadFile({ ...spec, ...overrides }, deps).tool.execute(input, context)) as unknown as Page
 }
 
-const every = ['hr/broken.pdf', 'hr/leave.md', 'hr/travel.pdf', 'it/alias.md', 'it/faces.txt', 'it/long.txt']
+const allFiles = ['hr/broken.pdf', 'hr/leave.md', 'hr/travel.pdf', 'it/alias.md', 'it/faces.txt', 'it/long.txt']
 
 test('files are listed with their sizes, all or in a folder', async () => {
-  assert.deepEqual(await names({}), every)
+  assert.deepEqual(await names({}), allFiles)
   assert.deepEqual(await list({ path: './hr/leave.md' }), { files: [{ path: 'hr/leave.md', bytes: 17 }], total: 1 })
-  assert.deepEqual(await names({ path: 'it/' }), every.slice(3))
+  assert.deepEqual(await names({ path: 'it/' }), allFiles.slice(3))
   await assert.rejects(list({ path: 'none' }), /There are no files under none/)
   await assert.rejects(list({ path: '../' }), /outside of the files root/)
 })
 
 test('only the files of the configured patterns are listed and read', async () => {
-  const own = { config: { paths: ['./hr/*.md', 'it/'] } }
-  assert.deepEqual(await names({}, free, own), ['hr/leave.md', ...every.slice(3)])
-  await assert.rejects(read({ path: 'hr/travel.pdf' }, free, own), /not among the files of this tool/)
+  const overrides = { config: { paths: ['./hr/*.md', 'it/'] } }
+  assert.deepEqual(await names({}, unrestricted, overrides), ['hr/leave.md', ...allFiles.slice(3)])
+  await assert.rejects(read({ path: 'hr/travel.pdf' }, unrestricted, overrides), /not among the files of this tool/)
 })
 
 test('a long list ends within the output limit', async () => {
-  const output = await list({}, free, { maxOutputCharacters: 200 })
+  const output = await list({}, unrestricted, { maxOutputCharacters: 200 })
   assert.equal(output.total, 6)
   assert.deepEqual(
     output.files.map((file) => file.path),
-    every.slice(0, 2),
+    allFiles.slice(0, 2),
   )
   assert.ok(JSON.stringify(output).length <= 200)
 })
@@ -104,7 +104,7 @@ test('pages fit into the output limit and together contain the whole text', asyn
   ] as const) {
     let text = ''
     for (let offset: number | undefined = 0; offset !== undefined;) {
-      const page: Page = await read({ path: name, offset }, free, { maxOutputCharacters: 301 })
+      const page: Page = await read({ path: name, offset }, unrestricted, { maxOutputCharacters: 301 })
       assert.ok(JSON.stringify(page).length <= 301)
       assert.ok(page.text.isWellFormed())
       text += page.text

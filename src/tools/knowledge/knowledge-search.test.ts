@@ -10,17 +10,17 @@ import { createKnowledgeSearch } from './knowledge-search.ts'
 import { dependenciesOf } from '../dependencies-fixture.ts'
 import { contextOf } from '../../agent/context-fixture.ts'
 
-let place: string
+let base: string
 let root: string
 let cacheDir: string
 let clock = 0
 before(async () => {
-  place = await mkdtemp(path.join(tmpdir(), 'knowledge-'))
+  base = await mkdtemp(path.join(tmpdir(), 'knowledge-'))
 })
-after(() => rm(place, { recursive: true }))
+after(() => rm(base, { recursive: true }))
 
 beforeEach(async () => {
-  root = await mkdtemp(path.join(place, 'files-'))
+  root = await mkdtemp(path.join(base, 'files-'))
   cacheDir = `${root}-cache`
   await put(
     'docs/hr.md',
@@ -38,8 +38,8 @@ async function put(name: string, content: string | Uint8Array): Promise<string> 
   return file
 }
 
-async function build(own: { description?: string; maxOutputCharacters?: number; config?: Record<string, unknown> } = {}) {
-  const spec = { name: 'handbook', timeoutMs: 30_000, maxOutputCharacters: 20_000, config: { paths: ['docs/**'] }, ...own }
+async function build(overrides: { description?: string; maxOutputCharacters?: number; config?: Record<string, unknown> } = {}) {
+  const spec = { name: 'handbook', timeoutMs: 30_000, maxOutputCharacters: 20_000, config: { paths: ['docs/**'] }, ...overrides }
   const deps = dependenciesOf({ files: await openFilesRoot(root), cacheDir })
   return (await createKnowledgeSearch(spec, deps, () => clock)).tool
 }
@@ -54,9 +54,9 @@ interface Passage {
 
 type Searched = Awaited<ReturnType<typeof build>>
 
-async function search(tool: Searched, query: string, own: Partial<ToolContext> = {}, limit?: number): Promise<Passage[]> {
+async function search(tool: Searched, query: string, overrides: Partial<ToolContext> = {}, limit?: number): Promise<Passage[]> {
   clock += 10_000
-  const output = await tool.execute({ query, ...(limit && { limit }) }, contextOf(own))
+  const output = await tool.execute({ query, ...(limit && { limit }) }, contextOf(overrides))
   return (output as unknown as { passages: Passage[] }).passages
 }
 
@@ -92,7 +92,7 @@ test('passages are found in documents of every kind, with file, heading, score a
 
 test('no query finds passages that a filter excludes', async () => {
   const tool = await build()
-  const it = [hint('department', 'equals', 'it')]
+  const itOnly = [hint('department', 'equals', 'it')]
   const attacks = [
     'bonus',
     'secret bonus 9000',
@@ -105,21 +105,21 @@ test('no query finds passages that a filter excludes', async () => {
     '.*',
   ]
   for (const query of attacks) {
-    for (const { file, metadata } of await search(tool, query, { filters: it }, 20)) {
+    for (const { file, metadata } of await search(tool, query, { filters: itOnly }, 20)) {
       assert.deepEqual([file, metadata['department']], ['docs/it.md', 'it'], query)
     }
   }
-  assert.deepEqual(await filesOf(tool, 'bonus', { filters: it }), ['docs/it.md'])
+  assert.deepEqual(await filesOf(tool, 'bonus', { filters: itOnly }), ['docs/it.md'])
 })
 
 test('filters apply to front matter and path, in the type of the field, and can be combined', async () => {
   const tool = await build()
-  const found = (...filters: DataFilter[]) => filesOf(tool, 'bonus', { filters }, 20)
-  assert.deepEqual(await found(hint('level', 'equals', '3.0')), ['docs/hr.md'])
-  assert.deepEqual(await found(hint('department', 'in', 'it, hr')), ['docs/hr.md', 'docs/it.md'])
-  assert.deepEqual(await found(hint('path', 'contains', 'plain')), ['docs/plain.txt'])
-  assert.deepEqual(await found(hint('file', 'not_equals', 'docs/plain.txt')), ['docs/hr.md', 'docs/it.md'])
-  assert.deepEqual(await found(hint('department', 'in', 'it,hr'), hint('level', 'not_equals', '1')), ['docs/hr.md'])
+  const filesWith = (...filters: DataFilter[]) => filesOf(tool, 'bonus', { filters }, 20)
+  assert.deepEqual(await filesWith(hint('level', 'equals', '3.0')), ['docs/hr.md'])
+  assert.deepEqual(await filesWith(hint('department', 'in', 'it, hr')), ['docs/hr.md', 'docs/it.md'])
+  assert.deepEqual(await filesWith(hint('path', 'contains', 'plain')), ['docs/plain.txt'])
+  assert.deepEqual(await filesWith(hint('file', 'not_equals', 'docs/plain.txt')), ['docs/hr.md', 'docs/it.md'])
+  assert.deepEqual(await filesWith(hint('department', 'in', 'it,hr'), hint('level', 'not_equals', '1')), ['docs/hr.md'])
 })
 
 test('a document without the key is excluded, even by not_equals', async () => {
@@ -167,7 +167,7 @@ test('the description without visible documents contains no headings', async () 
 })
 
 test('links to files outside the root are not indexed', async () => {
-  const outside = path.join(place, 'outside.md')
+  const outside = path.join(base, 'outside.md')
   await writeFile(outside, 'zebra')
   await symlink(outside, path.join(root, 'docs/zebra.md'))
   assert.deepEqual(await filesOf(await build(), 'zebra'), [])
@@ -231,9 +231,9 @@ test('after a restart stored passages are used again, unless the file has change
 
 test('damaged stored passages are read again, and passages of removed files are deleted', async () => {
   await build()
-  const [hr, it] = [await storedFileOf('docs/hr.md'), await storedFileOf('docs/it.md')]
+  const [hr, itFile] = [await storedFileOf('docs/hr.md'), await storedFileOf('docs/it.md')]
   await writeFile(hr, '{"format": 1, "passages": [')
-  await writeFile(it, '{"format":1,"relative":"docs/it.md","passages":[{"text":5}],"metadata":{}}')
+  await writeFile(itFile, '{"format":1,"relative":"docs/it.md","passages":[{"text":5}],"metadata":{}}')
   const tool = await build()
   assert.deepEqual(await filesOf(tool, 'bonus'), ['docs/hr.md', 'docs/it.md', 'docs/plain.txt'])
   assert.equal((await storedFiles()).length, 3)
@@ -256,8 +256,8 @@ test('the description lists patterns and headings up to a limit, unless the conf
 
 test('in a restricted scope the description has no headings of excluded documents', async () => {
   const tool = await build()
-  const it = tool.describe({ filters: [hint('department', 'equals', 'it')], isWithheld: () => false })
-  assert.match(it, /Headings: Laptops\.$/)
+  const itOnly = tool.describe({ filters: [hint('department', 'equals', 'it')], isWithheld: () => false })
+  assert.match(itOnly, /Headings: Laptops\.$/)
   assert.doesNotMatch(tool.describe({ filters: [], isWithheld: (file) => file === 'docs/hr.md' }), /Annual leave|Salaries/)
   assert.doesNotMatch(tool.describe({ filters: [hint('department', 'equals', 'law')], isWithheld: () => false }), /Headings/)
 })

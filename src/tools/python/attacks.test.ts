@@ -68,11 +68,11 @@ test('in JavaScript no text becomes code, and the process, modules and hosts are
 })
 
 test("Pyodide's own objects are out of reach", async () => {
-  const found = `${breakOut}
+  const leaked = `${breakOut}
 proxies = [o for o in gc.get_objects() if 'JsProxy' in str(type(o).__mro__) and not isinstance(o, type)]
 tables = [o.jsproxies for o in gc.get_objects() if type(o).__name__ == 'JsFinder']
 [len(proxies), [table for table in tables if table]]`
-  assert.deepEqual((await python.run(found, { session: 'inside' })).result, [0, []])
+  assert.deepEqual((await python.run(leaked, { session: 'inside' })).result, [0, []])
 })
 
 test('code that takes over the encoding of its answer cannot make the service read more than an answer', async () => {

@@ -24,12 +24,12 @@ async function fails(code: string, message: RegExp): Promise<void> {
   assert.match((await run(code)).error ?? 'no failure', message, code)
 }
 
-async function withOwn(work: (own: Interpreter) => Promise<void>): Promise<void> {
-  const own = await start()
+async function withInterpreter(work: (interpreter: Interpreter) => Promise<void>): Promise<void> {
+  const interpreter = await start()
   try {
-    await work(own)
+    await work(interpreter)
   } finally {
-    await own.end()
+    await interpreter.end()
   }
 }
 
@@ -54,13 +54,16 @@ test('endless code is interrupted, and its variables stay', async () => {
 })
 
 test('code that ignores interrupts is killed with its process', async () => {
-  await withOwn(async (own) => {
+  await withInterpreter(async (interpreter) => {
     const deaf = 'while True:\n    try:\n        while True: pass\n    except BaseException: pass'
     const startedAt = performance.now()
-    await assert.rejects(run(deaf, { on: own, limitMs: 100 }), (error) => error instanceof InterpreterLost && error.reason === 'stopped')
+    await assert.rejects(
+      run(deaf, { on: interpreter, limitMs: 100 }),
+      (error) => error instanceof InterpreterLost && error.reason === 'stopped',
+    )
     assert.ok(performance.now() - startedAt < 15_000)
-    await own.gone
-    assert.equal(own.isAlive, false)
+    await interpreter.gone
+    assert.equal(interpreter.isAlive, false)
   })
 })
 
@@ -116,10 +119,10 @@ test('there are no threads and no processes, and recursion is limited', async ()
 })
 
 test('a process that dies during a run is reported as lost', async () => {
-  await withOwn(async (own) => {
+  await withInterpreter(async (interpreter) => {
     const fatal = 'import sys\nsys.meta_path.pop(0)\nimport ctypes\nctypes.CDLL(None).abort()'
-    await assert.rejects(run(fatal, { on: own, limitMs: 5_000 }), InterpreterLost)
-    await own.gone
+    await assert.rejects(run(fatal, { on: interpreter, limitMs: 5_000 }), InterpreterLost)
+    await interpreter.gone
   })
 })
 

@@ -8,31 +8,31 @@ import { createSnapshotFile } from './snapshot.ts'
 async function prepare(t: TestContext) {
   const folder = await mkdtemp(path.join(tmpdir(), 'snapshot-'))
   t.after(() => rm(folder, { recursive: true, force: true }))
-  let made = 0
-  const make = async () => Buffer.from(`memory ${++made}`)
-  return { folder, open: () => createSnapshotFile(path.join(folder, 'cache'), make), made: () => made }
+  let makeCount = 0
+  const make = async () => Buffer.from(`memory ${++makeCount}`)
+  return { folder, open: () => createSnapshotFile(path.join(folder, 'cache'), make), makeCount: () => makeCount }
 }
 
 test('a snapshot is made once, for this start and for later ones', async (t) => {
-  const { folder, open, made } = await prepare(t)
+  const { folder, open, makeCount } = await prepare(t)
   const file = open()
   const [first, second] = await Promise.all([file.path(), file.path()])
   assert.equal(first, second)
   assert.equal(await open().path(), first)
-  assert.equal(made(), 1)
+  assert.equal(makeCount(), 1)
   assert.equal(await readFile(first, 'utf8'), 'memory 1')
   assert.equal((await stat(first)).mode & 0o777, 0o600)
   assert.equal(path.dirname(first), path.join(folder, 'cache'))
 })
 
 test('a damaged snapshot is made again, and snapshots of other versions are deleted', async (t) => {
-  const { open, made } = await prepare(t)
+  const { open, makeCount } = await prepare(t)
   const first = await open().path()
   await writeFile(first, 'memory', { flag: 'w' })
   await writeFile(path.join(path.dirname(first), 'python-0.1-abc-def.snapshot'), 'old')
   await writeFile(path.join(path.dirname(first), 'other.ndjson'), 'of another tool')
   const second = await open().path()
-  assert.equal(made(), 2)
+  assert.equal(makeCount(), 2)
   assert.equal(await readFile(second, 'utf8'), 'memory 2')
   assert.deepEqual((await readdir(path.dirname(first))).sort(), ['other.ndjson', path.basename(second)])
 })
