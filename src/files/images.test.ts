@@ -29,8 +29,8 @@ const kinds: [ImageFormat, string][] = [
 ]
 for (const [format, mediaType] of kinds) {
   test(`a ${format} becomes ${mediaType} and keeps its size`, async () => {
-    const { givenType, mediaType: fittedType, width, height } = await fitted(await makeImage(format))
-    assert.deepEqual([givenType, fittedType, width, height], [`image/${format}`, mediaType, 40, 30])
+    const { originalType, mediaType: fittedType, width, height } = await fitted(await makeImage(format))
+    assert.deepEqual([originalType, fittedType, width, height], [`image/${format}`, mediaType, 40, 30])
   })
 
   test(`a ${format} that is truncated is refused`, async () => {
@@ -96,7 +96,7 @@ test('base64 may come in a data: URL and in lines; everything else is refused', 
   const bytes = await makeImage('png')
   const lines = base64(bytes).replace(/.{76}/g, '$&\r\n')
   for (const content of [`data:image/png;base64,${base64(bytes)}`, lines, `data:;base64,${lines}`]) {
-    assert.equal((await images.fromText(content)).givenType, 'image/png')
+    assert.equal((await images.fromText(content)).originalType, 'image/png')
   }
   for (const content of ['', '=', 'not base64!', `${base64(bytes)}"`, 'https://example.com/a.png']) {
     await assert.rejects(images.fromText(content), /not base64/, content)
@@ -113,7 +113,7 @@ test('an image file is read like base64', async (t) => {
   t.after(() => rm(folder, { recursive: true }))
   const file = path.join(folder, 'a.gif')
   await writeFile(file, await makeImage('jpeg'))
-  assert.equal((await images.fromFile(file)).givenType, 'image/jpeg')
+  assert.equal((await images.fromFile(file)).originalType, 'image/jpeg')
   await writeFile(file, Buffer.alloc(20_000_001))
   await assert.rejects(images.fromFile(file), /more than 20 MB/)
 })

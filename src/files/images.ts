@@ -7,7 +7,7 @@ import { createFairPool } from '../processes/fair-pool.ts'
 /** A fully decoded image, converted for a model. */
 export interface FittedImage extends Image {
   /** MIME type of the original image. */
-  givenType: string
+  originalType: string
 }
 
 export interface Images {
@@ -96,7 +96,7 @@ async function fit(load: Load, bytes: Buffer): Promise<FittedImage> {
     const { data, info } = await encode(load(bytes), formats[format])
     const large = data.length > maxFittedBytes
     const sent = large ? await encode(load(bytes), info.channels === 4 ? 'webp' : 'jpeg') : { data, info }
-    return { givenType: `image/${format}`, mediaType: `image/${sent.info.format}`, data: sent.data.toString('base64') }
+    return { originalType: `image/${format}`, mediaType: `image/${sent.info.format}`, data: sent.data.toString('base64') }
   } catch (error) {
     const isSlow = error instanceof Error && /timeout/i.test(error.message)
     throw new Error(isSlow ? 'it takes too long to decode' : 'it is broken: it cannot be decoded completely', { cause: error })

@@ -163,9 +163,9 @@ function refuseWithheld({ name, canonical }: Located, { agent, filters }: Use, t
 }
 
 function toReferences(fitted: readonly FittedImage[], paths: readonly Attempt<Located | undefined>[]): ImageReference[] {
-  return fitted.map(({ givenType }, at) => {
+  return fitted.map(({ originalType }, at) => {
     const named = paths[at]?.value?.name
-    return { name: named ?? `image-${at + 1}.${givenType.split('/')[1]}`, mediaType: givenType }
+    return { name: named ?? `image-${at + 1}.${originalType.split('/')[1]}`, mediaType: originalType }
   })
 }
 
