@@ -297,12 +297,12 @@ test('A2A: text, images and text files are accepted, other parts are refused by 
   await assert.rejects(client.sendMessage(ask([{ ...file, mediaType: 'text/plain; charset=latin1' }])), /charset=latin1 is not supported/)
   await assert.rejects(client.sendMessage(ask([{ ...file, filename: 'a'.repeat(256) }])), /filename must have at most 255/)
   const long: Part = { ...file, content: { $case: 'raw', value: Buffer.alloc(200_001, 'a') } }
-  await assert.rejects(client.sendMessage(ask([long])), /at most 200000 are taken/)
+  await assert.rejects(client.sendMessage(ask([long])), /at most 200000 characters/)
 
-  await assert.rejects(client.sendMessage(ask([text('x'), data])), /part of type data is not taken/)
-  await assert.rejects(client.sendMessage(ask([{ ...image, mediaType: 'application/pdf' }])), /application\/pdf is not taken/)
+  await assert.rejects(client.sendMessage(ask([text('x'), data])), /part of type data is not supported/)
+  await assert.rejects(client.sendMessage(ask([{ ...image, mediaType: 'application/pdf' }])), /application\/pdf is not supported/)
   await assert.rejects(client.sendMessage(ask([{ ...image, content: { $case: 'raw', value: Buffer.from('no image') } }])), /image/)
-  await assert.rejects(client.sendMessage(ask([])), /no text/)
+  await assert.rejects(client.sendMessage(ask([])), /must have a text/)
   await assert.rejects(client.sendMessage(ask('x', { contextId: '../up' })), /contextId/)
   assert.equal(service.model.requests.length, 2)
 })
