@@ -1,16 +1,19 @@
 import { isDeepStrictEqual } from 'node:util'
-import { isAlias, isMap, isNode, isPair, isScalar, isSeq, parseDocument, stringify, visit, type Document, type Node } from 'yaml'
+import { isMap, isNode, isPair, isScalar, isSeq, parseDocument, stringify, visit, type Document, type Node } from 'yaml'
 import { ConfigError } from '../problems.ts'
 import { readYaml } from '../yaml-source.ts'
 import { elementsBefore } from './elements.ts'
 import { isData, own, type Data } from './merge.ts'
 import { spliceYaml } from './splice-yaml.ts'
 
-/** The text with other content: what did not change keeps its comments and its style. */
+/**
+ * `text` with the content `after` in place of `before`. Splicing lines is a best effort; where a splice is refused or wrong, the document is
+ * edited, which keeps comments but may reformat and replaces aliases by what they refer to. Every result is read back, so a wrong edit is
+ * never returned: the last resort is the whole text written again, without comments.
+ */
 export function editYaml(text: string, before: Data, after: Data): string {
-  for (const edit of [spliceYaml, edited, editedWithoutAliases]) {
+  for (const edit of [spliceYaml, editDocument]) {
     const result = edit(text, before, after)
-    // An anchor that changed changes each place that refers to it.
     if (result !== undefined && holds(result, after)) return result
   }
   return stringify(after, { lineWidth: 0 })
@@ -25,18 +28,11 @@ function holds(text: string, content: Data): boolean {
   }
 }
 
-function edited(text: string, before: Data, after: Data): string {
-  return write(parseDocument(text), text, before, after)
-}
-
-function editedWithoutAliases(text: string, before: Data, after: Data): string {
-  const document = parseDocument(text)
+function editDocument(text: string, before: Data, after: Data): string {
+  const document: Document = parseDocument(text)
+  // An anchor that changed would change each place that refers to the anchor.
   visit(document, { Alias: (_, alias) => document.createNode(alias.toJS(document)) })
   visit(document, { Collection: (_, node) => void delete node.anchor, Scalar: (_, node) => void delete node.anchor })
-  return write(document, text, before, after)
-}
-
-function write(document: Document, text: string, before: Data, after: Data): string {
   document.contents = update(document, document.contents, before, after)
   return document.toString({
     lineWidth: 0,
@@ -46,7 +42,7 @@ function write(document: Document, text: string, before: Data, after: Data): str
 }
 
 function update(document: Document, node: unknown, before: unknown, after: unknown): Node {
-  if (isNode(node) && !isAlias(node) && isDeepStrictEqual(before, after)) return node
+  if (isNode(node) && isDeepStrictEqual(before, after)) return node
   if (isMap(node) && isData(before) && isData(after)) {
     const removed = Object.keys(before).filter((key) => !Object.hasOwn(after, key))
     node.items = node.items.filter((pair) => !removed.includes(keyOf(pair) ?? ''))

@@ -22,7 +22,10 @@ interface Splice {
   text: string
 }
 
-/** The text with other content, in which only the lines that changed are written anew; undefined where that can't be done. */
+/**
+ * `text` with the content `after`, in which only changed lines are written again; undefined where that cannot be done. A best effort: the
+ * result may hold something else, so the caller reads the result back.
+ */
 export function spliceYaml(text: string, before: Data, after: Data): string | undefined {
   const document = parseDocument(text)
   if (!isMap(document.contents)) return undefined
