@@ -1,6 +1,6 @@
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { ServiceError, statusOf, toErrorBody, type ErrorBody, type ErrorCode } from '../errors.ts'
-import { isOpenAi, mayRetryRun, openAiStatus, toOpenAiError } from './openai/errors.ts'
+import { isOpenAiPath, mayRetryRun, openAiStatus, toOpenAiError } from './openai/errors.ts'
 import { toRpcRefusal } from './rpc-errors.ts'
 import { toFaults } from './validation.ts'
 
@@ -8,6 +8,8 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** Shape of a 422: `detail` (default) is a list of faults under `detail`, `error` is the shape of every other error. */
     validationShape?: 'detail' | 'error'
+    /** Shape of every error of the route; default: the shape of this service. */
+    errorShape?: 'openai'
   }
 }
 
@@ -34,7 +36,7 @@ export function sendError(thrown: unknown, request: FastifyRequest, reply: Fasti
   if (error instanceof ServiceError && error.retryAfter !== undefined) void reply.header('retry-after', String(error.retryAfter))
   // RFC 9110, 15.5.2: a 401 names the authentication scheme.
   if (code === 'unauthorized') void reply.header('www-authenticate', 'Bearer')
-  if (isOpenAi(request.url)) return sendOpenAiRefusal(reply, error, code)
+  if (errorShapeOf(request) === 'openai') return sendOpenAiRefusal(reply, error, code)
   const { rpcStatus } = request.routeOptions.config ?? {}
   const refusal = rpcStatus !== undefined && error instanceof ServiceError ? toRpcRefusal(error, rpcStatus) : undefined
   if (refusal) return reply.code(refusal.status).send(refusal.body)
@@ -54,6 +56,12 @@ function setConnectionHeader(request: FastifyRequest, reply: FastifyReply, code:
   else if (code !== 'request_timeout') void reply.removeHeader('connection')
 }
 
+/** The error shape of the route. Every route declares `access`; without a route, an unknown path has the shape of the routes beside it. */
+export function errorShapeOf({ routeOptions, url }: FastifyRequest): 'openai' | undefined {
+  const { access, errorShape } = routeOptions.config ?? {}
+  return access === undefined && isOpenAiPath(url) ? 'openai' : errorShape
+}
+
 /** OpenAI clients retry any 409. Only a 409 with `retry-after` can succeed later, so the others set `x-should-retry: false`. */
 function sendOpenAiRefusal(reply: FastifyReply, error: unknown, code: ErrorCode): FastifyReply {
   if (statusOf(code) === 409 && !reply.hasHeader('retry-after')) void reply.header('x-should-retry', 'false')
@@ -63,7 +71,7 @@ function sendOpenAiRefusal(reply: FastifyReply, error: unknown, code: ErrorCode)
 /** Sends the error of a run as an HTTP error. Nothing of the run may have been sent before. */
 export function sendFailure(reply: FastifyReply, error: ErrorBody): FastifyReply {
   const { request } = reply
-  if (!isOpenAi(request.url)) return reply.code(error.status_code).send(error)
+  if (errorShapeOf(request) !== 'openai') return reply.code(error.status_code).send(error)
   if (!mayRetryRun(request)) void reply.header('x-should-retry', 'false')
   return reply.code(openAiStatus(error.status_code)).send(toOpenAiError(error))
 }

@@ -1,6 +1,5 @@
 import type { RouteOptions } from 'fastify'
 import type { TSchema } from 'typebox'
-import { isOpenAi } from './openai/errors.ts'
 import { OpenAiErrorReply } from './openai/replies.ts'
 import { RpcError } from './rpc-errors.ts'
 import {
@@ -71,8 +70,8 @@ function operationId(method: string, url: string): string {
 }
 
 /** Error replies of every route that reads a body. */
-function bodyErrors({ config, url }: RouteOptions): Record<string, TSchema> {
-  if (isOpenAi(url)) return {}
+function bodyErrors({ config }: RouteOptions): Record<string, TSchema> {
+  if (config?.errorShape === 'openai') return {}
   if (config?.rpcStatus !== undefined) return { 413: ErrorReply, 415: RpcError, 422: RpcError }
   return { 413: ErrorReply, 415: ErrorReply, 422: config?.validationShape === 'error' ? ErrorReply : ValidationReply }
 }

@@ -1,5 +1,5 @@
 import { METHODS } from 'node:http'
-import type { FastifyInstance, FastifySchema } from 'fastify'
+import type { FastifyInstance, FastifySchema, RouteOptions } from 'fastify'
 import { ServiceError } from '../errors.ts'
 
 /** `hide` keeps the routes out of the OpenAPI document. */
@@ -10,25 +10,25 @@ const methods = METHODS.filter((method) => method !== 'CONNECT')
 
 /** Registers routes, then answers 405 with an `allow` header for every other method on the same paths. */
 export function withOtherMethods(app: FastifyInstance, register: (app: FastifyInstance) => void): void {
-  const methodsByUrl = new Map<string, Set<string>>()
+  const routesByUrl = new Map<string, { methods: Set<string>; config: RouteOptions['config'] }>()
   let isCollecting = true
-  app.addHook('onRoute', ({ url, method }) => {
+  app.addHook('onRoute', ({ url, method, config }) => {
     if (!isCollecting) return
-    const routeMethods = methodsByUrl.get(url) ?? new Set<string>()
-    for (const name of [method].flat()) routeMethods.add(name)
-    methodsByUrl.set(url, routeMethods)
+    const route = routesByUrl.get(url) ?? { methods: new Set(), config }
+    for (const name of [method].flat()) route.methods.add(name)
+    routesByUrl.set(url, route)
   })
   register(app)
   isCollecting = false
   for (const method of methods) if (!app.supportedMethods.includes(method)) app.addHttpMethod(method)
-  for (const [url, allowed] of methodsByUrl) {
+  for (const [url, { methods: allowed, config }] of routesByUrl) {
     const method = methods.filter((name) => !allowed.has(name))
     const allow = [...allowed].join(', ')
     app.route({
       method,
       url,
       schema: hidden,
-      config: { access: 'public' },
+      config: { access: 'public', ...(config?.errorShape && { errorShape: config.errorShape }) },
       // The hook refuses the request before its body is read.
       onRequest: async (request, reply) => {
         void reply.header('allow', allow)

@@ -9,9 +9,8 @@ import { limitBodies } from './body-limits.ts'
 import { refuseBroken } from './broken-requests.ts'
 import { batchType, eventType, isCloudEvent, acceptCloudEvents } from './cloud-events.ts'
 import { drain, drainEarlyAnswers, type DrainLimits } from './connection.ts'
-import { notFound, replyWithErrors, sendError } from './error-reply.ts'
+import { errorShapeOf, notFound, replyWithErrors, sendError } from './error-reply.ts'
 import { echoSessions, isId } from './request-headers.ts'
-import { isOpenAi } from './openai/errors.ts'
 import { readBodies, type ReadText } from './read-bodies.ts'
 import { defaultKeepAliveMs } from './sse.ts'
 import { validateWith } from './validation.ts'
@@ -62,7 +61,7 @@ export function createServer({ log, verifier, limits, meter, bodyLimit, streamKe
   app.addHook('onRequest', (request, reply, done) => {
     void reply.header('request-id', request.id)
     // OpenAI clients read the request id from `x-request-id`.
-    if (isOpenAi(request.url)) void reply.header('x-request-id', request.id)
+    if (errorShapeOf(request) === 'openai') void reply.header('x-request-id', request.id)
     done()
   })
   acceptCloudEvents(app)

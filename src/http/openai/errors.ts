@@ -13,7 +13,7 @@ export interface OpenAiError {
 }
 
 /** Whether a URL is under `/v1`, the prefix of the routes for OpenAI clients. */
-export function isOpenAi(url: string): boolean {
+export function isOpenAiPath(url: string): boolean {
   return /^\/v1(?:[/?]|$)/.test(url)
 }
 

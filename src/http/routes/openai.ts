@@ -25,7 +25,7 @@ export function openAiRoutes(app: FastifyInstance, services: ChatServices): void
   app.post(
     '/v1/chat/completions',
     {
-      config: { access: accessTo.chat, hasSession: true },
+      config: { access: accessTo.chat, errorShape: 'openai', hasSession: true },
       schema: {
         tags,
         summary: 'Chat, compatible with OpenAI’s chat completions',
@@ -46,7 +46,7 @@ export function openAiRoutes(app: FastifyInstance, services: ChatServices): void
   app.post(
     '/v1/responses',
     {
-      config: { access: accessTo.chat, hasSession: true },
+      config: { access: accessTo.chat, errorShape: 'openai', hasSession: true },
       schema: {
         tags,
         summary: 'Chat, compatible with OpenAI’s responses',
@@ -100,7 +100,7 @@ function modelRoutes(app: FastifyInstance, { agent }: ChatServices): void {
   app.get(
     '/v1/models',
     {
-      config: { access: accessTo.chat },
+      config: { access: accessTo.chat, errorShape: 'openai' },
       schema: { tags, summary: 'List models; the agent is the only model', response: { 200: ModelList, ...refusals } },
     },
     async () => ({ object: 'list', data: [toModel(agent().config)] }),
@@ -108,7 +108,10 @@ function modelRoutes(app: FastifyInstance, { agent }: ChatServices): void {
 
   app.get(
     '/v1/models/:model',
-    { config: { access: accessTo.chat }, schema: { tags, summary: 'Get the agent as a model', response: { 200: Model, ...refusals } } },
+    {
+      config: { access: accessTo.chat, errorShape: 'openai' },
+      schema: { tags, summary: 'Get the agent as a model', response: { 200: Model, ...refusals } },
+    },
     async (request) => {
       const { config } = agent()
       refuseOtherModel((request.params as { model: string }).model, config)
