@@ -64,7 +64,7 @@ test('no statement of a chat scans a table or sorts', async () => {
   }
 })
 
-test('a run of a tenant is found by its request id without a scan, whosever it is', async () => {
+test('a run of a tenant is found by its request id without a scan, for any owner', async () => {
   const key = { ...who, requestId: 'r' }
   for (const from of [
     { issuer: undefined, sub: undefined },
@@ -75,7 +75,7 @@ test('a run of a tenant is found by its request id without a scan, whosever it i
   }
 })
 
-test('what was said last is read by keys alone, not by looking through sessions or messages', async () => {
+test('excerpts are read by keys only, without scans of sessions or messages', async () => {
   const runs = [{ ...who, requestId: 'r' }]
   const plan = await plansOf((on) => excerptsOf(on, 't', runs, { messages: 6, characters: 9 }))
   assert.match(plan, /SEARCH runs [^;]+\(tenant=\? AND request_id=\? AND owner=\?\)/)
@@ -83,7 +83,7 @@ test('what was said last is read by keys alone, not by looking through sessions 
   assert.match(plan, /SEARCH messages [^;]+\(session=\? AND idx>\?\)/)
 })
 
-test('the next in line and the unended runs are found by the small indexes made for them', async () => {
+test('the next run of a queue and the unended runs are found with partial indexes', async () => {
   const next = await plansOf(({ all: { read }, db }) =>
     runStatements(db, false).handOver(read, { tenant: 't', session: 's', requestId: 'r' }),
   )
@@ -92,7 +92,7 @@ test('the next in line and the unended runs are found by the small indexes made 
   assert.match(orphans, /SCAN runs USING INDEX runs_active/)
 })
 
-test('a due job is found by its kind and time, however many wait', async () => {
+test('a due job is found by its kind and time, however many jobs wait', async () => {
   const due = await plansOf(({ all, db }) => jobStatements(db).nextDue(all.read, { kind: 'callback' }))
   assert.match(due, /^SEARCH jobs USING COVERING INDEX jobs_due \(kind=\?\)$/)
   const claim = await plansOf(({ all, db }) => jobStatements(db).claim(all.read, { kind: 'callback', now: 0, until: 1, limit: 1 }))
@@ -100,14 +100,14 @@ test('a due job is found by its kind and time, however many wait', async () => {
   assert.doesNotMatch(claim, /SCAN jobs|TEMP/)
 })
 
-test('the rank of an async run is read off the ends of small indexes', async () => {
+test('the rank of an async run is read from the ends of partial indexes', async () => {
   const give = await plansOf((on) => createRunRanks(on).give(on.all.read, { tenant: 't', owner: 'o', requestId: 'r' }))
   assert.match(give, /INDEX runs_at_work \(tenant=\? AND owner=\?/)
   const front = await plansOf((on) => createRunRanks(on).prepare())
   assert.match(front, /COVERING INDEX runs_to_work/)
 })
 
-test('a page of sessions is read off an index, for owners and administrators, from the start and from the middle', async () => {
+test('a page of sessions is read from an index, for owners and administrators, at any position', async () => {
   const before = { ...who, sessionId: 's', key: 'k', shortName: '', messageCount: 0, checkpointId: '', createdAt: 0, updatedAt: 0 }
   const page = (anyOwner: boolean, isFirst: boolean) =>
     plansOf((on) => createSessionStore(on).list(who, { limit: 9, anyOwner, before: isFirst ? undefined : before }))
@@ -117,19 +117,19 @@ test('a page of sessions is read off an index, for owners and administrators, fr
   assert.match(await page(true, false), /^SEARCH .* sessions_of_tenant \(tenant=\? AND \(updated_at,session_id,owner\)<\(\?,\?,\?\)\)$/)
 })
 
-test('a session is found by its id without looking at others, also by administrators', async () => {
+test('a session is found by its id without reading others, also by administrators', async () => {
   for (const anyOwner of [false, true]) {
     const plans = await plansOf((on) => createSessionStore(on).find(who, 's', { anyOwner }))
     assert.match(plans, /^SEARCH sessions USING INDEX \w+ \(tenant=\? AND session_id=\?/)
   }
 })
 
-test('what was revoked is read without looking at the other keys', async () => {
+test('revoked keys are read without reading other keys', async () => {
   const plans = await plansOf((on) => createAccessKeyStore(on).revokedSince(0))
   assert.match(plans, /access_keys_revoked \(revoked_at>\?\)/)
 })
 
-test('logs and metrics are read from an index, and what is counted from that alone', async () => {
+test('logs and metrics are read from an index, and counts from the index only', async () => {
   const of = (ask: (reports: RunReports) => Promise<unknown>) => plansOf((database) => ask(createRunReports(database)))
   const span = { from: 1, to: 2 }
   const whole = { from: undefined, to: undefined }
@@ -147,7 +147,7 @@ test('logs and metrics are read from an index, and what is counted from that alo
   assert.match(await of((reports) => reports.sums('t', span).catch(() => 0)), /SEARCH metrics USING INDEX \S+ \(tenant=\? AND hour>/)
 })
 
-test('what has become old is found by indexes, whatever else there is', async () => {
+test('expired rows are found with indexes, whatever else is stored', async () => {
   for (const kind of retentionKinds) {
     const tenants = await plansOf((on) => createRetentionStore(on).tenants(kind, 1)[Symbol.asyncIterator]().next())
     assert.match(tenants, /^SEARCH \S+ USING (COVERING )?INDEX \S+ \(tenant>\?\)/, kind)
@@ -158,7 +158,7 @@ test('what has become old is found by indexes, whatever else there is', async ()
   }
 })
 
-test('what belongs to removed sessions is found by their keys and names', async () => {
+test('data of removed sessions is found by their keys and ids', async () => {
   // With many a plan by tenant would seem the better one.
   const sessions = Array.from({ length: 200 }, (_, n) => ({ key: `k${n}`, owner: `o${n}`, session_id: `s${n}` }))
   const plans = await plansOf((on) => on.all.unit((connection) => removeSessions(on, connection, 't', sessions, 1)))

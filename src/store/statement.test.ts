@@ -38,7 +38,7 @@ const update = (db: Kysely<Tables>) =>
       .returning('id'),
   )
 
-test('values are bound where their parameters stood, each time anew', async () => {
+test('values are bound to their placeholders on each execution', async () => {
   const { calls, connection } = record()
   const run = update(sqlite)
   await run(connection, { id: "a'; --", until: 5 })
@@ -50,7 +50,7 @@ test('values are bound where their parameters stood, each time anew', async () =
   ])
 })
 
-test('each place has a number of its own on Postgres', async () => {
+test('each placeholder has its own number on Postgres', async () => {
   const { calls, connection } = record()
   await update(postgres)(connection, { id: 'a', until: 5 })
   assert.deepEqual(calls, [
@@ -61,7 +61,7 @@ test('each place has a number of its own on Postgres', async () => {
   ])
 })
 
-test('the rows have the shape of the query, the values that of their columns', async () => {
+test('rows have the type of the query, and values the types of their columns', async () => {
   const { connection } = record()
   const find = statement(sqlite, (of, param: Param<{ key: string }>) =>
     of.selectFrom('sessions').select(['key', 'message_count']).where('key', '=', param('key')),

@@ -60,7 +60,7 @@ function registerApprovalContract(database: () => Database): void {
     return { ...own, approvals, mine, rows, interrupted }
   }
 
-  test('a run that is interrupted is kept with its checkpoint, its calls and its jobs, and holds its session', async () => {
+  test('an interrupted run is stored with its checkpoint, calls and jobs, and holds its session', async () => {
     const { store, tenant, interrupted, session, approvals, metrics } = setUp()
     const job = jobOf({ kind: 'approval_expiry', tenant, data: { owner: 'agent-core ann', requestId: 'r', fence: 1 }, dueAt: hour + 1000 })
     const { run, turn } = await interrupted([callOf('z'), callOf('b', 'role')], {}, { jobs: [job] })
@@ -80,14 +80,14 @@ function registerApprovalContract(database: () => Database): void {
     await assert.rejects(store.finish(run, 1, endOf(turn)), FenceLost)
   })
 
-  test('a process that lost its run interrupts nothing', async () => {
+  test('a process that lost its run cannot interrupt the run', async () => {
     const { store, start, rows, tenant } = setUp()
     const { run, turn } = await start()
     await assert.rejects(store.interrupt(run, 2, standsAt(turn, [callOf('a')], { jobs: [jobOf({ tenant })] })), FenceLost)
     assert.deepEqual([(await store.find(run))?.status, await rows(), await idsOf(database(), tenant)], ['running', [], []])
   })
 
-  test('with the last decision the run goes on in the same transaction, and is told what was decided', async () => {
+  test('the last decision resumes the run in the same transaction, and the run reads the decisions', async () => {
     const { store, interrupted, approvals, mine } = setUp()
     const { run, turn, key } = await interrupted([callOf('a'), callOf('b')])
     assert.deepEqual(await approvals.decide(key('a'), reject, by), {})
@@ -112,7 +112,7 @@ function registerApprovalContract(database: () => Database): void {
     assert.equal((await approvals.find(mine, run.requestId, 'a'))?.decision, 'reject')
   })
 
-  test('of the last two decisions made at once one takes the run, and no run is left that is decided', async () => {
+  test('of the last two concurrent decisions one takes the run, and no decided run stays interrupted', async () => {
     const { store, interrupted, approvals } = setUp()
     for (let round = 0; round < 5; round++) {
       const { run, key } = await interrupted([callOf(`a${round}`), callOf(`b${round}`)], { sessionId: `s${round}` })
@@ -122,14 +122,14 @@ function registerApprovalContract(database: () => Database): void {
     }
   })
 
-  test('of two decisions on one call at once one counts', async () => {
+  test('of two concurrent decisions on a call one counts', async () => {
     const { interrupted, approvals } = setUp()
     const { key } = await interrupted([callOf('a')])
     const both = await Promise.all([approve(), reject].map((one) => approvals.decide(key('a'), one, by)))
     assert.equal(both.filter((one) => one === undefined).length, 1)
   })
 
-  test('an async run that is decided is nobody’s, with its session and a job that goes on behind the interruption', async () => {
+  test('a decided async run is unclaimed, with its session and a job that resumes after the interruption', async () => {
     const { store, newRun, approvals } = setUp()
     const run = newRun({ operation: 'chain_async', event: { key: 'k', id: 'e', callbackUrl: undefined } })
     await store.begin(run)
@@ -147,7 +147,7 @@ function registerApprovalContract(database: () => Database): void {
     assert.deepEqual(up?.taken, { kind: 'running', fence: 3, turn })
   })
 
-  test('one that is to end is taken at once, async or not; what was open has lapsed', async () => {
+  test('an interrupted run that is to end is taken at once, async or not, and open calls lapse', async () => {
     const { store, newRun, approvals, mine, rows } = setUp()
     const run = newRun({ operation: 'chain_async', event: { key: 'k', id: 'e', callbackUrl: undefined } })
     await store.begin(run)
@@ -169,7 +169,7 @@ function registerApprovalContract(database: () => Database): void {
     assert.equal(await store.takeOver(run, { fence: 1, status: 'interrupted' }, by), undefined)
   })
 
-  test('what has expired is neither listed nor decided', async () => {
+  test('expired calls are neither listed nor decided', async () => {
     const { interrupted, approvals, mine } = setUp()
     const { key } = await interrupted([callOf('a')])
     const page = { limit: 9, before: undefined }
@@ -178,7 +178,7 @@ function registerApprovalContract(database: () => Database): void {
     assert.equal(await approvals.decide(key('a'), approve(), { ...by, now: hour + 1000 }), undefined)
   })
 
-  test('a new run of a held session is refused and leaves nothing; one that waits is told; a known one is known', async () => {
+  test('a new run of a session with an interrupted run is refused without a trace; a waiting run gets the error; a known run is returned', async () => {
     const { store, newRun, start, count } = setUp()
     const { run, turn } = await start()
     const waits = newRun()
@@ -195,7 +195,7 @@ function registerApprovalContract(database: () => Database): void {
     assert.equal((await store.begin(newRun({ sessionId: 'other' }))).kind, 'running')
   })
 
-  test('a run that has gone on may be interrupted again, and keeps how long it ran and when it began', async () => {
+  test('a resumed run can be interrupted again, and keeps its execution time and start time', async () => {
     const { store, interrupted, approvals } = setUp()
     const { run, turn, key } = await interrupted([callOf('a')])
     await approvals.decide(key('a'), approve(), by)
@@ -210,7 +210,7 @@ function registerApprovalContract(database: () => Database): void {
     assert.deepEqual([...(await store.decisions(run)).keys()].toSorted(), ['a', 'b'])
   })
 
-  test('own calls are found and listed, and those of others that a role decides, of the same tenant alone', async () => {
+  test('callers find and list own calls, and role-decided calls of others in the same tenant', async () => {
     const { interrupted, approvals, mine } = setUp()
     const first = await interrupted([callOf('a'), callOf('b', 'role')])
     const theirs = { owner: 'agent-core bob', sessionId: 't' }
@@ -235,7 +235,7 @@ function registerApprovalContract(database: () => Database): void {
     assert.equal(await found({ ...approver, tenant: 'other' }, second, 'd'), undefined)
   })
 
-  test('calls that were asked for together are listed in the order asked, page by page', async () => {
+  test('calls requested together are listed in the order requested, in pages', async () => {
     const { interrupted, approvals, mine } = setUp()
     await interrupted([callOf('y'), callOf('z'), callOf('x')])
     await interrupted([callOf('n'), callOf('m')], { sessionId: 't' }, { now: hour + 11 })
@@ -249,7 +249,7 @@ function registerApprovalContract(database: () => Database): void {
     assert.deepEqual(seen, ['n', 'm', 'y', 'z', 'x'])
   })
 
-  test('an excerpt has the last messages of the session of a run, cut, and is of one tenant', async () => {
+  test("an excerpt has the last messages of a run's session, truncated, from one tenant", async () => {
     const { store, tenant, newRun } = storeOf(database())
     const approvals = createApprovalStore(database())
     const begun = async (owner: string, ...texts: string[]) => {
@@ -273,7 +273,7 @@ function registerApprovalContract(database: () => Database): void {
     assert.deepEqual(await approvals.excerpts(tenant, [{ ...short, owner: long.owner }], most), [])
   })
 
-  test('a session that is deleted takes its calls along', async () => {
+  test('deleting a session deletes its calls', async () => {
     const { store, interrupted, rows, mine, approvals } = setUp()
     const { run, key } = await interrupted([callOf('a')])
     assert.equal(await createSessionStore(database()).remove(mine, 's', { jobId: `gone ${run.requestId}`, now: hour }), true)

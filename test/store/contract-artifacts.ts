@@ -19,7 +19,7 @@ async function textOf(bytes: ArtifactBytes, folder: string, id: string): Promise
 export function testArtifactBytes(name: string, open: () => ArtifactBytes): void {
   const title = (sentence: string) => `artifacts on ${name}: ${sentence}`
 
-  test(title('bytes are read as they were put, whole or in part'), async () => {
+  test(title('bytes are read back unchanged, whole or in part'), async () => {
     const bytes = open()
     const place = { folder: randomUUID(), id: randomUUID() }
     await bytes.put(place, Buffer.from('0123456789'))
@@ -34,7 +34,7 @@ export function testArtifactBytes(name: string, open: () => ArtifactBytes): void
     await bytes.deleteAll(place.folder)
   })
 
-  test(title('an empty file is a file, and one that is put again stays one'), async () => {
+  test(title('an empty file is stored, and storing it again keeps one file'), async () => {
     const bytes = open()
     const place = { folder: randomUUID(), id: randomUUID() }
     await bytes.put(place, Buffer.from('x'))
@@ -45,7 +45,7 @@ export function testArtifactBytes(name: string, open: () => ArtifactBytes): void
     await bytes.deleteAll(place.folder)
   })
 
-  test(title('a large file, which goes in parts, is read as it was put'), async () => {
+  test(title('a large file, uploaded in parts, is read back unchanged'), async () => {
     const bytes = open()
     const place = { folder: randomUUID(), id: randomUUID() }
     const large = Buffer.allocUnsafe(20 * 1024 * 1024 + 1)
@@ -60,7 +60,7 @@ export function testArtifactBytes(name: string, open: () => ArtifactBytes): void
     await bytes.deleteAll(place.folder)
   })
 
-  test(title('somebody who stops reading leaves nothing open'), async () => {
+  test(title('a reader that stops early leaves nothing open'), async () => {
     const bytes = open()
     const place = { folder: randomUUID(), id: randomUUID() }
     await bytes.put(place, Buffer.alloc(4 * 1024 * 1024, 'x'))
@@ -76,7 +76,7 @@ export function testArtifactBytes(name: string, open: () => ArtifactBytes): void
     await bytes.deleteAll(place.folder)
   })
 
-  test(title('what is not there is not there'), async () => {
+  test(title('a missing file is reported as missing'), async () => {
     const bytes = open()
     const [folder, other, id] = [randomUUID(), randomUUID(), randomUUID()]
     assert.equal(await bytes.open({ folder, id }), undefined)
@@ -90,7 +90,7 @@ export function testArtifactBytes(name: string, open: () => ArtifactBytes): void
     )
   })
 
-  test(title('files of a copied folder outlive the first one, and are copied once'), async () => {
+  test(title('files of a copied folder outlive the original, and are copied once'), async () => {
     const bytes = open()
     const [from, to] = [randomUUID(), randomUUID()]
     const ids = Array.from({ length: 9 }, () => randomUUID())
@@ -122,7 +122,7 @@ export function testArtifactBytes(name: string, open: () => ArtifactBytes): void
     )
   })
 
-  test(title('folders whose names begin alike are told apart'), async () => {
+  test(title('folders with a common name prefix are kept apart'), async () => {
     const bytes = open()
     const one = randomUUID()
     await bytes.put({ folder: one, id: 'a1' }, Buffer.from('one'))

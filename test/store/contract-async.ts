@@ -28,7 +28,7 @@ function registerAsyncContract(database: () => Database): void {
   const dataOf = ({ owner, requestId, fence }: HeldRun) => ({ owner, requestId, fence })
   const idOf = ({ requestId }: { requestId: string }) => requestId
 
-  test('an event is stored as a run that waits, with the session, its callback and no message', async () => {
+  test('an event is stored as a waiting run with its session and callback, and without a message', async () => {
     const { store, newRun, session, count, callbacks, tenant } = setUp()
     const run = newRun()
     assert.deepEqual(await store.begin(run), { kind: 'waiting', fence: 1 })
@@ -49,7 +49,7 @@ function registerAsyncContract(database: () => Database): void {
     assert.deepEqual([startedAt, holder, status], [hour + 5, 'process-2', 'running'])
   })
 
-  test('of those who take up the same run at once one gets it; what somebody has, or what is not next, nobody takes up', async () => {
+  test('of concurrent claims of a run one succeeds; a claimed run, or one that is not next, cannot be claimed', async () => {
     const { store, newRun, start } = setUp()
     for (let n = 0; n < 5; n++) {
       const run = newRun({ sessionId: `${n}`, event: event(`${n}`) })
@@ -63,7 +63,7 @@ function registerAsyncContract(database: () => Database): void {
     assert.equal(await store.takeUp(waits, () => by(waits)), undefined)
   })
 
-  test('the same event changes nothing, under whatever request id; another with a known request id neither', async () => {
+  test('a repeated event changes nothing under any request id, nor does another event with a known request id', async () => {
     const { store, newRun, session, count } = setUp()
     const run = newRun()
     await store.begin(run)
@@ -78,7 +78,7 @@ function registerAsyncContract(database: () => Database): void {
     assert.deepEqual([await count('runs'), await count('sessions')], [1, 1])
   })
 
-  test('of the same event sent many times at once one run is made, and all are told its ids', async () => {
+  test('many concurrent copies of an event create one run, and all get its ids', async () => {
     const { store, newRun, count } = setUp()
     const begun = await Promise.all(Array.from({ length: 10 }, (_, n) => store.begin(newRun({ sessionId: `s${n}` }))))
     assert.deepEqual(begun.map(({ kind }) => kind).sort(), [...Array<string>(9).fill('accepted'), 'waiting'])
@@ -86,7 +86,7 @@ function registerAsyncContract(database: () => Database): void {
     assert.deepEqual([ids.size, await count('runs'), await count('sessions')], [1, 1, 1])
   })
 
-  test('it holds the place in which it came: those behind it wait, and have their turn when it ends', async () => {
+  test('an event keeps its order of arrival: later runs wait for its end', async () => {
     const { store, newRun, start, tenant, texts } = setUp()
     const first = await start({ event: undefined })
     const second = newRun({ messages: [human('second')] })
@@ -104,7 +104,7 @@ function registerAsyncContract(database: () => Database): void {
     assert.equal((await runJobsOf(database(), tenant)).length, 1)
   })
 
-  test('who leaves the line in front of it gives it the session with a job; left itself it is kept, with its callback', async () => {
+  test('a run that leaves the queue gives the session to the waiting event with a job; a cancelled event is kept with its callback', async () => {
     const { store, newRun, start, tenant } = setUp()
     const first = await start({ event: undefined })
     const leaves = storeOf(database()).newRun({ tenant })
@@ -123,7 +123,7 @@ function registerAsyncContract(database: () => Database): void {
     assert.ok(await store.takeUp(third, () => by(third)))
   })
 
-  test('put back it is nobody’s, running or not, keeps its session and what it had done, and has a job of its own', async () => {
+  test('a released run is unclaimed, keeps its session and checkpoints, and gets a job of its own', async () => {
     const { store, newRun, session, texts, tenant } = setUp()
     for (const hasBegun of [false, true]) {
       const run = newRun({ sessionId: `${hasBegun}`, event: event(`${hasBegun}`) })
@@ -145,7 +145,7 @@ function registerAsyncContract(database: () => Database): void {
     }
   })
 
-  test('what is put back in its line waits there, nobody’s, without a job', async () => {
+  test('a released run in a session queue waits unclaimed and without a job', async () => {
     const { store, newRun, start, tenant } = setUp()
     const first = await start({ event: undefined })
     const waits = newRun()
@@ -156,7 +156,7 @@ function registerAsyncContract(database: () => Database): void {
     assert.deepEqual(await runJobsOf(database(), tenant), [{ ...dataOf(waits), fence: 2 }])
   })
 
-  test('a job that is missing is added anew, one that is there is not', async () => {
+  test('a missing job is added, an existing one is not added again', async () => {
     const { store, newRun, tenant } = setUp()
     const runs = [newRun(), newRun({ sessionId: 't', event: event('t') }), newRun({ event: event('waits') })]
     for (const run of runs) await store.begin(run)
@@ -169,7 +169,7 @@ function registerAsyncContract(database: () => Database): void {
     assert.ok((await store.countWaiting()) >= 3)
   })
 
-  test('of callers who wait those with a burst let the others in: each has its turns', async () => {
+  test('a caller with a burst of runs takes turns with other callers', async () => {
     const { store, newRun, tenant } = setUp()
     const send = async (owner: string, n: number) => {
       const run = newRun({ owner: `agent-core ${owner}`, sessionId: `${owner} ${n}`, event: event(`${n}`) })
@@ -187,7 +187,7 @@ function registerAsyncContract(database: () => Database): void {
     assert.equal(of('bob 1') - of('bob 0'), 1)
   })
 
-  test('an event of a session that was deleted is gone, not new', async () => {
+  test('an event of a deleted session is gone, not new', async () => {
     const { store, newRun, tenant, callbacks } = setUp()
     const run = newRun()
     await store.begin(run)
@@ -198,7 +198,7 @@ function registerAsyncContract(database: () => Database): void {
     assert.equal(await callbacks.find(run), undefined)
   })
 
-  test('attempts of a callback are kept in order, and counted in its round', async () => {
+  test('attempts of a callback are stored in order and counted per round', async () => {
     const { store, newRun, callbacks, tenant } = setUp()
     const run = newRun()
     await store.begin(run)
@@ -217,7 +217,7 @@ function registerAsyncContract(database: () => Database): void {
     assert.deepEqual([anew.status, anew.tries, anew.round, anew.attempts.length], ['pending', 0, 1, 2])
   })
 
-  test('an attempt of an earlier round is kept; it counts where it delivered, and what was delivered stays so', async () => {
+  test('an attempt of an earlier round is stored; a delivery counts, and a delivered callback stays delivered', async () => {
     const { store, newRun, callbacks, tenant } = setUp()
     const run = newRun()
     await store.begin(run)

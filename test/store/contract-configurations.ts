@@ -23,7 +23,7 @@ function registerConfigurationContract(database: () => Database): void {
     }),
   )
 
-  test('there is none, and then the newest', async () => {
+  test('newest returns nothing at first, then the last configuration', async () => {
     const store = await open()
     assert.deepEqual(
       [await store.newest(), await store.newestNumber(), await store.list(), await store.lastFromFile()],
@@ -43,7 +43,7 @@ function registerConfigurationContract(database: () => Database): void {
     ])
   })
 
-  test('of those who saw the same one is first, and the others change nothing', async () => {
+  test('of concurrent changes after the same configuration the first wins and the others change nothing', async () => {
     const stores = await Promise.all(Array.from({ length: 5 }, () => open()))
     const added = await Promise.all(stores.map((store, index) => store.add(made(`a: ${index}`), 0)))
     assert.equal(added.filter(Boolean).length, 1)
@@ -56,7 +56,7 @@ function registerConfigurationContract(database: () => Database): void {
     )
   })
 
-  test('texts are known when they were one or came from a file, by ids that every process has and nobody else', async () => {
+  test('texts of configurations and files are known by keyed ids that all processes share', async () => {
     const [store, other] = [await open(), await open()]
     await store.add(made('a: 1', { kind: 'seed' }), 0)
     await store.add(made('a: 2', { kind: 'edit', file: 'a: two' }), 1)
@@ -71,7 +71,7 @@ function registerConfigurationContract(database: () => Database): void {
     assert.equal(await store.seenAt('a: 1'), 4)
   })
 
-  test('nothing of a text can be read in the database, and another SECRET_KEY does not open it', async () => {
+  test('texts are unreadable in the database, and another SECRET_KEY does not open them', async () => {
     const store = await open()
     await store.add(made('api_key: sk-secret', { file: 'x: sk-secret', used: { api_key: 'sk-secret' } }), 0)
     for (const table of ['configurations', 'configuration_texts', 'secrets']) {
@@ -80,7 +80,7 @@ function registerConfigurationContract(database: () => Database): void {
     await assert.rejects(open(next), /SECRET_KEY/)
   })
 
-  test('what a former SECRET_KEY wrapped is wrapped anew by the first one', async () => {
+  test('texts encrypted with a former SECRET_KEY are encrypted again with the first one', async () => {
     await (await open(old)).add(made('a: 1', { kind: 'seed' }), 0)
     const before = await open(old)
     const both = await open(next, old)
@@ -95,7 +95,7 @@ function registerConfigurationContract(database: () => Database): void {
     }
   })
 
-  test('50 are kept, and what a file held last; what was in memory alone is no more than a step', async () => {
+  test('50 configurations and the last text of a file are kept; in-memory ones cannot be restored', async () => {
     const store = await open()
     const seed = made('a: 0', { kind: 'seed' })
     await store.add(seed, 0)
@@ -114,7 +114,7 @@ function registerConfigurationContract(database: () => Database): void {
     assert.equal(await store.seenAt('a: late'), undefined)
   })
 
-  test('a change in memory that is gone again leaves no number to those who have not seen it', async () => {
+  test('a deleted in-memory change does not free its number for stale processes', async () => {
     const store = await open()
     await store.add(made('a: 1', { kind: 'seed' }), 0)
     await store.add(made('a: 1', { kind: 'memory', used: { a: 2 } }), 1)

@@ -30,7 +30,7 @@ function registerImageContract(database: () => Database): void {
     return { ...rest, newRun, pictured }
   }
 
-  test('images are kept with the run that brought them, in order, for their session and tenant alone', async () => {
+  test('images are stored in order with their run, for their session and tenant only', async () => {
     const { store, tenant, pictured, newRun } = setUp()
     const first = pictured()
     const turn = await running(store, first)
@@ -44,7 +44,7 @@ function registerImageContract(database: () => Database): void {
     assert.equal((await store.images(tenant, 'other', [first.requestId])).size, 0)
   })
 
-  test('a run that waits has its images when its turn comes, also in another process', async () => {
+  test('a waiting run has its images when it starts, also in another process', async () => {
     const { store, tenant, start, pictured } = setUp()
     const first = await start()
     const second = pictured({ messages: [human('second')] })
@@ -56,7 +56,7 @@ function registerImageContract(database: () => Database): void {
     assert.deepEqual((await store.images(tenant, turn!.session, [second.requestId])).get(second.requestId), images)
   })
 
-  test('a request that left the line leaves no images, and may come again with them', async () => {
+  test('a request that left the queue leaves no images, and may be sent again with images', async () => {
     const { store, tenant, start, pictured } = setUp()
     const { turn } = await start()
     const waiting = pictured()
@@ -67,7 +67,7 @@ function registerImageContract(database: () => Database): void {
     assert.equal((await store.images(tenant, turn.session, [waiting.requestId])).get(waiting.requestId)?.length, 3)
   })
 
-  test('a request id that is known brings no images', async () => {
+  test('a known request id stores no images', async () => {
     const { store, tenant, start, pictured } = setUp()
     const { run, turn } = await start()
     assert.equal((await store.begin(pictured({ requestId: run.requestId }))).kind, 'known')
@@ -84,7 +84,7 @@ function registerImageContract(database: () => Database): void {
   const bytesOf = async ({ store, tenant }: ReturnType<typeof setUp>, session: string, images: readonly ToolImage[]) =>
     Object.fromEntries(await store.resultImages(tenant, session, images))
 
-  test('pictures of results are kept beside those of the question, and a number may be used again', async () => {
+  test('images of results are stored beside those of the question, and a number can be reused', async () => {
     const own = setUp()
     const { store, tenant, pictured } = own
     const run = pictured()
@@ -104,7 +104,7 @@ function registerImageContract(database: () => Database): void {
     await assert.rejects(store.keepResultImages(run, 2, turn.session, [second]), FenceLost)
   })
 
-  test('pictures that no message names go with the end of their run, unless it may go on', async () => {
+  test('images without a message are deleted at the end of the run unless the run can be resumed', async () => {
     for (const continuable of [false, true]) {
       const own = setUp()
       const { store, tenant, pictured } = own
@@ -118,7 +118,7 @@ function registerImageContract(database: () => Database): void {
     }
   })
 
-  test('a fork has the pictures of results that its messages name, and a deleted session has none', async () => {
+  test('a fork has the result images of its messages, and a deleted session has none', async () => {
     const own = setUp()
     const { store, tenant, start } = own
     const { run, turn } = await start()

@@ -65,7 +65,7 @@ function registerJobContract(database: () => Database): void {
     while (!(await isSo())) await sleep(5)
   }
 
-  test('a job that is added is done at once, with what it has to know, and is gone', async (t) => {
+  test('an added job runs at once with its data, and is deleted', async (t) => {
     const { jobs, job, kind, left } = await setUp(t)
     const one = worker()
     jobs.handle(kind, 1, one.work)
@@ -77,7 +77,7 @@ function registerJobContract(database: () => Database): void {
     await until(async () => (await left()).length === 0)
   })
 
-  test('jobs without anybody who does them stay; who comes later does them', async (t) => {
+  test('jobs without a worker stay until a worker comes', async (t) => {
     const { jobs, job, kind, left } = await setUp(t)
     await jobs.add([job(), job()])
     assert.equal((await left()).length, 2)
@@ -85,7 +85,7 @@ function registerJobContract(database: () => Database): void {
     await until(async () => (await left()).length === 0)
   })
 
-  test('a job that is there already is not added again', async (t) => {
+  test('an existing job is not added again', async (t) => {
     const { jobs, job, left } = await setUp(t)
     const one = job()
     await jobs.add([one, one])
@@ -93,7 +93,7 @@ function registerJobContract(database: () => Database): void {
     assert.deepEqual(await left(), [one.id])
   })
 
-  test('the end of a run adds its jobs, a run that another process has ended does not', async (t) => {
+  test('the end of a run adds its jobs, except when another process has ended the run', async (t) => {
     const { jobs, kind, job } = await setUp(t)
     const { store, start, tenant } = storeOf(database())
     const { run, turn } = await start()
@@ -108,7 +108,7 @@ function registerJobContract(database: () => Database): void {
     await until(async () => (await idsOf(database(), tenant)).length === 0)
   })
 
-  test('no more than its kind may are done at a time, the others after them in the order in which they are due', async (t) => {
+  test('the concurrency limit of a kind holds, and further jobs run in the order of their due times', async (t) => {
     const { jobs, job, kind, left } = await setUp(t)
     const one = worker()
     const added = [3, 1, 2, 4].map((dueAt) => job({ dueAt }))
@@ -125,7 +125,7 @@ function registerJobContract(database: () => Database): void {
     await until(async () => (await left()).length === 0)
   })
 
-  test('of two processes that claim at once no job goes to both', async (t) => {
+  test('concurrent claims of two processes never get the same job', async (t) => {
     const { jobs, job, kind, left, open } = await setUp(t)
     const ids: string[] = []
     for (const queue of [jobs, open(), open()]) {
@@ -141,7 +141,7 @@ function registerJobContract(database: () => Database): void {
     assert.deepEqual(ids.sort(), added.map(({ id }) => id).sort())
   })
 
-  test('a job that is to be done again is done when it is due then', async (t) => {
+  test('a job to be repeated runs again at its new due time', async (t) => {
     const { jobs, job, kind, pass, delays } = await setUp(t)
     const one = worker()
     jobs.handle(kind, 1, one.work)
@@ -156,7 +156,7 @@ function registerJobContract(database: () => Database): void {
     assert.equal((await one.reaches(2)).job.attempt, 2)
   })
 
-  test('a job that fails is tried again later and later, and is given up after a day, with a line in the log', async (t) => {
+  test('a failing job is retried with growing delays, and given up after a day with a log line', async (t) => {
     const { jobs, job, kind, left, pass, lines, delays } = await setUp(t)
     const one = worker()
     jobs.handle(kind, 1, one.work)
@@ -178,7 +178,7 @@ function registerJobContract(database: () => Database): void {
     assert.match(lines.at(-1)!, new RegExp(added.id))
   })
 
-  test('a job of a process that died is done by another when its lease has ended, and the dead one changes nothing any more', async (t) => {
+  test('a job of a dead process is done by another after the lease, and the dead process can change nothing', async (t) => {
     const { jobs, job, kind, left, pass, table, keepUp } = await setUp(t)
     await jobs.add([job()])
     const claim = async () => (await table.claim(kind, 1)).claimed
@@ -196,7 +196,7 @@ function registerJobContract(database: () => Database): void {
     assert.deepEqual(await left(), [])
   })
 
-  test('a job that takes longer than its lease stays with who does it', async (t) => {
+  test('a job that takes longer than its lease stays with its worker', async (t) => {
     const { jobs, job, kind, pass, open, keepUp } = await setUp(t, { renewMs: 20 })
     const [one, other] = [worker(), worker()]
     jobs.handle(kind, 1, one.work)
@@ -214,7 +214,7 @@ function registerJobContract(database: () => Database): void {
     assert.deepEqual([one.begun.length, other.begun.length, one.begun[0]!.signal.aborted], [1, 0, false])
   })
 
-  test('a queue that closes waits for what runs, puts back what runs longer, and takes nothing new', async (t) => {
+  test('a closing queue waits for running jobs, requeues longer ones, and claims no new ones', async (t) => {
     const { jobs, job, kind, left, open } = await setUp(t)
     const one = worker()
     jobs.handle(kind, 2, one.work)
@@ -232,7 +232,7 @@ function registerJobContract(database: () => Database): void {
     assert.deepEqual(ids.sort(), [added[1]!.id, added[2]!.id].sort())
   })
 
-  test('those with the lowest rank go first, whenever they came', async (t) => {
+  test('jobs with the lowest rank run first, whenever added', async (t) => {
     const { jobs, job, kind, left } = await setUp(t)
     const one = worker()
     const [last, first, second] = [job({ rank: 9, dueAt: 1 }), job({ rank: -3, dueAt: 3 }), job({ dueAt: 2 })]
@@ -246,7 +246,7 @@ function registerJobContract(database: () => Database): void {
     await until(async () => (await left()).length === 0)
   })
 
-  test('as many as are wanted at the moment are done at a time, and none any more when that is said', async (t) => {
+  test('the current concurrency limit holds, and a stopped worker claims nothing', async (t) => {
     const { jobs, job, kind, left } = await setUp(t)
     const one = worker()
     let most = 1
@@ -266,7 +266,7 @@ function registerJobContract(database: () => Database): void {
     assert.equal(one.begun.length, 3)
   })
 
-  test('a name is taken until its job is done, and not longer', async (t) => {
+  test('a job id is taken until the job is done, and not longer', async (t) => {
     const { jobs, job, kind, left } = await setUp(t)
     const one = worker()
     jobs.handle(kind, 1, one.work)

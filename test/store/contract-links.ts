@@ -7,7 +7,7 @@ import type { ArtifactBytes } from '../../src/artifacts/artifact-bytes.ts'
 export function testArtifactLinks(name: string, open: () => ArtifactBytes): void {
   const title = (sentence: string) => `links of ${name}: ${sentence}`
 
-  test(title('a file is handed out without a key, by its name, as something to save'), async () => {
+  test(title('a link delivers the file without a key, with its name, as an attachment'), async () => {
     const bytes = open()
     const place = { folder: randomUUID(), id: randomUUID() }
     await bytes.put(place, Buffer.from('0123456789'))
@@ -22,7 +22,7 @@ export function testArtifactLinks(name: string, open: () => ArtifactBytes): void
     assert.equal((await fetch(link)).status, 404)
   })
 
-  test(title('what a browser would run is told to be bytes'), async () => {
+  test(title('active content is served as plain bytes'), async () => {
     const bytes = open()
     const place = { folder: randomUUID(), id: randomUUID() }
     await bytes.put(place, Buffer.from('<script>alert(1)</script>'))
@@ -38,7 +38,7 @@ export function testArtifactLinks(name: string, open: () => ArtifactBytes): void
     await bytes.deleteAll(place.folder)
   })
 
-  test(title('one that was changed or has expired is refused'), async () => {
+  test(title('a changed or expired link is refused'), async () => {
     const bytes = open()
     const place = { folder: randomUUID(), id: randomUUID() }
     await bytes.put(place, Buffer.from('x'))

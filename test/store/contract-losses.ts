@@ -26,7 +26,7 @@ function registerLossContract(database: () => Database): void {
     return taken!.fence
   }
 
-  test('each process that a run loses without a checkpoint in between counts, and a checkpoint starts the count anew', async () => {
+  test('each lost process without a checkpoint in between counts as a loss, and a checkpoint restarts the count', async () => {
     const { store, start, lost, count } = setUp()
     const { run } = await start({ holder: 'p1' })
     const counts = [await count()]
@@ -40,7 +40,7 @@ function registerLossContract(database: () => Database): void {
     assert.deepEqual(counts, [1, 2, 3, 1])
   })
 
-  test('an async run that is put back keeps its count, and waiting for its session adds nothing to it', async () => {
+  test('a released async run keeps its losses, and waiting for its session adds none', async () => {
     const { store, newRun, lost, count } = setUp()
     const run: NewRun = newRun({ operation: 'chain_async', event: { key: 'e', id: 'e', callbackUrl: undefined } })
     await store.begin(run)
@@ -57,7 +57,7 @@ function registerLossContract(database: () => Database): void {
     assert.equal(runs.find(({ requestId }) => requestId === waits.requestId)!.losses, undefined)
   })
 
-  test('what a process hands over when it stops is not lost, and any process may take it at once', async () => {
+  test('runs handed over by a stopping process are not lost, and any process may take them at once', async () => {
     const { store, tenant, start, lost, count } = setUp()
     const processes = createProcessStore(database())
     const holder = `${tenant} stops`
@@ -69,7 +69,7 @@ function registerLossContract(database: () => Database): void {
     assert.equal(await count(), 1)
   })
 
-  test('what is taken from a process that only lacked its database is forgiven', async () => {
+  test('losses of a process that was only cut off from the database are taken back', async () => {
     const { store, tenant, start, lost, count } = setUp()
     const holder = `${tenant} cut off`
     await start({ holder })
@@ -79,7 +79,7 @@ function registerLossContract(database: () => Database): void {
     assert.equal(await count(), 1)
   })
 
-  test('a run that ended and is asked for again has its chances anew', async () => {
+  test('a repeated request of an ended run resets its losses', async () => {
     const { store, start, lost, count } = setUp()
     const { run, turn } = await start({ holder: 'p1' })
     const fence = await takeLost(store, await lost(), 'p2')

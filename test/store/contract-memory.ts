@@ -13,7 +13,7 @@ storeContract('memories and feedback', registerMemoryContract)
 
 /** Registers what holds of memories and feedback on every database. */
 function registerMemoryContract(database: () => Database): void {
-  test('memories are kept with their source, and listed newest first, in pages', async () => {
+  test('memories are stored with their sources, and listed newest first in pages', async () => {
     const { store, learn, who } = await memoriesOf(database())
     assert.equal(await store.version(who), 0)
     assert.deepEqual((await store.all(who)).memories, [])
@@ -31,7 +31,7 @@ function registerMemoryContract(database: () => Database): void {
     )
   })
 
-  test('what was said again has one more source; the same source counts once', async () => {
+  test('a confirmed memory gets another source; the same source counts once', async () => {
     const { store, learn, who, second } = await memoriesOf(database())
     const memory = fact('tea')
     await learn(0, [add(memory)])
@@ -45,7 +45,7 @@ function registerMemoryContract(database: () => Database): void {
     assert.equal(kept!.updatedAt, hour + 9)
   })
 
-  test('who saw an earlier version changes nothing, and two at once do not both', async () => {
+  test('a change with an old version is refused, and of two concurrent changes one is refused', async () => {
     const { store, learn, who } = await memoriesOf(database())
     const both = await Promise.all(['a', 'b'].map((content) => learn(0, [add(fact(content))])))
     assert.deepEqual(both.sort(), ['done', 'moved'])
@@ -55,7 +55,7 @@ function registerMemoryContract(database: () => Database): void {
     assert.equal(await learn(1, [add(fact('now'))]), 'done')
   })
 
-  test('nothing is learned from a session that was deleted, or is of another caller', async () => {
+  test('nothing is learned from a deleted session or from a session of another caller', async () => {
     const { store, learn, who, source } = await memoriesOf(database())
     const other = { tenant: who.tenant, owner: 'agent-core bob' }
     assert.equal(await store.apply(other, 0, [add(fact('x'))], source, hour), 'gone')
@@ -64,7 +64,7 @@ function registerMemoryContract(database: () => Database): void {
     assert.deepEqual(await store.all(who), { version: 0, memories: [] })
   })
 
-  test('a deleted session takes along the memories that have no other source', async () => {
+  test('deleting a session deletes the memories without another source', async () => {
     const { store, learn, who, source, second } = await memoriesOf(database())
     const [gone, stays] = [fact('only here'), fact('said twice')]
     await learn(0, [add(gone), add(stays)])
@@ -77,7 +77,7 @@ function registerMemoryContract(database: () => Database): void {
     assert.equal(await store.version(who), 3)
   })
 
-  test('each caller deletes its own, and only that', async () => {
+  test('a caller can delete only own memories', async () => {
     const { store, learn, who } = await memoriesOf(database())
     const [one, two] = [fact('one'), fact('two')]
     await learn(0, [add(one), add(two)])
@@ -96,7 +96,7 @@ function registerMemoryContract(database: () => Database): void {
     )
   })
 
-  test('what an earlier feedback taught is withdrawn, unless it was said elsewhere too', async () => {
+  test('memories of an earlier feedback are retracted unless they have another source', async () => {
     const { store, learn, who, source, second } = await memoriesOf(database())
     const feedback = { ...source, madeBy: 'feedback r' }
     const [own, shared] = [fact('too long'), fact('too loud')]
@@ -115,7 +115,7 @@ function registerMemoryContract(database: () => Database): void {
     assert.equal(await store.hasTaken(who, source.session, 'retain r'), false)
   })
 
-  test('vectors come back as they were', async () => {
+  test('vectors are read back unchanged', async () => {
     const { store, learn, who } = await memoriesOf(database())
     const [with1, without] = [fact('with', { model: 'e', values: new Float32Array([0.5, -0.25]) }), fact('without')]
     await learn(0, [add(with1), add(without)])
@@ -125,7 +125,7 @@ function registerMemoryContract(database: () => Database): void {
     assert.deepEqual((await store.all(who)).memories[1]!.vector, vector)
   })
 
-  test('what a run said and did is found by its caller, as long as its session is there', async () => {
+  test('a caller reads the question and steps of an own run while its session exists', async () => {
     const { store, who, source, requestId } = await memoriesOf(database())
     const material = await store.material(who, requestId)
     const { madeBy: _, ...place } = source
@@ -139,7 +139,7 @@ function registerMemoryContract(database: () => Database): void {
     assert.equal(await store.material(who, requestId), undefined)
   })
 
-  test('feedback replaces an earlier one, adds its job, and is for own chats that have ended', async () => {
+  test('feedback replaces earlier feedback, adds a job, and needs an own chat that has ended', async () => {
     const { who, requestId, start } = await memoriesOf(database())
     const feedback = createFeedbackStore(database())
     const given = { requestId, score: -0.5, comment: 'too long', createdAt: hour }

@@ -28,7 +28,7 @@ function keyOf({ tenant, owner, requestId, holder }: NewRun) {
 }
 
 function registerLine(database: () => Database): void {
-  test('runs that wait get their session in the order of their places, and only then', async () => {
+  test('waiting runs get their session in order of arrival', async () => {
     const { store, newRun, start, texts } = storeOf(database())
     const first = await start()
     const third = newRun({ place: 3000, messages: [human('third')] })
@@ -45,7 +45,7 @@ function registerLine(database: () => Database): void {
     assert.deepEqual(await texts(turn.session), ['0 hello', '1 answer', '2 second', '3 answer', '4 third'])
   })
 
-  test('one who waited brings its messages along only where the session has none yet', async () => {
+  test('a waiting run stores its earlier messages only when the session is still empty', async () => {
     const { store, newRun, start, texts } = storeOf(database())
     const first = await start()
     const next = newRun({ messages: [human('x'), human('y')] })
@@ -55,7 +55,7 @@ function registerLine(database: () => Database): void {
     assert.deepEqual(await texts(turn!.session), ['0 hello', '1 y'])
   })
 
-  test('who gives up waiting is forgotten', async () => {
+  test('a run that leaves the queue is deleted', async () => {
     const { store, newRun, start, count, metrics } = storeOf(database())
     await start()
     const run = newRun()
@@ -66,7 +66,7 @@ function registerLine(database: () => Database): void {
     assert.equal((await store.begin(run)).kind, 'waiting')
   })
 
-  test('who is cancelled while waiting is kept, with its log, and counted', async () => {
+  test('a run cancelled in the queue is kept with its log and counted', async () => {
     const { store, newRun, start, metrics, count } = storeOf(database())
     await start()
     const run = newRun()
@@ -83,7 +83,7 @@ function registerLine(database: () => Database): void {
     assert.deepEqual([(await metrics())[0]!.cancelled, await count('messages')], [1, 1])
   })
 
-  test('who leaves the line when its turn had come hands the session on', async () => {
+  test('a run that leaves the queue after getting the session hands the session over', async () => {
     const { store, newRun, start, session } = storeOf(database())
     const first = await start()
     const [second, third] = [newRun(), newRun()]
@@ -96,7 +96,7 @@ function registerLine(database: () => Database): void {
     assert.equal((await session())!.active_run, null)
   })
 
-  test('a run that has its turn can not leave the line', async () => {
+  test('a running run cannot leave the queue', async () => {
     const { store, start, session } = storeOf(database())
     const { run } = await start()
     assert.equal(await store.leaveQueue(run, hour), undefined)
@@ -104,7 +104,7 @@ function registerLine(database: () => Database): void {
     assert.equal((await session())!.active_run, run.requestId)
   })
 
-  test('a continued run that gives up waiting has failed as before, and may be continued again', async () => {
+  test('a resumed run that leaves the queue has failed as before, and can be resumed again', async () => {
     const { store, start, newRun, metrics } = storeOf(database())
     const first = await start()
     await store.finish(first.run, 1, endOf(first.turn, failed))
@@ -122,7 +122,7 @@ function registerLine(database: () => Database): void {
 }
 
 function registerTakeOver(database: () => Database): void {
-  test('a running run that was left goes on elsewhere, its message not doubled', async () => {
+  test('a running run is resumed in another process without storing its message twice', async () => {
     const { store, start, count } = storeOf(database())
     const { run, turn } = await start()
     assert.deepEqual(await take(store, run, 1, 'running'), { kind: 'running', fence: 2, turn })
@@ -131,7 +131,7 @@ function registerTakeOver(database: () => Database): void {
     assert.equal(await count('messages'), 1)
   })
 
-  test('the answer that a run had begun is taken out of its session when it goes on, unless others came behind it', async () => {
+  test('the partial answer of a resumed run is removed from the session unless later messages follow', async () => {
     const { store, start, newRun, texts } = storeOf(database())
     for (const isLast of [true, false]) {
       const { run, turn } = await start({ sessionId: `s ${isLast}` })
@@ -149,7 +149,7 @@ function registerTakeOver(database: () => Database): void {
     }
   })
 
-  test('an ended run that goes on is taken out of the metrics until it ends again', async () => {
+  test('a resumed run is subtracted from the metrics until it ends again', async () => {
     const { store, start, metrics, texts } = storeOf(database())
     const { run, turn } = await start()
     await store.finish(run, 1, endOf(turn, failed))
@@ -169,7 +169,7 @@ function registerTakeOver(database: () => Database): void {
     assert.deepEqual(await texts(turn.session), ['0 hello', '1 answer'])
   })
 
-  test('a waiting run that was left gets its message when its turn comes elsewhere', async () => {
+  test('a waiting run stores its message when it starts in another process', async () => {
     const { store, newRun, start, texts } = storeOf(database())
     const first = await start()
     const run = newRun({ messages: [human('late')] })
@@ -182,7 +182,7 @@ function registerTakeOver(database: () => Database): void {
     assert.deepEqual(await texts(turn!.session), ['0 hello', '1 answer', '2 late'])
   })
 
-  test('a waiting run whose turn had come starts where it is taken over', async () => {
+  test('a waiting run that has its session starts in the process that takes it over', async () => {
     const { store, newRun, start, texts } = storeOf(database())
     const first = await start()
     const run = newRun({ messages: [human('late')] })
@@ -193,7 +193,7 @@ function registerTakeOver(database: () => Database): void {
     assert.deepEqual(await texts(first.turn.session), ['0 hello', '1 answer', '2 late'])
   })
 
-  test('what has changed since it was read is not taken over', async () => {
+  test('a run that has changed since it was read is not taken over', async () => {
     const { store, start } = storeOf(database())
     const { run, turn } = await start()
     assert.equal(await take(store, run, 7, 'running'), undefined)
@@ -240,7 +240,7 @@ function registerTakeOver(database: () => Database): void {
     assert.equal((await takeLost())?.fence, 2)
   })
 
-  test('a process that has been silent for a day is forgotten', async () => {
+  test('a process without a lease for a day is deleted', async () => {
     const { tenant } = storeOf(database())
     const processes = createProcessStore(database())
     const day = 24 * 60 * minute
@@ -256,7 +256,7 @@ function registerTakeOver(database: () => Database): void {
 }
 
 function registerRaces(database: () => Database): void {
-  test('of two who take over the same run one gets it', async () => {
+  test('of two concurrent takeovers of a run one succeeds', async () => {
     const { store, start } = storeOf(database())
     for (let n = 0; n < 10; n += 1) {
       const { run, turn } = await start({ sessionId: `race ${n}` })
@@ -268,7 +268,7 @@ function registerRaces(database: () => Database): void {
     }
   })
 
-  test('who joins a line while the session is handed on is never left behind', async () => {
+  test('a run that joins a queue during a handover is never forgotten', async () => {
     const { store, newRun, start, session } = storeOf(database())
     let { run, turn } = await start()
     for (let n = 0; n < 15; n += 1) {
@@ -282,7 +282,7 @@ function registerRaces(database: () => Database): void {
     }
   })
 
-  test('sessions that are begun, ended, left and taken over at the same time do not block each other', async () => {
+  test('concurrent begins, ends, leaves and takeovers in sessions do not deadlock', async () => {
     const { store, newRun, start, session, metrics } = storeOf(database())
     const rounds = Array.from({ length: 12 }, async (_, n) => {
       const { run, turn } = await start({ sessionId: `busy ${n}` })

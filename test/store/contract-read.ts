@@ -17,7 +17,7 @@ function registerReadContract(database: () => Database): void {
   registerText(database)
   registerOwners(database)
 
-  test('a history is read from an index on', async () => {
+  test('a history is read from an index onwards', async () => {
     const { store, newRun, texts, tenant } = storeOf(database())
     const run = newRun({ messages: ['a', 'b', 'c', 'd'].map((text) => human(text)) })
     await store.begin(run)
@@ -26,7 +26,7 @@ function registerReadContract(database: () => Database): void {
     assert.deepEqual(await store.history(`not ${tenant}`, run.sessionKey, 0), [])
   })
 
-  test('text is kept as it is, whatever characters it has', async () => {
+  test('text is stored unchanged, whatever its characters', async () => {
     const { newRun, store, texts } = storeOf(database())
     const text = `'; drop table runs; -- "\\ \n\t ü 🙂 ${'x'.repeat(100_000)}`
     const run = newRun({ messages: [human(text)] })
@@ -37,7 +37,7 @@ function registerReadContract(database: () => Database): void {
 }
 
 function registerOwners(database: () => Database): void {
-  test('owners of a request id are found in their tenant, the own first; tool executions are none, marks are', async () => {
+  test('owners of a request id are found within their tenant, the caller first; tombstones count, tool executions do not', async () => {
     const { store, tenant, start, newRun } = storeOf(database())
     const requestId = 'r'
     const owners = ['agent-core ann', 'agent-core bob', 'https://idp bob', 'agent-core a bob', 'agent-core bobby']
@@ -66,7 +66,7 @@ function registerOwners(database: () => Database): void {
 }
 
 function registerText(database: () => Database): void {
-  test('what is no text for every database becomes U+FFFD, and nothing fails for it', async () => {
+  test('characters that a database refuses become U+FFFD without an error', async () => {
     const { newRun, store, texts, session } = storeOf(database())
     const run = newRun({ messages: [human('a\0b\ud800c')], shortName: 'a\0' })
     const turn = await running(store, run)
@@ -79,7 +79,7 @@ function registerText(database: () => Database): void {
 }
 
 function registerSessions(database: () => Database): void {
-  test('one message of a session is read by its index; keys of sessions are told from others', async () => {
+  test('a message is read by its index; existing session keys are recognized', async () => {
     const { tenant, start } = storeOf(database())
     const sessions = createSessionStore(database())
     const { turn } = await start({ sessionId: 'x' })
@@ -90,7 +90,7 @@ function registerSessions(database: () => Database): void {
     assert.deepEqual(await existingSessions(database(), ['none', turn.session]), new Set([turn.session]))
   })
 
-  test('a session is found by its owner; by others of the tenant only where any owner will do', async () => {
+  test('a session is found by its owner, and by others of the tenant only with anyOwner', async () => {
     const { tenant, start } = storeOf(database())
     const sessions = createSessionStore(database())
     const ann = await start({ sessionId: 'x', now: hour })
@@ -107,7 +107,7 @@ function registerSessions(database: () => Database): void {
     assert.deepEqual(await sessions.messages(`not ${tenant}`, ann.turn.session), [])
   })
 
-  test('sessions are listed by their latest activity, page by page, none twice and none left out', async () => {
+  test('sessions are listed by latest activity in pages, without duplicates and gaps', async () => {
     const { tenant, start, store } = storeOf(database())
     const sessions = createSessionStore(database())
     const owners = ['agent-core ann', 'agent-core bob']
@@ -137,7 +137,7 @@ function registerSessions(database: () => Database): void {
 }
 
 function registerAccessKeys(database: () => Database): void {
-  test('access keys are kept as they came first, listed newest first and per tenant', async () => {
+  test('an access key is stored once, and keys are listed newest first and per tenant', async () => {
     const keys = createAccessKeyStore(database())
     const tenant = randomUUID()
     const record = (jti: string, createdAt: number, of = tenant) => ({
@@ -157,7 +157,7 @@ function registerAccessKeys(database: () => Database): void {
     assert.deepEqual(await keys.list(tenant), [second, first])
   })
 
-  test('an access key is revoked once, and found by when that was', async () => {
+  test('an access key is revoked once, and found by the time of its revocation', async () => {
     const keys = createAccessKeyStore(database())
     const jti = randomUUID()
     const tenant = randomUUID()

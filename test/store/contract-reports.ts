@@ -30,7 +30,7 @@ function registerReportContract(database: () => Database): void {
     return { ...of, ended, reports: createRunReports(database()) }
   }
 
-  test('sums are those of the hours asked for, and nothing where there is no run', async () => {
+  test('sums cover the requested hours, and are zero without runs', async () => {
     const { tenant, ended, reports } = reportsOf()
     const nothing = await reports.sums(tenant, always)
     assert.deepEqual(nothing.counts, { success: 0, error: 0, cancelled: 0, timeout: 0 })
@@ -48,7 +48,7 @@ function registerReportContract(database: () => Database): void {
     assert.equal((await reports.sums(`not ${tenant}`, always)).totalTokens, 0)
   })
 
-  test('the extremes stay right when an ended run is continued', async () => {
+  test('the extremes stay correct when an ended run is resumed', async () => {
     const { store, tenant, ended, reports } = reportsOf()
     const goOn = (run: RunKey) => store.takeOver(run, { fence: 1, status: 'error' }, { holder: 'p', place: 1, now: hour, messages: [] })
     const slow = await ended(hour + 1, 900, failed)
@@ -66,7 +66,7 @@ function registerReportContract(database: () => Database): void {
     assert.deepEqual(await extremes(), [50, 70])
   })
 
-  test('an hour whose only run goes on has no extremes, and those of its next run then', async () => {
+  test('an hour whose only run is resumed has no extremes until the next run', async () => {
     const { store, tenant, ended, reports } = reportsOf()
     const run = await ended(hour + 1, 900, failed)
     const taken = await store.takeOver(run, { fence: 1, status: 'error' }, { holder: 'p', place: 1, now: hour, messages: [] })
@@ -77,7 +77,7 @@ function registerReportContract(database: () => Database): void {
     assert.deepEqual([counts.success, counts.error, minLatencyMs, maxLatencyMs], [1, 0, 7, 7])
   })
 
-  test('ended runs are listed newest first, page by page, none twice; unended ones and direct executions are not', async () => {
+  test('ended runs are listed newest first in pages without duplicates; unended runs and direct executions are not listed', async () => {
     const { store, tenant, ended, newRun: other, reports } = reportsOf()
     const ids: string[] = []
     for (let n = 0; n < 7; n += 1) ids.unshift((await ended(hour + n, 10)).requestId)
@@ -96,7 +96,7 @@ function registerReportContract(database: () => Database): void {
     assert.deepEqual([await reports.count(`not ${tenant}`, always), await page(1, 7)], [0, []])
   })
 
-  test('any span is counted, and any place in it is found, by hours and what is beside them', async () => {
+  test('counts and offsets of any span are exact, with whole hours and partial hours', async () => {
     const { tenant, ended, reports } = reportsOf()
     const times = Array.from({ length: 1100 }, (_, n) => hour + Math.floor((n * 7 * hourMs) / 1100))
     for (const [n, time] of times.entries()) await ended(time, 10, n % 3 ? {} : failed)
@@ -123,7 +123,7 @@ function registerReportContract(database: () => Database): void {
     }
   })
 
-  test('what goes on, is deleted, or became old is counted no more', async () => {
+  test('resumed, deleted and expired runs are no longer counted', async () => {
     const { store, tenant, ended, reports } = reportsOf()
     const sessions = createSessionStore(database())
     const count = () => reports.count(tenant, always)
@@ -142,7 +142,7 @@ function registerReportContract(database: () => Database): void {
     assert.deepEqual([await count(), (await reports.ended(tenant, { ...always, limit: 9, offset: 0 })).length], [1, 1])
   })
 
-  test('runs of one request id are found, each caller has its own', async () => {
+  test('runs are found by request id, separately for each caller', async () => {
     const { store, tenant, start, reports } = reportsOf()
     for (const [n, owner] of ['agent-core ann', 'agent-core bob'].entries()) {
       const { run, turn } = await start({ owner, requestId: 'r', agent: 'The agent' })

@@ -62,7 +62,7 @@ function registerRetention(database: () => Database): void {
     }
   }
 
-  test('old sessions go with all that belongs to them, the oldest first; younger ones stay', async () => {
+  test('expired sessions are removed with all their data, oldest first; younger ones stay', async () => {
     const { tenant, store, ended, remove, count, has, rows, add } = retentionOf()
     const [first, second, third] = [
       await ended('a', hour + 1),
@@ -88,7 +88,7 @@ function registerRetention(database: () => Database): void {
     assert.deepEqual(marks.toSorted(), [`gone ${now}`, `gone ${now}`, 'success null'])
   })
 
-  test('a session that has a run which has not ended stays, however old it is', async () => {
+  test('a session with an unended run stays, however old', async () => {
     const { store, start, newRun, remove, count, session } = retentionOf()
     await start({ sessionId: 'running' })
     const { run, turn } = await start({ sessionId: 'interrupted' })
@@ -110,7 +110,7 @@ function registerRetention(database: () => Database): void {
     for (const id of ['running', 'interrupted', 'line']) assert.ok(await session(id), id)
   })
 
-  test('only sessions whose messages have files are told of to who keeps them', async () => {
+  test('removal jobs for files are added only for sessions whose messages have files', async () => {
     const { tenant, start, store, ended, remove } = retentionOf()
     await ended('plain', hour)
     const { run, turn } = await start({ sessionId: 'files' })
@@ -124,7 +124,7 @@ function registerRetention(database: () => Database): void {
     )
   })
 
-  test('a memory goes with the last session that it comes from, or when nobody has said it again for long', async () => {
+  test('a memory is removed with its last source session, or when it was not confirmed for long', async () => {
     const { tenant, ended, remove, count, has, rows, add } = retentionOf()
     const old = (await ended('old', hour)).turn.session
     const young = (await ended('young', now)).turn.session
@@ -151,7 +151,7 @@ function registerRetention(database: () => Database): void {
     assert.ok((await rows('memory_owners'))[0]!.version > version)
   })
 
-  test('an old run of a session that stays becomes a mark: the messages and the figures stay', async () => {
+  test('an expired run of a remaining session becomes a tombstone: messages and metrics stay', async () => {
     const { tenant, store, start, ended, remove, count, has, rows, add, metrics } = retentionOf()
     const first = await ended('s', hour)
     const broken = await start({ now: hour + 200 })
@@ -176,7 +176,7 @@ function registerRetention(database: () => Database): void {
     assert.ok((await rows('runs')).every(({ status }) => status === 'gone'))
   })
 
-  test('results of tools that were run directly go like runs; a run whose callback is still to be sent stays, with its session', async () => {
+  test('direct tool executions expire like runs; a run with a pending callback stays with its session', async () => {
     const { tenant, store, newRun, ended, remove, count, add } = retentionOf()
     const executions = createExecutionStore(database())
     const tool = newRun()
@@ -193,7 +193,7 @@ function registerRetention(database: () => Database): void {
     assert.deepEqual([await count('sessions', now), await remove('sessions', now)], [1, 1])
   })
 
-  test('a session stays as long as a tool runs directly under its name', async () => {
+  test('a session stays while a direct tool execution with its id is running', async () => {
     const { newRun, ended, remove, count } = retentionOf()
     const executions = createExecutionStore(database())
     await ended('s', hour)
@@ -206,7 +206,7 @@ function registerRetention(database: () => Database): void {
     assert.equal(await remove('sessions', now), 1)
   })
 
-  test('a mark goes after its time, with the event that it was accepted as', async () => {
+  test('a tombstone expires together with its event', async () => {
     const { tenant, store, newRun, start, ended, remove, count, has, rows } = retentionOf()
     const event = { id: 'e', key: 'key' }
     const run = newRun({ operation: 'chain_async', sessionId: 'async', event } as never)
@@ -228,7 +228,7 @@ function registerRetention(database: () => Database): void {
     assert.equal((await store.begin({ ...run, sessionKey: randomUUID() })).kind, 'waiting')
   })
 
-  test('access keys go some time after their expiry, hourly figures after theirs', async () => {
+  test('expired access keys and old hourly metrics are removed after their retention time', async () => {
     const { tenant, ended, remove, count, has, metrics } = retentionOf()
     const keys = createAccessKeyStore(database())
     for (const [jti, expiresAt] of [
@@ -253,7 +253,7 @@ function registerRetention(database: () => Database): void {
     assert.deepEqual(await metrics(), [])
   })
 
-  test("nothing of another tenant's goes", async () => {
+  test('nothing of another tenant is removed', async () => {
     const [one, other] = [retentionOf(), retentionOf()]
     await one.ended('s', hour)
     await other.ended('s', hour)

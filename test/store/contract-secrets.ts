@@ -24,7 +24,7 @@ function registerSecretContract(database: () => Database): void {
     })
   }
 
-  test('a secret is kept wrapped, and what processes make together is one', async () => {
+  test('a secret is stored encrypted, and concurrent processes agree on one secret', async () => {
     const name = randomUUID()
     assert.equal(await open(old).secret(name).load(), undefined)
     const texts = await Promise.all(
@@ -41,14 +41,14 @@ function registerSecretContract(database: () => Database): void {
     await remove()
   })
 
-  test('changes at the same time all count, one after the other', async () => {
+  test('concurrent changes are applied one after another', async () => {
     const secret = open(old).secret(randomUUID())
     await Promise.all(['a', 'b', 'c', 'd'].map((letter) => secret.change((kept = '') => kept + letter)))
     assert.match((await secret.load()) ?? '', /^(?!.*(.).*\1)[abcd]{4}$/)
     await remove()
   })
 
-  test('another SECRET_KEY opens nothing and changes nothing; with both, all is wrapped anew', async () => {
+  test('another SECRET_KEY opens and changes nothing; with both keys everything is encrypted again', async () => {
     await remove()
     const names = [randomUUID(), randomUUID()]
     for (const name of names)
@@ -73,7 +73,7 @@ function registerSecretContract(database: () => Database): void {
     await remove()
   })
 
-  test('the last end of the keys that were not revoked is known', async () => {
+  test('latestExpiry is the latest expiry of the keys that are not revoked', async () => {
     const keys = createAccessKeyStore(database())
     const tenant = randomUUID()
     const insert = (jti: string, expiresAt: number) => keys.insert({ jti, tenant, sub: 'ann', roles: [], createdAt: hour, expiresAt })

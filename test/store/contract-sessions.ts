@@ -40,7 +40,7 @@ function registerSessionChanges(database: () => Database): void {
     return { ...of, sessions, remove, rows, add }
   }
 
-  test('all that belongs to a deleted session is gone but the ids of its requests, and nothing of any other', async () => {
+  test('deleting a session deletes all its data except request ids, and nothing of other sessions', async () => {
     const { tenant, store, start, newRun, sessions, remove, rows, add } = sessionsOf()
     const ended = await start({ now: hour + 1 })
     await store.finish(ended.run, 1, endOf(ended.turn, failed))
@@ -79,7 +79,7 @@ function registerSessionChanges(database: () => Database): void {
     )
   })
 
-  test('another caller and another tenant delete nothing', async () => {
+  test('another caller or another tenant deletes nothing', async () => {
     const { start, sessions, remove, count } = sessionsOf()
     await start()
     assert.equal(await remove('s', 'agent-core bob'), false)
@@ -87,7 +87,7 @@ function registerSessionChanges(database: () => Database): void {
     assert.deepEqual([await count('sessions'), await count('messages')], [1, 1])
   })
 
-  test('late writes of a run whose session was deleted change nothing', async () => {
+  test('late writes of a run in a deleted session change nothing', async () => {
     const { tenant, store, start, newRun, remove, rows, metrics } = sessionsOf()
     const { run, turn } = await start()
     const waiting = newRun()
@@ -111,7 +111,7 @@ function registerSessionChanges(database: () => Database): void {
     assert.deepEqual(await metrics(), [])
   })
 
-  test('a request id of a deleted session is never run again, by no operation', async () => {
+  test('a request id of a deleted session never runs again, in any operation', async () => {
     const { store, start, newRun, remove, count } = sessionsOf()
     const { run } = await start()
     await remove()
@@ -121,7 +121,7 @@ function registerSessionChanges(database: () => Database): void {
     assert.equal(await count('sessions'), 0)
   })
 
-  test('the result of a tool that was executed under a deleted session is not kept', async () => {
+  test('the result of a direct tool execution in a deleted session is not stored', async () => {
     const { start, newRun, remove, rows } = sessionsOf()
     await start()
     const executions = createExecutionStore(database())
@@ -133,7 +133,7 @@ function registerSessionChanges(database: () => Database): void {
     assert.ok(!JSON.stringify(await rows('runs')).includes('secret'))
   })
 
-  test('the same session id makes a new session, which can be deleted too', async () => {
+  test('the session id of a deleted session creates a new session, which can be deleted too', async () => {
     const { store, start, remove, session, texts } = sessionsOf()
     const first = await start()
     await remove()
@@ -145,7 +145,7 @@ function registerSessionChanges(database: () => Database): void {
     assert.equal(await session(), undefined)
   })
 
-  test('a memory goes with the last session that it comes from, also when two are deleted at once', async () => {
+  test('a memory is deleted with its last source session, even when two sessions are deleted at once', async () => {
     const { tenant, start, remove, rows, add } = sessionsOf()
     const keys = [(await start({ sessionId: 'a' })).turn.session, (await start({ sessionId: 'b' })).turn.session]
     for (const id of ['own', 'shared']) {
@@ -175,7 +175,7 @@ function registerSessionChanges(database: () => Database): void {
     assert.deepEqual([await rows('memories'), await rows('memory_sources')], [[], []])
   })
 
-  test('a session that is deleted while runs begin and end in it leaves no half of anything', async () => {
+  test('deleting a session while runs begin and end in it leaves no partial data', async () => {
     const { store, start, newRun, remove, rows } = sessionsOf()
     for (let n = 0; n < 12; n += 1) {
       const { run, turn } = await start({ sessionId: `s${n}` })
@@ -208,7 +208,7 @@ function registerFork(
     ...{ tenant, owner: 'agent-core bob', sessionId: 'fork', key: randomUUID(), checkpointId: 'c', messageIndex, now: hour + 99 },
   })
 
-  test('a fork has the messages before its index, with what they carry and their pictures, and is its own', async () => {
+  test('a fork has the messages before its index with their data and images, and is independent', async () => {
     const { tenant, store, start, sessions, texts, rows, add } = sessionsOf()
     const image = { name: 'a.png', mediaType: 'image/png' }
     const messages = [
@@ -239,7 +239,7 @@ function registerFork(
     assert.deepEqual(await texts(fork.key), ['0 one', '1 two', '2 hello'])
   })
 
-  test('a fork keeps window and summary where it goes on behind them, and drops both where it ends before', async () => {
+  test('a fork keeps the window and summary unless it ends before the window', async () => {
     const { tenant, store, start, sessions } = sessionsOf()
     const { run, turn } = await start({ messages: [human('a'), ai('b'), human('c')] })
     await store.finish(run, 1, endOf(turn))

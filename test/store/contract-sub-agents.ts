@@ -21,7 +21,7 @@ function made(change: Partial<SubAgent> = {}): SubAgent {
 function registerSubAgentContract(database: () => Database): void {
   const owner = () => ({ tenant: 't', owner: randomUUID() })
 
-  test('sub-agents are kept as they are, oldest first, for their owner alone', async () => {
+  test('sub-agents are stored unchanged and listed oldest first, for their owner only', async () => {
     const store = createSubAgentStore(database())
     const who = owner()
     const late = made({ name: 'late', createdAt: hour + 1, workflowType: 'plan_execute', madeBy: 'agent' })
@@ -39,7 +39,7 @@ function registerSubAgentContract(database: () => Database): void {
     )
   })
 
-  test('a name is taken once, and there are no more than allowed, also when many come at once', async () => {
+  test('names are unique and the limit holds, even with concurrent inserts', async () => {
     const store = createSubAgentStore(database())
     const who = owner()
     const same = await Promise.all(Array.from({ length: 4 }, () => store.insert(who, made(), 9)))
@@ -50,14 +50,14 @@ function registerSubAgentContract(database: () => Database): void {
     assert.equal(await store.insert(owner(), made(), 1), 'added')
   })
 
-  test('what is half a character is the same name as what it becomes', async () => {
+  test('a name with half a surrogate pair equals its stored form', async () => {
     const store = createSubAgentStore(database())
     const who = owner()
     assert.equal(await store.insert(who, made({ name: 'x\ud800' }), 9), 'added')
     assert.equal(await store.insert(who, made({ name: 'x\ufffd' }), 9), 'exists')
   })
 
-  test('work is told by the process that does it, and ended by it alone', async () => {
+  test('only the process that reported work on a sub-agent can end it', async () => {
     const store = createSubAgentStore(database())
     const who = owner()
     const one = made()

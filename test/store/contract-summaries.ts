@@ -16,7 +16,7 @@ function registerSummaryContract(database: () => Database): void {
     return { ...parts, key: turn.session, summaries: createSummaryStore(database(), parts.store) }
   }
 
-  test('a window moves together with its summary, and the next run has both', async () => {
+  test('a window moves together with its summary, and the next run gets both', async () => {
     const { store, newRun, tenant, key, summaries } = await setUp()
     assert.deepEqual(await summaries.window(tenant, key), { start: 0, summary: undefined })
     const summary = { text: 'ü\0 "b"', system: 'S' }
@@ -26,7 +26,7 @@ function registerSummaryContract(database: () => Database): void {
     assert.deepEqual(await running(store, run), { session: key, messageIndex: 4, messageCount: 5, windowStart: 2, summary })
   })
 
-  test('a run that waited has them too, and its end leaves them as they are', async () => {
+  test('a waiting run gets window and summary too, and its end does not change them', async () => {
     const { store, newRun, tenant, key, summaries } = await setUp()
     const [first, second] = [newRun(), newRun()]
     const turn = await running(store, first)
@@ -37,7 +37,7 @@ function registerSummaryContract(database: () => Database): void {
     assert.deepEqual([next!.windowStart, next!.summary], [2, { text: 'x' }])
   })
 
-  test('of two who move a window one does; another tenant or a session that is gone moves none', async () => {
+  test('of two concurrent moves of a window one succeeds; another tenant or a deleted session moves none', async () => {
     const { tenant, key, summaries } = await setUp()
     const move = (to: number, of = tenant) => summaries.moveWindow(of, key, { from: 0, to, summary: { text: `${to}` } })
     assert.equal(await move(2, `not ${tenant}`), false)
@@ -50,7 +50,7 @@ function registerSummaryContract(database: () => Database): void {
     assert.equal(await summaries.window(`not ${tenant}`, key), undefined)
   })
 
-  test('a history is read as far as asked', async () => {
+  test('a history is read up to the limit', async () => {
     const { tenant, key, summaries } = await setUp()
     assert.deepEqual(
       (await summaries.history(tenant, key, 1, 2)).map(({ idx }) => idx),

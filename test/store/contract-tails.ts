@@ -18,7 +18,7 @@ const batch = ({ tenant, owner, requestId }: RunKey, fence: number, first: numbe
 
 /** What readers on other replicas find of a run, and direct executions that come again there. */
 function registerTailContract(database: () => Database): void {
-  test('what a run has told is read behind a number, of one process alone, in order', async () => {
+  test('events of a run are read in order after a number, from one process only', async () => {
     const { start, tenant } = storeOf(database())
     const { run } = await start()
     const tails = createRunTails(database())
@@ -35,7 +35,7 @@ function registerTailContract(database: () => Database): void {
     assert.deepEqual(await tails.read({ ...run, owner: 'agent-core eve' }, 1, 0), [])
   })
 
-  test('it goes with its readers, with the end of the run, and with who has it', async () => {
+  test('tails are deleted without readers, at the end of the run, and after a takeover', async () => {
     const { start, store, tenant } = storeOf(database())
     const tails = createRunTails(database())
     const runs = []

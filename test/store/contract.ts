@@ -22,12 +22,12 @@ export function registerStoreContract(name: string, open: () => Promise<Database
     describe('begin', () => registerBegin(() => database))
     describe('finish', () => registerFinish(() => database))
     for (const { title, register } of storeContracts) describe(title, () => register(() => database))
-    test('whatever was done, the hours count as many runs as the logs have', () => expectCounted(database))
+    test('after all tests the hourly counts equal the number of log entries', () => expectCounted(database))
   })
 }
 
 function registerBegin(database: () => Database): void {
-  test('a new session is made, with the run and its human message', async () => {
+  test('a new session is created with the run and its human message', async () => {
     const { store, newRun, session, tenant } = storeOf(database())
     const run = newRun({ shortName: 'A name', messages: [human('one', hour + 1)], now: hour + 2 })
     assert.deepEqual(await store.begin(run), {
@@ -43,7 +43,7 @@ function registerBegin(database: () => Database): void {
     assert.deepEqual([stored.status, stored.fence, stored.messageIndex, stored.holder], ['running', 1, 0, 'process-1'])
   })
 
-  test('an existing session is gone on with, under its first name', async () => {
+  test('an existing session continues and keeps its first name', async () => {
     const { store, newRun, start, session, texts } = storeOf(database())
     const first = await start({ shortName: 'first' })
     await store.finish(first.run, 1, endOf(first.turn))
@@ -64,7 +64,7 @@ function registerBegin(database: () => Database): void {
     assert.deepEqual([active_run, message_count, await count('messages')], [first.run.requestId, 1, 1])
   })
 
-  test('a known request id changes nothing, whether its run lasts, has ended, or names another session', async () => {
+  test('a known request id changes nothing, whether its run is running, has ended, or names another session', async () => {
     const { store, newRun, start, session, count } = storeOf(database())
     const { run, turn } = await start()
     const again = await store.begin(newRun({ requestId: run.requestId, bodyHash: 'other' }))
@@ -78,7 +78,7 @@ function registerBegin(database: () => Database): void {
     assert.deepEqual([await count('messages'), await count('runs'), await count('sessions')], [2, 1, 1])
   })
 
-  test('of the same request sent many times at once one run is made', async () => {
+  test('many concurrent copies of one request create a single run', async () => {
     const { store, newRun, count } = storeOf(database())
     const run = newRun()
     const kinds = (await Promise.all(Array.from({ length: 8 }, () => store.begin({ ...run })))).map(({ kind }) => kind)
@@ -86,7 +86,7 @@ function registerBegin(database: () => Database): void {
     assert.deepEqual([await count('messages'), await count('runs')], [1, 1])
   })
 
-  test('messages that a client brings along are stored in an empty session alone', async () => {
+  test('earlier messages of a request are stored only in an empty session', async () => {
     const { store, newRun, start, texts } = storeOf(database())
     const brought = [human('a'), ai('b'), human('c')]
     const first = await start({ messages: brought })
@@ -98,7 +98,7 @@ function registerBegin(database: () => Database): void {
     assert.deepEqual([turn.messageIndex, turn.messageCount], [4, 5])
   })
 
-  test('what belongs to two owners or two tenants never mixes, under the same ids', async () => {
+  test('data of different owners or tenants never mixes, even with equal ids', async () => {
     const { store, newRun, start, texts, tenant } = storeOf(database())
     const ann = await start({ requestId: 'r', messages: [human('of ann')] })
     const bob = newRun({ requestId: 'r', owner: 'agent-core bob', messages: [human('of bob')] })
@@ -118,7 +118,7 @@ function registerBegin(database: () => Database): void {
 }
 
 function registerFinish(database: () => Database): void {
-  test('an end is kept whole: run, ai message, session and metrics', async () => {
+  test('the end of a run stores the run, the ai message, the session and the metrics', async () => {
     const { store, tenant, start, session, metrics } = storeOf(database())
     const { run, turn } = await start()
     const end = endOf(turn, { checkpointId: 'cp', log: { input: 'hello', events: [{ type: 'retrying' }] } })
@@ -169,7 +169,7 @@ function registerFinish(database: () => Database): void {
     assert.deepEqual([tenant, more.length], [second!.tenant, 0])
   })
 
-  test('a run that failed, went on and ended well keeps nothing of its error', async () => {
+  test('a run that failed, was resumed and succeeded keeps no error', async () => {
     const { store, start } = storeOf(database())
     const { run, turn } = await start()
     const error = { body: 'No.', status_code: 503, details: { error_type: 'ProcessLost' } }
@@ -182,7 +182,7 @@ function registerFinish(database: () => Database): void {
     assert.deepEqual([stored?.status, stored?.error], ['success', undefined])
   })
 
-  test('checkpoints are read in order and go with the end, unless the run may go on', async () => {
+  test('checkpoints are read in order, and deleted at the end unless the run can be resumed', async () => {
     const { store, start, count } = storeOf(database())
     const { run, turn } = await start()
     const step = (iterations: number) => ({ messages: [], iterations, events: [], usage: { models: [], thoughts: [] } })
@@ -199,7 +199,7 @@ function registerFinish(database: () => Database): void {
     assert.equal(await count('run_steps'), 0)
   })
 
-  test('the steps of one run are not those of another owner', async () => {
+  test('steps of a run are separate from those of another owner', async () => {
     const { store, start } = storeOf(database())
     const ann = await start({ requestId: 'r' })
     const bob = await start({ requestId: 'r', owner: 'agent-core bob' })
@@ -211,7 +211,7 @@ function registerFinish(database: () => Database): void {
     assert.equal((await store.checkpoints(bob.run)).length, 0)
   })
 
-  test('an old fence can neither end a run nor keep a step', async () => {
+  test('an old fence can neither end a run nor store a step', async () => {
     const { store, start, session, metrics, count } = storeOf(database())
     const { run, turn } = await start()
     await store.takeOver(run, { fence: 1, status: 'running' }, { holder: 'p2', place: 9, now: hour, messages: run.messages })
@@ -225,7 +225,7 @@ function registerFinish(database: () => Database): void {
     await store.finish(run, 2, endOf(turn, { hadCheckpoints: true }))
   })
 
-  test('a run that has ended can neither be ended again nor keep a step', async () => {
+  test('an ended run can neither end again nor store a step', async () => {
     const { store, start, metrics, count } = storeOf(database())
     const { run, turn } = await start()
     await store.finish(run, 1, endOf(turn))
@@ -235,7 +235,7 @@ function registerFinish(database: () => Database): void {
     assert.deepEqual([await count('messages'), await count('run_steps'), (await metrics())[0]!.success], [2, 0, 1])
   })
 
-  test('a session that was deleted gets no message, and its run ends all the same', async () => {
+  test('a deleted session gets no message, and its run still ends', async () => {
     const { store, start, count, metrics } = storeOf(database())
     const { run, turn } = await start()
     await deleteSession(database(), turn.session)

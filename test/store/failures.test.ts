@@ -14,7 +14,7 @@ function openBeside(t: TestContext, { settings }: TestService): DatabaseSync {
   return database
 }
 
-test('an answer is told only when it is stored: not while the database is locked', async (t) => {
+test('an answer is sent only when stored, and not while the database is locked', async (t) => {
   const gate = gatedTool('wait')
   const service = await startService(t, {
     tools: [gate.tool],
@@ -42,7 +42,7 @@ test('an answer is told only when it is stored: not while the database is locked
   assert.equal((await streamed).at(-1)?.chunk.finish_reason, 'stop')
 })
 
-test('an end that can not be stored is told as an error, and stored as one as soon as it can be; a repeat goes on', async (t) => {
+test('an end that cannot be stored is an error, stored as soon as possible; a repeated request resumes', async (t) => {
   const service = await startService(t, { script: { text: 'kept' } })
   const { client, log } = service
   const beside = openBeside(t, service)
@@ -69,7 +69,7 @@ test('an end that can not be stored is told as an error, and stored as one as so
   )
 })
 
-test('a chat that can not be stored is refused with a 500 before the model is asked, and may come again', async (t) => {
+test('a chat that cannot be stored is refused with a 500 before the model call, and may be repeated', async (t) => {
   const service = await startService(t, { script: {} })
   const { client, model } = service
   const beside = openBeside(t, service)

@@ -11,7 +11,7 @@ import { endOf, storeOf } from './fixture.ts'
 const folder = mkdtempSync(path.join(tmpdir(), 'agent-core-log-counts-'))
 after(() => rmSync(folder, { recursive: true, force: true }))
 
-test('what had left the logs before their entries were counted by hours is not counted', async () => {
+test('runs removed from the logs before the migration are not counted', async () => {
   const before = await openSqlite(folder)
   const { store, start, tenant } = storeOf(before)
   for (const sessionId of ['a', 'b', 'c']) {

@@ -34,7 +34,7 @@ async function untilWindow(
   }
 }
 
-test('Sessions: after many turns with the embedded model, what was said in the first is known, and indexes have not moved', async (t) => {
+test('Sessions: after many turns the embedded model still knows the first turn, and message indexes are unchanged', async (t) => {
   const service = await startService(t, { config: { memory: { history_tokens: 32_000 } } })
   const { client } = service
   const ids = { 'session-id': 's' }
@@ -49,7 +49,7 @@ test('Sessions: after many turns with the embedded model, what was said in the f
   assert.equal(messages[start].content, `I have ${start / 2} apples.`)
 })
 
-test('Sessions: what a model is sent per turn stays bounded, the summary is the same between two moves, and the first system message holds', async (t) => {
+test('Sessions: the context per turn stays bounded, the summary is stable between moves of the window, and the first system message is kept', async (t) => {
   let summaries = 0
   const service = await startService(t, {
     config: { memory, instructions: 'Be kind.' },
@@ -82,7 +82,7 @@ test('Sessions: what a model is sent per turn stays bounded, the summary is the 
   assert.ok(messages[298].content.startsWith('Turn 149.'))
 })
 
-test('Sessions: while the small model fails the window stays and nothing is lost; the sizes stay bounded', async (t) => {
+test('Sessions: while the small model fails the window stays, no turn is lost and the context stays bounded', async (t) => {
   const service = await startService(t, {
     config: { memory },
     script: (request) => (isSummary(request) ? { status: 401, body: 'no' } : { text: `Fine. ${'a '.repeat(40)}` }),
@@ -101,7 +101,7 @@ test('Sessions: while the small model fails the window stays and nothing is lost
   assert.ok(!service.log.some((line) => line.includes('My name is Ann')))
 })
 
-test('Sessions: a summary that was promised is made after a restart', async (t) => {
+test('Sessions: a pending summary is made after a restart', async (t) => {
   let isUp = false
   const service = await startService(t, {
     config: { memory },
@@ -117,7 +117,7 @@ test('Sessions: a summary that was promised is made after a restart', async (t) 
   assert.deepEqual([start, summary], [42, { text: 'All of it.' }])
 })
 
-test('Sessions: the tools of one long run are shown within the window, each call with its result', async (t) => {
+test('Sessions: tool calls of a long run stay within the window, each with its result', async (t) => {
   const service = await startService(t, {
     config: { memory: { history_tokens: 8000 } },
     tools: [fakeTool('look', async () => 'x'.repeat(8000))],
@@ -133,7 +133,7 @@ test('Sessions: the tools of one long run are shown within the window, each call
   assert.ok(results.at(-1).content.length >= 8000)
 })
 
-test('Sessions: turns that a client brings are all shown at once; later not more is read than a few windows hold', async (t) => {
+test('Sessions: turns sent by a client are all shown at first; later reads are limited to a few windows', async (t) => {
   const { client, model } = await startService(t, {
     script: (request) => (isSummary(request) ? { silentAfter: 0 } : { text: 'Fine.' }),
   })

@@ -42,7 +42,7 @@ async function withDatabase(use: (database: Database, url: string) => Promise<vo
   }
 }
 
-test('a unit whose connection breaks runs again over another, also where it broke while nobody asked anything', () =>
+test('a unit of work is repeated on another connection when its connection breaks, even while idle', () =>
   withDatabase(async (database, url) => {
     const other = new pg.Client(url)
     await other.connect()
@@ -62,7 +62,7 @@ test('a unit whose connection breaks runs again over another, also where it brok
     await database.ping()
   }))
 
-test('a unit that throws leaves nothing', () =>
+test('a unit of work that throws stores nothing', () =>
   withDatabase(async (database) => {
     const insert = "insert into processes (id, alive_until) values ('p', 1)"
     await assert.rejects(
@@ -75,7 +75,7 @@ test('a unit that throws leaves nothing', () =>
     assert.deepEqual((await database.all.read.execute('select * from processes', [])).rows, [])
   }))
 
-test('a process that hangs in a unit does not hold its locks for ever', () =>
+test('a process that hangs in a unit of work does not hold its locks forever', () =>
   withDatabase(async (database) => {
     const show = 'show idle_in_transaction_session_timeout'
     const { rows } = await database.all.unit((connection) => connection.execute<Record<string, string>>(show, []))
@@ -99,7 +99,7 @@ async function ask(url: string, sql: string): Promise<Record<string, unknown>[]>
   }
 }
 
-test('several processes that start at once on several empty databases migrate each of them once', async () => {
+test('processes that start at once on several empty databases migrate each database once', async () => {
   const [first, second] = [await createEmpty(), await createEmpty()]
   // A server on which no service has ever been.
   await ask(first, `alter role agent_core_service rename to agent_core_before`)
@@ -115,7 +115,7 @@ test('several processes that start at once on several empty databases migrate ea
   for (const database of opened) await database.close()
 })
 
-test('several processes of the program that start at once bring an empty database to this version', async () => {
+test('processes that start at once migrate an empty database together', async () => {
   const url = await createEmpty()
   const environment = { DATABASE_URL: url, SECRET_KEY: 'x'.repeat(32) }
   const folder = await mkdtemp(path.join(tmpdir(), 'agent-core-'))
@@ -131,7 +131,7 @@ async function runProgram(args: string[], cwd: string, environment: Record<strin
   return (await promisify(execFile)(process.execPath, [program, ...args], { cwd, env })).stdout
 }
 
-test('a database that can not be migrated is as it was', async () => {
+test('a failed migration leaves the database unchanged', async () => {
   const url = await createEmpty()
   // The first migration makes `sessions` before it comes to this one.
   await ask(url, 'create table messages (n integer)')
@@ -146,7 +146,7 @@ test('a database that can not be migrated is as it was', async () => {
   await database.close()
 })
 
-test('a database of a later version is refused, and left alone', async () => {
+test('a database of a later version is refused and left unchanged', async () => {
   const url = await server.createDatabase()
   await ask(url, "insert into kysely_migration values ('9999-later', '2999-01-01')")
   await assert.rejects(
@@ -155,7 +155,7 @@ test('a database of a later version is refused, and left alone', async () => {
   )
 })
 
-test('what runs goes on while a later version migrates: what was prepared before is prepared anew', () =>
+test('queries continue during a migration by a later version: stale statements are prepared anew', () =>
   withDatabase(async (database, url) => {
     const { store, start, newRun } = storeOf(database)
     const { run, turn } = await start()
@@ -167,7 +167,7 @@ test('what runs goes on while a later version migrates: what was prepared before
     assert.equal((await store.begin(newRun())).kind, 'running')
   }))
 
-test('a server that is not there is an error, and leaves nothing open', async () => {
+test('an unreachable server is an error, and no connection stays open', async () => {
   await assert.rejects(
     openPostgres('postgres://postgres:test@127.0.0.1:1/none'),
     /"none" at 127.0.0.1:1 cannot be reached: connect ECONNREFUSED/,

@@ -42,7 +42,7 @@ const script = ({ body }: ModelServerRequest) => {
   return role === 'user' && content === 'time' ? { calls: [{ name: 'current_time', arguments: '{}' }] } : { text: 'an answer' }
 }
 
-test('round trips to Postgres: what a chat costs at most', async (t) => {
+test('round trips to Postgres: the maximum per chat', async (t) => {
   const environment = { DATABASE_URL: meter.url, SECRET_KEY: 'x'.repeat(32) }
   const config = { tools: [{ name: 'current_time' }] }
   const { client } = await startService(t, { script, config, environment })

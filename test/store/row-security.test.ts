@@ -103,7 +103,7 @@ testLogins('nothing is seen where nobody was said, and the wall is not put aside
   assert.equal((await ask('select count(*) as n from messages')).rows[0]?.n, 1)
 })
 
-test('as a superuser: the role that queries are made as changes no table and no role', async () => {
+test('as a superuser: the role of the queries can change no table and no role', async () => {
   const database = await openPostgres(await server.createDatabase(), { connections: 1 })
   const ask = (sql: string) => database.all.unit((connection) => connection.execute<Record<string, string>>(sql, []))
   assert.deepEqual((await ask('select current_user as who')).rows, [{ who: 'agent_core_service' }])
@@ -143,12 +143,12 @@ testLogins('every table that has a tenant is covered, those that come later from
   await client.end()
 })
 
-test('what stands for all tenants is the name of none', () => {
+test('the value for all tenants is not a valid tenant name', () => {
   assert.equal(isKeyName(everyTenant), false)
   assert.equal(isKeyName('*'), true)
 })
 
-test('a tenant with a strange name is one like any other', async () => {
+test('a tenant with an unusual name works like any other', async () => {
   const database = await openPostgres(await server.createDatabase(), { connections: 1 })
   const names = ['*', "a' or true --", '%', '', 'a b', '🦊']
   for (const name of names) await add(database.forTenant(name), name, `of ${name}`)
@@ -156,7 +156,7 @@ test('a tenant with a strange name is one like any other', async () => {
   await database.close()
 })
 
-test('a schema that is made for the service can be used by it, also what comes into it later', async () => {
+test('the service can use its schema, including objects created later', async () => {
   const database = await openPostgres(await server.createDatabase(), { connections: 1 })
   const client = await database.postgres!.connect()
   await client.query('create schema beside; create table beside.first (n serial)')
@@ -169,7 +169,7 @@ test('a schema that is made for the service can be used by it, also what comes i
   await database.close()
 })
 
-test('a user that bypasses row-level security works as the role where it was given it, or may make it', async () => {
+test('a user that bypasses row-level security uses the role when granted, or when allowed to create the role', async () => {
   const url = await createOwner('bypassrls createrole')
   await assert.rejects(openPostgres(url), /bypasses row-level security, and cannot use the role agent_core_service/)
   const { username, host } = new URL(url)

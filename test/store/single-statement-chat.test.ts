@@ -32,7 +32,7 @@ async function chatInLine(store: RunStore, run: ReturnType<typeof newRun>): Prom
 }
 
 describe('Chats of one statement on Postgres, at once', () => {
-  test('nobody who joins a session while its run ends is forgotten in its line', async () => {
+  test('a run that joins a session queue while the active run ends is never forgotten', async () => {
     const { store, newRun: ofTenant, session, count } = storeOf(database)
     const each = Array.from({ length: 5 }, async (_, client) => {
       for (let chat = 0; chat < 12; chat++) await chatInLine(store, ofTenant({ requestId: `${client}-${chat}` }))
@@ -42,7 +42,7 @@ describe('Chats of one statement on Postgres, at once', () => {
     assert.deepEqual([active_run, message_count, await count('messages'), await count('runs')], [null, 120, 120, 60])
   })
 
-  test('a run that is taken over while it ends has ended, or goes on elsewhere: never both', async () => {
+  test('a run taken over during its end has either ended or is resumed elsewhere, never both', async () => {
     const { store, start, metrics, count } = storeOf(database)
     let ended = 0
     for (let n = 0; n < 60; n++) {
@@ -61,7 +61,7 @@ describe('Chats of one statement on Postgres, at once', () => {
     assert.deepEqual([(await metrics())[0]?.success ?? 0, await count('messages')], [ended, 60 + ended])
   })
 
-  test('of many requests with one id that come at once one is run, whatever their sessions', async () => {
+  test('of many concurrent requests with one id exactly one runs, whatever their sessions', async () => {
     const { store, newRun: ofTenant, count } = storeOf(database)
     const begun = await Promise.all(
       Array.from({ length: 12 }, (_, n) => store.begin(ofTenant({ requestId: 'same', sessionId: `s${n % 3}` }))),
@@ -70,7 +70,7 @@ describe('Chats of one statement on Postgres, at once', () => {
     assert.deepEqual([await count('runs'), await count('messages'), await count('sessions')], [1, 1, 1])
   })
 
-  test('a chat that goes on in its session, with a summary, is shown both', async () => {
+  test('a chat in an existing session gets the window and the summary', async () => {
     const { store, newRun: ofTenant, start, session } = storeOf(database)
     const { run, turn } = await start()
     await store.finish(run, 1, endOf(turn))
@@ -93,7 +93,7 @@ function told(scope: Scope, tell: (sql: string) => void): Scope {
   }
 }
 
-test('no statement of a chat looks through all sessions of a tenant, also as long as Postgres has not counted them', async () => {
+test('no statement of a chat reads all sessions of a tenant, even without statistics of Postgres', async () => {
   const texts = new Set<string>()
   const store = createRunStore({ ...database, forTenant: (tenant) => told(database.forTenant(tenant), (sql) => texts.add(sql)) })
   const tenant = 'uncounted'

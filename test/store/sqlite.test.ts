@@ -34,7 +34,7 @@ async function linesUntilKilled(folder: string, wanted: number): Promise<string[
   return text.split('\n').slice(0, -1)
 }
 
-test('whatever was answered is there after the process was killed', async () => {
+test('every resolved write survives the death of the process', async () => {
   const folder = newFolder()
   const printed: string[] = []
   for (const wanted of [1, 40, 333]) {
@@ -51,7 +51,7 @@ test('whatever was answered is there after the process was killed', async () => 
   assert.ok(printed.length > 374)
 })
 
-test('another process writes beside this one', async () => {
+test('two processes can write to one database', async () => {
   const folder = newFolder()
   const database = await openSqlite(folder)
   const child = start('beside', folder)
@@ -67,13 +67,13 @@ test('another process writes beside this one', async () => {
   await database.close()
 })
 
-test('several processes that make the database at once do not disturb each other', async () => {
+test('several processes can create the database at once', async () => {
   const folder = newFolder()
   const exits = await Promise.all(Array.from({ length: 4 }, () => once(start('open', folder), 'exit')))
   assert.deepEqual(exits, Array(4).fill([0, null]))
 })
 
-test('a new database that another process is just making is waited for', async () => {
+test('opening waits for a new database that another process is creating', async () => {
   const folder = newFolder()
   mkdirSync(folder)
   const other = new DatabaseSync(path.join(folder, 'agent-core.db'))
@@ -84,7 +84,7 @@ test('a new database that another process is just making is waited for', async (
   await (await opening).close()
 })
 
-test('a schema that can not be made whole is not made at all', async () => {
+test('a failed migration leaves no partial schema', async () => {
   const folder = newFolder()
   await (await openSqlite(folder)).close()
   const file = path.join(folder, 'agent-core.db')
@@ -107,7 +107,7 @@ test('a database of a later version is refused', async () => {
   await assert.rejects(openSqlite(folder), /of a later version/)
 })
 
-test('close waits for units, and later ones are refused', async () => {
+test('close waits for units of work, and later units are refused', async () => {
   const database = await openSqlite(newFolder())
   const insert = (id: string) => database.all.unit((connection) => connection.execute('insert into processes values (?, 1)', [id]))
   const running = ['a', 'b'].map(insert)

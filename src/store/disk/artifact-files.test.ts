@@ -19,7 +19,7 @@ async function foldersOf(bytes: ArtifactBytes): Promise<string[]> {
   return names
 }
 
-test('files can be read by their owner alone', async (t) => {
+test('files are readable by their owner only', async (t) => {
   const { root, bytes } = await open(t)
   await bytes.put({ folder: 's1', id: 'a1' }, Buffer.from('0123456789'))
   const modes = await Promise.all(
@@ -29,7 +29,7 @@ test('files can be read by their owner alone', async (t) => {
   assert.deepEqual(await readdir(path.join(root, 's1')), ['a1'])
 })
 
-test('a file that is put again stays one file, and a draft that was left is no file', async (t) => {
+test('storing a file again keeps one file, and an abandoned draft is not a file', async (t) => {
   const { root, bytes } = await open(t)
   await bytes.put({ folder: 's1', id: 'a1' }, Buffer.from('x'))
   await writeFile(path.join(root, 's1', '.draft'), 'half')
@@ -38,7 +38,7 @@ test('a file that is put again stays one file, and a draft that was left is no f
   assert.deepEqual((await foldersOf(bytes)).sort(), ['s1', 's2'])
 })
 
-test('a draft that a killed process left goes when it is old, one that is being written stays', async (t) => {
+test('an old draft of a killed process is deleted, a recent one stays', async (t) => {
   const { root, bytes } = await open(t)
   await bytes.put({ folder: 's1', id: 'a1' }, Buffer.from('x'))
   const [left, written] = ['left', 'written'].map((name) => path.join(root, '.drafts', name))
@@ -62,7 +62,7 @@ test('a killed process leaves no draft among the files of a session', async (t) 
   assert.deepEqual([...seen], [])
 })
 
-test('no link is followed', async (t) => {
+test('symbolic links are not followed', async (t) => {
   const { root, bytes } = await open(t)
   await bytes.put({ folder: 's1', id: 'a1' }, Buffer.from('x'))
   await symlink('/etc/hostname', path.join(root, 's1', 'a2'))

@@ -14,20 +14,20 @@ async function makeFile(t: Pick<TestContext, 'after'>, text = 'one\n') {
   return { folder, name, file: createConfigurationFile(name, path.join(folder, 'data')) }
 }
 
-test('a text takes the place of another whole, with the mode of the file, and leaves no draft', async (t) => {
+test('replace writes the whole text, keeps the mode of the file, and leaves no draft', async (t) => {
   const { folder, name, file } = await makeFile(t)
   await chmod(name, 0o640)
   await file.replace('one\n', 'two\n')
   assert.deepEqual([await file.read(), (await stat(name)).mode & 0o777, await readdir(folder)], ['two\n', 0o640, ['agent.yaml']])
 })
 
-test('a file that somebody changed meanwhile stays as they left it', async (t) => {
+test('a file changed by another program meanwhile is not replaced', async (t) => {
   const { folder, file } = await makeFile(t)
   await assert.rejects(file.replace('other\n', 'two\n'), FileChanged)
   assert.deepEqual([await file.read(), await readdir(folder)], ['one\n', ['agent.yaml']])
 })
 
-test('of a link the target is replaced, and the link stays', async (t) => {
+test('replace changes the target of a symbolic link and keeps the link', async (t) => {
   const { folder, name, file } = await makeFile(t)
   await mkdir(path.join(folder, 'real'))
   await rename(name, path.join(folder, 'real', 'agent.yaml'))
@@ -37,7 +37,7 @@ test('of a link the target is replaced, and the link stays', async (t) => {
   assert.equal(await readFile(path.join(folder, 'real', 'agent.yaml'), 'utf8'), 'two\n')
 })
 
-test('the last twenty copies are kept, for their owner alone', async (t) => {
+test('the last twenty backups are kept, readable by their owner only', async (t) => {
   const { folder, file } = await makeFile(t)
   const copies: string[] = []
   for (let n = 0; n < 23; n++) {
@@ -56,7 +56,7 @@ test('the last twenty copies are kept, for their owner alone', async (t) => {
   assert.deepEqual([await readFile(path.join(data, last!), 'utf8'), (await stat(path.join(data, last!))).mode & 0o777], ['22', 0o600])
 })
 
-test('copies are listed newest first with their time, without those of other files, and a text is not copied twice in a row', async (t) => {
+test('backups of the file are listed newest first with their times, and equal texts in a row share one backup', async (t) => {
   const { folder, file } = await makeFile(t)
   const from = Date.now()
   for (const text of ['a', 'b', 'b', 'a']) {
@@ -74,7 +74,7 @@ test('copies are listed newest first with their time, without those of other fil
   assert.ok(copies.every(({ at }) => at >= from && at <= Date.now()))
 })
 
-test('changes of every kind are noticed: in place, by a rename, and of a file that becomes a link', async (t) => {
+test('changes in place, by a rename, and into a symbolic link are noticed', async (t) => {
   const { folder, name, file } = await makeFile(t)
   let notice = Promise.withResolvers<void>()
   const watching = file.watch(() => notice.resolve())

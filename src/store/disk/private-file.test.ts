@@ -11,7 +11,7 @@ async function fileIn(t: TestContext): Promise<string> {
   return path.join(folder, 'new', 'secret')
 }
 
-test('a text is kept in a file for its owner alone, in a folder that is made, and found again', async (t) => {
+test('a secret is stored in a file readable by its owner only, in a new folder, and read back', async (t) => {
   const file = await fileIn(t)
   assert.equal(await createPrivateFile(file).load(), undefined)
   assert.equal(await createPrivateFile(file).change((kept) => kept ?? 'one'), 'one')
@@ -21,14 +21,14 @@ test('a text is kept in a file for its owner alone, in a folder that is made, an
   assert.equal(await readFile(file, 'utf8'), 'one\n')
 })
 
-test('of processes that start together one is the first, and all have its text', async (t) => {
+test('processes that start together all get the secret of the first', async (t) => {
   const file = await fileIn(t)
   const texts = await Promise.all(Array.from({ length: 8 }, (_, n) => createPrivateFile(file).change((kept) => kept ?? `text ${n}`)))
   assert.deepEqual([...new Set(texts)], [(await readFile(file, 'utf8')).trim()])
   assert.deepEqual(await readdir(path.dirname(file)), ['secret'])
 })
 
-test('what is kept can be replaced, knowing what it was', async (t) => {
+test('a secret can be replaced depending on its current text', async (t) => {
   const text = createPrivateFile(await fileIn(t))
   await text.change(() => 'one')
   assert.equal(await text.change((kept) => `${kept} and two`), 'one and two')

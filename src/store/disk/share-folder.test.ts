@@ -14,7 +14,7 @@ async function makeFolder(t: TestContext): Promise<string> {
 
 const content = (text: string) => () => Readable.from([Buffer.from(text)])
 
-test('a file is copied under the name of its request, and again beside it', async (t) => {
+test('a file is copied to a folder named after its request, and a second copy to a folder beside it', async (t) => {
   const root = path.join(await makeFolder(t), 'deep', 'share')
   const share = createShareFolder(root)
   assert.equal(await share.copy('r1', 'a.txt', content('one')), path.join(root, 'r1', 'a.txt'))
@@ -24,7 +24,7 @@ test('a file is copied under the name of its request, and again beside it', asyn
   assert.equal(await readFile(second, 'utf8'), 'two')
 })
 
-test('a share folder that is a link is refused', async (t) => {
+test('a share folder that is a symbolic link is refused', async (t) => {
   const folder = await makeFolder(t)
   await mkdir(path.join(folder, 'elsewhere'))
   await symlink(path.join(folder, 'elsewhere'), path.join(folder, 'share'))
@@ -32,7 +32,7 @@ test('a share folder that is a link is refused', async (t) => {
   assert.deepEqual(await readdir(path.join(folder, 'elsewhere')), [])
 })
 
-test('a link that waits under the name of the request is not followed', async (t) => {
+test('a symbolic link with the name of the request is not followed', async (t) => {
   const folder = await makeFolder(t)
   await mkdir(path.join(folder, 'elsewhere'))
   await mkdir(path.join(folder, 'share'))
@@ -42,7 +42,7 @@ test('a link that waits under the name of the request is not followed', async (t
   assert.deepEqual(await readdir(path.join(folder, 'elsewhere')), [])
 })
 
-test('a copy that fails leaves nothing', async (t) => {
+test('a failed copy leaves no file', async (t) => {
   const root = await makeFolder(t)
   const broken = () =>
     Readable.from(

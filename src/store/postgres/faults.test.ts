@@ -5,7 +5,7 @@ import { faultOf, RetryableFault, withRetries } from './faults.ts'
 
 const errorOf = (of: object) => Object.assign(new Error('message'), of)
 
-test('a broken connection is told from what the server refuses, and from what is no fault of it', () => {
+test('faults distinguish broken connections, refusals by the server, and other errors', () => {
   const expected = [
     [errorOf({ code: 'EPIPE', syscall: 'write' }), 'lost'],
     [errorOf({ code: 'ENOTFOUND', syscall: 'getaddrinfo' }), 'lost'],
@@ -26,7 +26,7 @@ test('a broken connection is told from what the server refuses, and from what is
   for (const [error, fault] of expected) assert.equal(faultOf(error), fault, String(error))
 })
 
-test('attempts are made until one succeeds, or patience is at its end; other errors are told at once', async () => {
+test('attempts are repeated until one succeeds or the time is over; other errors are thrown at once', async () => {
   let attempts = 0
   const cause = new Error('cause')
   const value = await withRetries(60_000, async () => {

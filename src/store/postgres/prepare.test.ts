@@ -10,7 +10,7 @@ function connection(pids: number[], version = { version: '18.1', isOld: false })
   return { processID: 4711, query, end: async () => undefined } as unknown as pg.Client
 }
 
-test('a pooler that gives each transaction another connection is refused, whichever it gives', async () => {
+test('a transaction pooler is refused, whichever server processes it uses', async () => {
   for (const [first, second] of [
     [[1], [1]],
     [[1, 2], [3]],
@@ -24,7 +24,7 @@ test('a pooler that gives each transaction another connection is refused, whiche
   }
 })
 
-test('a server that is too old is told', async () => {
+test('a server that is too old is refused', async () => {
   const old = connection([1], { version: '13.9', isOld: true })
   await assert.rejects(
     prepare(old, async () => old),

@@ -4,7 +4,7 @@ import { createSecretBox, WrongSecretKey } from './secret-box.ts'
 
 const [first, second] = ['a'.repeat(32), 'b'.repeat(32)]
 
-test('what is wrapped tells nothing, is never the same twice, and opens to what it was', () => {
+test('an encrypted text reveals nothing, is never equal twice, and decrypts to the original', () => {
   const box = createSecretBox([first])
   for (const text of ['', 'hunter2', 'ünicode \u{1F600}', 'x'.repeat(100_000)]) {
     const [one, two] = [box.seal('signing keys', text), box.seal('signing keys', text)]
@@ -16,7 +16,7 @@ test('what is wrapped tells nothing, is never the same twice, and opens to what 
   }
 })
 
-test('what one secret wrapped no other opens, and the refusal names neither', () => {
+test('a text opens only with its secret, and the error contains no secret', () => {
   const sealed = createSecretBox([first]).seal('signing keys', 'hunter2')
   assert.throws(
     () => createSecretBox([second]).open('signing keys', sealed),
@@ -29,7 +29,7 @@ test('what one secret wrapped no other opens, and the refusal names neither', ()
   )
 })
 
-test('of two secrets the first wraps and both open, so that one can follow the other', () => {
+test('of two secrets the first encrypts and both decrypt, so that secrets can be rotated', () => {
   const old = createSecretBox([first]).seal('n', 'text')
   const both = createSecretBox([second, first])
   assert.deepEqual([both.open('n', old), both.isNewest(old)], ['text', false])
@@ -39,7 +39,7 @@ test('of two secrets the first wraps and both open, so that one can follow the o
   assert.throws(() => createSecretBox([first]).open('n', renewed), WrongSecretKey)
 })
 
-test('an entry that was changed, cut, or put in the place of another does not open', () => {
+test('a changed, truncated or exchanged entry does not open', () => {
   const box = createSecretBox([first])
   const sealed = box.seal('signing keys', 'hunter2')
   const [version, id, text] = sealed.split('.') as [string, string, string]

@@ -14,14 +14,14 @@ after(() => rmSync(root, { recursive: true, force: true }))
 
 const inUse = (folder: string) => ({ message: `Another agent-core is using ${folder}. Stop it, or set DATA_DIR to another folder.` })
 
-test('the folder is made for its owner alone', () => {
+test('the data directory is created for its owner only', () => {
   const folder = path.join(root, 'deep', 'down')
   const held = holdDataDir(folder)
   assert.equal(statSync(folder).mode & 0o777, 0o700)
   held.release()
 })
 
-test('database files are for their owner alone, also those that were there before', async () => {
+test('database files are readable by their owner only, including existing ones', async () => {
   const folder = path.join(root, 'files')
   const modeOf = (name: string) => statSync(path.join(folder, name)).mode & 0o777
   mkdirSync(folder, { mode: 0o755 })
@@ -34,7 +34,7 @@ test('database files are for their owner alone, also those that were there befor
   held.release()
 })
 
-test("a folder that holds what is not the service's keeps its mode", () => {
+test('a folder with files of other programs keeps its mode', () => {
   const folder = path.join(root, 'shared')
   mkdirSync(folder, { mode: 0o755 })
   writeFileSync(path.join(folder, 'notes.txt'), '')
@@ -44,7 +44,7 @@ test("a folder that holds what is not the service's keeps its mode", () => {
   assert.ok(isOpenToOthers(folder))
 })
 
-test('whether a folder is held can be seen, and looking changes nothing', () => {
+test('isHeld shows whether a folder is held and changes nothing', () => {
   const folder = path.join(root, 'seen')
   assert.equal(isHeld(folder), false)
   const held = holdDataDir(folder)
@@ -64,7 +64,7 @@ test('a held folder is refused until it is released', () => {
   holdDataDir(folder).release()
 })
 
-test('a folder that another process holds is refused, and free at once when that is killed', async () => {
+test('a folder held by another process is refused, and free at once when the process is killed', async () => {
   const folder = path.join(root, 'other')
   const script = fileURLToPath(new URL('../../../test/store/writer.ts', import.meta.url))
   const child = spawn(process.execPath, [script, 'hold', folder], { stdio: ['ignore', 'pipe', 'inherit'] })
@@ -78,7 +78,7 @@ test('a folder that another process holds is refused, and free at once when that
   holdDataDir(folder).release()
 })
 
-test('what else goes wrong is told as it is', () => {
+test('other errors are passed on unchanged', () => {
   const file = path.join(root, 'file')
   writeFileSync(file, '')
   assert.throws(() => holdDataDir(path.join(file, 'below')), { code: 'ENOTDIR' })

@@ -36,13 +36,13 @@ function setUp() {
 const reasons = (settled: PromiseSettledResult<unknown>[]) =>
   settled.map((one) => (one.status === 'rejected' ? (one.reason as Error).message : 'done'))
 
-test('units that wait together share one commit', async () => {
+test('waiting units share one commit', async () => {
   const { insert, rows, commits } = setUp()
   await Promise.all(Array.from({ length: 200 }, (_, n) => insert(String(n))))
   assert.deepEqual([rows().length, commits()], [200, 1])
 })
 
-test('units that come while a group is written make the next one', async () => {
+test('units that arrive during a commit form the next group', async () => {
   const { insert, commits, unit } = setUp()
   const later: Promise<unknown>[] = []
   await unit(async (on) => {
@@ -53,7 +53,7 @@ test('units that come while a group is written make the next one', async () => {
   assert.equal(commits(), 2)
 })
 
-test('what the answers of a group set off goes together as well', async () => {
+test('units triggered by the results of a group share the next commit', async () => {
   const { insert, commits } = setUp()
   const chains = Array.from({ length: 20 }, async (_, n) => {
     for (let step = 0; step < 3; step += 1) await insert(`${n} ${step}`)
@@ -62,7 +62,7 @@ test('what the answers of a group set off goes together as well', async () => {
   assert.equal(commits(), 3)
 })
 
-test('the event loop goes on between groups', async () => {
+test('the event loop keeps running between groups', async () => {
   const { insert } = setUp()
   let isStopped = false
   setImmediate(() => setImmediate(() => (isStopped = true)))
@@ -71,7 +71,7 @@ test('the event loop goes on between groups', async () => {
   assert.ok(groups < 10, `${groups} groups`)
 })
 
-test('a unit that throws undoes itself alone', async () => {
+test('a unit that throws rolls back only itself', async () => {
   const { insert, rows, unit, commits } = setUp()
   const failing = unit(async (on) => {
     await on.execute("insert into t values ('b')", [])
@@ -82,7 +82,7 @@ test('a unit that throws undoes itself alone', async () => {
   assert.deepEqual([rows(), commits()], [['a', 'c'], 1])
 })
 
-test('nobody is answered before the commit', async () => {
+test('no unit settles before the commit', async () => {
   const { executed, insert } = setUp()
   const order: string[] = []
   const told = (name: string) => () => void order.push(`${name} after ${executed.at(-1)}`)
@@ -90,7 +90,7 @@ test('nobody is answered before the commit', async () => {
   assert.deepEqual(order, ['a after commit', 'b after commit', 'refused after commit'])
 })
 
-test('where the commit fails every unit of the group is rejected, and the next group is not', async () => {
+test('a failed commit rejects every unit of its group, and the next group works', async () => {
   const { database, insert, rows, unit } = setUp()
   database.exec('pragma foreign_keys = on; create table child (x text references t deferrable initially deferred)')
   const orphan = unit((on) => on.execute("insert into child values ('nobody')", []))
@@ -100,7 +100,7 @@ test('where the commit fails every unit of the group is rejected, and the next g
   assert.deepEqual(rows(), ['c'])
 })
 
-test('where SQLite ends the transaction every unit of the group is rejected', async () => {
+test('every unit of the group is rejected when SQLite ends the transaction', async () => {
   const { insert, rows, unit } = setUp()
   const ending = unit(async (on) => {
     await on.execute('rollback', [])
@@ -111,7 +111,7 @@ test('where SQLite ends the transaction every unit of the group is rejected', as
   assert.deepEqual(rows(), ['c'])
 })
 
-test('on a full disk nothing is answered that is not kept', async () => {
+test('on a full disk no unit resolves that is not stored', async () => {
   const { database, rows, unit, insert } = setUp()
   database.exec('pragma max_page_count = 20')
   const big = (x: string) => unit((on) => on.execute('insert into t values (?)', [x.padEnd(20_000, '.')]))
@@ -127,7 +127,7 @@ test('on a full disk nothing is answered that is not kept', async () => {
   assert.ok(rows().includes('later'))
 })
 
-test('drained waits for what waits, also for what comes meanwhile', async () => {
+test('drained waits for all units, including those added meanwhile', async () => {
   const { insert, drained, rows } = setUp()
   const first = insert('a').then(() => insert('b'))
   await drained()
@@ -135,14 +135,14 @@ test('drained waits for what waits, also for what comes meanwhile', async () => 
   assert.deepEqual(rows(), ['a', 'b'])
 })
 
-test('a database that was closed rejects each unit', async () => {
+test('a closed database rejects each unit', async () => {
   const { database, insert } = setUp()
   database.close()
   assert.deepEqual(reasons(await Promise.allSettled([insert('a'), insert('b')])), ['database is not open', 'database is not open'])
   await assert.rejects(insert('c'), /not open/)
 })
 
-test('while another process writes the event loop goes on, and units come through afterwards or are refused in the end', async (t) => {
+test('while another process writes the event loop keeps running, and units succeed afterwards or are rejected after the limit', async (t) => {
   const folder = mkdtempSync(path.join(os.tmpdir(), 'agent-core-units-'))
   const [ours, other] = [0, 1].map(() => new DatabaseSync(path.join(folder, 'x.db'), { timeout: 0 })) as [DatabaseSync, DatabaseSync]
   t.after(() => {
