@@ -20,7 +20,7 @@ const maxKept = 50
 const maxSeen = 5000
 
 /** The encrypted part of a configuration: its texts may hold API keys of models in plain text. */
-interface Content {
+interface EncryptedContent {
   text: string
   storedVersion: string
   used?: Data
@@ -41,8 +41,8 @@ export async function openConfigurationStore(database: Database, { box, now }: C
     .secret('key of seen configurations')
     .change((storedKey) => storedKey ?? randomBytes(32).toString('base64'))
   const idOf = (text: string) => createHmac('sha256', Buffer.from(key, 'base64')).update(text).digest('base64url')
-  const open = (row: Pick<ConfigurationRow, 'n' | 'content'>) => JSON.parse(openRow(box, row)) as Content
-  const seal = (n: number, content: Content) => box.seal(configurationName(n), JSON.stringify(content))
+  const open = (row: Pick<ConfigurationRow, 'n' | 'content'>) => JSON.parse(openRow(box, row)) as EncryptedContent
+  const seal = (n: number, content: EncryptedContent) => box.seal(configurationName(n), JSON.stringify(content))
 
   const rows = db.selectFrom('configurations')
   const latest = rows.selectAll().orderBy('n', 'desc').limit(1)

@@ -53,7 +53,7 @@ async function plansOf(ask: (database: Database) => Promise<unknown>): Promise<s
   return plans.join('; ')
 }
 
-const who = { tenant: 't', owner: 'o' }
+const caller = { tenant: 't', owner: 'o' }
 
 test('no statement of a chat scans a table or sorts', async () => {
   for (const statements of [runStatements(database.db, false), queueStatements(database.db)]) {
@@ -65,18 +65,18 @@ test('no statement of a chat scans a table or sorts', async () => {
 })
 
 test('a run of a tenant is found by its request id without a scan, for any owner', async () => {
-  const key = { ...who, requestId: 'r' }
-  for (const from of [
+  const key = { ...caller, requestId: 'r' }
+  for (const start of [
     { issuer: undefined, sub: undefined },
     { issuer: 'i', sub: 's' },
   ]) {
-    const plan = await plansOf((on) => createRunStore(on).ownersOf(key, from))
+    const plan = await plansOf((on) => createRunStore(on).ownersOf(key, start))
     assert.match(plan, /SEARCH runs USING INDEX \S+ \(tenant=\? AND request_id=\?\)/)
   }
 })
 
 test('excerpts are read by keys only, without scans of sessions or messages', async () => {
-  const runs = [{ ...who, requestId: 'r' }]
+  const runs = [{ ...caller, requestId: 'r' }]
   const plan = await plansOf((on) => excerptsOf(on, 't', runs, { messages: 6, characters: 9 }))
   assert.match(plan, /SEARCH runs [^;]+\(tenant=\? AND request_id=\? AND owner=\?\)/)
   assert.match(plan, /SEARCH sessions [^;]+\(key=\?\)/)
@@ -108,9 +108,9 @@ test('the rank of an async run is read from the ends of partial indexes', async 
 })
 
 test('a page of sessions is read from an index, for owners and administrators, at any position', async () => {
-  const before = { ...who, sessionId: 's', key: 'k', shortName: '', messageCount: 0, checkpointId: '', createdAt: 0, updatedAt: 0 }
+  const before = { ...caller, sessionId: 's', key: 'k', shortName: '', messageCount: 0, checkpointId: '', createdAt: 0, updatedAt: 0 }
   const page = (anyOwner: boolean, isFirst: boolean) =>
-    plansOf((on) => createSessionStore(on).list(who, { limit: 9, anyOwner, before: isFirst ? undefined : before }))
+    plansOf((on) => createSessionStore(on).list(caller, { limit: 9, anyOwner, before: isFirst ? undefined : before }))
   assert.equal(await page(false, true), 'SEARCH sessions USING INDEX sessions_recent (tenant=? AND owner=?)')
   assert.equal(await page(true, true), 'SEARCH sessions USING INDEX sessions_of_tenant (tenant=?)')
   assert.match(await page(false, false), /^SEARCH .* sessions_recent \(tenant=\? AND owner=\? AND \(updated_at,session_id\)<\(\?,\?\)\)$/)
@@ -119,7 +119,7 @@ test('a page of sessions is read from an index, for owners and administrators, a
 
 test('a session is found by its id without reading others, also by administrators', async () => {
   for (const anyOwner of [false, true]) {
-    const plans = await plansOf((on) => createSessionStore(on).find(who, 's', { anyOwner }))
+    const plans = await plansOf((on) => createSessionStore(on).find(caller, 's', { anyOwner }))
     assert.match(plans, /^SEARCH sessions USING INDEX \w+ \(tenant=\? AND session_id=\?/)
   }
 })
@@ -133,7 +133,7 @@ test('logs and metrics are read from an index, and counts from the index only', 
   const of = (ask: (reports: RunReports) => Promise<unknown>) => plansOf((database) => ask(createRunReports(database)))
   const span = { from: 1, to: 2 }
   const whole = { from: undefined, to: undefined }
-  const countOf = (asked: Span) => of((reports) => reports.count('t', asked).catch(() => 0))
+  const countOf = (queries: Span) => of((reports) => reports.count('t', queries).catch(() => 0))
   assert.match(await countOf(whole), /^SEARCH metrics USING INDEX \S+ \(tenant=\?\)$/)
   assert.match(await countOf(span), /^SEARCH runs USING COVERING INDEX runs_ended \(tenant=\? AND ended_at>\? AND ended_at<\?\)$/)
   const far = await of((reports) => reports.ended('t', { ...whole, limit: 10, offset: 5000 }))

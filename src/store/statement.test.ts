@@ -29,8 +29,8 @@ interface Values {
 }
 
 const update = (db: Kysely<Tables>) =>
-  statement(db, (of, param: Param<Values>) =>
-    of
+  statement(db, (builder, param: Param<Values>) =>
+    builder
       .updateTable('processes')
       .set({ alive_until: sql`alive_until + ${param('until')}` })
       .where('id', 'in', [param('id'), 'fixed'])
@@ -63,13 +63,15 @@ test('each placeholder has its own number on Postgres', async () => {
 
 test('rows have the type of the query, and values the types of their columns', async () => {
   const { connection } = record()
-  const find = statement(sqlite, (of, param: Param<{ key: string }>) =>
-    of.selectFrom('sessions').select(['key', 'message_count']).where('key', '=', param('key')),
+  const find = statement(sqlite, (builder, param: Param<{ key: string }>) =>
+    builder.selectFrom('sessions').select(['key', 'message_count']).where('key', '=', param('key')),
   )
   const { rows } = await find(connection, { key: 'k' })
   const first: { key: string; message_count: number } | undefined = rows[0]
   // @ts-expect-error The query does not select it.
   assert.equal(first?.active_run, undefined)
   // @ts-expect-error `message_count` is a number.
-  statement(sqlite, (of, param: Param<{ n: string }>) => of.selectFrom('sessions').select('key').where('message_count', '=', param('n')))
+  statement(sqlite, (builder, param: Param<{ n: string }>) =>
+    builder.selectFrom('sessions').select('key').where('message_count', '=', param('n')),
+  )
 })

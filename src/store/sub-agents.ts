@@ -20,7 +20,7 @@ export function createSubAgentStore({ db, forTenant, isShared }: Database): SubA
       .orderBy('created_at')
       .orderBy('id'),
   )
-  const whereSubAgent = ({ tenant, owner }: Owner, id: string) => ({ tenant, owner, id })
+  const subAgentKey = ({ tenant, owner }: Owner, id: string) => ({ tenant, owner, id })
 
   const until = ({ busyForMs }: BusyMark) => (busyForMs === 0 ? 0 : sql<number>`${clock} + ${busyForMs}`)
 
@@ -47,7 +47,7 @@ export function createSubAgentStore({ db, forTenant, isShared }: Database): SubA
       }),
 
     async remove(caller, id) {
-      const removal = db.deleteFrom('sub_agents').where((is) => is.and(whereSubAgent(caller, id)))
+      const removal = db.deleteFrom('sub_agents').where((is) => is.and(subAgentKey(caller, id)))
       return (await forTenant(caller.tenant).unit((connection) => query(connection, removal))).changes > 0
     },
 
@@ -55,14 +55,14 @@ export function createSubAgentStore({ db, forTenant, isShared }: Database): SubA
       const update = db
         .updateTable('sub_agents')
         .set({ last_active: work.now, busy_by: work.holder, busy_until: until(work) })
-        .where((is) => is.and(whereSubAgent(caller, id)))
+        .where((is) => is.and(subAgentKey(caller, id)))
       return (await forTenant(caller.tenant).unit((connection) => query(connection, update))).changes > 0
     },
 
     async ended(caller, id, work) {
       const failed = work.hasFailed === undefined ? {} : { has_failed: work.hasFailed ? 1 : 0 }
       const at = { last_active: work.now, ...failed }
-      const key = whereSubAgent(caller, id)
+      const key = subAgentKey(caller, id)
       await forTenant(caller.tenant).unit(async (connection) => {
         await query(
           connection,

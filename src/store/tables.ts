@@ -333,29 +333,29 @@ export interface SecretRow {
   changed_at: number
 }
 
-type TableWith<Columns> = { [Table in keyof Tables]: Tables[Table] extends Columns ? Table : never }[keyof Tables]
+type TablesWith<Columns> = { [Table in keyof Tables]: Tables[Table] extends Columns ? Table : never }[keyof Tables]
 type Named<Fates, Fate> = { [Table in keyof Fates]: Fates[Table] extends Fate ? Table : never }[keyof Fates]
 
 /** Treatment of a run's rows in other tables when the run becomes a tombstone. Rows of `async_events` expire on their own. */
-const fatesWithRun = {
+const rowsOfRun = {
   run_steps: 'removed',
   callbacks: 'removed',
   feedback: 'removed',
   approvals: 'removed',
   run_tails: 'removed',
   async_events: 'kept',
-} as const satisfies Record<Exclude<TableWith<{ owner: string; request_id: string }>, 'runs'>, 'removed' | 'kept'>
+} as const satisfies Record<Exclude<TablesWith<{ owner: string; request_id: string }>, 'runs'>, 'removed' | 'kept'>
 
 /** Treatment of a session's rows in other tables when the session is removed. */
-const fatesWithSession = {
+const rowsOfSession = {
   messages: 'removed',
   media: 'removed',
   runs: 'marked',
   memory_sources: 'forgotten',
-} as const satisfies Record<TableWith<{ session: string }> | 'runs', 'removed' | 'marked' | 'forgotten'>
+} as const satisfies Record<TablesWith<{ session: string }> | 'runs', 'removed' | 'marked' | 'forgotten'>
 
-export const removedWithRun = tablesOf(fatesWithRun, 'removed')
-export const removedWithSession = tablesOf(fatesWithSession, 'removed')
+export const removedWithRun = tablesOf(rowsOfRun, 'removed')
+export const removedWithSession = tablesOf(rowsOfSession, 'removed')
 
 function tablesOf<Fates extends Record<string, string>, Fate extends Fates[keyof Fates]>(fates: Fates, fate: Fate): Named<Fates, Fate>[] {
   return Object.keys(fates).filter((table) => fates[table] === fate) as Named<Fates, Fate>[]

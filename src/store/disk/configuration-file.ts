@@ -21,8 +21,8 @@ export function createConfigurationFile(file: string, dataDir: string): Configur
     await mkdir(folder, { recursive: true, mode: 0o700 })
     // After an edit by a command the running service makes a backup too, so equal texts share one backup.
     const newest = (await findBackups()).at(0)
-    if (newest && (await readFile(newest.place, 'utf8').catch(() => undefined)) === text)
-      return { path: path.relative(dataDir, newest.place), remove: async () => undefined }
+    if (newest && (await readFile(newest.backupPath, 'utf8').catch(() => undefined)) === text)
+      return { path: path.relative(dataDir, newest.backupPath), remove: async () => undefined }
     const { name, ext } = path.parse(file)
     const stem = `${name}-${new Date().toISOString().replace(/[-:]/g, '')}`
     const copy = path.join(folder, `${stem}-${randomUUID().slice(0, 8)}${ext || '.yaml'}`)
@@ -32,20 +32,20 @@ export function createConfigurationFile(file: string, dataDir: string): Configur
   }
 
   /** Backups of this file, newest first. */
-  async function findBackups(): Promise<{ place: string; at: number }[]> {
+  async function findBackups(): Promise<{ backupPath: string; at: number }[]> {
     const { name } = path.parse(file)
     const names = await readdir(folder).catch(() => [])
     const copies = names.flatMap((copy) => {
       const at = copy.startsWith(`${name}-`) ? timeIn(copy.slice(name.length)) : undefined
-      return at === undefined ? [] : [{ place: path.join(folder, copy), at }]
+      return at === undefined ? [] : [{ backupPath: path.join(folder, copy), at }]
     })
     return copies.toSorted((a, b) => b.at - a.at)
   }
 
   /** Texts of the backups; backups deleted meanwhile are skipped. */
   async function backups(): Promise<{ text: string; at: number }[]> {
-    const read = async ({ place, at }: { place: string; at: number }) =>
-      readFile(place, 'utf8').then(
+    const read = async ({ backupPath, at }: { backupPath: string; at: number }) =>
+      readFile(backupPath, 'utf8').then(
         (text) => [{ text, at }],
         () => [],
       )

@@ -9,15 +9,15 @@ import { grantSchema, grantTables, openServiceRole, enableRowSecurity } from './
 const lock = 'select pg_advisory_lock(4815162342)'
 const unlock = 'select pg_advisory_unlock(4815162342)'
 
-export interface Prepared {
+export interface PreparedDatabase {
   migrated: string[]
   /** Role of the service's queries; undefined: the login user. */
   role: string | undefined
 }
 
 /** Migrates a database to this version as the login user, one process at a time and without a time limit. */
-export async function prepare(client: pg.Client, connect: () => Promise<pg.Client>): Promise<Prepared> {
-  await refuseOther(client, connect)
+export async function prepare(client: pg.Client, connect: () => Promise<pg.Client>): Promise<PreparedDatabase> {
+  await refuseUnsupported(client, connect)
   return withAdvisoryLock(client, async () => {
     // Row-level security hides rows even from the owner of a table, so migrations need access to all tenants.
     await client.query("select set_config('agent_core.tenant', $1, false)", [everyTenant])
@@ -33,7 +33,7 @@ export async function prepare(client: pg.Client, connect: () => Promise<pg.Clien
   })
 }
 
-async function refuseOther(client: pg.Client, connect: () => Promise<pg.Client>): Promise<void> {
+async function refuseUnsupported(client: pg.Client, connect: () => Promise<pg.Client>): Promise<void> {
   const { rows } = await client.query<{ version: string; isOld: boolean; pid: number }>(
     `select current_setting('server_version') as version, current_setting('server_version_num')::int < 140000 as "isOld",
       pg_backend_pid() as pid`,

@@ -11,7 +11,7 @@ import type { RunStatements } from '../runs/statements.ts'
 import type { Connection } from '../statement.ts'
 
 /** A session that its active run is about to leave. */
-interface Leaving {
+interface SessionHandover {
   tenant: string
   owner: string
   session: string
@@ -20,7 +20,7 @@ interface Leaving {
   now: number
 }
 
-interface Due extends RunKey {
+interface DueRun extends RunKey {
   fence: number
   now: number
   isResumed?: true
@@ -33,7 +33,10 @@ export function runQueue(database: Database, statements: RunStatements) {
   const ranks = createRunRanks(database)
 
   /** Hands a locked session to the next run in its queue, and returns the run. */
-  async function handOver(connection: Connection, { tenant, owner, session, requestId, now }: Leaving): Promise<NextRun | undefined> {
+  async function handOver(
+    connection: Connection,
+    { tenant, owner, session, requestId, now }: SessionHandover,
+  ): Promise<NextRun | undefined> {
     const next = (await statements.handOver(connection, { tenant, session, requestId })).rows[0]?.active_run
     if (!next) return undefined
     const key = { tenant, owner, requestId: next }
@@ -43,7 +46,7 @@ export function runQueue(database: Database, statements: RunStatements) {
   }
 
   /** Adds the job of an unclaimed run that has its session. */
-  async function add(connection: Connection, { now, isResumed, ...key }: Due): Promise<void> {
+  async function add(connection: Connection, { now, isResumed, ...key }: DueRun): Promise<void> {
     const { rows } = await ranks.give(connection, key)
     await insertJobs(connection, [jobOf({ ...key, now, rank: rows[0]?.work_rank ?? 0, ...(isResumed ? { isResumed } : {}) })])
   }
@@ -76,7 +79,7 @@ export function runQueue(database: Database, statements: RunStatements) {
 export type RunQueue = ReturnType<typeof runQueue>
 
 /** The job of an unclaimed run. The fence makes the id unique per release of the run. */
-function jobOf({ tenant, owner, requestId, fence, rank, now, isResumed }: Due & { rank: number }): NewJob<'run'> {
+function jobOf({ tenant, owner, requestId, fence, rank, now, isResumed }: DueRun & { rank: number }): NewJob<'run'> {
   const id = `run ${hash('sha256', JSON.stringify([...Object.values(keyColumns({ tenant, owner, requestId })), fence]), 'base64url')}`
   return { id, kind: 'run', tenant, data: { owner, requestId, fence, ...(isResumed ? { isResumed } : {}) }, dueAt: now, rank }
 }

@@ -11,16 +11,17 @@ interface SessionRef {
 }
 
 /** A run as it was read. Statements with these values leave a run alone that has changed since. */
-type Seen = RunKey & Pick<RunRow, 'fence' | 'status'>
+type ReadRun = RunKey & Pick<RunRow, 'fence' | 'status'>
 
-function whereUnchanged(param: Param<Seen>) {
+function whereUnchanged(param: Param<ReadRun>) {
   return { ...whereRun(param), fence: param('fence'), status: param('status') }
 }
 
-type Taken = Seen & Pick<RunRow, 'holder' | 'place' | 'losses'> & { newFence: number }
-type Entered = SessionRef & { requestId: string; messageCount: number; now: number }
-type EndedWaiting = Seen & Pick<RunRow, 'request' | 'error' | 'log' | 'finish_reason' | 'continuable'> & { newStatus: string; now: number }
-type TakenBack = Pick<RunRow, 'tenant' | 'prompt_tokens' | 'completion_tokens' | 'total_tokens' | 'latency_ms'> & {
+type TakenRun = ReadRun & Pick<RunRow, 'holder' | 'place' | 'losses'> & { newFence: number }
+type EnteredSession = SessionRef & { requestId: string; messageCount: number; now: number }
+type EndedWaitingRun = ReadRun &
+  Pick<RunRow, 'request' | 'error' | 'log' | 'finish_reason' | 'continuable'> & { newStatus: string; now: number }
+type SubtractedMetrics = Pick<RunRow, 'tenant' | 'prompt_tokens' | 'completion_tokens' | 'total_tokens' | 'latency_ms'> & {
   hour: number
   success: number
   error: number
@@ -73,7 +74,7 @@ export function queueStatements(database: Kysely<Tables>) {
         .returning(['active_run', 'message_count', 'window_start', 'summary']),
     ),
 
-    enterSession: statement(database, (db, param: Param<Entered>) =>
+    enterSession: statement(database, (db, param: Param<EnteredSession>) =>
       db
         .updateTable('sessions')
         .set({ active_run: param('requestId'), message_count: param('messageCount'), updated_at: param('now') })
@@ -87,7 +88,7 @@ export function queueStatements(database: Kysely<Tables>) {
         .where(whereSession(param)),
     ),
 
-    startRun: statement(database, (db, param: Param<Seen & { messageIndex: number; now: number }>) =>
+    startRun: statement(database, (db, param: Param<ReadRun & { messageIndex: number; now: number }>) =>
       db
         .updateTable('runs')
         .set({
@@ -100,7 +101,7 @@ export function queueStatements(database: Kysely<Tables>) {
         .returning('request_id'),
     ),
 
-    takeRun: statement(database, (db, param: Param<Taken>) =>
+    takeRun: statement(database, (db, param: Param<TakenRun>) =>
       db
         .updateTable('runs')
         .set({
@@ -120,7 +121,7 @@ export function queueStatements(database: Kysely<Tables>) {
     ),
 
     /** Makes a run unclaimed. */
-    releaseRun: statement(database, (db, param: Param<Seen & Pick<RunRow, 'losses'>>) =>
+    releaseRun: statement(database, (db, param: Param<ReadRun & Pick<RunRow, 'losses'>>) =>
       db
         .updateTable('runs')
         .set({ fence: sql`fence + 1`, holder: '', status: 'pending', losses: param('losses') })
@@ -128,14 +129,14 @@ export function queueStatements(database: Kysely<Tables>) {
         .returning('fence'),
     ),
 
-    deleteRun: statement(database, (db, param: Param<Seen>) =>
+    deleteRun: statement(database, (db, param: Param<ReadRun>) =>
       db
         .deleteFrom('runs')
         .where((is) => is.and(whereUnchanged(param)))
         .returning('request_id'),
     ),
 
-    endWaiting: statement(database, (db, param: Param<EndedWaiting>) =>
+    endWaiting: statement(database, (db, param: Param<EndedWaitingRun>) =>
       db
         .updateTable('runs')
         .set({
@@ -152,7 +153,7 @@ export function queueStatements(database: Kysely<Tables>) {
         .returning('request_id'),
     ),
 
-    takeBackMetrics: statement(database, (db, param: Param<TakenBack>) =>
+    subtractMetrics: statement(database, (db, param: Param<SubtractedMetrics>) =>
       db
         .updateTable('metrics')
         .set({

@@ -25,8 +25,8 @@ export function createRunReports({ db, forTenant }: Database): RunReports {
         .selectFrom('metrics')
         .select([
           ...summed.map((column) => sql<number>`cast(coalesce(sum(${sql.ref(column)}), 0) as bigint)`.as(column)),
-          sql<number>`coalesce(min(case when ${runsInHour} > 0 then min_latency_ms end), 0)`.as('min_latency_ms'),
-          sql<number>`coalesce(max(case when ${runsInHour} > 0 then max_latency_ms end), 0)`.as('max_latency_ms'),
+          sql<number>`coalesce(min(case when ${countedRuns} > 0 then min_latency_ms end), 0)`.as('min_latency_ms'),
+          sql<number>`coalesce(max(case when ${countedRuns} > 0 then max_latency_ms end), 0)`.as('max_latency_ms'),
         ])
         .where(inSpan)
       const row = (await query(forTenant(tenant).read, sums)).rows[0]!
@@ -78,7 +78,7 @@ const summed = [
   'latency_ms',
 ] as const satisfies (keyof MetricsRow)[]
 
-const runsInHour = sql`(success + error + cancelled + timeout)`
+const countedRuns = sql`(success + error + cancelled + timeout)`
 
 /** Offset from which `narrowSpan` pays off; smaller offsets are skipped row by row. */
 const farOffset = 1000

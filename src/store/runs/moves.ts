@@ -60,7 +60,7 @@ export function runMoves(database: Database, statements: RunStatements) {
     const session = run.session ?? ''
     const stored = run.message_index !== null ? [] : state.message_count === 0 ? messages : messages.slice(-1)
     const remainingCount =
-      run.message_index === null ? state.message_count : await withoutPartialAnswer(connection, run, session, state.message_count)
+      run.message_index === null ? state.message_count : await deletePartialAnswer(connection, run, session, state.message_count)
     const messageCount = remainingCount + stored.length
     const messageIndex = run.message_index ?? messageCount - 1
     const started = await sessionQueue.startRun(connection, { ...run, status: 'pending', messageIndex, now })
@@ -73,7 +73,7 @@ export function runMoves(database: Database, statements: RunStatements) {
   }
 
   /** Deletes the partial answer of the run when it is the session's last message. Returns the new number of messages. */
-  async function withoutPartialAnswer(connection: Connection, { tenant, requestId }: RunKey, session: string, messageCount: number) {
+  async function deletePartialAnswer(connection: Connection, { tenant, requestId }: RunKey, session: string, messageCount: number) {
     const last = { tenant, session, idx: messageCount - 1 }
     const { rows } = await query(
       connection,
@@ -114,7 +114,7 @@ export function runMoves(database: Database, statements: RunStatements) {
     // The resumed run gets a free session. Waiting runs keep their order of arrival.
     const isOurs = state && (state.active_run === null || state.active_run === row.request_id)
     const turn = isOurs ? await enter(connection, run, state, messages, now) : undefined
-    if (row.ended_at !== null) await takeBackMetrics(connection, row, row.ended_at)
+    if (row.ended_at !== null) await subtractMetrics(connection, row, row.ended_at)
     return turn ? { kind: 'running', turn, fence } : { kind: 'waiting', fence }
   }
 
@@ -131,10 +131,10 @@ export function runMoves(database: Database, statements: RunStatements) {
   }
 
   /** Subtracts a resumed run from the metrics: the run is counted again at its next end. */
-  async function takeBackMetrics(connection: Connection, row: RunRow, endedAt: number): Promise<void> {
+  async function subtractMetrics(connection: Connection, row: RunRow, endedAt: number): Promise<void> {
     const { tenant, latency_ms } = row
     const hour = hourOf(endedAt)
-    const hourRow = (await sessionQueue.takeBackMetrics(connection, { ...row, ...countOf(row.status), hour })).rows[0]
+    const hourRow = (await sessionQueue.subtractMetrics(connection, { ...row, ...countOf(row.status), hour })).rows[0]
     // A separate statement, which sees commits from the time when the first statement waited for the row of the hour.
     const wasExtreme = hourRow && (latency_ms <= hourRow.min_latency_ms || latency_ms >= hourRow.max_latency_ms)
     if (wasExtreme) await sessionQueue.renewExtremes(connection, { tenant, hour, nextHour: hour + hourMs })

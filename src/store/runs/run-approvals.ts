@@ -21,7 +21,7 @@ export function runApprovals(
   function interrupt(key: RunKey, fence: number, interruption: Interruption): Promise<void> {
     return database.forTenant(key.tenant).unit(async (connection) => {
       await lock(connection, key.tenant, interruption.session)
-      await standStill(connection, key, fence, interruption)
+      await markInterrupted(connection, key, fence, interruption)
       await statements.insertStep(connection, { ...key, n: interruption.step, data: JSON.stringify(interruption.data) })
       const rows = interruption.calls.map(({ callId: call_id, tool, input, by }, place) => ({
         ...keyColumns(key),
@@ -39,7 +39,7 @@ export function runApprovals(
     })
   }
 
-  async function standStill(connection: Connection, key: RunKey, fence: number, { log, ranMs }: Interruption): Promise<void> {
+  async function markInterrupted(connection: Connection, key: RunKey, fence: number, { log, ranMs }: Interruption): Promise<void> {
     const still = db
       .updateTable('runs')
       // The client has been answered with `approval_required`, so a disconnect must no longer cancel the run.

@@ -93,14 +93,14 @@ export function createRunStore(database: Database): RunStore {
     if (newRun.event) await events.addCallback(connection, newRun, newRun.event)
     if (newRun.event && session.active_run === newRun.requestId) await add(connection, { ...newRun, fence: 1 })
     if (messageIndex === null) return { kind: 'waiting', fence: 1 }
-    const stored = (await bringsAll(connection, newRun, session.key)) ? newRun.messages : newRun.messages.slice(-1)
+    const stored = (await storesAllMessages(connection, newRun, session.key)) ? newRun.messages : newRun.messages.slice(-1)
     await insertMessages(connection, newRun.tenant, session.key, messageIndex, stored)
     const turn = { session: session.key, messageIndex, messageCount: session.message_count, ...toWindow(session) }
     return { kind: 'running', fence: 1, turn }
   }
 
   /** True when all messages of the request are stored: only an empty session takes more than the last message. Needs the session's lock. */
-  async function bringsAll(connection: Connection, { tenant, messages, sessionKey }: NewRun, session: string): Promise<boolean> {
+  async function storesAllMessages(connection: Connection, { tenant, messages, sessionKey }: NewRun, session: string): Promise<boolean> {
     if (messages.length === 1 || session === sessionKey) return true
     return (await statements.hasMessages(connection, { tenant, session })).rows.length === 0
   }

@@ -17,7 +17,7 @@ export async function checkBucket(settings: S3Settings, waitMs = startupWaitMs):
   const until = Date.now() + waitMs
   try {
     for (;;) {
-      const fault = await tryOut(client, settings)
+      const fault = await tryActions(client, settings)
       if (!fault) return
       if (!isAway(fault.error) || Date.now() + retryMs > until) throw new Error(explain(fault, settings))
       await sleep(retryMs)
@@ -33,7 +33,7 @@ interface BucketFault {
   error: S3Error
 }
 
-async function tryOut(client: S3Client, { bucket: Bucket, prefix }: S3Settings): Promise<BucketFault | undefined> {
+async function tryActions(client: S3Client, { bucket: Bucket, prefix }: S3Settings): Promise<BucketFault | undefined> {
   // Folders of sessions never begin with a dot.
   const Key = `${prefix}.check/${randomUUID()}`
   const actions = {

@@ -20,7 +20,7 @@ export function createSecrets({ db, all }: Database, box: SecretBox, { now }: Se
   }
 
   /** Stores a secret when the stored one is still `expectedSealed`; else returns false. */
-  async function put(name: string, text: string, expectedSealed: string | undefined): Promise<boolean> {
+  async function replace(name: string, text: string, expectedSealed: string | undefined): Promise<boolean> {
     const row = { sealed: box.seal(name, text), changed_at: now() }
     const insert = db.insertInto('secrets').values({ name, ...row })
     const first = insert.onConflict((conflict) => conflict.column('name').doNothing())
@@ -39,7 +39,7 @@ export function createSecrets({ db, all }: Database, box: SecretBox, { now }: Se
         for (;;) {
           const current = await find(name)
           const text = await next(current?.text)
-          if (text === current?.text || (await put(name, text, current?.sealed))) return text
+          if (text === current?.text || (await replace(name, text, current?.sealed))) return text
         }
       },
     }),

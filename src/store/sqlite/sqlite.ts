@@ -57,15 +57,15 @@ async function openWriter(file: string): Promise<{ writer: DatabaseSync; migrate
   }
 }
 
-interface Prepared {
+interface PreparedStatement {
   statement: StatementSync
   hasRows: boolean
 }
 
 /** A connection with a cache of prepared statements, because preparing costs more than running. */
 function connect(database: DatabaseSync): Connection {
-  const prepared = new Map<string, Prepared>()
-  function prepare(sql: string): Prepared {
+  const prepared = new Map<string, PreparedStatement>()
+  function prepare(sql: string): PreparedStatement {
     const statement = database.prepare(sql)
     const entry = { statement, hasRows: statement.columns().length > 0 }
     if (prepared.size < maxPrepared) prepared.set(sql, entry)
