@@ -12,7 +12,7 @@ import type { MetricsSharing } from './metrics/snapshots.ts'
 import { createMetrics } from './metrics/metrics.ts'
 import { createGuardedFetch } from './outbound/guarded-fetch.ts'
 import { createObservability } from './runs/reports/observability.ts'
-import { together } from './runs/run-observer.ts'
+import { combineObservers } from './runs/run-observer.ts'
 import { openAccess } from './service/access.ts'
 import { openAgents } from './service/agents.ts'
 import { openArtifacts } from './service/artifacts.ts'
@@ -113,10 +113,10 @@ export async function createService(options: ServiceOptions): Promise<Service> {
   const { memories, recall } = openMemory(database, common)
   const tracing = await openTracing(stack, { tracing: settings.tracing, version, log })
   const metrics = createMetrics({
-    ...{ runs: () => chats.counts(), waiting: () => runs.countWaiting(), jobs: () => database.jobs.count() },
+    ...{ runs: () => chats.counts(), waiting: () => runs.countUnclaimed(), jobs: () => database.jobs.count() },
     ...{ now, sharing: frontDoor?.metrics },
   })
-  const observer = tracing ? together([metrics.observer, tracing.observer]) : metrics.observer
+  const observer = tracing ? combineObservers([metrics.observer, tracing.observer]) : metrics.observer
   const limits = openLimits(stack, { ...common, running: () => chats.running() })
   const { chats, directly, subAgents, approvals, openCalls } = openChats(stack, {
     ...common,

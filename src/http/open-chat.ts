@@ -71,7 +71,7 @@ function settleWith({ request, reply, settle }: Pick<ChatOptions, 'request' | 'r
 
 /** Waits until a run has ended or waits for approval. No reader follows the run meanwhile, so back-pressure is off. */
 export async function outcomeOf({ run, disconnected }: OpenChat): Promise<Outcome & { error: ErrorBody | undefined }> {
-  const release = run.log.unpace()
+  const release = run.log.suspendBackpressure()
   disconnected.addEventListener('abort', release, { once: true })
   await run.ended
   const outcome = collect(run.input, run.log.events)

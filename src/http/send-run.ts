@@ -22,7 +22,7 @@ export async function sendRun(reply: FastifyReply, { chat, settled }: Opening, {
   const start = startInTime(reply, settled)
   try {
     const { run, disconnected } = await chat
-    const { log, goesOn } = run
+    const { log, whenResumed: goesOn } = run
     // A browser's EventSource reconnects after every end; only a 204 stops the reconnecting.
     if (hasCompleteLog(log, after) && !start.hasBegun) return await reply.code(204).send()
     await firstEvent(log, disconnected, start)
@@ -59,7 +59,7 @@ function toFailedChunk(error: unknown, after: number, toChunk: ToChunk): string 
 
 /** Waits until an interrupted run resumes, then yields its events. The client has received all events up to the interruption. */
 async function* resumedTexts(
-  goesOn: NonNullable<OpenRun['goesOn']>,
+  goesOn: NonNullable<OpenRun['whenResumed']>,
   toChunk: ToChunk,
   after: number,
   disconnected: AbortSignal,

@@ -5,7 +5,7 @@ import {
   FenceLost,
   type Checkpoint,
   type HistoryMessage,
-  type LostRun,
+  type OrphanedRun,
   type NewMessage,
   type NewRun,
   type NextRun,
@@ -16,7 +16,7 @@ import {
   type Turn,
 } from './run-store.ts'
 
-export type Row = StoredRun & { session: string; place: number; losses?: LostRun['losses']; isGone?: boolean }
+export type Row = StoredRun & { session: string; place: number; losses?: OrphanedRun['losses']; isGone?: boolean }
 
 export interface SessionRow {
   key: string

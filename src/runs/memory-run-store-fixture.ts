@@ -16,16 +16,16 @@ import {
   type HistoryMessage,
   type Interruption,
   type QueueEnd,
-  type LostRun,
+  type OrphanedRun,
   type NewMessage,
   type NewRun,
   type NextRun,
   type RunStore,
   type Seen,
-  type StandingRun,
+  type ResumableRun,
   type StoredRun,
   type TakenOver,
-  type TakenUp,
+  type ClaimedRun,
   type TakeOver,
   type Turn,
 } from './run-store.ts'
@@ -82,7 +82,7 @@ export class MemoryRunStore extends MemoryRunRows implements RunStore {
     return this.handOver(row)
   }
 
-  takeUp = async (run: HeldRun, by: (run: StandingRun) => TakeOver): Promise<TakenUp | undefined> => {
+  claim = async (run: HeldRun, by: (run: ResumableRun) => TakeOver): Promise<ClaimedRun | undefined> => {
     const row = this.findSeen(run, { fence: run.fence, status: 'pending' })
     if (row?.holder !== '' || !row.request || this.sessionOf(row).activeRun !== row.requestId) return undefined
     const before = { ...toStored(row), request: row.request }
@@ -90,7 +90,7 @@ export class MemoryRunStore extends MemoryRunRows implements RunStore {
     return taken.kind === 'running' ? { run: before, taken } : undefined
   }
 
-  putBack = async (key: RunKey, from: Seen): Promise<boolean> => {
+  release = async (key: RunKey, from: Seen): Promise<boolean> => {
     const row = this.findSeen(key, from)
     if (!row) return false
     Object.assign(row, { fence: row.fence + 1, holder: '', status: 'pending', losses: from.losses ?? row.losses })
@@ -100,12 +100,12 @@ export class MemoryRunStore extends MemoryRunRows implements RunStore {
     return true
   }
 
-  requeue = async (): Promise<void> => {
+  addMissingJobs = async (): Promise<void> => {
     const unclaimed = this.unended().filter((row) => row.holder === '' && this.sessionOf(row).activeRun === row.requestId)
     for (const row of unclaimed) if (!this.jobs.some(({ id }) => id === jobId(row))) this.addJob(row)
   }
 
-  countWaiting = async (): Promise<number> => this.unended().filter(({ status, holder }) => status === 'pending' && holder === '').length
+  countUnclaimed = async (): Promise<number> => this.unended().filter(({ status, holder }) => status === 'pending' && holder === '').length
 
   history = async (_tenant: string, session: string, from: number, limit = Infinity): Promise<HistoryMessage[]> => {
     const messages = [...this.sessions.values()].find(({ key }) => key === session)?.messages ?? []
@@ -193,7 +193,7 @@ export class MemoryRunStore extends MemoryRunRows implements RunStore {
     return row && this.take(row, by)
   }
 
-  orphans = async (holder: string): Promise<{ runs: LostRun[]; takers: number }> => {
+  orphans = async (holder: string): Promise<{ runs: OrphanedRun[]; takers: number }> => {
     const lost = this.unended().filter((row) => row.holder !== '' && row.holder !== holder && !this.alive.has(row.holder))
     return {
       runs: lost.sort((a, b) => a.place - b.place).map((row) => ({ ...toStored(row), losses: row.losses })),

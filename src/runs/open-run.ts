@@ -9,5 +9,5 @@ export interface OpenRun {
   /** Resolves when the log has its last event. */
   ended: Promise<void>
   /** Present where the run waits for approval: resolves with the same run when the run was resumed or has ended. */
-  goesOn?(disconnected: AbortSignal): Promise<OpenRun>
+  whenResumed?(disconnected: AbortSignal): Promise<OpenRun>
 }

@@ -20,7 +20,7 @@ export interface RunObserver {
 }
 
 /** Several as one. */
-export function together(observers: readonly RunObserver[]): RunObserver {
+export function combineObservers(observers: readonly RunObserver[]): RunObserver {
   return {
     started(run) {
       for (const one of observers) one.started(run)

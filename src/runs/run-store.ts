@@ -33,16 +33,16 @@ export interface RunStore {
    */
   leaveQueue(run: HeldRun, now: number, end?: QueueEnd): Promise<NextRun | undefined>
   /** Takes a pending run that nobody has and that has its session; undefined when it is not so, or not so any more. */
-  takeUp(run: HeldRun, by: (run: StandingRun) => TakeOver): Promise<TakenUp | undefined>
+  claim(run: HeldRun, by: (run: ResumableRun) => TakeOver): Promise<ClaimedRun | undefined>
   /**
    * Makes an unended async run nobody's, in its place of the session, with a job in which it goes on from what is stored. False when it has
    * changed meanwhile.
    */
-  putBack(key: RunKey, from: Seen, now: number): Promise<boolean>
+  release(key: RunKey, from: Seen, now: number): Promise<boolean>
   /** Adds the job of each run that has its session and that nobody has, where that is missing: the first of them, when there are many. */
-  requeue(now: number): Promise<void>
+  addMissingJobs(now: number): Promise<void>
   /** Pending runs that nobody has, of all processes. */
-  countWaiting(): Promise<number>
+  countUnclaimed(): Promise<number>
   /** What is needed to show a session to the model, from message `from` on, `limit` messages at most. */
   history(tenant: string, session: string, from: number, limit?: number): Promise<HistoryMessage[]>
   /** The images of a session's messages, by the run that brought them, in order. */
@@ -105,10 +105,10 @@ export interface Losses {
 }
 
 /** An unended run whose process is lost; its losses include this one. */
-export type LostRun = StoredRun & { losses?: Losses | undefined }
+export type OrphanedRun = StoredRun & { losses?: Losses | undefined }
 
 export interface Orphans {
-  runs: LostRun[]
+  runs: OrphanedRun[]
   /** Processes that may take them up, the one that asks included; at least 1. */
   takers: number
 }
@@ -235,11 +235,11 @@ export interface TakeOver {
 export type TakenOver = { kind: 'running'; turn: Turn; fence: number } | { kind: 'waiting'; fence: number }
 
 /** A run that has not ended for good. */
-export type StandingRun = StoredRun & { request: ChatRequest }
+export type ResumableRun = StoredRun & { request: ChatRequest }
 
-export interface TakenUp {
+export interface ClaimedRun {
   /** As it was before. */
-  run: StandingRun
+  run: ResumableRun
   taken: Extract<TakenOver, { kind: 'running' }>
 }
 

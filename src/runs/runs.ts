@@ -20,7 +20,7 @@ import { serveRemoteReaders } from './ownership/remote/remote-readers.ts'
 import { createRemoteRuns } from './ownership/remote/remote-runs.ts'
 import type { TailStore } from './ownership/remote/tail-store.ts'
 import { createRunMutex } from './ownership/run-mutex.ts'
-import { createLine } from './ownership/session-queue.ts'
+import { createSessionQueue } from './ownership/session-queue.ts'
 
 export interface RunsDependencies extends RunPorts {
   agent: CurrentAgent
@@ -63,7 +63,7 @@ export function createRuns(dependencies: RunsDependencies): Runs {
   const mutex = createRunMutex()
   const registry = createRunRegistry({ bus, sleep })
   const locate = createLocate({ store, registry, mutex, holder })
-  const queue = createLine({ store, jobs, bus, now, newId })
+  const queue = createSessionQueue({ store, jobs, bus, now, newId })
   const remote = createRemoteRuns({ store, registry, tails, bus, newId, sleep })
   const remoteReaders = tails && serveRemoteReaders({ registry, tails, bus, sleep, onFault })
   const live = createLiveRuns({ ports, registry, queue, remote, bus, onEnd, sleep })
@@ -79,7 +79,7 @@ export function createRuns(dependencies: RunsDependencies): Runs {
     adoption.stop()
     const runs = registry.all()
     await Promise.all([live.drain(ms).then(() => remoteReaders?.close()), remote.drain(ms)])
-    await asyncRuns.handBack(runs.filter((run) => run.isAsync && run.stopCause === 'given_up'))
+    await asyncRuns.release(runs.filter((run) => run.isAsync && run.stopCause === 'given_up'))
   }
 
   return {

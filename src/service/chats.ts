@@ -78,7 +78,7 @@ export function openChats(stack: AsyncDisposableStack, options: ChatOptions): Op
   const directly = createDirectExecution({ ...given, refuse, onExecuted, files, store: executions })
   const summaries = createSummaries({ ...given, store: createSummaryStore(database, store), onFailure: logSummary(log) })
   jobs.handle('summary', summaryConcurrency, summaries)
-  const requeue = () => void store.requeue(now()).catch((err: unknown) => log.error({ err }, 'requeue'))
+  const requeue = () => void store.addMissingJobs(now()).catch((err: unknown) => log.error({ err }, 'requeue'))
   stack.adopt(setInterval(requeue, requeueEveryMs).unref(), clearInterval)
   requeue()
   const stopWork = jobs.handle('run', () => agent().config.limits.async_concurrency, chats.work)

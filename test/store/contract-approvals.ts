@@ -143,7 +143,7 @@ function registerApprovalContract(database: () => Database): void {
       jobs.find((job) => job.fence === 2),
       { owner: run.owner, requestId: run.requestId, fence: 2, isResumed: true },
     )
-    const up = await store.takeUp({ ...run, fence: 2 }, () => by)
+    const up = await store.claim({ ...run, fence: 2 }, () => by)
     assert.deepEqual(up?.taken, { kind: 'running', fence: 3, turn })
   })
 

@@ -43,7 +43,7 @@ function registerAsyncContract(database: () => Database): void {
     assert.equal(await store.findEvent({ ...run, owner: 'other' }, 'key'), undefined)
     assert.equal(await store.findEvent({ ...run, tenant: 'other' }, 'key'), undefined)
     assert.deepEqual([stored.holder, await runJobsOf(database(), tenant)], ['', [dataOf(run)]])
-    const up = (await store.takeUp(run, () => by(run)))!
+    const up = (await store.claim(run, () => by(run)))!
     assert.deepEqual([up.run.status, up.taken.fence, up.taken.turn.messageIndex, up.taken.turn.messageCount], ['pending', 2, 0, 1])
     const { startedAt, holder, status } = (await store.find(run))!
     assert.deepEqual([startedAt, holder, status], [hour + 5, 'process-2', 'running'])
@@ -54,13 +54,13 @@ function registerAsyncContract(database: () => Database): void {
     for (let n = 0; n < 5; n++) {
       const run = newRun({ sessionId: `${n}`, event: event(`${n}`) })
       await store.begin(run)
-      const taken = await Promise.all([1, 2, 3].map(() => store.takeUp(run, () => by(run))))
+      const taken = await Promise.all([1, 2, 3].map(() => store.claim(run, () => by(run))))
       assert.equal(taken.filter((one) => one !== undefined).length, 1)
     }
     await start({ sessionId: 'busy', operation: 'chain', event: undefined })
     const waits = newRun({ sessionId: 'busy', event: event('waits') })
     await store.begin(waits)
-    assert.equal(await store.takeUp(waits, () => by(waits)), undefined)
+    assert.equal(await store.claim(waits, () => by(waits)), undefined)
   })
 
   test('a repeated event changes nothing under any request id, nor does another event with a known request id', async () => {
@@ -97,7 +97,7 @@ function registerAsyncContract(database: () => Database): void {
     const next = await store.finish(first.run, 1, endOf(first.turn))
     assert.deepEqual(next, { tenant, owner: second.owner, requestId: second.requestId, holder: '' })
     assert.deepEqual(await runJobsOf(database(), tenant), [dataOf(second)])
-    const { turn } = (await store.takeUp(second, () => by(second)))!.taken
+    const { turn } = (await store.claim(second, () => by(second)))!.taken
     assert.equal((await store.finish(second, 2, endOf(turn)))?.holder, third.holder)
     assert.ok(await store.takeTurn(third, third.messages, hour))
     assert.deepEqual(await texts(turn.session), ['0 hello', '1 answer', '2 second', '3 answer', '4 third'])
@@ -119,8 +119,8 @@ function registerAsyncContract(database: () => Database): void {
     assert.deepEqual(await idsOf(database(), tenant), [told.id])
     const requestIds = (await runJobsOf(database(), tenant)).map(({ requestId }) => requestId)
     assert.deepEqual(requestIds.toSorted(), [second.requestId, third.requestId].toSorted())
-    assert.equal(await store.takeUp(second, () => by(second)), undefined)
-    assert.ok(await store.takeUp(third, () => by(third)))
+    assert.equal(await store.claim(second, () => by(second)), undefined)
+    assert.ok(await store.claim(third, () => by(third)))
   })
 
   test('a released run is unclaimed, keeps its session and checkpoints, and gets a job of its own', async () => {
@@ -128,18 +128,18 @@ function registerAsyncContract(database: () => Database): void {
     for (const hasBegun of [false, true]) {
       const run = newRun({ sessionId: `${hasBegun}`, event: event(`${hasBegun}`) })
       await store.begin(run)
-      const up = hasBegun ? await store.takeUp(run, () => by(run)) : undefined
+      const up = hasBegun ? await store.claim(run, () => by(run)) : undefined
       const from = hasBegun ? { fence: 2, status: 'running' as const } : { fence: 1, status: 'pending' as const }
-      assert.equal(await store.putBack(run, { ...from, fence: 7 }, hour), false)
-      assert.equal(await store.putBack(run, from, hour), true)
+      assert.equal(await store.release(run, { ...from, fence: 7 }, hour), false)
+      assert.equal(await store.release(run, from, hour), true)
       const fence = from.fence + 1
       const { status, holder } = (await store.find(run))!
       assert.deepEqual([status, holder, (await session(`${hasBegun}`))!.active_run], ['pending', '', run.requestId])
       assert.ok((await runJobsOf(database(), tenant)).some((job) => job.requestId === run.requestId && job.fence === fence))
       if (up)
         await assert.rejects(store.checkpoint(run, 2, 0, { messages: [], iterations: 1, events: [], usage: { models: [], thoughts: [] } }))
-      assert.equal(await store.takeUp(run, () => by(run)), undefined)
-      const again = (await store.takeUp({ ...run, fence }, () => by(run)))!
+      assert.equal(await store.claim(run, () => by(run)), undefined)
+      const again = (await store.claim({ ...run, fence }, () => by(run)))!
       assert.deepEqual([again.taken.turn.messageIndex, again.taken.turn.messageCount], [0, 1])
       assert.deepEqual(await texts(again.taken.turn.session), ['0 hello'])
     }
@@ -150,7 +150,7 @@ function registerAsyncContract(database: () => Database): void {
     const first = await start({ event: undefined })
     const waits = newRun()
     await store.begin(waits)
-    assert.equal(await store.putBack(waits, { fence: 1, status: 'pending' }, hour), true)
+    assert.equal(await store.release(waits, { fence: 1, status: 'pending' }, hour), true)
     assert.deepEqual(await runJobsOf(database(), tenant), [])
     await store.finish(first.run, 1, endOf(first.turn))
     assert.deepEqual(await runJobsOf(database(), tenant), [{ ...dataOf(waits), fence: 2 }])
@@ -161,12 +161,12 @@ function registerAsyncContract(database: () => Database): void {
     const runs = [newRun(), newRun({ sessionId: 't', event: event('t') }), newRun({ event: event('waits') })]
     for (const run of runs) await store.begin(run)
     const jobs = await runJobsOf(database(), tenant)
-    await store.requeue(hour)
+    await store.addMissingJobs(hour)
     assert.deepEqual(await runJobsOf(database(), tenant), jobs)
     await dropRunJobs(database(), tenant)
-    await store.requeue(hour)
+    await store.addMissingJobs(hour)
     assert.deepEqual((await runJobsOf(database(), tenant)).map(idOf).toSorted(), runs.slice(0, 2).map(idOf).toSorted())
-    assert.ok((await store.countWaiting()) >= 3)
+    assert.ok((await store.countUnclaimed()) >= 3)
   })
 
   test('a caller with a burst of runs takes turns with other callers', async () => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { Checkpoint, LostRun, NewRun, RunStore } from '../../src/runs/run-store.ts'
+import type { Checkpoint, OrphanedRun, NewRun, RunStore } from '../../src/runs/run-store.ts'
 import type { Database } from '../../src/store/database.ts'
 import { createProcessStore } from '../../src/store/leases/processes.ts'
 import { endOf, failed, hour, storeOf } from './fixture.ts'
@@ -21,7 +21,7 @@ function registerLossContract(database: () => Database): void {
   }
 
   /** As a sweep does it, for a process that dies then. */
-  async function takeLost(store: RunStore, lost: LostRun, holder: string): Promise<number> {
+  async function takeLost(store: RunStore, lost: OrphanedRun, holder: string): Promise<number> {
     const taken = await store.takeOver(lost, { ...lost, graceMs: 0 }, { holder, place: 1, now: hour, messages: [] })
     return taken!.fence
   }
@@ -44,11 +44,11 @@ function registerLossContract(database: () => Database): void {
     const { store, newRun, lost, count } = setUp()
     const run: NewRun = newRun({ operation: 'chain_async', event: { key: 'e', id: 'e', callbackUrl: undefined } })
     await store.begin(run)
-    const takeUp = (fence: number) => store.takeUp({ ...run, fence }, () => ({ holder: 'p1', place: 1, now: hour, messages: run.messages }))
+    const takeUp = (fence: number) => store.claim({ ...run, fence }, () => ({ holder: 'p1', place: 1, now: hour, messages: run.messages }))
     await takeUp(1)
     assert.equal(await count(), 1)
     const from = await lost()
-    assert.equal(await store.putBack(run, { ...from, graceMs: 0 }, hour), true)
+    assert.equal(await store.release(run, { ...from, graceMs: 0 }, hour), true)
     await takeUp(3)
     assert.equal(await count(), 2)
     const waits = newRun({ sessionId: run.sessionId, holder: 'p1' })

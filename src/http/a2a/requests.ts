@@ -110,7 +110,7 @@ export function createRequestHandler(
     async sendMessage(request) {
       const { run } = await open(request, 'chain')
       if (request.configuration?.returnImmediately !== true) {
-        caller.disconnected.addEventListener('abort', run.log.unpace(), { once: true })
+        caller.disconnected.addEventListener('abort', run.log.suspendBackpressure(), { once: true })
         await run.ended
       }
       return readTask(run.requestId, request.configuration?.historyLength)

@@ -73,7 +73,7 @@ async function resumedRun(run: OpenRun, open: Subscription['open'], disconnected
     // The stored run can be opened only after the process has released the interrupted run.
     await run.ended
     const interrupted = await open()
-    return interrupted.goesOn ? await interrupted.goesOn(disconnected) : interrupted
+    return interrupted.whenResumed ? await interrupted.whenResumed(disconnected) : interrupted
   } catch (error) {
     if (disconnected.aborted) return undefined
     throw error

@@ -127,7 +127,7 @@ async function waitForEnd(run: OpenRun, mcpReq: ServerContext['mcpReq'], disconn
   const progressToken = mcpReq._meta?.progressToken
   if (progressToken === undefined) {
     // The client reads no events without a progress token, so the run must not wait for a reader.
-    const release = run.log.unpace()
+    const release = run.log.suspendBackpressure()
     disconnected.addEventListener('abort', release, { once: true })
     return run.ended
   }

@@ -9,7 +9,7 @@ import type { Decided } from './approval-store.ts'
 
 interface InterruptedRunsDependencies {
   store: Pick<RunStore, 'find'>
-  adoption: Pick<Adoption, 'asTaker' | 'goOn' | 'takeOver'>
+  adoption: Pick<Adoption, 'toTakeOver' | 'resume' | 'takeOver'>
   mutex: Pick<RunMutex, 'run'>
   intake: Pick<Intake, 'assertOpen'>
   jobs: Pick<Jobs, 'wake'>
@@ -32,8 +32,8 @@ export function createInterruptedRuns({ store, adoption, mutex, intake, jobs }: 
     if (!request) return undefined
     const interrupted = { ...run, request }
     return mutex.run(run, async () => {
-      const decided = await write(adoption.asTaker(interrupted))
-      if (decided?.taken) adoption.goOn(interrupted, decided.taken)
+      const decided = await write(adoption.toTakeOver(interrupted))
+      if (decided?.taken) adoption.resume(interrupted, decided.taken)
       if (decided?.isFreed) jobs.wake('run')
       return decided
     })

@@ -49,11 +49,11 @@ export async function execute(run: LiveRun, turn: Turn, deps: RunPorts): Promise
       if (stored) await stored
     }
     if (run.stopCause === 'given_up') throw new Error('The run was given up.')
-    if (progress.waitsFor && !run.signal.aborted) {
-      await interrupt(run, progress, progress.waitsFor, deps)
+    if (progress.pendingCalls && !run.signal.aborted) {
+      await interrupt(run, progress, progress.pendingCalls, deps)
       return undefined
     }
-    if (progress.waitsFor) progress.reason = reasonOfStop(run)
+    if (progress.pendingCalls) progress.reason = reasonOfStop(run)
   } catch (thrown) {
     // What was given up has no end here: another process goes on with it.
     if (thrown instanceof FenceLost || run.stopCause === 'given_up') throw thrown

@@ -12,16 +12,16 @@ export function keepEvent(event: AgentEvent, run: LiveRun, progress: Progress, d
     case 'text':
       run.firstTextAt ??= deps.now()
       run.log.append(event)
-      return run.log.hasRoom(run.signal)
+      return run.log.waitForReaders(run.signal)
     case 'retrying':
       run.log.append(event)
-      return run.log.hasRoom(run.signal)
+      return run.log.waitForReaders(run.signal)
     case 'step_start':
       deps.observer?.saw(run, event)
       // Readers pair starts with ends: one that was told before the run was taken over stands.
       if (progress.startedBefore.has(event.step.id)) return undefined
       run.log.append(event)
-      return run.log.hasRoom(run.signal)
+      return run.log.waitForReaders(run.signal)
     case 'step_end':
       deps.observer?.saw(run, event)
       return endStep(toldStep(event.step, progress), run, progress)
@@ -46,7 +46,7 @@ export function keepEvent(event: AgentEvent, run: LiveRun, progress: Progress, d
     case 'approved_start':
       return store.startApproved(run.key, run.fence, event.callId, deps.now())
     case 'interrupt':
-      progress.waitsFor = event.calls
+      progress.pendingCalls = event.calls
       return undefined
     case 'end':
       progress.reason = event.reason
@@ -85,7 +85,7 @@ function endStep(step: Step, run: LiveRun, progress: Progress): Promise<void> | 
   run.log.append({ type: 'step_end', step })
   progress.steps.push(step)
   progress.completeEvents = run.log.events.length
-  return run.log.hasRoom(run.signal)
+  return run.log.waitForReaders(run.signal)
 }
 
 /** What an agent inside of a call gained is stored under the same rules as what the run itself does. */

@@ -35,7 +35,7 @@ export interface Progress {
   completeEvents: number
   reason: EndReason
   /** Calls that need approval, and have none: the run stands still. */
-  waitsFor: readonly PendingCall[] | undefined
+  pendingCalls: readonly PendingCall[] | undefined
   /** By the call's id. */
   decisions: ReadonlyMap<string, Decision>
   // What the checkpoints hold.
@@ -64,7 +64,7 @@ export function emptyProgress(turn: Turn): Progress {
     nested: [],
     completeEvents: 0,
     reason: 'error',
-    waitsFor: undefined,
+    pendingCalls: undefined,
     decisions: new Map(),
     checkpoints: 0,
     storedMessages: 0,

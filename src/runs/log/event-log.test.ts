@@ -88,7 +88,7 @@ test('a reader whose signal is aborted leaves, waiting or not', async () => {
 
 test('a run that nobody reads never waits', () => {
   const log = logOf(text('x'.repeat(3 * mebibyte)))
-  assert.equal(log.hasRoom(), undefined)
+  assert.equal(log.waitForReaders(), undefined)
 })
 
 test('a run waits when it is more than a mebibyte ahead, until a reader takes what there is', async () => {
@@ -96,13 +96,13 @@ test('a run waits when it is more than a mebibyte ahead, until a reader takes wh
   const reading = log.follow(0, open())
   const first = reading.next()
   log.append(text('x'.repeat(mebibyte)))
-  assert.equal(log.hasRoom(), undefined)
+  assert.equal(log.waitForReaders(), undefined)
   log.append(text('y'))
-  const room = log.hasRoom()
+  const room = log.waitForReaders()
   assert.ok(room)
   assert.equal((await first).value?.events.length, 2)
   await room
-  assert.equal(log.hasRoom(), undefined)
+  assert.equal(log.waitForReaders(), undefined)
   await reading.return()
 })
 
@@ -112,11 +112,11 @@ test('a run waits for its fastest reader alone', async () => {
   const fast = log.follow(0, open())
   await Promise.all([slow.next(), fast.next()])
   log.append(text('x'.repeat(2 * mebibyte)))
-  const room = log.hasRoom()
+  const room = log.waitForReaders()
   assert.ok(room)
   await fast.next()
   await room
-  assert.equal(log.hasRoom(), undefined)
+  assert.equal(log.waitForReaders(), undefined)
   await Promise.all([slow.return(), fast.return()])
 })
 
@@ -125,7 +125,7 @@ test('a run goes on when the reader that it waited for leaves', async () => {
   const reading = log.follow(0, open())
   await reading.next()
   log.append(text('x'.repeat(2 * mebibyte)))
-  const room = log.hasRoom()
+  const room = log.waitForReaders()
   assert.ok(room)
   await reading.return()
   await room
@@ -137,7 +137,7 @@ test('a run goes on when a reader joins at its end', async () => {
   const slow = log.follow(0, open())
   await slow.next()
   log.append(text('x'.repeat(2 * mebibyte)))
-  const room = log.hasRoom()
+  const room = log.waitForReaders()
   let hasRoom = false
   void room?.then(() => (hasRoom = true))
   const joined = read(log, 2, controller.signal)
@@ -164,7 +164,7 @@ test('a restored log counts as read up to the place of its reader', async () => 
   const log = new EventLog({ events: [text('x'.repeat(2 * mebibyte))], restoredAt: 1 })
   const controller = new AbortController()
   const reading = read(log, 1, controller.signal)
-  assert.equal(log.hasRoom(), undefined)
+  assert.equal(log.waitForReaders(), undefined)
   controller.abort()
   await reading
 })
@@ -175,7 +175,7 @@ test('a run that is stopped does not wait for its readers', async () => {
   const reading = log.follow(0, new AbortController().signal)
   void reading.next()
   log.append({ type: 'text', label: 'answer', text: 'x'.repeat(2_000_000) })
-  const room = log.hasRoom(stopping.signal)
+  const room = log.waitForReaders(stopping.signal)
   assert.ok(room)
   stopping.abort()
   await room

@@ -30,9 +30,9 @@ export class EventLog {
   restored = 0
   /** Characters up to each event, to tell how far ahead of its readers the run is. */
   private readonly characters: number[] = [0]
-  private unpaced = 0
+  private suspensions = 0
   private waking = false
-  private room: (() => void) | undefined
+  private resumeWriter: (() => void) | undefined
 
   constructor(restored: { events: LoggedEvent[]; restoredAt?: number | undefined } = { events: [] }) {
     for (const event of restored.events) this.push(event)
@@ -59,7 +59,7 @@ export class EventLog {
       reader.isBeyond = true
     }
     this.wakeReaders()
-    this.makeRoom()
+    this.releaseWriter()
   }
 
   /** How much the events up to this number are, about. */
@@ -86,23 +86,23 @@ export class EventLog {
   }
 
   /** Resolves when the fastest reader is near enough, or the run is stopped; undefined when it is near, or when nobody reads. */
-  hasRoom(stopped?: AbortSignal): Promise<void> | undefined {
-    if (this.readers.size === 0 || this.unpaced > 0 || stopped?.aborted || this.ahead() <= maxAheadCharacters) return undefined
+  waitForReaders(stopped?: AbortSignal): Promise<void> | undefined {
+    if (this.readers.size === 0 || this.suspensions > 0 || stopped?.aborted || this.ahead() <= maxAheadCharacters) return undefined
     const { promise, resolve } = Promise.withResolvers<void>()
     const goOn = () => {
       stopped?.removeEventListener('abort', goOn)
       resolve()
     }
-    this.room = goOn
+    this.resumeWriter = goOn
     stopped?.addEventListener('abort', goOn)
     return promise
   }
 
   /** Somebody waits for the whole: as long as they do, the run waits for no reader. The returned function says that they left. */
-  unpace(): () => void {
-    this.unpaced++
-    this.makeRoom()
-    return () => void this.unpaced--
+  suspendBackpressure(): () => void {
+    this.suspensions++
+    this.releaseWriter()
+    return () => void this.suspensions--
   }
 
   /**
@@ -114,7 +114,7 @@ export class EventLog {
     const leave = () => reader.wake?.()
     this.readers.add(reader)
     // One that joins at the end is ahead of those the run waits for.
-    this.makeRoom()
+    this.releaseWriter()
     signal.addEventListener('abort', leave)
     try {
       while (!signal.aborted) {
@@ -130,7 +130,7 @@ export class EventLog {
         } else if (this.events.length > reader.at) {
           const batch = { first: reader.at + 1, events: this.events.slice(reader.at) }
           reader.at = this.events.length
-          this.makeRoom()
+          this.releaseWriter()
           yield batch
         } else if (this.ended) return
         else await new Promise<void>((resolve) => (reader.wake = resolve))
@@ -138,7 +138,7 @@ export class EventLog {
     } finally {
       signal.removeEventListener('abort', leave)
       this.readers.delete(reader)
-      this.makeRoom()
+      this.releaseWriter()
     }
   }
 
@@ -164,10 +164,10 @@ export class EventLog {
     for (const reader of this.readers) reader.wake?.()
   }
 
-  private makeRoom(): void {
-    if (!this.room || (this.unpaced === 0 && this.readers.size > 0 && this.ahead() > maxAheadCharacters)) return
-    this.room()
-    this.room = undefined
+  private releaseWriter(): void {
+    if (!this.resumeWriter || (this.suspensions === 0 && this.readers.size > 0 && this.ahead() > maxAheadCharacters)) return
+    this.resumeWriter()
+    this.resumeWriter = undefined
   }
 }
 

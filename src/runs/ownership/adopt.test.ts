@@ -11,7 +11,7 @@ import { createIntake } from './intake.ts'
 import { LiveRun } from './live-run.ts'
 import { createRunRegistry } from './registry.ts'
 import { createRunMutex } from './run-mutex.ts'
-import { stopLost } from './stop-lost.ts'
+import { stopSuperseded } from './stop-superseded.ts'
 
 const agent = agentOf({ model: new ScriptedModel(say('Hi')) })
 
@@ -61,7 +61,7 @@ test("runs that are not this process's any more are stopped: taken over, or thei
     deleted: () => Promise.reject(gone(keyOf('deleted'))),
   }
   const runs = Object.keys(find).map((requestId) => liveRun(requestId))
-  await stopLost({ find: ({ requestId }) => find[requestId]!() }, runs)
+  await stopSuperseded({ find: ({ requestId }) => find[requestId]!() }, runs)
   assert.deepEqual(
     runs.filter(({ stopCause }) => stopCause === 'taken').map(({ key }) => key.requestId),
     ['taken', 'deleted'],
@@ -83,7 +83,7 @@ test('a run is taken over when the tools are there, also where the process has j
 test('an async run that was lost goes back to the queue of all processes; another run is taken over', async () => {
   const event = { key: 'e', id: 'e', callbackUrl: undefined }
   const { store, done, sweep } = await setUp([lostRun('chain'), lostRun('chain_async', { operation: 'chain_async', event })])
-  await store.takeUp({ ...keyOf('chain_async'), fence: 1 }, () => ({ holder: 'dead', place: 1, now: 1, messages: newRun('r').messages }))
+  await store.claim({ ...keyOf('chain_async'), fence: 1 }, () => ({ holder: 'dead', place: 1, now: 1, messages: newRun('r').messages }))
   await sweep()
   assert.deepEqual(done, ['chain launched', 'wakes run'])
   assert.equal((await store.find(keyOf('chain_async')))?.holder, '')

@@ -8,8 +8,8 @@ import type { LiveRuns } from './live-runs.ts'
 import type { RunRegistry } from './registry.ts'
 import type { RunMutex } from './run-mutex.ts'
 import { runKeyText, type ChatRequest, type RunKey } from '../run.ts'
-import type { LostRun, RunStore, Seen, StoredRun, TakenOver, TakeOver } from '../run-store.ts'
-import { stopLost } from './stop-lost.ts'
+import type { OrphanedRun, RunStore, Seen, StoredRun, TakenOver, TakeOver } from '../run-store.ts'
+import { stopSuperseded } from './stop-superseded.ts'
 import { createSuspects, isHopeless, isSuspect } from './suspects.ts'
 import { toNewMessages } from '../window/transcript.ts'
 
@@ -32,11 +32,11 @@ interface AdoptionDependencies {
 /** Runs whose process has them no more are taken up, or made jobs: those of processes that died, and those of this one that a fault made it forget. */
 export interface Adoption {
   /** Takes over one run and launches it; undefined when it changed meanwhile. */
-  takeOver(run: LostRun, how?: How): Promise<LiveRun | undefined>
+  takeOver(run: OrphanedRun, how?: How): Promise<LiveRun | undefined>
   /** This process, as one that takes over a run with this request. */
-  asTaker(run: StoredRun & { request: ChatRequest }): TakeOver
+  toTakeOver(run: StoredRun & { request: ChatRequest }): TakeOver
   /** Launches a run that the store has just given to this process. */
-  goOn(run: LostRun & { request: ChatRequest }, taken: TakenOver, how?: How): LiveRun
+  resume(run: OrphanedRun & { request: ChatRequest }, taken: TakenOver, how?: How): LiveRun
   /** One sweep, until nothing is left to take of processes that are lost for more than `graceMs`. */
   adopt(graceMs: number): Promise<void>
   /** No sweep begins any more. */
@@ -80,14 +80,18 @@ export function createAdoption(dependencies: AdoptionDependencies): Adoption {
     return { holder, place: intake.nextArrival(), now: now(), messages: toNewMessages(request, requestId, now()) }
   }
 
-  async function takeOver(run: LostRun, how: How = {}): Promise<LiveRun | undefined> {
+  async function takeOver(run: OrphanedRun, how: How = {}): Promise<LiveRun | undefined> {
     const { request } = run
     if (!request) return undefined
     const taken = await store.takeOver(run, how.from ?? run, asTaker({ ...run, request }))
     return taken && goOn({ ...run, request }, taken, how)
   }
 
-  function goOn(run: LostRun & { request: ChatRequest }, taken: TakenOver, { mayBeUnwanted = false, ending, ...how }: How = {}): LiveRun {
+  function goOn(
+    run: OrphanedRun & { request: ChatRequest },
+    taken: TakenOver,
+    { mayBeUnwanted = false, ending, ...how }: How = {},
+  ): LiveRun {
     const { tenant, owner, requestId, status, log, losses } = run
     const isResumed = status === 'interrupted' || how.isResumed === true
     const next = new LiveRun({
@@ -101,7 +105,7 @@ export function createAdoption(dependencies: AdoptionDependencies): Adoption {
       ...(isResumed ? { resumed: { restoredAt: log?.restoredAt } } : {}),
     })
     // Who asked for a stream or an answer may be gone with the process; it gets the grace to come back, counted from now.
-    const isWanted = mayBeUnwanted && run.onDisconnect === 'cancel' ? next.findsReader() : undefined
+    const isWanted = mayBeUnwanted && run.onDisconnect === 'cancel' ? next.waitForReader() : undefined
     const turn = taken.kind === 'running' ? taken.turn : undefined
     // One that still waits in line need not get its turn to end.
     if (!turn) void isWanted?.then((wanted) => wanted || next.stop('lost'))
@@ -138,11 +142,11 @@ export function createAdoption(dependencies: AdoptionDependencies): Adoption {
     bus.publish('left', { holder: lost })
   }
 
-  async function takeUp(run: LostRun, from: Seen): Promise<unknown> {
+  async function takeUp(run: OrphanedRun, from: Seen): Promise<unknown> {
     if (isHopeless(run)) return takeOver(run, { from, ending: 'lost' })
     if (run.operation !== 'chain_async') return takeOver(run, { from, mayBeUnwanted: true })
     // Many processes work on those.
-    const isBack = await store.putBack(run, from, now())
+    const isBack = await store.release(run, from, now())
     if (isBack) jobs.wake('run')
     return isBack
   }
@@ -150,7 +154,7 @@ export function createAdoption(dependencies: AdoptionDependencies): Adoption {
   async function findStrays(): Promise<StoredRun[]> {
     const ours = await store.ownUnended(holder)
     const names = new Set(ours.map(runKeyText))
-    await stopLost(
+    await stopSuperseded(
       store,
       registry.all().filter((run) => !names.has(runKeyText(run.key))),
     )
@@ -168,14 +172,14 @@ export function createAdoption(dependencies: AdoptionDependencies): Adoption {
     return sweeping
   }
 
-  return { takeOver, asTaker, goOn, adopt, stop: () => void (isStopped = true) }
+  return { takeOver, toTakeOver: asTaker, resume: goOn, adopt, stop: () => void (isStopped = true) }
 }
 
 /**
  * What one process takes before it looks again: processes that find the same runs share them, and begin with others each, so that they
  * seldom meet.
  */
-function shareOf(runs: readonly LostRun[], takers: number): LostRun[] {
+function shareOf(runs: readonly OrphanedRun[], takers: number): OrphanedRun[] {
   if (takers === 1) return [...runs]
   return shuffled(runs).slice(0, Math.ceil(runs.length / takers))
 }

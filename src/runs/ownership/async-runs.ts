@@ -9,8 +9,8 @@ import { leavingEnd } from './session-queue.ts'
 import type { RunStore, StoredRun } from '../run-store.ts'
 
 interface AsyncRunsDependencies {
-  store: Pick<RunStore, 'takeUp' | 'putBack' | 'leaveQueue' | 'find'>
-  adoption: Pick<Adoption, 'asTaker' | 'goOn' | 'takeOver'>
+  store: Pick<RunStore, 'claim' | 'release' | 'leaveQueue' | 'find'>
+  adoption: Pick<Adoption, 'toTakeOver' | 'resume' | 'takeOver'>
   jobs: Pick<Jobs, 'wake'>
   agent: CurrentAgent
   mutex: Pick<RunMutex, 'run'>
@@ -27,7 +27,7 @@ export interface AsyncRuns {
   /** Ends a run that nobody has; false when somebody has it by now. */
   cancel(run: StoredRun): Promise<boolean>
   /** Lets others go on with what this process gave up. */
-  handBack(runs: readonly LiveRun[]): Promise<void>
+  release(runs: readonly LiveRun[]): Promise<void>
 }
 
 export function createAsyncRuns(dependencies: AsyncRunsDependencies): AsyncRuns {
@@ -39,8 +39,8 @@ export function createAsyncRuns(dependencies: AsyncRunsDependencies): AsyncRuns 
     if (intake.isClosed) return { kind: 'again', at: now() }
     const key = { tenant, owner, requestId }
     const run = await mutex.run(key, async () => {
-      const up = await store.takeUp({ ...key, fence }, adoption.asTaker)
-      return up && adoption.goOn(up.run, up.taken, { isResumed: isResumed === true })
+      const up = await store.claim({ ...key, fence }, adoption.toTakeOver)
+      return up && adoption.resume(up.run, up.taken, { isResumed: isResumed === true })
     })
     await run?.ended
     return { kind: 'done' }
@@ -62,13 +62,13 @@ export function createAsyncRuns(dependencies: AsyncRunsDependencies): AsyncRuns 
 
   async function handBack(runs: readonly LiveRun[]): Promise<void> {
     const back = runs.map((run) =>
-      store.putBack(run.key, { fence: run.fence, status: 'running' }, now()).catch((error: unknown) => onFault(run, error)),
+      store.release(run.key, { fence: run.fence, status: 'running' }, now()).catch((error: unknown) => onFault(run, error)),
     )
     if (back.length > 0) await Promise.all(back)
     if (back.length > 0) jobs.wake('run')
   }
 
-  return { work, cancel, handBack }
+  return { work, cancel, release: handBack }
 }
 
 function inputOf({ request }: StoredRun): string {

@@ -11,7 +11,7 @@ import type { LiveRun } from './live-run.ts'
 import { noRun, type Locate, type StoredLocation } from './locate.ts'
 import type { RunRegistry } from './registry.ts'
 import type { RunMutex } from './run-mutex.ts'
-import { stopLost } from './stop-lost.ts'
+import { stopSuperseded } from './stop-superseded.ts'
 
 interface CancelDependencies {
   store: Pick<RunStore, 'find' | 'unendedIn'>
@@ -118,7 +118,7 @@ export function createCancellation(dependencies: CancelDependencies): Cancellati
   }
 
   function stopHere(owner: Owner, sessionId: string): Promise<void> {
-    return stopLost(store, registry.ofSession(owner, sessionId))
+    return stopSuperseded(store, registry.ofSession(owner, sessionId))
   }
 
   return { cancel, cancelSession, stopDeleted }

@@ -56,7 +56,7 @@ export class LiveRun {
   /** Another process has it by now: until its readers here have what that one tells. */
   elsewhere: Promise<void> | undefined
   /** Its last reader has left. */
-  onAlone: (() => void) | undefined
+  onNoReaders: (() => void) | undefined
   /** Whether another process waits for its end. */
   isWatched = false
   private readonly controller = new AbortController()
@@ -125,13 +125,13 @@ export class LiveRun {
       if (!isAttached) return
       isAttached = false
       this.readers--
-      if (this.readers === 0) this.onAlone?.()
-      if (this.readers === 0 && this.onDisconnect === 'cancel' && !this.log.ended) this.expectReader()
+      if (this.readers === 0) this.onNoReaders?.()
+      if (this.readers === 0 && this.onDisconnect === 'cancel' && !this.log.ended) this.startGrace()
     }
   }
 
   /** Whether somebody waits for the run, or comes within the grace. */
-  async findsReader(): Promise<boolean> {
+  async waitForReader(): Promise<boolean> {
     if (this.readers > 0) return true
     await new Promise<void>((resolve) => {
       const timer = setTimeout(resolve, this.graceMs)
@@ -147,7 +147,7 @@ export class LiveRun {
     return this.readers > 0
   }
 
-  private expectReader(): void {
+  private startGrace(): void {
     this.grace = setTimeout(() => this.stop('left'), this.graceMs)
     this.grace.unref()
   }

@@ -17,8 +17,8 @@ test('a lost run that no reader came back for ends as lost also where its turn c
   const live = createLiveRuns({
     ports: portsOf(store, () => undefined),
     registry: createRunRegistry({ bus: localBus, sleep }),
-    queue: { wait: () => turn.promise, wake: () => undefined, tellInterrupted: () => assert.fail() },
-    remote: { goOn: () => assert.fail() },
+    queue: { wait: () => turn.promise, wake: () => undefined, announceInterrupted: () => assert.fail() },
+    remote: { followElsewhere: () => assert.fail() },
     bus: localBus,
     onEnd: () => undefined,
     sleep,

@@ -11,14 +11,14 @@ import { toNewMessages } from '../window/transcript.ts'
 import type { LiveRun } from './live-run.ts'
 import type { RunRegistry } from './registry.ts'
 import type { RemoteRuns } from './remote/remote-runs.ts'
-import type { Line } from './session-queue.ts'
-import { stopLost } from './stop-lost.ts'
+import type { SessionQueue } from './session-queue.ts'
+import { stopSuperseded } from './stop-superseded.ts'
 
 interface LiveRunsDependencies {
   ports: RunPorts
   registry: RunRegistry
-  queue: Line
-  remote: Pick<RemoteRuns, 'goOn'>
+  queue: SessionQueue
+  remote: Pick<RemoteRuns, 'followElsewhere'>
   bus: Bus
   onEnd(run: LiveRun): void
   /** Rejects when the signal is aborted. */
@@ -42,7 +42,7 @@ export function createLiveRuns({ ports, registry, queue, remote, bus, onEnd, sle
   bus.subscribe('moved', (key) => {
     const run = registry.find(key)
     // The run may have moved away from this process.
-    if (run) void stopLost(store, [run])
+    if (run) void stopSuperseded(store, [run])
   })
   bus.subscribe('cancel', (key) => {
     const run = registry.find(key)
@@ -60,7 +60,7 @@ export function createLiveRuns({ ports, registry, queue, remote, bus, onEnd, sle
     run.started = (turn ? Promise.resolve(turn) : waitForTurn(run)).catch(async (error: unknown) => {
       registry.remove(run)
       const reason = await reasonOf(run, error)
-      if (isSuperseded(run, reason)) run.elsewhere = remote.goOn(run)
+      if (isSuperseded(run, reason)) run.elsewhere = remote.followElsewhere(run)
       else appendEnd(run, reason)
       throw reason
     })
@@ -97,7 +97,7 @@ export function createLiveRuns({ ports, registry, queue, remote, bus, onEnd, sle
     try {
       const end = endingOf(run, await ending)
       queue.wake(await (end ? endAs(end, run, turn, ports) : execute(run, turn, ports)))
-      if (run.log.interrupted) queue.tellInterrupted(run)
+      if (run.log.interrupted) queue.announceInterrupted(run)
       registry.remove(run)
     } catch (error) {
       await handleFailure(run, error)
@@ -124,7 +124,7 @@ export function createLiveRuns({ ports, registry, queue, remote, bus, onEnd, sle
     }
     registry.remove(run)
     const isFenceLost = error instanceof FenceLost
-    if (isFenceLost && run.stopCause !== 'given_up') return void (run.elsewhere = remote.goOn(run))
+    if (isFenceLost && run.stopCause !== 'given_up') return void (run.elsewhere = remote.followElsewhere(run))
     if (!isFenceLost && run.stopCause !== 'given_up') onFault(run, error)
     appendEnd(run, await reasonOf(run, error))
   }

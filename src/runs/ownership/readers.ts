@@ -57,7 +57,7 @@ export function createReaders({ locate, registry, live, remote, intake }: Follow
   }
 
   function openInterrupted(run: StoredRun): OpenRun {
-    return { ...replay(run), goesOn: (disconnected) => whenResumed(run, run.fence, disconnected) }
+    return { ...replay(run), whenResumed: (disconnected) => whenResumed(run, run.fence, disconnected) }
   }
 
   /** `fence` is that of the interruption: the run has a higher fence once a process has resumed the run. */

@@ -2,7 +2,7 @@ import { test } from 'node:test'
 import assert from 'node:assert/strict'
 import { ServiceError } from '../../errors.ts'
 import { localBus } from '../../replicas/bus.ts'
-import { createLine, type LineDependencies } from './session-queue.ts'
+import { createSessionQueue, type SessionQueueDependencies } from './session-queue.ts'
 import { LiveRun, type LiveRunOptions } from './live-run.ts'
 import { FenceLost, type NewMessage, type NextRun, type Turn } from '../run-store.ts'
 import { runKeyText } from '../run.ts'
@@ -20,7 +20,7 @@ function runOf(requestId: string): LiveRun {
 function fakeStore(...queue: string[]) {
   const asked: string[] = []
   const keyOf = (requestId: string | undefined): NextRun | undefined => (requestId ? { ...runOf(requestId).key, holder: 'h' } : undefined)
-  const store: LineDependencies['store'] = {
+  const store: SessionQueueDependencies['store'] = {
     async takeTurn({ requestId }) {
       asked.push(`${requestId} takes`)
       return queue[0] === requestId ? turn : undefined
@@ -37,8 +37,8 @@ function fakeStore(...queue: string[]) {
   return { store, asked, endFirst }
 }
 
-function lineOf(store: LineDependencies['store'], now = () => 0) {
-  return createLine({ store, now, jobs: { wake: () => undefined }, bus: localBus, newId: () => 'id' })
+function lineOf(store: SessionQueueDependencies['store'], now = () => 0) {
+  return createSessionQueue({ store, now, jobs: { wake: () => undefined }, bus: localBus, newId: () => 'id' })
 }
 
 const settled = () => new Promise<void>((resolve) => setImmediate(resolve))
@@ -175,7 +175,7 @@ test('the same request id of two callers is two runs', () => {
 test('a run that nobody has and whose turn it is is told to who works on such', () => {
   const woken: string[] = []
   const jobs = { wake: (...kinds: string[]) => void woken.push(...kinds) }
-  const line = createLine({ store: fakeStore().store, now: () => 0, jobs, bus: localBus, newId: () => 'id' })
+  const line = createSessionQueue({ store: fakeStore().store, now: () => 0, jobs, bus: localBus, newId: () => 'id' })
   line.wake({ ...runOf('x').key, holder: 'somebody' })
   assert.deepEqual(woken, [])
   line.wake({ ...runOf('x').key, holder: '' })

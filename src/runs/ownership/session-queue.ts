@@ -8,10 +8,10 @@ import { runKeyText, type EndEvent } from '../run.ts'
 import { FenceLost, type HeldRun, type QueueEnd, type NewMessage, type NextRun, type RunStore, type Turn } from '../run-store.ts'
 
 /** Another process that frees a session says so, but news may get lost: a waiting run looks for itself now and then. */
-const lookEveryMs = 3000
+const pollMs = 3000
 
 /** Runs of a session go one at a time, in order of arrival. This is where those wait whose turn it is not. */
-export interface Line {
+export interface SessionQueue {
   /**
    * Resolves with the run's turn. Rejects with `session_busy` after `waitMs`, with `session_interrupted` when the run before it waits for
    * approval, or when it is stopped; it has left the line then.
@@ -20,10 +20,10 @@ export interface Line {
   /** Tells the run whose turn it is now, here or in another process, or who works on those that nobody has. */
   wake(next: NextRun | undefined): void
   /** Tells the runs that wait for the session of one that waits for approval. */
-  tellInterrupted(run: LiveRun): void
+  announceInterrupted(run: LiveRun): void
 }
 
-export interface LineDependencies {
+export interface SessionQueueDependencies {
   store: Pick<RunStore, 'takeTurn' | 'leaveQueue'>
   jobs: Pick<Jobs, 'wake'>
   bus: Bus
@@ -31,7 +31,7 @@ export interface LineDependencies {
   newId(): string
 }
 
-export function createLine({ store, jobs, bus, now, newId }: LineDependencies): Line {
+export function createSessionQueue({ store, jobs, bus, now, newId }: SessionQueueDependencies): SessionQueue {
   const waiting = new Map<string, { run: LiveRun; bell: Bell }>()
 
   bus.subscribe('turn', (key) => waiting.get(runKeyText(key))?.bell.ring())
@@ -66,7 +66,7 @@ export function createLine({ store, jobs, bus, now, newId }: LineDependencies): 
         if (turn) return turn
         refuseStopped(run)
         if (now() >= until) throw busy(run)
-        await bell.wait(Math.min(lookEveryMs, until - now()))
+        await bell.wait(Math.min(pollMs, until - now()))
       }
     })
   }
@@ -96,7 +96,7 @@ export function createLine({ store, jobs, bus, now, newId }: LineDependencies): 
     jobs.wake(...(end?.jobs ?? []).map(({ kind }) => kind))
   }
 
-  return { wait, wake, tellInterrupted }
+  return { wait, wake, announceInterrupted: tellInterrupted }
 }
 
 function refuseStopped(run: LiveRun): void {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { LiveRun } from './live-run.ts'
-import type { LostRun } from '../run-store.ts'
+import type { OrphanedRun } from '../run-store.ts'
 import { createSuspects } from './suspects.ts'
 
 test('suspects of which none can be taken are looked for again after a wait, not at once', async () => {
@@ -12,11 +12,11 @@ test('suspects of which none can be taken are looked for again after a wait, not
     // As a sweep does, which finds them again.
     next: async () => {
       looks++
-      if (looks < 100) suspects.tryOne([{} as LostRun])
+      if (looks < 100) suspects.tryOne([{} as OrphanedRun])
     },
     sleep: () => new Promise((resolve) => waits.push(resolve)),
   })
-  suspects.tryOne([{} as LostRun, {} as LostRun])
+  suspects.tryOne([{} as OrphanedRun, {} as OrphanedRun])
   await new Promise(setImmediate)
   assert.deepEqual([looks, waits.length], [0, 1])
   waits[0]!()
@@ -25,7 +25,7 @@ test('suspects of which none can be taken are looked for again after a wait, not
 })
 
 test('the next suspect is taken when the one before has ended or made a checkpoint', async () => {
-  const waiting = [{ requestId: 'a' }, { requestId: 'b' }, { requestId: 'c' }] as LostRun[]
+  const waiting = [{ requestId: 'a' }, { requestId: 'b' }, { requestId: 'c' }] as OrphanedRun[]
   const taken: { requestId: string; end: () => void; progress: () => void }[] = []
   const suspects = createSuspects({
     async takeOver({ requestId }) {

@@ -1,6 +1,6 @@
 import type { LiveRun } from './live-run.ts'
 import { maxLosses } from '../log/outcome.ts'
-import type { LostRun } from '../run-store.ts'
+import type { OrphanedRun } from '../run-store.ts'
 
 /** Longest time that a suspect goes on alone without a checkpoint before the next one is taken: as long as a run takes by default. */
 const aloneMs = 300_000
@@ -12,7 +12,7 @@ const aloneMs = 300_000
 const lookAgainMs = 1000
 
 interface SuspectDependencies {
-  takeOver(run: LostRun): Promise<LiveRun | undefined>
+  takeOver(run: OrphanedRun): Promise<LiveRun | undefined>
   /** Looks for the next one. */
   next(): Promise<void>
   sleep(ms: number, signal?: AbortSignal): Promise<void>
@@ -25,7 +25,7 @@ interface SuspectDependencies {
 export function createSuspects({ takeOver, next, sleep }: SuspectDependencies) {
   let isTrying = false
 
-  async function takeFirst(suspects: readonly LostRun[]): Promise<LiveRun | undefined> {
+  async function takeFirst(suspects: readonly OrphanedRun[]): Promise<LiveRun | undefined> {
     for (const suspect of suspects) {
       const run = await takeOver(suspect)
       if (run) return run
@@ -33,7 +33,7 @@ export function createSuspects({ takeOver, next, sleep }: SuspectDependencies) {
     return undefined
   }
 
-  async function goOnAlone(suspects: readonly LostRun[]): Promise<void> {
+  async function goOnAlone(suspects: readonly OrphanedRun[]): Promise<void> {
     const done = new AbortController()
     try {
       const run = await takeFirst(suspects)
@@ -47,7 +47,7 @@ export function createSuspects({ takeOver, next, sleep }: SuspectDependencies) {
 
   return {
     /** Takes one of the suspects, unless another is being tried; resolves at once. */
-    tryOne(suspects: readonly LostRun[]): void {
+    tryOne(suspects: readonly OrphanedRun[]): void {
       if (isTrying || suspects.length === 0) return
       isTrying = true
       // What fails here fails in the next sweep too, which says so.
@@ -56,10 +56,10 @@ export function createSuspects({ takeOver, next, sleep }: SuspectDependencies) {
   }
 }
 
-export function isSuspect(run: LostRun): boolean {
+export function isSuspect(run: OrphanedRun): boolean {
   return run.losses?.count === maxLosses - 1
 }
 
-export function isHopeless(run: LostRun): boolean {
+export function isHopeless(run: OrphanedRun): boolean {
   return (run.losses?.count ?? 0) >= maxLosses
 }

@@ -11,7 +11,7 @@ import type { Agent, CurrentAgent } from '../../configuration/agent.ts'
 import { ServiceError } from '../../errors.ts'
 import { serviceStopping } from '../log/outcome.ts'
 import { toGeneratedArtifact, type GeneratedArtifact } from '../../sessions/sessions.ts'
-import { createElsewhere, type Waited } from './remote-execution.ts'
+import { createRemoteExecutions, type AwaitedExecution } from './remote-execution.ts'
 import type { ExecutionResult, ExecutionStore, StoredExecution } from './execution-store.ts'
 import { checkHints, notReady, whenUnknown } from '../intake/hints.ts'
 import { runKeyText, type RunKey } from '../run.ts'
@@ -84,7 +84,7 @@ export interface DirectExecution {
   drain(ms: number): Promise<void>
 }
 
-interface Running extends Waited {
+interface Running extends AwaitedExecution {
   sessionId: string
   bodyHash: string
   result: Promise<ExecutionResult>
@@ -104,7 +104,7 @@ export function createDirectExecution({
   bus,
 }: DirectExecutionDependencies): DirectExecution {
   const running = new Map<string, Running>()
-  const elsewhere = createElsewhere({ bus, newId, sleep, find: (key) => running.get(runKeyText(key)) })
+  const elsewhere = createRemoteExecutions({ bus, newId, sleep, find: (key) => running.get(runKeyText(key)) })
   let isStopping = false
 
   async function execute(who: Principal, request: ToolRequest, left: AbortSignal): Promise<Executed> {
@@ -260,7 +260,7 @@ function findTool(tools: ToolSet, { toolName, input, filters }: ToolRequest): To
 }
 
 /** Callers that wait for one; when the last has left it is stopped. */
-function countCallers(stop: () => void): Waited {
+function countCallers(stop: () => void): AwaitedExecution {
   let callers = 0
   return {
     enter() {

@@ -2,22 +2,22 @@ import type { Bus } from '../../replicas/bus.ts'
 import { runKeyText, type RunKey } from '../run.ts'
 
 /** A direct execution that callers wait for. */
-export interface Waited {
+export interface AwaitedExecution {
   /** Somebody waits for it; the returned function says that they left. */
   enter(): () => void
 }
 
-interface ElsewhereDependencies {
+interface RemoteExecutionsDependencies {
   bus: Bus
   newId(): string
   /** Rejects when the signal is aborted. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>
   /** One that runs in this process. */
-  find(key: RunKey): Waited | undefined
+  find(key: RunKey): AwaitedExecution | undefined
 }
 
 /** Direct executions that callers on other replicas wait for. */
-export interface Elsewhere {
+export interface RemoteExecutions {
   /** Resolves when one that runs in another process may have ended, or `left` is aborted. It counts as waited for until then. */
   next(key: RunKey, left: AbortSignal): Promise<void>
   /** One of this process has ended. */
@@ -29,7 +29,7 @@ const lookEveryMs = 1000
 /** Who waits says so as often; who has not for so long is gone. */
 const waiterLastsMs = 10_000
 
-export function createElsewhere({ bus, newId, sleep, find }: ElsewhereDependencies): Elsewhere {
+export function createRemoteExecutions({ bus, newId, sleep, find }: RemoteExecutionsDependencies): RemoteExecutions {
   /** Those of this process that somebody elsewhere waits for: when each of them is gone. */
   const waited = new Map<string, Map<string, { leave(): void; lapse: NodeJS.Timeout }>>()
   const waiting = new Map<string, Set<() => void>>()

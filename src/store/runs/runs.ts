@@ -176,7 +176,7 @@ export function createRunStore(database: Database): RunStore {
     ...createTakeOver(database, statements, moves),
     ...runApprovals(database, statements, moves),
     ...runOwners(database),
-    requeue: moves.requeue,
+    addMissingJobs: moves.requeue,
     async history(tenant, session, from, limit = allMessages) {
       const { rows } = await statements.history(database.forTenant(tenant).read, { tenant, session, from, limit })
       return rows.map((row) => ({ idx: row.idx, role: row.role, content: row.content, data: parseJson(row.data) }))
@@ -205,7 +205,7 @@ export function createRunStore(database: Database): RunStore {
         const { rows } = await statements.keepStep(connection, { ...key, fence, n, data: JSON.stringify(data) })
         if (rows.length === 0) throw new FenceLost(key)
       }, runRetry),
-    async countWaiting() {
+    async countUnclaimed() {
       const waiting = database.db
         .selectFrom('runs')
         .select(({ fn }) => fn.countAll<number>().as('count'))

@@ -11,7 +11,7 @@ import {
   type RunStore,
   type Seen,
   type TakenOver,
-  type TakenUp,
+  type ClaimedRun,
   type Turn,
 } from '../../runs/run-store.ts'
 import { query, type Database } from '../database.ts'
@@ -31,7 +31,7 @@ export function createTakeOver(
   database: Database,
   statements: RunStatements,
   { find, lock, enter, take, free, handOver, insertJobs, prepare }: RunMoves,
-): Pick<RunStore, 'takeTurn' | 'leaveQueue' | 'takeOver' | 'takeUp' | 'putBack' | 'orphans' | 'unendedIn' | 'ownUnended'> {
+): Pick<RunStore, 'takeTurn' | 'leaveQueue' | 'takeOver' | 'claim' | 'release' | 'orphans' | 'unendedIn' | 'ownUnended'> {
   const sessionQueue = queueStatements(database.db)
   const media = mediaStatements(database.db)
 
@@ -102,7 +102,7 @@ export function createTakeOver(
     return losses ? { ...row, losses: json(losses) } : row
   }
 
-  function takeUp(...[key, takeOverOf]: Parameters<RunStore['takeUp']>): Promise<TakenUp | undefined> {
+  function takeUp(...[key, takeOverOf]: Parameters<RunStore['claim']>): Promise<ClaimedRun | undefined> {
     return database.forTenant(key.tenant).unit(async (connection) => {
       const row = await findSeen(connection, key, { fence: key.fence, status: 'pending' })
       if (row?.holder !== '') return undefined
@@ -115,7 +115,7 @@ export function createTakeOver(
     })
   }
 
-  async function putBack(...[key, expected, now]: Parameters<RunStore['putBack']>): Promise<boolean> {
+  async function putBack(...[key, expected, now]: Parameters<RunStore['release']>): Promise<boolean> {
     await prepare()
     return database.forTenant(key.tenant).unit(async (connection) => {
       const row = await findSeen(connection, key, expected)
@@ -179,7 +179,7 @@ export function createTakeOver(
     return (await query(database.forTenant(tenant).read, aliveRuns)).rows
   }
 
-  return { takeTurn, leaveQueue, takeOver, takeUp, putBack, orphans, unendedIn, ownUnended }
+  return { takeTurn, leaveQueue, takeOver, claim: takeUp, release: putBack, orphans, unendedIn, ownUnended }
 }
 
 function hasImages({ request }: RunRow): boolean {

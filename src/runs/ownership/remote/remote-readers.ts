@@ -94,7 +94,7 @@ export function serveRemoteReaders({ registry, tails, bus, sleep, onFault }: Rem
     } catch (error) {
       for (const one of those) {
         onFault(one.tail.run, error)
-        one.tail.putBack(one.batches)
+        one.tail.requeue(one.batches)
         if (served.get(runKeyText(one.tail.run.key)) === one.tail) unwritten.add(one.tail)
       }
       return false

@@ -58,13 +58,13 @@ export class RemoteRun {
     this.ended = this.follow()
   }
 
-  hearReadable(fence: number): void {
+  onReadable(fence: number): void {
     if (fence === this.newest) this.isReadable = true
     else this.hasMoved = true
     this.ring?.()
   }
 
-  hearMoved(): void {
+  onMoved(): void {
     this.hasMoved = true
     this.ring?.()
   }
@@ -137,7 +137,7 @@ export class RemoteRun {
       if (first > after + 1) break
       if (last > after) hasTaken = true
       this.append(fromCompact(events).slice(after - first + 1))
-      await log.hasRoom(this.closing.signal)
+      await log.waitForReaders(this.closing.signal)
     }
     return hasTaken
   }
@@ -150,7 +150,7 @@ export class RemoteRun {
         this.newest = run.fence
         this.begin(run.fence, run.log)
         this.append(events.slice(Math.max(0, this.log.events.length - first + 1)))
-        await this.log.hasRoom(this.closing.signal)
+        await this.log.waitForReaders(this.closing.signal)
       }
     } finally {
       detach()

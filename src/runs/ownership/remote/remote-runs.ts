@@ -16,7 +16,7 @@ export interface RemoteRuns {
   /** An unended run, to follow as one of this process. */
   open(run: StoredRun, left: AbortSignal): OpenRun
   /** A run that this process had and lost: its log goes on with what is told where it is now; resolves with its end. */
-  goOn(run: LiveRun): Promise<void>
+  followElsewhere(run: LiveRun): Promise<void>
   /** Waits for their ends, `ms` at most, and sends away who reads then. */
   drain(ms: number): Promise<void>
 }
@@ -24,9 +24,9 @@ export interface RemoteRuns {
 export function createRemoteRuns(deps: RemoteRunsDependencies): RemoteRuns {
   const { bus } = deps
   const runs = new Map<string, { run: RemoteRun; readers: number }>()
-  bus.subscribe('readable', ({ fence, ...key }) => runs.get(runKeyText(key))?.run.hearReadable(fence))
-  bus.subscribe('moved', (key) => runs.get(runKeyText(key))?.run.hearMoved())
-  bus.onGap(() => runs.forEach(({ run }) => run.hearMoved()))
+  bus.subscribe('readable', ({ fence, ...key }) => runs.get(runKeyText(key))?.run.onReadable(fence))
+  bus.subscribe('moved', (key) => runs.get(runKeyText(key))?.run.onMoved())
+  bus.onGap(() => runs.forEach(({ run }) => run.onMoved()))
 
   function follow(name: string, run: RemoteRun): { run: RemoteRun; readers: number } {
     const one = { run, readers: 0 }
@@ -54,8 +54,8 @@ export function createRemoteRuns(deps: RemoteRunsDependencies): RemoteRuns {
   async function goOn(lost: LiveRun): Promise<void> {
     const { key, fence, log } = lost
     const run = new RemoteRun({ ...key, fence: fence + 1 }, deps, { log, fence })
-    lost.onAlone = () => run.close(callerGone())
-    if (!lost.hasReaders) lost.onAlone()
+    lost.onNoReaders = () => run.close(callerGone())
+    if (!lost.hasReaders) lost.onNoReaders()
     // Who comes now reads with those who are there.
     follow(runKeyText(key), run).readers++
     await run.ended
@@ -68,7 +68,7 @@ export function createRemoteRuns(deps: RemoteRunsDependencies): RemoteRuns {
     for (const { run } of runs.values()) run.close(serviceStopping())
   }
 
-  return { open, goOn, drain }
+  return { open, followElsewhere: goOn, drain }
 }
 
 function callerGone(): ServiceError {

@@ -59,7 +59,7 @@ export class Tail {
     const { from, to } = this.covered
     if (at < from) this.add({ from: at, to: from })
     else if (at < to && known?.at === at && performance.now() - this.writtenAt > seenWithinMs) this.add({ from: at, to })
-    this.makeRoom()
+    this.releaseWriter()
   }
 
   leave(reader: string): void {
@@ -69,7 +69,7 @@ export class Tail {
     known.detach()
     this.readers.delete(reader)
     if (this.readers.size === 0) this.closing.abort()
-    this.makeRoom()
+    this.releaseWriter()
   }
 
   close(): void {
@@ -84,7 +84,7 @@ export class Tail {
       const isEnd = log.ended && isLastEvent(events.at(-1))
       const { to } = this.covered ?? { to: 0 }
       this.add({ from: to, to: first - 1 + events.length - (isEnd ? 1 : 0) })
-      await this.hasRoom()
+      await this.waitForReaders()
     }
   }
 
@@ -95,7 +95,7 @@ export class Tail {
   }
 
   /** It could not be written. */
-  putBack(batches: readonly TailBatch[]): void {
+  requeue(batches: readonly TailBatch[]): void {
     this.unwritten.unshift(...batches.map(({ first, last }) => ({ from: first - 1, to: last })))
   }
 
@@ -128,11 +128,11 @@ export class Tail {
     return batches
   }
 
-  private async hasRoom(): Promise<void> {
+  private async waitForReaders(): Promise<void> {
     while (!this.closing.signal.aborted && this.ahead() > maxAheadCharacters) await new Promise<void>((resolve) => (this.room = resolve))
   }
 
-  private makeRoom(): void {
+  private releaseWriter(): void {
     this.room?.()
     this.room = undefined
   }
