@@ -79,7 +79,7 @@ export function createRuns(dependencies: RunsDependencies): Runs {
     adoption.stop()
     const runs = registry.all()
     await Promise.all([live.drain(ms).then(() => remoteReaders?.close()), remote.drain(ms)])
-    await asyncRuns.release(runs.filter((run) => run.isAsync && run.stopCause === 'given_up'))
+    await asyncRuns.release(runs.filter((run) => run.isAsync && run.stopCause === 'handed_over'))
   }
 
   return {

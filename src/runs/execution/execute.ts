@@ -48,7 +48,7 @@ export async function execute(run: LiveRun, turn: Turn, deps: RunPorts): Promise
       const stored = keepEvent(event, run, progress, deps)
       if (stored) await stored
     }
-    if (run.stopCause === 'given_up') throw new Error('The run was given up.')
+    if (run.stopCause === 'handed_over') throw new Error('The run was given up.')
     if (progress.pendingCalls && !run.signal.aborted) {
       await interrupt(run, progress, progress.pendingCalls, deps)
       return undefined
@@ -56,7 +56,7 @@ export async function execute(run: LiveRun, turn: Turn, deps: RunPorts): Promise
     if (progress.pendingCalls) progress.reason = reasonOfStop(run)
   } catch (thrown) {
     // What was given up has no end here: another process goes on with it.
-    if (thrown instanceof FenceLost || run.stopCause === 'given_up') throw thrown
+    if (thrown instanceof FenceLost || run.stopCause === 'handed_over') throw thrown
     if (!(thrown instanceof ModelError || thrown instanceof ServiceError)) deps.onFault(run, thrown)
     error = toErrorBody(toServiceError(thrown))
   } finally {
@@ -72,8 +72,8 @@ async function requireHints({ request, agent }: LiveRun): Promise<void> {
   checkHints(request.filters, agent.tools)
 }
 
-/** How a run ends that does not go on. `lost`: its process died, and nobody came back for it; `cancelled`: while it waited for approval. */
-export type Ending = 'lost' | 'cancelled'
+/** How a run ends that does not go on. `orphaned`: its process died, and nobody came back for it; `cancelled`: while it waited for approval. */
+export type Ending = 'orphaned' | 'cancelled'
 
 /** Ends a run that does not go on; what it had done stays, and a repeat of one that was lost goes on from there. */
 export async function endAs(ending: Ending, run: LiveRun, turn: Turn, deps: RunPorts): Promise<NextRun | undefined> {
@@ -81,7 +81,7 @@ export async function endAs(ending: Ending, run: LiveRun, turn: Turn, deps: RunP
   // To read what the run has stored may be what its processes died of.
   if (run.losses > maxLosses) progress.checkpoints = 1
   else await load(run, progress, deps, { asksModel: false })
-  if (ending === 'lost') {
+  if (ending === 'orphaned') {
     const error = processLost(run.losses)
     if (run.losses >= maxLosses) deps.onFault(run, error)
     return finish(run, progress, toErrorBody(error), deps)

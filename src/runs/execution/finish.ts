@@ -65,7 +65,7 @@ function toEndedRun(run: LiveRun, progress: Progress, end: EndEvent, deps: RunPo
     status: statusOfEnd(end.reason),
     finishReason: end.reason,
     // Its caller is told of the end of an async run: that is final.
-    continuable: !run.isAsync && (end.reason === 'error' || (end.reason === 'cancelled' && run.stopCause === 'left')),
+    continuable: !run.isAsync && (end.reason === 'error' || (end.reason === 'cancelled' && run.stopCause === 'disconnected')),
     request: run.request,
     model: modelOf(run, progress),
     ...totalsOf(usage.models),

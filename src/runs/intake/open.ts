@@ -135,7 +135,7 @@ export function createOpen(dependencies: OpenDependencies): Open {
 
 /** The run is being stopped because no reader waited for it. */
 function isAbandoned({ stopCause, log }: LiveRun): boolean {
-  return (stopCause === 'left' || stopCause === 'lost') && !log.ended
+  return (stopCause === 'disconnected' || stopCause === 'orphaned') && !log.ended
 }
 
 /** A request id stands for one request: the same operation with the same body in the same session. */

@@ -63,7 +63,7 @@ test("runs that are not this process's any more are stopped: taken over, or thei
   const runs = Object.keys(find).map((requestId) => liveRun(requestId))
   await stopSuperseded({ find: ({ requestId }) => find[requestId]!() }, runs)
   assert.deepEqual(
-    runs.filter(({ stopCause }) => stopCause === 'taken').map(({ key }) => key.requestId),
+    runs.filter(({ stopCause }) => stopCause === 'superseded').map(({ key }) => key.requestId),
     ['taken', 'deleted'],
   )
 })

@@ -108,9 +108,9 @@ export function createAdoption(dependencies: AdoptionDependencies): Adoption {
     const isWanted = mayBeUnwanted && run.onDisconnect === 'cancel' ? next.waitForReader() : undefined
     const turn = taken.kind === 'running' ? taken.turn : undefined
     // One that still waits in line need not get its turn to end.
-    if (!turn) void isWanted?.then((wanted) => wanted || next.stop('lost'))
+    if (!turn) void isWanted?.then((wanted) => wanted || next.stop('orphaned'))
     if (ending) next.stop(ending)
-    return live.launch(next, turn, isWanted ? isWanted.then((wanted) => (wanted ? undefined : 'lost')) : Promise.resolve(ending))
+    return live.launch(next, turn, isWanted ? isWanted.then((wanted) => (wanted ? undefined : 'orphaned')) : Promise.resolve(ending))
   }
 
   async function sweep(graceMs: number): Promise<void> {
@@ -143,7 +143,7 @@ export function createAdoption(dependencies: AdoptionDependencies): Adoption {
   }
 
   async function takeUp(run: OrphanedRun, from: Seen): Promise<unknown> {
-    if (isHopeless(run)) return takeOver(run, { from, ending: 'lost' })
+    if (isHopeless(run)) return takeOver(run, { from, ending: 'orphaned' })
     if (run.operation !== 'chain_async') return takeOver(run, { from, mayBeUnwanted: true })
     // Many processes work on those.
     const isBack = await store.release(run, from, now())

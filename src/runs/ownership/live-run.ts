@@ -4,10 +4,10 @@ import type { ChatRequest, Operation, RunKey } from '../run.ts'
 import type { Turn } from '../run-store.ts'
 
 /**
- * Why a run was stopped. `left`: its client went away and did not come back; `lost`: so it was when its process died; `given_up`: this
- * process ends, and another one goes on with the run; `taken`: another one has it by now, or its session was deleted.
+ * Why a run was stopped. `disconnected`: its client went away and did not come back; `orphaned`: so it was when its process died; `handed_over`: this
+ * process ends, and another one goes on with the run; `superseded`: another one has it by now, or its session was deleted.
  */
-export type StopCause = 'timeout' | 'cancelled' | 'left' | 'lost' | 'given_up' | 'taken'
+export type StopCause = 'timeout' | 'cancelled' | 'disconnected' | 'orphaned' | 'handed_over' | 'superseded'
 
 export interface LiveRunOptions {
   key: RunKey
@@ -148,7 +148,7 @@ export class LiveRun {
   }
 
   private startGrace(): void {
-    this.grace = setTimeout(() => this.stop('left'), this.graceMs)
+    this.grace = setTimeout(() => this.stop('disconnected'), this.graceMs)
     this.grace.unref()
   }
 }

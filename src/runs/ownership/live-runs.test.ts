@@ -27,9 +27,9 @@ test('a lost run that no reader came back for ends as lost also where its turn c
   const { sessionId, operation, bodyHash, request, onDisconnect } = newRun('r')
   const agent = agentOf({ model: new ScriptedModel() })
   const run = new LiveRun({ key: keyOf('r'), sessionId, operation, bodyHash, request, onDisconnect, agent, fence: 1 })
-  live.launch(run, undefined, Promise.resolve('lost'))
+  live.launch(run, undefined, Promise.resolve('orphaned'))
   await tick()
-  run.stop('lost')
+  run.stop('orphaned')
   if (begun.kind === 'running') turn.resolve(begun.turn)
   await run.ended
   const stored = (await store.find(keyOf('r')))!

@@ -55,7 +55,7 @@ export function createLiveRuns({ ports, registry, queue, remote, bus, onEnd, sle
     registry.add(run)
     if (run.fence > 1) bus.publish('moved', run.key)
     // A run that was accepted while this process drained is handed over at once.
-    if (handingOver.signal.aborted) run.stop('given_up')
+    if (handingOver.signal.aborted) run.stop('handed_over')
     const releaseAgent = run.agent.hold()
     run.started = (turn ? Promise.resolve(turn) : waitForTurn(run)).catch(async (error: unknown) => {
       registry.remove(run)
@@ -109,7 +109,7 @@ export function createLiveRuns({ ports, registry, queue, remote, bus, onEnd, sle
   /** Why a run has no end of its own, for its readers. A deleted session takes precedence over all other reasons. */
   async function reasonOf(run: LiveRun, error: unknown): Promise<unknown> {
     const reason = error instanceof FenceLost ? superseded(error) : error
-    if (run.stopCause === 'given_up' || !(reason instanceof ServiceError)) return reason
+    if (run.stopCause === 'handed_over' || !(reason instanceof ServiceError)) return reason
     const stored = await store.find(run.key).catch((failure: unknown) => failure)
     return stored instanceof ServiceError && stored.code === 'gone' ? stored : reason
   }
@@ -124,8 +124,8 @@ export function createLiveRuns({ ports, registry, queue, remote, bus, onEnd, sle
     }
     registry.remove(run)
     const isFenceLost = error instanceof FenceLost
-    if (isFenceLost && run.stopCause !== 'given_up') return void (run.elsewhere = remote.followElsewhere(run))
-    if (!isFenceLost && run.stopCause !== 'given_up') onFault(run, error)
+    if (isFenceLost && run.stopCause !== 'handed_over') return void (run.elsewhere = remote.followElsewhere(run))
+    if (!isFenceLost && run.stopCause !== 'handed_over') onFault(run, error)
     appendEnd(run, await reasonOf(run, error))
   }
 
@@ -143,7 +143,7 @@ export function createLiveRuns({ ports, registry, queue, remote, bus, onEnd, sle
 
   async function drain(ms: number): Promise<void> {
     await waitForEnds(ms)
-    for (const run of registry.all()) run.stop('given_up')
+    for (const run of registry.all()) run.stop('handed_over')
     handingOver.abort()
     await waitForEnds(handOverMs)
   }
@@ -163,19 +163,19 @@ const maxRetryMs = 10_000
 const handOverMs = 2000
 
 /**
- * How a run ends at its turn instead of being executed. An explicit stop while an adopted run waited for its readers wins over `lost`. A
+ * How a run ends at its turn instead of being executed. An explicit stop while an adopted run waited for its readers wins over `orphaned`. A
  * run that no reader came back for may get its turn before it is stopped.
  */
 function endingOf(run: LiveRun, ending: Ending | undefined): Ending | undefined {
-  const isStopped = run.signal.aborted && run.stopCause !== 'lost'
-  if (ending === 'lost' && isStopped) return undefined
+  const isStopped = run.signal.aborted && run.stopCause !== 'orphaned'
+  if (ending === 'orphaned' && isStopped) return undefined
   return ending ?? (run.resumed && run.stopCause === 'cancelled' ? 'cancelled' : undefined)
 }
 
 /** Appends the end of a run that left its session's queue, or that this process handed over. */
 function appendEnd(run: LiveRun, error: unknown): void {
   if (run.log.ended) return
-  const isHandedOver = run.stopCause === 'given_up'
+  const isHandedOver = run.stopCause === 'handed_over'
   if (error instanceof ServiceError && error.code === 'cancelled' && !isHandedOver)
     return run.log.append({ type: 'end', reason: 'cancelled', usage: [], thoughts: [] })
   const reason = isHandedOver ? serviceStopping() : error
@@ -184,7 +184,7 @@ function appendEnd(run: LiveRun, error: unknown): void {
 
 /** Another process has taken the run over, and the readers of this process follow the run there. */
 function isSuperseded({ stopCause }: LiveRun, reason: unknown): boolean {
-  return stopCause !== 'given_up' && reason instanceof ServiceError && reason.cause instanceof FenceLost
+  return stopCause !== 'handed_over' && reason instanceof ServiceError && reason.cause instanceof FenceLost
 }
 
 function throwUnlessElsewhere({ elsewhere }: LiveRun, error: unknown): void {

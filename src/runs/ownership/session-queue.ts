@@ -89,7 +89,7 @@ export function createSessionQueue({ store, jobs, bus, now, newId }: SessionQueu
   /** What somebody cancelled, or nobody came back for, is kept as a run; who gave up waiting may come again as if for the first time. */
   async function leave(run: LiveRun): Promise<void> {
     // Another process goes on with it, in its place of the line.
-    if (run.stopCause === 'given_up' || run.stopCause === 'taken') return
+    if (run.stopCause === 'handed_over' || run.stopCause === 'superseded') return
     const end = endOf(run)
     if (end && run.request.hasCallback) end.jobs.push(callbackJob(run.key, { id: newId(), round: 0, now: now() }))
     wake(await store.leaveQueue(heldOf(run), now(), end))
@@ -100,10 +100,10 @@ export function createSessionQueue({ store, jobs, bus, now, newId }: SessionQueu
 }
 
 function refuseStopped(run: LiveRun): void {
-  if (run.stopCause === 'lost') throw processLost()
-  if (run.stopCause === 'taken') throw new FenceLost(run.key)
+  if (run.stopCause === 'orphaned') throw processLost()
+  if (run.stopCause === 'superseded') throw new FenceLost(run.key)
   // Another process goes on with the run: the caller may ask again for it.
-  if (run.stopCause === 'given_up') throw serviceStopping()
+  if (run.stopCause === 'handed_over') throw serviceStopping()
   if (run.signal.aborted) throw new ServiceError('cancelled', 'The run was cancelled before its turn came.')
 }
 
@@ -131,12 +131,12 @@ class Bell {
 }
 
 function endOf({ stopCause, input }: LiveRun): QueueEnd | undefined {
-  return stopCause === 'cancelled' || stopCause === 'lost' ? leavingEnd(stopCause, input) : undefined
+  return stopCause === 'cancelled' || stopCause === 'orphaned' ? leavingEnd(stopCause, input) : undefined
 }
 
 /** How a run ends that never began. */
-export function leavingEnd(cause: 'cancelled' | 'lost', input: string): QueueEnd {
-  const isLost = cause === 'lost'
+export function leavingEnd(cause: 'cancelled' | 'orphaned', input: string): QueueEnd {
+  const isLost = cause === 'orphaned'
   const error = isLost ? toErrorBody(processLost()) : undefined
   const end: EndEvent = { type: 'end', reason: isLost ? 'error' : 'cancelled', usage: [], thoughts: [], ...(error && { error }) }
   return { status: isLost ? 'error' : 'cancelled', continuable: isLost, error, log: { input, events: [end] }, jobs: [] }

@@ -9,6 +9,6 @@ export async function stopSuperseded(store: Pick<RunStore, 'find'>, runs: readon
       (stored) => stored === undefined || stored.fence === run.fence,
       (error: unknown) => !(error instanceof ServiceError && error.code === 'gone'),
     )
-    if (!isOurs) run.stop('taken')
+    if (!isOurs) run.stop('superseded')
   }
 }
