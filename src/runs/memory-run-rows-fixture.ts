@@ -68,11 +68,11 @@ export class MemoryRunRows {
     return { session: session.key, messageIndex: row.messageIndex, messageCount: session.messages.length, windowStart: 0 }
   }
 
-  protected take(row: Row, { holder, place, messages, now }: TakeOver): TakenOver {
+  protected take(row: Row, { holder, queueOrder, messages, now }: TakeOver): TakenOver {
     const isRepeat = row.endedAt !== undefined
     const fence = row.fence + 1
     Object.assign(row, { fence, holder, status: 'pending', endedAt: undefined, continuable: false })
-    if (isRepeat) Object.assign(row, { place, ranMs: 0, losses: undefined })
+    if (isRepeat) Object.assign(row, { place: queueOrder, ranMs: 0, losses: undefined })
     const session = this.sessionOf(row)
     session.activeRun ??= row.requestId
     if (session.activeRun !== row.requestId) return { kind: 'waiting', fence }
@@ -115,7 +115,7 @@ export class MemoryRunRows {
 }
 
 export function toRow(run: NewRun, session: string): Row {
-  const { tenant, owner, requestId, sessionId, operation, bodyHash, request, onDisconnect, event, now, place } = run
+  const { tenant, owner, requestId, sessionId, operation, bodyHash, request, onDisconnect, event, now, queueOrder } = run
   return {
     tenant,
     owner,
@@ -137,7 +137,7 @@ export function toRow(run: NewRun, session: string): Row {
     continuable: false,
     error: undefined,
     log: undefined,
-    place,
+    place: queueOrder,
   }
 }
 

@@ -46,7 +46,7 @@ export function newRun(requestId: string, change: Partial<NewRun> = {}): NewRun 
     request: { messages: [{ role: 'user', content: 'hello' }], filters: [], headers: {} },
     onDisconnect: 'cancel',
     holder: 'p1',
-    place: ++arrivals,
+    queueOrder: ++arrivals,
     agent: 'agent',
     now: 1,
     messages: [{ role: 'human', content: 'hello', createdAt: 1 }],

@@ -160,7 +160,7 @@ export interface NewRun extends RunKey {
   onDisconnect: 'cancel' | 'continue'
   holder: string
   /** Order of arrival. */
-  place: number
+  queueOrder: number
   agent: string
   now: number
   /** The turns that a client brings along, the human message last. In a session that has messages only the last is stored. */
@@ -226,7 +226,7 @@ export interface QueueEnd {
 
 export interface TakeOver {
   holder: string
-  place: number
+  queueOrder: number
   now: number
   /** Of the request; stored if the run had not come that far. */
   messages: readonly NewMessage[]

@@ -34,7 +34,7 @@ function standsAt(turn: Turn, calls: PendingCall[], change: Partial<Interruption
   }
 }
 
-const by: TakeOver = { holder: 'process-2', place: 9, now: hour + 20, messages: [human('hello')] }
+const by: TakeOver = { holder: 'process-2', queueOrder: 9, now: hour + 20, messages: [human('hello')] }
 const approve = (change: Partial<NewDecision> = {}): NewDecision => ({
   decision: 'approve',
   input: undefined,
@@ -280,6 +280,6 @@ function registerApprovalContract(database: () => Database): void {
     assert.deepEqual(await rows(), [])
     await assert.rejects(store.find(run), { code: 'gone' })
     assert.equal(await approvals.decide(key('a'), approve(), by), undefined)
-    assert.equal((await running(store, { ...run, requestId: 'next', place: run.place + 1 })).messageIndex, 0)
+    assert.equal((await running(store, { ...run, requestId: 'next', queueOrder: run.queueOrder + 1 })).messageIndex, 0)
   })
 }

@@ -24,7 +24,7 @@ function registerAsyncContract(database: () => Database): void {
     return { ...own, callbacks, newRun }
   }
 
-  const by = (run: NewRun) => ({ holder: 'process-2', place: run.place, now: hour + 5, messages: run.messages })
+  const by = (run: NewRun) => ({ holder: 'process-2', queueOrder: run.queueOrder, now: hour + 5, messages: run.messages })
   const dataOf = ({ owner, requestId, fence }: HeldRun) => ({ owner, requestId, fence })
   const idOf = ({ requestId }: { requestId: string }) => requestId
 

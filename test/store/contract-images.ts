@@ -50,7 +50,7 @@ function registerImageContract(database: () => Database): void {
     const second = pictured({ messages: [human('second')] })
     assert.equal((await store.begin(second)).kind, 'waiting')
     const from = { fence: 1, status: 'pending' as const }
-    await store.takeOver(second, from, { holder: 'process-2', place: second.place, now: hour, messages: second.messages })
+    await store.takeOver(second, from, { holder: 'process-2', queueOrder: second.queueOrder, now: hour, messages: second.messages })
     await store.finish(first.run, 1, endOf(first.turn))
     const turn = await store.takeTurn({ ...second, fence: 2 }, second.messages, hour)
     assert.deepEqual((await store.images(tenant, turn!.session, [second.requestId])).get(second.requestId), images)

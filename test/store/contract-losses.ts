@@ -22,7 +22,7 @@ function registerLossContract(database: () => Database): void {
 
   /** As a sweep does it, for a process that dies then. */
   async function takeLost(store: RunStore, lost: OrphanedRun, holder: string): Promise<number> {
-    const taken = await store.takeOver(lost, { ...lost, graceMs: 0 }, { holder, place: 1, now: hour, messages: [] })
+    const taken = await store.takeOver(lost, { ...lost, graceMs: 0 }, { holder, queueOrder: 1, now: hour, messages: [] })
     return taken!.fence
   }
 
@@ -44,7 +44,8 @@ function registerLossContract(database: () => Database): void {
     const { store, newRun, lost, count } = setUp()
     const run: NewRun = newRun({ operation: 'chain_async', event: { key: 'e', id: 'e', callbackUrl: undefined } })
     await store.begin(run)
-    const takeUp = (fence: number) => store.claim({ ...run, fence }, () => ({ holder: 'p1', place: 1, now: hour, messages: run.messages }))
+    const takeUp = (fence: number) =>
+      store.claim({ ...run, fence }, () => ({ holder: 'p1', queueOrder: 1, now: hour, messages: run.messages }))
     await takeUp(1)
     assert.equal(await count(), 1)
     const from = await lost()
@@ -84,7 +85,7 @@ function registerLossContract(database: () => Database): void {
     const { run, turn } = await start({ holder: 'p1' })
     const fence = await takeLost(store, await lost(), 'p2')
     await store.finish(run, fence, endOf(turn, failed))
-    await store.takeOver(run, { fence, status: 'error' }, { holder: 'p3', place: 1, now: hour, messages: [] })
+    await store.takeOver(run, { fence, status: 'error' }, { holder: 'p3', queueOrder: 1, now: hour, messages: [] })
     assert.equal(await count(), 1)
   })
 }

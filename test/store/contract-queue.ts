@@ -20,7 +20,11 @@ function registerLineContract(database: () => Database): void {
 const minute = 60_000
 
 function take(store: RunStore, run: NewRun, fence: number, status: RunStatus, change: { holder?: string; place?: number } = {}) {
-  return store.takeOver(run, { fence, status }, { holder: 'process-2', place: run.place, now: hour + 7, messages: run.messages, ...change })
+  return store.takeOver(
+    run,
+    { fence, status },
+    { holder: 'process-2', queueOrder: run.queueOrder, now: hour + 7, messages: run.messages, ...change },
+  )
 }
 
 function keyOf({ tenant, owner, requestId, holder }: NewRun) {
@@ -31,8 +35,8 @@ function registerLine(database: () => Database): void {
   test('waiting runs get their session in order of arrival', async () => {
     const { store, newRun, start, texts } = storeOf(database())
     const first = await start()
-    const third = newRun({ place: 3000, messages: [human('third')] })
-    const second = newRun({ place: 2000, messages: [human('second')] })
+    const third = newRun({ queueOrder: 3000, messages: [human('third')] })
+    const second = newRun({ queueOrder: 2000, messages: [human('second')] })
     for (const run of [third, second]) assert.equal((await store.begin(run)).kind, 'waiting')
     assert.equal(await store.takeTurn(second, second.messages, hour), undefined)
     assert.deepEqual(await store.finish(first.run, 1, endOf(first.turn)), keyOf(second))
@@ -211,8 +215,8 @@ function registerTakeOver(database: () => Database): void {
       (await store.orphans(process('me'), graceMs)).runs.filter((run) => run.tenant === tenant).map((run) => run.requestId)
     await start({ requestId: 'mine', sessionId: 'a', holder: process('me') })
     await start({ requestId: 'alive', sessionId: 'b', holder: process('alive') })
-    await start({ requestId: 'dead', sessionId: 'c', holder: process('dead'), place: 50_000 })
-    await store.begin(newRun({ requestId: 'waiting', sessionId: 'c', holder: process('unknown'), place: 40_000 }))
+    await start({ requestId: 'dead', sessionId: 'c', holder: process('dead'), queueOrder: 50_000 })
+    await store.begin(newRun({ requestId: 'waiting', sessionId: 'c', holder: process('unknown'), queueOrder: 40_000 }))
     const ended = await start({ sessionId: 'd', holder: process('dead') })
     await store.finish(ended.run, 1, endOf(ended.turn))
     await start({ requestId: 'tool', sessionId: 'e', holder: process('dead'), operation: 'tool_execute' })
@@ -232,7 +236,7 @@ function registerTakeOver(database: () => Database): void {
     const processes = createProcessStore(database())
     const holder = `${tenant} slow`
     const { run } = await start({ holder })
-    const by = { holder: 'process-2', place: run.place, now: hour, messages: run.messages }
+    const by = { holder: 'process-2', queueOrder: run.queueOrder, now: hour, messages: run.messages }
     const takeLost = () => store.takeOver(run, { fence: 1, status: 'running', graceMs: 0 }, by)
     await processes.renew(holder, minute)
     assert.equal(await takeLost(), undefined)

@@ -50,7 +50,8 @@ function registerReportContract(database: () => Database): void {
 
   test('the extremes stay correct when an ended run is resumed', async () => {
     const { store, tenant, ended, reports } = reportsOf()
-    const goOn = (run: RunKey) => store.takeOver(run, { fence: 1, status: 'error' }, { holder: 'p', place: 1, now: hour, messages: [] })
+    const goOn = (run: RunKey) =>
+      store.takeOver(run, { fence: 1, status: 'error' }, { holder: 'p', queueOrder: 1, now: hour, messages: [] })
     const slow = await ended(hour + 1, 900, failed)
     const quick = await ended(hour + 2, 1, failed)
     await ended(hour + 3, 50)
@@ -69,7 +70,7 @@ function registerReportContract(database: () => Database): void {
   test('an hour whose only run is resumed has no extremes until the next run', async () => {
     const { store, tenant, ended, reports } = reportsOf()
     const run = await ended(hour + 1, 900, failed)
-    const taken = await store.takeOver(run, { fence: 1, status: 'error' }, { holder: 'p', place: 1, now: hour, messages: [] })
+    const taken = await store.takeOver(run, { fence: 1, status: 'error' }, { holder: 'p', queueOrder: 1, now: hour, messages: [] })
     assert.equal((await reports.sums(tenant, always)).maxLatencyMs, 0)
     assert.ok(taken?.kind === 'running')
     await store.finish(run, 2, endOf(taken.turn, { latencyMs: 7, endedAt: hour + 7 }))
@@ -130,7 +131,7 @@ function registerReportContract(database: () => Database): void {
     const run = await ended(hour + 1, 10, failed)
     for (let n = 0; n < 4; n++) await ended(hour + n, 10)
     assert.equal(await count(), 5)
-    const taken = await store.takeOver(run, { fence: 1, status: 'error' }, { holder: 'p', place: 1, now: hour, messages: [] })
+    const taken = await store.takeOver(run, { fence: 1, status: 'error' }, { holder: 'p', queueOrder: 1, now: hour, messages: [] })
     assert.equal(await count(), 4)
     assert.ok(taken?.kind === 'running')
     await store.finish(run, 2, endOf(taken.turn, { endedAt: hour + 2 * hourMs }))

@@ -101,7 +101,7 @@ function registerSessionChanges(database: () => Database): void {
     assert.equal(await store.takeTurn(waiting, waiting.messages, hour), undefined)
     assert.equal(await store.leaveQueue(waiting, hour), undefined)
     for (const status of ['running', 'pending', 'error'] as const) {
-      assert.equal(await store.takeOver(run, { fence: 1, status }, { holder: 'p', place: 1, now: hour, messages: [] }), undefined)
+      assert.equal(await store.takeOver(run, { fence: 1, status }, { holder: 'p', queueOrder: 1, now: hour, messages: [] }), undefined)
     }
     assert.deepEqual(
       (await store.orphans('nobody', 0)).runs.filter((one) => one.tenant === tenant),

@@ -18,7 +18,7 @@ function registerToolExecutions(database: () => Database): void {
     const executions = createExecutionStore(database())
     await executions.begin({ ...held, sessionId: 's', bodyHash: 'hash', holder: run.holder, agent: 'agent', now: hour })
     const before = await executions.find(held)
-    const by = { holder: 'p2', place: 1, now: hour, messages: run.messages }
+    const by = { holder: 'p2', queueOrder: 1, now: hour, messages: run.messages }
     const turn = { session: 'k', messageIndex: 0, messageCount: 1, windowStart: 0 }
     const interruption: Interruption = {
       session: 'k',

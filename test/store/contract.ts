@@ -174,7 +174,7 @@ function registerFinish(database: () => Database): void {
     const { run, turn } = await start()
     const error = { body: 'No.', status_code: 503, details: { error_type: 'ProcessLost' } }
     await store.finish(run, 1, endOf(turn, { ...failed, error }))
-    const by = { holder: 'p2', place: 9, now: hour, messages: run.messages }
+    const by = { holder: 'p2', queueOrder: 9, now: hour, messages: run.messages }
     const taken = await store.takeOver(run, { fence: 1, status: 'error' }, by)
     assert.ok(taken?.kind === 'running')
     await store.finish(run, taken.fence, endOf(taken.turn))
@@ -194,7 +194,11 @@ function registerFinish(database: () => Database): void {
     await store.finish(run, 1, endOf(turn, { ...failed, hadCheckpoints: true }))
     assert.equal((await store.checkpoints(run)).length, 4)
     assert.deepEqual((await store.find(run))!.request, endOf(turn).request)
-    const taken = await store.takeOver(run, { fence: 1, status: 'error' }, { holder: 'p2', place: 9, now: hour, messages: run.messages })
+    const taken = await store.takeOver(
+      run,
+      { fence: 1, status: 'error' },
+      { holder: 'p2', queueOrder: 9, now: hour, messages: run.messages },
+    )
     await store.finish(run, taken!.fence, endOf(turn, { hadCheckpoints: true }))
     assert.equal(await count('run_steps'), 0)
   })
@@ -214,7 +218,7 @@ function registerFinish(database: () => Database): void {
   test('an old fence can neither end a run nor store a step', async () => {
     const { store, start, session, metrics, count } = storeOf(database())
     const { run, turn } = await start()
-    await store.takeOver(run, { fence: 1, status: 'running' }, { holder: 'p2', place: 9, now: hour, messages: run.messages })
+    await store.takeOver(run, { fence: 1, status: 'running' }, { holder: 'p2', queueOrder: 9, now: hour, messages: run.messages })
     const before = [await session(), await store.find(run), await metrics()]
     const step = { messages: [], iterations: 1, events: [], usage: { models: [], thoughts: [] } }
     await assert.rejects(store.finish(run, 1, endOf(turn)), FenceLost)

@@ -35,7 +35,7 @@ export function newRun(change: Partial<NewRun> = {}): NewRun & HeldRun {
     request: { messages: messages.map(({ content }) => ({ role: 'user', content })), filters: [], headers: {} },
     onDisconnect: 'cancel',
     holder: 'process-1',
-    place: lastPlace,
+    queueOrder: lastPlace,
     agent: 'agent',
     now: hour,
     fence: 1,

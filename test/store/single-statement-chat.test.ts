@@ -47,7 +47,7 @@ describe('Chats of one statement on Postgres, at once', () => {
     let ended = 0
     for (let n = 0; n < 60; n++) {
       const { run, turn } = await start({ sessionId: `s${n}` })
-      const by = { holder: 'p2', place: n, now: hour, messages: run.messages }
+      const by = { holder: 'p2', queueOrder: n, now: hour, messages: run.messages }
       const [end, taken] = await Promise.allSettled([
         store.finish(run, 1, endOf(turn)),
         store.takeOver(run, { fence: 1, status: 'running' }, by),

@@ -37,7 +37,7 @@ export function createBeginRun({ store, attachments, intake, holder, now, newId 
       sessionKey: newId(),
       shortName: shortName(request.messages),
       holder,
-      place: intake.nextArrival(),
+      queueOrder: intake.nextArrival(),
       agent: agent.config.name,
       now: now(),
       messages: toNewMessages(request, key.requestId, now()),

@@ -83,7 +83,12 @@ test('a run is taken over when the tools are there, also where the process has j
 test('an async run that was lost goes back to the queue of all processes; another run is taken over', async () => {
   const event = { key: 'e', id: 'e', callbackUrl: undefined }
   const { store, done, sweep } = await setUp([lostRun('chain'), lostRun('chain_async', { operation: 'chain_async', event })])
-  await store.claim({ ...keyOf('chain_async'), fence: 1 }, () => ({ holder: 'dead', place: 1, now: 1, messages: newRun('r').messages }))
+  await store.claim({ ...keyOf('chain_async'), fence: 1 }, () => ({
+    holder: 'dead',
+    queueOrder: 1,
+    now: 1,
+    messages: newRun('r').messages,
+  }))
   await sweep()
   assert.deepEqual(done, ['chain launched', 'wakes run'])
   assert.equal((await store.find(keyOf('chain_async')))?.holder, '')

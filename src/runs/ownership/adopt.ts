@@ -77,7 +77,7 @@ export function createAdoption(dependencies: AdoptionDependencies): Adoption {
   }
 
   function asTaker({ request, requestId }: StoredRun & { request: ChatRequest }): TakeOver {
-    return { holder, place: intake.nextArrival(), now: now(), messages: toNewMessages(request, requestId, now()) }
+    return { holder, queueOrder: intake.nextArrival(), now: now(), messages: toNewMessages(request, requestId, now()) }
   }
 
   async function takeOver(run: OrphanedRun, how: How = {}): Promise<LiveRun | undefined> {

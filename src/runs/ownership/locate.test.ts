@@ -80,7 +80,7 @@ test('an accepted run that no process has taken up is unclaimed, and remote or d
   const event = { key: 'e', id: 'e', callbackUrl: undefined }
   await store.begin(newRun('r', { operation: 'chain_async', event }))
   assert.equal(await kind(), 'unclaimed')
-  await store.claim({ ...key, fence: 1 }, () => ({ holder: 'p2', place: 1, now: 1, messages: newRun('r').messages }))
+  await store.claim({ ...key, fence: 1 }, () => ({ holder: 'p2', queueOrder: 1, now: 1, messages: newRun('r').messages }))
   assert.equal(await kind(), 'remote')
 })
 

@@ -96,7 +96,7 @@ export function runMoves(database: Database, statements: RunStatements) {
     connection: Connection,
     row: RunRow,
     state: SessionState | undefined,
-    { holder, place, messages, now }: TakeOver,
+    { holder, queueOrder, messages, now }: TakeOver,
   ): Promise<TakenOver | undefined> {
     const fence = row.fence + 1
     const run = { ...row, requestId: row.request_id, fence }
@@ -105,7 +105,7 @@ export function runMoves(database: Database, statements: RunStatements) {
       fence: row.fence,
       newFence: fence,
       holder,
-      place: row.ended_at === null ? row.place : place,
+      place: row.ended_at === null ? row.place : queueOrder,
       // A repeated request resets the losses.
       losses: row.ended_at === null ? row.losses : null,
     })

@@ -74,6 +74,7 @@ export function createRunStore(database: Database): RunStore {
       session: session.key,
       session_id: newRun.sessionId,
       body_hash: newRun.bodyHash,
+      place: newRun.queueOrder,
       request: JSON.stringify(newRun.request),
       status: isOurs ? 'running' : 'pending',
       on_disconnect: newRun.onDisconnect,

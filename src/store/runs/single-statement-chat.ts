@@ -53,6 +53,7 @@ export function createSingleStatementChat({ db, forTenant }: Database) {
     const row = {
       session_id: newRun.sessionId,
       body_hash: newRun.bodyHash,
+      place: newRun.queueOrder,
       request: JSON.stringify(newRun.request),
       on_disconnect: newRun.onDisconnect,
     }
