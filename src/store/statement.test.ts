@@ -68,10 +68,10 @@ test('rows have the type of the query, and values the types of their columns', a
   )
   const { rows } = await find(connection, { key: 'k' })
   const first: { key: string; message_count: number } | undefined = rows[0]
-  // @ts-expect-error The query does not select it.
+  // @ts-expect-error The query does not select `active_run`.
   assert.equal(first?.active_run, undefined)
-  // @ts-expect-error `message_count` is a number.
   statement(sqlite, (builder, param: Param<{ n: string }>) =>
+    // @ts-expect-error `message_count` is a number.
     builder.selectFrom('sessions').select('key').where('message_count', '=', param('n')),
   )
 })

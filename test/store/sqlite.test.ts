@@ -104,7 +104,7 @@ test('a database of a later version is refused', async () => {
   const later = new DatabaseSync(path.join(folder, 'agent-core.db'))
   later.exec("insert into kysely_migration values ('9999-later', '2999-01-01')")
   later.close()
-  await assert.rejects(openSqlite(folder), /of a later version/)
+  await assert.rejects(openSqlite(folder), /by a later version/)
 })
 
 test('close waits for units of work, and later units are refused', async () => {
