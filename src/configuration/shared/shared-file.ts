@@ -44,6 +44,22 @@ interface Base {
   n: number
 }
 
+/** What a comparison of the file with the newest configuration found. */
+type Comparison =
+  /** The file is in line with the configurations; it should hold the text of `newest`. */
+  | { kind: 'settled'; newest: Known }
+  /** The file holds an edit that is not in effect. */
+  | { kind: 'refused' }
+  /** The file changed meanwhile: compare again. */
+  | { kind: 'changed' }
+
+/** What became of an edit of the file. */
+type TakeOver =
+  | { kind: 'taken'; ready: Ready }
+  | { kind: 'refused' }
+  /** Another process stored a configuration first. */
+  | { kind: 'outdated' }
+
 const settleMs = 300
 
 export function createSharedFile(deps: SharedFileDependencies): SharedFile {
@@ -64,9 +80,9 @@ export function createSharedFile(deps: SharedFileDependencies): SharedFile {
     isFirst = false
     for (;;) {
       const text = await read()
-      const known = await compare(text, take)
-      if (known === 'unsettled') continue
-      if (known) await write(known, text)
+      const comparison = await compare(text, take)
+      if (comparison.kind === 'changed') continue
+      if (comparison.kind === 'settled') await write(comparison.newest, text)
       return
     }
   }
@@ -85,19 +101,19 @@ export function createSharedFile(deps: SharedFileDependencies): SharedFile {
     })
   }
 
-  /** Answers with what the file should hold; undefined where it holds an edit that is not in effect. */
-  async function compare(text: string | undefined, take: (ready: Ready) => void): Promise<Known | 'unsettled' | undefined> {
+  async function compare(text: string | undefined, take: (ready: Ready) => void): Promise<Comparison> {
     for (;;) {
       const newest = await latest.read()
-      if (text === undefined || text === base?.text) return newest
+      if (text === undefined || text === base?.text) return { kind: 'settled', newest }
       if (text === newest.stored.text) return agree(text, newest.n, newest)
       const seenAt = await store.seenAt(text)
       if (seenAt !== undefined && !isGoneBackTo(text, seenAt)) return agree(text, seenAt, newest)
-      if (text === refused?.text) return undefined
-      if (seenAt !== undefined && !(await isStill(text))) return 'unsettled'
-      const ready = await takeOver(newest, text)
-      if (ready === 'refused') return undefined
-      if (ready === 'late') continue
+      if (text === refused?.text) return { kind: 'refused' }
+      if (seenAt !== undefined && !(await isStill(text))) return { kind: 'changed' }
+      const takeover = await takeOver(newest, text)
+      if (takeover.kind === 'refused') return { kind: 'refused' }
+      if (takeover.kind === 'outdated') continue
+      const { ready } = takeover
       take(ready)
       deps.onChange(ready.known.version)
       return agree(text, ready.known.n, ready.known)
@@ -116,16 +132,16 @@ export function createSharedFile(deps: SharedFileDependencies): SharedFile {
     return (await read()) === text
   }
 
-  async function agree(text: string, n: number, known: Known): Promise<Known> {
+  async function agree(text: string, n: number, newest: Known): Promise<Comparison> {
     base = { text, n }
     refused = undefined
     await file.note({ database: store.idOf(''), n, id: store.idOf(text) }).catch((err: unknown) => {
       log.debug({ err }, 'What the file holds could not be noted')
     })
-    return known
+    return { kind: 'settled', newest }
   }
 
-  async function takeOver(newest: Known, text: string): Promise<Ready | 'late' | 'refused'> {
+  async function takeOver(newest: Known, text: string): Promise<TakeOver> {
     try {
       const next = editState(newest, await dataBefore(newest), parseEdit(text))
       const diff = changedPaths(newest.used.config, next.used.config)
@@ -139,15 +155,15 @@ export function createSharedFile(deps: SharedFileDependencies): SharedFile {
         })
       if (known) {
         log.info({ version, diff }, `${file.name} was edited; the configuration was changed`)
-        return { known, parts }
+        return { kind: 'taken', ready: { known, parts } }
       }
       await parts.tools.close()
-      return 'late'
+      return { kind: 'outdated' }
     } catch (error) {
       if (!(error instanceof ConfigError)) throw error
       refused = { text, faults: formatProblems(file.name, error) }
       log.error({ problems: refused.faults }, `${file.name} was edited, but can not be used; the configuration stays as it is`)
-      return 'refused'
+      return { kind: 'refused' }
     }
   }
 
