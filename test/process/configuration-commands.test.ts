@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict'
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
-import { after, before, test, type TestContext } from 'node:test'
+import { after, before, test } from 'node:test'
 import { parse } from 'yaml'
 import { until } from '../fixtures/async-client.ts'
 import { startPostgres, type PostgresServer } from '../fixtures/postgres-server.ts'
-import { makeFolder, runCommand, serve, type RunningService } from '../fixtures/process.ts'
+import { runIn } from '../../src/cli/terminal-fixture.ts'
+import { makeFolder, serve, type RunningService } from '../fixtures/process.ts'
 
 let server: PostgresServer
 before(async () => {
@@ -22,11 +23,6 @@ async function newEnvironment(): Promise<Record<string, string>> {
   return { DATABASE_URL: await server.createDatabase(), SECRET_KEY: 'x'.repeat(32) }
 }
 
-async function run(t: TestContext, folder: string, args: string[], environment: Record<string, string>) {
-  const { ended, stdout, stderr } = runCommand(t, folder, args, environment)
-  return { code: await ended, out: stdout(), err: stderr() }
-}
-
 test('the first of all starts with the samples, one that joins writes what the others have, and what was in memory dies with the last', async (t) => {
   const environment = await newEnvironment()
   const [here, there] = [await makeFolder(t), await makeFolder(t)]
@@ -38,7 +34,7 @@ test('the first of all starts with the samples, one that joins writes what the o
   assert.equal((await get(b)).text, (await get(a)).text)
   assert.equal((await get(b)).body.configuration.name, 'Memory')
   assert.match(await readFile(path.join(there, 'agent.yaml'), 'utf8'), /Stored\./)
-  const shown = parse((await run(t, await makeFolder(t), ['config', 'show'], environment)).out)
+  const shown = parse((await runIn(await makeFolder(t), ['config', 'show'], environment)).out)
   assert.deepEqual([shown.name, shown.description], ['Memory', 'Stored.'])
   // One of them is killed: the other one still has it, for itself and for one that joins.
   a.child.kill('SIGKILL')
@@ -67,21 +63,21 @@ test('former configurations are listed and restored from any machine, and runnin
   const first = (await get(service)).body.version as string
   await put(service, { description: 'Second.', access: { roles: { auditor: ['tools.read'] } } })
   const elsewhere = await makeFolder(t)
-  const history = await run(t, elsewhere, ['config', 'history'], environment)
+  const history = await runIn(elsewhere, ['config', 'history'], environment)
   assert.match(
     history.out,
     /^version +since +by way of +who +changed\n\S+ +\S+ +put +\S+ \(default\) +.*description.*\n\S+ +\S+ +seed +-\n$/,
   )
-  const made = await run(t, elsewhere, ['keys', 'create', '--sub', 'ann', '--roles', 'auditor,nobody'], environment)
+  const made = await runIn(elsewhere, ['keys', 'create', '--sub', 'ann', '--roles', 'auditor,nobody'], environment)
   assert.deepEqual([made.code, made.err.match(/There is no role "\w+"/g)], [0, ['There is no role "nobody"']])
-  const restored = await run(t, elsewhere, ['config', 'restore', first], environment)
+  const restored = await runIn(elsewhere, ['config', 'restore', first], environment)
   assert.match(restored.out, /^In use is version \S+\. Changed: .*description/)
   await until(
     () => get(service),
     ({ body }) => body.configuration.description !== 'Second.',
   )
-  assert.match((await run(t, elsewhere, ['config', 'history'], environment)).out, / restore /)
-  const none = await run(t, elsewhere, ['config', 'restore', 'x'], environment)
+  assert.match((await runIn(elsewhere, ['config', 'history'], environment)).out, / restore /)
+  const none = await runIn(elsewhere, ['config', 'restore', 'x'], environment)
   assert.deepEqual([none.code, none.err], [1, 'There is no version "x"; "agent-core config history" shows them.\n'])
 })
 
@@ -90,7 +86,7 @@ test('without a shared database the copies of the file are listed and restored, 
   const service = await serve(t, folder, {})
   await put(service, { description: 'Second.' })
   await put(service, { name: 'Third' })
-  const history = await run(t, folder, ['config', 'history'], {})
+  const history = await runIn(folder, ['config', 'history'], {})
   const [head, third, second, first, ...rest] = history.out.trimEnd().split('\n')
   assert.deepEqual([history.code, rest], [0, []])
   assert.match(head!, /^version +since +by way of +who +changed$/)
@@ -99,7 +95,7 @@ test('without a shared database the copies of the file are listed and restored, 
   assert.match(first!, /^[0-9a-f]{16} +- +- +-$/)
   const before = await readFile(path.join(folder, 'agent.yaml'), 'utf8')
   const version = first!.split(' ')[0]!
-  const restored = await run(t, folder, ['config', 'restore', version], {})
+  const restored = await runIn(folder, ['config', 'restore', version], {})
   assert.equal(restored.out, `In use is version ${version}. Changed: name description.\n`)
   const { body } = await until(
     () => get(service),
@@ -107,12 +103,12 @@ test('without a shared database the copies of the file are listed and restored, 
   )
   assert.notEqual(body.configuration.description, 'Second.')
   // What was replaced is a version too, once, and can be had again.
-  const after = (await run(t, folder, ['config', 'history'], {})).out.trimEnd().split('\n')
+  const after = (await runIn(folder, ['config', 'history'], {})).out.trimEnd().split('\n')
   assert.equal(after.length, 5)
   assert.equal(after[1]!.split(' ')[0], version)
-  assert.equal((await run(t, folder, ['config', 'restore', third!.split(' ')[0]!], {})).code, 0)
+  assert.equal((await runIn(folder, ['config', 'restore', third!.split(' ')[0]!], {})).code, 0)
   assert.equal(await readFile(path.join(folder, 'agent.yaml'), 'utf8'), before)
-  const none = await run(t, folder, ['config', 'restore', 'x'], {})
+  const none = await runIn(folder, ['config', 'restore', 'x'], {})
   assert.deepEqual([none.code, none.err], [1, 'There is no version "x"; "agent-core config history" shows them.\n'])
 })
 
@@ -123,21 +119,21 @@ test('doctor looks at what the database has, and tells of an edit that is not in
   const { version } = (await get(service)).body
   service.child.kill('SIGTERM')
   await service.ended
-  assert.match((await run(t, folder, ['doctor'], environment)).out, new RegExp(`ok +configuration: version ${version} in the database\n`))
+  assert.match((await runIn(folder, ['doctor'], environment)).out, new RegExp(`ok +configuration: version ${version} in the database\n`))
   await writeFile(path.join(folder, 'agent.yaml'), 'name: Edited\n')
   assert.match(
-    (await run(t, folder, ['doctor'], environment)).out,
+    (await runIn(folder, ['doctor'], environment)).out,
     /warn +configuration: \S+agent\.yaml has an edit that is not in effect\n/,
   )
   await writeFile(path.join(folder, 'agent.yaml'), 'tools: 5\n')
-  const { code, out } = await run(t, folder, ['doctor'], environment)
+  const { code, out } = await runIn(folder, ['doctor'], environment)
   assert.match(out, /warn +configuration: agent\.yaml:1 tools/)
   assert.equal(code, 0)
 })
 
 test('without --init an empty database gets no sample', async (t) => {
   const environment = await newEnvironment()
-  const { code, out, err } = await run(t, await makeFolder(t), ['serve'], environment)
+  const { code, out, err } = await runIn(await makeFolder(t), ['serve'], environment)
   assert.deepEqual([code, out], [1, ''])
   assert.match(err, /^The database has no configuration yet, and \S+agent\.yaml does not exist\. .*serve --init.*\n$/)
 })
@@ -148,17 +144,17 @@ test('a start says in lines what it can not use: a first file, and what the data
   await mkdir(path.join(folder, 'files'))
   const file = path.join(folder, 'agent.yaml')
   await writeFile(file, 'tools: 5\n')
-  const invalid = await run(t, folder, ['serve'], environment)
+  const invalid = await runIn(folder, ['serve'], environment)
   assert.equal(invalid.code, 2)
   assert.match(invalid.err, /^agent\.yaml:1 tools: .+\n$/)
   await writeFile(file, 'llms: {primary: {provider: openai, model: m, api_key: "${MY_KEY}"}}\n')
-  const unset = await run(t, folder, ['serve'], environment)
+  const unset = await runIn(folder, ['serve'], environment)
   assert.equal(unset.code, 2)
   assert.match(unset.err, /^agent\.yaml.*llms\.primary.*MY_KEY/)
   const service = await serve(t, folder, { ...environment, MY_KEY: 'k' })
   service.child.kill('SIGTERM')
   await service.ended
-  const without = await run(t, folder, ['serve'], environment)
+  const without = await runIn(folder, ['serve'], environment)
   assert.equal(without.code, 1)
   assert.match(without.err, /^The configuration in the database can not be used here:\n.*MY_KEY[\s\S]*config restore/)
   // A new file that comes with the new environment.
