@@ -32,6 +32,7 @@ const bounded: Record<string, string> = {
     part,
   'models/embedded/answers/remembered.ts \\b(?:know|remember|learned|learnt)\\b[^?.!]*\\b(?:about|of) me\\b|^\\W*who am i\\b':
     'a question of at most 600 characters',
+  'models/embedded/answers/rows.ts  WHERE (.*?)(?: GROUP BY | ORDER BY | LIMIT |$)': 'a query that the embedded model wrote itself',
   'models/embedded/sql/tables.ts ^"?(.+?)"?\\s+([A-Z][A-Z0-9_]*(?: [A-Z]+)*(?:\\([^()]*\\))?(?:\\[\\d*\\])*)(?:\\s+\\((.*)\\))?$':
     'a column in the description of a tool; descriptions are bounded',
   'models/embedded/sql/values.ts "([^"]+)"|“([^”]+)”': part,
@@ -55,6 +56,7 @@ const madeLater: Record<string, string> = {
   'models/embedded/sql/dates.ts': part,
   'models/embedded/sql/values.ts': part,
   'tools/chart/expressions.ts': 'in the process of charts, which is ended when it takes too long',
+  'tools/chart/functions.ts': 'in the process of charts, which is ended when it takes too long',
   'tools/mcp/guarded-check.ts': 'patterns of a server, checked in a context with a time limit',
   'tools/module/definition.ts': "the author's own file, in the process of a module",
   'tools/module/fault.ts': "the author's own file, in the process of a module",
