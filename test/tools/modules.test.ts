@@ -102,7 +102,7 @@ test(
     await write(folder, 'weather.ts', 'return context.filters')
     let reply = await ask()
     while (reply.status === 200) {
-      assert.match(reply.body.body.output, /"North"|was changed while this run was under way/)
+      assert.match(reply.body.body.output, /"North"|was changed during this run/)
       reply = await ask()
     }
     assert.equal(reply.status, 422)

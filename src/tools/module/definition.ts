@@ -1,15 +1,15 @@
 import path from 'node:path'
 import type { ToolModule } from '../../tool-module.ts'
 import { findLine } from './fault.ts'
-import type { Definition } from './messages.ts'
+import type { ModuleDefinition } from './messages.ts'
 import { isObject } from '../../json/is-object.ts'
 
 const fields = ['description', 'schema', 'filters', 'effect', 'execute'] as const
 
 type Field = (typeof fields)[number]
 
-/** The default export of a file as a tool. Throws an `Error` that names file, line and field. */
-export function parseDefinition(exported: unknown, file: string): { definition: Definition; execute: ToolModule['execute'] } {
+/** Validates the default export of a file as a tool. Throws an `Error` with file, line and field. */
+export function parseDefinition(exported: unknown, file: string): { definition: ModuleDefinition; execute: ToolModule['execute'] } {
   if (exported === undefined) {
     throw new Error(
       `${path.basename(file)}: it has no default export; it needs "export default defineTool({description, schema, execute})"`,
@@ -17,9 +17,10 @@ export function parseDefinition(exported: unknown, file: string): { definition: 
   }
   if (!isObject(exported)) throw faultOf(file, undefined, 'the default export is not an object {description, schema, execute}')
   const unknown = Object.keys(exported).find((key) => !fields.includes(key as Field))
-  if (unknown !== undefined) throw faultOf(file, unknown, `${unknown} is not known; a tool has ${fields.join(', ')}`)
+  if (unknown !== undefined) throw faultOf(file, unknown, `${unknown} is not a field of a tool; the fields are ${fields.join(', ')}`)
   const { description, schema, filters = false, effect = 'write', execute } = exported
-  if (typeof description !== 'string' || description.trim() === '') throw faultOf(file, 'description', 'description must be a text')
+  if (typeof description !== 'string' || description.trim() === '')
+    throw faultOf(file, 'description', 'description must be a non-empty string')
   if (!isObject(schema) || schema['type'] !== 'object') {
     throw faultOf(file, 'schema', "schema must be a JSON Schema of an object: {type: 'object', properties: {...}}")
   }
@@ -40,7 +41,7 @@ export function faultOf(file: string, field: string | undefined, message: string
   return new Error(`${path.basename(file)}${line === undefined ? '' : `:${line}`}: ${message}`)
 }
 
-/** As it is sent to models. The dialect is always the one that inputs are checked by. */
+/** The schema as sent to models, without `$schema`: inputs are always checked by the same dialect. */
 function toPlainSchema(schema: Record<string, unknown>, file: string): Record<string, unknown> {
   try {
     const { $schema: _, ...plain } = JSON.parse(JSON.stringify(schema)) as Record<string, unknown>
@@ -49,7 +50,7 @@ function toPlainSchema(schema: Record<string, unknown>, file: string): Record<st
     throw faultOf(
       file,
       'schema',
-      `schema can't be written as JSON: ${error instanceof Error ? error.message.split('\n', 1)[0] : 'it is not'}`,
+      `schema cannot be written as JSON: ${error instanceof Error ? error.message.split('\n', 1)[0] : 'it is not'}`,
     )
   }
 }

@@ -3,22 +3,22 @@ import { stripTypeScriptTypes } from 'node:module'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-/** Errors of a module, in words that name the place in its author's files. */
+/** Error messages of a module with the position in the files of its author. */
 
-/** Of a load that failed: `mine.ts:12: Expression expected`. `main` is the module's path, `files` what was loaded for it. */
+/** Describes a failed load: `mine.ts:12: Expression expected`. `main` is the path of the module, `files` are the files loaded so far. */
 export function describeLoadFault(error: unknown, main: string, files: readonly string[]): string {
-  const place = placeOfMissing(error, files) ?? placeOf(error) ?? placeOfSyntax(error, files)
-  return `${place ? toText(place, main) : path.basename(main)}: ${messageOf(error, main)}`
+  const position = positionOfMissing(error, files) ?? positionOf(error) ?? positionOfSyntax(error, files)
+  return `${position ? toText(position, main) : path.basename(main)}: ${messageOf(error, main)}`
 }
 
-/** Of a call that failed, or of what nobody waited for: `The disk is full (mine.ts:12)`. */
+/** Describes a failed call or an unhandled error: `The disk is full (mine.ts:12)`. */
 export function describeFault(error: unknown, main: string): string {
-  const place = placeOf(error)
+  const position = positionOf(error)
   const message = messageOf(error, main)
-  return place ? `${message} (${toText(place, main)})` : message
+  return position ? `${message} (${toText(position, main)})` : message
 }
 
-/** The line of a file on which something first stands, from 1. */
+/** The number of the first line that matches, from 1; undefined when no line matches or the file cannot be read. */
 export function findLine(file: string, pattern: RegExp): number | undefined {
   try {
     const index = readFileSync(file, 'utf8')
@@ -30,27 +30,27 @@ export function findLine(file: string, pattern: RegExp): number | undefined {
   }
 }
 
-interface Place {
+interface SourcePosition {
   file: string
   line: number
 }
 
-const own = path.dirname(import.meta.filename) + path.sep
+const ownFolder = path.dirname(import.meta.filename) + path.sep
 
-/** The first line of the stack that is the author's: Node's own, packages' and ours are not what they can mend. */
-function placeOf(error: unknown): Place | undefined {
+/** The first stack frame in a file of the author. Frames of Node, packages and the service are skipped: the author cannot fix them. */
+function positionOf(error: unknown): SourcePosition | undefined {
   if (!(error instanceof Error) || typeof error.stack !== 'string') return undefined
   for (const line of error.stack.split('\n')) {
-    // A syntax error has `<path>:<line>` alone on its first line, a frame also a column, and brackets where it has a name.
+    // A syntax error starts with `<path>:<line>`; a stack frame also has a column, and brackets around the position of a named function.
     const [, url, plain, number] = /(?:(file:\/\/[^\s()]+?)|(?:^| |\()(\/[^()]+?)):(\d+)(?::\d+)?\)?$/.exec(line) ?? []
     const file = url === undefined ? plain : toPath(url)
-    if (file !== undefined && !file.includes('/node_modules/') && !file.startsWith(own)) return { file, line: Number(number) }
+    if (file !== undefined && !file.includes('/node_modules/') && !file.startsWith(ownFolder)) return { file, line: Number(number) }
   }
   return undefined
 }
 
-/** An import of what is not there: the line is found by what it names. */
-function placeOfMissing(error: unknown, files: readonly string[]): Place | undefined {
+/** The position of an import that failed, found by searching the importing file for the name. */
+function positionOfMissing(error: unknown, files: readonly string[]): SourcePosition | undefined {
   if (!(error instanceof Error) || !('code' in error) || error.code !== 'ERR_MODULE_NOT_FOUND') return undefined
   const [, name, importer] = /^Cannot find (?:module|package) '(.+)' imported from (.+)$/.exec(error.message) ?? []
   if (name === undefined || importer === undefined || !files.includes(importer)) return undefined
@@ -58,8 +58,8 @@ function placeOfMissing(error: unknown, files: readonly string[]): Place | undef
   return line === undefined ? undefined : { file: importer, line }
 }
 
-/** Node tells no line for a fault of JavaScript's syntax; what takes the types off TypeScript does. */
-function placeOfSyntax(error: unknown, files: readonly string[]): Place | undefined {
+/** The position of a syntax error: Node reports no line for JavaScript files, but the type stripper does. */
+function positionOfSyntax(error: unknown, files: readonly string[]): SourcePosition | undefined {
   if (!(error instanceof SyntaxError)) return undefined
   for (const file of files.filter((name) => /\.[cm]?js$/.test(name))) {
     try {
@@ -80,13 +80,13 @@ function toPath(url: string): string | undefined {
   }
 }
 
-function toText({ file, line }: Place, main: string): string {
+function toText({ file, line }: SourcePosition, main: string): string {
   return `${path.relative(path.dirname(main), file)}:${line}`
 }
 
-/** With the cause's, which tells why a fetch has failed; where the module's folder is on this machine is nobody else's business. */
+/** The message with the message of its cause, such as the reason of a failed fetch. The folder of the module is removed from the text. */
 function messageOf(error: unknown, main: string): string {
-  if (!(error instanceof Error)) return typeof error === 'string' ? error : 'something that is not an Error was thrown'
+  if (!(error instanceof Error)) return typeof error === 'string' ? error : 'a value that is not an Error was thrown'
   const cause = error.cause instanceof Error && error.cause.message ? `: ${error.cause.message}` : ''
   return `${error.message.split('\n', 1)[0] || error.name}${cause}`.replaceAll(path.dirname(main) + path.sep, '')
 }

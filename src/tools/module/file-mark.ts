@@ -1,13 +1,13 @@
 import { statSync } from 'node:fs'
 
-/** A file as it was at one time. */
+/** The state of a file at one moment. */
 export interface FileMark {
   path: string
-  /** Differs when the file is another, or is not there. */
+  /** Changes when the file is modified, replaced or removed. */
   mark: string
 }
 
-/** Taken before a file is read: a change while it is read is seen as one. Never throws: a file that can't be looked at is missing. */
+/** Marks the state of a file. Called before the file is read, so that a change during the read is detected. Never throws: an inaccessible file counts as missing. */
 export function markFile(path: string): FileMark {
   try {
     const { ino, size, mtimeNs } = statSync(path, { bigint: true })

@@ -3,35 +3,35 @@ import path from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { markFile, type FileMark } from './file-mark.ts'
 
-/** Resolved to ours wherever a module lies: it is usually no part of a package. */
+/** Imports that resolve to files of the service, because a module is usually not part of a package. */
 const provided: Readonly<Record<string, string>> = {
   'agent-core': new URL(`../../tool-module${path.extname(import.meta.filename)}`, import.meta.url).href,
 }
 
-/** Told of each local file that is loaded from now on, or looked for in vain; files of packages are none of the author's. */
+/** Reports each local file that is loaded from now on, or not found. Files of packages are not reported. */
 export function reportLoadedFiles(report: (file: FileMark) => void): void {
-  const told = new Set<string>()
+  const reported = new Set<string>()
 
-  function tell(url: string): void {
+  function reportOnce(url: string): void {
     if (!url.startsWith('file:') || url.includes('/node_modules/') || Object.values(provided).includes(url)) return
     const file = fileURLToPath(url)
-    if (told.has(file)) return
-    told.add(file)
+    if (reported.has(file)) return
+    reported.add(file)
     report(markFile(file))
   }
 
   registerHooks({
     resolve(specifier, context, next) {
-      const own = provided[specifier]
-      if (own !== undefined) return { url: own, shortCircuit: true }
+      const providedUrl = provided[specifier]
+      if (providedUrl !== undefined) return { url: providedUrl, shortCircuit: true }
       try {
-        const found = next(specifier, context)
-        tell(found.url)
-        return found
+        const resolved = next(specifier, context)
+        reportOnce(resolved.url)
+        return resolved
       } catch (error) {
         const missing = toMissing(specifier, context.parentURL)
-        if (missing !== undefined) tell(missing)
-        // A schema may be written with TypeBox, whether the author has installed it or not.
+        if (missing !== undefined) reportOnce(missing)
+        // TypeBox is available for schemas even when the author has not installed the package.
         if (specifier === 'typebox') return next(specifier, { ...context, parentURL: import.meta.url })
         throw error
       }
@@ -39,7 +39,7 @@ export function reportLoadedFiles(report: (file: FileMark) => void): void {
   })
 }
 
-/** Where a file was looked for: when it appears, what needed it may be loaded. */
+/** The URL of a missing file; the module is loaded again when the file appears. */
 function toMissing(specifier: string, parentURL: string | undefined): string | undefined {
   if (specifier.startsWith('file:')) return specifier
   if (path.isAbsolute(specifier)) return pathToFileURL(specifier).href

@@ -3,10 +3,10 @@ import type { JsonObject, JsonSchema } from '../../agent/messages.ts'
 import type { ModuleArtifact, ModuleFilter } from '../../tool-module.ts'
 import type { FileMark } from './file-mark.ts'
 
-/** What the service and the process of a module tell each other. Calls, and the files made in them, have numbers. */
+/** Messages between the service and the process of a module. Calls and their files are identified by numbers. */
 
-/** What a module says of its tool, checked. */
-export interface Definition {
+/** The validated definition of a module. */
+export interface ModuleDefinition {
   description: string
   schema: JsonSchema
   filters: boolean
@@ -28,15 +28,15 @@ export type ToModule =
   | { type: 'refused'; file: number; message: string }
 
 export type FromModule =
-  /** Files that were loaded, or looked for in vain: a change of one changes the tool. */
+  /** Files that were loaded or not found; a change of a file reloads the module. */
   | { type: 'files'; files: FileMark[] }
-  | { type: 'loaded'; definition: Definition }
+  | { type: 'loaded'; definition: ModuleDefinition }
   | { type: 'failed'; message: string }
   | { type: 'log'; call: number; text: string }
   | { type: 'artifact'; call: number; file: number; name: string; mediaType: string; bytes: Uint8Array; use: ArtifactUse }
-  /** The abort has arrived: the process can still be spoken to. */
+  /** Acknowledges an abort, which shows that the process is responsive. */
   | { type: 'aborted'; call: number }
   | { type: 'result'; call: number; json: string }
   | { type: 'error'; call: number; message: string }
-  /** The last message: an error that no call has caught. */
+  /** The last message: an unhandled error. */
   | { type: 'crashed'; message: string }

@@ -3,7 +3,7 @@ import type { ToolContext } from '../../agent/tool.ts'
 import { endProcess, setBusy, startLimited } from '../../processes/limited-process.ts'
 import { FrameFault } from '../../processes/message-frames.ts'
 import type { FileMark } from './file-mark.ts'
-import type { Definition, FromModule, ToModule } from './messages.ts'
+import type { ModuleDefinition, FromModule, ToModule } from './messages.ts'
 import { readLines } from './output.ts'
 import { messageOf } from '../../errors.ts'
 
@@ -30,7 +30,7 @@ interface ProcessOptions {
 /** A module that runs. */
 export interface ModuleProcess {
   /** Rejects with an `Error` in words for the module's author. */
-  readonly loaded: Promise<Definition>
+  readonly loaded: Promise<ModuleDefinition>
   /** Whether new calls can be made in it. */
   isUsable(): boolean
   call(input: JsonObject, context: ToolContext): Promise<JsonValue>
@@ -66,7 +66,7 @@ export function startModule({ path, cwd, env, limits, onFiles, onOutput, onCrash
     isForeign: true,
   })
   const calls = new Map<number, OpenCall>()
-  const loading = Promise.withResolvers<Definition>()
+  const loading = Promise.withResolvers<ModuleDefinition>()
   let lastCall = 0
   let isRetired = false
   let isGone = false

@@ -137,14 +137,14 @@ test('a call has a context: headers, filters, call id, session, log and files', 
 test('a call with filters is refused for a module that does not apply filters', async (t) => {
   const { call } = await open(t, { 'mine.ts': moduleOf('() => 1') })
   const filters = [{ tool: 'mine', key: 'region', type: 'equals', value: 'North' }] as const
-  await assert.rejects(call({}, { filters }), /can not be used where its data is filtered/)
+  await assert.rejects(call({}, { filters }), /cannot be used with data filters/)
 })
 
 test('a file that cannot be kept is reported to the module', async (t) => {
   const { call } = await open(t, { 'mine.ts': moduleOf(`async (_, { artifact }) => artifact('a', 'text/plain', 'x')`) })
   await assert.rejects(call(), /^Error: The file a can't be kept: .+$/)
   const bad = await open(t, { 'mine.ts': moduleOf(`async (_, { artifact }) => artifact('a', 'text/plain', 7)`) })
-  await assert.rejects(bad.call(), /bytes are a Uint8Array, an ArrayBuffer or a text \(mine\.ts:\d+\)$/)
+  await assert.rejects(bad.call(), /bytes must be a Uint8Array, an ArrayBuffer or a string \(mine\.ts:\d+\)$/)
 })
 
 test('a failure is reported with cause and line', async (t) => {
@@ -167,7 +167,7 @@ test('a failure is reported with cause and line', async (t) => {
 test('a value that JSON cannot represent is an error that names the path', async (t) => {
   const execute = `({ n }) => [{ rows: [{ total: 1n }] }, { at: new Date(0), no: undefined, list: [undefined] }, { f: () => 1 }, new Map(), undefined, { x: NaN }, { b: Buffer.from('a') }][n]`
   const { call } = await open(t, { 'mine.ts': moduleOf(execute) })
-  await assert.rejects(call({ n: 0 }), /The result can't be written as JSON: rows\[0\]\.total is a bigint/)
+  await assert.rejects(call({ n: 0 }), /The result cannot be written as JSON: rows\[0\]\.total is a bigint/)
   assert.deepEqual(await call({ n: 1 }), { at: '1970-01-01T00:00:00.000Z', list: [null] })
   await assert.rejects(call({ n: 2 }), /f is a function/)
   await assert.rejects(call({ n: 3 }), /it is a Map/)
@@ -300,10 +300,10 @@ test('a fault is reported with file and line', { timeout: 60_000 }, async (t) =>
     [moduleOf('() => 1').replace("'read'", "'maybe'"), /^mine\.ts:6: effect must be 'read' or 'write'$/],
     [
       moduleOf('() => 1').replace('effect', 'effects'),
-      /^mine\.ts:6: effects is not known; a tool has description, schema, filters, effect, execute$/,
+      /^mine\.ts:6: effects is not a field of a tool; the fields are description, schema, filters, effect, execute$/,
     ],
     [moduleOf('() => 1').replace("type: 'object'", "type: 'array'"), /^mine\.ts:5: schema must be a JSON Schema of an object/],
-    [moduleOf('() => 1').replace("'integer'", "'int'"), /^mine\.ts:5: schema is no JSON Schema: .+$/],
+    [moduleOf('() => 1').replace("'integer'", "'int'"), /^mine\.ts:5: schema is not a JSON Schema: .+$/],
     [moduleOf('7'), /^mine\.ts:7: execute must be a function/],
     ['while (true);', /^mine\.ts: it did not finish loading within 0\.4 s$/],
   ]
@@ -357,7 +357,7 @@ test('a tool with a faulty file is unavailable, and recovers when the file is co
   await write('mine.ts', 'export default {\n  description: ,\n}')
   await until(() => trouble() !== undefined)
   assert.equal(trouble(), 'mine.ts:2: Expression expected')
-  await assert.rejects(before.execute({}, contextOf()), /^Error: The tool can not be used: mine\.ts:2: Expression expected$/)
+  await assert.rejects(before.execute({}, contextOf()), /^Error: The tool cannot be used: mine\.ts:2: Expression expected$/)
   // An import of a file that does not exist yet.
   await write('mine.ts', moduleOf('() => word', `import { word } from './lib/word.ts'`))
   await until(() => trouble()?.startsWith('mine.ts:2: Cannot find module') ?? false)
@@ -381,7 +381,7 @@ test(
     while (tool().effect !== 'write') await wait(10)
     assert.equal(await call(), 'new')
     assert.equal(await slow, 'old')
-    await assert.rejects(before.execute({}, contextOf()), /was changed while this run was under way/)
+    await assert.rejects(before.execute({}, contextOf()), /was changed during this run/)
   },
 )
 

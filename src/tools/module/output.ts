@@ -2,29 +2,29 @@ import type { Readable } from 'node:stream'
 import { StringDecoder } from 'node:string_decoder'
 
 const maxLineCharacters = 4_000
-/** More is noise; what is left out is counted. */
+/** Further lines are only counted. */
 const maxLinesPerSecond = 100
-/** Who writes more waits for the next second: reading it all would take the time of those who wait for answers. */
+/** Reading pauses until the next second after this amount: reading endless output would delay the calls. */
 const maxBytesPerSecond = 1024 * 1024
 const windowMs = 1_000
 
-/** Tells what a process writes, line by line, however it writes. */
-export function readLines(stream: Readable, tell: (line: string) => void): void {
+/** Reads the output of a process line by line, with limits for lines and bytes per second. */
+export function readLines(stream: Readable, log: (line: string) => void): void {
   const decoder = new StringDecoder()
   let rest = ''
   let windowStart = -Infinity
-  let told = 0
+  let logged = 0
   let leftOut = 0
   let bytesRead = 0
 
   function beginWindow(): void {
-    if (leftOut > 0) tell(`[${leftOut} lines left out]`)
+    if (leftOut > 0) log(`[${leftOut} lines left out]`)
     windowStart = performance.now()
-    told = leftOut = bytesRead = 0
+    logged = leftOut = bytesRead = 0
   }
 
   function line(text: string): void {
-    if (told++ < maxLinesPerSecond) tell(text.slice(0, maxLineCharacters))
+    if (logged++ < maxLinesPerSecond) log(text.slice(0, maxLineCharacters))
     else leftOut++
   }
 
@@ -49,6 +49,6 @@ export function readLines(stream: Readable, tell: (line: string) => void): void 
     if (rest !== '') line(rest)
     beginWindow()
   })
-  // A pipe that breaks has nothing more to tell.
+  // A broken pipe delivers no more data.
   stream.on('error', () => undefined)
 }

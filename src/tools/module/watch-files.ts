@@ -2,62 +2,62 @@ import { watch, type FSWatcher } from 'node:fs'
 import path from 'node:path'
 import { markFile, type FileMark } from './file-mark.ts'
 
-/** Editors write in more than one step. */
+/** Delay before a check: editors write in several steps. */
 const settleMs = 100
-/** Not every file system tells of its changes, and a folder that was made anew is another. */
-const lookEveryMs = 2_000
+/** Polling interval: not every file system reports changes, and a watcher does not follow a folder that is created again. */
+const pollMs = 2_000
 
 export interface FileWatch {
-  /** Follows further files, as they were when they were read. */
+  /** Watches further files, with their marks from before the read. */
   add(files: readonly FileMark[]): void
   close(): void
 }
 
-/** Tells once of a change to any of some files, also where they are replaced, removed or made. */
+/** Calls `onChange` once when any of the files is changed, replaced, removed or created. */
 export function watchFiles(onChange: () => void): FileWatch {
   const marks = new Map<string, FileMark>()
   const folders = new Map<string, FSWatcher>()
   let pending: NodeJS.Timeout | undefined
-  let isTold = false
+  let isDone = false
 
-  function look(): void {
-    if (isTold || ![...marks.values()].some(({ path, mark }) => markFile(path).mark !== mark)) return
-    isTold = true
+  function check(): void {
+    if (isDone || ![...marks.values()].some(({ path, mark }) => markFile(path).mark !== mark)) return
+    isDone = true
     onChange()
   }
 
-  function soon(): void {
+  function checkSoon(): void {
     clearTimeout(pending)
-    pending = setTimeout(look, settleMs).unref()
+    pending = setTimeout(check, settleMs).unref()
   }
 
-  /** A file that is replaced by a rename is another one: its folder is watched. A system that watches nothing more leaves the looking. */
-  function follow(folder: string): void {
+  /** Watches the folder and not the file, because a rename can replace the file. When the system has no more watchers, polling remains. */
+  function watchFolder(folder: string): void {
     if (folders.has(folder)) return
     try {
-      const watcher = watch(folder, { persistent: false }, soon)
+      const watcher = watch(folder, { persistent: false }, checkSoon)
       watcher.on('error', () => watcher.close())
       folders.set(folder, watcher)
     } catch {
-      // As above; a folder that is not there yet, too.
+      // The folder cannot be watched, or does not exist yet: polling remains.
     }
   }
 
   function add(files: readonly FileMark[]): void {
-    if (isTold) return
+    if (isDone) return
     for (const file of files) {
-      // The first mark is the oldest: what changed behind it is a change.
+      // The first mark is kept, because later marks could hide a change.
       if (!marks.has(file.path)) marks.set(file.path, file)
-      follow(path.dirname(file.path))
+      watchFolder(path.dirname(file.path))
     }
-    soon()
+    checkSoon()
   }
 
-  const timer = setInterval(look, lookEveryMs).unref()
+  const timer = setInterval(check, pollMs).unref()
   return {
     add,
     close() {
-      isTold = true
+      isDone = true
       clearTimeout(pending)
       clearInterval(timer)
       for (const watcher of folders.values()) watcher.close()

@@ -9,11 +9,11 @@ import type { FromModule, ToModule } from './messages.ts'
 import { toJson } from './to-json.ts'
 import { messageOf } from '../../errors.ts'
 
-/** The process of one module: told to load it, then called, as often and as much at once as the service likes. */
+/** The process of one module: loads the module once, then executes any number of concurrent calls. */
 
-/** Of one call, so that one that logs without end does not fill the memory of the service. */
+/** Maximum log of a call, so that endless logging does not fill the memory of the service. */
 const maxLogCharacters = 100_000
-/** The service's own limit, told in the configuration, is lower as a rule; this one keeps the channel free. */
+/** Protects the channel; the configured limit of the service is usually lower. */
 const maxArtifactBytes = 256 * 1024 * 1024
 
 interface OpenCall {
@@ -77,11 +77,11 @@ function contextOf(call: number, open: OpenCall): Pick<ModuleContext, 'signal' |
     async artifact(name, mediaType, content, options) {
       const bytes = toBytes(content)
       if (typeof name !== 'string' || typeof mediaType !== 'string')
-        throw new TypeError('artifact(name, type, bytes): name and type are texts')
+        throw new TypeError('artifact(name, type, bytes): name and type must be strings')
       const use = toUse(options)
       if (bytes.byteLength > maxArtifactBytes)
         throw new Error(`The file ${name} has ${bytes.byteLength} bytes, more than ${maxArtifactBytes}`)
-      if (!calls.has(call)) throw new Error(`The file ${name} can't be kept: its call has ended`)
+      if (!calls.has(call)) throw new Error(`The file ${name} cannot be kept: its call has ended`)
       const file = ++lastFile
       return new Promise((resolve, reject) => {
         keeping.set(file, { resolve, reject })
@@ -93,8 +93,8 @@ function contextOf(call: number, open: OpenCall): Pick<ModuleContext, 'signal' |
 
 function toUse(options: unknown): ArtifactUse {
   const { returned = false, uri } = Object(options) as Record<string, unknown>
-  if (typeof returned !== 'boolean') throw new TypeError('artifact(name, type, bytes, options): returned is true or false')
-  if (uri !== undefined && typeof uri !== 'string') throw new TypeError('artifact(name, type, bytes, options): uri is a text')
+  if (typeof returned !== 'boolean') throw new TypeError('artifact(name, type, bytes, options): returned must be true or false')
+  if (uri !== undefined && typeof uri !== 'string') throw new TypeError('artifact(name, type, bytes, options): uri must be a string')
   return { isReturned: returned, ...(uri !== undefined && { uri }) }
 }
 
@@ -102,10 +102,10 @@ function toBytes(content: unknown): Uint8Array {
   if (typeof content === 'string') return Buffer.from(content)
   if (ArrayBuffer.isView(content)) return new Uint8Array(content.buffer, content.byteOffset, content.byteLength)
   if (content instanceof ArrayBuffer) return new Uint8Array(content)
-  throw new TypeError('artifact(name, type, bytes): bytes are a Uint8Array, an ArrayBuffer or a text')
+  throw new TypeError('artifact(name, type, bytes): bytes must be a Uint8Array, an ArrayBuffer or a string')
 }
 
-function hear(message: ToModule): void {
+function receive(message: ToModule): void {
   switch (message.type) {
     case 'load':
       return void load(message.path)
@@ -123,11 +123,11 @@ function hear(message: ToModule): void {
   }
 }
 
-/** What nobody waited for may have left the module in any state: the process ends, and the next call has a new one. */
+/** An unhandled error may have left the module in any state: the process ends, and the next call gets a new process. */
 process.on('uncaughtException', (error: unknown) => {
   const message = execute ? describeFault(error, main) : describeLoadFault(error, main, files)
   if (!process.connected) process.exit(1)
   send({ type: 'crashed', message }, () => process.exit(1))
 })
-process.on('message', hear)
+process.on('message', receive)
 process.on('disconnect', () => process.exit(0))
