@@ -26,7 +26,7 @@ const tools = [
 const files = { 'data/sales.csv': 'region,amount\nNorth,10\nSecretland,20\n' }
 
 const toldIn = ({ body }: ModelServerRequest): string[] => body.tools.map((tool: { function: { name: string } }) => tool.function.name)
-const ask = (content: string, more: object = {}) => ({ messages: [{ role: 'user', content }], ...more })
+const ask = (content: string, extra: object = {}) => ({ messages: [{ role: 'user', content }], ...extra })
 
 test('Many tools: the model is offered at most twenty, finds another and calls it', async (t) => {
   const script = [
@@ -94,17 +94,17 @@ test('Many tools: a sub-agent may use whole entries, and is offered the tools th
     return { text: 'Done.' }
   }
   const { client, model } = await startService(t, { script, tools: many, config: { tools: [crm, plant] } })
-  const made = { name: 'keeper', tools: ['crm', 'plant', 'hr__list_issue'] }
-  const { status, body } = await client.request('POST', '/core/v1/chain/sub_agents', { body: made })
+  const definition = { name: 'keeper', tools: ['crm', 'plant', 'hr__list_issue'] }
+  const { status, body } = await client.request('POST', '/core/v1/chain/sub_agents', { body: definition })
   assert.equal(status, 200, JSON.stringify(body))
   const refused = await client.request('POST', '/core/v1/chain/sub_agents', { body: { name: 'x', tools: ['hr'] } })
   assert.deepEqual([refused.status, refused.body.detail?.[0]?.loc], [422, ['body', 'tools', 0]])
   await client.request('POST', '/core/v1/chain', { body: ask('Have the sensor archived.') })
-  const told = model.requests.map(toldIn).find((names) => !names.includes('sub_agent_keeper'))!
-  assert.ok(told.includes('plant__archive_sensor') && told.includes('find_tools') && told.length <= 20, told.join())
+  const offered = model.requests.map(toldIn).find((names) => !names.includes('sub_agent_keeper'))!
+  assert.ok(offered.includes('plant__archive_sensor') && offered.includes('find_tools') && offered.length <= 20, offered.join())
   assert.ok(
-    told.every((name) => name === 'find_tools' || /^(crm|plant|hr)__/.test(name)),
-    told.join(),
+    offered.every((name) => name === 'find_tools' || /^(crm|plant|hr)__/.test(name)),
+    offered.join(),
   )
 })
 
@@ -118,6 +118,6 @@ test('Many tools: a plan is made with a small selection', async (t) => {
   await client.request('POST', '/core/v1/chain', { body: ask('Which invoice is open?') })
   const plan = String(model.requests[0]!.body.messages.at(-1).content)
   assert.ok(plan.split('\n').filter((line) => line.startsWith('- ')).length <= 20, plan)
-  const step = model.requests.map((request) => (request.body.tools ? toldIn(request) : [])).find((told) => told.length > 0)!
+  const step = model.requests.map((request) => (request.body.tools ? toldIn(request) : [])).find((offered) => offered.length > 0)!
   assert.ok(step.includes('plant__archive_sensor') && step.length <= 25)
 })

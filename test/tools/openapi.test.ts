@@ -55,8 +55,10 @@ async function writeSpec({ settings }: Pick<TestService, 'settings'>, text: stri
 async function readyTools(client: Client, prefix: string): Promise<any[]> {
   for (const end = Date.now() + 20_000; Date.now() < end; await wait(50)) {
     const { body } = await client.request('GET', '/core/v1/tools')
-    const found = body.tools.filter((tool: { name: string; status: string }) => tool.name.startsWith(prefix) && tool.status === 'ready')
-    if (found.length > 0) return found
+    const readyTools = body.tools.filter(
+      (tool: { name: string; status: string }) => tool.name.startsWith(prefix) && tool.status === 'ready',
+    )
+    if (readyTools.length > 0) return readyTools
   }
   throw new Error(`There is no tool ${prefix} in time.`)
 }
@@ -70,8 +72,8 @@ function startApi(t: Parameters<typeof startSite>[0]): Promise<Site> {
 }
 
 /** A service with the document above as tool `sets`. The file is written before the second attempt to build the tool. */
-async function startWithSets(t: Parameters<typeof startService>[0], script: ModelScript, site: Site, more: object = {}) {
-  const tool = { name: 'sets', type: 'openapi', config: { spec: 'api.yaml', headers: { 'x-own-key': '${SETS_KEY}' } }, ...more }
+async function startWithSets(t: Parameters<typeof startService>[0], script: ModelScript, site: Site, extra: object = {}) {
+  const tool = { name: 'sets', type: 'openapi', config: { spec: 'api.yaml', headers: { 'x-own-key': '${SETS_KEY}' } }, ...extra }
   const service = await startService(t, { script, config: { tools: [tool] }, environment: { SETS_KEY: 'sets-secret' } })
   await writeSpec(service, dataSets(site.origin))
   return { service, tools: await readyTools(service.client, 'sets__') }
@@ -90,9 +92,9 @@ test('Tools: an operation of a document is called in a chat, with the context of
   const [step] = body.body.intermediate_steps
   assert.deepEqual([step.tool, step.tool_input, step.status], ['sets__list-searchable-fields', { dataset: 'oa_citations' }, 'success'])
   assert.deepEqual(step.output, { status: 200, content_type: 'application/json', body: ['title', 'year'] })
-  const [asked] = site.requests
-  assert.deepEqual([asked?.method, asked?.url], ['GET', '/ds-api/oa_citations/v1/fields'])
-  assert.deepEqual([asked?.headers['stix-user'], asked?.headers['x-own-key']], ['ann', 'sets-secret'])
+  const [request] = site.requests
+  assert.deepEqual([request?.method, request?.url], ['GET', '/ds-api/oa_citations/v1/fields'])
+  assert.deepEqual([request?.headers['stix-user'], request?.headers['x-own-key']], ['ann', 'sets-secret'])
   assert.ok(!service.log.some((line) => line.includes('sets-secret')))
   assert.ok(!JSON.stringify(service.model.requests.map((request) => request.body)).includes('sets-secret'))
 })
@@ -151,6 +153,6 @@ test('Tools: the service can use its own OpenAPI document as a tool, with an acc
   assert.equal(step.status, 'success', JSON.stringify(step))
   assert.equal(step.output.status, 200)
   assert.ok(!JSON.stringify(body).includes(key) && !service.log.some((line) => line.includes(key)))
-  const shown = await admin.request('GET', '/core/v1/agent/config')
-  assert.deepEqual(shown.body.configuration.tools[0].config.credentials, { key: '********' })
+  const configuration = await admin.request('GET', '/core/v1/agent/config')
+  assert.deepEqual(configuration.body.configuration.tools[0].config.credentials, { key: '********' })
 })

@@ -186,20 +186,20 @@ test('kill -9 after an image: the run continues with the image, and no checkpoin
   const start = () => serve(t, folder, { OUTBOUND_ALLOW: '127.0.0.1' })
   const first = await start()
   const ids = { 'session-id': 's', 'request-id': 'r' }
-  const asked = first.client.chat({ messages: [{ role: 'user', content: 'go' }], on_disconnect: 'continue' }, ids).catch(() => undefined)
+  const answer = first.client.chat({ messages: [{ role: 'user', content: 'go' }], on_disconnect: 'continue' }, ids).catch(() => undefined)
   await entered.promise
-  const [seen] = picturesOf(model.requests.at(-1)!)
-  assert.ok(seen)
+  const [image] = picturesOf(model.requests.at(-1)!)
+  assert.ok(image)
   first.child.kill('SIGKILL')
   await first.ended
-  await asked
+  await answer
   const { client } = await start()
   const events = await (await client.follow('r')).rest()
   assert.equal(events.at(-1)?.chunk.finish_reason, 'stop')
   assert.deepEqual(
     picturesOf(model.requests.at(-1)!).map(({ data }) => data),
-    [seen.data],
+    [image.data],
   )
   await client.chat('And?', { 'session-id': 's' })
-  assert.equal(picturesOf(model.requests.at(-1)!)[0]?.data, seen.data)
+  assert.equal(picturesOf(model.requests.at(-1)!)[0]?.data, image.data)
 })

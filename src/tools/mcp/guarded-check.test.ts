@@ -20,10 +20,10 @@ const faults = []
 for (const end = Date.now() + 3000; Date.now() < end; ) faults.push(check({ a: 'x' }))
 process.stdout.write(JSON.stringify(faults.filter(Boolean)))`
   const child = spawn(execPath, ['--input-type=module', '-e', code], { stdio: ['ignore', 'pipe', 'inherit'] })
-  let said = ''
-  child.stdout.setEncoding('utf8').on('data', (text: string) => (said += text))
+  let output = ''
+  child.stdout.setEncoding('utf8').on('data', (text: string) => (output += text))
   const ended = once(child, 'close')
-  while (said === '') await wait(10)
+  while (output === '') await wait(10)
   for (let stops = 0; stops < 6; stops++) {
     await wait(20)
     child.kill('SIGSTOP')
@@ -31,5 +31,5 @@ process.stdout.write(JSON.stringify(faults.filter(Boolean)))`
     child.kill('SIGCONT')
   }
   await ended
-  assert.equal(said, 'ready[]')
+  assert.equal(output, 'ready[]')
 })

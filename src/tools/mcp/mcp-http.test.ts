@@ -9,10 +9,10 @@ import { startMcpServer, type McpHttpServer } from '../../../test/fixtures/mcp-h
 import { createGuardedFetch } from '../../outbound/guarded-fetch.ts'
 import { callTool, connectServer, referenceServer, until, type ServerOptions } from './mcp-fixture.ts'
 
-function connect(t: TestContext, config: object, more: Partial<ServerOptions> = {}) {
+function connect(t: TestContext, config: object, extra: Partial<ServerOptions> = {}) {
   const outbound = createGuardedFetch({ allowed: [] })
   t.after(() => outbound.close())
-  return connectServer(t, { ...more, config: { ...config }, outbound })
+  return connectServer(t, { ...extra, config: { ...config }, outbound })
 }
 
 async function modern(t: TestContext): Promise<McpHttpServer> {
@@ -32,7 +32,7 @@ async function listen(t: TestContext, answer: http.RequestListener): Promise<str
 }
 
 /** The reference server of the 2025 protocol, with sessions, on a free port. */
-async function everything(t: TestContext) {
+async function startReferenceServer(t: TestContext) {
   const { command, args } = referenceServer('everything', 'streamableHttp')
   const start = async (port: number) => {
     const child = spawn(command, args, { env: { PATH: env['PATH'], PORT: String(port) }, stdio: ['ignore', 'ignore', 'pipe'] })
@@ -100,7 +100,7 @@ test('a cancelled call of the 2026 protocol closes its request', async (t) => {
 })
 
 test('a server of the 2025 protocol killed during a call is noticed at once and used again after a restart', async (t) => {
-  const { url, child, again } = await everything(t)
+  const { url, child, again } = await startReferenceServer(t)
   const { call, group, tool } = await connect(t, { url }, { timeoutMs: 20_000 })
   assert.equal((await call('echo', { message: 'hi' })).output, 'Echo: hi')
   const { log } = await call('trigger-long-running-operation', { duration: 0.4, steps: 2 })
@@ -119,7 +119,7 @@ test('a server of the 2025 protocol killed during a call is noticed at once and 
 })
 
 test('a session forgotten by the server is renewed, and the call is repeated', async (t) => {
-  const { url } = await everything(t)
+  const { url } = await startReferenceServer(t)
   let session = ''
   const proxy = await listen(t, (request, response) => {
     const passed = http.request(url, { method: request.method, headers: request.headers }, (answer) => {
@@ -261,7 +261,7 @@ test('a token is requested for the scopes named by a 401 or 403 response; config
 
 test('a tool with a faulty header annotation is refused with a reason, over Streamable HTTP of the 2026 protocol', async (t) => {
   const server = await modern(t)
-  const of = (properties: object, more: object = {}) => ({ type: 'object', properties, ...more })
+  const of = (properties: object, extra: object = {}) => ({ type: 'object', properties, ...extra })
   const at = (name: unknown, type: unknown = 'string') => ({ region: { type, 'x-mcp-header': name } })
   const schemas: Record<string, object> = {
     fine: of({ ...at('Region'), nested: of({ deep: { type: 'integer', 'x-mcp-header': 'Deep' } }) }),
@@ -315,16 +315,16 @@ test('a server of the old HTTP+SSE transport is recognised, and another event st
     ),
   )
   await assert.rejects(connect(t, { url: `http://127.0.0.1:${port}/sse` }), /^Error: The server speaks only the old HTTP\+SSE transport/)
-  let left = 0
-  const other = await listen(t, (request, response) => {
+  let aborted = 0
+  const otherOrigin = await listen(t, (request, response) => {
     if (request.method !== 'GET') return response.writeHead(404).end()
-    response.once('close', () => left++)
+    response.once('close', () => aborted++)
     response.writeHead(200, { 'content-type': 'text/event-stream' })
     const timer = setInterval(() => response.write(`data: ${'x'.repeat(4000)}\n\n`), 10)
     return response.once('close', () => clearInterval(timer))
   })
-  await assert.rejects(connect(t, { url: other }), /There is no MCP server at this address \(404\)\./)
-  await until(() => left === 1)
+  await assert.rejects(connect(t, { url: otherOrigin }), /There is no MCP server at this address \(404\)\./)
+  await until(() => aborted === 1)
 })
 
 test('a token is renewed before its expiry', async (t) => {
@@ -379,11 +379,11 @@ test('a server may name a token endpoint on its own origin only; the secret is n
 
 test('no redirect to another origin is followed: neither credentials nor calls are sent there', async (t) => {
   const server = await modern(t)
-  let seen = 0
-  const other = await listen(t, (_, response) => (seen++, response.end()))
-  server.intercept = (_, response) => (response.writeHead(307, { location: `${other}/mcp` }).end(), true)
+  let received = 0
+  const otherOrigin = await listen(t, (_, response) => (received++, response.end()))
+  server.intercept = (_, response) => (response.writeHead(307, { location: `${otherOrigin}/mcp` }).end(), true)
   await assert.rejects(connect(t, { url: server.url, headers: { authorization: 'Bearer x' } }), /redirects|Redirect/)
-  assert.equal(seen, 0)
+  assert.equal(received, 0)
 })
 
 test('secrets sent back by a server are masked in tools, results and errors; settings are not', async (t) => {
@@ -394,11 +394,11 @@ test('secrets sent back by a server are masked in tools, results and errors; set
   server.describe('It knows sesame-1234 of production.')
   server.intercept = (request, response, body) => {
     if (body?.method !== 'tools/call') return false
-    const said = `${JSON.stringify(request.headers['x-api-key'])} open-sesame ${request.headers['x-tenant'] as string}`
+    const leaked = `${JSON.stringify(request.headers['x-api-key'])} open-sesame ${request.headers['x-tenant'] as string}`
     const answer = {
-      moody: { result: { content: [{ type: 'text', text: said }], structuredContent: { said } } },
-      tell: { result: { isError: true, content: [{ type: 'text', text: said }] } },
-      wait: { error: { code: -32000, message: said } },
+      moody: { result: { content: [{ type: 'text', text: leaked }], structuredContent: { said: leaked } } },
+      tell: { result: { isError: true, content: [{ type: 'text', text: leaked }] } },
+      wait: { error: { code: -32000, message: leaked } },
     }[body.params.name as 'moody']
     const meta = { resultType: 'complete' }
     const { result } = answer

@@ -11,9 +11,9 @@ async function* chunksOf(...texts: string[]): AsyncGenerator<Buffer> {
 }
 
 async function all<T>(source: AsyncIterable<T>): Promise<T[]> {
-  const found: T[] = []
-  for await (const one of source) found.push(one)
-  return found
+  const items: T[] = []
+  for await (const item of source) items.push(item)
+  return items
 }
 
 test('lines are read across any chunk borders, and an unfinished last line is dropped', async () => {
@@ -36,12 +36,12 @@ test('a line that is too long rejects, even without a line end', async () => {
 test('a flood is throttled to the allowed rate', () => {
   let now = 0
   const pace = createPace(() => now)
-  let taken = 0
-  for (; now < 10_000; taken++) now += pace.spend(100)
-  assert.ok(taken > 9000 && taken < 11_500, `${taken}`)
-  const one = createPace(() => now)
-  assert.equal(one.spend(32 * 1024 * 1024), 0)
-  assert.ok(one.spend(48 * 1024 * 1024) > 500)
+  let pieces = 0
+  for (; now < 10_000; pieces++) now += pace.spend(100)
+  assert.ok(pieces > 9000 && pieces < 11_500, `${pieces}`)
+  const item = createPace(() => now)
+  assert.equal(item.spend(32 * 1024 * 1024), 0)
+  assert.ok(item.spend(48 * 1024 * 1024) > 500)
 })
 
 function respond(type: string, ...chunks: string[]): Response {
@@ -49,16 +49,16 @@ function respond(type: string, ...chunks: string[]): Response {
 }
 
 test('a plain response is limited as a whole, an event stream per event', async () => {
-  const told: string[] = []
-  const bound = (response: Response) => boundResponse(response, 1024 * 1024, (why) => told.push(why)).text()
+  const reasons: string[] = []
+  const bound = (response: Response) => boundResponse(response, 1024 * 1024, (why) => reasons.push(why)).text()
   const event = `data: ${'x'.repeat(300_000)}\n\n`
   assert.equal(await bound(respond('application/json', '{"a":', '1}')), '{"a":1}')
   assert.equal((await bound(respond('text/event-stream; charset=utf-8', event, event, event, event))).length, 4 * event.length)
-  assert.deepEqual(told, [])
+  assert.deepEqual(reasons, [])
   await assert.rejects(bound(respond('application/json', event, event, event, event)))
   await assert.rejects(bound(respond('text/event-stream', ...Array(10).fill(`data: ${'x'.repeat(300_000)}\r\n`))))
   await assert.rejects(bound(respond('text/event-stream', ...Array(10).fill('x'.repeat(300_000)))))
-  assert.deepEqual(told, Array(3).fill('The server sent a message of more than 1 MB.'))
+  assert.deepEqual(reasons, Array(3).fill('The server sent a message of more than 1 MB.'))
 })
 
 test('events end at an empty line, for every kind of line end and across chunk borders', async () => {
@@ -76,13 +76,13 @@ test('events end at an empty line, for every kind of line end and across chunk b
 test('a flood of events is throttled, even with CR as line end', async () => {
   for (const end of ['\n', '\r', '\r\n']) {
     const flood = boundResponse(respond('text/event-stream', `data: a${end}${end}`.repeat(50_000)), 2 ** 20, () => {})
-    let taken = 0
+    let pieces = 0
     const endsAt = performance.now() + 300
     for await (const piece of flood.body!) {
-      taken += piece.length
+      pieces += piece.length
       if (performance.now() > endsAt) break
     }
-    assert.ok(taken < 50_000, `${taken} bytes`)
+    assert.ok(pieces < 50_000, `${pieces} bytes`)
   }
 })
 

@@ -17,8 +17,8 @@ async function outputOf(result: Partial<CallToolResult>, fails = false) {
   return { output, files }
 }
 
-const text = (said: string) => ({ type: 'text' as const, text: said })
-const base64 = (said: string) => Buffer.from(said).toString('base64')
+const text = (content: string) => ({ type: 'text' as const, text: content })
+const base64 = (content: string) => Buffer.from(content).toString('base64')
 
 test('texts are joined; structured content is returned alone, or together with a different text', async () => {
   assert.equal((await outputOf({ content: [text('a'), text('b')] })).output, 'a\nb')

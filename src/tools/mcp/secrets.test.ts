@@ -14,11 +14,11 @@ test('secrets are hidden in texts: whole, line by line and without their scheme'
 
 test('certain secrets are masked in data, in every notation', () => {
   const { mask, add } = createSecrets(['Bearer sesame-"open"', 'production'], ['Bearer sesame-"open"'])
-  const told = { text: 'in production', deep: [{ key: 'it is sesame-"open"!' }] }
-  assert.deepEqual(mask(told), { text: 'in production', deep: [{ key: 'it is ********!' }] })
+  const data = { text: 'in production', deep: [{ key: 'it is sesame-"open"!' }] }
+  assert.deepEqual(mask(data), { text: 'in production', deep: [{ key: 'it is ********!' }] })
   assert.equal(mask('token-12'), 'token-12')
   add('token-12')
   assert.equal(mask('{"a":"token-12"}'), '{"a":"********"}')
-  const nothing = { a: 1 }
-  assert.equal(createSecrets(['production'], []).mask(nothing), nothing)
+  const plain = { a: 1 }
+  assert.equal(createSecrets(['production'], []).mask(plain), plain)
 })

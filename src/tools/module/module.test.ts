@@ -104,7 +104,7 @@ test('a call has a context: headers, filters, call id, session, log and files', 
   }`
   const { call } = await open(t, { 'mine.ts': moduleOf(execute).replace("effect: 'read'", 'filters: true') })
   const logged: string[] = []
-  const kept: [string, string, number[], ArtifactUse | undefined][] = []
+  const artifacts: [string, string, number[], ArtifactUse | undefined][] = []
   const result = await call(
     {},
     {
@@ -114,7 +114,7 @@ test('a call has a context: headers, filters, call id, session, log and files', 
       filters: [{ tool: 'mine', key: 'region', type: 'equals', value: 'North' }],
       log: (text) => logged.push(text),
       async artifact(name, type, bytes, use) {
-        kept.push([name, type, [...bytes], use])
+        artifacts.push([name, type, [...bytes], use])
         return { id: 'f1', name, type, size: bytes.byteLength, sha256: 'aa', tool: 'mine', createdAt: 1 }
       },
     },
@@ -128,7 +128,7 @@ test('a call has a context: headers, filters, call id, session, log and files', 
     size: 3,
   })
   assert.deepEqual(logged, ['half way'])
-  assert.deepEqual(kept, [
+  assert.deepEqual(artifacts, [
     ['a.bin', 'application/x-a', [1, 2, 255], { isReturned: false }],
     ['b.txt', 'text/plain', [...Buffer.from('grün')], { isReturned: true, uri: 'test://b' }],
   ])
@@ -214,10 +214,10 @@ test('a call that ignores its cancellation does not affect the others', async (t
   const execute = `({ n }, { signal, log }) => n === 1 ? new Promise(() => {}) : new Promise((resolve) => { log('waits'); setTimeout(() => resolve(process.pid), n) })`
   const { call } = await open(t, { 'mine.ts': moduleOf(execute) }, { limits: { graceMs: 50 } })
   const before = await call({ n: 0 })
-  const other = call({ n: 500 })
+  const concurrent = call({ n: 500 })
   await assert.rejects(call({ n: 1 }, { signal: AbortSignal.timeout(20) }), /did not stop when its time was up/)
   assert.notEqual(await call({ n: 0 }), before)
-  assert.equal(await other, before)
+  assert.equal(await concurrent, before)
 })
 
 test('a module that exits or runs out of memory fails only its own calls', async (t) => {
@@ -316,8 +316,8 @@ test('a fault is reported with file and line', { timeout: 60_000 }, async (t) =>
   )
   const script = await open(t, { 'mine.mjs': 'const a = 1\nexport default { a: ( }' }, { at: 'mine.mjs' })
   assert.match(script.trouble() ?? '', /^mine\.mjs:2: /)
-  const gone = await open(t, {})
-  assert.match(gone.trouble() ?? '', /^mine\.ts: there is no file mine\.ts$/)
+  const missing = await open(t, {})
+  assert.match(missing.trouble() ?? '', /^mine\.ts: there is no file mine\.ts$/)
 })
 
 test('an aborted build ends at once', { timeout: 5_000 }, async (t) => {

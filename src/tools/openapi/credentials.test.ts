@@ -160,15 +160,15 @@ test('credentials are sent only to the origin of the fetched document and to con
   const allowed = await openApi(t, { config: { spec: config.spec }, allowed: ['127.0.0.1'] })
   await allowed.run('getA', {}, { headers: { 'stix-user': 'ann' } })
   assert.equal(thief.requests[0]?.headers['stix-user'], undefined)
-  const told = await openApi(t, { config: { ...config, ...key, base_url: `${thief.origin}/v2/?api-version=1` } })
-  await told.run('getA', { q: ['a'] }, { headers: { 'stix-user': 'ann' } })
+  const configured = await openApi(t, { config: { ...config, ...key, base_url: `${thief.origin}/v2/?api-version=1` } })
+  await configured.run('getA', { q: ['a'] }, { headers: { 'stix-user': 'ann' } })
   const { url, headers } = thief.requests[1]!
   assert.deepEqual(
     [url, headers['x-key'], headers['x-own'], headers['stix-user']],
     ['/v2/a?api-version=1&q=a', 'header-secret', 'own-secret', 'ann'],
   )
   assert.ok(
-    home.requests.slice(-1).every((asked) => asked.headers['x-own'] === undefined),
+    home.requests.slice(-1).every((request) => request.headers['x-own'] === undefined),
     'the document is elsewhere than the API',
   )
   document = oauth(home.origin, `${thief.origin}/token`)

@@ -46,27 +46,27 @@ export async function openApi(t: TestContext, options: Options): Promise<Opened>
   const outbound = createGuardedFetch({ allowed })
   t.after(() => outbound.close())
   const deps = dependenciesOf({ files: await openFilesRoot(folder), cacheDir: folder, configDir: folder, environment, outbound })
-  const own = { name: 'api', timeoutMs: 5000, maxOutputCharacters: 4000, ...spec, config: { spec: 'spec.yaml', ...config } }
-  const group = await createOpenApi(own, deps, everyMs)
+  const toolSpec = { name: 'api', timeoutMs: 5000, maxOutputCharacters: 4000, ...spec, config: { spec: 'spec.yaml', ...config } }
+  const group = await createOpenApi(toolSpec, deps, everyMs)
   t.after(() => group.close?.())
 
   function tool(id: string): Tool {
-    const found = group.tools().find(({ name }) => name === `api__${id}`)
-    if (!found)
+    const namedTool = group.tools().find(({ name }) => name === `api__${id}`)
+    if (!namedTool)
       throw new Error(
         `There is no api__${id}, only ${group
           .tools()
           .map(({ name }) => name)
           .join(', ')}.`,
       )
-    return found
+    return namedTool
   }
 
   async function run(id: string, input: JsonObject, context: Partial<ToolContext> = {}) {
-    const one = tool(id)
-    const fault = one.check(input)
+    const namedTool = tool(id)
+    const fault = namedTool.check(input)
     if (fault !== undefined) throw new Error(fault)
-    return one.execute(input, contextOf({ callId: 'call-7', ...context }))
+    return namedTool.execute(input, contextOf({ callId: 'call-7', ...context }))
   }
 
   const refused = () => Object.fromEntries((group.refused?.() ?? []).map(({ name, reason }) => [name.slice('api__'.length), reason]))
@@ -81,12 +81,12 @@ export async function writeInto(folder: string, name: string, content: object | 
 }
 
 /** A document with one server and the given paths. */
-export function documentOf(server: string | undefined, paths: object, more: object = {}): object {
+export function documentOf(server: string | undefined, paths: object, extra: object = {}): object {
   const servers = server === undefined ? {} : { servers: [{ url: server }] }
-  return { openapi: '3.0.3', info: { title: 'Orders', version: '1' }, ...servers, paths, ...more }
+  return { openapi: '3.0.3', info: { title: 'Orders', version: '1' }, ...servers, paths, ...extra }
 }
 
 /** An operation with the given parameters. */
-export function operationOf(operationId: string, parameters: object[] = [], more: object = {}): object {
-  return { operationId, parameters, responses: { 200: { description: 'ok' } }, ...more }
+export function operationOf(operationId: string, parameters: object[] = [], extra: object = {}): object {
+  return { operationId, parameters, responses: { 200: { description: 'ok' } }, ...extra }
 }

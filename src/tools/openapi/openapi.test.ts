@@ -64,9 +64,9 @@ components:
   })
   const output = await api.run('create_order', { shop: 'a/b', item: 'tea', note: null })
   assert.deepEqual(output, { status: 201, headers: { location: '/orders/7' }, content_type: 'application/json', body: { id: 7 } })
-  const [asked] = site.requests
-  assert.deepEqual([asked?.method, asked?.url, asked?.body], ['POST', '/v1/shops/a%2Fb/orders', '{"item":"tea","note":null}'])
-  assert.deepEqual([asked?.headers['content-type'], asked?.headers['idempotency-key']], ['application/json', 'call-7'])
+  const [request] = site.requests
+  assert.deepEqual([request?.method, request?.url, request?.body], ['POST', '/v1/shops/a%2Fb/orders', '{"item":"tea","note":null}'])
+  assert.deepEqual([request?.headers['content-type'], request?.headers['idempotency-key']], ['application/json', 'call-7'])
   await api.run('listOrders', { shop: 's', limit: 5 })
   assert.deepEqual([site.requests[1]?.url, site.requests[1]?.headers['idempotency-key']], ['/v1/shops/s/orders?limit=5', undefined])
   await assert.rejects(api.run('listOrders', { shop: 's', limit: 51 }), /limit must be <= 50/)
@@ -166,15 +166,15 @@ test('a document with hundreds of operations and mutually recursive schemas is r
 })
 
 test('the context of the caller and the credentials are sent, but not after a redirect to another origin', async (t) => {
-  const other = await startSite(t, (_, response) => response.writeHead(200, { 'content-type': 'text/plain' }).end('other'))
-  const site = await startSite(t, (_, response) => response.writeHead(302, { location: `${other.origin}/` }).end())
+  const otherOrigin = await startSite(t, (_, response) => response.writeHead(200, { 'content-type': 'text/plain' }).end('other'))
+  const site = await startSite(t, (_, response) => response.writeHead(302, { location: `${otherOrigin.origin}/` }).end())
   const document = documentOf(site.origin, { '/a': { get: operationOf('getA') } })
   const config = { headers: { 'x-key': '${KEY}' } }
   const api = await openApi(t, { document, config, environment: { KEY: 'secret-value' }, allowed: ['127.0.0.1'] })
   const output = await api.run('getA', {}, { headers: { 'stix-user': 'ann' } })
   assert.equal(output.body, 'other')
   assert.deepEqual([site.requests[0]?.headers['stix-user'], site.requests[0]?.headers['x-key']], ['ann', 'secret-value'])
-  assert.deepEqual([other.requests[0]?.headers['stix-user'], other.requests[0]?.headers['x-key']], [undefined, undefined])
+  assert.deepEqual([otherOrigin.requests[0]?.headers['stix-user'], otherOrigin.requests[0]?.headers['x-key']], [undefined, undefined])
   const held = await openApi(t, { document, config, environment: { KEY: 'secret-value' } })
   await assert.rejects(held.run('getA', {}), /address that is not public and not configured/)
 })
@@ -214,8 +214,8 @@ test('a read is retried when the server is busy or unreachable, a write is not',
   assert.deepEqual(await api.run('lost', {}), { status: 200 })
   await assert.rejects(api.run('later', {}), /answered 503. It may be retried after 3600 s/)
   assert.equal(site.requests.filter(({ url }) => url === '/later').length, 1)
-  const gone = await openApi(t, { document: documentOf('http://127.0.0.1:1', { '/a': { post: operationOf('makeA') } }) })
-  await assert.rejects(gone.run('makeA', {}), /The API could not be reached/)
+  const unreachable = await openApi(t, { document: documentOf('http://127.0.0.1:1', { '/a': { post: operationOf('makeA') } }) })
+  await assert.rejects(unreachable.run('makeA', {}), /The API could not be reached/)
 })
 
 test('a file in a response is kept, and long JSON is shortened as JSON', async (t) => {

@@ -41,15 +41,15 @@ test('parameters are serialised in the styles of OpenAPI', async (t) => {
     [{ in: 'query', schema: { type: 'boolean' } }, false, '/x/?c=false'],
   ]
   const paths = Object.fromEntries(
-    cases.map(([given], index) => {
-      const isInPath = (given as { in: string }).in === 'path'
-      return [`/${index}/x/${isInPath ? '{c}' : ''}`, { get: operationOf(`get${index}`, [{ name: 'c', required: isInPath, ...given }]) }]
+    cases.map(([input], index) => {
+      const isInPath = (input as { in: string }).in === 'path'
+      return [`/${index}/x/${isInPath ? '{c}' : ''}`, { get: operationOf(`get${index}`, [{ name: 'c', required: isInPath, ...input }]) }]
     }),
   )
   const api = await openApi(t, { document: documentOf(site.origin, paths) })
-  for (const [index, [given, value, url]] of cases.entries()) {
+  for (const [index, [input, value, url]] of cases.entries()) {
     await api.run(`get${index}`, { c: value })
-    assert.equal(site.requests.at(-1)?.url, `/${index}${url}`, JSON.stringify(given))
+    assert.equal(site.requests.at(-1)?.url, `/${index}${url}`, JSON.stringify(input))
   }
 })
 
@@ -110,7 +110,7 @@ test('a server address with very many slashes is handled quickly', async (t) => 
 test('the same name in two locations is two parameters, and a conflicting body stays a single property', async (t) => {
   const site = await startSite(t, (_, response) => response.end())
   const body = (schema: object, required = true) => ({ requestBody: { required, content: { 'application/json': { schema } } } })
-  const id = (place: string) => ({ name: 'id', in: place, required: place === 'path', schema: text })
+  const id = (location: string) => ({ name: 'id', in: location, required: location === 'path', schema: text })
   const paths = {
     '/both/{id}': { put: operationOf('both', [id('path'), id('query')], body({ type: 'object', properties: { id: text } })) },
     '/list': { post: operationOf('list', [], body(list)) },
@@ -126,7 +126,7 @@ test('the same name in two locations is two parameters, and a conflicting body s
   await api.run('optional', {})
   await api.run('optional', { body: { a: 'x' } })
   assert.deepEqual(
-    site.requests.slice(1).map((asked) => asked.body),
+    site.requests.slice(1).map((received) => received.body),
     ['["a"]', '{"a":"b"}', '', '{"a":"x"}'],
   )
   await api.run('odd', { filter_name: 'x' })

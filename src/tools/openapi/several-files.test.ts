@@ -163,11 +163,11 @@ async function until(isSo: () => boolean): Promise<void> {
 }
 
 test('a fetched document may refer to files on its own origin only, fetched with the configured headers', async (t) => {
-  const other = await startSite(t, (_, response) => response.end(JSON.stringify({ get: operationOf('other') })))
+  const otherOrigin = await startSite(t, (_, response) => response.end(JSON.stringify({ get: operationOf('other') })))
   const paths = {
     '/own': { get: operationOf('own') },
     '/near': { $ref: 'items/near.yml#/item' },
-    '/other': { $ref: `${other.origin}/x.yml` },
+    '/other': { $ref: `${otherOrigin.origin}/x.yml` },
     '/away': { $ref: '/away.yml' },
     '/file': { $ref: 'file:///etc/passwd' },
     '/none': { $ref: '/none.yml' },
@@ -175,7 +175,7 @@ test('a fetched document may refer to files on its own origin only, fetched with
   }
   let near: object = { item: { get: { ...operationOf('near'), parameters: [{ $ref: '../shared.json#/limit' }] } } }
   const site = await startSite(t, ({ url, headers }, response) => {
-    if (url === '/away.yml') return void response.writeHead(302, { location: `${other.origin}/x.yml` }).end()
+    if (url === '/away.yml') return void response.writeHead(302, { location: `${otherOrigin.origin}/x.yml` }).end()
     const content =
       url === '/v1/api.yaml' ? documentOf('/', paths) : url === '/v1/items/near.yml' ? near : url === '/v1/shared.json' ? shared : undefined
     if (content === undefined) return void response.writeHead(404).end()
@@ -195,7 +195,7 @@ test('a fetched document may refer to files on its own origin only, fetched with
   assert.match(refused['any_file']!, /is not at/)
   assert.match(refused['any_none']!, /the server answered 404/)
   assert.match(refused['any_user']!, /is not at/)
-  assert.equal(other.requests.length, 0)
+  assert.equal(otherOrigin.requests.length, 0)
   assert.ok(site.requests.every(({ headers }) => headers['x-key'] === 'secret-value'))
   near = { item: { get: operationOf('nearer') } }
   await until(() => ids(api).includes('nearer'))

@@ -5,7 +5,7 @@ import { openApi } from './openapi-fixture.ts'
 
 const ok = { responses: { 200: { description: 'ok', schema: { $ref: '#/definitions/Pet' }, examples: { 'application/json': {} } } } }
 
-function swaggerOf(site: Pick<Site, 'origin'>, paths: object, more: object = {}): object {
+function swaggerOf(site: Pick<Site, 'origin'>, paths: object, extra: object = {}): object {
   return {
     swagger: '2.0',
     info: { title: 'Pets', version: '1' },
@@ -13,14 +13,20 @@ function swaggerOf(site: Pick<Site, 'origin'>, paths: object, more: object = {})
     schemes: ['http'],
     basePath: '/v2',
     paths,
-    ...more,
+    ...extra,
   }
 }
 
 test('operations of Swagger 2.0 are called with bodies, forms, files and lists', async (t) => {
   const site = await startSite(t, (_, response) => response.end())
   const pet = { in: 'body', name: 'pet', required: true, schema: { $ref: '#/definitions/Pet' } }
-  const list = (name: string, place: string, more: object) => ({ name, in: place, type: 'array', items: { type: 'string' }, ...more })
+  const list = (name: string, location: string, extra: object) => ({
+    name,
+    in: location,
+    type: 'array',
+    items: { type: 'string' },
+    ...extra,
+  })
   const paths = {
     '/pets/{id}': {
       parameters: [{ $ref: '#/parameters/id' }],
@@ -128,7 +134,7 @@ test('credentials are sent as defined by the security definitions of Swagger 2.0
 
 test('a configured header replaces the parameter of its name, and the field of a form', async (t) => {
   const site = await startSite(t, (_, response) => response.end())
-  const token = (place: string) => ({ name: 'token', in: place, type: 'string', required: true })
+  const token = (location: string) => ({ name: 'token', in: location, type: 'string', required: true })
   const text = { name: 'text', in: 'formData', type: 'string' }
   const paths = {
     '/post': { post: { operationId: 'post', parameters: [token('formData'), text], ...ok } },

@@ -53,15 +53,15 @@ test('an address that is not http or contains a user is refused before any reque
 })
 
 test('only allowed hosts are fetched, and a redirect to another host is not followed', async (t) => {
-  const other = await startSite(t, (_, response) => response.end('other'))
-  const site = await startSite(t, (_, response) => response.writeHead(302, { location: `http://other.example:${other.port}/` }).end())
+  const otherSite = await startSite(t, (_, response) => response.end('other'))
+  const site = await startSite(t, (_, response) => response.writeHead(302, { location: `http://other.example:${otherSite.port}/` }).end())
   const fetch = openFetch(t, ['127.0.0.0/8'])
   const allowedHosts = [parseHost('good.example'), parseHost('*.sub.example')]
-  await assert.rejects(fetch(`http://other.example:${other.port}/`, { allowedHosts }), /other.example:\d+ is not one of the hosts/)
-  await assert.rejects(fetch(`http://sub.example:${other.port}/`, { allowedHosts }), /is not one of the hosts/)
+  await assert.rejects(fetch(`http://other.example:${otherSite.port}/`, { allowedHosts }), /other.example:\d+ is not one of the hosts/)
+  await assert.rejects(fetch(`http://sub.example:${otherSite.port}/`, { allowedHosts }), /is not one of the hosts/)
   await assert.rejects(fetch(`http://good.example:${site.port}/`, { allowedHosts }), /other.example:\d+ is not one of the hosts/)
-  assert.equal((await fetch(`http://a.sub.example.:${other.port}/`, { allowedHosts })).status, 200)
-  assert.deepEqual([site.requests.length, other.requests.length], [1, 1])
+  assert.equal((await fetch(`http://a.sub.example.:${otherSite.port}/`, { allowedHosts })).status, 200)
+  assert.deepEqual([site.requests.length, otherSite.requests.length], [1, 1])
 })
 
 test('redirects are followed to public addresses only, at most five times, and never to another scheme', async (t) => {
@@ -91,10 +91,12 @@ test('redirects are followed to public addresses only, at most five times, and n
 })
 
 test('headers for a host are sent to that host only, win over headers of the model, and stop after another origin', async (t) => {
-  const other = await startSite(t, (_, response) => response.writeHead(302, { location: `http://site.example:${site.port}/back` }).end())
+  const otherSite = await startSite(t, (_, response) =>
+    response.writeHead(302, { location: `http://site.example:${site.port}/back` }).end(),
+  )
   const site = await startSite(t, ({ url }, response) => {
     if (url === '/back') response.end('back')
-    else response.writeHead(307, { location: url === '/' ? '/next' : `http://other.example:${other.port}/` }).end()
+    else response.writeHead(307, { location: url === '/' ? '/next' : `http://other.example:${otherSite.port}/` }).end()
   })
   const fetch = openFetch(t, ['127.0.0.0/8'])
   const headersFor = (url: URL): Record<string, string> => (url.hostname === 'site.example' ? { 'x-key': 'secret' } : {})
@@ -107,8 +109,8 @@ test('headers for a host are sent to that host only, win over headers of the mod
     ],
     ['/back', undefined, undefined],
   ])
-  assert.deepEqual([other.requests[0]?.headers['x-key'], other.requests[0]?.headers['x-more']], [undefined, undefined])
-  assert.deepEqual([other.requests[0]?.method, other.requests[0]?.body], ['POST', 'b'])
+  assert.deepEqual([otherSite.requests[0]?.headers['x-key'], otherSite.requests[0]?.headers['x-more']], [undefined, undefined])
+  assert.deepEqual([otherSite.requests[0]?.method, otherSite.requests[0]?.body], ['POST', 'b'])
 })
 
 test('a body is read up to the limit, including decompression bombs and endless bodies', async (t) => {

@@ -92,18 +92,18 @@ test('a secret without a usable value is reported by name, and no request is sen
 })
 
 test('the context of the caller is sent to context hosts only, and never after a redirect to another origin', async (t) => {
-  const other = await startSite(t, (_, response) => response.end('other'))
+  const otherSite = await startSite(t, (_, response) => response.end('other'))
   const site = await startSite(t, ({ url }, response) => {
-    if (url === '/away') response.writeHead(302, { location: `http://b.example:${other.port}/` }).end()
+    if (url === '/away') response.writeHead(302, { location: `http://b.example:${otherSite.port}/` }).end()
     else response.end('site')
   })
-  const { ask } = await openTool(t, { context_hosts: [`a.example:${site.port}`, `b.example:${other.port}`] })
+  const { ask } = await openTool(t, { context_hosts: [`a.example:${site.port}`, `b.example:${otherSite.port}`] })
   const headers = { 'stix-user': 'ann', 'stix-odd': 'a\u{1f600}' }
   const context = { headers, traceparent: '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01' }
   await ask({ method: 'GET', url: `http://a.example:${site.port}/` }, context)
   await ask({ method: 'GET', url: `http://a.example:${site.port}/away` }, context)
   await ask({ method: 'GET', url: `http://c.example:${site.port}/` }, context)
-  const sent = (name: string) => [...site.requests, ...other.requests].map((received) => received.headers[name])
+  const sent = (name: string) => [...site.requests, ...otherSite.requests].map((received) => received.headers[name])
   assert.deepEqual(sent('stix-user'), ['ann', 'ann', undefined, undefined])
   assert.deepEqual(sent('traceparent'), [context.traceparent, context.traceparent, undefined, undefined])
   await assert.rejects(ask({ method: 'GET', url: site.origin, headers: { 'Stix-User': 'eve' } }), /stix-user belongs to the caller/)
