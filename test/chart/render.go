@@ -1,5 +1,5 @@
-// Renders deploy/chart for each file of test/chart/cases, as Helm 3 does: Go's templates with sprig and Helm's own functions. For machines
-// without Helm. With golang-go, golang-github-masterminds-sprig-dev and golang-gopkg-yaml.v3-dev of Debian:
+// Renders deploy/chart for each file of test/chart/cases like Helm 3, with Go templates, sprig and Helm's own functions, on machines without
+// Helm. On Debian, install golang-go, golang-github-masterminds-sprig-dev and golang-gopkg-yaml.v3-dev, then run:
 //
 //	GO111MODULE=off GOPATH=/usr/share/gocode go run test/chart/render.go
 package main
@@ -38,7 +38,7 @@ func main() {
 	}
 }
 
-// sum is over all that the result comes from.
+// sum hashes every file that the result depends on.
 func sum(file string) string {
 	files, err := filepath.Glob(chart + "/templates/*")
 	check(err)
@@ -123,7 +123,7 @@ func load(file string) map[string]any {
 	return floats(values).(map[string]any)
 }
 
-// floats makes numbers what they are in Helm, which reads YAML by way of JSON.
+// floats converts integers to floats, because Helm reads YAML through JSON.
 func floats(value any) any {
 	switch one := value.(type) {
 	case int:
