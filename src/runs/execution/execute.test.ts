@@ -1,0 +1,109 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { ModelError } from '../../agent/model.ts'
+import { say, ScriptedModel, type ScriptedReply } from '../../agent/scripted-model.ts'
+import { MemoryRunStore } from '../memory-run-store-fixture.ts'
+import { agentOf, keyOf, newRun, portsOf } from '../process-fixture.ts'
+import { FenceLost, type Turn } from '../run-store.ts'
+import { LiveRun, type LiveRunOptions } from '../ownership/live-run.ts'
+import { endAs, execute } from './execute.ts'
+import { EndNotStored } from './finish.ts'
+
+/** A run that has its session, as `execute` gets it. */
+async function begin(replies: ScriptedReply[], change: Partial<LiveRunOptions> = {}) {
+  const store = new MemoryRunStore()
+  const begun = await store.begin(newRun('r'))
+  if (begun.kind !== 'running') throw new Error(`The run is ${begun.kind}.`)
+  const { sessionId, operation, bodyHash, request, onDisconnect } = newRun('r')
+  const model = new ScriptedModel(...replies)
+  const agent = agentOf({ model })
+  const run = new LiveRun({ key: keyOf('r'), sessionId, operation, bodyHash, request, onDisconnect, agent, fence: 1, ...change })
+  const faults: unknown[] = []
+  const ports = portsOf(store, (_run, error) => faults.push(error))
+  const stored = async () => (await store.find(keyOf('r')))!
+  return { store, run, turn: begun.turn satisfies Turn, ports, faults, stored }
+}
+
+const endOf = ({ log }: LiveRun) => {
+  const event = log.events.at(-1)
+  return event?.type === 'end' ? event : undefined
+}
+
+test('a run ends with the answer: in its log, in its row and in its session', async () => {
+  const { store, run, turn, ports, stored } = await begin([say(['Good ', 'day.'])])
+  assert.equal(await execute(run, turn, ports), undefined)
+  assert.deepEqual(
+    run.log.events.map((event) => (event.type === 'text' ? event.text : event.type)),
+    ['Good ', 'day.', 'end'],
+  )
+  assert.equal((await stored()).status, 'success')
+  const messages = await store.history('t', turn.session, 0)
+  assert.deepEqual(
+    messages.map(({ role, content }) => `${role}: ${content}`),
+    ['human: hello', 'ai: Good day.'],
+  )
+})
+
+test('a run whose model fails ends in an error that its caller may repeat, and no fault of ours', async () => {
+  const { run, turn, ports, stored, faults } = await begin([{ events: [], error: new ModelError('unavailable', 'no') }])
+  await execute(run, turn, ports)
+  assert.equal(endOf(run)?.error?.details?.error_type, 'ModelUnavailable')
+  const { status, continuable } = await stored()
+  assert.deepEqual({ status, continuable }, { status: 'error', continuable: true })
+  assert.deepEqual(faults, [])
+})
+
+test('a bug ends the run in an error, and is reported', async () => {
+  const bug = new Error('bug')
+  const { run, turn, ports, faults } = await begin([{ events: [], error: bug }])
+  await execute(run, turn, ports)
+  assert.equal(endOf(run)?.reason, 'error')
+  assert.deepEqual(faults, [bug])
+})
+
+test('a run that is cancelled keeps the text that its reader has seen', async () => {
+  const cutOff = new ModelError('unavailable', 'aborted')
+  const { store, run, turn, ports, stored } = await begin([{ ...say('Good '), error: cutOff }])
+  const append = run.log.append.bind(run.log)
+  run.log.append = (event) => {
+    append(event)
+    if (event.type === 'text') run.stop('cancelled')
+  }
+  await execute(run, turn, ports)
+  assert.equal(endOf(run)?.reason, 'cancelled')
+  assert.equal((await stored()).status, 'cancelled')
+  assert.equal((await store.history('t', turn.session, 0)).at(-1)?.content, 'Good ')
+})
+
+test('a run that is handed over has no end here', async () => {
+  const { run, turn, ports, stored } = await begin([{ ...say('Good day.'), before: () => run.stop('handed_over') }])
+  await assert.rejects(execute(run, turn, ports))
+  assert.equal(endOf(run), undefined)
+  assert.equal((await stored()).status, 'running')
+})
+
+test('a process that has lost the run stores nothing of it', async () => {
+  const { store, run, turn, ports, stored } = await begin([say('Good day.')])
+  const by = { holder: 'p2', queueOrder: 1, now: 1, messages: newRun('r').messages }
+  await store.takeOver(keyOf('r'), { fence: 1, status: 'running' }, by)
+  await assert.rejects(execute(run, turn, ports), FenceLost)
+  assert.equal((await stored()).holder, 'p2')
+})
+
+test('an end that cannot be stored is thrown with what is to be stored later', async () => {
+  const { store, run, turn, ports } = await begin([say('Good day.')])
+  store.finish = () => Promise.reject(new Error('The disk is full.'))
+  await assert.rejects(execute(run, turn, ports), (error: unknown) => {
+    assert.ok(error instanceof EndNotStored)
+    assert.equal(error.ended.status, 'error')
+    return true
+  })
+  assert.equal(endOf(run), undefined)
+})
+
+test('an orphaned run that does not go on ends as ProcessLost, and may be repeated', async () => {
+  const { run, turn, ports, stored } = await begin([])
+  await endAs('orphaned', run, turn, ports)
+  assert.equal(endOf(run)?.error?.details?.error_type, 'ProcessLost')
+  assert.equal((await stored()).continuable, true)
+})
