@@ -4,7 +4,9 @@ import { fileURLToPath } from 'node:url'
 // This file is plain JavaScript, so that an older Node prints the message below instead of a syntax error.
 const needed = 24
 if (Number(process.versions.node.split('.', 1)[0]) < needed) {
-  process.stderr.write(`agent-core needs Node.js ${needed}, but this is ${process.version}. Start it with "npm start" or "npx agent-core".\n`)
+  process.stderr.write(
+    `agent-core needs Node.js ${needed}, but this is ${process.version}. Start it with "npm start" or "npx agent-core".\n`,
+  )
   process.exit(1)
 }
 // Compiled code is cached beside the packages: later starts take a quarter less time. A folder that cannot be written disables the cache.
