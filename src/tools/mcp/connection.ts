@@ -3,22 +3,22 @@ import type { Logger } from 'pino'
 import { toLine } from '../plain-text.ts'
 import type { Listing, Session, SessionCall, SessionEvents } from './session.ts'
 
-/** A server that is connected to again whenever it was lost. */
+/** A connection to a server that is made again whenever it is lost. */
 export interface Connection {
-  /** Why no call can be made at the moment; undefined while they can. */
-  trouble(): string | undefined
-  /** Fails at once while there is trouble. */
+  /** Why no call can be made at the moment; undefined while calls can be made. */
+  unavailableReason(): string | undefined
+  /** Fails at once while there is an `unavailableReason`. */
   call(call: SessionCall): Promise<CallToolResult>
   close(): Promise<void>
 }
 
 export interface ConnectionOptions {
-  open(told: SessionEvents, signal: AbortSignal): Promise<Session>
-  /** The list of tools, each time it was asked for; a throw is a reason not to use the server. */
+  open(events: SessionEvents, signal: AbortSignal): Promise<Session>
+  /** Receives every list of tools. A throw is a reason not to use the server. */
   onTools(listing: Listing): Promise<void>
-  /** In words for an operator, no secret in it. */
+  /** An error in words for an operator, without secrets. */
   reasonOf(error: unknown): string
-  /** Whether a server may be gone, or have other tools, without anybody being told. */
+  /** Whether the server may disappear, or change its tools, without a message. */
   isPolled: boolean
   log: Logger
   signal?: AbortSignal
@@ -26,21 +26,22 @@ export interface ConnectionOptions {
 }
 
 export interface Timing {
-  /** Before the connection is made again that was lost or refused so often in a row. */
+  /** Milliseconds before the next attempt to connect, after so many losses and refusals in a row. */
   retryMs(failures: number): number
-  /** Between two looks at a list of tools. */
+  /** Milliseconds between two polls of the list of tools. */
   pollMs: number
+  /** Timeout of a request for the list of tools. */
   listMs: number
 }
 
 export const defaultTiming: Timing = {
-  // Not all that lost the same server come back at the same moment.
+  // The jitter keeps clients that lost the same server from reconnecting at the same moment.
   retryMs: (failures) => Math.min(60_000, 500 * 2 ** failures) * (0.8 + 0.4 * Math.random()),
   pollMs: 60_000,
   listMs: 30_000,
 }
 
-/** A call that may have been made: whether it was, nobody can tell. */
+/** The connection broke during a call: the server may or may not have executed the call. */
 export class ConnectionLost extends Error {
   constructor(why: string, cause?: unknown) {
     super(why, { cause })
@@ -48,15 +49,40 @@ export class ConnectionLost extends Error {
   }
 }
 
-/** Characters of what a server says is wrong with a call. */
-const maxSaid = 2000
-/** Calls in a row that failed on the way to the server or back: then none is made until the connection was made anew. */
-const maxBroken = 3
-/** A connection that lasted so long was a good one. */
-const stableMs = 60_000
-/** Between two lists that were asked for because the server says that it has changed. */
-const changesMs = 1000
+type State = Disconnected | Connected | { name: 'closed' }
 
+/** No call can be made: before the first attempt, while an attempt is under way, or until `retry` starts the next one. */
+interface Disconnected {
+  name: 'disconnected'
+  reason: string
+  retry?: NodeJS.Timeout
+}
+
+interface Connected {
+  name: 'connected'
+  session: Session
+  /** `performance.now()` of the connection. */
+  since: number
+  /** Calls in a row that failed on the way to the server or back. */
+  failedCalls: number
+  /** The request for the list of tools that is under way. */
+  refreshing?: Promise<void>
+  /** Polls a server that does not tell of changes. */
+  poll?: NodeJS.Timeout | undefined
+  /** Starts the next request for the list of tools. */
+  nextRefresh?: NodeJS.Timeout
+}
+
+/** Characters of a server's explanation why it refused a call. */
+const maxRefusalText = 2000
+/** After so many failed calls in a row the connection is made again. */
+const maxFailedCalls = 3
+/** A connection that lasted so long resets the count of failures. */
+const stableMs = 60_000
+/** Minimum time between two lists of tools that a server's notifications cause. */
+const refreshIntervalMs = 1000
+
+/** Errors of the client library that say that no answer of the server arrived. */
 const unanswered: ReadonlySet<SdkErrorCode> = new Set([
   SdkErrorCode.ConnectionClosed,
   SdkErrorCode.NotConnected,
@@ -64,17 +90,17 @@ const unanswered: ReadonlySet<SdkErrorCode> = new Set([
   SdkErrorCode.RequestTimeout,
 ])
 
-/** The server said something: that it will not, or what is no result. It is as well as before. */
+/** Whether the server answered: with a refusal, or with an invalid result. The connection is intact then. */
 function isAnswer(error: unknown): error is Error {
   if (error instanceof ProtocolError) return true
   return error instanceof SdkError && !(error instanceof SdkHttpError) && !unanswered.has(error.code)
 }
 
-/** Connects, and rejects where that fails: from then on it heals by itself. */
+/** Connects to a server. Rejects where the first attempt fails; later the connection is made again by itself. */
 export async function openConnection(options: ConnectionOptions): Promise<Connection> {
-  const connection = createConnection(options)
+  const connection = new ServerConnection(options)
   try {
-    await connection.establish()
+    await connection.connect()
   } catch (error) {
     await connection.close()
     throw new Error(options.reasonOf(error), { cause: error })
@@ -82,159 +108,193 @@ export async function openConnection(options: ConnectionOptions): Promise<Connec
   return connection
 }
 
-function createConnection({ open, onTools, reasonOf, isPolled, log, signal, timing = defaultTiming }: ConnectionOptions) {
-  const closing = new AbortController()
-  const ending = AbortSignal.any([closing.signal, ...(signal ? [signal] : [])])
-  let session: Session | undefined
-  let trouble: string | undefined = 'The server was not connected to yet.'
-  let since = 0
-  let failures = 0
-  let broken = 0
-  let calls = 0
-  let retry: NodeJS.Timeout | undefined
-  let polling: NodeJS.Timeout | undefined
-  let changing: NodeJS.Timeout | undefined
+class ServerConnection implements Connection {
+  private readonly options: ConnectionOptions
+  private readonly timing: Timing
+  private readonly closing = new AbortController()
+  /** Aborted by `close` and by the signal of the options. */
+  private readonly ending: AbortSignal
+  private state: State = { name: 'disconnected', reason: 'The server was not connected to yet.' }
+  /** The attempt to restore the connection that is under way. */
+  private restoring: Promise<void> | undefined
+  /** Losses and refused attempts in a row. */
+  private failures = 0
+  private openCalls = 0
+  /** `performance.now()` of the last request for the list of tools. */
+  private refreshedAt = 0
 
-  async function establish(): Promise<void> {
-    let why: string | undefined
-    const isCurrent = () => session === made
-    const told: SessionEvents = {
-      lost: (reason) => (isCurrent() ? down(reason) : void (why ??= reason)),
-      doubted: () => void (isCurrent() && lookSoon()),
-      listChanged: () => void (isCurrent() && lookSoon()),
-      noted: (line) => log.debug({ line }, 'An MCP server says'),
-    }
-    let made: Session | undefined
-    made = await open(told, ending)
+  constructor(options: ConnectionOptions) {
+    this.options = options
+    this.timing = options.timing ?? defaultTiming
+    this.ending = AbortSignal.any([this.closing.signal, ...(options.signal ? [options.signal] : [])])
+  }
+
+  readonly unavailableReason = (): string | undefined => {
+    if (this.state.name === 'connected') return undefined
+    return this.state.name === 'closed' ? 'The server is no longer used.' : this.state.reason
+  }
+
+  /** Opens a session and takes over its list of tools. */
+  async connect(): Promise<void> {
+    let lossReason: string | undefined
+    let session: Session | undefined
+    const refresh = () => this.isCurrent(session) && this.refreshSoon(this.state as Connected)
+    session = await this.options.open(
+      {
+        lost: (reason) => (this.isCurrent(session) ? this.lose(reason) : void (lossReason ??= reason)),
+        doubted: () => void refresh(),
+        listChanged: () => void refresh(),
+        noted: (line) => this.options.log.debug({ line }, 'Output of an MCP server'),
+      },
+      this.ending,
+    )
     try {
-      await onTools(await made.list(until(timing.listMs)))
-      ending.throwIfAborted()
-      if (why !== undefined) throw new Error(why)
+      await this.options.onTools(await session.list(this.until(this.timing.listMs)))
+      this.ending.throwIfAborted()
+      if (lossReason !== undefined) throw new Error(lossReason)
     } catch (error) {
-      await made.close().catch(() => {})
-      throw why === undefined ? error : new Error(why, { cause: error })
+      await session.close().catch(() => {})
+      throw lossReason === undefined ? error : new Error(lossReason, { cause: error })
     }
-    session = made
-    trouble = undefined
-    broken = 0
-    since = performance.now()
-    if (isPolled) polling = setInterval(() => void (calls === 0 && look()), timing.pollMs).unref()
+    this.becomeConnected(session)
   }
 
-  const until = (ms: number) => AbortSignal.any([ending, AbortSignal.timeout(ms)])
-
-  /** Nothing is sent over a connection that is given up: what waits for an answer fails. */
-  function abandon(reason: string): void {
-    const old = session
-    session = undefined
-    trouble = reason
-    clearInterval(polling)
-    clearTimeout(changing)
-    void old?.close().catch((err: unknown) => log.debug({ err }, 'A connection could not be closed'))
-  }
-
-  function down(reason: string): void {
-    if (ending.aborted || !session) return
-    if (performance.now() - since > stableMs) failures = 0
-    abandon(reason)
-    failed(reason)
-  }
-
-  function failed(reason: string): void {
-    trouble = reason
-    failures++
-    log.warn({ reason, failures }, 'An MCP server can not be used')
-    if (!ending.aborted) retry = setTimeout(() => void restore(), timing.retryMs(failures)).unref()
-  }
-
-  let restoring: Promise<void> | undefined
-  function restore(): Promise<void> {
-    clearTimeout(retry)
-    return (restoring ??= establish()
-      .then(() => log.info('An MCP server is connected again'))
-      .catch((error: unknown) => void (ending.aborted || failed(reasonOf(error))))
-      .finally(() => (restoring = undefined)))
-  }
-
-  let looking: Promise<void> | undefined
-  let lookedAt = 0
-  /** Asks for the list: whether the server is still there, and what it has. */
-  function look(): Promise<void> {
-    const own = session
-    if (!own || looking) return looking ?? Promise.resolve()
-    lookedAt = performance.now()
-    const asked = own.list(until(timing.listMs)).then(onTools)
-    return (looking = asked
-      .catch((error: unknown) => {
-        if (own !== session || ending.aborted) return
-        if (own.isForgotten(error)) return renew(own)
-        down(reasonOf(error))
-      })
-      .finally(() => (looking = undefined)))
-  }
-
-  function lookSoon(): void {
-    clearTimeout(changing)
-    changing = setTimeout(() => void (looking ? lookSoon() : look()), Math.max(0, lookedAt + changesMs - performance.now())).unref()
-  }
-
-  /** The server itself is well: another session is had at once. */
-  async function renew(own: Session): Promise<void> {
-    if (own === session) abandon('The server has forgotten the session.')
-    await restore()
-  }
-
-  async function call(request: SessionCall): Promise<CallToolResult> {
-    const own = session
-    if (!own) throw new Error(`The server of this tool can't be used at the moment: ${trouble}`)
-    calls++
+  async call(request: SessionCall): Promise<CallToolResult> {
+    const session = this.currentSession()
+    this.openCalls++
     try {
-      const result = await own.call(request)
-      failures = broken = 0
+      const result = await session.call(request)
+      this.failures = 0
+      if (this.state.name === 'connected') this.state.failedCalls = 0
       return result
     } catch (error) {
-      if (own.isForgotten(error) && !request.signal.aborted) return await callAgain(own, request)
-      throw settle(error, own, request.signal)
+      if (session.isForgotten(error) && !request.signal.aborted) return await this.callAgain(session, request)
+      throw this.toCallError(error, session, request.signal)
     } finally {
-      calls--
+      this.openCalls--
     }
   }
 
-  /** Once: the server did nothing of the call that it knew no session for. */
-  async function callAgain(own: Session, request: SessionCall): Promise<CallToolResult> {
-    await renew(own)
-    if (!session) throw new Error(`The server of this tool can't be used at the moment: ${trouble}`)
-    return session.call(request)
+  async close(): Promise<void> {
+    this.closing.abort()
+    const session = this.leave({ name: 'closed' })
+    await Promise.all([session?.close().catch(() => {}), this.restoring])
   }
 
-  function settle(error: unknown, own: Session, { aborted }: AbortSignal): unknown {
-    if (own !== session)
-      return aborted ? error : new ConnectionLost(`The connection to the server was lost: ${trouble ?? 'it was made anew.'}`)
+  private becomeConnected(session: Session): void {
+    const state: Connected = { name: 'connected', session, since: performance.now(), failedCalls: 0 }
+    if (this.options.isPolled)
+      state.poll = setInterval(() => void (this.openCalls === 0 && this.refresh(state)), this.timing.pollMs).unref()
+    this.state = state
+  }
+
+  /** Leaves the state with its timers for another. Returns the session that is to be closed. */
+  private leave(next: State): Session | undefined {
+    const { state } = this
+    this.state = next
+    if (state.name === 'disconnected') clearTimeout(state.retry)
+    if (state.name !== 'connected') return undefined
+    clearInterval(state.poll)
+    clearTimeout(state.nextRefresh)
+    return state.session
+  }
+
+  /** Closes the session: calls that wait for an answer fail. */
+  private disconnect(reason: string): void {
+    const session = this.leave({ name: 'disconnected', reason })
+    session?.close().catch((err: unknown) => this.options.log.debug({ err }, 'A connection to an MCP server could not be closed'))
+  }
+
+  /** The connection is lost. */
+  private lose(reason: string): void {
+    if (this.ending.aborted || this.state.name !== 'connected') return
+    if (performance.now() - this.state.since > stableMs) this.failures = 0
+    this.disconnect(reason)
+    this.retryLater(reason)
+  }
+
+  private retryLater(reason: string): void {
+    this.failures++
+    const { failures } = this
+    this.options.log.warn({ reason, failures }, 'An MCP server cannot be used')
+    const retry = setTimeout(() => void this.restore(), this.timing.retryMs(failures)).unref()
+    this.leave({ name: 'disconnected', reason, retry })
+  }
+
+  private restore(): Promise<void> {
+    if (this.state.name === 'disconnected') clearTimeout(this.state.retry)
+    return (this.restoring ??= this.connect()
+      .then(() => this.options.log.info('An MCP server is connected again'))
+      .catch((error: unknown) => void (this.ending.aborted || this.retryLater(this.options.reasonOf(error))))
+      .finally(() => (this.restoring = undefined)))
+  }
+
+  /** Asks for the list of tools: whether the server still answers, and which tools it has. */
+  private refresh(state: Connected): Promise<void> {
+    if (state.refreshing) return state.refreshing
+    this.refreshedAt = performance.now()
+    const { session } = state
+    return (state.refreshing = session
+      .list(this.until(this.timing.listMs))
+      .then(this.options.onTools)
+      .catch((error: unknown) => {
+        if (!this.isCurrent(session) || this.ending.aborted) return
+        if (session.isForgotten(error)) return this.renew(session)
+        this.lose(this.options.reasonOf(error))
+      })
+      .finally(() => delete state.refreshing))
+  }
+
+  private refreshSoon(state: Connected): void {
+    clearTimeout(state.nextRefresh)
+    const delayMs = Math.max(0, this.refreshedAt + refreshIntervalMs - performance.now())
+    state.nextRefresh = setTimeout(() => void (state.refreshing ? this.refreshSoon(state) : this.refresh(state)), delayMs).unref()
+  }
+
+  /** Opens another session at once, unless there is one already: the server has forgotten `session`, but can be reached. */
+  private async renew(session: Session): Promise<void> {
+    if (this.isCurrent(session)) this.disconnect('The server has forgotten the session.')
+    if (this.state.name !== 'connected') await this.restore()
+  }
+
+  /** A second call is safe, and made once: the server has not executed a call of a session that it does not know. */
+  private async callAgain(session: Session, request: SessionCall): Promise<CallToolResult> {
+    await this.renew(session)
+    return this.currentSession().call(request)
+  }
+
+  private toCallError(error: unknown, session: Session, { aborted }: AbortSignal): unknown {
+    const { state } = this
+    if (state.name !== 'connected' || state.session !== session)
+      return aborted
+        ? error
+        : new ConnectionLost(`The connection to the server was lost: ${this.unavailableReason() ?? 'it was made again.'}`)
     if (isAnswer(error)) {
-      broken = 0
-      return new Error(`The server refused the call: ${toLine(error.message, maxSaid)}`, { cause: error })
+      state.failedCalls = 0
+      return new Error(`The server refused the call: ${toLine(error.message, maxRefusalText)}`, { cause: error })
     }
-    // One that is busy with other calls need not answer at once.
+    // A server that is busy with other calls need not answer at once.
     if (aborted) {
-      if (calls === 1) void look()
+      if (this.openCalls === 1) void this.refresh(state)
       return error
     }
-    broken++
-    if (broken >= maxBroken) down(`${broken} calls in a row failed, the last one so: ${reasonOf(error)}`)
-    else void look()
-    return new ConnectionLost(reasonOf(error), error)
+    state.failedCalls++
+    const why = this.options.reasonOf(error)
+    if (state.failedCalls >= maxFailedCalls) this.lose(`${state.failedCalls} calls in a row failed; the last error: ${why}`)
+    else void this.refresh(state)
+    return new ConnectionLost(why, error)
   }
 
-  async function close(): Promise<void> {
-    closing.abort()
-    clearTimeout(retry)
-    clearTimeout(changing)
-    clearInterval(polling)
-    trouble = 'The server is not used any more.'
-    const old = session
-    session = undefined
-    await Promise.all([old?.close().catch(() => {}), restoring])
+  private isCurrent(session: Session | undefined): boolean {
+    return this.state.name === 'connected' && this.state.session === session
   }
 
-  return { establish, trouble: () => trouble, call, close }
+  private currentSession(): Session {
+    if (this.state.name === 'connected') return this.state.session
+    throw new Error(`The server of this tool cannot be used at the moment: ${this.unavailableReason()}`)
+  }
+
+  private until(ms: number): AbortSignal {
+    return AbortSignal.any([this.ending, AbortSignal.timeout(ms)])
+  }
 }

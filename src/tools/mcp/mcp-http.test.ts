@@ -112,7 +112,7 @@ test('a server of the 2025 protocol killed during a call is noticed at once and 
   assert.ok(performance.now() - startedAt < 15_000)
   await until(() => group.unavailableReason?.() !== undefined)
   assert.match(group.unavailableReason?.() ?? '', /cannot be reached/)
-  assert.match((await callTool(tool('echo'), { message: 'x' })).text, /can't be used at the moment/)
+  assert.match((await callTool(tool('echo'), { message: 'x' })).text, /cannot be used at the moment/)
   await again()
   await until(() => group.unavailableReason?.() === undefined)
   assert.equal((await call('echo', { message: 'back' })).output, 'Echo: back')
@@ -244,7 +244,7 @@ test('a token is requested for the scopes named by a 401 or 403 response; config
   // A server that asks for another scope each time is not followed for ever.
   missing = 'a'
   for (let time = 0; time < 12; time++)
-    assert.match((await call('moody')).text, /requires the scopes a\S* for this request \(403\)|can't be used at the moment/)
+    assert.match((await call('moody')).text, /requires the scopes a\S* for this request \(403\)|cannot be used at the moment/)
   assert.ok(tokenRequests.length <= 12, `${tokenRequests.length} tokens`)
   const before = tokenRequests.length
   missing = 'write'
@@ -439,7 +439,7 @@ test('failing calls open the circuit, and the connection is retried', async (t) 
   const { call, group } = await connect(t, { url: server.url }, { timing: { retryMs: () => 500, pollMs: 60_000 } })
   server.intercept = (_, response, body) => body?.method === 'tools/call' && (response.writeHead(502).end('bad gateway'), true)
   for (let time = 0; time < 3; time++) assert.match((await call('moody')).text, /status 502: bad gateway/)
-  assert.match(group.unavailableReason?.() ?? '', /3 calls in a row failed, the last one so: The server answered with status 502/)
+  assert.match(group.unavailableReason?.() ?? '', /3 calls in a row failed; the last error: The server answered with status 502/)
   assert.equal(group.tools().length, 3)
   server.intercept = () => false
   await until(() => group.unavailableReason?.() === undefined)

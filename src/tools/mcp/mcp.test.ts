@@ -137,7 +137,7 @@ test('a server that exits is started again; until then calls fail at once and to
   const startedAt = performance.now()
   const { isError, text } = await callTool(heldTool, {})
   assert.ok(performance.now() - startedAt < 1000)
-  assert.deepEqual([isError, /can't be used at the moment: The command was ended by SIGKILL/.test(text)], [true, true])
+  assert.deepEqual([isError, /cannot be used at the moment: The command was ended by SIGKILL/.test(text)], [true, true])
   await until(() => group.unavailableReason?.() === undefined)
   assert.equal((await callTool(heldTool, {})).output, 'act done')
   assert.equal((await call('act')).output, 'act done')
@@ -176,7 +176,7 @@ test('closing ends the whole process tree, even of a server that ignores SIGTERM
   assert.ok(performance.now() - startedAt < 10_000)
   await until(() => !pids.some(isAlive))
   assert.match(await readFile(notes, 'utf8'), /asked to end/)
-  assert.match(group.unavailableReason?.() ?? '', /not used any more/)
+  assert.match(group.unavailableReason?.() ?? '', /no longer used/)
 })
 
 test('an aborted start ends at once', async (t) => {

@@ -45,7 +45,7 @@ export async function createMcp(spec: ToolSpec, deps: ToolDependencies, timing: 
   return {
     tools: list.tools,
     refused: list.refused,
-    unavailableReason: connection.trouble,
+    unavailableReason: connection.unavailableReason,
     async close() {
       clearInterval(pinPolling)
       await connection.close()
