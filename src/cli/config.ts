@@ -46,11 +46,11 @@ export function addConfig(program: Command, { terminal }: CommandContext): void 
     .description('List the configurations that are kept, the one in use first.')
     .action(async () => {
       const past = await listPast(readSettings(terminal))
-      const rows = past.map(({ version, at, kind, by, diff }) => [
+      const rows = past.map(({ version, at, kind, actor, diff }) => [
         version,
         at === undefined ? '-' : toTime(at),
         kind ?? '-',
-        by ? `${by.sub} (${by.tenant})` : '-',
+        actor ? `${actor.sub} (${actor.tenant})` : '-',
         diff.join(' '),
       ])
       for (const line of formatTable([['version', 'since', 'by way of', 'who', 'changed'], ...rows])) say(line)
@@ -70,7 +70,7 @@ export function addConfig(program: Command, { terminal }: CommandContext): void 
     })
 }
 
-type Past = Pick<PastConfiguration, 'version' | 'diff'> & Partial<Pick<PastConfiguration, 'kind' | 'by'>> & { at: number | undefined }
+type Past = Pick<PastConfiguration, 'version' | 'diff'> & Partial<Pick<PastConfiguration, 'kind' | 'actor'>> & { at: number | undefined }
 
 /** Without a shared database the file is the configuration, and its copies say neither who changed it nor how. */
 async function listPast(settings: Settings): Promise<Past[]> {

@@ -6,7 +6,7 @@ import { pino } from 'pino'
 import { runTool, type Tool } from '../agent/tool.ts'
 import type { JsonObject } from '../agent/messages.ts'
 import { editYaml } from '../configuration/change/edit-yaml.ts'
-import { isData } from '../configuration/change/merge.ts'
+import { isConfigData } from '../configuration/change/merge.ts'
 import { isReserved } from '../configuration/check.ts'
 import { formatProblems } from '../configuration/load.ts'
 import { toAgentConfig } from '../configuration/parse.ts'
@@ -120,7 +120,7 @@ async function addEntry(file: string, entry: { name: string }): Promise<{ text: 
   })
   try {
     const { value } = readYaml(text)
-    const before = isData(value) ? value : {}
+    const before = isConfigData(value) ? value : {}
     const tools = Array.isArray(before['tools']) ? (before['tools'] as unknown[]) : []
     const after = { ...before, tools: [...tools, entry] }
     toAgentConfig(after)
@@ -152,7 +152,7 @@ async function checkTool(terminal: Terminal, file: string, input: string | undef
 function parseInput(text: string): JsonObject {
   try {
     const value: unknown = JSON.parse(text)
-    if (isData(value)) return value as JsonObject
+    if (isConfigData(value)) return value as JsonObject
   } catch {
     // Told below.
   }

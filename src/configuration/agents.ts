@@ -37,16 +37,16 @@ export function createAgents(first: AgentParts, { onError }: AgentsOptions): Age
     }
   }
 
-  function change(agent: Agent, by: number): void {
+  function change(agent: Agent, difference: number): void {
     const count = holds.get(agent)
-    if (count !== undefined) holds.set(agent, count + by)
+    if (count !== undefined) holds.set(agent, count + difference)
   }
 
   function closeUnused(agent: Agent): void {
-    if (agent !== current && holds.get(agent) === 0) void closeOne(agent)
+    if (agent !== current && holds.get(agent) === 0) void closeTools(agent)
   }
 
-  async function closeOne(agent: Agent): Promise<void> {
+  async function closeTools(agent: Agent): Promise<void> {
     holds.delete(agent)
     await agent.tools.close().catch(onError)
   }
@@ -60,7 +60,7 @@ export function createAgents(first: AgentParts, { onError }: AgentsOptions): Age
       return current
     },
     async close() {
-      await Promise.all([...holds.keys()].map(closeOne))
+      await Promise.all([...holds.keys()].map(closeTools))
     },
   }
 }

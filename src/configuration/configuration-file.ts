@@ -10,14 +10,14 @@ export interface ConfigurationFile {
    */
   replace(text: string, next: string): Promise<void>
   /** Makes the file, whole and durably, for this user alone. Rejects where there is one, and with the system's error. */
-  make(text: string): Promise<void>
+  create(text: string): Promise<void>
   /** Keeps a text beside the last ones; answers with its path in the data directory. */
   backUp(text: string): Promise<{ path: string; remove(): Promise<void> }>
   /** The copies of this file, newest first, each with the time (epoch milliseconds) at which it was made. */
   backups(): Promise<{ text: string; at: number }[]>
   /** Keeps in the data directory what the file held when it was last in line with a database, for the next start. */
-  note(note: FileNote): Promise<void>
-  recall(): Promise<FileNote | undefined>
+  saveNote(note: FileNote): Promise<void>
+  loadNote(): Promise<FileNote | undefined>
   /** Calls back some time after every change of the file, and also without one. */
   watch(onChange: () => void): { close(): void }
 }

@@ -1,4 +1,4 @@
-import type { Data } from './change/merge.ts'
+import type { ConfigData } from './change/merge.ts'
 
 /** How a configuration came about: the first one, a caller's change (stored, or in memory alone), an edit of a file, a former one again, a start. */
 export type ChangeKind = 'seed' | 'put' | 'memory' | 'edit' | 'restore' | 'start'
@@ -14,7 +14,7 @@ export interface StoredConfiguration {
   /** The YAML that counts when all processes have stopped. */
   readonly text: string
   /** What is in use instead, where something was changed in memory alone. */
-  readonly used?: Data
+  readonly used?: ConfigData
   /** Epoch milliseconds. */
   readonly at: number
 }
@@ -24,7 +24,7 @@ export interface NewConfiguration extends Omit<StoredConfiguration, 'n'> {
   readonly file?: string
   /** Paths of what changed. */
   readonly diff: readonly string[]
-  readonly by?: { tenant: string; sub: string }
+  readonly actor?: { tenant: string; sub: string }
 }
 
 /** One of the past, without its content. */

@@ -2,7 +2,7 @@ import type { Logger } from 'pino'
 import { ServiceError } from '../errors.ts'
 import type { AgentParts } from './agent.ts'
 import type { ChangeRules } from './change/change.ts'
-import type { Data } from './change/merge.ts'
+import type { ConfigData } from './change/merge.ts'
 import { ConfigError, type ConfigProblem } from './problems.ts'
 import type { AgentConfig } from './schema.ts'
 
@@ -32,13 +32,13 @@ export interface ShownConfiguration {
 }
 
 export interface ConfigurationUpdate {
-  patch: Data
+  patch: ConfigData
   /** `check`: nothing changes. `memory`: what is stored stays as it is, and the change is gone with the last process. */
   mode: 'file' | 'memory' | 'check'
   /** Whether the version is one that the caller expects. */
   expects(version: string): boolean
   /** Who asks, for the log. */
-  by: { tenant: string; sub: string }
+  actor: { tenant: string; sub: string }
 }
 
 export interface UpdatedConfiguration {
@@ -53,7 +53,7 @@ export interface UpdatedConfiguration {
 }
 
 /** What a configuration is made ready with. */
-export interface Making {
+export interface ConfigurationDependencies {
   /** Throws `ConfigError` for models that can't be made. */
   createAgent(config: AgentConfig, version: string): AgentParts
   /**
@@ -61,14 +61,14 @@ export interface Making {
    * seconds, not minutes.
    */
   tryOut(config: AgentConfig): Promise<string[]>
-  rules: Omit<ChangeRules, 'references'>
+  rules: Omit<ChangeRules, 'variableUses'>
   newVersion(): string
   now(): number
   log: Logger
 }
 
 /** Faults of a configuration, as a caller who sent it is told of them. */
-export async function asFaults<T>(work: () => Promise<T>): Promise<T> {
+export async function withValidationErrors<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (error) {

@@ -2,9 +2,15 @@ import { ServiceError } from '../errors.ts'
 import { findFaultyTools, type AgentParts } from './agent.ts'
 import type { Agents } from './agents.ts'
 import { changedPaths } from './change/diff.ts'
-import { editState, patchState, type State } from './change/state.ts'
+import { editState, patchState, type ConfigurationState } from './change/state.ts'
 import { FileChanged, type ConfigurationFile } from './configuration-file.ts'
-import { asFaults, type Configuration, type ConfigurationUpdate, type Making, type UpdatedConfiguration } from './configuration.ts'
+import {
+  withValidationErrors,
+  type Configuration,
+  type ConfigurationUpdate,
+  type ConfigurationDependencies,
+  type UpdatedConfiguration,
+} from './configuration.ts'
 import { formatProblems } from './load.ts'
 import { ConfigError } from './problems.ts'
 import { hideUrlSecrets, redactConfig } from './redact.ts'
@@ -12,7 +18,7 @@ import type { AgentConfig } from './schema.ts'
 import { parseEdit, type ConfigurationSource } from './source.ts'
 import { createMutex } from '../concurrency/mutex.ts'
 
-export interface FileConfigurationDependencies extends Making {
+export interface FileConfigurationDependencies extends ConfigurationDependencies {
   agents: Agents
   file: ConfigurationFile
   /** What the service started with. */
@@ -20,7 +26,7 @@ export interface FileConfigurationDependencies extends Making {
 }
 
 /** What the file holds and what is in use. */
-interface Current extends State {
+interface Current extends ConfigurationState {
   readonly since: number
 }
 
@@ -33,17 +39,18 @@ export function createFileConfiguration(deps: FileConfigurationDependencies): Co
   const mutex = createMutex()
   let isClosed = false
 
-  async function update({ patch, mode, expects, by }: ConfigurationUpdate): Promise<UpdatedConfiguration> {
+  async function update({ patch, mode, expects, actor }: ConfigurationUpdate): Promise<UpdatedConfiguration> {
     if (isClosed) throw new ServiceError('overloaded', 'The service is stopping.', { retryAfter: 5 })
     if (mode === 'file') await follow()
     const { version } = agents.current()
     if (!expects(version)) throw new ServiceError('precondition_failed', `The configuration is version ${version} by now.`)
-    const next = await asFaults(async () => patchState(state, patch, { isStored: mode !== 'memory', rules: deps.rules }))
+    const next = await withValidationErrors(async () => patchState(state, patch, { isStored: mode !== 'memory', rules: deps.rules }))
     const diff = changedPaths(state.used.config, next.used.config)
     const unchanged = { version, at: now(), diff, backup: undefined }
-    if (mode === 'check') return { ...unchanged, warnings: (await asFaults(() => deps.tryOut(next.used.config))).map(hideUrlSecrets) }
+    if (mode === 'check')
+      return { ...unchanged, warnings: (await withValidationErrors(() => deps.tryOut(next.used.config))).map(hideUrlSecrets) }
     if (diff.length === 0 && next.stored.text === state.stored.text) return { ...unchanged, warnings: [] }
-    const parts = await asFaults(() => make(next.used.config))
+    const parts = await withValidationErrors(() => make(next.used.config))
     let backup: string | undefined
     try {
       if (next.stored.text !== state.stored.text) backup = await store(state.stored.text, next.stored.text)
@@ -52,7 +59,7 @@ export function createFileConfiguration(deps: FileConfigurationDependencies): Co
       throw error
     }
     use(next, parts)
-    log.info({ ...by, version: parts.version, mode, diff }, 'The configuration was changed')
+    log.info({ ...actor, version: parts.version, mode, diff }, 'The configuration was changed')
     return {
       version: parts.version,
       at: state.since,
@@ -69,7 +76,7 @@ export function createFileConfiguration(deps: FileConfigurationDependencies): Co
     return parts
   }
 
-  function use(next: State, parts: AgentParts): void {
+  function use(next: ConfigurationState, parts: AgentParts): void {
     state = { ...next, since: now() }
     agents.swap(parts)
   }

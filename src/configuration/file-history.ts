@@ -37,7 +37,7 @@ export async function restoreFileVersion(version: string, file: ConfigurationFil
   if (!former) return undefined
   const { config } = parseSource(former.text)
   const current = await readCurrent(file)
-  if (current === undefined) await file.make(former.text)
+  if (current === undefined) await file.create(former.text)
   else if (current !== former.text) {
     await file.backUp(current)
     await file.replace(current, former.text)

@@ -1,7 +1,7 @@
 import { agentSchema, findToolSchema, isSecret, schemasUnder, type Schema } from './schema-walk.ts'
 import type { AgentConfig } from './schema.ts'
 
-export const hidden = '********'
+export const secretMask = '********'
 
 const references = '(?:\\$\\{[A-Za-z_][A-Za-z0-9_]*\\})+'
 /** Nothing but references, and words that say what they are for: shown as they stand. */
@@ -42,18 +42,18 @@ function hideAll(value: unknown): unknown {
   if (typeof value === 'object' && value !== null) {
     return Object.fromEntries(Object.entries(value).map(([key, child]) => [key, hideAll(child)]))
   }
-  return value === null || value === undefined || harmless.text.test(String(value)) ? value : hidden
+  return value === null || value === undefined || harmless.text.test(String(value)) ? value : secretMask
 }
 
 /** `url` begins with its two slashes. */
 function hideUser(url: string): string {
   // A password with an unescaped `/` or `?` makes no URL; then all up to the last `@` may belong to it.
   const isUrl = URL.canParse(`http:${url.replace(new RegExp(references, 'g'), '1')}`)
-  return url.replace(isUrl ? /^\/\/([^/?#]*)@/ : /^\/\/(.*)@/, (_, user: string) => `//${harmless.user.test(user) ? user : hidden}@`)
+  return url.replace(isUrl ? /^\/\/([^/?#]*)@/ : /^\/\/(.*)@/, (_, user: string) => `//${harmless.user.test(user) ? user : secretMask}@`)
 }
 
 function hideQuery(url: string): string {
   return url.replace(/\?([^#]+)/, (_, query: string) => {
-    return `?${query.split('&').every((parameter) => harmless.parameter.test(parameter)) ? query : hidden}`
+    return `?${query.split('&').every((parameter) => harmless.parameter.test(parameter)) ? query : secretMask}`
   })
 }

@@ -1,10 +1,10 @@
-import { toContent, type Content } from './change/change.ts'
-import type { Data } from './change/merge.ts'
+import { toContent, type ConfigContent } from './change/change.ts'
+import type { ConfigData } from './change/merge.ts'
 import { ConfigError } from './problems.ts'
 import { readYaml } from './yaml-source.ts'
 
 /** A configuration as it is written: the text, and what it says. */
-export interface ConfigurationSource extends Content {
+export interface ConfigurationSource extends ConfigContent {
   readonly text: string
 }
 
@@ -12,7 +12,7 @@ export interface ConfigurationSource extends Content {
 export function parseSource(text: string): ConfigurationSource {
   const { value, lineOf } = readYaml(text)
   try {
-    return { ...toContent(value as Data), text }
+    return { ...toContent(value as ConfigData), text }
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error
     throw new ConfigError(error.problems.map((problem) => ({ ...problem, line: lineOf(problem.at) })))

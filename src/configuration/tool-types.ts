@@ -62,7 +62,7 @@ const OAuth = Type.Object(
 )
 
 /** A closed object, with a sentence on what it is for. */
-function about(description: string) {
+function strictObject(description: string) {
   return { ...strict, description }
 }
 
@@ -70,27 +70,27 @@ function about(description: string) {
 export const toolTypes = {
   calculator: {
     skill: 'Evaluates expressions and converts units.',
-    config: Type.Object({}, about('Calculates exactly, with units and dates.')),
+    config: Type.Object({}, strictObject('Calculates exactly, with units and dates.')),
   },
   current_time: {
     skill: 'Looks up the current date and time.',
-    config: Type.Object({}, about('Tells the time in a time zone.')),
+    config: Type.Object({}, strictObject('Tells the time in a time zone.')),
   },
   list_files: {
     skill: 'Lists the files that the agent can read.',
-    config: Type.Object({ paths: optional(Patterns) }, about('Lists files under FILES_ROOT, all or those of `paths`.')),
+    config: Type.Object({ paths: optional(Patterns) }, strictObject('Lists files under FILES_ROOT, all or those of `paths`.')),
   },
   read_file: {
     skill: 'Reads files.',
-    config: Type.Object({ paths: optional(Patterns) }, about('Reads files under FILES_ROOT, all or those of `paths`.')),
+    config: Type.Object({ paths: optional(Patterns) }, strictObject('Reads files under FILES_ROOT, all or those of `paths`.')),
   },
   write_file: {
     skill: 'Writes text files for download.',
-    config: Type.Object({}, about('Makes files, which come with the answer.')),
+    config: Type.Object({}, strictObject('Makes files, which come with the answer.')),
   },
   knowledge_search: {
     skill: 'Searches documents.',
-    config: Type.Object({ paths: Patterns }, about('Finds passages in the files of `paths`.')),
+    config: Type.Object({ paths: Patterns }, strictObject('Finds passages in the files of `paths`.')),
   },
   data_query: {
     skill: 'Queries tables of data.',
@@ -102,7 +102,7 @@ export const toolTypes = {
         }),
         max_rows: optional(Type.Integer({ minimum: 1, maximum: 10_000 })),
       },
-      about('SQL over files: each of `tables` is one under FILES_ROOT.'),
+      strictObject('SQL over files: each of `tables` is one under FILES_ROOT.'),
     ),
   },
   mcp: {
@@ -127,7 +127,7 @@ export const toolTypes = {
         effects: optional(Effects),
         pin: optional(Type.Boolean({ description: 'A tool whose description or schema changes is not used until somebody accepts it.' })),
       },
-      about('A server of the Model Context Protocol: at a `url`, or started by a `command`. Its tools are named `<name>__<tool>`.'),
+      strictObject('A server of the Model Context Protocol: at a `url`, or started by a `command`. Its tools are named `<name>__<tool>`.'),
     ),
   },
   openapi: {
@@ -153,7 +153,7 @@ export const toolTypes = {
         exclude: optional(OnlyOperations),
         effects: optional(Effects),
       },
-      about('An HTTP API by its OpenAPI document. Its tools are named `<name>__<operationId>`.'),
+      strictObject('An HTTP API by its OpenAPI document. Its tools are named `<name>__<operationId>`.'),
     ),
   },
   module: {
@@ -161,7 +161,7 @@ export const toolTypes = {
     codeFields: ['path'],
     config: Type.Object(
       { path: Type.String({ minLength: 1, description: 'A TypeScript or JavaScript file, relative to agent.yaml.' }) },
-      about('A tool of your own: a file whose default export is one.'),
+      strictObject('A tool of your own: a file whose default export is one.'),
     ),
   },
   run_python: {
@@ -174,16 +174,16 @@ export const toolTypes = {
         ),
         max_processes: optional(Type.Integer({ minimum: 1, maximum: 64, description: 'Default 4.' })),
       },
-      about('Runs Python, shut off from the network and from this machine.'),
+      strictObject('Runs Python, shut off from the network and from this machine.'),
     ),
   },
   chart: {
     skill: 'Draws charts.',
-    config: Type.Object({}, about('Draws charts as SVG or PNG, by Vega-Lite.')),
+    config: Type.Object({}, strictObject('Draws charts as SVG or PNG, by Vega-Lite.')),
   },
   web_page: {
     skill: 'Reads web pages.',
-    config: Type.Object({ allowed_hosts: optional(Hosts) }, about('Reads pages of the web as text.')),
+    config: Type.Object({ allowed_hosts: optional(Hosts) }, strictObject('Reads pages of the web as text.')),
   },
   http_request: {
     skill: 'Makes HTTP requests.',
@@ -197,7 +197,7 @@ export const toolTypes = {
           Type.Record(Host, Secrets, { maxProperties: maxEntries, description: 'By host: sent along, and never shown to the model.' }),
         ),
       },
-      about('Sends HTTP requests, to public hosts or to those that are allowed.'),
+      strictObject('Sends HTTP requests, to public hosts or to those that are allowed.'),
     ),
   },
 } as const satisfies Record<string, ToolTypeTraits>

@@ -1,5 +1,5 @@
 import { entriesOf } from './change/entries.ts'
-import { isSecretPlace, leavesOf, type Place } from './change/leaves.ts'
+import { isSecretNode, leavesOf, type SchemaNode } from './change/leaves.ts'
 import { problemAt, type ConfigProblem } from './problems.ts'
 import { isOwnVariable, referencesIn, type Environment } from './references.ts'
 
@@ -15,7 +15,7 @@ export function findUnsetVariables(config: unknown, environment: Environment): C
 }
 
 /** In other texts `${NAME}` stands for itself. */
-function isResolved(place: Place): boolean {
+function isResolved(place: SchemaNode): boolean {
   const isAddress = place.schemas.some(({ pattern }) => typeof pattern === 'string' && pattern.includes('\\$\\{'))
-  return isSecretPlace(place) || isAddress || place.at.at(-1) === 'spec'
+  return isSecretNode(place) || isAddress || place.at.at(-1) === 'spec'
 }

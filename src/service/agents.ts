@@ -5,7 +5,7 @@ import { findFaultyTools, type AgentParts } from '../configuration/agent.ts'
 import { createAgents, type Agents } from '../configuration/agents.ts'
 import { runsCode } from '../configuration/change/code-rule.ts'
 import type { ConfigurationFile } from '../configuration/configuration-file.ts'
-import type { Configuration, Making } from '../configuration/configuration.ts'
+import type { Configuration, ConfigurationDependencies } from '../configuration/configuration.ts'
 import { createFileConfiguration } from '../configuration/file-configuration.ts'
 import { configVersion } from '../configuration/parse.ts'
 import type { Environment } from '../configuration/references.ts'
@@ -72,7 +72,7 @@ export async function openAgents(stack: AsyncDisposableStack, options: AgentsOpt
   return openShared(stack, options.shared, { ...common, sample })
 }
 
-type Common = Making & { file: ConfigurationFile }
+type Common = ConfigurationDependencies & { file: ConfigurationFile }
 
 /** What the file holds counts. */
 async function openOwn(stack: AsyncDisposableStack, common: Common): Promise<OpenAgents> {

@@ -6,7 +6,7 @@ import type {
   PastConfiguration,
   StoredConfiguration,
 } from '../configuration/configuration-store.ts'
-import type { Data } from '../configuration/change/merge.ts'
+import type { ConfigData } from '../configuration/change/merge.ts'
 import { ServiceError } from '../errors.ts'
 import { query, type Database } from './database.ts'
 import type { SecretBox } from './secrets/secret-box.ts'
@@ -23,7 +23,7 @@ const maxSeen = 5000
 interface EncryptedContent {
   text: string
   storedVersion: string
-  used?: Data
+  used?: ConfigData
   file?: string
 }
 
@@ -58,7 +58,7 @@ export async function openConfigurationStore(database: Database, { box, now }: C
   }
 
   async function insert(connection: Connection, next: NewConfiguration, n: number): Promise<boolean> {
-    const { version, kind, diff, by: author, at, ...content } = next
+    const { version, kind, diff, actor: author, at, ...content } = next
     const row = {
       n,
       version,
@@ -173,5 +173,5 @@ function openRow(box: SecretBox, { n, content }: Pick<ConfigurationRow, 'n' | 'c
 
 function toPast({ n, version, kind, diff, made_by, made_at }: Omit<ConfigurationRow, 'content'>): PastConfiguration {
   const past = { n, version, kind, diff: JSON.parse(diff) as string[], at: made_at }
-  return made_by === null ? past : { ...past, by: JSON.parse(made_by) as { tenant: string; sub: string } }
+  return made_by === null ? past : { ...past, actor: JSON.parse(made_by) as { tenant: string; sub: string } }
 }

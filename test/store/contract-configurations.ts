@@ -30,15 +30,15 @@ function registerConfigurationContract(database: () => Database): void {
       [undefined, 0, [], undefined],
     )
     const first = made('a: 1', { kind: 'seed' })
-    const second = made('a: 2', { used: { a: 3 }, by: { tenant: 't', sub: 's' }, diff: ['a'] })
+    const second = made('a: 2', { used: { a: 3 }, actor: { tenant: 't', sub: 's' }, diff: ['a'] })
     assert.deepEqual([await store.add(first, 0), await store.add(second, 1)], [true, true])
-    const { diff, by, ...stored } = second
+    const { diff, actor, ...stored } = second
     assert.deepEqual(await store.newest(), { ...stored, n: 2 })
     assert.equal(await store.newestNumber(), 2)
     assert.equal((await store.find(first.version))?.text, 'a: 1')
     assert.equal(await store.find('x'), undefined)
     assert.deepEqual(await store.list(), [
-      { n: 2, version: second.version, kind: 'put', diff, by, at: hour },
+      { n: 2, version: second.version, kind: 'put', diff, actor, at: hour },
       { n: 1, version: first.version, kind: 'seed', diff: [], at: hour },
     ])
   })

@@ -5,9 +5,9 @@ import { ConfigError } from '../problems.ts'
 import { redactConfig } from '../redact.ts'
 import type { AgentConfig } from '../schema.ts'
 import { readYaml } from '../yaml-source.ts'
-import { applyPatch, mergeEdit, toContent, type ChangeRules, type Content } from './change.ts'
-import type { Data } from './merge.ts'
-import { referencesOf } from './references-rule.ts'
+import { applyPatch, mergeEdit, toContent, type ChangeRules, type ConfigContent } from './change.ts'
+import type { ConfigData } from './merge.ts'
+import { variableUsesOf } from './references-rule.ts'
 import { workSince } from '../../../test/fixtures/work-meter.ts'
 
 const text = `
@@ -29,17 +29,17 @@ tools:
   - {name: sales, type: data_query, config: {tables: {sales: data/sales.csv}}}
 `
 
-const before = toContent(readYaml(text).value as Data)
-const rules: ChangeRules = { references: referencesOf(before.data), allowedReferences: ['LISTED'], mayBringCode: false }
+const before = toContent(readYaml(text).value as ConfigData)
+const rules: ChangeRules = { variableUses: variableUsesOf(before.data), allowedReferences: ['LISTED'], mayBringCode: false }
 
-function shown(content: Content = before): any {
+function shown(content: ConfigContent = before): any {
   return structuredClone(redactConfig(content.config))
 }
 
 /** Where the faults of a patch are. */
-function refusalOf(patch: unknown, from: Content = before, other: Partial<ChangeRules> = {}): string[] {
+function refusalOf(patch: unknown, from: ConfigContent = before, other: Partial<ChangeRules> = {}): string[] {
   try {
-    applyPatch(from, patch as Data, { ...rules, references: referencesOf(from.data), ...other })
+    applyPatch(from, patch as ConfigData, { ...rules, variableUses: variableUsesOf(from.data), ...other })
   } catch (error) {
     assert.ok(error instanceof ConfigError, String(error))
     assert.doesNotMatch(error.message, /(key|team|url|query|prose|first|second|id|aws)-secret/)
@@ -48,8 +48,8 @@ function refusalOf(patch: unknown, from: Content = before, other: Partial<Change
   return []
 }
 
-function apply(patch: unknown, from: Content = before): AgentConfig {
-  return applyPatch(from, patch as Data, { ...rules, references: referencesOf(from.data) }).config
+function apply(patch: unknown, from: ConfigContent = before): AgentConfig {
+  return applyPatch(from, patch as ConfigData, { ...rules, variableUses: variableUsesOf(from.data) }).config
 }
 
 test('what was shown can be sent back: every secret stays what it was', () => {
@@ -144,7 +144,7 @@ llms:
       base_url: https://me:pw@gate.example/v1
       api_key: b-secret
       headers: {x-target-url: https://models.example, x-team: t}
-`).value as Data,
+`).value as ConfigData,
   )
   const [a, b] = shown(from).llms.fallback
   assert.deepEqual(apply({ llms: { fallback: [b, a] } }, from).llms.fallback, from.config.llms.fallback.toReversed())
@@ -338,7 +338,7 @@ test('whatever else a patch does, sending back all that is shown then changes no
     { provider: 'openai-compatible', model: 'c', base_url: 'https://u:p-secret@h.example/v1?q=q-secret', headers: { 'x-a': 'h-secret' } },
     { provider: 'azure', model: 'd', base_url: 'https://h.example', api_key: 'Bearer ${LISTED}' },
   ]
-  const patches: (() => Data)[] = [
+  const patches: (() => ConfigData)[] = [
     () => ({ llms: { primary: null } }),
     () => ({ llms: { primary: { ...pick(models), temperature: random() } } }),
     () => ({ llms: { fallback: Array.from({ length: Math.floor(random() * 4) }, () => pick(models)) } }),
@@ -363,14 +363,14 @@ test('whatever else a patch does, sending back all that is shown then changes no
   let applied = 0
   for (let round = 0; round < 500; round++) {
     try {
-      content = applyPatch(content, pick(patches)(), { ...rules, references: referencesOf(content.data) })
+      content = applyPatch(content, pick(patches)(), { ...rules, variableUses: variableUsesOf(content.data) })
       applied++
     } catch (error) {
       assert.ok(error instanceof ConfigError, String(error))
     }
     const view = shown(content)
     assert.doesNotMatch(JSON.stringify(view).replaceAll('d y', ''), /[kpqhb]-secret/)
-    assert.deepEqual(applyPatch(content, view, { ...rules, references: referencesOf(content.data) }).config, content.config)
+    assert.deepEqual(applyPatch(content, view, { ...rules, variableUses: variableUsesOf(content.data) }).config, content.config)
   }
   assert.ok(applied > 200, String(applied))
 })

@@ -5,28 +5,28 @@ import { ConfigError, problemAt, type ConfigProblem } from '../problems.ts'
 import { AgentConfigSchema, type AgentConfig } from '../schema.ts'
 import { findDanger } from '../yaml-source.ts'
 import { findNewCode } from './code-rule.ts'
-import { isData, mergePatch, own, patchBetween, prunePatch, type Data } from './merge.ts'
-import { findForeignReferences, type References } from './references-rule.ts'
-import { findMoved, restoreSecrets } from './secrets.ts'
+import { isConfigData, mergePatch, ownValue, patchBetween, prunePatch, type ConfigData } from './merge.ts'
+import { findForeignReferences, type VariableUses } from './references-rule.ts'
+import { findMovedSecrets, restoreSecrets } from './secrets.ts'
 import { findTooLarge } from './size-rule.ts'
 
 /** One state of the configuration: as it is written, and with all defaults. */
-export interface Content {
-  readonly data: Data
+export interface ConfigContent {
+  readonly data: ConfigData
   readonly config: AgentConfig
 }
 
 /** What a caller may bring in, beside what the schema allows. */
 export interface ChangeRules {
   /** Where variables go already. */
-  references: References
+  variableUses: VariableUses
   /** Names of environment variables that may be used anywhere. */
   allowedReferences: readonly string[]
   mayBringCode: boolean
 }
 
 /** Throws `ConfigError` with all problems of data that is no configuration. */
-export function toContent(data: Data): Content {
+export function toContent(data: ConfigData): ConfigContent {
   const { config, problems } = checkConfig(data)
   if (problems.length > 0) throw new ConfigError(problems)
   return { data, config }
@@ -36,7 +36,7 @@ export function toContent(data: Data): Content {
  * The configuration that a caller's patch makes of another. Throws `forbidden` where it would bring in code, and `ConfigError` with every
  * other fault of it: what does not fit, secrets that are not there or would go elsewhere, variables that it may not use.
  */
-export function applyPatch(before: Content, patch: Data, rules: ChangeRules): Content {
+export function applyPatch(before: ConfigContent, patch: ConfigData, rules: ChangeRules): ConfigContent {
   const dangerous = findDanger(patch)
   if (dangerous.length > 0) throw new ConfigError(dangerous)
   // Looked at before anything is done with it that costs more, and once more with what it is merged into.
@@ -53,14 +53,14 @@ export function applyPatch(before: Content, patch: Data, rules: ChangeRules): Co
   const all = [
     ...problems,
     ...restored.problems,
-    ...findMoved(before.data, data, restored),
-    ...findForeignReferences(data, rules.references, rules.allowedReferences),
+    ...findMovedSecrets(before.data, data, restored),
+    ...findForeignReferences(data, rules.variableUses, rules.allowedReferences),
   ]
-  if (all.length > 0) throw new ConfigError(oneEach(all))
+  if (all.length > 0) throw new ConfigError(firstPerPath(all))
   return { data, config }
 }
 
-function refuseTooLarge(data: Data): void {
+function refuseTooLarge(data: ConfigData): void {
   const problems = findTooLarge(data)
   if (problems.length > 0) throw new ConfigError(problems)
 }
@@ -69,23 +69,23 @@ function refuseTooLarge(data: Data): void {
  * What an edit of the file, whose owner may do all, makes of a configuration that was changed in memory. A model that was edited is as
  * the file has it: its new key is for the address beside it, and not for one that somebody put over it.
  */
-export function mergeEdit(used: Content, before: Data, after: Data): Content {
+export function mergeEdit(used: ConfigContent, before: ConfigData, after: ConfigData): ConfigContent {
   const merged = mergeInto(used, patchBetween(before, after))
-  const [was, is, llms] = [own(before, 'llms'), own(after, 'llms'), own(merged, 'llms')]
-  const edited = Object.entries(isData(is) ? is : {}).filter(([key, value]) => !isDeepStrictEqual(own(was, key), value))
+  const [was, is, llms] = [ownValue(before, 'llms'), ownValue(after, 'llms'), ownValue(merged, 'llms')]
+  const edited = Object.entries(isConfigData(is) ? is : {}).filter(([key, value]) => !isDeepStrictEqual(ownValue(was, key), value))
   if (edited.length === 0) return toContent(merged)
-  return toContent({ ...merged, llms: { ...(isData(llms) ? llms : {}), ...Object.fromEntries(edited) } })
+  return toContent({ ...merged, llms: { ...(isConfigData(llms) ? llms : {}), ...Object.fromEntries(edited) } })
 }
 
 /** Only what has an effect: who sends back all that was shown writes no defaults into the file. */
-function mergeInto({ data, config }: Content, patch: unknown): Data {
+function mergeInto({ data, config }: ConfigContent, patch: unknown): ConfigData {
   const merged = mergePatch(data, prunePatch(patch, config) ?? {}, defaults)
-  if (!isData(merged)) throw new ConfigError([problemAt([], 'must be a mapping')])
+  if (!isConfigData(merged)) throw new ConfigError([problemAt([], 'must be a mapping')])
   return merged
 }
 
-const defaults = Object.fromEntries(Object.entries(AgentConfigSchema.properties).map(([key, schema]) => [key, own(schema, 'default')]))
+const defaults = Object.fromEntries(Object.entries(AgentConfigSchema.properties).map(([key, schema]) => [key, ownValue(schema, 'default')]))
 
-function oneEach(problems: readonly ConfigProblem[]): ConfigProblem[] {
+function firstPerPath(problems: readonly ConfigProblem[]): ConfigProblem[] {
   return [...new Map(problems.map((problem) => [problem.path, problem])).values()]
 }

@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from 'node:util'
 import { formatPath, type Path } from '../problems.ts'
 import { findToolType, toolTypes } from '../tool-types.ts'
-import { entriesOf, type Entry } from './entries.ts'
-import { own } from './merge.ts'
+import { entriesOf, type ConfigEntry } from './entries.ts'
+import { ownValue } from './merge.ts'
 
 /** Fields of a change that would run something else than what runs now. */
 export function findNewCode(before: unknown, after: unknown): string[] {
@@ -22,12 +22,15 @@ export function runsCode(tool: unknown, at: Path = ['tools', 0]): boolean {
   return Object.keys(codeOf({ value: tool, at })).length > 0
 }
 
-function codeOf({ value, at }: Pick<Entry, 'value' | 'at'>): Record<string, unknown> {
+function codeOf({ value, at }: Pick<ConfigEntry, 'value' | 'at'>): Record<string, unknown> {
   if (at[0] !== 'tools') return {}
-  const config = own(value, 'config')
+  const config = ownValue(value, 'config')
   // A command is code whatever the type of the tool, also where the type is unknown.
-  const fields = new Set([...toolTypes.mcp.codeFields, ...(findToolType(own(value, 'type') ?? own(value, 'name'))?.codeFields ?? [])])
+  const fields = new Set([
+    ...toolTypes.mcp.codeFields,
+    ...(findToolType(ownValue(value, 'type') ?? ownValue(value, 'name'))?.codeFields ?? []),
+  ])
   return Object.fromEntries(
-    [...fields].flatMap((field) => (own(config, field) === undefined ? [] : [[field, own(config, field)] as const])),
+    [...fields].flatMap((field) => (ownValue(config, field) === undefined ? [] : [[field, ownValue(config, field)] as const])),
   )
 }

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { formatPath } from '../problems.ts'
 import { elementsBefore, nameOf } from './elements.ts'
-import { isData, own } from './merge.ts'
+import { isConfigData, ownValue } from './merge.ts'
 
 /**
  * Paths of what differs, such as `llms.primary.model` or `tools[handbook].config.paths`; no values, which may be secret. Of what was added
@@ -9,11 +9,11 @@ import { isData, own } from './merge.ts'
  */
 export function changedPaths(before: unknown, after: unknown, path = ''): string[] {
   if (isDeepStrictEqual(before, after)) return []
-  if (isData(before) && isData(after)) {
+  if (isConfigData(before) && isConfigData(after)) {
     const keys = new Set([...Object.keys(before), ...Object.keys(after)])
-    return [...keys].flatMap((key) => changedPaths(own(before, key), own(after, key), join(path, key)))
+    return [...keys].flatMap((key) => changedPaths(ownValue(before, key), ownValue(after, key), join(path, key)))
   }
-  const isListOfObjects = (value: unknown): value is unknown[] => Array.isArray(value) && value.every(isData)
+  const isListOfObjects = (value: unknown): value is unknown[] => Array.isArray(value) && value.every(isConfigData)
   if (isListOfObjects(before) && isListOfObjects(after)) return changedElements(before, after, path)
   return [path]
 }

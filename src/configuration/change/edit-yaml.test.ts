@@ -3,13 +3,13 @@ import { readFile } from 'node:fs/promises'
 import { test } from 'node:test'
 import { readYaml } from '../yaml-source.ts'
 import { editYaml } from './edit-yaml.ts'
-import { mergePatch, type Data } from './merge.ts'
+import { mergePatch, type ConfigData } from './merge.ts'
 
 const sample = await readFile(new URL('../../../samples/agent.yaml', import.meta.url), 'utf8')
 
-function edit(text: string, patch: Data): string {
-  const before = readYaml(text).value as Data
-  const after = mergePatch(before, patch) as Data
+function edit(text: string, patch: ConfigData): string {
+  const before = readYaml(text).value as ConfigData
+  const after = mergePatch(before, patch) as ConfigData
   const edited = editYaml(text, before, after)
   assert.deepEqual(readYaml(edited).value, after)
   return edited
@@ -110,7 +110,7 @@ test('files of every style hold what they should afterwards', () => {
     'name: |2\n    indented\n\n\n# end\n',
     'tools: # all\n  # first\n  - # odd\n    name: calculator\n  -\n    name: current_time\n',
   ]
-  const patches: Data[] = [
+  const patches: ConfigData[] = [
     { name: 'new' },
     { name: null, id: null },
     { id: 'n', tools: [{ name: 'current_time' }, { name: 'calculator', timeout: 5 }] },

@@ -3,7 +3,7 @@ import { isMap, isNode, isPair, isScalar, isSeq, parseDocument, stringify, visit
 import { ConfigError } from '../problems.ts'
 import { readYaml } from '../yaml-source.ts'
 import { elementsBefore } from './elements.ts'
-import { isData, own, type Data } from './merge.ts'
+import { isConfigData, ownValue, type ConfigData } from './merge.ts'
 import { spliceYaml } from './splice-yaml.ts'
 
 /**
@@ -11,7 +11,7 @@ import { spliceYaml } from './splice-yaml.ts'
  * edited, which keeps comments but may reformat and replaces aliases by what they refer to. Every result is read back, so a wrong edit is
  * never returned: the last resort is the whole text written again, without comments.
  */
-export function editYaml(text: string, before: Data, after: Data): string {
+export function editYaml(text: string, before: ConfigData, after: ConfigData): string {
   for (const edit of [spliceYaml, editDocument]) {
     const result = edit(text, before, after)
     if (result !== undefined && holds(result, after)) return result
@@ -19,7 +19,7 @@ export function editYaml(text: string, before: Data, after: Data): string {
   return stringify(after, { lineWidth: 0 })
 }
 
-function holds(text: string, content: Data): boolean {
+function holds(text: string, content: ConfigData): boolean {
   try {
     return isDeepStrictEqual(readYaml(text).value, content)
   } catch (error) {
@@ -28,7 +28,7 @@ function holds(text: string, content: Data): boolean {
   }
 }
 
-function editDocument(text: string, before: Data, after: Data): string {
+function editDocument(text: string, before: ConfigData, after: ConfigData): string {
   const document: Document = parseDocument(text)
   // An anchor that changed would change each place that refers to the anchor.
   visit(document, { Alias: (_, alias) => document.createNode(alias.toJS(document)) })
@@ -43,12 +43,12 @@ function editDocument(text: string, before: Data, after: Data): string {
 
 function update(document: Document, node: unknown, before: unknown, after: unknown): Node {
   if (isNode(node) && isDeepStrictEqual(before, after)) return node
-  if (isMap(node) && isData(before) && isData(after)) {
+  if (isMap(node) && isConfigData(before) && isConfigData(after)) {
     const removed = Object.keys(before).filter((key) => !Object.hasOwn(after, key))
     node.items = node.items.filter((pair) => !removed.includes(keyOf(pair) ?? ''))
     for (const [key, value] of Object.entries(after)) {
       const pair = node.items.find((one) => keyOf(one) === key)
-      if (pair) pair.value = isSame(before, after, key) ? pair.value : update(document, pair.value, own(before, key), value)
+      if (pair) pair.value = isSame(before, after, key) ? pair.value : update(document, pair.value, ownValue(before, key), value)
       else node.items.push(document.createPair(key, value))
     }
     return node
@@ -75,7 +75,7 @@ function replaced(document: Document, node: unknown, value: unknown): Node {
   return made
 }
 
-function isSame(before: Data, after: Data, key: string): boolean {
+function isSame(before: ConfigData, after: ConfigData, key: string): boolean {
   return Object.hasOwn(before, key) && isDeepStrictEqual(before[key], after[key])
 }
 

@@ -1,4 +1,4 @@
-import { own } from './merge.ts'
+import { ownValue } from './merge.ts'
 
 /**
  * For each element of a list the index of the one that it was before: that of the same `name`, else one for which `keyOf` says the same.
@@ -33,6 +33,6 @@ export function elementsBefore(before: readonly unknown[], after: readonly unkno
 }
 
 export function nameOf(element: unknown): string | undefined {
-  const name = own(element, 'name')
+  const name = ownValue(element, 'name')
   return typeof name === 'string' ? name : undefined
 }

@@ -1,11 +1,11 @@
 import { formatPath, type Path } from '../problems.ts'
 import { findToolType } from '../tool-types.ts'
-import { leavesOf, rootPlace, placeUnder, type Place } from './leaves.ts'
-import { isData, own } from './merge.ts'
+import { leavesOf, rootNode, childNode, type SchemaNode } from './leaves.ts'
+import { isConfigData, ownValue } from './merge.ts'
 import { nameOf } from './elements.ts'
 
 /** A part of the configuration that has secrets of its own and says where they go: a model, a tool. */
-export interface Entry extends Place {
+export interface ConfigEntry extends SchemaNode {
   /** The same before and after a change: `llms.primary`, `tools[orders]`. Undefined for what has no name: an element of `llms.fallback`. */
   readonly id: string | undefined
 }
@@ -17,26 +17,26 @@ export interface Entry extends Place {
 const addressField =
   /^(?:provider|spec|command)$|(?:^|[_-])(?:ur[li]|hosts?|endpoint|origin|target|upstream|authority)$|[_-](?:base|proxy|route|config)$/i
 
-export function entriesOf(data: unknown): Entry[] {
-  const root = rootPlace(data)
-  const under = (place: Place): Place[] =>
-    isData(place.value)
-      ? Object.keys(place.value).map((key) => placeUnder(place, key))
-      : Array.isArray(place.value)
-        ? [...place.value.keys()].map((index) => placeUnder(place, index))
+export function entriesOf(data: unknown): ConfigEntry[] {
+  const root = rootNode(data)
+  const under = (node: SchemaNode): SchemaNode[] =>
+    isConfigData(node.value)
+      ? Object.keys(node.value).map((key) => childNode(node, key))
+      : Array.isArray(node.value)
+        ? [...node.value.keys()].map((index) => childNode(node, index))
         : []
-  const models = under(placeUnder(root, 'llms')).flatMap((place): Entry[] =>
-    Array.isArray(place.value) ? under(place).map((one) => ({ ...one, id: undefined })) : [{ ...place, id: place.at.join('.') }],
+  const models = under(childNode(root, 'llms')).flatMap((node): ConfigEntry[] =>
+    Array.isArray(node.value) ? under(node).map((element) => ({ ...element, id: undefined })) : [{ ...node, id: node.at.join('.') }],
   )
-  const tools = under(placeUnder(root, 'tools')).map((place): Entry => {
-    const name = nameOf(place.value)
-    return { ...place, id: name === undefined ? undefined : `tools[${name}]` }
+  const tools = under(childNode(root, 'tools')).map((node): ConfigEntry => {
+    const name = nameOf(node.value)
+    return { ...node, id: name === undefined ? undefined : `tools[${name}]` }
   })
   return [...models, ...tools]
 }
 
 /** Each field that says where an entry's secrets go, with its value. */
-export function addressOf(entry: Place): Record<string, unknown> {
+export function addressOf(entry: SchemaNode): Record<string, unknown> {
   const { value, at } = entry
   // Each of its secrets stands under the host that it is for, and which hosts it may reach besides says nothing of them.
   if (isByHost(entry)) return { type: typeOf(value) }
@@ -50,15 +50,15 @@ export function addressOf(entry: Place): Record<string, unknown> {
 }
 
 /** The host to which what stands at a path goes, where the entry has one for each of its secrets. */
-export function hostOf(entry: Place, at: Path): Path[number] | undefined {
+export function hostOf(entry: SchemaNode, at: Path): Path[number] | undefined {
   const [field, part, host] = at.slice(entry.at.length)
   return isByHost(entry) && field === 'config' && part === 'headers' ? host : undefined
 }
 
-function isByHost({ value, at }: Place): boolean {
+function isByHost({ value, at }: SchemaNode): boolean {
   return at[0] === 'tools' && findToolType(typeOf(value))?.hasSecretsByHost === true
 }
 
 function typeOf(tool: unknown): unknown {
-  return own(tool, 'type') ?? own(tool, 'name')
+  return ownValue(tool, 'type') ?? ownValue(tool, 'name')
 }

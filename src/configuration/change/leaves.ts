@@ -1,43 +1,43 @@
 import type { Path } from '../problems.ts'
 import { agentSchema, findToolSchema, isSecret, schemasUnder, type Schema } from '../schema-walk.ts'
-import { isData, own } from './merge.ts'
+import { isConfigData, ownValue } from './merge.ts'
 
 /** A value in plain data with what the schema says of its place. Data need not fit the schema. */
-export interface Place {
+export interface SchemaNode {
   readonly value: unknown
   readonly at: Path
   readonly schemas: readonly Schema[]
 }
 
 /** What nobody knows counts as secret. */
-const unknown: readonly Schema[] = [{ writeOnly: true }]
+const unknownSchemas: readonly Schema[] = [{ writeOnly: true }]
 
-export function rootPlace(value: unknown): Place {
+export function rootNode(value: unknown): SchemaNode {
   return { value, at: [], schemas: [agentSchema] }
 }
 
-export function isSecretPlace({ schemas }: Place): boolean {
+export function isSecretNode({ schemas }: SchemaNode): boolean {
   return isSecret(schemas)
 }
 
 /** The place under a key; under a secret everything is secret. */
-export function placeUnder(place: Place, key: string | number): Place {
-  return { value: own(place.value, key), at: [...place.at, key], schemas: schemasOf(place, key) }
+export function childNode(node: SchemaNode, key: string | number): SchemaNode {
+  return { value: ownValue(node.value, key), at: [...node.at, key], schemas: schemasOf(node, key) }
 }
 
-function schemasOf({ value, at, schemas }: Place, key: string | number): readonly Schema[] {
-  if (isSecret(schemas)) return unknown
+function schemasOf({ value, at, schemas }: SchemaNode, key: string | number): readonly Schema[] {
+  if (isSecret(schemas)) return unknownSchemas
   const isToolConfig = at.length === 2 && at[0] === 'tools' && key === 'config'
   if (!isToolConfig) return schemasUnder(schemas, key)
-  const type = own(value, 'type') ?? own(value, 'name')
+  const type = ownValue(value, 'type') ?? ownValue(value, 'name')
   const schema = typeof type === 'string' ? findToolSchema(type) : undefined
-  return schema ? [schema] : unknown
+  return schema ? [schema] : unknownSchemas
 }
 
 /** Every value in it that is no list and no object. */
-export function* leavesOf(place: Place): Generator<Place> {
-  const { value } = place
-  if (Array.isArray(value)) for (const index of value.keys()) yield* leavesOf(placeUnder(place, index))
-  else if (isData(value)) for (const key of Object.keys(value)) yield* leavesOf(placeUnder(place, key))
-  else yield place
+export function* leavesOf(node: SchemaNode): Generator<SchemaNode> {
+  const { value } = node
+  if (Array.isArray(value)) for (const index of value.keys()) yield* leavesOf(childNode(node, index))
+  else if (isConfigData(value)) for (const key of Object.keys(value)) yield* leavesOf(childNode(node, key))
+  else yield node
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { changedPaths } from './diff.ts'
-import { mergePatch, patchBetween, prunePatch, type Data } from './merge.ts'
+import { mergePatch, patchBetween, prunePatch, type ConfigData } from './merge.ts'
 
 test('the examples of RFC 7396 that begin with an object', () => {
   const cases: [unknown, unknown, unknown][] = [
@@ -35,7 +35,7 @@ test('what has no effect is no part of a patch', () => {
 })
 
 test('a patch between two makes one of the other', () => {
-  const texts: Data[] = [{}, { a: 1 }, { a: { b: 1, c: [1] } }, { a: { b: 2 }, d: [] }, { a: { c: [1, 2] } }]
+  const texts: ConfigData[] = [{}, { a: 1 }, { a: { b: 1, c: [1] } }, { a: { b: 2 }, d: [] }, { a: { c: [1, 2] } }]
   for (const before of texts) for (const after of texts) assert.deepEqual(mergePatch(before, patchBetween(before, after)), after)
 })
 

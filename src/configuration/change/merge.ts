@@ -1,11 +1,11 @@
 import { isDeepStrictEqual } from 'node:util'
 
 /** Plain data of the configuration, as a file or a request has it: without defaults. */
-export interface Data {
+export interface ConfigData {
   readonly [key: string]: unknown
 }
 
-export function isData(value: unknown): value is Data {
+export function isConfigData(value: unknown): value is ConfigData {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
@@ -14,38 +14,38 @@ export function isData(value: unknown): value is Data {
  * more than its own fields' defaults: a patch of `llms.fallback` keeps the primary model. Nothing is changed in place.
  */
 export function mergePatch(target: unknown, patch: unknown, defaults?: unknown): unknown {
-  if (!isData(patch)) return patch
-  const base = isData(target) ? target : target === undefined && isData(defaults) ? defaults : {}
+  if (!isConfigData(patch)) return patch
+  const base = isConfigData(target) ? target : target === undefined && isConfigData(defaults) ? defaults : {}
   const merged: Record<string, unknown> = { ...base }
   for (const [key, value] of Object.entries(patch)) {
     if (value === null) delete merged[key]
-    else merged[key] = mergePatch(own(base, key), value, own(defaults, key))
+    else merged[key] = mergePatch(ownValue(base, key), value, ownValue(defaults, key))
   }
   return merged
 }
 
 /** The patch without what has no effect on a configuration that is `effective` with its defaults; undefined where nothing is left. */
 export function prunePatch(patch: unknown, effective: unknown): unknown {
-  if (!isData(patch) || !isData(effective)) return isDeepStrictEqual(patch, effective) ? undefined : patch
+  if (!isConfigData(patch) || !isConfigData(effective)) return isDeepStrictEqual(patch, effective) ? undefined : patch
   const left = Object.entries(patch).flatMap(([key, value]) => {
-    const pruned = prunePatch(value, own(effective, key))
+    const pruned = prunePatch(value, ownValue(effective, key))
     return pruned === undefined ? [] : [[key, pruned] as const]
   })
   return left.length > 0 ? Object.fromEntries(left) : undefined
 }
 
 /** The patch that makes `after` of `before`. */
-export function patchBetween(before: Data, after: Data): Data {
+export function patchBetween(before: ConfigData, after: ConfigData): ConfigData {
   const removed = Object.keys(before).filter((key) => !Object.hasOwn(after, key))
   const changed = Object.entries(after).flatMap(([key, value]) => {
-    const old = own(before, key)
+    const old = ownValue(before, key)
     if (isDeepStrictEqual(old, value)) return []
-    return [[key, isData(old) && isData(value) ? patchBetween(old, value) : value] as const]
+    return [[key, isConfigData(old) && isConfigData(value) ? patchBetween(old, value) : value] as const]
   })
   return Object.fromEntries([...removed.map((key) => [key, null] as const), ...changed])
 }
 
-export function own(value: unknown, key: string | number): unknown {
+export function ownValue(value: unknown, key: string | number): unknown {
   if (Array.isArray(value)) return typeof key === 'number' ? value[key] : undefined
-  return isData(value) && Object.hasOwn(value, key) ? value[key] : undefined
+  return isConfigData(value) && Object.hasOwn(value, key) ? value[key] : undefined
 }

@@ -1,13 +1,13 @@
 import { problemAt, type ConfigProblem, type Path } from '../problems.ts'
 import { isOwnVariable, referencesIn } from '../references.ts'
-import { addressOf, entriesOf, hostOf, type Entry } from './entries.ts'
+import { addressOf, entriesOf, hostOf, type ConfigEntry } from './entries.ts'
 import { leavesOf } from './leaves.ts'
 
 /** Where environment variables go: each name with the address of an entry that uses it. */
-export type References = ReadonlySet<string>
+export type VariableUses = ReadonlySet<string>
 
 /** What the given configurations use. */
-export function referencesOf(...configurations: readonly unknown[]): References {
+export function variableUsesOf(...configurations: readonly unknown[]): VariableUses {
   return new Set(
     configurations.flatMap((data) => entriesOf(data).flatMap((entry) => namesIn(entry).map(({ name, at }) => keyOf(name, entry, at)))),
   )
@@ -17,7 +17,7 @@ export function referencesOf(...configurations: readonly unknown[]): References 
  * Names of environment variables that a change may not bring in. Who may change the configuration need not know what the variables hold,
  * and must not learn it by sending them to a server of their own: a name that is used already may be used for the same address alone.
  */
-export function findForeignReferences(after: unknown, used: References, allowed: readonly string[]): ConfigProblem[] {
+export function findForeignReferences(after: unknown, used: VariableUses, allowed: readonly string[]): ConfigProblem[] {
   return entriesOf(after).flatMap((entry) =>
     namesIn(entry).flatMap(({ name, at }) => {
       if (isOwnVariable(name)) return [problemAt(at, `\${${name}} belongs to the service and can't be used in the configuration`)]
@@ -32,13 +32,13 @@ export function findForeignReferences(after: unknown, used: References, allowed:
   )
 }
 
-function namesIn(entry: Entry) {
+function namesIn(entry: ConfigEntry) {
   return [...leavesOf(entry)].flatMap(({ value, at }) =>
     typeof value === 'string' ? referencesIn(value).map((name) => ({ name, at })) : [],
   )
 }
 
-function keyOf(name: string, entry: Entry, at: Path): string {
+function keyOf(name: string, entry: ConfigEntry, at: Path): string {
   const address = Object.entries({ ...addressOf(entry), host: hostOf(entry, at) })
   return `${name} ${entry.at[0]} ${JSON.stringify(address.sort(([a], [b]) => (a < b ? -1 : 1)))}`
 }

@@ -1,10 +1,10 @@
 import { isDeepStrictEqual } from 'node:util'
 import { formatPath, problemAt, type ConfigProblem, type Path } from '../problems.ts'
-import { hidden, hideUrlSecrets } from '../redact.ts'
+import { secretMask, hideUrlSecrets } from '../redact.ts'
 import { earlierElements } from './elements.ts'
-import { addressOf, entriesOf, type Entry } from './entries.ts'
-import { isSecretPlace, leavesOf, placeUnder, rootPlace, type Place } from './leaves.ts'
-import { isData, own } from './merge.ts'
+import { addressOf, entriesOf, type ConfigEntry } from './entries.ts'
+import { isSecretNode, leavesOf, childNode, rootNode, type SchemaNode } from './leaves.ts'
+import { isConfigData, ownValue } from './merge.ts'
 
 /** A patch in which every `********` stands for what it was. */
 export interface RestoredPatch {
@@ -13,23 +13,23 @@ export interface RestoredPatch {
   /** Whether the value at this path was sent, and not kept. */
   isSent(at: Path): boolean
   /** What the element of a list at this path was before, where that is known. */
-  earlier(at: Path): Place | undefined
+  earlier(at: Path): SchemaNode | undefined
 }
 
 /** Puts the secrets of `before` in the place of the `********` that were sent back. */
 export function restoreSecrets(patch: unknown, before: unknown): RestoredPatch {
   const problems: ConfigProblem[] = []
   const kept = new Set<string>()
-  const earlier = new Map<string, Place>()
+  const earlier = new Map<string, SchemaNode>()
 
-  function restore(sent: Place, old: Place): unknown {
+  function restore(sent: SchemaNode, old: SchemaNode): unknown {
     const { value, at } = sent
     if (Array.isArray(value)) return restoreList(sent, old)
-    if (isData(value)) {
-      return Object.fromEntries(Object.keys(value).map((key) => [key, restore(placeUnder(sent, key), underData(old, key))]))
+    if (isConfigData(value)) {
+      return Object.fromEntries(Object.keys(value).map((key) => [key, restore(childNode(sent, key), underData(old, key))]))
     }
-    if (typeof value !== 'string' || !value.includes(hidden)) return value
-    const restored = isSecretPlace(sent) ? restoreSecret(value, old) : restoreUrls(value, old)
+    if (typeof value !== 'string' || !value.includes(secretMask)) return value
+    const restored = isSecretNode(sent) ? restoreSecret(value, old) : restoreUrls(value, old)
     if (restored === undefined) {
       problems.push(problemAt(at, noSecret))
       return value
@@ -38,18 +38,18 @@ export function restoreSecrets(patch: unknown, before: unknown): RestoredPatch {
     return restored
   }
 
-  function restoreList(sent: Place, old: Place): unknown[] {
+  function restoreList(sent: SchemaNode, old: SchemaNode): unknown[] {
     const list = sent.value as unknown[]
     const from = earlierElements(Array.isArray(old.value) ? old.value : [], list, shapeIn(sent))
     return list.map((_, index) => {
       const known = from[index]
-      const [place, was] = [placeUnder(sent, index), known === undefined ? nothing : placeUnder(old, known)]
+      const [place, was] = [childNode(sent, index), known === undefined ? nothing : childNode(old, known)]
       if (known !== undefined) earlier.set(formatPath(place.at), was)
       return restore(place, was)
     })
   }
 
-  const restored = restore(rootPlace(patch), rootPlace(before))
+  const restored = restore(rootNode(patch), rootNode(before))
   return {
     patch: restored,
     problems,
@@ -62,7 +62,7 @@ export function restoreSecrets(patch: unknown, before: unknown): RestoredPatch {
  * Secrets that a change would send to a new address although nobody who knows them said so: those kept by `********`, and those that a
  * merge leaves as they are.
  */
-export function findMoved(
+export function findMovedSecrets(
   before: unknown,
   after: unknown,
   { isSent, earlier }: Pick<RestoredPatch, 'isSent' | 'earlier'>,
@@ -79,17 +79,19 @@ export function findMoved(
   })
 }
 
-const noSecret = `"${hidden}" stands for a secret that is there, and here is none that it could stand for; send the secret itself`
+const noSecret = `"${secretMask}" stands for a secret that is there, and here is none that it could stand for; send the secret itself`
 
-const nothing: Place = { value: undefined, at: [], schemas: [] }
+const nothing: SchemaNode = { value: undefined, at: [], schemas: [] }
 
-function underData(place: Place, key: string): Place {
-  return isData(place.value) ? placeUnder(place, key) : nothing
+function underData(place: SchemaNode, key: string): SchemaNode {
+  return isConfigData(place.value) ? childNode(place, key) : nothing
 }
 
 /** Secrets are kept where they are: what was no secret becomes none, and what was one stays one. */
-function restoreSecret(value: string, old: Place): unknown {
-  return value === hidden && isSecretPlace(old) && !isData(old.value) && !Array.isArray(old.value) ? (old.value ?? undefined) : undefined
+function restoreSecret(value: string, old: SchemaNode): unknown {
+  return value === secretMask && isSecretNode(old) && !isConfigData(old.value) && !Array.isArray(old.value)
+    ? (old.value ?? undefined)
+    : undefined
 }
 
 const url = /\/\/[^\s"'<>]+/g
@@ -97,8 +99,8 @@ const url = /\/\/[^\s"'<>]+/g
 const hiddenInUrl = /^\/\/\*{8}@|\?\*{8}(?=#|$)/
 
 /** Users and queries of the addresses in a text; undefined where one of them was not there. */
-function restoreUrls(value: string, old: Place): string | undefined {
-  const text = typeof old.value === 'string' && !isSecretPlace(old) ? old.value : ''
+function restoreUrls(value: string, old: SchemaNode): string | undefined {
+  const text = typeof old.value === 'string' && !isSecretNode(old) ? old.value : ''
   const shown: string[] = hideUrlSecrets(text).match(url) ?? []
   const real: string[] = text.match(url) ?? []
   let isKnown = true
@@ -116,31 +118,31 @@ function restoreUrls(value: string, old: Place): string | undefined {
 }
 
 /** What an element without a name is known by: all that is no secret. */
-function shapeIn(list: Place): (element: unknown) => string {
-  const shape = (place: Place): unknown => {
+function shapeIn(list: SchemaNode): (element: unknown) => string {
+  const shape = (place: SchemaNode): unknown => {
     const { value } = place
-    if (Array.isArray(value)) return value.map((_, index) => shape(placeUnder(place, index)))
-    if (isData(value)) {
+    if (Array.isArray(value)) return value.map((_, index) => shape(childNode(place, index)))
+    if (isConfigData(value)) {
       const keys = Object.keys(value).sort()
-      return keys.map((key) => [key, shape(placeUnder(place, key))])
+      return keys.map((key) => [key, shape(childNode(place, key))])
     }
-    if (isSecretPlace(place)) return hidden
+    if (isSecretNode(place)) return secretMask
     return typeof value === 'string' ? hideUrlSecrets(value) : value
   }
-  return (element) => JSON.stringify(shape({ ...placeUnder(list, 0), value: element }))
+  return (element) => JSON.stringify(shape({ ...childNode(list, 0), value: element }))
 }
 
-function changedFields(was: Place, is: Entry): string[] {
+function changedFields(was: SchemaNode, is: ConfigEntry): string[] {
   const [before, after] = [addressOf(was), addressOf(is)]
   return [...new Set([...Object.keys(before), ...Object.keys(after)])].filter((field) => !isDeepStrictEqual(before[field], after[field]))
 }
 
-function holdsSecret(leaf: Place): boolean {
+function holdsSecret(leaf: SchemaNode): boolean {
   const { value } = leaf
   if (typeof value !== 'string' || value === '') return false
-  return isSecretPlace(leaf) || (value.match(/\/\/\S+/g) ?? []).some((address) => /^\/\/[^/?#]*@|\?\S/.test(address))
+  return isSecretNode(leaf) || (value.match(/\/\/\S+/g) ?? []).some((address) => /^\/\/[^/?#]*@|\?\S/.test(address))
 }
 
 function isIn(patch: unknown, at: Path): boolean {
-  return at.reduce<unknown>((value, key) => own(value, key), patch) !== undefined
+  return at.reduce<unknown>((value, key) => ownValue(value, key), patch) !== undefined
 }

@@ -1,12 +1,12 @@
 import { problemAt, type ConfigProblem } from '../problems.ts'
-import type { Data } from './merge.ts'
+import type { ConfigData } from './merge.ts'
 
 /** Far beyond what anybody writes; what is larger would be compared and written for minutes, while everybody waits. */
 const maxValues = 5000
 const maxCharacters = 1_000_000
 
 /** Whether a configuration grew too large by a change; data without cycles. */
-export function findTooLarge(data: Data): ConfigProblem[] {
+export function findTooLarge(data: ConfigData): ConfigProblem[] {
   const left: unknown[] = [data]
   let characters = 0
   for (let values = 0; left.length > 0; values++) {

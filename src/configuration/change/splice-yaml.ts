@@ -14,7 +14,7 @@ import {
   type YAMLSeq,
 } from 'yaml'
 import { elementsBefore } from './elements.ts'
-import { isData, own, type Data } from './merge.ts'
+import { isConfigData, ownValue, type ConfigData } from './merge.ts'
 
 interface Splice {
   start: number
@@ -26,7 +26,7 @@ interface Splice {
  * `text` with the content `after`, in which only changed lines are written again; undefined where that cannot be done. A best effort: the
  * result may hold something else, so the caller reads the result back.
  */
-export function spliceYaml(text: string, before: Data, after: Data): string | undefined {
+export function spliceYaml(text: string, before: ConfigData, after: ConfigData): string | undefined {
   const document = parseDocument(text)
   if (!isMap(document.contents)) return undefined
   try {
@@ -42,7 +42,7 @@ class NotSpliced extends Error {}
 
 function spliceNode(text: string, node: unknown, before: unknown, after: unknown): Splice[] {
   if (isDeepStrictEqual(before, after)) return []
-  if (isMap(node) && isData(before) && isData(after)) {
+  if (isMap(node) && isConfigData(before) && isConfigData(after)) {
     if (!node.flow) return spliceMap(text, node, before, after)
     if (hasSameKeys(before, after)) return spliceFlow(text, node, before, after)
   }
@@ -51,14 +51,14 @@ function spliceNode(text: string, node: unknown, before: unknown, after: unknown
   return [spliceInline(text, node, after)]
 }
 
-function spliceMap(text: string, map: YAMLMap, before: Data, after: Data): Splice[] {
+function spliceMap(text: string, map: YAMLMap, before: ConfigData, after: ConfigData): Splice[] {
   const pairs = map.items.filter(isPair)
   // Nothing stands for an empty block.
   if (Object.keys(after).length === 0 || pairs.length === 0) throw new NotSpliced()
   const changed = pairs.flatMap((pair) => {
     const key = keyOf(pair)
     if (!Object.hasOwn(after, key)) return [cut(text, pair.key, pair)]
-    const [was, is] = [own(before, key), own(after, key)]
+    const [was, is] = [ownValue(before, key), ownValue(after, key)]
     if (isDeepStrictEqual(was, is)) return []
     try {
       return spliceNode(text, pair.value, was, is)
@@ -75,18 +75,18 @@ function spliceMap(text: string, map: YAMLMap, before: Data, after: Data): Splic
 }
 
 /** The values of a mapping on one line, each in its place. */
-function spliceFlow(text: string, map: YAMLMap, before: Data, after: Data): Splice[] {
+function spliceFlow(text: string, map: YAMLMap, before: ConfigData, after: ConfigData): Splice[] {
   return map.items.filter(isPair).flatMap((pair) => {
     const key = keyOf(pair)
-    const [was, is] = [own(before, key), own(after, key)]
+    const [was, is] = [ownValue(before, key), ownValue(after, key)]
     if (isDeepStrictEqual(was, is)) return []
     if (!isNode(pair.value)) throw new NotSpliced()
-    if (isMap(pair.value) && isData(was) && isData(is) && hasSameKeys(was, is)) return spliceFlow(text, pair.value, was, is)
+    if (isMap(pair.value) && isConfigData(was) && isConfigData(is) && hasSameKeys(was, is)) return spliceFlow(text, pair.value, was, is)
     return [spliceInline(text, pair.value, is, true)]
   })
 }
 
-function hasSameKeys(before: Data, after: Data): boolean {
+function hasSameKeys(before: ConfigData, after: ConfigData): boolean {
   return isDeepStrictEqual(Object.keys(before).sort(), Object.keys(after).sort())
 }
 

@@ -2,12 +2,12 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { parseSource } from '../source.ts'
 import { toContent } from './change.ts'
-import { editState, patchState, type State } from './state.ts'
+import { editState, patchState, type ConfigurationState } from './state.ts'
 
 const text = '# Ours.\nname: One  # called so\nmax_iterations: 5\n'
 const rules = { allowedReferences: [], mayBringCode: false }
 
-function stateOf(yaml: string): State {
+function stateOf(yaml: string): ConfigurationState {
   const stored = parseSource(yaml)
   return { stored, used: stored }
 }

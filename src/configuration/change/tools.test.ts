@@ -7,8 +7,8 @@ import { readYaml } from '../yaml-source.ts'
 import { applyPatch, toContent, type ChangeRules } from './change.ts'
 import { runsCode } from './code-rule.ts'
 import { changedPaths } from './diff.ts'
-import type { Data } from './merge.ts'
-import { referencesOf } from './references-rule.ts'
+import type { ConfigData } from './merge.ts'
+import { variableUsesOf } from './references-rule.ts'
 
 /** What somebody with `config.write` and nothing else may do to tools that others have configured. */
 
@@ -50,15 +50,15 @@ tools:
 `
 
 const secret = /(url|query|head|oauth|env|other|spec|order|cred|stock|host)-secret/
-const before = toContent(readYaml(text).value as Data)
-const rules: ChangeRules = { references: referencesOf(before.data), allowedReferences: [], mayBringCode: false }
+const before = toContent(readYaml(text).value as ConfigData)
+const rules: ChangeRules = { variableUses: variableUsesOf(before.data), allowedReferences: [], mayBringCode: false }
 
 type Entry = { name: string; type?: string; config: Record<string, any> } & Record<string, unknown>
 
 const shown = (): Entry[] => structuredClone(redactConfig(before.config)).tools as Entry[]
 
 /** All entries as they were shown, one of them changed. */
-function changing(name: string, change: (config: Record<string, any>, entry: Entry) => void): Data {
+function changing(name: string, change: (config: Record<string, any>, entry: Entry) => void): ConfigData {
   const tools = shown()
   const entry = tools.find((one) => one.name === name)!
   change(entry.config, entry)
@@ -66,7 +66,7 @@ function changing(name: string, change: (config: Record<string, any>, entry: Ent
 }
 
 /** Where the faults are, or what is forbidden; empty for a change that is taken. */
-function refusal(patch: Data, more: Partial<ChangeRules> = {}): string[] {
+function refusal(patch: ConfigData, more: Partial<ChangeRules> = {}): string[] {
   try {
     applyPatch(before, patch, { ...rules, ...more })
     return []

@@ -3,15 +3,15 @@ import { editState } from '../change/state.ts'
 import type { ConfigurationStore } from '../configuration-store.ts'
 import { ConfigError } from '../problems.ts'
 import { parseSource } from '../source.ts'
-import { createLatest, type Latest } from './latest.ts'
+import { createLatestConfiguration, type LatestConfiguration } from './latest-configuration.ts'
 
-interface Dependencies {
+interface RestoreDependencies {
   store: ConfigurationStore
   newVersion(): string
   now(): number
 }
 
-export interface Restored {
+export interface RestoredConfiguration {
   /** The one that is in use now: the one before where nothing is different. */
   version: string
   /** Paths of what changed. */
@@ -22,10 +22,13 @@ export interface Restored {
  * Stores a former configuration again; what was changed in memory alone stays so. Undefined where there is none of this version. Throws
  * `ConfigError` where this program can't use it.
  */
-export async function restoreConfiguration(version: string, { store, newVersion, now }: Dependencies): Promise<Restored | undefined> {
+export async function restoreConfiguration(
+  version: string,
+  { store, newVersion, now }: RestoreDependencies,
+): Promise<RestoredConfiguration | undefined> {
   const former = await store.find(version)
   if (!former) return undefined
-  const latest = createLatest(store)
+  const latest = createLatestConfiguration(store)
   const stored = parseSource(former.text)
   for (;;) {
     const newest = await readNewest(latest, store)
@@ -38,7 +41,7 @@ export async function restoreConfiguration(version: string, { store, newVersion,
 }
 
 /** One that this program can't use is what a former one may be wanted in the place of. */
-async function readNewest(latest: Latest, store: ConfigurationStore) {
+async function readNewest(latest: LatestConfiguration, store: ConfigurationStore) {
   try {
     return await latest.read()
   } catch (error) {

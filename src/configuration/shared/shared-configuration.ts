@@ -2,14 +2,14 @@ import { ServiceError } from '../../errors.ts'
 import { findFaultyTools, type AgentParts } from '../agent.ts'
 import type { Agents } from '../agents.ts'
 import { changedPaths } from '../change/diff.ts'
-import { patchState, type State } from '../change/state.ts'
-import { asFaults, type Configuration, type ConfigurationUpdate, type UpdatedConfiguration } from '../configuration.ts'
+import { patchState, type ConfigurationState } from '../change/state.ts'
+import { withValidationErrors, type Configuration, type ConfigurationUpdate, type UpdatedConfiguration } from '../configuration.ts'
 import { formatProblems } from '../load.ts'
 import { ConfigError } from '../problems.ts'
 import { hideUrlSecrets, redactConfig } from '../redact.ts'
 import type { AgentConfig } from '../schema.ts'
-import { createInUse, type InUse, type Ready } from './in-use.ts'
-import { createLatest, type Known, type Latest } from './latest.ts'
+import { createServedConfiguration, type ServedConfiguration, type ReadyConfiguration } from './served-configuration.ts'
+import { createLatestConfiguration, type LoadedConfiguration, type LatestConfiguration } from './latest-configuration.ts'
 import { createSharedFile } from './shared-file.ts'
 import type { SharedDependencies } from './shared-dependencies.ts'
 import { startWith } from './start.ts'
@@ -29,11 +29,11 @@ const maxTries = 50
 /** Throws `ConfigError` for a first configuration, or a newest one, that can't be used here. */
 export async function openSharedConfiguration(deps: SharedDependencies): Promise<SharedConfiguration> {
   const { store, bus, now, log } = deps
-  const latest = createLatest(store)
+  const latest = createLatestConfiguration(store)
   const tell = (version: string) => bus.publish('configuration', { version })
   const file = createSharedFile({ ...deps, latest, make, onChange: tell })
   const first = await startWith(deps, { latest, file, tell })
-  const inUse = createInUse({ ...deps, latest }, first)
+  const inUse = createServedConfiguration({ ...deps, latest }, first)
   const mutex = createMutex()
   let isClosed = false
   const stops: (() => void)[] = []
@@ -63,46 +63,47 @@ export async function openSharedConfiguration(deps: SharedDependencies): Promise
 
   /** Undefined where another change came first. */
   async function tryUpdate(request: ConfigurationUpdate, late: AgentParts[]): Promise<UpdatedConfiguration | undefined> {
-    const { patch, mode, expects, by } = request
+    const { patch, mode, expects, actor } = request
     const newest = await readNewest(latest)
     const { version } = newest
     if (!expects(version)) throw new ServiceError('precondition_failed', `The configuration is version ${version} by now.`)
     const isStored = mode !== 'memory'
-    const next = await asFaults(async () => patchState(newest, patch, { isStored, rules: deps.rules }))
+    const next = await withValidationErrors(async () => patchState(newest, patch, { isStored, rules: deps.rules }))
     const diff = changedPaths(newest.used.config, next.used.config)
     const unchanged = { version, at: now(), diff, backup: undefined }
-    if (mode === 'check') return { ...unchanged, warnings: (await asFaults(() => deps.tryOut(next.used.config))).map(hideUrlSecrets) }
+    if (mode === 'check')
+      return { ...unchanged, warnings: (await withValidationErrors(() => deps.tryOut(next.used.config))).map(hideUrlSecrets) }
     const isTextSame = next.stored.text === newest.stored.text
     if (diff.length === 0 && isTextSame) return { ...unchanged, warnings: [...file.faults] }
     const ready = await addMade(newest, next, { request, diff }, late)
     if (!ready) return undefined
-    log.info({ ...by, version: ready.known.version, mode, diff }, 'The configuration was changed')
+    log.info({ ...actor, version: ready.configuration.version, mode, diff }, 'The configuration was changed')
     const warnings = [...findFaultyTools(ready.parts.tools).map(hideUrlSecrets), ...(isStored ? file.faults : [])]
     await serve(ready)
     const backup = isTextSame ? undefined : `version ${newest.storedVersion} in the database`
-    return { version: ready.known.version, at: ready.known.since, diff, warnings, backup }
+    return { version: ready.configuration.version, at: ready.configuration.since, diff, warnings, backup }
   }
 
   async function addMade(
-    newest: Known,
-    next: State,
-    { request: { mode, by }, diff }: { request: ConfigurationUpdate; diff: string[] },
+    newest: LoadedConfiguration,
+    next: ConfigurationState,
+    { request: { mode, actor }, diff }: { request: ConfigurationUpdate; diff: string[] },
     late: AgentParts[],
-  ): Promise<Ready | undefined> {
+  ): Promise<ReadyConfiguration | undefined> {
     const version = deps.newVersion()
-    const parts = await asFaults(() => make(next.used.config, version))
+    const parts = await withValidationErrors(() => make(next.used.config, version))
     // Kept in any case until it is known to be in use.
     late.push(parts)
     const kind = mode === 'memory' ? 'memory' : 'put'
-    const known = await latest.add({ ...next, version, kind, at: now(), diff, by }, newest)
-    if (!known) return undefined
+    const configuration = await latest.add({ ...next, version, kind, at: now(), diff, actor }, newest)
+    if (!configuration) return undefined
     late.splice(late.indexOf(parts), 1)
-    return { known, parts }
+    return { configuration, parts }
   }
 
-  async function serve(ready: Ready): Promise<void> {
+  async function serve(ready: ReadyConfiguration): Promise<void> {
     inUse.take(ready)
-    tell(ready.known.version)
+    tell(ready.configuration.version)
     await file.look(inUse.take)
   }
 
@@ -118,9 +119,9 @@ export async function openSharedConfiguration(deps: SharedDependencies): Promise
     )
   }
 
-  let looked = first.known.n
+  let looked = first.configuration.n
   function lookWhereChanged(): void {
-    const { n } = inUse.known
+    const { n } = inUse.configuration
     if (n === looked || isClosed) return
     looked = n
     void file.look(inUse.take)
@@ -141,13 +142,13 @@ export async function openSharedConfiguration(deps: SharedDependencies): Promise
   }
 }
 
-function show({ known, faults }: InUse) {
-  const shown = { config: redactConfig(known.used.config), version: known.version, since: known.since }
+function show({ configuration, faults }: ServedConfiguration) {
+  const shown = { config: redactConfig(configuration.used.config), version: configuration.version, since: configuration.since }
   return faults.length === 0 ? shown : { ...shown, warnings: faults }
 }
 
 /** What is in the database may be of a later program than this one. */
-async function readNewest(latest: Latest): Promise<Known> {
+async function readNewest(latest: LatestConfiguration): Promise<LoadedConfiguration> {
   return latest.read().catch((cause: unknown) => {
     if (!(cause instanceof ConfigError)) throw cause
     const problems = formatProblems('configuration', cause).join('; ')

@@ -1,10 +1,10 @@
 import type { Bus } from '../../replicas/bus.ts'
 import type { ConfigurationFile } from '../configuration-file.ts'
 import type { ConfigurationStore } from '../configuration-store.ts'
-import type { Making } from '../configuration.ts'
+import type { ConfigurationDependencies } from '../configuration.ts'
 
 /** What a configuration that processes share is kept and followed with. */
-export interface SharedDependencies extends Making {
+export interface SharedDependencies extends ConfigurationDependencies {
   store: ConfigurationStore
   file: ConfigurationFile
   bus: Pick<Bus, 'publish' | 'subscribe' | 'onGap'>

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { AgentParts } from '../agent.ts'
 import { changedPaths } from '../change/diff.ts'
-import { isData, type Data } from '../change/merge.ts'
+import { isConfigData, type ConfigData } from '../change/merge.ts'
 import { editState } from '../change/state.ts'
 import type { ConfigurationFile, FileNote } from '../configuration-file.ts'
 import { FileChanged } from '../configuration-file.ts'
@@ -12,13 +12,13 @@ import { ConfigError } from '../problems.ts'
 import type { AgentConfig } from '../schema.ts'
 import { parseEdit } from '../source.ts'
 import { readYaml } from '../yaml-source.ts'
-import type { Ready } from './in-use.ts'
-import type { Known, Latest } from './latest.ts'
+import type { ReadyConfiguration } from './served-configuration.ts'
+import type { LoadedConfiguration, LatestConfiguration } from './latest-configuration.ts'
 
 /** The file of one process: its edits go into the configuration of all, and it is written where that changes. */
 export interface SharedFile {
   /** Takes over an edit that nobody has seen, then writes what counts. `take` gets what came of an edit. Never rejects. */
-  look(take: (ready: Ready) => void): Promise<void>
+  look(take: (ready: ReadyConfiguration) => void): Promise<void>
   /** What is in the file and not in effect, a line each. */
   readonly faults: readonly string[]
   /** Resolves when nothing is under way. */
@@ -28,7 +28,7 @@ export interface SharedFile {
 export interface SharedFileDependencies {
   file: ConfigurationFile
   store: Pick<ConfigurationStore, 'seenAt' | 'idOf' | 'findText' | 'lastFromFile'>
-  latest: Latest
+  latest: LatestConfiguration
   /** Waits until its tools are there. Throws `ConfigError`. */
   make(config: AgentConfig, version: string): Promise<AgentParts>
   /** After an edit was taken over. */
@@ -47,7 +47,7 @@ interface Base {
 /** What a comparison of the file with the newest configuration found. */
 type Comparison =
   /** The file is in line with the configurations; it should hold the text of `newest`. */
-  | { kind: 'settled'; newest: Known }
+  | { kind: 'settled'; newest: LoadedConfiguration }
   /** The file holds an edit that is not in effect. */
   | { kind: 'refused' }
   /** The file changed meanwhile: compare again. */
@@ -55,7 +55,7 @@ type Comparison =
 
 /** What became of an edit of the file. */
 type TakeOver =
-  | { kind: 'taken'; ready: Ready }
+  | { kind: 'taken'; ready: ReadyConfiguration }
   | { kind: 'refused' }
   /** Another process stored a configuration first. */
   | { kind: 'outdated' }
@@ -75,7 +75,7 @@ export function createSharedFile(deps: SharedFileDependencies): SharedFile {
   let unwritten = 0
   let queue: Promise<void> = Promise.resolve()
 
-  async function look(take: (ready: Ready) => void): Promise<void> {
+  async function look(take: (ready: ReadyConfiguration) => void): Promise<void> {
     if (isFirst) note = await loadNote()
     isFirst = false
     for (;;) {
@@ -88,7 +88,7 @@ export function createSharedFile(deps: SharedFileDependencies): SharedFile {
   }
 
   async function loadNote(): Promise<FileNote | undefined> {
-    const found = await file.recall()
+    const found = await file.loadNote()
     // Of another database it tells nothing.
     return found?.database === store.idOf('') ? found : undefined
   }
@@ -101,7 +101,7 @@ export function createSharedFile(deps: SharedFileDependencies): SharedFile {
     })
   }
 
-  async function compare(text: string | undefined, take: (ready: Ready) => void): Promise<Comparison> {
+  async function compare(text: string | undefined, take: (ready: ReadyConfiguration) => void): Promise<Comparison> {
     for (;;) {
       const newest = await latest.read()
       if (text === undefined || text === base?.text) return { kind: 'settled', newest }
@@ -115,8 +115,8 @@ export function createSharedFile(deps: SharedFileDependencies): SharedFile {
       if (takeover.kind === 'outdated') continue
       const { ready } = takeover
       take(ready)
-      deps.onChange(ready.known.version)
-      return agree(text, ready.known.n, ready.known)
+      deps.onChange(ready.configuration.version)
+      return agree(text, ready.configuration.n, ready.configuration)
     }
   }
 
@@ -132,30 +132,30 @@ export function createSharedFile(deps: SharedFileDependencies): SharedFile {
     return (await read()) === text
   }
 
-  async function agree(text: string, n: number, newest: Known): Promise<Comparison> {
+  async function agree(text: string, n: number, newest: LoadedConfiguration): Promise<Comparison> {
     base = { text, n }
     refused = undefined
-    await file.note({ database: store.idOf(''), n, id: store.idOf(text) }).catch((err: unknown) => {
+    await file.saveNote({ database: store.idOf(''), n, id: store.idOf(text) }).catch((err: unknown) => {
       log.debug({ err }, 'What the file holds could not be noted')
     })
     return { kind: 'settled', newest }
   }
 
-  async function takeOver(newest: Known, text: string): Promise<TakeOver> {
+  async function takeOver(newest: LoadedConfiguration, text: string): Promise<TakeOver> {
     try {
       const next = editState(newest, await dataBefore(newest), parseEdit(text))
       const diff = changedPaths(newest.used.config, next.used.config)
       const version = deps.newVersion()
       const parts = await deps.make(next.used.config, version)
-      const known = await latest
+      const configuration = await latest
         .add({ ...next, version, kind: 'edit', at: deps.now(), file: text, diff }, newest)
         .catch(async (error: unknown) => {
           await parts.tools.close()
           throw error
         })
-      if (known) {
+      if (configuration) {
         log.info({ version, diff }, `${file.name} was edited; the configuration was changed`)
-        return { kind: 'taken', ready: { known, parts } }
+        return { kind: 'taken', ready: { configuration, parts } }
       }
       await parts.tools.close()
       return { kind: 'outdated' }
@@ -168,18 +168,18 @@ export function createSharedFile(deps: SharedFileDependencies): SharedFile {
   }
 
   /** What the editor had before them. */
-  async function dataBefore(newest: Known): Promise<Data> {
+  async function dataBefore(newest: LoadedConfiguration): Promise<ConfigData> {
     const noted = note && (await store.findText(note.n, note.id))
     const text = base?.text ?? noted ?? (await store.lastFromFile())
     return text === undefined ? newest.stored.data : toData(text)
   }
 
   /** Where nobody else has changed it, the file is what counts; where it can't be written, the store has it. */
-  async function write(known: Known, text: string | undefined): Promise<void> {
+  async function write(known: LoadedConfiguration, text: string | undefined): Promise<void> {
     const next = known.stored.text
     if (text === next || unwritten === known.n) return
     try {
-      if (text === undefined) await file.make(next)
+      if (text === undefined) await file.create(next)
       else await file.replace(text, next)
       unwritten = 0
       await agree(next, known.n, known)
@@ -214,7 +214,7 @@ export function createSharedFile(deps: SharedFileDependencies): SharedFile {
 }
 
 /** Of a text that was a configuration once; a later program may read it no more. */
-function toData(text: string): Data {
+function toData(text: string): ConfigData {
   const { value } = readYaml(text)
-  return isData(value) ? value : {}
+  return isConfigData(value) ? value : {}
 }

@@ -1,13 +1,13 @@
 import { formatProblems } from '../load.ts'
 import { ConfigError } from '../problems.ts'
 import { parseSource } from '../source.ts'
-import type { Ready } from './in-use.ts'
-import type { Known, Latest } from './latest.ts'
+import type { ReadyConfiguration } from './served-configuration.ts'
+import type { LoadedConfiguration, LatestConfiguration } from './latest-configuration.ts'
 import type { SharedDependencies } from './shared-dependencies.ts'
 import type { SharedFile } from './shared-file.ts'
 
-interface Parts {
-  latest: Latest
+interface StartParts {
+  latest: LatestConfiguration
   file: SharedFile
   tell(version: string): void
 }
@@ -16,15 +16,15 @@ interface Parts {
  * What a process begins with. The first of all stores what its file holds; the first after all had stopped drops what was in memory alone; an
  * edit that nobody has seen yet is taken over. Throws `ConfigError` for a first one that can't be used, and an error that tells all for a later one.
  */
-export async function startWith(deps: SharedDependencies, { latest, file, tell }: Parts): Promise<Ready> {
+export async function startWith(deps: SharedDependencies, { latest, file, tell }: StartParts): Promise<ReadyConfiguration> {
   if ((await deps.store.newestNumber()) === 0) await seed(deps)
   try {
     if (await endMemory(deps, latest)) tell('')
-    let ready: Ready | undefined
+    let ready: ReadyConfiguration | undefined
     await file.look((taken) => (ready = taken))
     if (ready) return ready
-    const known = await latest.read()
-    return { known, parts: deps.createAgent(known.used.config, known.version) }
+    const configuration = await latest.read()
+    return { configuration, parts: deps.createAgent(configuration.used.config, configuration.version) }
   } catch (error) {
     throw error instanceof ConfigError ? toUnusable(error) : error
   }
@@ -50,14 +50,14 @@ async function seed(deps: SharedDependencies): Promise<void> {
   await deps.store.add({ version, storedVersion: version, kind: 'seed', text, diff: [], at: deps.now() }, 0)
 }
 
-async function endMemory(deps: SharedDependencies, latest: Latest): Promise<boolean> {
+async function endMemory(deps: SharedDependencies, latest: LatestConfiguration): Promise<boolean> {
   for (;;) {
     const newest = await latest.read()
     if (newest.used.data === newest.stored.data || (await deps.hasOthers())) return false
     if (await drop(newest)) return true
   }
 
-  async function drop(newest: Known): Promise<boolean> {
+  async function drop(newest: LoadedConfiguration): Promise<boolean> {
     const change = {
       stored: newest.stored,
       used: newest.stored,

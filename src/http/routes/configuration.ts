@@ -99,7 +99,7 @@ function toUpdate(request: FastifyRequest): ConfigurationUpdate {
     patch: body.configuration,
     mode: body.validate_only ? 'check' : body.in_memory_only ? 'memory' : 'file',
     expects: toExpectation(request.headers['if-match']),
-    by: { tenant, sub },
+    actor: { tenant, sub },
   }
 }
 

@@ -56,11 +56,11 @@ export function createConfigurationFile(file: string, dataDir: string): Configur
     name: path.basename(file),
     read: () => readFile(file, 'utf8'),
     replace: (text, next) => replace(file, text, next),
-    make: (text) => make(file, text),
+    create: (text) => make(file, text),
     backUp,
     backups,
-    note: (note) => writeWhole(noteFile, JSON.stringify({ ...note, file: path.resolve(file) })),
-    recall: async () => recall(noteFile, path.resolve(file)),
+    saveNote: (note) => writeWhole(noteFile, JSON.stringify({ ...note, file: path.resolve(file) })),
+    loadNote: async () => recall(noteFile, path.resolve(file)),
     watch: (onChange) => follow(file, onChange),
   }
 }

@@ -4,29 +4,29 @@ import { createAgents, type Agents } from '../agents.ts'
 import { formatProblems } from '../load.ts'
 import { ConfigError } from '../problems.ts'
 import type { AgentConfig } from '../schema.ts'
-import type { Known, Latest } from './latest.ts'
+import type { LoadedConfiguration, LatestConfiguration } from './latest-configuration.ts'
 import { settlesWithin } from '../../concurrency/settles-within.ts'
 
 /** A configuration that was made ready. */
-export interface Ready {
-  known: Known
+export interface ReadyConfiguration {
+  configuration: LoadedConfiguration
   parts: AgentParts
 }
 
 /** The configuration that this process serves: the newest that it could make ready. */
-export interface InUse {
-  readonly known: Known
+export interface ServedConfiguration {
+  readonly configuration: LoadedConfiguration
   readonly agents: Agents
   /** Why the newest is not served, a line each; empty where it is. */
   readonly faults: readonly string[]
   /** Serves it, unless it serves as new a one already. */
-  take(ready: Ready): void
+  take(ready: ReadyConfiguration): void
   /** Makes the newest ready and serves it; what is wrong with it is logged once. Never rejects. */
   follow(): Promise<void>
 }
 
-interface Dependencies {
-  latest: Latest
+interface ServedDependencies {
+  latest: LatestConfiguration
   createAgent(config: AgentConfig, version: string): AgentParts
   log: Logger
 }
@@ -34,19 +34,22 @@ interface Dependencies {
 /** A chat can wait for its tools by itself; a new configuration is not held up for longer by a tool that is slow to make. */
 const settleMs = 1000
 
-export function createInUse({ latest, createAgent, log }: Dependencies, first: Ready): InUse {
+export function createServedConfiguration(
+  { latest, createAgent, log }: ServedDependencies,
+  first: ReadyConfiguration,
+): ServedConfiguration {
   const onError = (err: unknown) => log.error({ err }, 'A tool could not be closed')
   const agents = createAgents(first.parts, { onError })
-  let { known } = first
+  let { configuration } = first
   let faults: string[] = []
   /** What was told of the newest, so that it is told once. */
   let told: string | undefined
   let following: Promise<void> | undefined
   let isAskedAgain = false
 
-  function take(next: Ready): void {
-    if (next.known.n <= known.n) return void next.parts.tools.close().catch(onError)
-    known = next.known
+  function take(next: ReadyConfiguration): void {
+    if (next.configuration.n <= configuration.n) return void next.parts.tools.close().catch(onError)
+    configuration = next.configuration
     agents.swap(next.parts)
     forget()
   }
@@ -58,10 +61,10 @@ export function createInUse({ latest, createAgent, log }: Dependencies, first: R
 
   async function followOnce(): Promise<void> {
     const newest = await latest.read()
-    if (newest.n <= known.n) return forget()
+    if (newest.n <= configuration.n) return forget()
     const parts = createAgent(newest.used.config, newest.version)
     await settlesWithin(parts.tools.settling() ?? Promise.resolve(), settleMs)
-    take({ known: newest, parts })
+    take({ configuration: newest, parts })
     log.info({ version: newest.version }, 'Another configuration is in use')
   }
 
@@ -84,8 +87,8 @@ export function createInUse({ latest, createAgent, log }: Dependencies, first: R
   }
 
   return {
-    get known() {
-      return known
+    get configuration() {
+      return configuration
     },
     agents,
     get faults() {
