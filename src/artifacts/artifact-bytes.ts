@@ -1,44 +1,53 @@
 import type { Readable } from 'node:stream'
 
-/** Where a file's bytes are: in a folder for each session (its key) or direct execution, under the artifact's id. Both are ours. */
+/**
+ * The location of a file: the folder of a session (by key) or of a direct execution, and the artifact's id. Both names
+ * are internal.
+ */
 export interface ArtifactLocation {
   folder: string
   id: string
 }
 
-/** Port: where the bytes of artifacts are kept. Nothing is ever seen half: a file is there whole, or not at all. */
+/** Port: the store of artifact bytes. Writes are atomic: a file is there whole, or not at all. */
 export interface ArtifactBytes {
-  /** Durable when it resolves. */
+  /** Durable when resolved. */
   put(location: ArtifactLocation, bytes: Uint8Array): Promise<void>
-  /** Undefined where there is none. Whoever opens it reads it or closes it. */
+  /** Opens a file; undefined when there is none. The caller reads or closes the file. */
   open(location: ArtifactLocation): Promise<OpenArtifact | undefined>
   has(location: ArtifactLocation): Promise<boolean>
-  /** Gives all files of one folder to another too. */
-  copyAll(from: string, to: string): Promise<void>
+  /** Copies all files of a folder to another folder. */
+  copyAll(source: string, target: string): Promise<void>
   deleteAll(folder: string): Promise<void>
-  /** One after another, as many as there are; a folder may be deleted while it is listed. */
+  /** Lists folders one by one; a folder may be deleted during the listing. */
   folders(): AsyncIterable<ArtifactFolder>
-  /** Removes what a process that died had not written whole before then (epoch milliseconds); absent where nothing of it is left. */
+  /**
+   * Removes incomplete files of dead processes from before `before` (epoch milliseconds); absent when the store leaves
+   * none.
+   */
   dropDrafts?(before: number): Promise<void>
-  /** An address of the store's own that hands out the file for `seconds`; absent where the service does that itself. */
+  /** A URL of the store itself that serves the file for `seconds`; absent when the service serves files. */
   link?(location: ArtifactLocation, file: LinkedFile, seconds: number): Promise<string>
 }
 
 export interface OpenArtifact {
   /** Bytes. */
   size: number
-  /** From byte `start` to byte `end`, both included; all of it by default. Closes the file at its end, and when it is destroyed. */
+  /**
+   * Reads from byte `start` to byte `end`, both included; default: the whole file. Closes the file at the end and when
+   * the stream is destroyed.
+   */
   read(range?: { start: number; end: number }): Readable
   close(): Promise<void>
 }
 
 export interface ArtifactFolder {
   name: string
-  /** When a file came in last, epoch milliseconds. */
+  /** Time of the last new file, epoch milliseconds. */
   changedAt: number
 }
 
-/** How a file that is downloaded is called, and what it is. */
+/** Name and type of a downloaded file. */
 export interface LinkedFile {
   name: string
   /** MIME type. */

@@ -8,17 +8,17 @@ import { createKeeper, type KeeperOptions } from './keep.ts'
 import type { ShareFolder } from './share-folder.ts'
 import { createSignedLinks, type UntrustedQuery } from './signed-links.ts'
 
-/** A file by its place in a session, as callers name it. */
+/** A file by its position in a session, as callers name it. */
 export interface ArtifactIndex {
   sessionId: string
   messageIndex: number
-  /** In the message's `generated_artifacts`. */
+  /** Index in the message's `generated_artifacts`. */
   artifactIndex: number
 }
 
 /** The `body` of a download. */
 export interface ArtifactLink {
-  /** Works without a key for 15 minutes. */
+  /** Valid without a key for 15 minutes. */
   download_url: string
   file_name: string
   file_type: string
@@ -32,23 +32,22 @@ export interface SharedArtifact {
 }
 
 /**
- * Files that tools made. Every `not_found` holds for what is another caller's too; where the bytes can't be reached it is
- * `artifacts_unavailable`.
+ * Files made by tools. `not_found` also covers files of other callers; unreachable bytes give `artifacts_unavailable`.
  */
 export interface Artifacts {
-  /** Takes the files of one run or direct execution. */
+  /** Returns a function that stores the files of one run or direct execution. */
   keeper(options: KeeperOptions): KeepArtifact
   find(principal: Principal, index: ArtifactIndex): Promise<ArtifactLink>
-  /** Copies a file to where other programs find it. */
+  /** Copies a file to the share folder for other programs. */
   share(principal: Principal, requestId: string, index: ArtifactIndex): Promise<SharedArtifact>
-  /** An address of a file that was kept under a folder. */
+  /** The URL of a stored file. */
   linkTo(folder: string, artifact: Artifact): Promise<string>
-  /** The bytes of a file that was kept under a folder; undefined where they are gone. */
+  /** The bytes of a stored file; undefined when they are gone. */
   read(folder: string, artifact: Artifact): Promise<Uint8Array | undefined>
-  /** What a link of this service hands out; whoever gets it reads it or closes it. */
+  /** Opens the file of a signed link; the caller reads or closes the file. */
   open(location: { folder: string; id: string }, query: UntrustedQuery): Promise<LinkedFile & { content: OpenArtifact }>
-  /** Gives the files of one session, by key, to another. */
-  copyAll(from: string, to: string): Promise<void>
+  /** Copies the files of one session, by key, to another. */
+  copyAll(sourceKey: string, targetKey: string): Promise<void>
   deleteAll(session: string): Promise<void>
 }
 
@@ -56,9 +55,9 @@ export interface ArtifactsDependencies {
   bytes: ArtifactBytes
   sessions: SessionStore
   shareFolder: ShareFolder
-  /** For signatures of links: the first signs, all of them verify. */
+  /** Secrets for signatures of links: the first signs, all verify. */
   secrets(): readonly Uint8Array[]
-  /** How clients reach the service, without a slash at the end. */
+  /** The base URL of the service for clients, without a trailing slash. */
   publicUrl(): string
   now(): number
   newId(): string
@@ -66,14 +65,14 @@ export interface ArtifactsDependencies {
 }
 
 const linkSeconds = 15 * 60
-/** Seconds; a store that is away may be back then. */
+/** Seconds: a store that is down may be back then. */
 const retryAfter = 10
 
 export function createArtifacts(deps: ArtifactsDependencies): Artifacts {
   const { bytes, sessions, shareFolder, now } = deps
   const links = createSignedLinks(deps.secrets, now)
 
-  /** Whose files an administrator may read, as with sessions: all of its tenant. */
+  /** Finds an artifact. An administrator may read all files of the tenant, as with sessions. */
   async function locate(principal: Principal, { sessionId, messageIndex, artifactIndex }: ArtifactIndex) {
     const session = await sessions.find(principal, sessionId, { anyOwner: isAdmin(principal) })
     if (!session) throw new ServiceError('not_found', `There is no session ${sessionId}.`)
@@ -84,17 +83,17 @@ export function createArtifacts(deps: ArtifactsDependencies): Artifacts {
     return { artifact, folder: session.key }
   }
 
-  /** Our fault, and one that ends by itself. */
-  async function reach<T>(asked: Promise<T>): Promise<T> {
-    return asked.catch((cause: unknown) => {
+  /** Maps an error of the store to a temporary `artifacts_unavailable`. */
+  async function reach<T>(operation: Promise<T>): Promise<T> {
+    return operation.catch((cause: unknown) => {
       deps.onFault(cause)
-      throw new ServiceError('artifacts_unavailable', 'Files can not be reached at the moment.', { cause, retryAfter })
+      throw new ServiceError('artifacts_unavailable', 'Files cannot be reached at the moment.', { cause, retryAfter })
     })
   }
 
   async function linkTo(folder: string, { id, name, type }: Artifact): Promise<string> {
-    const own = bytes.link && (await reach(bytes.link({ folder, id }, { name, type }, linkSeconds)))
-    return own ?? deps.publicUrl() + links.sign({ folder, id, name, type }, linkSeconds)
+    const storeUrl = bytes.link && (await reach(bytes.link({ folder, id }, { name, type }, linkSeconds)))
+    return storeUrl ?? deps.publicUrl() + links.sign({ folder, id, name, type }, linkSeconds)
   }
 
   return {
@@ -103,14 +102,14 @@ export function createArtifacts(deps: ArtifactsDependencies): Artifacts {
 
     async find(principal, index) {
       const { artifact, folder } = await locate(principal, index)
-      if (!(await reach(bytes.has({ folder, id: artifact.id })))) throw lost(artifact.name)
+      if (!(await reach(bytes.has({ folder, id: artifact.id })))) throw missing(artifact.name)
       return { download_url: await linkTo(folder, artifact), file_name: artifact.name, file_type: artifact.type }
     },
 
     async share(principal, requestId, index) {
       const { artifact, folder } = await locate(principal, index)
       const content = await reach(bytes.open({ folder, id: artifact.id }))
-      if (!content) throw lost(artifact.name)
+      if (!content) throw missing(artifact.name)
       try {
         const path = await shareFolder.copy(requestId, artifact.name, () => content.read())
         return { path, file_name: artifact.name, file_type: artifact.type }
@@ -130,15 +129,15 @@ export function createArtifacts(deps: ArtifactsDependencies): Artifacts {
     async open(location, query) {
       const { name, type } = links.check(location, query)
       const content = await reach(bytes.open(location))
-      if (!content) throw lost(name)
+      if (!content) throw missing(name)
       return { name, type, content }
     },
 
-    copyAll: (from, to) => reach(bytes.copyAll(from, to)),
+    copyAll: (sourceKey, targetKey) => reach(bytes.copyAll(sourceKey, targetKey)),
     deleteAll: (session) => bytes.deleteAll(session),
   }
 }
 
-function lost(name: string): ServiceError {
+function missing(name: string): ServiceError {
   return new ServiceError('not_found', `${name} is no longer there.`)
 }

@@ -1,23 +1,25 @@
 import { normaliseText } from '../agent/normalise-text.ts'
 
-/** Bytes of UTF-8: what file systems take, less what a server in front may put before it. */
+/** Bytes of UTF-8: the limit of file systems, less space for a prefix by a server. */
 const maxBytes = 200
 const maxExtensionBytes = 20
 
-/** Line ends and other controls, and what turns the direction of a text or can't be seen; joiners are part of some scripts. */
+/** Line ends and other controls, direction overrides and invisible characters; joiners are part of some scripts. */
 const invisible = /[\p{Cc}\p{Zl}\p{Zp}]|(?![\u200c\u200d])\p{Cf}/gu
 const forbidden = /[<>:"|?*]/g
-/** Names of devices on Windows, whatever stands behind a dot. */
+/** Device names on Windows, with or without an extension. */
 const reserved = /^(con|prn|aux|nul|conin\$|conout\$|(com|lpt)[0-9\u00b9\u00b2\u00b3])(?=\.|$)/i
 
-/** Characters of a name that are read. Its end is, since it may be a path, and has the extension. */
+/** Characters read of a name: the end counts, because the name may be a path and ends with the extension. */
 const [maxStart, maxEnd] = [700, 300]
 
 function shortened(name: string): string {
   return name.length > maxStart + maxEnd ? name.slice(0, maxStart) + name.slice(-maxEnd) : name
 }
 
-/** A name of a tool's or a model's choice as a base name that any file system takes, and nobody is misled by. */
+/**
+ * Turns a name chosen by a tool or a model into a base name that any file system accepts and that misleads no reader.
+ */
 export function toFileName(name: string): string {
   const plainName = normaliseText(shortened(name).toWellFormed(), 'NFC').replace(invisible, '')
   const base = plainName.split(/[/\\]/).findLast(isSomething) ?? ''
@@ -30,7 +32,7 @@ function isSomething(part: string): boolean {
   return trim(part) !== ''
 }
 
-/** Leading dots hide a file, and trailing ones, like blanks, get lost on Windows. */
+/** Removes dots and blanks at both ends: leading dots hide a file, trailing ones get lost on Windows. */
 function trim(text: string): string {
   let start = 0
   let end = text.length
@@ -43,7 +45,7 @@ function isBlank(character: string | undefined): boolean {
   return character === '.' || character?.trim() === ''
 }
 
-/** Keeps the extension, if it is one. */
+/** Shortens a name but keeps the extension. */
 function shorten(name: string): string {
   if (Buffer.byteLength(name) <= maxBytes) return name
   const dot = name.lastIndexOf('.')
@@ -51,14 +53,14 @@ function shorten(name: string): string {
   return firstBytes(name.slice(0, name.length - extension.length), maxBytes - Buffer.byteLength(extension)) + extension
 }
 
-/** As many whole characters as fit. */
+/** The first whole characters within a number of bytes. */
 function firstBytes(text: string, bytes: number): string {
-  let kept = ''
-  let left = bytes
+  let prefix = ''
+  let available = bytes
   for (const character of text) {
-    left -= Buffer.byteLength(character)
-    if (left < 0) break
-    kept += character
+    available -= Buffer.byteLength(character)
+    if (available < 0) break
+    prefix += character
   }
-  return kept
+  return prefix
 }

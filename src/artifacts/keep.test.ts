@@ -51,7 +51,7 @@ test('a disk that is full is told, any other fault is not, and neither counts', 
   const { keep, faults } = keeperOf({ put: () => (code === '' ? Promise.resolve() : failing(code)) })
   await assert.rejects(keep(fileOf(10)), { message: 'a.txt could not be kept: there is no room left.' })
   code = 'EACCES'
-  await assert.rejects(keep(fileOf(10)), { message: 'a.txt could not be kept: its place can not be written to.' })
+  await assert.rejects(keep(fileOf(10)), { message: 'a.txt could not be kept: its folder cannot be written to.' })
   assert.equal(faults.length, 2)
   code = ''
   await keep(fileOf(10))

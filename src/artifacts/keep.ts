@@ -4,7 +4,7 @@ import type { ArtifactBytes } from './artifact-bytes.ts'
 import { toFileName } from './file-name.ts'
 import { toMediaType } from './media-type.ts'
 
-/** What one run, or one direct execution, may keep. */
+/** Limits of one run or direct execution. */
 export interface ArtifactLimits {
   /** Bytes of one file. */
   file: number
@@ -16,7 +16,7 @@ export interface ArtifactLimits {
 export interface KeeperOptions {
   folder: string
   limits: ArtifactLimits
-  /** What was kept already, before the run was taken over. */
+  /** Files stored before the run was taken over. */
   earlier: readonly Artifact[]
 }
 
@@ -24,17 +24,17 @@ export interface KeeperDependencies {
   bytes: ArtifactBytes
   now(): number
   newId(): string
-  /** A fault of ours: the model is told only that the file could not be kept. */
+  /** Reports an internal error: the model only learns that the file was not stored. */
   onFault(error: unknown): void
 }
 
-/** Keeps files within limits. What it throws is written for the model that asked for the file. */
+/** Stores files within limits. Error messages are written for the model that requested the file. */
 export function createKeeper(
   { folder, limits, earlier }: KeeperOptions,
   { bytes: store, now, newId, onFault }: KeeperDependencies,
 ): KeepArtifact {
   let files = earlier.length
-  let total = earlier.reduce((sum, one) => sum + one.size, 0)
+  let total = earlier.reduce((sum, artifact) => sum + artifact.size, 0)
 
   return async (file) => {
     const { tool, bytes } = file
@@ -44,7 +44,7 @@ export function createKeeper(
     if (files >= limits.files) throw new Error(`${name} was not kept: there are ${files} files already, and there may be no more.`)
     if (total + size > limits.total) throw new Error(`${name} was not kept: all files together may have ${limits.total} bytes.`)
     const artifact = { id: newId(), name, type: toMediaType(file.type, name), size, tool, createdAt: now() }
-    // Counted before it is there: several come at the same time.
+    // Counted before the write: several files arrive at the same time.
     files++
     total += size
     try {
@@ -54,14 +54,14 @@ export function createKeeper(
       files--
       total -= size
       onFault(error)
-      throw new Error(`${name} could not be kept: ${isFull(error) ? 'there is no room left' : 'its place can not be written to'}.`, {
+      throw new Error(`${name} could not be kept: ${isFull(error) ? 'there is no room left' : 'its folder cannot be written to'}.`, {
         cause: error,
       })
     }
   }
 }
 
-/** Off the thread that everybody waits for: files may be large. */
+/** Hashes on another thread, because files may be large. */
 async function sha256Of(bytes: Uint8Array): Promise<string> {
   return Buffer.from(await webcrypto.subtle.digest('SHA-256', bytes as Uint8Array<ArrayBuffer>)).toString('hex')
 }

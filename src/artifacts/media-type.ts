@@ -46,7 +46,7 @@ const byExtension: Readonly<Record<string, string>> = {
   pptx: 'application/vnd.openxmlformats-officedocument.presentationml.presentation',
 }
 
-/** The MIME type that a file's extension stands for. */
+/** The MIME type of a file's extension. */
 export function mediaTypeOf(fileName: string): string {
   const extension = /\.([a-z0-9]+)$/i.exec(fileName)?.[1]?.toLowerCase() ?? ''
   return Object.hasOwn(byExtension, extension) ? byExtension[extension]! : unknown
@@ -55,13 +55,16 @@ export function mediaTypeOf(fileName: string): string {
 /** RFC 6838, section 4.2. */
 const registered = /^[a-z0-9][a-z0-9!#$&^_.+-]{0,63}\/[a-z0-9][a-z0-9!#$&^_.+-]{0,63}$/
 
-/** A tool's word for what its file is, without parameters; what is no MIME type, or says nothing, is told by the name. */
+/**
+ * Normalises the type given by a tool, without parameters; an invalid or unspecific type is replaced by the type of the
+ * file name.
+ */
 export function toMediaType(type: string, fileName: string): string {
   const essence = type.split(';')[0]!.trim().toLowerCase()
   return registered.test(essence) && essence !== unknown ? essence : mediaTypeOf(fileName)
 }
 
-/** Whether a browser would run it, as a page or as a script, where it is opened by itself. */
+/** True for types that a browser runs as a page or a script when opened directly. */
 export function isActive(type: string): boolean {
   return /[/+](xhtml|xml|html|mhtml|(x-)?(java|ecma|j|live)script)\b|^multipart\//.test(type)
 }

@@ -1,7 +1,9 @@
 import type { Readable } from 'node:stream'
 
-/** Port: the place where artifacts are copied to for other programs. */
+/** Port: the folder where artifacts are copied for other programs. */
 export interface ShareFolder {
-  /** Copies to `<folder>/<name>/<fileName>`, `name` with `-<uuid>` behind it where it exists. Answers with the copy's path. */
+  /**
+   * Copies to `<folder>/<name>/<fileName>`; an existing `name` gets the suffix `-<uuid>`. Returns the path of the copy.
+   */
   copy(name: string, fileName: string, read: () => Readable): Promise<string>
 }

@@ -2,34 +2,34 @@ import { createHmac, timingSafeEqual } from 'node:crypto'
 import { ServiceError } from '../errors.ts'
 import type { ArtifactLocation, LinkedFile } from './artifact-bytes.ts'
 
-/** What a link stands for. */
+/** The file behind a link. */
 export interface LinkedArtifact extends ArtifactLocation, LinkedFile {}
 
-/** A link's query, as it is signed and as it comes back. */
+/** A link's query parameters. */
 export interface LinkQuery {
   name: string
   type: string
   /** Epoch seconds. */
   expires: string
-  /** HMAC-SHA256 over everything before it, base64url. */
+  /** HMAC-SHA256 over the path and the other parameters, base64url. */
   signature: string
 }
 
-/** A link's query as it came, from anybody. */
+/** A link's query parameters as received, not verified. */
 export type UntrustedQuery = Readonly<{ [K in keyof LinkQuery]?: unknown }>
 
-/** Addresses that hand out one file, without a key, until they expire. */
+/** URLs that serve one file without a key until they expire. */
 export interface SignedLinks {
   /** Path and query. */
   sign(file: LinkedArtifact, seconds: number): string
-  /** Throws `forbidden` where the service never signed this, `gone` where it has expired. */
+  /** Throws `forbidden` for a wrong signature, `gone` for an expired link. */
   check(location: ArtifactLocation, query: UntrustedQuery): LinkedArtifact
 }
 
-/** Under which links are served: `<path>/<folder>/<id>`. */
+/** Path of all links: `<path>/<folder>/<id>`. */
 export const linkPath = '/core/v1/artifacts'
 
-/** With the first of the secrets as they are then; what any of them has signed is good. There is always one. */
+/** Signs with the first of the current secrets; verifies with any. There is always at least one. */
 export function createSignedLinks(secrets: () => readonly Uint8Array[], now: () => number): SignedLinks {
   const signatures = (fields: readonly string[]) => secrets().map((secret) => signatureBy(secret, fields))
 
@@ -45,8 +45,8 @@ export function createSignedLinks(secrets: () => readonly Uint8Array[], now: () 
       const type = toText(query.type)
       const expires = toText(query.expires)
       const signature = toText(query.signature)
-      const given = Buffer.from(signature, 'base64url')
-      const isRight = (right: Buffer) => given.length === right.length && timingSafeEqual(given, right)
+      const givenBytes = Buffer.from(signature, 'base64url')
+      const isRight = (right: Buffer) => givenBytes.length === right.length && timingSafeEqual(givenBytes, right)
       if (!signatures([folder, id, name, type, expires]).some(isRight)) {
         throw new ServiceError('forbidden', 'RBAC: access denied: this link was not made by this service.')
       }

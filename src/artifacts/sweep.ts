@@ -1,12 +1,12 @@
 import type { ArtifactBytes } from './artifact-bytes.ts'
 
-/** Files of direct executions are kept for a day, each execution's in a folder of its own. */
+/** Files of direct executions are stored for a day, in one folder per execution. */
 const directFolder = 'direct-'
 const directMs = 24 * 3_600_000
-/** The session of a folder is stored before or shortly after the folder is made. */
+/** Younger folders are left alone: the session of a folder is stored before or shortly after the folder. */
 const youngMs = 3_600_000
 const batchSize = 200
-/** Keys of sessions and ids of executions are UUIDs; what else lies in a place that is shared is not ours to remove. */
+/** Session keys and execution ids are UUIDs; other names in a shared place are foreign and never removed. */
 const ours = /^(direct-)?[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
 export function directFolderOf(id: string): string {
@@ -15,15 +15,18 @@ export function directFolderOf(id: string): string {
 
 export interface SweepOptions {
   bytes: ArtifactBytes
-  /** Which of these session keys there still are. */
+  /** Returns the session keys that still exist. */
   existing(keys: readonly string[]): Promise<ReadonlySet<string>>
   now(): number
 }
 
-/** Removes the files of sessions that are gone, old ones of direct executions, and what was never written whole. Answers with the number of folders. */
+/**
+ * Removes files of deleted sessions, old files of direct executions, and incomplete files. Returns the number of
+ * removed folders.
+ */
 export async function sweepArtifacts({ bytes, existing, now }: SweepOptions): Promise<number> {
   let removed = 0
-  let asked: string[] = []
+  let candidates: string[] = []
 
   async function remove(names: readonly string[]): Promise<void> {
     for (const name of names) await bytes.deleteAll(name)
@@ -31,9 +34,9 @@ export async function sweepArtifacts({ bytes, existing, now }: SweepOptions): Pr
   }
 
   async function removeGone(): Promise<void> {
-    const there = await existing(asked)
-    await remove(asked.filter((key) => !there.has(key)))
-    asked = []
+    const existingKeys = await existing(candidates)
+    await remove(candidates.filter((key) => !existingKeys.has(key)))
+    candidates = []
   }
 
   for await (const { name, changedAt } of bytes.folders()) {
@@ -41,10 +44,10 @@ export async function sweepArtifacts({ bytes, existing, now }: SweepOptions): Pr
     const isDirect = name.startsWith(directFolder)
     if (changedAt >= now() - (isDirect ? directMs : youngMs)) continue
     if (isDirect) await remove([name])
-    else asked.push(name)
-    if (asked.length === batchSize) await removeGone()
+    else candidates.push(name)
+    if (candidates.length === batchSize) await removeGone()
   }
-  if (asked.length > 0) await removeGone()
+  if (candidates.length > 0) await removeGone()
   await bytes.dropDrafts?.(now() - youngMs)
   return removed
 }

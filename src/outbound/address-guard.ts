@@ -1,20 +1,20 @@
 import { isIP } from 'node:net'
 import ipaddr from 'ipaddr.js'
 
-/** Which addresses may be reached that a caller or a model names. */
+/** Decides which addresses named by callers or models may be reached. */
 export interface AddressGuard {
-  /** Whether a host may be reached whatever address it has. */
+  /** True when a host may be reached at any address. */
   allowsHost(host: string, port: number): boolean
-  /** Whether an address may be reached: it is public, or allowed. */
+  /** True when an address is public or allowed. */
   allowsAddress(address: string, port: number): boolean
 }
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6
 
-/** What looks public but is the inside of a cloud: Azure's agent, which hands out certificates. */
+/** Public-looking addresses inside of clouds: Azure's agent, which issues certificates. */
 const insideOfClouds = new Set(['168.63.129.16'])
 
-/** All that is assigned to the public Internet (RFC 4291, 2.4); beyond are old forms that lead back to IPv4. */
+/** The whole public Internet (RFC 4291, 2.4); other blocks hold old forms that map to IPv4. */
 const globalUnicast = ipaddr.IPv6.parseCIDR('2000::/3')
 
 /** `allowed`: hosts, `host:port`, addresses, `address:port` or CIDR blocks, in lower case. */
@@ -48,11 +48,11 @@ function toRule(entry: string): Rule {
   return address ? { block: [address, address.kind() === 'ipv4' ? 32 : 128], port: number } : { host, port: number }
 }
 
-function fitsPort({ port: wanted }: Rule, port: number): boolean {
-  return wanted === undefined || wanted === port
+function fitsPort(rule: Rule, port: number): boolean {
+  return rule.port === undefined || rule.port === port
 }
 
-/** An IPv4 address that is written as IPv6 is what it stands for. */
+/** Parses an address; IPv4-mapped IPv6 becomes IPv4. */
 function parse(text: string): Address | undefined {
   if (isIP(text) === 0) return undefined
   return ipaddr.process(text)

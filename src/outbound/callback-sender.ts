@@ -2,19 +2,19 @@ import { Webhook } from 'standardwebhooks'
 import { CallbackNotSent, type OutgoingCallback, type SendCallback } from '../runs/callbacks/callbacks.ts'
 import type { GuardedFetch } from './guarded-fetch.ts'
 
-interface Options {
+interface CallbackSenderOptions {
   fetch: GuardedFetch['fetch']
-  /** `whsec_...`, one or two while they change. */
+  /** The tenant's secrets as `whsec_...`: one, or two during a rotation. */
   secretsOf(tenant: string): string[]
   /** Epoch milliseconds. */
   now(): number
 }
 
-/** In which a receiver has to answer. */
+/** Time limit for a receiver's answer. */
 const answerMs = 15_000
 
-/** Sends callbacks as CloudEvents in structured mode, signed as Standard Webhooks has it. */
-export function createCallbackSender({ fetch, secretsOf, now }: Options): SendCallback {
+/** Sends callbacks as CloudEvents in structured mode, signed by Standard Webhooks. */
+export function createCallbackSender({ fetch, secretsOf, now }: CallbackSenderOptions): SendCallback {
   function headersOf({ tenant, id, body }: OutgoingCallback): Record<string, string> {
     const at = new Date(now())
     return {
@@ -34,7 +34,7 @@ export function createCallbackSender({ fetch, secretsOf, now }: Options): SendCa
     const until = AbortSignal.any([signal, AbortSignal.timeout(answerMs)])
     try {
       const response = await fetch(url, { method: 'POST', headers, body: callback.body, redirect: 'manual', signal: until })
-      // What it says beside the status is of no use, however long it is.
+      // The body of the answer is not used, however long.
       await response.body?.cancel().catch(() => undefined)
       return response.status
     } catch (error) {
@@ -44,7 +44,7 @@ export function createCallbackSender({ fetch, secretsOf, now }: Options): SendCa
   }
 }
 
-/** `fetch` takes no user in an address: it is sent as a header. */
+/** Moves user and password of a URL to a header, because `fetch` refuses them in the URL. */
 function withoutUser(address: string): { url: string; authorization: string | undefined } {
   const url = new URL(address)
   const { username, password } = url
@@ -63,7 +63,7 @@ function decode(text: string): string {
   }
 }
 
-/** In words that hold nothing of the address. */
+/** The reason of a failure, without parts of the URL. */
 function reasonOf(error: unknown): string {
   if (error instanceof Error && error.name === 'TimeoutError') return `No answer within ${answerMs / 1000} s.`
   const cause = error instanceof Error ? error.cause : undefined

@@ -6,9 +6,12 @@ export interface ConfiguredFetch {
   close(): Promise<void>
 }
 
-/** The origin that an administrator has configured is reached wherever it is; where it redirects to elsewhere goes through `guarded`. */
+/**
+ * Fetches from an origin that an administrator configured, at any address; redirects to other origins go through
+ * `guarded`.
+ */
 export function createConfiguredFetch(guarded: Send): ConfiguredFetch {
-  // An answer may take as long as its tool may: who asks sets the time, by a signal.
+  // An answer may take as long as the tool may: the caller's signal sets the limit.
   const agent = new Agent({ allowH2: false, headersTimeout: 0, bodyTimeout: 0 })
   const send: Send = (url, init, hasLeft) => (hasLeft ? guarded(url, init, hasLeft) : fetch(url, { ...init, dispatcher: agent }))
   return {

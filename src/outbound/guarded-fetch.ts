@@ -5,16 +5,18 @@ import { createAddressGuard, type AddressGuard } from './address-guard.ts'
 import { createConfiguredFetch } from './configured-fetch.ts'
 import { followRedirects, type OutboundInit, type Send } from './redirects.ts'
 
-/** The one way to addresses that callers or models name: nothing but the public Internet, and what the operator allows. */
+/**
+ * The only access to addresses named by callers or models: the public Internet, and addresses that the operator allows.
+ */
 export interface GuardedFetch {
   /**
-   * Like `fetch`. Each connection is checked when it is made, on the address that it goes to, redirects included. Rejects with
+   * Like `fetch`. Each connection is checked when made, by its actual address, including redirects. Rejects with
    * `AddressRefused` as the cause.
    */
   fetch(url: string, init?: OutboundInit): Promise<Response>
-  /** For an address that an administrator has configured, wherever it is; where it redirects to is checked as above. */
+  /** Fetches from an address that an administrator configured, at any place; redirects are checked like `fetch`. */
   fetchConfigured(url: string, init?: OutboundInit): Promise<Response>
-  /** Why an address would be refused now, for who names it; undefined where it would not. */
+  /** The reason for refusing a URL now, for the caller who named it; undefined when allowed. */
   refusalOf(url: string): Promise<string | undefined>
   close(): Promise<void>
 }
@@ -25,14 +27,17 @@ export interface GuardedFetchOptions {
   lookup?: Lookup
 }
 
-/** As `dns.lookup` with `all`. */
+/** Like `dns.lookup` with `all`. */
 export type Lookup = (
   host: string,
   options: LookupOptions & { all: true },
   done: (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void,
 ) => void
 
-/** An address that is not public, and that nobody allowed. Which one it is stays unsaid: it would tell of the network inside. */
+/**
+ * Thrown for an address that is neither public nor allowed. The message omits the address, which would reveal the
+ * internal network.
+ */
 export class AddressRefused extends Error {
   readonly code = 'EREFUSED'
 
@@ -48,11 +53,11 @@ const resolveMs = 5000
 export function createGuardedFetch({ allowed, lookup = dnsLookup }: GuardedFetchOptions): GuardedFetch {
   const guard = createAddressGuard(allowed)
 
-  // No proxy of the environment comes in between: an agent of our own goes straight to the address.
+  // Proxies of the environment are ignored: this agent connects directly.
   const agent = new Agent({
     connect(options, callback) {
-      const { host, port } = placeOf(options.hostname, options.protocol, options.port)
-      // Node asks no lookup for what is an address already.
+      const { host, port } = hostAndPort(options.hostname, options.protocol, options.port)
+      // Node calls no lookup for a literal address.
       if (isIP(host) !== 0 && !isAllowed(guard, host, port, [host])) return callback(new AddressRefused(), null)
       const connect = buildConnector({ timeout: connectMs, allowH2: false, lookup: guardedLookup(guard, lookup, port) })
       connect(options, callback)
@@ -60,12 +65,12 @@ export function createGuardedFetch({ allowed, lookup = dnsLookup }: GuardedFetch
   })
 
   async function refusalOf(text: string): Promise<string | undefined> {
-    // A NUL is no part of an address, although it would be read as one, and no text of Postgres.
+    // A NUL is invalid in a URL although the parser accepts it, and Postgres refuses it in text.
     const url = URL.canParse(text) && !text.includes('\0') ? new URL(text) : undefined
     if (!url || !/^https?:$/.test(url.protocol) || url.hostname === '') return 'must be an http or https address'
-    const { host, port } = placeOf(url.hostname, url.protocol, url.port)
+    const { host, port } = hostAndPort(url.hostname, url.protocol, url.port)
     const addresses = isIP(host) === 0 ? await resolve(lookup, host) : [host]
-    // One answer for both: which names mean something inside is nobody's business.
+    // Unknown and internal names get the same reason, so that internal names are not revealed.
     const isFit = addresses.length > 0 && isAllowed(guard, host, port, addresses)
     return isFit ? undefined : 'must name a host with a public address'
   }
@@ -82,37 +87,39 @@ export function createGuardedFetch({ allowed, lookup = dnsLookup }: GuardedFetch
   }
 }
 
-/** One address inside is enough to refuse them all: which of them a connection takes is not ours to say. */
+/** A single internal address refuses the host: the connection may pick any of the addresses. */
 function isAllowed(guard: AddressGuard, host: string, port: number, addresses: readonly string[]): boolean {
   return guard.allowsHost(host, port) || addresses.every((address) => guard.allowsAddress(address, port))
 }
 
-/** What it answers with is what is connected to: a name can't mean another address between the check and the connection. */
+/**
+ * The connection uses exactly the checked addresses: the name cannot change its meaning between check and connection.
+ */
 function guardedLookup(guard: AddressGuard, lookup: Lookup, port: number): LookupFunction {
   return (host, options, done) => {
-    lookup(host, { ...options, all: true }, (error, found) => {
+    lookup(host, { ...options, all: true }, (error, resolved) => {
       if (error) return done(error, '')
-      const [first] = found
+      const [first] = resolved
       if (!first) return done(Object.assign(new Error('The host has no address.'), { code: 'ENOTFOUND' }), '')
-      const addresses = found.map(({ address }) => address)
+      const addresses = resolved.map(({ address }) => address)
       if (!isAllowed(guard, host, port, addresses)) return done(new AddressRefused(), '')
-      if (options.all) done(null, found)
+      if (options.all) done(null, resolved)
       else done(null, first.address, first.family)
     })
   }
 }
 
-/** Empty where the host has no address, or none is found in time. */
+/** Resolves a host; empty when there is no address or no answer in time. */
 async function resolve(lookup: Lookup, host: string): Promise<string[]> {
   return new Promise((answer) => {
     const timer = setTimeout(() => answer([]), resolveMs)
-    lookup(host, { all: true }, (error, found) => {
+    lookup(host, { all: true }, (error, resolved) => {
       clearTimeout(timer)
-      answer(error ? [] : found.map(({ address }) => address))
+      answer(error ? [] : resolved.map(({ address }) => address))
     })
   })
 }
 
-function placeOf(hostname: string, protocol: string, port: string): { host: string; port: number } {
+function hostAndPort(hostname: string, protocol: string, port: string): { host: string; port: number } {
   return { host: hostname.replace(/^\[|\]$/g, ''), port: port === '' ? (protocol === 'https:' ? 443 : 80) : Number(port) }
 }

@@ -2,27 +2,27 @@ import { Headers, type RequestInit, type Response } from 'undici'
 
 export interface OutboundInit extends RequestInit {
   /**
-   * Asked about each address before it is gone to, those of redirects included: what it answers with are headers for this address
-   * alone, in place of others of the same name; a throw ends the whole. `hasLeft`: another origin was on the way.
+   * Called for each URL before the request, including redirects. Returns headers for this URL alone, which replace
+   * others of the same name; a throw ends the whole request. `hasLeft`: a redirect led to another origin before.
    */
   headersFor?(url: URL, hasLeft: boolean): Readonly<Record<string, string>>
 }
 
-/** `hasLeft`: another origin was on the way, whoever now names an address is not who was asked. */
+/** `hasLeft`: a redirect led to another origin before, so the URL was not chosen by the original target. */
 export type Send = (url: URL, init: RequestInit, hasLeft: boolean) => Promise<Response>
 
-/** As many as nobody needs; more is a loop. */
+/** More redirects are a loop. */
 const maxRedirects = 5
 
-/** All that another origin is told of a request: nothing that an administrator, a caller or a model has put on it. */
+/** The only headers sent to another origin: none set by an administrator, a caller or a model. */
 const plainHeaders: ReadonlySet<string> = new Set(['accept', 'accept-language', 'content-type', 'user-agent'])
 
 /** Fetch standard, request-body-header name. */
 const bodyHeaders = ['content-encoding', 'content-language', 'content-location', 'content-type', 'content-length']
 
 /**
- * Follows redirects by the fetch standard (HTTP-redirect fetch), and gives less to other origins than it does. What was dropped on the
- * way does not come back, where the way leads back either.
+ * Follows redirects by the fetch standard (HTTP-redirect fetch), but sends less to other origins. Dropped headers stay
+ * dropped, even when a redirect leads back.
  */
 export async function followRedirects(url: string, init: OutboundInit, send: Send): Promise<Response> {
   const { headersFor, ...rest } = init
@@ -33,7 +33,7 @@ export async function followRedirects(url: string, init: OutboundInit, send: Sen
     if (!/^https?:$/.test(at.protocol)) throw failed('only http and https are spoken')
     const response = await send(
       at,
-      { ...request, headers: withOwn(request.headers, headersFor?.(at, hasLeft)), redirect: 'manual' },
+      { ...request, headers: withExtra(request.headers, headersFor?.(at, hasLeft)), redirect: 'manual' },
       hasLeft,
     )
     const location = response.headers.get('location')
@@ -49,9 +49,9 @@ export async function followRedirects(url: string, init: OutboundInit, send: Sen
   }
 }
 
-function withOwn(headers: RequestInit['headers'], own: Readonly<Record<string, string>> = {}): Headers {
+function withExtra(headers: RequestInit['headers'], extra: Readonly<Record<string, string>> = {}): Headers {
   const all = new Headers(headers)
-  for (const [name, value] of Object.entries(own)) all.set(name, value)
+  for (const [name, value] of Object.entries(extra)) all.set(name, value)
   return all
 }
 
@@ -63,7 +63,7 @@ function redirected(request: RequestInit, status: number, isSameOrigin: boolean)
   if (becomesGet) for (const name of bodyHeaders) headers.delete(name)
   if (!isSameOrigin) for (const name of [...headers.keys()]) if (!plainHeaders.has(name)) headers.delete(name)
   if (becomesGet) return { ...rest, headers, method: 'GET' }
-  if (isSpent(body)) throw failed('a body that is a stream can not be sent again')
+  if (isSpent(body)) throw failed('a body that is a stream cannot be sent again')
   return { ...rest, headers, method, ...(body != null && { body }) }
 }
 
@@ -71,14 +71,14 @@ function isSpent(body: RequestInit['body']): boolean {
   return typeof body === 'object' && body !== null && (body instanceof ReadableStream || Symbol.asyncIterator in body)
 }
 
-/** A server may write what is not ASCII as it is: its bytes are UTF-8. */
+/** A server may send non-ASCII characters unescaped: the bytes are UTF-8. */
 function toUrl(location: string, base: URL): URL {
   const text = Buffer.from(location, 'latin1').toString('utf8')
-  if (!URL.canParse(text, base.href)) throw failed('redirected to what is no address')
+  if (!URL.canParse(text, base.href)) throw failed('redirected to an invalid address')
   return new URL(text, base)
 }
 
-/** As `fetch` fails. */
-function failed(why: string): TypeError {
-  return new TypeError('fetch failed', { cause: new Error(why) })
+/** An error in the form of `fetch`. */
+function failed(reason: string): TypeError {
+  return new TypeError('fetch failed', { cause: new Error(reason) })
 }

@@ -1,38 +1,44 @@
 import type { Artifact } from '../agent/artifact.ts'
 import type { Message } from '../agent/messages.ts'
 
-/** What a session keeps of a message beside its text. */
+/** Data of a message beside the text. */
 export interface MessageData {
-  /** ai: its run. human: the run that brought it, where it brought several, or images. */
+  /**
+   * ai: the run of the answer. human: the run that brought the message, when the run brought several messages or
+   * images.
+   */
   requestId?: string
   model?: string
-  /** ai: names of the data filter hints of its run, where it had some. */
+  /** ai: names of the run's data filter hints; absent for none. */
   hints?: string[]
   finishReason?: string
   usage?: UsageEntry[]
   steps?: AnswerStep[]
   reasoning?: string[]
   planning?: string[]
-  /** ai: what the model and its tools said, when that is more than the text. */
+  /** ai: the transcript of model and tools, when more than the text. */
   transcript?: Message[]
-  /** ai: files that its tools made, in the order in which they were made. */
+  /** ai: files made by tools, in the order of creation. */
   artifacts?: Artifact[]
   /** human: pictures, whose bytes are in the store, and files, by name. */
   images?: ImageReference[]
   contextFiles?: string[]
-  /** human: system messages that the caller brought with it. */
+  /** human: system messages from the caller. */
   system?: string
 }
 
-/** A picture of a message, by what it was called; its bytes are kept under the run that brought it and its place in the list. */
+/**
+ * A picture of a message, by name. The bytes are stored under the run that brought the picture and the index in this
+ * list.
+ */
 export interface ImageReference {
   /** A file's name, or `image-1.png`. */
   name: string
-  /** MIME type of what was given; what is kept may be another. */
+  /** MIME type as received; the stored picture may have another type. */
   mediaType: string
 }
 
-/** What a run used: tokens or USD per model, seconds per tool. */
+/** Usage of a run: tokens or USD per model, seconds per tool. */
 export interface UsageEntry {
   costAttribute: string
   usage: number
@@ -40,7 +46,7 @@ export interface UsageEntry {
   details?: { input: number; output: number; cached_input: number; reasoning: number }
 }
 
-/** One step of an answer, as callers see it. */
+/** A step of an answer, in the callers' view. */
 export interface AnswerStep {
   tool: string
   tool_input: unknown
@@ -52,6 +58,6 @@ export interface AnswerStep {
   execution_time: number
   /** ISO 8601, UTC. */
   started_at: string
-  /** The sub-agent that took it; absent where it was the agent itself. */
+  /** The sub-agent of the step; absent for the agent itself. */
   sub_agent?: string
 }

@@ -3,35 +3,38 @@ import { isAdmin, type Principal } from '../access/principal.ts'
 import { invalid, ServiceError } from '../errors.ts'
 import type { SessionStore } from './session-store.ts'
 
-/** Sessions deleted and forked. */
+/** Deletes and forks sessions. */
 export interface SessionChanges {
-  /** Cancels the session's runs and deletes all that belongs to it. The caller's own alone: `not_found` else. */
+  /**
+   * Cancels the session's runs and deletes all data of the session. Throws `not_found` unless the session is the
+   * caller's own.
+   */
   remove(principal: Principal, sessionId: string): Promise<void>
-  /** A new session of the caller with the messages before `messageIndex`; answers with its id. */
-  fork(who: Principal, sessionId: string, messageIndex: number): Promise<string>
+  /** Creates a session of the caller with the messages before `messageIndex`; returns the new id. */
+  fork(principal: Principal, sessionId: string, messageIndex: number): Promise<string>
 }
 
-/** What others keep under a session's key. Each must bear being told twice. */
+/** Hooks for data stored under a session's key by other parts. Each hook must be idempotent. */
 export interface SessionHooks {
-  /** The session is gone: told until it succeeds, also when the process dies in between. */
+  /** Called after a deletion, and repeated until the hook succeeds, also across crashes. */
   onDeleted(tenant: string, key: string): Promise<void>
-  /** A session will be made of another one: before it can be seen. Where it is not made after all, it is told as deleted. */
-  onForked(tenant: string, from: string, to: string): Promise<void>
+  /** Called before a fork becomes visible. When the fork fails, `onDeleted` is called for the new key. */
+  onForked(tenant: string, sourceKey: string, newKey: string): Promise<void>
 }
 
-/** Port: the runs of a session, as far as this process can reach them. */
+/** Port: the runs of a session that this process can reach. */
 export interface SessionRuns {
-  /** Cancels them, and resolves when they have ended or do not within a few seconds. */
-  cancel(who: Owner, sessionId: string): Promise<void>
-  /** Stops what goes on although the session is gone. */
-  stopGone(who: Owner, sessionId: string): Promise<void>
+  /** Cancels the runs; resolves when they have ended, or after a few seconds. */
+  cancel(caller: Owner, sessionId: string): Promise<void>
+  /** Stops runs that continue after the session was deleted. */
+  stopGone(caller: Owner, sessionId: string): Promise<void>
 }
 
 export interface SessionChangesDependencies {
   store: SessionStore
   runs: SessionRuns
   hooks: readonly SessionHooks[]
-  /** Something was promised in the store that can be done now. */
+  /** Wakes the workers of the deletion job. */
   wake(): void
   newId(): string
   now(): number
@@ -39,21 +42,21 @@ export interface SessionChangesDependencies {
 
 export function createSessionChanges({ store, runs, hooks, wake, newId, now }: SessionChangesDependencies): SessionChanges {
   return {
-    async remove(who, sessionId) {
-      const own = await store.find(who, sessionId, { anyOwner: false })
-      if (!own) throw unknown(sessionId)
-      await runs.cancel(who, sessionId)
-      const isRemoved = await store.remove(who, sessionId, { jobId: newId(), now: now() })
+    async remove(principal, sessionId) {
+      const session = await store.find(principal, sessionId, { anyOwner: false })
+      if (!session) throw unknown(sessionId)
+      await runs.cancel(principal, sessionId)
+      const isRemoved = await store.remove(principal, sessionId, { jobId: newId(), now: now() })
       if (!isRemoved) throw unknown(sessionId)
       wake()
-      await runs.stopGone(who, sessionId)
+      await runs.stopGone(principal, sessionId)
     },
 
-    async fork(who, sessionId, messageIndex) {
-      const source = await store.find(who, sessionId, { anyOwner: isAdmin(who) })
+    async fork(principal, sessionId, messageIndex) {
+      const source = await store.find(principal, sessionId, { anyOwner: isAdmin(principal) })
       if (!source) throw unknown(sessionId)
       if (messageIndex > source.messageCount) throw tooFar(source.messageCount)
-      const { tenant, owner } = who
+      const { tenant, owner } = principal
       const fork = { tenant, owner, sessionId: newId(), key: newId(), checkpointId: newId(), messageIndex, now: now() }
       try {
         for (const hook of hooks) await hook.onForked(tenant, source.key, fork.key)
@@ -61,7 +64,7 @@ export function createSessionChanges({ store, runs, hooks, wake, newId, now }: S
         if (forked === 'unknown') throw unknown(sessionId)
         if (forked === 'too_far') throw tooFar(messageIndex - 1)
       } catch (error) {
-        // What can't be taken back now takes up room, and nobody can reach it.
+        // Data that cannot be removed now only takes up space: no caller can reach it.
         await Promise.allSettled(hooks.map((hook) => hook.onDeleted(tenant, fork.key)))
         throw error
       }
@@ -74,6 +77,6 @@ function unknown(sessionId: string): ServiceError {
   return new ServiceError('not_found', `There is no session ${sessionId}.`)
 }
 
-function tooFar(most: number): ServiceError {
-  return invalid(['body', 'message_index'], `must be at most ${most}, the number of the session's messages`)
+function tooFar(maxIndex: number): ServiceError {
+  return invalid(['body', 'message_index'], `must be at most ${maxIndex}, the number of the session's messages`)
 }

@@ -1,22 +1,22 @@
 import type { Owner } from '../access/owner.ts'
 import type { MessageData } from './message.ts'
 
-/** Port: sessions as they are read. Every function answers for one tenant. */
+/** Port: the store of sessions. Every function works on one tenant. */
 export interface SessionStore {
-  /** The caller's own session of this id; with `anyOwner` also another's of the tenant where the caller has none (the newest of them). */
+  /** Finds the caller's own session; with `anyOwner` otherwise the newest session of this id in the tenant. */
   find(caller: Owner, sessionId: string, options: { anyOwner: boolean }): Promise<SessionRecord | undefined>
-  /** All messages, by index. */
+  /** All messages, ordered by index. */
   messages(tenant: string, session: string): Promise<SessionMessage[]>
   message(tenant: string, session: string, index: number): Promise<SessionMessage | undefined>
-  /** Sessions with messages, latest activity first, behind `before` where given. */
+  /** Lists sessions with messages, latest activity first, after `before` when given. */
   list(caller: Owner, page: SessionPage): Promise<SessionRecord[]>
   /**
-   * Deletes the caller's own session with all that belongs to it, and memories that come from nowhere else; its runs become marks
-   * without content. Promises to tell whoever keeps things under its key. False where there is none.
+   * Deletes the caller's own session with all data, and memories without another source; the runs keep marks without
+   * content. Adds the job that calls the deletion hooks. False when there is no such session.
    */
-  remove(caller: Owner, sessionId: string, by: { jobId: string; now: number }): Promise<boolean>
-  /** Makes a session of the messages before an index. `too_far`: the session has fewer. */
-  fork(from: SessionRecord, fork: NewFork): Promise<'done' | 'unknown' | 'too_far'>
+  remove(caller: Owner, sessionId: string, deletion: { jobId: string; now: number }): Promise<boolean>
+  /** Creates a session from the messages before an index. `too_far`: the session has fewer messages. */
+  fork(source: SessionRecord, fork: NewFork): Promise<'done' | 'unknown' | 'too_far'>
 }
 
 export interface NewFork extends Owner {
@@ -36,7 +36,7 @@ export interface SessionPage {
 /** Times in epoch milliseconds. */
 export interface SessionRecord extends Owner {
   sessionId: string
-  /** Ours; what belongs to the session refers to it. */
+  /** Internal key, which all data of the session refers to. */
   key: string
   shortName: string
   checkpointId: string

@@ -32,13 +32,13 @@ export interface AttachedView {
 
 export interface SessionList {
   sessions: { session_id: string; checkpoint_id: string; short_name: string; created_at: string }[]
-  /** The `checkpoint_id` of the last one; empty for an empty page. */
+  /** The `checkpoint_id` of the last session; empty for an empty page. */
   offset: string
   count: number
 }
 
 export interface Sessions {
-  /** `not_found` also where it is another caller's. */
+  /** Throws `not_found`, also for another caller's session. */
   read(principal: Principal, sessionId: string): Promise<SessionView>
   list(principal: Principal, page: { limit: number; before: string | undefined }): Promise<SessionList>
 }
@@ -92,7 +92,7 @@ function toMessageView({ role, content, createdAt, data }: SessionMessage): Mess
   }
 }
 
-/** A file as callers see it. */
+/** A file in the callers' view. */
 export interface GeneratedArtifact {
   artifact_id: string
   file_name: string
@@ -109,7 +109,7 @@ export function toGeneratedArtifact({ id, name, type, size, sha256, tool, create
   return { artifact_id: id, file_name: name, file_type: type, size, sha256, tool, created_at: toIso(createdAt) }
 }
 
-/** What came with a human message, by name and kind; absent where nothing did. */
+/** Attachments of a human message, by name and kind; absent for none. */
 function toAttachedViews(data: MessageData | undefined): Pick<MessageView, 'images' | 'context_files'> {
   return {
     ...(data?.images?.length ? { images: data.images.map(({ name, mediaType }) => ({ name, kind: mediaType })) } : {}),

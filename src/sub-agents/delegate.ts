@@ -12,7 +12,7 @@ import type { SubAgent } from './sub-agent-store.ts'
 import { systemOf } from './system.ts'
 import { chooseTools } from './tool-choice.ts'
 
-/** Waits for a place; `below` are the sub-agents that this one may ask in its turn. */
+/** Runs `work` with a slot; `below` returns the sub-agents that this sub-agent may ask in turn. */
 export type WithSlot = <T>(signal: AbortSignal, work: (below: () => readonly Tool[]) => Promise<T>) => Promise<T>
 
 const maxOutputCharacters = 20_000
@@ -31,14 +31,17 @@ const schema = {
   additionalProperties: false,
 }
 
-/** A sub-agent as a tool of the agent: it does a task in a loop of its own, as part of the run, and answers with its result. */
-export function createDelegate(subAgent: SubAgent, surroundings: Surroundings, inPlace: WithSlot): Tool {
+/**
+ * Makes a sub-agent a tool of the agent: each call runs a task in a loop of its own as part of the run, and returns the
+ * answer.
+ */
+export function createDelegate(subAgent: SubAgent, surroundings: Surroundings, withSlot: WithSlot): Tool {
   const name = `sub_agent:${subAgent.name}`
   return {
     name,
     description: `Gives a task to the sub-agent "${subAgent.name}". ${subAgent.description}`.trim(),
     schema,
-    // What it does is kept as part of the run: a call that was cut off goes on, and its own writes are never made twice.
+    // Inner events are stored with the run: a call that was cut off resumes, and inner writes never run twice.
     effect: 'read',
     filters: false,
     timeoutMs: surroundings.agent.config.max_execution_time * 1000,
@@ -49,7 +52,7 @@ export function createDelegate(subAgent: SubAgent, surroundings: Surroundings, i
     async execute({ task }, context) {
       if (!context.inner) throw new Error('A sub-agent can be asked in a chat only.')
       const { inner } = context
-      return inPlace(context.signal, (below) =>
+      return withSlot(context.signal, (below) =>
         surroundings.subAgents.workAs(surroundings.caller, subAgent, context.signal, async (terminated) => {
           const output = await doTask({ subAgent, surroundings, below, context, inner, terminated }, String(task))
           if (terminated.aborted) throw new Error(`The sub-agent ${subAgent.name} was terminated.`)
@@ -62,9 +65,9 @@ export function createDelegate(subAgent: SubAgent, surroundings: Surroundings, i
 }
 
 function checkTask(input: unknown): string | undefined {
-  const { task, ...more } = input as Record<string, unknown>
-  const [other] = Object.keys(more)
-  if (other !== undefined) return `${other} is not a parameter`
+  const { task, ...rest } = input as Record<string, unknown>
+  const [unknownKey] = Object.keys(rest)
+  if (unknownKey !== undefined) return `${unknownKey} is not a parameter`
   if (typeof task !== 'string' || task.trim() === '') return 'task must be a text'
   return task.length > subAgentLimits.task ? `task must have ${subAgentLimits.task} characters at most` : undefined
 }
@@ -78,7 +81,7 @@ interface Work {
   terminated: AbortSignal
 }
 
-/** Its answer, by the same rule as that of a run: the `answer` text behind all else. */
+/** Runs the task and returns the answer, by the same rule as for a run: the `answer` text behind all other events. */
 async function doTask(work: Work, task: string): Promise<string> {
   const { subAgent, surroundings, context, inner } = work
   let output = ''
@@ -88,8 +91,8 @@ async function doTask(work: Work, task: string): Promise<string> {
       if (event.type === 'end') reason = event.reason
       if (event.type === 'interrupt') throw new Interrupted(event.calls)
       output = outputAfter(output, event)
-      const told = tellRun(event, subAgent, context)
-      if (told) await inner.publish(told)
+      const runEvent = toRunEvent(event, subAgent, context)
+      if (runEvent) await inner.publish(runEvent)
     }
   } catch (error) {
     if (error instanceof Interrupted) throw error
@@ -132,7 +135,7 @@ function eventsOf({ subAgent, surroundings, below, context, inner, terminated }:
   })
 }
 
-/** The answer so far: any other visible event makes the text before it void. */
+/** The answer so far: any other visible event voids the text before the event. */
 function outputAfter(output: string, event: AgentEvent): string {
   switch (event.type) {
     case 'text':
@@ -152,15 +155,15 @@ function outputAfter(output: string, event: AgentEvent): string {
   }
 }
 
-/** What the run around has of an event: steps and what can be gone on from, but no text, and no end. */
-function tellRun(event: AgentEvent, { name }: SubAgent, { callId, log }: ToolContext): AgentEvent | undefined {
+/** Maps an inner event to an event of the run: steps and resumable events, but no text and no end. */
+function toRunEvent(event: AgentEvent, { name }: SubAgent, { callId, log }: ToolContext): AgentEvent | undefined {
   switch (event.type) {
     case 'step_start':
     case 'nested':
     case 'approved_start':
       return event
     case 'step_end':
-      // That of a call is told with its result.
+      // The end of a tool call is part of its `result`.
       return event.step.type === 'planning' ? event : undefined
     case 'result':
       log(`${event.step.tool}: ${event.step.status}`)

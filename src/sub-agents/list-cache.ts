@@ -1,9 +1,11 @@
 import { callerKey, type Owner } from '../access/owner.ts'
 
-/** Owners whose lists are kept; the one whose was read longest ago goes first. */
+/** Owners with a cached list; the list that was read longest ago is dropped first. */
 const maxOwners = 10_000
 
-/** Each owner's list, read once and kept until it changes: most callers have none, and every chat asks. */
+/**
+ * A cache of one list per owner, read once and kept until a change: most callers have no list, and every chat asks.
+ */
 export interface ListCache<T> {
   get(caller: Owner): Promise<readonly T[]>
   /** Called after a change is stored. */
@@ -11,29 +13,29 @@ export interface ListCache<T> {
 }
 
 interface ListCacheOptions {
-  /** Whether a list is kept. */
-  isKept?(list: readonly unknown[]): boolean
-  /** For how long. */
-  keptMs?: number
+  /** True for lists that may be cached; default: all. */
+  isCacheable?(list: readonly unknown[]): boolean
+  /** Lifetime of a cached list in milliseconds; default: until a change. */
+  maxAgeMs?: number
   now?(): number
 }
 
 export function createListCache<T>(
   read: (caller: Owner) => Promise<readonly T[]>,
-  { isKept = () => true, keptMs = Infinity, now = () => 0 }: ListCacheOptions = {},
+  { isCacheable = () => true, maxAgeMs = Infinity, now = () => 0 }: ListCacheOptions = {},
 ): ListCache<T> {
   const lists = new Map<string, CachedList<T>>()
   let changes = 0
   return {
     async get(caller) {
       const key = callerKey(caller)
-      const known = lists.get(key)
-      if (known && now() < known.until) return known.list
-      const before = changes
+      const cached = lists.get(key)
+      if (cached && now() < cached.until) return cached.list
+      const changesBefore = changes
       const readAt = now()
       const list = await read(caller)
-      // What was read while something changed may be old.
-      if (changes === before && isKept(list)) keep(lists, key, { list, until: readAt + keptMs })
+      // A list that was read during a change may be outdated.
+      if (changes === changesBefore && isCacheable(list)) keep(lists, key, { list, until: readAt + maxAgeMs })
       return list
     },
     invalidate(caller) {
@@ -48,8 +50,8 @@ interface CachedList<T> {
   until: number
 }
 
-function keep<T>(lists: Map<string, CachedList<T>>, key: string, kept: CachedList<T>): void {
+function keep<T>(lists: Map<string, CachedList<T>>, key: string, entry: CachedList<T>): void {
   lists.delete(key)
   if (lists.size >= maxOwners) lists.delete(lists.keys().next().value!)
-  lists.set(key, kept)
+  lists.set(key, entry)
 }

@@ -10,21 +10,22 @@ import type { NewSubAgent, SubAgent } from './sub-agent-store.ts'
 import { isEntry } from './tool-choice.ts'
 
 /**
- * `create_sub_agent` and `end_sub_agent`, with which the agent makes sub-agents and ends those that it made. `known` are those of the
- * run; it is changed. Offered where they can be of use: to an agent with tools, and when there is one to be ended.
+ * The tools `create_sub_agent` and `end_sub_agent`, for sub-agents of the agent itself. `list` holds the sub-agents of
+ * the run and is changed. Each tool is offered only when useful: `create` to an agent with tools, `end` when there is a
+ * sub-agent to end.
  */
 export function createOwnTools(surroundings: Surroundings, list: SubAgent[]): () => Tool[] {
   const { tools, agent } = surroundings
   const isUseful = tools.length > 0 && agent.config.sub_agents.max > 0
   const create = isUseful ? createTool(surroundings, list) : undefined
   const end = endTool(surroundings, list)
-  return () => [...(create ? [create] : []), ...(list.some((one) => one.madeBy === 'agent') ? [end] : [])]
+  return () => [...(create ? [create] : []), ...(list.some(({ madeBy }) => madeBy === 'agent') ? [end] : [])]
 }
 
 const text = (description: string, maxLength: number) => ({ type: 'string', description, maxLength })
 
 function createTool(surroundings: Surroundings, list: SubAgent[]): Tool {
-  const named = nameTools(surroundings.tools)
+  const toolsByName = nameTools(surroundings.tools)
   return writing({
     name: 'create_sub_agent',
     description:
@@ -40,7 +41,7 @@ function createTool(surroundings: Surroundings, list: SubAgent[]): Tool {
           type: 'array',
           items: { type: 'string' },
           maxItems: subAgentLimits.tools,
-          description: `Names of its tools, out of: ${choicesOf(named)}.`,
+          description: `Names of its tools, out of: ${choicesOf(toolsByName)}.`,
         },
         workflow_type: { enum: [...workflowTypes], description: 'plan_execute: it makes a plan first. Default: react.' },
       },
@@ -50,9 +51,11 @@ function createTool(surroundings: Surroundings, list: SubAgent[]): Tool {
     check: checkNew,
     async execute(input) {
       const { caller, subAgents } = surroundings
-      const one = await toldFaults(surroundings, () => subAgents.create(caller, toNew(input, named, surroundings.agent.config), 'agent'))
-      list.push(one)
-      return `Created. Give it tasks with ${fitName(`sub_agent:${one.name}`)}.`
+      const subAgent = await reportFaults(surroundings, () =>
+        subAgents.create(caller, toNew(input, toolsByName, surroundings.agent.config), 'agent'),
+      )
+      list.push(subAgent)
+      return `Created. Give it tasks with ${fitName(`sub_agent:${subAgent.name}`)}.`
     },
   })
 }
@@ -69,11 +72,11 @@ function endTool(surroundings: Surroundings, list: SubAgent[]): Tool {
     },
     check: (input) => (typeof (input as JsonObject)['name'] === 'string' ? undefined : 'name must be a text'),
     async execute({ name }) {
-      const at = list.findIndex((one) => one.madeBy === 'agent' && (one.name === name || fitName(`sub_agent:${one.name}`) === name))
-      const one = list[at]
-      if (!one) throw new Error(`You have created no sub-agent ${String(name)}.`)
-      await toldFaults(surroundings, () => surroundings.subAgents.terminate(surroundings.caller, one.id))
-      list.splice(list.indexOf(one), 1)
+      const at = list.findIndex((entry) => entry.madeBy === 'agent' && (entry.name === name || fitName(`sub_agent:${entry.name}`) === name))
+      const subAgent = list[at]
+      if (!subAgent) throw new Error(`You have created no sub-agent ${String(name)}.`)
+      await reportFaults(surroundings, () => surroundings.subAgents.terminate(surroundings.caller, subAgent.id))
+      list.splice(list.indexOf(subAgent), 1)
       return 'Ended.'
     },
   })
@@ -88,8 +91,8 @@ function writing(traits: { name: string; description: string; schema: JsonSchema
 
 type Execute = (input: JsonObject) => Promise<JsonValue>
 
-/** The model is told what it can do something about, and of other faults nothing. */
-async function toldFaults<T>({ onFault }: Surroundings, work: () => Promise<T>): Promise<T> {
+/** Passes a `ServiceError` on to the model, which can react to it; hides other errors. */
+async function reportFaults<T>({ onFault }: Surroundings, work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (error) {
@@ -99,17 +102,18 @@ async function toldFaults<T>({ onFault }: Surroundings, work: () => Promise<T>):
   }
 }
 
-/** Of many their entries, with how many each has. */
-function choicesOf(named: ReadonlyMap<string, Tool>): string {
-  if (named.size <= maxOffered) return [...named.keys()].join(', ')
-  return `${groupsOf([...named.values()])}. A name before a number stands for all of them; find_tools finds the names of single ones`
+/** The names of the tools; for many tools the names of their entries with the number of tools. */
+function choicesOf(toolsByName: ReadonlyMap<string, Tool>): string {
+  if (toolsByName.size <= maxOffered) return [...toolsByName.keys()].join(', ')
+  return `${groupsOf([...toolsByName.values()])}. A name before a number stands for all of them; find_tools finds the names of single ones`
 }
 
-function toNew(input: JsonObject, named: ReadonlyMap<string, Tool>, config: AgentConfig): NewSubAgent {
+function toNew(input: JsonObject, toolsByName: ReadonlyMap<string, Tool>, config: AgentConfig): NewSubAgent {
   const { name, description, objective, tools, workflow_type: workflowType = 'react' } = input
-  const chosen = (tools as string[]).map((wanted) => {
-    const name = findTool(named, wanted)?.name ?? (isEntry(wanted, config) ? wanted : undefined)
-    if (name === undefined) throw new ServiceError('validation', `There is no tool ${wanted}. The tools are: ${choicesOf(named)}.`)
+  const chosen = (tools as string[]).map((requestedName) => {
+    const name = findTool(toolsByName, requestedName)?.name ?? (isEntry(requestedName, config) ? requestedName : undefined)
+    if (name === undefined)
+      throw new ServiceError('validation', `There is no tool ${requestedName}. The tools are: ${choicesOf(toolsByName)}.`)
     return name
   })
   const texts = { name: String(name).trim(), description: String(description), objective: String(objective) }
@@ -119,9 +123,9 @@ function toNew(input: JsonObject, named: ReadonlyMap<string, Tool>, config: Agen
 const namePattern = new RegExp(subAgentLimits.namePattern, 'u')
 
 function checkNew(input: unknown): string | undefined {
-  const { name, description, objective, tools, workflow_type: workflowType, ...more } = input as Record<string, unknown>
-  const [other] = Object.keys(more)
-  if (other !== undefined) return `${other} is not a parameter`
+  const { name, description, objective, tools, workflow_type: workflowType, ...rest } = input as Record<string, unknown>
+  const [unknownKey] = Object.keys(rest)
+  if (unknownKey !== undefined) return `${unknownKey} is not a parameter`
   for (const [key, value] of Object.entries({ name, description, objective })) {
     const limit = subAgentLimits[key as 'name']
     if (typeof value !== 'string') return `${key} must be a text`

@@ -1,13 +1,13 @@
-/** The place of one sub-agent that works. */
+/** The slot of a working sub-agent. */
 export interface Slot {
   isHeld: boolean
-  /** Those that it has given work to, and waits for. */
+  /** Number of sub-agents that this one has delegated to and waits for. */
   children: number
 }
 
 /**
- * Bounds how many sub-agents work at the same time in one run. One that waits for others of its own does not work: the first of them
- * has its place meanwhile, and the last hands it back, so that they can never wait for each other.
+ * Limits how many sub-agents of a run work at the same time. A sub-agent that waits for its own sub-agents does not
+ * work: the first of them takes over its slot and the last returns the slot, so no deadlock is possible.
  */
 export class Slots {
   private free: number
@@ -17,7 +17,7 @@ export class Slots {
     this.free = count
   }
 
-  /** Rejects when the signal is aborted before there is a place. */
+  /** Runs `work` with a slot. Rejects when the signal is aborted before a slot is free. */
   async use<T>(parent: Slot | undefined, signal: AbortSignal, work: (slot: Slot) => Promise<T>): Promise<T> {
     const slot: Slot = { isHeld: false, children: 0 }
     if (parent) parent.children++
@@ -33,7 +33,7 @@ export class Slots {
 
   private async leave(slot: Slot, parent: Slot | undefined, signal: AbortSignal): Promise<void> {
     if (parent && --parent.children === 0 && !parent.isHeld) {
-      // It goes on to work; where it was stopped it needs no place for that.
+      // The parent continues its work and needs a slot, unless the signal was aborted.
       parent.isHeld =
         slot.isHeld ||
         (await this.take(signal).then(

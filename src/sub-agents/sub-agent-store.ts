@@ -1,15 +1,15 @@
 import type { Owner } from '../access/owner.ts'
 import type { WorkflowType } from '../configuration/schema.ts'
 
-/** A specialised agent of one caller: what it is for, and which of the agent's tools it has. */
+/** A specialised agent of one caller, with a purpose and a selection of the agent's tools. */
 export interface SubAgent extends NewSubAgent {
   /** UUIDv7. */
   id: string
-  /** The caller, or the agent in one of its runs. */
+  /** The creator: the caller, or the agent in one of its runs. */
   madeBy: 'caller' | 'agent'
-  /** Its last run failed. */
+  /** True when the last task failed. */
   hasFailed: boolean
-  /** A process had it at work when this was read, as far as that one has said. */
+  /** True when a process had marked the sub-agent as busy at the time of reading. */
   isBusy: boolean
   /** Epoch milliseconds, as all times here. */
   createdAt: number
@@ -18,33 +18,36 @@ export interface SubAgent extends NewSubAgent {
 
 export interface NewSubAgent {
   name: string
-  /** What it is for, as the agent is told. */
+  /** The purpose, as shown to the agent. */
   description: string
-  /** Its goal, as it is told itself. */
+  /** The goal, as shown to the sub-agent itself. */
   objective: string
   /** Names of the agent's tools. */
   tools: string[]
   workflowType: WorkflowType
 }
 
-/** Says that a process has a sub-agent at work. */
+/** A process's mark that a sub-agent is busy. */
 export interface BusyMark {
   holder: string
   now: number
-  /** So long from now on, unless it says so again. */
+  /** Milliseconds for which the mark is valid, unless repeated. */
   busyForMs: number
 }
 
-/** Port: where sub-agents are kept. Every function answers for one owner; each is one transaction. */
+/** Port: the store of sub-agents. Every function works on one owner, in one transaction. */
 export interface SubAgentStore {
   /** Oldest first. */
   list(caller: Owner): Promise<SubAgent[]>
-  /** `exists`: the name is taken. `full`: there are `max` already. */
+  /** Adds a sub-agent. `exists`: the name is taken. `full`: there are `max` sub-agents already. */
   insert(caller: Owner, subAgent: SubAgent, max: number): Promise<'added' | 'exists' | 'full'>
-  /** False when there was none. */
+  /** Removes a sub-agent; false when there was none. */
   remove(caller: Owner, id: string): Promise<boolean>
-  /** False when it is not there any more. */
+  /** Marks a sub-agent as busy; false when it no longer exists. */
   atWork(caller: Owner, id: string, mark: BusyMark): Promise<boolean>
-  /** It has ended one piece of work; with `busyForMs` of what it has beside it. `hasFailed` undefined: it was stopped. */
+  /**
+   * Records the end of a task; `busyForMs` is the mark for tasks that still run. `hasFailed` undefined: the task was
+   * stopped.
+   */
   ended(caller: Owner, id: string, mark: BusyMark & { hasFailed: boolean | undefined }): Promise<void>
 }

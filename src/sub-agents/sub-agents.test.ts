@@ -103,7 +103,7 @@ test('status: initializing with its tools, busy while it works, error when that 
 
 test('one that is gone does nothing, and one that is terminated elsewhere is stopped here', async () => {
   const { store, rows } = fakeStore()
-  const work = createWork({ store, holder: 'p', beatMs: 5, now: () => 1000, onFault: assert.ifError })
+  const work = createWork({ store, holder: 'p', heartbeatMs: 5, now: () => 1000, onFault: assert.ifError })
   const one: SubAgent = { ...plain, id: 'i', madeBy: 'caller', hasFailed: false, isBusy: false, createdAt: 0, lastActive: 0 }
   await assert.rejects(
     work.as(ann, one, never, async () => 'done'),

@@ -7,9 +7,9 @@ import type { NewSubAgent, SubAgent, SubAgentStore } from './sub-agent-store.ts'
 import { isChoice, isInitializing } from './tool-choice.ts'
 import { createWork, type WorkDependencies } from './work.ts'
 
-export interface SubAgentsDependencies extends Omit<WorkDependencies, 'beatMs'> {
+export interface SubAgentsDependencies extends Omit<WorkDependencies, 'heartbeatMs'> {
   agent: CurrentAgent
-  /** Whether other processes change what the store has. */
+  /** True when other processes use the same store. */
   isShared: boolean
   bus: Bus
   newId(): string
@@ -17,59 +17,64 @@ export interface SubAgentsDependencies extends Omit<WorkDependencies, 'beatMs'> 
 
 export type SubAgentStatus = 'initializing' | 'ready' | 'busy' | 'error'
 
-/** The sub-agents of callers: their life cycle. */
+/** The life cycle of callers' sub-agents. */
 export interface SubAgents {
-  /** Oldest first. Where nobody else has the store, from memory. */
+  /** Lists sub-agents, oldest first; from memory when the store is not shared. */
   list(caller: Owner): Promise<readonly SubAgent[]>
-  /** As `list`, for a run: that there are none is remembered for a moment also where others have the store. Most callers have none. */
+  /**
+   * Like `list`, for a run: with a shared store an empty list is cached for a moment, because most callers have no
+   * sub-agents.
+   */
   listForRun(caller: Owner): Promise<readonly SubAgent[]>
-  /** Throws `not_found`, also where it is another caller's. */
+  /** Throws `not_found`, also for another caller's sub-agent. */
   find(caller: Owner, id: string): Promise<SubAgent>
   /** Throws `validation` for an unknown tool, `sub_agent_exists`, `sub_agent_limit`. */
-  create(caller: Owner, made: NewSubAgent, madeBy: SubAgent['madeBy']): Promise<SubAgent>
-  /** Ends it and cancels what it does; throws `not_found`. */
+  create(caller: Owner, draft: NewSubAgent, madeBy: SubAgent['madeBy']): Promise<SubAgent>
+  /** Removes a sub-agent and cancels its work; throws `not_found`. */
   terminate(caller: Owner, id: string): Promise<void>
-  statusOf(one: SubAgent): SubAgentStatus
-  /** Does something as a sub-agent, see `Work`. */
-  workAs<T>(caller: Owner, one: SubAgent, stopped: AbortSignal, work: (terminated: AbortSignal) => Promise<T>): Promise<T>
+  statusOf(subAgent: SubAgent): SubAgentStatus
+  /** Runs work as a sub-agent, see `Work`. */
+  workAs<T>(caller: Owner, subAgent: SubAgent, stopped: AbortSignal, work: (terminated: AbortSignal) => Promise<T>): Promise<T>
 }
 
-/** How often a process looks for the sub-agents that it has at work, where another may terminate them: news of it may get lost. */
-const beatMs = 2000
-/** How often the store is asked whether another process has given a caller without sub-agents one. */
-const lookEveryMs = 3000
+/**
+ * Heartbeat of busy sub-agents: also checks whether another process has terminated them, because messages may get lost.
+ */
+const heartbeatMs = 2000
+/** Lifetime of a cached empty list: another process may add a sub-agent meanwhile. */
+const emptyListMs = 3000
 
 export function createSubAgents(deps: SubAgentsDependencies): SubAgents {
   const { agent, isShared, bus, now, newId } = deps
-  // What others change is told, and looked up from time to time: news may get lost.
-  const cache = createListCache((caller) => deps.store.list(caller), isShared ? { isKept: isEmpty, keptMs: lookEveryMs, now } : {})
+  // Changes by other processes arrive over the bus, and by expiry of the cache, because messages may get lost.
+  const cache = createListCache((caller) => deps.store.list(caller), isShared ? { isCacheable: isEmpty, maxAgeMs: emptyListMs, now } : {})
   const list = isShared ? deps.store.list : cache.get
   bus.subscribe('sub_agent', cache.invalidate)
   const store = forgetting(deps.store, cache.invalidate)
-  const work = createWork({ ...deps, store, beatMs: isShared ? beatMs : undefined })
+  const work = createWork({ ...deps, store, heartbeatMs: isShared ? heartbeatMs : undefined })
   bus.subscribe('terminated', ({ id }) => work.cancel(id))
 
   async function find(caller: Owner, id: string): Promise<SubAgent> {
-    const found = (await list(caller)).find((one) => one.id === id)
-    if (!found) throw notFound(id)
-    return found
+    const subAgent = (await list(caller)).find((entry) => entry.id === id)
+    if (!subAgent) throw notFound(id)
+    return subAgent
   }
 
-  async function create(caller: Owner, made: NewSubAgent, madeBy: SubAgent['madeBy']): Promise<SubAgent> {
+  async function create(caller: Owner, draft: NewSubAgent, madeBy: SubAgent['madeBy']): Promise<SubAgent> {
     const { config, tools } = agent()
     const listings = tools.list()
-    for (const [at, name] of made.tools.entries()) {
+    for (const [at, name] of draft.tools.entries()) {
       if (!isChoice(name, listings, config)) throw invalid(['body', 'tools', at], `there is no tool ${name}`)
     }
     const time = now()
-    const own = { ...made, tools: [...new Set(made.tools)] }
-    const one: SubAgent = { ...own, id: newId(), madeBy, hasFailed: false, isBusy: false, createdAt: time, lastActive: time }
+    const distinct = { ...draft, tools: [...new Set(draft.tools)] }
+    const subAgent: SubAgent = { ...distinct, id: newId(), madeBy, hasFailed: false, isBusy: false, createdAt: time, lastActive: time }
     const { max } = config.sub_agents
-    const added = await store.insert(caller, one, max)
-    if (added === 'exists') throw new ServiceError('sub_agent_exists', `There is a sub-agent ${made.name} already.`)
+    const added = await store.insert(caller, subAgent, max)
+    if (added === 'exists') throw new ServiceError('sub_agent_exists', `There is a sub-agent ${draft.name} already.`)
     if (added === 'full') throw new ServiceError('sub_agent_limit', `There are ${max} sub-agents already; no more are allowed.`)
     bus.publish('sub_agent', { tenant: caller.tenant, owner: caller.owner })
-    return one
+    return subAgent
   }
 
   async function terminate(caller: Owner, id: string): Promise<void> {
@@ -91,15 +96,15 @@ function isEmpty(list: readonly unknown[]): boolean {
   return list.length === 0
 }
 
-/** Each change of an owner's list makes what is kept of it old. */
+/** Wraps the store so that each change of an owner's list invalidates the cache. */
 function forgetting(store: SubAgentStore, forget: (caller: Owner) => void): SubAgentStore {
   const after = async <T>(caller: Owner, change: Promise<T>): Promise<T> => change.finally(() => forget(caller))
   return {
     list: store.list,
-    insert: (caller, one, max) => after(caller, store.insert(caller, one, max)),
+    insert: (caller, subAgent, max) => after(caller, store.insert(caller, subAgent, max)),
     remove: (caller, id) => after(caller, store.remove(caller, id)),
-    atWork: (caller, id, by) => after(caller, store.atWork(caller, id, by)),
-    ended: (caller, id, by) => after(caller, store.ended(caller, id, by)),
+    atWork: (caller, id, mark) => after(caller, store.atWork(caller, id, mark)),
+    ended: (caller, id, mark) => after(caller, store.ended(caller, id, mark)),
   }
 }
 

@@ -1,7 +1,7 @@
 import type { AgentConfig } from '../configuration/schema.ts'
 import type { SubAgent } from './sub-agent-store.ts'
 
-/** What a sub-agent is told of itself, under the instructions that hold for the whole agent. */
+/** The system prompt of a sub-agent, below the instructions of the whole agent. */
 export function systemOf({ name, description, objective }: SubAgent, { instructions }: Pick<AgentConfig, 'instructions'>): string {
   const self = [
     `You are the sub-agent "${name}".`,

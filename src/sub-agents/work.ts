@@ -5,60 +5,61 @@ import type { SubAgent, SubAgentStore } from './sub-agent-store.ts'
 
 export interface WorkDependencies {
   store: SubAgentStore
-  /** Of this process. */
+  /** Id of this process. */
   holder: string
-  /** How often others are told that it is at work, and it is looked for; undefined where nobody else has the store. */
-  beatMs: number | undefined
+  /** Interval of the busy mark and of the check for termination; undefined when the store is not shared. */
+  heartbeatMs: number | undefined
   now(): number
-  /** A fault of ours; the work goes on. */
+  /** Reports an internal error; the work continues. */
   onFault(error: unknown): void
 }
 
-/** What sub-agents are doing in this process. */
+/** The running work of sub-agents in this process. */
 export interface Work {
   isBusy(id: string): boolean
   /**
-   * Does something as a sub-agent, with a signal that is aborted when it is terminated. How it ends is its status from then on: what is
-   * thrown is a failure, unless `stopped` was aborted or calls of it wait for approval. Throws `not_found` when it is not there any more.
+   * Runs `work` as a sub-agent, with a signal that is aborted on termination. The outcome sets the sub-agent's status:
+   * an error is a failure, unless `stopped` was aborted or calls wait for approval. Throws `not_found` when the
+   * sub-agent no longer exists.
    */
   as<T>(caller: Owner, subAgent: SubAgent, stopped: AbortSignal, work: (terminated: AbortSignal) => Promise<T>): Promise<T>
-  /** Cancels what it does here. */
+  /** Cancels the sub-agent's work in this process. */
   cancel(id: string): void
 }
 
-export function createWork({ store, holder, beatMs, now, onFault }: WorkDependencies): Work {
+export function createWork({ store, holder, heartbeatMs, now, onFault }: WorkDependencies): Work {
   const running = new Map<string, Set<AbortController>>()
   const isBusy = (id: string) => running.has(id)
-  const by = (isAtWork: boolean) => ({ holder, now: now(), busyForMs: isAtWork && beatMs ? 3 * beatMs : 0 })
+  const mark = (isAtWork: boolean) => ({ holder, now: now(), busyForMs: isAtWork && heartbeatMs ? 3 * heartbeatMs : 0 })
 
   function enter(id: string, controller: AbortController): void {
     running.set(id, (running.get(id) ?? new Set()).add(controller))
   }
 
   function leave(id: string, controller: AbortController): void {
-    const own = running.get(id)
-    own?.delete(controller)
-    if (own?.size === 0) running.delete(id)
+    const controllers = running.get(id)
+    controllers?.delete(controller)
+    if (controllers?.size === 0) running.delete(id)
   }
 
-  /** It may be terminated in another process, which can't reach what runs here. */
-  function beat(caller: Owner, { id }: SubAgent): NodeJS.Timeout | undefined {
-    if (beatMs === undefined) return undefined
-    const look = () => store.atWork(caller, id, by(true)).then((isThere) => isThere || cancel(id), onFault)
-    return setInterval(() => void look(), beatMs).unref()
+  /** Repeats the busy mark. Another process may terminate the sub-agent but cannot reach work in this process. */
+  function startHeartbeat(caller: Owner, { id }: SubAgent): NodeJS.Timeout | undefined {
+    if (heartbeatMs === undefined) return undefined
+    const renew = () => store.atWork(caller, id, mark(true)).then((isThere) => isThere || cancel(id), onFault)
+    return setInterval(() => void renew(), heartbeatMs).unref()
   }
 
   async function end(caller: Owner, { id }: SubAgent, hasFailed: boolean | undefined): Promise<void> {
-    await store.ended(caller, id, { ...by(isBusy(id)), hasFailed }).catch(onFault)
+    await store.ended(caller, id, { ...mark(isBusy(id)), hasFailed }).catch(onFault)
   }
 
   async function as<T>(caller: Owner, subAgent: SubAgent, stopped: AbortSignal, work: (terminated: AbortSignal) => Promise<T>): Promise<T> {
     const controller = new AbortController()
     enter(subAgent.id, controller)
-    const beating = beat(caller, subAgent)
+    const heartbeatTimer = startHeartbeat(caller, subAgent)
     let hasFailed: boolean | undefined
     try {
-      if (!(await store.atWork(caller, subAgent.id, by(true)))) throw gone(subAgent)
+      if (!(await store.atWork(caller, subAgent.id, mark(true)))) throw gone(subAgent)
       const result = await work(controller.signal)
       hasFailed = false
       return result
@@ -67,7 +68,7 @@ export function createWork({ store, holder, beatMs, now, onFault }: WorkDependen
       if (isFailure) hasFailed = true
       throw error
     } finally {
-      clearInterval(beating)
+      clearInterval(heartbeatTimer)
       leave(subAgent.id, controller)
       if (!controller.signal.aborted) await end(caller, subAgent, hasFailed)
     }

@@ -9,9 +9,9 @@ import { outputOf } from '../runs/log/outcome.ts'
 import type { EndEvent } from '../runs/run.ts'
 import { toCallPart, toInputMessages, toMessage, toText } from './messages.ts'
 
-/** Names of the OpenTelemetry semantic conventions for generative AI, and what we have for them. */
+/** Attributes of spans, named by the OpenTelemetry semantic conventions for generative AI. */
 
-/** Characters of one attribute; content may be long. */
+/** Maximum characters of one attribute; content may be long. */
 export const maxContent = 65_536
 
 export function runAttributes(run: LiveRun, withContent: boolean): Attributes {
@@ -27,7 +27,7 @@ export function runAttributes(run: LiveRun, withContent: boolean): Attributes {
     'agent_core.request_id': run.key.requestId,
     'agent_core.tenant': run.key.tenant,
     'agent_core.operation': run.operation,
-    // How often the run was taken over: one that goes on elsewhere has a span there too.
+    // Number of takeovers: a run that continues in another process has a span there too.
     'agent_core.attempt': run.fence,
     ...(withContent && { 'gen_ai.input.messages': toMessage('user', [toText(run.input)]) }),
   }
@@ -35,7 +35,7 @@ export function runAttributes(run: LiveRun, withContent: boolean): Attributes {
 
 export function endAttributes(run: LiveRun, end: EndEvent, withContent: boolean): Attributes {
   const details = end.usage.flatMap((entry) => (entry.details ? [entry.details] : []))
-  const sum = (of: 'input' | 'output' | 'cached_input' | 'reasoning') => details.reduce((total, one) => total + one[of], 0)
+  const sum = (kind: 'input' | 'output' | 'cached_input' | 'reasoning') => details.reduce((total, usage) => total + usage[kind], 0)
   return {
     ...usageAttributes({ input: sum('input'), output: sum('output'), cachedInput: sum('cached_input'), reasoning: sum('reasoning') }),
     'gen_ai.response.finish_reasons': [end.reason],
@@ -43,10 +43,10 @@ export function endAttributes(run: LiveRun, end: EndEvent, withContent: boolean)
   }
 }
 
-/** What is known of a model call before it is made. */
+/** Attributes known before a model call. */
 export function requestAttributes(run: LiveRun, model: Model, { system, messages }: ModelRequest, withContent: boolean): Attributes {
   const { primary, fallback } = run.agent.config.llms
-  const config = [primary, ...fallback].find((each) => each.model === model.name) ?? primary
+  const config = [primary, ...fallback].find((candidate) => candidate.model === model.name) ?? primary
   const { server } = model
   return {
     'gen_ai.operation.name': 'chat',
@@ -83,7 +83,7 @@ export function toolAttributes(run: LiveRun, step: StepStart, withContent: boole
   }
 }
 
-/** A call of an MCP server's tool has no span of its own: the conventions want its attributes on the span of the tool. */
+/** Calls of MCP tools get no span of their own: the conventions want the attributes on the span of the tool. */
 function entryAttributes({ agent }: LiveRun, { tool }: StepStart): Attributes {
   const entry = agent.config.tools.find(({ name }) => tool.startsWith(`${name}__`))
   if (!entry) return {}
@@ -94,7 +94,7 @@ function entryAttributes({ agent }: LiveRun, { tool }: StepStart): Attributes {
     'agent_core.tool.entry': entry.name,
     'mcp.method.name': 'tools/call',
     'network.transport': isRemote ? 'tcp' : 'pipe',
-    // What variables hold is told to nobody.
+    // Values of environment variables are never exported.
     ...(isRemote && !url.includes('${') && URL.canParse(url) && { 'server.address': new URL(url).hostname }),
   }
 }

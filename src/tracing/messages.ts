@@ -1,8 +1,8 @@
 import type { JsonValue, Message, ToolCall } from '../agent/messages.ts'
 
-/** Messages in the shapes of the semantic conventions (`gen-ai-input-messages.json`, `gen-ai-output-messages.json`). */
+/** Messages in the form of the semantic conventions (`gen-ai-input-messages.json`, `gen-ai-output-messages.json`). */
 
-/** The newest messages of a transcript as JSON of at most so many characters: JSON that was cut could be read by nobody. */
+/** The newest messages of a transcript as JSON of at most `maxCharacters`: truncated JSON would be unreadable. */
 export function toInputMessages(messages: readonly Message[], maxCharacters: number): string {
   const texts: string[] = []
   let size = 2
@@ -29,9 +29,10 @@ export function toCallPart({ id, name, arguments: text }: Pick<ToolCall, 'name' 
 
 function toParts(message: Message): JsonValue[] {
   if (message.role === 'assistant') return [...textOf(message.text), ...message.toolCalls.map(toCallPart)]
-  const own = message.role === 'tool' ? [{ type: 'tool_call_response', id: message.callId, response: message.text }] : textOf(message.text)
-  // An image is named by its type: its bytes would be most of the trace.
-  return [...own, ...(message.images ?? []).map(({ mediaType }) => ({ type: 'blob', modality: 'image', mime_type: mediaType }))]
+  const textParts =
+    message.role === 'tool' ? [{ type: 'tool_call_response', id: message.callId, response: message.text }] : textOf(message.text)
+  // Images appear by type only: their bytes would be most of the trace.
+  return [...textParts, ...(message.images ?? []).map(({ mediaType }) => ({ type: 'blob', modality: 'image', mime_type: mediaType }))]
 }
 
 function textOf(text: string): JsonValue[] {

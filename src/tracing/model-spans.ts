@@ -8,11 +8,11 @@ export interface ModelSpanOptions {
   run: LiveRun
   tracer: Tracer
   withContent: boolean
-  /** Of the agent that asks. */
+  /** The span of the agent that calls the model. */
   parent: Context
 }
 
-/** One model call: a span `chat` for each attempt at a model, those that fail and those of fallbacks too. */
+/** Traces a model call: one span `chat` per attempt at a model, including failed attempts and fallbacks. */
 export function createModelSpans({ run, tracer, withContent, parent }: ModelSpanOptions): ModelCallTrace {
   let attempts = 0
 

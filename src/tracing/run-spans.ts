@@ -9,14 +9,17 @@ import { endAttributes, runAttributes, toolAttributes, toolEndAttributes } from 
 import { createModelSpans } from './model-spans.ts'
 import { parentOf, toTraceparent } from './traceparent.ts'
 
-/** One run as spans: `invoke_agent`, in it `chat` for each model call and `execute_tool` for each step, those of sub-agents under their call. */
+/**
+ * Traces a run: a span `invoke_agent`, inside of it `chat` for each model call and `execute_tool` for each step; steps
+ * of sub-agents are below their call.
+ */
 export class RunSpans implements RunTrace {
   private readonly run: LiveRun
   private readonly tracer: Tracer
   private readonly withContent: boolean
   private readonly root: Span
   private readonly steps = new Map<string, Span>()
-  /** By the id of a call that a sub-agent asked for: the call in which that sub-agent runs. */
+  /** Maps a sub-agent's call to the call in which that sub-agent runs. */
   private readonly callers = new Map<string, string>()
 
   constructor(run: LiveRun, tracer: Tracer, withContent: boolean) {
@@ -42,12 +45,15 @@ export class RunSpans implements RunTrace {
         if (event.event.type !== 'turn') return
         for (const { id } of event.event.message.toolCalls) this.callers.set(id, event.callId)
         return
-      // A model call has a span of its own: `modelCall`.
+      // Model calls have spans of their own: `modelCall`.
       case 'turn':
     }
   }
 
-  /** What has no end by now was left, and so was the run where its log has none. What waits for approval goes on as another span. */
+  /**
+   * Ends all spans. Steps without an end were cancelled, and so was the run when its log has no end. A run that waits
+   * for approval resumes under another span.
+   */
   end(): void {
     const isWaiting = this.run.log.interrupted
     for (const span of this.steps.values()) (isWaiting ? span : fail(span, 'cancelled')).end()

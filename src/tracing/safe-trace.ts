@@ -1,7 +1,7 @@
 import type { ModelAttempt } from '../agent/model.ts'
 import type { RunTrace } from '../agent/trace.ts'
 
-/** The same trace for the agent, which no fault of it may reach: what fails is told, and goes untraced. */
+/** Wraps a trace so that none of its errors reaches the agent: errors are reported, and the call goes untraced. */
 export function createSafeTrace(trace: RunTrace, onError: (error: unknown) => void): RunTrace {
   function attempt<T>(work: () => T, otherwise: T): T {
     try {

@@ -9,38 +9,41 @@ import { createSafeTrace } from './safe-trace.ts'
 import { settlesWithin } from '../concurrency/settles-within.ts'
 
 export interface TracingOptions {
-  /** The collector's base address, without a slash at the end; `/v1/traces` is put behind it. */
+  /** The collector's base URL, without a trailing slash; `/v1/traces` is appended. */
   endpoint: string
   serviceName: string
   version: string
-  /** Whether spans hold what was said, and what tools took and gave. */
+  /** True to include messages, tool inputs and tool outputs in spans. */
   captureContent: boolean
-  /** A collector that can't be reached, a span that can't be made: told once in a while. */
+  /** Reports an unreachable collector or a failed span. */
   onError(error: unknown): void
 }
 
 export interface Tracing {
   observer: RunObserver
-  /** Sends what is left, for two seconds at most. */
+  /** Sends the remaining spans, within two seconds. */
   close(): Promise<void>
 }
 
-/** How long one export may take, retries included; spans that can't be sent in it are dropped. */
+/** Time limit of one export, including retries; unsent spans are dropped. */
 const exportMs = 2000
 
-/** Spans of runs, by OTLP over HTTP. Nothing is registered globally; headers and certificates come from the standard OTEL_ variables. */
+/**
+ * Exports spans of runs by OTLP over HTTP. Nothing is registered globally; headers and certificates come from the
+ * standard OTEL_ variables.
+ */
 export function createTracing({ endpoint, serviceName, version, captureContent, onError }: TracingOptions): Tracing {
   const exporter = new OTLPTraceExporter({ url: `${endpoint}/v1/traces`, timeoutMillis: exportMs })
-  const own = resourceFromAttributes({ 'service.name': serviceName, 'service.version': version })
+  const serviceResource = resourceFromAttributes({ 'service.name': serviceName, 'service.version': version })
   const provider = new TracerProvider({
-    resource: detectResources({ detectors: [envDetector] }).merge(own),
+    resource: detectResources({ detectors: [envDetector] }).merge(serviceResource),
     spanLimits: { attributeValueLengthLimit: maxContent },
-    spanProcessors: [new BatchSpanProcessor({ exporter: telling(exporter, onError) })],
+    spanProcessors: [new BatchSpanProcessor({ exporter: reportingErrors(exporter, onError) })],
   })
   const tracer = provider.getTracer('agent-core', version)
   const spans = new WeakMap<LiveRun, RunSpans>()
 
-  /** A trace is never worth a run. */
+  /** An error in tracing must never fail a run. */
   function safely(work: () => void): void {
     try {
       work()
@@ -53,8 +56,8 @@ export function createTracing({ endpoint, serviceName, version, captureContent, 
     observer: {
       started: (run) => safely(() => spans.set(run, new RunSpans(run, tracer, captureContent))),
       traceOf(run) {
-        const own = spans.get(run)
-        return own && createSafeTrace(own, onError)
+        const runSpans = spans.get(run)
+        return runSpans && createSafeTrace(runSpans, onError)
       },
       saw: (run, event) => safely(() => spans.get(run)?.saw(event)),
       ended: (run) =>
@@ -69,8 +72,8 @@ export function createTracing({ endpoint, serviceName, version, captureContent, 
   }
 }
 
-/** The processor drops what could not be sent without a word. */
-function telling(exporter: SpanExporter, onError: (error: unknown) => void): SpanExporter {
+/** Reports failed exports, which the processor drops silently. */
+function reportingErrors(exporter: SpanExporter, onError: (error: unknown) => void): SpanExporter {
   return {
     export: (spans, done) =>
       exporter.export(spans, (result) => {

@@ -88,12 +88,12 @@ test('Artifacts: while the store is unreachable a download is 503, the model get
   const away = await download(client)
   assert.deepEqual(
     [away.status, away.headers.get('retry-after'), away.body.body, away.body.details.error_type],
-    [503, '10', 'Files can not be reached at the moment.', 'ArtifactsUnavailable'],
+    [503, '10', 'Files cannot be reached at the moment.', 'ArtifactsUnavailable'],
   )
   const place = { message_index: 1, artifact_index: 0, session_id: 's' }
   assert.equal((await client.request('POST', '/core/v1/share_agent_artifact', { body: place })).status, 503)
   const { body } = await client.chat('again', { 'session-id': 's2' })
-  assert.equal(body.body.intermediate_steps[0].output.error, 'Größe.md could not be kept: its place can not be written to.')
+  assert.equal(body.body.intermediate_steps[0].output.error, 'Größe.md could not be kept: its folder cannot be written to.')
   assert.equal((await client.request('DELETE', '/core/v1/sessions/s')).status, 200)
   assert.equal(
     await until(
