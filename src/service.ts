@@ -38,15 +38,15 @@ import { createSessionStore } from './store/sessions/sessions.ts'
 
 export interface Service {
   app: FastifyInstance
-  /** Serves a connection that another process has taken. */
+  /** Serves a connection that the supervising process has accepted. */
   take(connection: Socket): void
-  /** The current one. */
+  /** The agent of the current configuration. */
   readonly agent: Agent
-  /** Path of the administrator's key. */
+  /** Path of the file with the administrator's key. */
   adminKeyFile: string
   /**
-   * Takes nothing new, waits `drainMs` at most for what runs, and closes everything. So long as `noticeMs` at least it answers that it is
-   * stopping, before it does not listen any more.
+   * Refuses new work, waits at most `drainMs` for running work, and closes everything. For at least `noticeMs` the
+   * service still answers that it is stopping.
    */
   close(drainMs: number, noticeMs?: number): Promise<void>
 }
@@ -56,32 +56,32 @@ export interface ServiceOptions {
   environment: Environment
   version: string
   log: Logger
-  /** Present where it is one of several behind one port: another process listens, at this address, and gives it connections. */
+  /** Present for a worker of a multi-process service: another process listens at `url` and hands over connections. */
   frontDoor?: { url: string; metrics: MetricsSharing }
-  /** Whether a shared database without a configuration begins with the sample, where there is no agent.yaml; default true. */
+  /** True to start a shared database without configuration and without agent.yaml from the sample; default true. */
   mayMakeSample?: boolean
-  /** Milliseconds of silence after which a stream has a comment; default 15 s. */
+  /** Milliseconds of silence after which a stream gets a comment; default 15 s. */
   streamKeepAliveMs?: number
 }
 
 /**
- * The wiring: every adapter meets its port here, or in the part of it that `service/` has for a noun. The data directory must be held by
- * the caller. Throws `ConfigError` for a file that holds no configuration that can be used.
+ * Wires the service: every adapter meets its port here, or in a file of `service/` named after a noun. The caller must
+ * hold the data directory. Throws `ConfigError` for an unusable configuration file.
  */
 export async function createService(options: ServiceOptions): Promise<Service> {
   const { settings, environment, version, log, frontDoor, mayMakeSample = true, streamKeepAliveMs } = options
-  // Closed in reverse order: at the end, and where the start fails half-way.
+  // Closed in reverse order: at shutdown, and when the start fails half-way.
   await using stack = new AsyncDisposableStack()
   const now = Date.now
   const newId = randomUUIDv7
-  const database = stack.adopt(await openDatabase(settings), (one) => one.close())
+  const database = stack.adopt(await openDatabase(settings), (opened) => opened.close())
   const renewed = await renewSecrets(database, settings)
   const secrets = await openSecrets(database, settings, now)
   for (const line of [...renewed, ...secrets.notices]) log.info(line)
   const id = newId()
-  const bus = stack.adopt(await openBus(database, { id, log }), (one) => one.close())
-  const holder = stack.adopt(await keepHolder(database, { id, bus, log }), (one) => one.release())
-  const jobs = stack.adopt(createJobs(database, { now, log, bus }), (one) => one.drain(0))
+  const bus = stack.adopt(await openBus(database, { id, log }), (opened) => opened.close())
+  const holder = stack.adopt(await keepHolder(database, { id, bus, log }), (lease) => lease.release())
+  const jobs = stack.adopt(createJobs(database, { now, log, bus }), (workers) => workers.drain(0))
   const runs = createRunStore(database)
   const executions = createExecutionStore(database)
   const sessionStore = createSessionStore(database)
@@ -89,7 +89,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
   const cacheDir = path.join(settings.dataDir, 'cache')
   await mkdir(cacheDir, { recursive: true, mode: 0o700 })
   const root = await openFilesRoot(settings.filesRoot)
-  const outbound = stack.adopt(createGuardedFetch({ allowed: settings.outboundAllow }), (one) => one.close())
+  const outbound = stack.adopt(createGuardedFetch({ allowed: settings.outboundAllow }), (guarded) => guarded.close())
   const tools = { files: root, cacheDir, outbound }
   const shared = secrets.box && { database, box: secrets.box, id, bus }
   const { agents, configuration, follow } = await openAgents(stack, {
@@ -113,40 +113,52 @@ export async function createService(options: ServiceOptions): Promise<Service> {
   const { memories, recall } = openMemory(database, common)
   const tracing = await openTracing(stack, { tracing: settings.tracing, version, log })
   const metrics = createMetrics({
-    ...{ runs: () => chats.counts(), waiting: () => runs.countUnclaimed(), jobs: () => database.jobs.count() },
-    ...{ now, sharing: frontDoor?.metrics },
+    runs: () => chats.counts(),
+    waiting: () => runs.countUnclaimed(),
+    jobs: () => database.jobs.count(),
+    now,
+    sharing: frontDoor?.metrics,
   })
   const observer = tracing ? combineObservers([metrics.observer, tracing.observer]) : metrics.observer
   const limits = openLimits(stack, { ...common, running: () => chats.running() })
   const { chats, directly, subAgents, approvals, openCalls } = openChats(stack, {
     ...common,
-    ...{ store: runs, executions, root, keeper, recall, observer, refusalOf: outbound.refusalOf },
-    ...{ files: executionFiles, onExecuted: metrics.executed, limits },
+    store: runs,
+    executions,
+    root,
+    files: executionFiles,
+    keeper,
+    recall,
+    observer,
+    onExecuted: metrics.executed,
+    limits,
+    refusalOf: outbound.refusalOf,
   })
   const callbacks = await openCallbacks({ ...common, secrets: secrets.callbacks, outbound, source: publicUrl, runs })
   const changes = openSessionChanges({ ...common, store: sessionStore, chats, artifacts })
 
   let isStopping = false
   const services = {
-    ...{
-      agent: agents.current,
-      approvals,
-      artifacts,
-      callbacks,
-      changes,
-      runs: chats,
-      configuration,
-      memories,
-      metrics,
-      openCalls,
-      runStore: runs,
-      subAgents,
-    },
-    ...{ sessions: createSessions(sessionStore), tools: directly, observability: createObservability(createRunReports(database)) },
-    ...{ ping: () => database.ping(), isStopping: () => isStopping },
+    agent: agents.current,
+    approvals,
+    artifacts,
+    callbacks,
+    changes,
+    configuration,
+    memories,
+    metrics,
+    observability: createObservability(createRunReports(database)),
+    openCalls,
+    runs: chats,
+    runStore: runs,
+    sessions: createSessions(sessionStore),
+    subAgents,
+    tools: directly,
+    ping: () => database.ping(),
+    isStopping: () => isStopping,
   }
   const { verifier, adminKeyFile } = access
-  // Callbacks name the address that the service has when it listens.
+  // Callbacks contain the service's own URL, which is known once the service listens.
   const onListen = () => void jobs.handle('callback', callbackConcurrency, callbacks.deliver)
   const http = {
     settings,
@@ -172,12 +184,12 @@ export async function createService(options: ServiceOptions): Promise<Service> {
   const resources = stack.move()
   async function close(drainMs: number, noticeMs = 0): Promise<void> {
     isStopping = true
-    // Without its database a service stops too: what it had is taken up when its lease has run out.
-    const tried = (step: Promise<void>) => step.catch((err: unknown) => log.error({ err }, 'The service stops with something undone'))
-    await Promise.all([chats.drain(drainMs), directly.drain(drainMs), pause(noticeMs)].map(tried))
-    await tried(holder.release())
-    await tried(jobs.drain(jobDrainMs))
-    await tried(resources.disposeAsync())
+    // A service without a database must stop too: other processes take the runs over when the lease expires.
+    const logFailure = (step: Promise<void>) => step.catch((err: unknown) => log.error({ err }, 'A step of the shutdown failed'))
+    await Promise.all([chats.drain(drainMs), directly.drain(drainMs), pause(noticeMs)].map(logFailure))
+    await logFailure(holder.release())
+    await logFailure(jobs.drain(jobDrainMs))
+    await logFailure(resources.disposeAsync())
   }
   return {
     app,
@@ -190,8 +202,8 @@ export async function createService(options: ServiceOptions): Promise<Service> {
   }
 }
 
-/** Each may take as long as its receiver lets it. */
+/** Number of concurrent callbacks; a slow receiver occupies a slot. */
 const callbackConcurrency = 128
 
-/** What runs ended with a moment ago is tried; the rest is done after the next start. */
+/** Time limit for the last jobs; remaining jobs run after the next start. */
 const jobDrainMs = 3000

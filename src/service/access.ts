@@ -22,27 +22,30 @@ interface AccessOptions {
   log: Logger
 }
 
-/** The administrator's key is looked at so often: it is renewed 10 days before it ends, and at once when its signing key has ended. */
+/**
+ * Interval of checks of the administrator's key: renewed 10 days before expiry, and at once after the end of the
+ * signing key.
+ */
 const adminKeyEveryMs = 3_600_000
 
-/** Who may come in: the signing keys, revocations, and the administrator's key in its file. */
+/** Opens access control: the signing keys, revocations, and the administrator's key in its file. */
 export async function openAccess(stack: AsyncDisposableStack, options: AccessOptions) {
   const { database, settings, secrets, bus, customRoles, now, log } = options
   const { adminTenant: tenant, accessProvider: provider, dataDir } = settings
   const store = createAccessKeyStore(database)
-  const onError = (what: string) => (err: unknown) => log.warn({ err }, what)
+  const onError = (subject: string) => (err: unknown) => log.warn({ err }, subject)
   const signing = await openLiveSigningKeys(secrets.signingKeys, { now, bus, onError: onError('signing keys') })
-  stack.adopt(signing, (one) => one.close())
+  stack.adopt(signing, (keys) => keys.close())
   const revocations = await createRevocations(store, { now, bus, onError: onError('revocations') })
-  stack.adopt(revocations, (one) => one.close())
+  stack.adopt(revocations, (opened) => opened.close())
   const { isRevoked } = revocations
   const verifier = createVerifier({ signing, provider, adminTenant: tenant, customRoles, isRevoked, now })
 
   const file = createPrivateFile(path.resolve(dataDir, 'admin.key'))
   const ensure = () => ensureAdminKey({ file, shared: secrets.adminKey, tenant, signing, verifier, store, now })
   await ensure()
-  const again = () => void ensure().catch(onError('admin.key'))
-  stack.adopt(setInterval(again, adminKeyEveryMs).unref(), clearInterval)
-  signing.onChange(again)
+  const ensureInBackground = () => void ensure().catch(onError('admin.key'))
+  stack.adopt(setInterval(ensureInBackground, adminKeyEveryMs).unref(), clearInterval)
+  signing.onChange(ensureInBackground)
   return { signing, verifier, adminKeyFile: file.label }
 }

@@ -28,11 +28,11 @@ import { createToolCatalogs, type ToolCatalogs } from '../tools/catalog.ts'
 interface AgentsOptions {
   settings: Settings
   environment: Environment
-  /** What tools are made with. */
+  /** Dependencies of tools. */
   tools: Pick<Parameters<typeof createToolCatalogs>[0], 'files' | 'cacheDir' | 'outbound'>
-  /** Where several processes have one configuration. */
+  /** Present when several processes share one configuration. */
   shared: Shared | undefined
-  /** Whether a shared database without a configuration begins with the sample. */
+  /** True to start a shared database without configuration from the sample. */
   mayMakeSample: boolean
   now(): number
   newId(): string
@@ -42,7 +42,7 @@ interface AgentsOptions {
 interface Shared {
   database: Database
   box: SecretBox
-  /** Of this process. */
+  /** Id of this process. */
   id: string
   bus: Bus
 }
@@ -50,19 +50,22 @@ interface Shared {
 interface OpenAgents {
   agents: Agents
   configuration: Configuration
-  /** From now on the file is followed. */
+  /** Starts to follow changes of the configuration. */
   follow(): void
 }
 
-/** Wires the configuration to what is made of it. Throws `ConfigError` for one that can't be used. */
+/** Wires the configuration to the agents made from it. Throws `ConfigError` for an unusable configuration. */
 export async function openAgents(stack: AsyncDisposableStack, options: AgentsOptions): Promise<OpenAgents> {
   const { settings, environment, tools, now, newId, log } = options
   const file = createConfigurationFile(settings.agentConfig, settings.dataDir)
-  const connections = stack.adopt(createConnections(), (one) => one.close())
+  const connections = stack.adopt(createConnections(), (opened) => opened.close())
   const catalogs = createToolCatalogs({ ...tools, configDir: path.dirname(path.resolve(settings.agentConfig)), environment, log })
   const making = { environment, connections, catalogs }
   const common = {
-    ...{ file, now, log, newVersion: newId },
+    file,
+    now,
+    log,
+    newVersion: newId,
     createAgent: (config: AgentConfig, version: string) => createParts(config, version, making),
     tryOut: (config: AgentConfig) => tryOut(config, making),
     rules: { allowedReferences: settings.configEnv, mayBringCode: settings.configCode === 'allow' },
@@ -74,14 +77,14 @@ export async function openAgents(stack: AsyncDisposableStack, options: AgentsOpt
 
 type Common = ConfigurationDependencies & { file: ConfigurationFile }
 
-/** What the file holds counts. */
+/** The configuration of a single process, from the file. */
 async function openOwn(stack: AsyncDisposableStack, common: Common): Promise<OpenAgents> {
   const { file, log, createAgent } = common
   const source = parseSource(await file.read())
   const first = createAgent(source.config, configVersion(source.config))
   const agents = createAgents(first, { onError: (err) => log.error({ err }, 'A tool could not be closed') })
-  stack.adopt(agents, (one) => one.close())
-  const configuration = stack.adopt(createFileConfiguration({ ...common, agents, source }), (one) => one.close())
+  stack.adopt(agents, (opened) => opened.close())
+  const configuration = stack.adopt(createFileConfiguration({ ...common, agents, source }), (opened) => opened.close())
   const follow = () =>
     void stack.adopt(
       file.watch(() => void configuration.reload()),
@@ -90,7 +93,7 @@ async function openOwn(stack: AsyncDisposableStack, common: Common): Promise<Ope
   return { agents, configuration, follow }
 }
 
-/** What the database holds counts, for all processes. */
+/** The configuration of all processes, from the database. */
 async function openShared(
   stack: AsyncDisposableStack,
   { database, box, id, bus }: Shared,
@@ -99,8 +102,8 @@ async function openShared(
   const store = await openConfigurationStore(database, { box, now: common.now })
   const presence = createPresence(database, { id, bus })
   const shared = await openSharedConfiguration({ ...common, store, bus, hasOthers: presence.hasOthers })
-  stack.adopt(shared.agents, (one) => one.close())
-  const configuration = stack.adopt(shared, (one) => one.close())
+  stack.adopt(shared.agents, (agents) => agents.close())
+  const configuration = stack.adopt(shared, (opened) => opened.close())
   const follow = () => {
     stack.defer(presence.answer())
     shared.follow()
@@ -108,11 +111,11 @@ async function openShared(
   return { agents: shared.agents, configuration, follow }
 }
 
-/** What `serve --init` begins with. */
+/** The sample that `serve --init` starts with. */
 const sampleConfig = new URL('../../samples/agent.yaml', import.meta.url)
 
 async function refuseSample(agentConfig: string): Promise<never> {
-  const advice = 'Name a file by AGENT_CONFIG, or run "agent-core serve --init", which begins with a sample.'
+  const advice = 'Name a file in AGENT_CONFIG, or run "agent-core serve --init" to start with a sample.'
   throw new Error(`The database has no configuration yet, and ${agentConfig} does not exist. ${advice}`)
 }
 
@@ -122,7 +125,10 @@ interface AgentMaking {
   catalogs: ToolCatalogs
 }
 
-/** A configuration ready to run. Throws `ConfigError` for models that can't be made; tools that can't be are listed so. */
+/**
+ * Makes the parts of an agent from a configuration. Throws `ConfigError` for unusable models; unusable tools are listed
+ * with their error.
+ */
 function createParts(config: AgentConfig, version: string, making: AgentMaking): AgentParts {
   const model = createModels(config.llms, making)
   const small = createSmallModel(config.llms, making)
@@ -130,10 +136,10 @@ function createParts(config: AgentConfig, version: string, making: AgentMaking):
   return { version, config, model, small, embedder, tools: making.catalogs.open(config.tools, config.approvals) }
 }
 
-/** The models for answers are asked all at once, and then the one for embeddings. */
+/** Time limit: models for answers are checked in parallel, then the embedding model. */
 const tryModelMs = 5000
 
-/** Asks the models, and makes the tools that need no command and no code of others; what does not work, a line each. */
+/** Tries the models, and all tools without commands and foreign code; returns a line per failure. */
 async function tryOut(config: AgentConfig, making: AgentMaking): Promise<string[]> {
   createModels(config.llms, making)
   createSmallModel(config.llms, making)

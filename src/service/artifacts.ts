@@ -31,7 +31,7 @@ interface OpenArtifacts extends Pick<RunPorts, 'keeper'> {
 
 const sweepEveryMs = 3_600_000
 
-/** Wires the files that tools make: kept, handed out, and removed when what they belong to is gone. */
+/** Wires files made by tools: stored, served, and removed together with their session. */
 export async function openArtifacts(stack: AsyncDisposableStack, options: ArtifactOptions): Promise<OpenArtifacts> {
   const { agent, settings, signing, log, newId } = options
   const bytes = await openBytes(stack, settings)
@@ -61,14 +61,14 @@ async function openBytes(stack: AsyncDisposableStack, { artifactStore, dataDir }
     import('../store/s3/check.ts'),
   ])
   await checkBucket(artifactStore)
-  return stack.adopt(createArtifactBucket(artifactStore), (one) => one.close())
+  return stack.adopt(createArtifactBucket(artifactStore), (bucket) => bucket.close())
 }
 
 interface SweepOptions extends Pick<ArtifactOptions, 'database' | 'jobs' | 'settings' | 'now'> {
   onFault(error: unknown): void
 }
 
-/** Of a place of its own each process looks after itself; of one that they share, one at a time. */
+/** Sweeps regularly: every process its own folder, or a single process the shared store. */
 async function keepSwept(stack: AsyncDisposableStack, bytes: ArtifactBytes, options: SweepOptions): Promise<void> {
   const { database, jobs, settings, now, onFault } = options
   const sweep = async () => {

@@ -13,7 +13,7 @@ type CallbackOptions = Omit<CallbackDependencies, 'store' | 'send' | 'retryMs' |
   secrets: CallbackSecretOptions
 }
 
-/** A part of the wiring: what callers of async runs are told of their ends, signed and sent. */
+/** Wires callbacks: signed messages to the callers of async runs at the end of a run. */
 export async function openCallbacks({ settings, database, outbound, secrets, ...rest }: CallbackOptions) {
   const { forTenant: secretsOf } = await openCallbackSecrets(secrets)
   const send = createCallbackSender({ fetch: outbound.fetch, secretsOf, now: rest.now })

@@ -22,10 +22,13 @@ import { createSummaryStore } from '../store/sessions/summaries.ts'
 import { createSubAgents, type SubAgents } from '../sub-agents/sub-agents.ts'
 import { createReadOf } from '../tools/files/read-file.ts'
 
-/** What this part of the wiring makes itself is left out. */
-type Given = Omit<RunsDependencies, 'admission' | 'attachments' | 'images' | 'readTool' | 'subAgents' | 'onFault' | 'onEnd' | 'jobs'>
+/** Dependencies of runs, without the parts made in `openChats`. */
+type SharedDependencies = Omit<
+  RunsDependencies,
+  'admission' | 'attachments' | 'images' | 'readTool' | 'subAgents' | 'onFault' | 'onEnd' | 'jobs'
+>
 
-interface ChatOptions extends Given, Pick<DirectExecutionDependencies, 'files' | 'onExecuted'> {
+interface ChatOptions extends SharedDependencies, Pick<DirectExecutionDependencies, 'files' | 'onExecuted'> {
   limits: Pick<AdmissionDependencies, 'runsElsewhere' | 'countRuns'>
   jobs: Jobs
   database: Database
@@ -43,28 +46,28 @@ interface OpenChats {
   subAgents: SubAgents
 }
 
-/** They ask a model; a chat should not have to wait for them. */
+/** Number of concurrent summaries: a small one, because summaries call a model and chats should not wait. */
 const summaryConcurrency = 2
 
-/** Nothing is left behind as a rule; one read. */
+/** Interval of the search for unclaimed runs, which costs a read and rarely finds a run. */
 const requeueEveryMs = 60_000
 
-/** Each ends a run. */
+/** Concurrent expiries; each ends a run. */
 const expiryConcurrency = 4
 
-/** Wires what runs: chats with all that they are given, tools that are run directly, summaries. */
+/** Wires runs, direct tool executions and summaries. */
 export function openChats(stack: AsyncDisposableStack, options: ChatOptions): OpenChats {
-  const { database, executions, root, files, onExecuted, limits, log, ...given } = options
-  const { agent, store, jobs, now } = given
+  const { database, executions, root, files, onExecuted, limits, log, ...runPorts } = options
+  const { agent, store, jobs, now } = runPorts
   const documents = createDocumentCache()
   const images = createImages()
   const onSubAgentFault = (err: unknown) => log.error({ err }, 'The state of a sub-agent could not be stored')
   const { isShared } = database
-  const subAgents = createSubAgents({ ...given, store: createSubAgentStore(database), isShared, onFault: onSubAgentFault })
-  const load = stack.adopt(watchLoad(), (one) => one.close())
+  const subAgents = createSubAgents({ ...runPorts, store: createSubAgentStore(database), isShared, onFault: onSubAgentFault })
+  const load = stack.adopt(watchLoad(), (watch) => watch.close())
   const admission = createAdmission({ agent, ...load, ...limits })
   const chats = createRuns({
-    ...given,
+    ...runPorts,
     ...(isShared ? { tails: createRunTails(database) } : {}),
     admission,
     subAgents,
@@ -75,8 +78,8 @@ export function openChats(stack: AsyncDisposableStack, options: ChatOptions): Op
     onEnd: logEnd(log, now),
   })
   const refuse = () => admission.refuseExecution(chats.load())
-  const directly = createDirectExecution({ ...given, refuse, onExecuted, files, store: executions })
-  const summaries = createSummaries({ ...given, store: createSummaryStore(database, store), onFailure: logSummary(log) })
+  const directly = createDirectExecution({ ...runPorts, refuse, onExecuted, files, store: executions })
+  const summaries = createSummaries({ ...runPorts, store: createSummaryStore(database, store), onFailure: logSummary(log) })
   jobs.handle('summary', summaryConcurrency, summaries)
   const requeue = () => void store.addMissingJobs(now()).catch((err: unknown) => log.error({ err }, 'requeue'))
   stack.adopt(setInterval(requeue, requeueEveryMs).unref(), clearInterval)

@@ -37,7 +37,7 @@ import type { Sessions } from '../sessions/sessions.ts'
 import type { Settings } from '../settings/settings.ts'
 import type { SubAgents } from '../sub-agents/sub-agents.ts'
 
-/** What the routes call. */
+/** Services that the routes call. */
 interface RouteServices {
   agent: CurrentAgent
   approvals: Approvals
@@ -62,9 +62,9 @@ interface HttpOptions extends Omit<ServerOptions, 'bodyLimit'> {
   settings: Settings
   version: string
   services: RouteServices
-  /** How clients reach it. */
+  /** The service's base URL for clients. */
   address(): string
-  /** When its address is known. */
+  /** Called when the service listens and its URL is known. */
   onListen(): void
 }
 
@@ -72,14 +72,14 @@ interface OpenHttp extends Pick<InheritedConnections, 'take'> {
   app: FastifyInstance
 }
 
-/** The server with all of its routes; it does not listen yet. */
+/** Makes the server with all routes; the server does not listen yet. */
 export async function openHttp(stack: AsyncDisposableStack, options: HttpOptions): Promise<OpenHttp> {
   const { settings, version, services } = options
   const { publicUrl, metricsPublic: isPublic, adminTenant } = settings
   const app = createServer({ ...options, bodyLimit: settings.httpBodyLimit })
   const inherited = acceptInherited(app.server)
   stack.defer(() => closeServer(app, inherited))
-  // Whatever such a hook answers with is logged as an error.
+  // Must return nothing: Fastify logs any result of this hook as an error.
   app.addHook('onListen', async () => {
     options.onListen()
   })
@@ -111,7 +111,10 @@ export async function openHttp(stack: AsyncDisposableStack, options: HttpOptions
 
 const lastBytesMs = 1000
 
-/** What was answered gets its time to arrive; a stream of a run that did not end in time would hold us for ever. */
+/**
+ * Closes the server. Answers get a moment to arrive; then open streams of unfinished runs are cut, which would block
+ * the exit.
+ */
 async function closeServer(app: FastifyInstance, inherited: InheritedConnections): Promise<void> {
   const cut = setTimeout(() => app.server.closeAllConnections(), lastBytesMs)
   await app.close()
@@ -119,7 +122,7 @@ async function closeServer(app: FastifyInstance, inherited: InheritedConnections
   clearTimeout(cut)
 }
 
-/** Where clients reach the service when nobody says otherwise; known once it listens. */
+/** The default URL of the service, known once it listens. */
 export function boundAddress(app: FastifyInstance, host: string): string {
   const bound = app.server.address()
   const port = bound !== null && typeof bound === 'object' ? bound.port : 0

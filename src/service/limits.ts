@@ -12,9 +12,9 @@ interface LimitOptions {
   agent: CurrentAgent
   database: Database
   bus: Bus
-  /** Names this process. */
+  /** Id of this process. */
   holder: string
-  /** Whose runs this process has, one for each that has begun and not ended. */
+  /** The owners of the runs in this process, once per run that has begun and not ended. */
   running(): Iterable<Owner>
 }
 
@@ -22,7 +22,7 @@ interface OpenLimits extends Pick<AdmissionDependencies, 'runsElsewhere' | 'coun
   requests: RequestLimits
 }
 
-/** Wires how much a caller may ask for, counted in all processes that share the database. */
+/** Wires the limits of callers, counted over all processes that share the database. */
 export function openLimits(stack: AsyncDisposableStack, { agent, database, bus, holder, running }: LimitOptions): OpenLimits {
   const { isShared } = database
   const idOf = createCallerIds()
@@ -30,6 +30,6 @@ export function openLimits(stack: AsyncDisposableStack, { agent, database, bus, 
   const limits = () => agent().config.access.rate_limits
   const requests = createRequestLimits({ limits, now, idOf, isShared })
   if (!isShared) return { requests }
-  const usage = stack.adopt(shareUsage({ bus, process: holder, idOf, limits, requests, running, now }), (one) => one.close())
+  const usage = stack.adopt(shareUsage({ bus, process: holder, idOf, limits, requests, running, now }), (shared) => shared.close())
   return { requests, runsElsewhere: usage.runsOf, countRuns: createRunCount(database) }
 }

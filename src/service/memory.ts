@@ -22,10 +22,10 @@ interface OpenMemory extends Pick<RunPorts, 'recall'> {
   memories: Memories
 }
 
-/** Runs whose lasting facts are taken at a time: it is slow, and nobody waits for it. */
+/** Concurrent memory jobs: slow work in the background. */
 const learners = 4
 
-/** What is known of callers: learned after their runs, recalled before them. */
+/** Wires memory: learning after runs, recall before runs. */
 export function openMemory(database: Database, { agent, jobs, now, newId, log }: MemoryOptions): OpenMemory {
   const store = createMemoryStore(database)
   const feedback = createFeedbackStore(database)

@@ -17,15 +17,15 @@ interface RetentionOptions {
 }
 
 const everyMs = 3_600_000
-/** A start has more urgent things to do. */
+/** Delay of the first run: a start has more urgent work. */
 const firstMs = 60_000
-/** Another process may go on then. */
+/** Time limit of one job; another process may continue afterwards. */
 const limitMs = 60_000
 const againMs = 1000
-/** A fifth of the time, at most. */
+/** Pause factor: pruning takes at most a fifth of the time. */
 const rest = 4
 
-/** What is too old is removed by one process at a time: whoever gets the job, which is always there. */
+/** Prunes old data in a single process at a time, through a permanent job. */
 export async function keepPruned({ agent, database, jobs, settings, now, sleep, log }: RetentionOptions): Promise<void> {
   const store = createRetentionStore(database)
   const onRemoved = (things: OldThings) => log.info(things, 'retention')

@@ -10,21 +10,24 @@ import { createSecretBox, type SecretBox } from '../store/secrets/secret-box.ts'
 import { createSecrets } from '../store/secrets/secrets.ts'
 import { reencryptAll } from '../store/secrets/encrypted.ts'
 
-/** What the service keeps secret: in a database that processes share, wrapped by SECRET_KEY; else in the data directory. */
+/** The secrets of the service: in a shared database, encrypted with SECRET_KEY; otherwise in the data directory. */
 export interface OpenSecrets {
   signingKeys: SharedSecret
   callbacks: CallbackSecretOptions
-  /** The administrator's key that all processes have; absent where there is but one process. */
+  /** The administrator's key shared by all processes; absent for a single process. */
   adminKey?: SharedSecret
-  /** For what else is wrapped by SECRET_KEY; absent where nothing is shared. */
+  /** Encrypts other data with SECRET_KEY; absent without a shared database. */
   box?: SecretBox
-  /** For the operator, a sentence each: what was taken over, or is not used. */
+  /** Notices for the operator, each a sentence: imported or unused secrets. */
   notices: readonly string[]
 }
 
 type SecretSettings = Pick<Settings, 'databaseUrl' | 'dataDir' | 'secretKeys' | 'callbackSecrets' | 'adminTenant'>
 
-/** Throws `WrongSecretKey` where the database has secrets that SECRET_KEY does not open: nothing is made in their place. */
+/**
+ * Throws `WrongSecretKey` when SECRET_KEY does not decrypt the database's secrets; no new secrets are made in that
+ * case.
+ */
 export async function openSecrets(database: Database, settings: SecretSettings, now: () => number): Promise<OpenSecrets> {
   const { dataDir, databaseUrl, secretKeys, callbackSecrets, adminTenant } = settings
   const files = {
@@ -37,61 +40,70 @@ export async function openSecrets(database: Database, settings: SecretSettings, 
   }
   const box = createSecretBox(secretKeys)
   const secrets = createSecrets(database, box, { now })
-  const kept = { signingKeys: secrets.secret('signing keys'), callbackSecret: secrets.secret('callback secret') }
-  const notices = await takeOver(files, kept, { wasUsed: () => hasKeys(database), oldestSecretKey: secretKeys.at(-1)! })
-  notices.push(...(await findUnused(files.signingKeys, kept.signingKeys, now)))
+  const stored = { signingKeys: secrets.secret('signing keys'), callbackSecret: secrets.secret('callback secret') }
+  const notices = await importSecrets(files, stored, { wasUsed: () => hasKeys(database), oldestSecretKey: secretKeys.at(-1)! })
+  notices.push(...(await findUnused(files.signingKeys, stored.signingKeys, now)))
   const adminKey = secrets.secret(`administrator's key of ${adminTenant}`)
-  return { signingKeys: kept.signingKeys, callbacks: { configured: callbackSecrets, stored: kept.callbackSecret }, adminKey, box, notices }
+  return {
+    signingKeys: stored.signingKeys,
+    callbacks: { configured: callbackSecrets, stored: stored.callbackSecret },
+    adminKey,
+    box,
+    notices,
+  }
 }
 
 /**
- * At a start: while SECRET_KEY is being changed, what the old one wrapped is wrapped anew by the new one. A command line does not, which may
- * have them in another order than the service. Answers as `told` does.
+ * Re-encrypts secrets with the newest SECRET_KEY at a start of the service. A command line does not, because its keys
+ * may be in another order. Returns notices for the operator.
  */
 export async function renewSecrets(database: Database, { databaseUrl, secretKeys }: SecretSettings): Promise<string[]> {
   const renewed = databaseUrl === undefined ? 0 : await reencryptAll(database, createSecretBox(secretKeys))
-  return renewed > 0 ? [`${renewed} secrets of the database are wrapped by the first of SECRET_KEY now.`] : []
+  return renewed > 0 ? [`${renewed} secrets of the database are now encrypted with the first key of SECRET_KEY.`] : []
 }
 
-/** A service that was started registered its administrator's key. */
+/** True when the database was used before: every started service has registered its administrator's key. */
 async function hasKeys(database: Database): Promise<boolean> {
   return (await createAccessKeyStore(database).list()).length > 0
 }
 
 type Files = Record<'signingKeys' | 'callbackSecret', SharedSecret>
 
-interface Past {
-  /** By a version that kept no secrets in the database: it derived the secret of callbacks from SECRET_KEY. */
+interface PastUse {
+  /** True when an older version used the database, which derived the callback secret from SECRET_KEY. */
   wasUsed(): Promise<boolean>
   oldestSecretKey: string
 }
 
-/** What is in use goes on: the database starts with what it was used with, or with what one process had for itself. */
-async function takeOver(files: Files, kept: Files, { wasUsed, oldestSecretKey }: Past): Promise<string[]> {
-  const told: string[] = []
-  // First, because what is registered later would look as if the database had been in use before.
-  if ((await kept.callbackSecret.load()) === undefined) {
+/**
+ * Imports secrets already in use: a new database starts with the derived secret of an older version, or with the files
+ * of a process.
+ */
+async function importSecrets(files: Files, stored: Files, { wasUsed, oldestSecretKey }: PastUse): Promise<string[]> {
+  const notices: string[] = []
+  // The callback secret comes first, because later registrations would look like earlier use of the database.
+  if ((await stored.callbackSecret.load()) === undefined) {
     const derived = (await wasUsed()) ? deriveCallbackSecret(oldestSecretKey) : undefined
-    const own = derived ?? (await files.callbackSecret.load())
-    if (own !== undefined) await kept.callbackSecret.change((text) => text ?? own)
-    if (own !== undefined && derived === undefined) told.push(takenOver(files.callbackSecret))
+    const secret = derived ?? (await files.callbackSecret.load())
+    if (secret !== undefined) await stored.callbackSecret.change((text) => text ?? secret)
+    if (secret !== undefined && derived === undefined) notices.push(importNotice(files.callbackSecret))
   }
-  const own = (await kept.signingKeys.load()) === undefined ? await files.signingKeys.load() : undefined
-  if (own === undefined) return told
-  await toSigningKeys(own, files.signingKeys.label, Date.now)
-  if ((await kept.signingKeys.change((text) => text ?? own)) === own) told.push(takenOver(files.signingKeys))
-  return told
+  const fileKeys = (await stored.signingKeys.load()) === undefined ? await files.signingKeys.load() : undefined
+  if (fileKeys === undefined) return notices
+  await toSigningKeys(fileKeys, files.signingKeys.label, Date.now)
+  if ((await stored.signingKeys.change((text) => text ?? fileKeys)) === fileKeys) notices.push(importNotice(files.signingKeys))
+  return notices
 }
 
-function takenOver({ label }: SharedSecret): string {
-  return `${label} was taken over into the database, which counts from now on; the file is not read again.`
+function importNotice({ label }: SharedSecret): string {
+  return `${label} was imported into the database, which is used from now on; the file is not read again.`
 }
 
-/** A second process that was used alone until now has keys that the first one's do not verify. */
-async function findUnused(file: SharedSecret, kept: SharedSecret, now: () => number): Promise<string[]> {
-  const [own, text] = await Promise.all([file.load(), kept.load()])
-  if (own === undefined || text === undefined) return []
-  const [unused, keys] = await Promise.all([toSigningKeys(own, file.label, now), toSigningKeys(text, kept.label, now)])
+/** Finds an unused key file of a process that ran alone before: the database does not verify keys of such a file. */
+async function findUnused(file: SharedSecret, stored: SharedSecret, now: () => number): Promise<string[]> {
+  const [fileKeys, text] = await Promise.all([file.load(), stored.load()])
+  if (fileKeys === undefined || text === undefined) return []
+  const [unused, keys] = await Promise.all([toSigningKeys(fileKeys, file.label, now), toSigningKeys(text, stored.label, now)])
   if (keys.find(unused.newest().kid)) return []
-  return [`${file.label} is not used: the database has other signing keys, and what this one has signed does not count.`]
+  return [`${file.label} is not used: the database has other signing keys, and keys signed by this file are not valid.`]
 }

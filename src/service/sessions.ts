@@ -13,10 +13,13 @@ interface SessionOptions {
   now(): number
 }
 
-/** Sessions deleted and forked, with what is kept under their keys elsewhere: that is told by a job, so that no crash forgets it. */
+/** Wires deletion and forks of sessions. The deletion hooks run in a job, which survives a crash. */
 export function openSessionChanges({ store, chats, artifacts, jobs, newId, now }: SessionOptions): SessionChanges {
   const hooks: SessionHooks[] = [
-    { onDeleted: (_tenant, key) => artifacts.deleteAll(key), onForked: (_tenant, from, to) => artifacts.copyAll(from, to) },
+    {
+      onDeleted: (_tenant, key) => artifacts.deleteAll(key),
+      onForked: (_tenant, sourceKey, newKey) => artifacts.copyAll(sourceKey, newKey),
+    },
   ]
   jobs.handle('session_deleted', 1, async ({ tenant, data }) => {
     for (const hook of hooks) await hook.onDeleted(tenant, data.session)

@@ -8,17 +8,17 @@ interface TracingOptions {
   log: Logger
 }
 
-/** Traces, where they are wanted: only then are their packages imported, which takes a tenth of a second. */
+/** Opens tracing when configured. The packages are imported only then, which takes a tenth of a second. */
 export async function openTracing(stack: AsyncDisposableStack, { tracing, version, log }: TracingOptions): Promise<Tracing | undefined> {
   if (!tracing) return undefined
   const { createTracing } = await import('../tracing/tracing.ts')
-  let toldAt = -Infinity
+  let loggedAt = -Infinity
   function onError(err: unknown): void {
-    if (Date.now() - toldAt < tellEveryMs) return
-    toldAt = Date.now()
-    log.warn({ err }, 'Traces can not be sent')
+    if (Date.now() - loggedAt < logEveryMs) return
+    loggedAt = Date.now()
+    log.warn({ err }, 'Traces cannot be sent')
   }
-  return stack.adopt(createTracing({ ...tracing, version, onError }), (one) => one.close())
+  return stack.adopt(createTracing({ ...tracing, version, onError }), (tracer) => tracer.close())
 }
 
-const tellEveryMs = 60_000
+const logEveryMs = 60_000

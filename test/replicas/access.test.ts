@@ -113,7 +113,7 @@ test('SECRET_KEY is rotated by restarting one replica after the other; what is i
   const [key, admin, callbacks] = [await cli('create', '--sub', 'ada'), await adminKeyOf(a), await cli('callback-secret')]
   // In the middle of it: the old ones run on while the new one wraps anew.
   const both = await startService(t, { environment: { ...environment, SECRET_KEY: `${next} ${old}` } })
-  assert.match(both.log.join('\n'), /\d+ secrets of the database are wrapped by the first of SECRET_KEY now/)
+  assert.match(both.log.join('\n'), /\d+ secrets of the database are now encrypted with the first key of SECRET_KEY/)
   assert.deepEqual([await statusAt(a, key), await statusAt(both, key)], [200, 200])
   assert.equal(await adminKeyOf(both), admin)
   const folder = await createFolder(t)
@@ -155,7 +155,7 @@ test('what a service alone had goes on when it gets a database, by the files of 
   await alone.close(0)
   const environment = { ...(await newDatabase()), DATA_DIR: dataDir }
   const first = await startService(t, { environment })
-  const told = first.log.filter((line) => line.includes('was taken over into the database')).join('\n')
+  const told = first.log.filter((line) => line.includes('was imported into the database')).join('\n')
   assert.match(told, /signing-key\.json/)
   assert.match(told, /callback-secret/)
   const other = await startService(t, { environment: { ...environment, DATA_DIR: await createFolder(t) } })
