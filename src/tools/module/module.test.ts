@@ -142,7 +142,7 @@ test('a call with filters is refused for a module that does not apply filters', 
 
 test('a file that cannot be kept is reported to the module', async (t) => {
   const { call } = await open(t, { 'mine.ts': moduleOf(`async (_, { artifact }) => artifact('a', 'text/plain', 'x')`) })
-  await assert.rejects(call(), /^Error: The file a can't be kept: .+$/)
+  await assert.rejects(call(), /^Error: The file a cannot be kept: .+$/)
   const bad = await open(t, { 'mine.ts': moduleOf(`async (_, { artifact }) => artifact('a', 'text/plain', 7)`) })
   await assert.rejects(bad.call(), /bytes must be a Uint8Array, an ArrayBuffer or a string \(mine\.ts:\d+\)$/)
 })
