@@ -3,7 +3,7 @@ import type { Logger } from 'pino'
 import { toLine } from '../plain-text.ts'
 import type { Listing, Session, SessionCall, SessionEvents } from './session.ts'
 
-/** A connection to a server that is made again whenever it is lost. */
+/** A connection to a server; a lost connection is made again. */
 export interface Connection {
   /** Why no call can be made at the moment; undefined while calls can be made. */
   unavailableReason(): string | undefined
@@ -18,7 +18,7 @@ export interface ConnectionOptions {
   onTools(listing: Listing): Promise<void>
   /** An error in words for an operator, without secrets. */
   reasonOf(error: unknown): string
-  /** Whether the server may disappear, or change its tools, without a message. */
+  /** True when the server may disappear, or change its tools, without a message. */
   isPolled: boolean
   log: Logger
   signal?: AbortSignal
@@ -43,8 +43,8 @@ export const defaultTiming: Timing = {
 
 /** The connection broke during a call: the server may or may not have executed the call. */
 export class ConnectionLost extends Error {
-  constructor(why: string, cause?: unknown) {
-    super(why, { cause })
+  constructor(message: string, cause?: unknown) {
+    super(message, { cause })
     this.name = 'ConnectionLost'
   }
 }
@@ -65,7 +65,7 @@ interface Connected {
   since: number
   /** Calls in a row that failed on the way to the server or back. */
   failedCalls: number
-  /** The request for the list of tools that is under way. */
+  /** The current request for the list of tools. */
   refreshing?: Promise<void>
   /** Polls a server that does not tell of changes. */
   poll?: NodeJS.Timeout | undefined
@@ -73,7 +73,7 @@ interface Connected {
   nextRefresh?: NodeJS.Timeout
 }
 
-/** Characters of a server's explanation why it refused a call. */
+/** Maximum characters of a server's reason for a refused call. */
 const maxRefusalText = 2000
 /** After so many failed calls in a row the connection is made again. */
 const maxFailedCalls = 3
@@ -82,7 +82,7 @@ const stableMs = 60_000
 /** Minimum time between two lists of tools that a server's notifications cause. */
 const refreshIntervalMs = 1000
 
-/** Errors of the client library that say that no answer of the server arrived. */
+/** Error codes of the client library for a missing answer of the server. */
 const unanswered: ReadonlySet<SdkErrorCode> = new Set([
   SdkErrorCode.ConnectionClosed,
   SdkErrorCode.NotConnected,
@@ -90,7 +90,7 @@ const unanswered: ReadonlySet<SdkErrorCode> = new Set([
   SdkErrorCode.RequestTimeout,
 ])
 
-/** Whether the server answered: with a refusal, or with an invalid result. The connection is intact then. */
+/** True for an answer of the server: a refusal, or an invalid result. The connection is intact then. */
 function isAnswer(error: unknown): error is Error {
   if (error instanceof ProtocolError) return true
   return error instanceof SdkError && !(error instanceof SdkHttpError) && !unanswered.has(error.code)
@@ -115,7 +115,7 @@ class ServerConnection implements Connection {
   /** Aborted by `close` and by the signal of the options. */
   private readonly ending: AbortSignal
   private state: State = { name: 'disconnected', reason: 'The server was not connected to yet.' }
-  /** The attempt to restore the connection that is under way. */
+  /** The current attempt to restore the connection. */
   private restoring: Promise<void> | undefined
   /** Losses and refused attempts in a row. */
   private failures = 0
@@ -188,7 +188,7 @@ class ServerConnection implements Connection {
     this.state = state
   }
 
-  /** Leaves the state with its timers for another. Returns the session that is to be closed. */
+  /** Clears the timers of the state and enters another state. Returns the session to close. */
   private leave(next: State): Session | undefined {
     const { state } = this
     this.state = next
@@ -257,7 +257,7 @@ class ServerConnection implements Connection {
     if (this.state.name !== 'connected') await this.restore()
   }
 
-  /** A second call is safe, and made once: the server has not executed a call of a session that it does not know. */
+  /** Repeats a call once, which is safe: the server has not executed a call of an unknown session. */
   private async callAgain(session: Session, request: SessionCall): Promise<CallToolResult> {
     await this.renew(session)
     return this.currentSession().call(request)
@@ -279,10 +279,10 @@ class ServerConnection implements Connection {
       return error
     }
     state.failedCalls++
-    const why = this.options.reasonOf(error)
-    if (state.failedCalls >= maxFailedCalls) this.lose(`${state.failedCalls} calls in a row failed; the last error: ${why}`)
+    const reason = this.options.reasonOf(error)
+    if (state.failedCalls >= maxFailedCalls) this.lose(`${state.failedCalls} calls in a row failed; the last error: ${reason}`)
     else void this.refresh(state)
-    return new ConnectionLost(why, error)
+    return new ConnectionLost(reason, error)
   }
 
   private isCurrent(session: Session | undefined): boolean {

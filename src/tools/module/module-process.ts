@@ -32,7 +32,7 @@ interface ModuleProcessOptions {
 export interface ModuleProcess {
   /** Rejects with an `Error` in words for the author of the module. */
   readonly loaded: Promise<ModuleDefinition>
-  /** Whether the process takes new calls. */
+  /** True while the process takes new calls. */
   isUsable(): boolean
   call(input: JsonObject, context: ToolContext): Promise<JsonValue>
   /** Lets open calls finish and ends the process with the last one. */
