@@ -1,44 +1,25 @@
-import { createHash, hash } from 'node:crypto'
-import { accessTo, permits } from '../../access/operations.ts'
-import { callerKey, type Owner } from '../../access/owner.ts'
 import type { Principal } from '../../access/principal.ts'
-import type { Artifact, KeepArtifact, ReturnedFile } from '../../agent/artifact.ts'
-import type { JsonObject } from '../../agent/messages.ts'
-import { runTool, type DataFilter, type Tool, type ToolSet } from '../../agent/tool.ts'
-import type { Bus } from '../../replicas/bus.ts'
 import { scopeOf } from '../../agent/data-scope.ts'
+import { runTool, type Tool } from '../../agent/tool.ts'
+import { settlesWithin } from '../../concurrency/settles-within.ts'
 import type { Agent, CurrentAgent } from '../../configuration/agent.ts'
 import { ServiceError } from '../../errors.ts'
+import type { Bus } from '../../replicas/bus.ts'
 import { serviceStopping } from '../log/outcome.ts'
-import { toGeneratedArtifact, type GeneratedArtifact } from '../../sessions/sessions.ts'
-import { createRemoteExecutions, type AwaitedExecution } from './remote-execution.ts'
-import type { ExecutionResult, ExecutionStore, StoredExecution } from './execution-store.ts'
-import { checkHints, notReady, whenUnknown } from '../intake/hints.ts'
 import { runKeyText, type RunKey } from '../run.ts'
-
-export interface ToolRequest {
-  requestId: string
-  /** Whether the caller chose the request id: only then can it come again. */
-  isRepeatable: boolean
-  sessionId: string | undefined
-  /** Should the caller have named none. */
-  newSessionId: string
-  bodyHash: string
-  toolName: string
-  input: JsonObject
-  filters: DataFilter[]
-  headers: Record<string, string>
-  /** W3C `traceparent` of the caller. */
-  traceparent?: string
-}
+import { toAnswer, type Executed, type ExecutionFiles } from './execution-answer.ts'
+import type { ExecutionResult, ExecutionStore, StoredExecution } from './execution-store.ts'
+import { countCallers, createRemoteExecutions, type AwaitedExecution } from './remote-execution.ts'
+import { callIdOf, conversationOf, findTool, refuseOther, type ToolRequest } from './tool-request.ts'
 
 export interface DirectExecutionDependencies {
   store: ExecutionStore
   agent: CurrentAgent
-  /** Why nothing new is taken; undefined when it is. */
+  /** Why nothing new is taken; undefined where new work is taken. */
   refuse(): ServiceError | undefined
-  /** A tool has ended, after so many seconds. */
+  /** Called when a tool has ended, with its time in seconds. */
   onExecuted(tool: string, status: 'success' | 'error', seconds: number): void
+  /** Id of this process. */
   holder: string
   now(): number
   newId(): string
@@ -48,242 +29,170 @@ export interface DirectExecutionDependencies {
   bus: Bus
 }
 
-/** Port: files that tools make in direct executions; they are kept for a day, and belong to no session. */
-export interface ExecutionFiles {
-  /** Makes no folder before there is a file. */
-  open(): { folder: string; keep: KeepArtifact }
-  /** An address that hands out the file, for a short time. */
-  link(folder: string, artifact: Artifact): Promise<string>
-  /** The bytes of a kept file; undefined where they are gone. */
-  read(folder: string, artifact: Artifact): Promise<Uint8Array | undefined>
-}
-
-export interface Executed {
-  sessionId: string
-  result: ExecutionAnswer
-  /** Files that are part of what the tool returned. */
-  returned: readonly ReturnedContent[]
-}
-
-/** A file that a tool returned, with an address that hands it out for a short time. */
-export interface ReturnedContent extends ReturnedFile {
-  link: string
-  read(): Promise<Uint8Array | undefined>
-}
-
-/** The answer of `tool/execute`. */
-export interface ExecutionAnswer extends Omit<ExecutionResult, 'files'> {
-  /** `download_url` is absent where the caller's key permits no links to files. */
-  generated_artifacts?: (GeneratedArtifact & { download_url?: string })[]
-}
-
 /** Tools that are run outside of any conversation. */
 export interface DirectExecution {
-  execute(who: Principal, request: ToolRequest, left: AbortSignal): Promise<Executed>
-  /** Takes nothing new and waits for what runs, `ms` at most; what runs longer is stopped. */
+  execute(principal: Principal, request: ToolRequest, disconnected: AbortSignal): Promise<Executed>
+  /** Takes nothing new, waits `ms` at most for the executions, then stops the rest. */
   drain(ms: number): Promise<void>
 }
 
-interface Running extends AwaitedExecution {
+interface LiveExecution extends AwaitedExecution {
   sessionId: string
   bodyHash: string
   result: Promise<ExecutionResult>
+  /** Aborted when the last caller has disconnected, or when the service stops. */
   stopping: AbortController
 }
 
-export function createDirectExecution({
-  store,
-  agent,
-  refuse,
-  onExecuted,
-  holder,
-  files,
-  now,
-  newId,
-  sleep,
-  bus,
-}: DirectExecutionDependencies): DirectExecution {
-  const running = new Map<string, Running>()
-  const elsewhere = createRemoteExecutions({ bus, newId, sleep, find: (key) => running.get(runKeyText(key)) })
+export function createDirectExecution(dependencies: DirectExecutionDependencies): DirectExecution {
+  const { store, agent, refuse, onExecuted, holder, files, now, newId, sleep, bus } = dependencies
+  const live = new Map<string, LiveExecution>()
+  const remote = createRemoteExecutions({ bus, newId, sleep, find: (key) => live.get(runKeyText(key)) })
   let isStopping = false
 
-  async function execute(who: Principal, request: ToolRequest, left: AbortSignal): Promise<Executed> {
+  async function execute(principal: Principal, request: ToolRequest, disconnected: AbortSignal): Promise<Executed> {
     if (isStopping) throw serviceStopping()
     const current = agent()
     const release = current.hold()
     try {
-      return await executeWith(current, who, request, left)
+      return await executeWith(current, principal, request, disconnected)
     } finally {
       release()
     }
   }
 
-  async function executeWith({ tools: set, config }: Agent, who: Principal, request: ToolRequest, left: AbortSignal): Promise<Executed> {
-    await set.settling()
-    const tools = set.list().flatMap((listing): Tool[] => (listing.tool ? [listing.tool] : []))
-    const tool = findTool(set, request)
-    const key = { tenant: who.tenant, owner: who.owner, requestId: request.requestId }
-    const answerOf = (one: Running) => answerTo(who, one, left)
-    for (let earlier = running.get(runKeyText(key)); earlier; earlier = running.get(runKeyText(key))) {
+  async function executeWith(current: Agent, principal: Principal, request: ToolRequest, disconnected: AbortSignal): Promise<Executed> {
+    await current.tools.settling()
+    const tool = findTool(current.tools, request)
+    const key = { tenant: principal.tenant, owner: principal.owner, requestId: request.requestId }
+    const answerOf = async (execution: LiveExecution) => toAnswer(principal, await outcomeOf(execution, disconnected), files)
+    for (let earlier = live.get(runKeyText(key)); earlier; earlier = live.get(runKeyText(key))) {
       refuseOther(earlier, request)
       if (!earlier.stopping.signal.aborted) return answerOf(earlier)
-      // It is being cut off, its callers are gone: who comes now finds what is left of it.
+      // All callers of the earlier execution have disconnected: wait until it has stopped, then look at what it stored.
       await earlier.result.catch(() => undefined)
       forget(key, earlier)
     }
     const refusal = refuse()
     if (refusal) throw refusal
+    const execution = start(key, current, tool, request)
+    live.set(runKeyText(key), execution)
+    try {
+      return await answerOf(execution)
+    } finally {
+      forget(key, execution)
+      remote.ended(key)
+    }
+  }
+
+  function start(key: RunKey, current: Agent, tool: Tool, request: ToolRequest): LiveExecution {
     const sessionId = request.sessionId ?? request.newSessionId
     const stopping = new AbortController()
-    const one: Running = { sessionId, bodyHash: request.bodyHash, stopping, result: once(), ...countCallers(() => stopping.abort()) }
-    running.set(runKeyText(key), one)
-    try {
-      return await answerOf(one)
-    } finally {
-      forget(key, one)
-      elsewhere.ended(key)
+    const call = () => callTool(key, current, tool, request, sessionId, stopping.signal)
+    const execution: LiveExecution = {
+      sessionId,
+      bodyHash: request.bodyHash,
+      stopping,
+      result: request.isRepeatable ? executeOnce() : call(),
+      ...countCallers(() => stopping.abort()),
     }
+    return execution
 
-    async function once(): Promise<ExecutionResult> {
-      if (!request.isRepeatable) return runOnce()
-      const { bodyHash } = request
-      const begin = () => store.begin({ ...key, sessionId, bodyHash, holder, agent: config.name, now: now() })
-      let fence = 1
-      for (let known = await begin(); known; known = await store.find(key)) {
-        refuseOther(known, request)
-        one.sessionId = known.sessionId
-        if (known.result) return known.result
-        if (known.holder !== undefined && known.holder !== holder) {
-          await elsewhere.next(key, stopping.signal)
-          if (stopping.signal.aborted) throw isStopping ? serviceStopping() : new ServiceError('cancelled', 'The caller has gone.')
-          continue
-        }
-        // It was cut off inside of the tool: what only reads is done again, what writes never is.
-        if (tool.effect === 'write') throw new ServiceError('process_lost', 'The outcome of this call is unknown; it was not repeated.')
-        fence = known.fence + 1
-        if (await store.takeOver(key, known.fence, holder)) break
-      }
-      const result = await runOnce()
-      // Cut off with its callers: how it would have ended is not known, so a repeat finds no outcome.
+    async function executeOnce(): Promise<ExecutionResult> {
+      const claim = await claimExecution()
+      if (claim.kind === 'ended') return claim.result
+      const result = await call()
+      // The callers disconnected before the tool ended: a repeat finds no outcome, because the error is that of the abort.
       const isCutOff = stopping.signal.aborted && result.status === 'error'
-      await store.finish(key, fence, isCutOff ? undefined : result, now())
+      await store.finish(key, claim.fence, isCutOff ? undefined : result, now())
       return result
     }
 
-    async function runOnce(): Promise<ExecutionResult> {
-      const nothing = { contextFiles: [], latestOutput: () => undefined }
-      const context = {
-        callId: request.isRepeatable ? callIdOf(key) : newId(),
-        caller: { tenant: key.tenant, owner: key.owner },
-        headers: request.headers,
-        ...(request.traceparent !== undefined && { traceparent: request.traceparent }),
-        session: conversationOf(key, sessionId),
-        sessionId,
-        ...nothing,
-        ...scopeOf(tool, tools, request.filters),
+    /** Stores the execution, or waits for an earlier one with its request id and takes that over where its process stopped. */
+    async function claimExecution(): Promise<Claim> {
+      const { bodyHash } = request
+      let stored = await store.begin({ ...key, sessionId, bodyHash, holder, agent: current.config.name, now: now() })
+      while (stored) {
+        refuseOther(stored, request)
+        execution.sessionId = stored.sessionId
+        const location = locationOf(stored, holder)
+        switch (location.kind) {
+          case 'ended':
+            return location
+          case 'remote':
+            await remote.waitForEnd(key, stopping.signal)
+            if (stopping.signal.aborted) throw isStopping ? serviceStopping() : new ServiceError('cancelled', 'The caller has gone.')
+            break
+          case 'interrupted':
+            // The process stopped inside of the tool. A tool that only reads is run again, a tool that writes never is.
+            if (tool.effect === 'write') throw new ServiceError('process_lost', 'The outcome of this call is unknown; it was not repeated.')
+            if (await store.takeOver(key, stored.fence, holder)) return { kind: 'claimed', fence: stored.fence + 1 }
+        }
+        stored = await store.find(key)
       }
-      const { folder, keep } = files.open()
-      const outcome = await runTool(tool, request.input, { context, keepArtifact: keep, signal: stopping.signal, now })
-      const status = outcome.isError ? 'error' : 'success'
-      onExecuted(tool.name, status, outcome.durationMs / 1000)
-      const { artifacts, returned } = outcome
-      const made = artifacts.length > 0 ? { files: { folder, made: artifacts, ...(returned.length > 0 && { returned }) } } : {}
-      return { tool_name: tool.name, output: outcome.output, execution_time: outcome.durationMs / 1000, status, ...made }
+      return { kind: 'claimed', fence: 1 }
     }
   }
 
-  function forget(key: RunKey, one: Running): void {
-    if (running.get(runKeyText(key)) === one) running.delete(runKeyText(key))
+  async function callTool(
+    key: RunKey,
+    current: Agent,
+    tool: Tool,
+    request: ToolRequest,
+    sessionId: string,
+    signal: AbortSignal,
+  ): Promise<ExecutionResult> {
+    const tools = current.tools.list().flatMap((listing): Tool[] => (listing.tool ? [listing.tool] : []))
+    const context = {
+      callId: request.isRepeatable ? callIdOf(key) : newId(),
+      caller: { tenant: key.tenant, owner: key.owner },
+      headers: request.headers,
+      ...(request.traceparent !== undefined && { traceparent: request.traceparent }),
+      session: conversationOf(key, sessionId),
+      sessionId,
+      contextFiles: [],
+      latestOutput: () => undefined,
+      ...scopeOf(tool, tools, request.filters),
+    }
+    const { folder, keep } = files.open()
+    const outcome = await runTool(tool, request.input, { context, keepArtifact: keep, signal, now })
+    const status = outcome.isError ? 'error' : 'success'
+    const seconds = outcome.durationMs / 1000
+    onExecuted(tool.name, status, seconds)
+    const { output, artifacts, returned } = outcome
+    const keptFiles = artifacts.length > 0 ? { files: { folder, made: artifacts, ...(returned.length > 0 && { returned }) } } : {}
+    return { tool_name: tool.name, output, execution_time: seconds, status, ...keptFiles }
   }
 
-  /** Links are made anew for every answer: those of the first may have expired when it is asked for again. */
-  async function answerTo(who: Principal, one: Running, left: AbortSignal): Promise<Executed> {
-    const { sessionId, result } = await outcomeOf(one, left)
-    const { files: kept, ...answer } = result
-    if (!kept) return { sessionId, result: answer, returned: [] }
-    const mayLink = permits(who, accessTo.linkArtifact)
-    const links = mayLink ? await linksOf(kept) : new Map<string, string>()
-    const described = kept.made.map((file) => {
-      const url = links.get(file.id)
-      return { ...toGeneratedArtifact(file), ...(url !== undefined && { download_url: url }) }
-    })
-    const returned = mayLink ? (kept.returned ?? []) : []
-    const readable = returned.map((file): ReturnedContent => {
-      const { artifact } = file
-      return { ...file, link: links.get(artifact.id) ?? '', read: () => files.read(kept.folder, artifact) }
-    })
-    return { sessionId, result: { ...answer, generated_artifacts: described }, returned: readable }
-  }
-
-  async function linksOf({ folder, made }: NonNullable<ExecutionResult['files']>): Promise<Map<string, string>> {
-    return new Map(await Promise.all(made.map(async (file): Promise<[string, string]> => [file.id, await files.link(folder, file)])))
+  function forget(key: RunKey, execution: LiveExecution): void {
+    if (live.get(runKeyText(key)) === execution) live.delete(runKeyText(key))
   }
 
   async function drain(ms: number): Promise<void> {
     isStopping = true
-    const done = new AbortController()
-    const all = Promise.allSettled([...running.values()].map((one) => one.result)).finally(() => done.abort())
-    await Promise.race([all, sleep(ms, done.signal).catch(() => undefined)])
-    for (const one of running.values()) one.stopping.abort()
+    await settlesWithin(Promise.allSettled([...live.values()].map(({ result }) => result)), ms, sleep)
+    for (const { stopping } of live.values()) stopping.abort()
   }
 
   return { execute, drain }
 }
 
-/** Names the conversation of calls without a run, among those of all callers. */
-function conversationOf(caller: Owner, sessionId: string): string {
-  return `direct ${hash('sha256', `${callerKey(caller)}\n${sessionId}`, 'base64url')}`
+/** Who has a stored execution. `interrupted`: no process executes the tool any more, and there is no result. */
+type ExecutionLocation = { kind: 'ended'; result: ExecutionResult } | { kind: 'remote' } | { kind: 'interrupted' }
+
+/** What a process may do with an execution: run the tool under this fence, or answer with the earlier result. */
+type Claim = Extract<ExecutionLocation, { kind: 'ended' }> | { kind: 'claimed'; fence: number }
+
+function locationOf({ result, holder }: StoredExecution, ownHolder: string): ExecutionLocation {
+  if (result) return { kind: 'ended', result }
+  return { kind: holder !== undefined && holder !== ownHolder ? 'remote' : 'interrupted' }
 }
 
-/** Equal when the request comes again: what is done elsewhere under this id is done there once. A UUID (RFC 9562, version 8). */
-function callIdOf(key: RunKey): string {
-  const hash = createHash('sha256').update(runKeyText(key)).digest().subarray(0, 16)
-  hash[6] = (hash[6]! & 0x0f) | 0x80
-  hash[8] = (hash[8]! & 0x3f) | 0x80
-  return hash.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
-}
-
-function findTool(tools: ToolSet, { toolName, input, filters }: ToolRequest): Tool {
-  const listings = tools.list()
-  const listing = listings.find((one) => one.name === toolName)
-  if (!listing) throw whenUnknown(toolName, listings, new ServiceError('not_found', `There is no tool ${toolName}.`))
-  checkHints(filters, tools)
-  if (!listing.tool) throw notReady(toolName, listing)
-  if (listing.tool.approval)
-    throw new ServiceError(
-      'approval_required',
-      `A call of ${toolName} needs the approval of a person: only the agent can ask for it, in a chat.`,
-    )
-  const fault = listing.tool.check(input)
-  if (fault) throw new ServiceError('invalid_input', `tool_input: ${fault}.`)
-  return listing.tool
-}
-
-/** Callers that wait for one; when the last has left it is stopped. */
-function countCallers(stop: () => void): AwaitedExecution {
-  let callers = 0
-  return {
-    enter() {
-      callers++
-      return () => {
-        callers--
-        if (callers === 0) stop()
-      }
-    },
-  }
-}
-
-/** The session last: that of a repeat is known when its first outcome is. */
-async function outcomeOf(one: Running, left: AbortSignal): Promise<{ sessionId: string; result: ExecutionResult }> {
-  const leave = one.enter()
-  if (left.aborted) leave()
-  else left.addEventListener('abort', leave, { once: true })
-  const result = await one.result
-  return { sessionId: one.sessionId, result }
-}
-
-function refuseOther(earlier: Pick<StoredExecution, 'bodyHash' | 'sessionId'> & { operation?: string }, request: ToolRequest): void {
-  const isSame = earlier.bodyHash === request.bodyHash && (earlier.operation ?? 'tool_execute') === 'tool_execute'
-  if (isSame && (request.sessionId === undefined || request.sessionId === earlier.sessionId)) return
-  throw new ServiceError('request_id_reused', `The request id ${request.requestId} was used for another request.`)
+/** The session is read after the result: a repeat learns its session from the stored execution. */
+async function outcomeOf(execution: LiveExecution, disconnected: AbortSignal): Promise<{ sessionId: string; result: ExecutionResult }> {
+  const leave = execution.enter()
+  if (disconnected.aborted) leave()
+  else disconnected.addEventListener('abort', leave, { once: true })
+  const result = await execution.result
+  return { sessionId: execution.sessionId, result }
 }

@@ -3,7 +3,7 @@ import { runKeyText, type RunKey } from '../run.ts'
 
 /** A direct execution that callers wait for. */
 export interface AwaitedExecution {
-  /** Somebody waits for it; the returned function says that they left. */
+  /** Counts a caller; the returned function says that the caller has left. */
   enter(): () => void
 }
 
@@ -12,70 +12,94 @@ interface RemoteExecutionsDependencies {
   newId(): string
   /** Rejects when the signal is aborted. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>
-  /** One that runs in this process. */
+  /** An execution of this process. */
   find(key: RunKey): AwaitedExecution | undefined
 }
 
 /** Direct executions that callers on other replicas wait for. */
 export interface RemoteExecutions {
-  /** Resolves when one that runs in another process may have ended, or `left` is aborted. It counts as waited for until then. */
-  next(key: RunKey, left: AbortSignal): Promise<void>
-  /** One of this process has ended. */
+  /**
+   * Resolves when an execution of another process may have ended, or `disconnected` is aborted. Until then the other process counts this
+   * process as a caller of the execution.
+   */
+  waitForEnd(key: RunKey, disconnected: AbortSignal): Promise<void>
+  /** Publishes that an execution of this process has ended. */
   ended(key: RunKey): void
 }
 
-/** News may get lost: so often it is looked for. */
-const lookEveryMs = 1000
-/** Who waits says so as often; who has not for so long is gone. */
-const waiterLastsMs = 10_000
+interface RemoteCaller {
+  leave(): void
+  expiry: NodeJS.Timeout
+}
+
+/** Messages on the bus may get lost: the store is asked this often. A process that waits publishes this as often. */
+const pollMs = 1000
+/** A process that has not published for this long does not wait any more. */
+const callerExpiryMs = 10_000
 
 export function createRemoteExecutions({ bus, newId, sleep, find }: RemoteExecutionsDependencies): RemoteExecutions {
-  /** Those of this process that somebody elsewhere waits for: when each of them is gone. */
-  const waited = new Map<string, Map<string, { leave(): void; lapse: NodeJS.Timeout }>>()
+  /** Processes that wait for executions of this process, by the text of the key and by the id of the process. */
+  const remoteCallers = new Map<string, Map<string, RemoteCaller>>()
   const waiting = new Map<string, Set<() => void>>()
-  /** This process, as one that waits. */
-  const reader = newId()
+  /** This process as a caller of executions in other processes. */
+  const ownReader = newId()
 
-  bus.subscribe('moved', (key) => waiting.get(runKeyText(key))?.forEach((tell) => tell()))
+  bus.subscribe('moved', (key) => waiting.get(runKeyText(key))?.forEach((stopWaiting) => stopWaiting()))
   bus.subscribe('read', ({ reader, ...key }) => {
-    const one = find(key)
-    if (!one) return
+    const execution = find(key)
+    if (!execution) return
     const name = runKeyText(key)
-    const readers = waited.get(name) ?? new Map<string, { leave(): void; lapse: NodeJS.Timeout }>()
-    waited.set(name, readers)
-    const known = readers.get(reader)
-    clearTimeout(known?.lapse)
-    readers.set(reader, { leave: known?.leave ?? one.enter(), lapse: setTimeout(() => leave(name, reader), waiterLastsMs).unref() })
+    const callers = remoteCallers.get(name) ?? new Map<string, RemoteCaller>()
+    remoteCallers.set(name, callers)
+    const caller = callers.get(reader)
+    clearTimeout(caller?.expiry)
+    const expiry = setTimeout(() => leave(name, reader), callerExpiryMs).unref()
+    callers.set(reader, { leave: caller?.leave ?? execution.enter(), expiry })
   })
   bus.subscribe('unread', ({ reader, ...key }) => leave(runKeyText(key), reader))
 
   function leave(name: string, reader: string): void {
-    const known = waited.get(name)?.get(reader)
-    clearTimeout(known?.lapse)
-    known?.leave()
-    waited.get(name)?.delete(reader)
+    const caller = remoteCallers.get(name)?.get(reader)
+    clearTimeout(caller?.expiry)
+    caller?.leave()
+    remoteCallers.get(name)?.delete(reader)
   }
 
-  async function next(key: RunKey, left: AbortSignal): Promise<void> {
+  async function waitForEnd(key: RunKey, disconnected: AbortSignal): Promise<void> {
     const name = runKeyText(key)
-    const heard = new AbortController()
-    const tell = () => heard.abort()
-    const others = waiting.get(name) ?? new Set()
-    waiting.set(name, others.add(tell))
-    bus.publish('read', { ...key, reader, fence: 0, after: 0 })
-    await sleep(lookEveryMs, AbortSignal.any([left, heard.signal])).catch(() => undefined)
-    others.delete(tell)
-    if (others.size === 0) waiting.delete(name)
-    if (left.aborted) bus.publish('unread', { ...key, reader })
+    const moved = new AbortController()
+    const stopWaiting = () => moved.abort()
+    const waiters = waiting.get(name) ?? new Set()
+    waiting.set(name, waiters.add(stopWaiting))
+    bus.publish('read', { ...key, reader: ownReader, fence: 0, after: 0 })
+    await sleep(pollMs, AbortSignal.any([disconnected, moved.signal])).catch(() => undefined)
+    waiters.delete(stopWaiting)
+    if (waiters.size === 0) waiting.delete(name)
+    if (disconnected.aborted) bus.publish('unread', { ...key, reader: ownReader })
   }
 
   function ended(key: RunKey): void {
     const name = runKeyText(key)
-    if (!waited.has(name)) return
-    for (const reader of [...waited.get(name)!.keys()]) leave(name, reader)
-    waited.delete(name)
+    const callers = remoteCallers.get(name)
+    if (!callers) return
+    for (const reader of [...callers.keys()]) leave(name, reader)
+    remoteCallers.delete(name)
     bus.publish('moved', key)
   }
 
-  return { next, ended }
+  return { waitForEnd, ended }
+}
+
+/** Counts the callers that wait for an execution; `stop` is called when the last caller leaves. */
+export function countCallers(stop: () => void): AwaitedExecution {
+  let callers = 0
+  return {
+    enter() {
+      callers++
+      return () => {
+        callers--
+        if (callers === 0) stop()
+      }
+    },
+  }
 }
