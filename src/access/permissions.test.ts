@@ -17,35 +17,35 @@ test('a user chats, runs tools, shares artifacts and writes everything but confi
   assert.ok(sorted(['viewer']).every((name) => sorted(['user']).includes(name)))
 })
 
-test('an operator reads observability and configuration beside what a viewer reads', () => {
+test('an operator reads observability and configuration in addition to a viewer', () => {
   assert.deepEqual(sorted(['operator']), [...sorted(['viewer']), 'config.read', 'observability.read'].sort())
 })
 
-test('an admin may do everything in the tenant of the administrators', () => {
+test("an admin has all permissions in the administrators' tenant", () => {
   assert.deepEqual(sorted(['admin']), [...permissions].sort())
 })
 
-test('configuration is granted in the tenant of the administrators only, whatever the role', () => {
+test("configuration permissions are granted in the administrators' tenant only, whatever the role", () => {
   const away = { tenant: 'acme', adminTenant: 'default' }
   const custom = { setup: ['config.read', 'config.write', 'chat'] }
   assert.deepEqual(sorted(['setup'], custom, away), ['chat'])
   assert.ok(!sorted(['admin', 'operator'], {}, away).some((name) => name.startsWith('config.')))
 })
 
-test('several roles add up, and a custom role grants what the configuration says', () => {
+test('several roles add up, and a custom role grants its configured permissions', () => {
   assert.deepEqual(sorted(['auditor', 'talker'], { auditor: ['runs.read'], talker: ['chat', 'runs.read'] }), ['chat', 'runs.read'])
 })
 
-test('an unknown role grants nothing, also one that every object has as a property', () => {
+test('an unknown role grants nothing, also one named like an inherited property', () => {
   assert.deepEqual(sorted(['root', 'constructor', '__proto__', 'toString']), [])
 })
 
-test('a custom role can neither change a built-in one nor grant what is no permission', () => {
+test('a custom role can neither change a built-in one nor grant an unknown permission', () => {
   assert.deepEqual(sorted(['viewer'], { viewer: ['chat'] }), sorted(['viewer']))
   assert.deepEqual(sorted(['x'], { x: ['everything', 'chat'] }), ['chat'])
 })
 
-test('faults of custom roles are told with their place', () => {
+test('faults of custom roles are reported with their path', () => {
   const faults = checkCustomRoles({ auditor: ['runs.read', 'run.read'], admin: ['chat'], default: [] })
   assert.deepEqual(
     faults.map((fault) => fault.at),

@@ -39,7 +39,7 @@ test('the refusal is rate_limited', () => {
   assert.equal(take(ann)?.code, 'rate_limited')
 })
 
-test('the limits of now hold, also for what came before them', () => {
+test('current limits apply, also to earlier requests', () => {
   const { state, wait } = limitsOf({})
   for (let n = 0; n < 5; n += 1) assert.equal(wait(), undefined)
   state.limits = { default: { requests_per_minute: 4 } }

@@ -11,7 +11,7 @@ function failOnError(error: unknown): void {
   throw error
 }
 
-test('keys revoked before the start and after it are known, others are not', async () => {
+test('keys revoked before and after the start are known, others are not revoked', async () => {
   const store = createMemoryKeyStore()
   for (const jti of ['a', 'b', 'c']) await store.insert(record(jti))
   await store.revoke('a', 1000)
@@ -23,7 +23,7 @@ test('keys revoked before the start and after it are known, others are not', asy
   await revocations.close()
 })
 
-test('a later look asks for changes alone, reaching back over clocks that differ', async () => {
+test('a later poll asks for changes only, looking back over different clocks', async () => {
   const store = createMemoryKeyStore()
   const asked: number[] = []
   const spied = { ...store, revokedSince: (ms: number) => (asked.push(ms), store.revokedSince(ms)) }
@@ -38,7 +38,7 @@ test('a later look asks for changes alone, reaching back over clocks that differ
   await revocations.close()
 })
 
-test('looks go on by themselves, and a failed one keeps what is known and is told', async () => {
+test('polls repeat, and a failed one is reported and keeps the known revocations', async () => {
   const store = createMemoryKeyStore()
   await store.insert(record('a'))
   await store.revoke('a', 1)
@@ -55,7 +55,7 @@ test('looks go on by themselves, and a failed one keeps what is known and is tol
   await revocations.close()
 })
 
-test('what is told is in force at once, and a gap makes it look', async () => {
+test('a published revocation is in force at once, and a gap causes a poll', async () => {
   const store = createMemoryKeyStore()
   await store.insert(record('b'))
   const told: { revoked?: (data: { jti: string }) => void; gap?: () => void } = {}
@@ -82,7 +82,7 @@ test('what is told is in force at once, and a gap makes it look', async () => {
   assert.deepEqual(told, {})
 })
 
-test('without a first look there are no revocations to serve with', async () => {
+test('opening the revocations fails when the first poll fails', async () => {
   const store = { ...createMemoryKeyStore(), revokedSince: () => Promise.reject(new Error('no store')) }
   await assert.rejects(createRevocations(store, { now: () => 0, bus: localBus, onError: failOnError }), /no store/)
 })

@@ -45,7 +45,7 @@ function processes(t: TestContext, limits: RateLimits, count = 2) {
   return { all: Array.from({ length: count }, (_, n) => start(`p${n}`)), sent, tick, state }
 }
 
-test('what a caller asked of one process counts at the others a second later, for a minute', (t) => {
+test('requests to one process count in the others a second later, for a minute', (t) => {
   const { all, tick } = processes(t, { user: { requests_per_minute: 5 } })
   const [a, b] = all as [(typeof all)[number], (typeof all)[number]]
   for (let n = 0; n < 3; n++) assert.equal(a.take(), undefined)
@@ -57,7 +57,7 @@ test('what a caller asked of one process counts at the others a second later, fo
   assert.equal(a.take(), undefined)
 })
 
-test('within a second every process takes what the limit lets it, and all of it counts afterwards', (t) => {
+test('within a second every process accepts up to the limit, and all requests count afterwards', (t) => {
   const { all, tick } = processes(t, { user: { requests_per_minute: 5 } }, 3)
   let taken = 0
   for (const one of all) for (let n = 0; n < 10; n++) if (one.take() === undefined) taken++
@@ -66,7 +66,7 @@ test('within a second every process takes what the limit lets it, and all of it 
   for (const one of all) assert.ok(one.take())
 })
 
-test('nothing is told of who has no limit, nothing twice, and names of callers never', (t) => {
+test('usage is published only for limited callers, only once, and never with names', (t) => {
   const { all, sent, tick } = processes(t, { default: {}, user: { requests_per_minute: 5 } })
   all[0]!.requests.take({ ...ann, roles: ['admin'] })
   all[0]!.runs.push(ann)
@@ -78,7 +78,7 @@ test('nothing is told of who has no limit, nothing twice, and names of callers n
   assert.match(sent[0]!, /^\{"process":"p0","requests":\[\["[\w-]{12}",1\]\],"runs":\[\]\}$/)
 })
 
-test('however many callers there are, each piece of news is small, and in the end all were told', (t) => {
+test('each message is small for any number of callers, and finally all are published', (t) => {
   const { all, sent, tick } = processes(t, { user: { requests_per_minute: 1 } })
   const callers = Array.from({ length: 5000 }, (_, n) => ({ tenant: 't', owner: `agent-core user ${n}` }))
   for (const one of callers) all[0]!.take(one)
@@ -89,7 +89,7 @@ test('however many callers there are, each piece of news is small, and in the en
   assert.ok(callers.every((one) => all[1]!.take(one) !== undefined))
 })
 
-test('runs of a caller are known elsewhere until they end, until their process leaves, or is silent', (t) => {
+test('runs of a caller count elsewhere until they end, or their process exits or falls silent', (t) => {
   const { all, tick } = processes(t, { user: { concurrent_runs: 2 } }, 3)
   const [a, b, c] = all as [(typeof all)[number], (typeof all)[number], (typeof all)[number]]
   a.runs.push({ ...ann }, { ...ann })

@@ -60,7 +60,7 @@ function refused(reason: RegExp) {
   return { code: 'unauthorized', message: new RegExp(`^JWT verification failed: .*${reason.source}`) }
 }
 
-test("a provider's token makes a principal of its own issuer, and its keys are fetched once", async (t) => {
+test("a provider's token becomes a principal of its own issuer, and keys are fetched once", async (t) => {
   const { sign, verify, verifyCached, provider } = await setUp(t)
   const token = await sign()
   const [who] = await Promise.all([verify(token), sign({ sub: 'bob' }).then(verify), sign({ sub: 'eve' }).then(verify)])
@@ -93,7 +93,7 @@ test('issuer, audience, sub and exp are required and checked, with 60 seconds of
   assert.equal((await sign({ aud: ['others', 'agents'], nbf: seconds + 59 }).then(verify)).sub, 'ada')
 })
 
-test('a token without a tenant is refused unless the settings say which', async (t) => {
+test('a token without a tenant is refused unless the settings name a tenant', async (t) => {
   const { sign, verify } = await setUp(t)
   await assert.rejects(sign({ tenant: undefined }).then(verify), refused(/no "tenant" claim/))
   const other = await setUp(t, { tenant: 'home' })
@@ -102,7 +102,7 @@ test('a token without a tenant is refused unless the settings say which', async 
   await assert.rejects(other.sign({ tenant: '' }).then(other.verify), refused(/"tenant" claim/))
 })
 
-test('half a surrogate pair is no part of a name: stored, two callers would become one', async (t) => {
+test('a name with half a surrogate pair is refused: stored, two callers would become one', async (t) => {
   const { sign, verify } = await setUp(t)
   await assert.rejects(sign({ sub: 'ada\ud800' }).then(verify), refused(/"sub" claim/))
   await assert.rejects(sign({ tenant: 'acme\udfff' }).then(verify), refused(/"tenant" claim/))
@@ -121,7 +121,7 @@ test("a provider's roles count only through the claim that the settings name", a
   assert.deepEqual(await rolesOf({}), [])
 })
 
-test("a provider's token can not pass for an own key, nor an own signature for the provider's", async (t) => {
+test("a provider's token cannot pass for our own key, nor our signature for the provider's", async (t) => {
   const { sign, signing, verify, provider } = await setUp(t)
   await assert.rejects(sign({ iss: 'agent-core', jti: 'x' }).then(verify), refused(/algorithm is not accepted/))
   await assert.rejects(sign({ iss: 'agent-core', jti: 'x' }, { kid: signing.kid }).then(verify), refused(/algorithm is not accepted/))
@@ -134,7 +134,7 @@ test("a provider's token can not pass for an own key, nor an own signature for t
   await assert.rejects(mine.then(verify), refused(/no key that could have signed it/))
 })
 
-test("a provider's jti that repeats a revoked one of ours is not revoked, an own key beside it is", async (t) => {
+test("a provider's jti equal to a revoked one of ours is not revoked, an own key is", async (t) => {
   const { sign, signing, state, verify } = await setUp(t)
   const request = { sub: 'ada', tenant: 'acme', roles: ['user'], expiresInSeconds: 60, now: start }
   const own = await createKey(signing, request)
@@ -143,7 +143,7 @@ test("a provider's jti that repeats a revoked one of ours is not revoked, an own
   await assert.rejects(verify(own.key), refused(/revoked/))
 })
 
-test('a provider that can not be reached is an overload, not a refusal; own keys go on working', async (t) => {
+test('an unreachable provider is an overload, not a refusal; own keys still work', async (t) => {
   const { sign, signing, state, verify, provider } = await setUp(t)
   provider.status = 500
   const token = await sign()
@@ -158,7 +158,7 @@ test('a provider that can not be reached is an overload, not a refusal; own keys
   assert.equal((await verify(token)).sub, 'ada')
 })
 
-test('an unknown key id is a refusal, and does not make the provider be asked each time', async (t) => {
+test('an unknown key id is a refusal, and does not cause a fetch each time', async (t) => {
   const { sign, verify, provider } = await setUp(t)
   await sign().then(verify)
   for (const kid of ['a', 'b', 'c']) await assert.rejects(sign({}, { kid }).then(verify), refused(/no key that could have signed it/))

@@ -48,7 +48,7 @@ function decode(part: string): Record<string, unknown> {
   return JSON.parse(Buffer.from(part, 'base64url').toString())
 }
 
-test('an own key makes a principal, and is known at once the second time', async () => {
+test('an own key becomes a principal, from the cache the second time', async () => {
   const { make, verify, verifyCached } = await setUp()
   const { key, claims } = await make()
   assert.equal(verifyCached(key), undefined)
@@ -66,7 +66,7 @@ test('an own key makes a principal, and is known at once the second time', async
   assert.equal(verifyCached(key), who)
 })
 
-test('text that is no key is refused in words', async () => {
+test('text that is no key is refused with a reason', async () => {
   const { verify, verifyCached } = await setUp()
   await assert.rejects(verify(''), refused(/no key was given/))
   await assert.rejects(verify('garbage'), refused(/not a valid JWT/))
@@ -121,7 +121,7 @@ test('a key of another signing key is refused, also under our key id or with its
   await assert.rejects(sign({ kid: signing.kid, jwk: { kty, crv, x } }).then(verify), refused(/signature does not fit/))
 })
 
-test('our own signature does not save claims that are missing or wrong', async () => {
+test('missing or wrong claims are refused despite our own signature', async () => {
   const { make, signing, verify } = await setUp()
   const { claims } = await make()
   const sign = (change: object, header: object = {}) =>
@@ -141,7 +141,7 @@ test('our own signature does not save claims that are missing or wrong', async (
   assert.deepEqual([...(await sign({ roles: { admin: true } }).then(verify)).permissions], [])
 })
 
-test('a key ends on its second, also one that is kept', async () => {
+test('a key expires to the second, also when cached', async () => {
   const { make, state, verify, verifyCached } = await setUp()
   const { key } = await make({ expiresInSeconds: 30 })
   await verify(key)
@@ -163,7 +163,7 @@ test('a token is verified again after 60 seconds', async () => {
   assert.equal((await verify(key)).sub, 'ada')
 })
 
-test('a revoked key is refused at once, also one that is kept', async () => {
+test('a revoked key is refused at once, also when cached', async () => {
   const { make, state, verify, verifyCached } = await setUp()
   const { key, claims } = await make()
   await verify(key)
@@ -172,7 +172,7 @@ test('a revoked key is refused at once, also one that is kept', async () => {
   await assert.rejects(verify(key), refused(/the key was revoked/))
 })
 
-test('a key whose signing key has ended is refused at once, also one that is kept', async () => {
+test('a key whose signing key has ended is refused at once, also when cached', async () => {
   const { kept, keys: first, signing } = await newSigning()
   let keys = first
   const find = (kid: string) => keys.find(kid)
@@ -190,7 +190,7 @@ test('a key whose signing key has ended is refused at once, also one that is kep
   await assert.rejects(verify(key), refused(/signed by another signing key/))
 })
 
-test('a signing key that is not known here is looked for; where nobody can look, that is no refusal', async () => {
+test('an unknown signing key is looked up; an unreadable store is no refusal', async () => {
   const { keys, signing } = await newSigning()
   const asked: string[] = []
   const state = { isAway: false }
@@ -217,7 +217,7 @@ test('a signing key that is not known here is looked for; where nobody can look,
   assert.deepEqual(asked, [signing.kid, foreign.signing.kid, foreign.signing.kid])
 })
 
-test('a change of the configured roles counts at once, also for a key that is kept', async () => {
+test('a change of the configured roles takes effect at once, also for cached keys', async () => {
   const { make, state, verify, verifyCached } = await setUp()
   const { key } = await make({ roles: ['auditor'] })
   assert.deepEqual([...(await verify(key)).permissions], [])
@@ -227,7 +227,7 @@ test('a change of the configured roles counts at once, also for a key that is ke
   assert.deepEqual([...(await verify(key)).permissions], ['chat'])
 })
 
-test('only so many tokens are kept; the oldest goes first', async () => {
+test('the number of cached tokens is limited; the oldest goes first', async () => {
   const { make, verify, verifyCached } = await setUp({ maxCachedTokens: 3 })
   const keys = await Promise.all([1, 2, 3, 4].map(async () => (await make()).key))
   for (const key of keys) await verify(key)
@@ -237,7 +237,7 @@ test('only so many tokens are kept; the oldest goes first', async () => {
   )
 })
 
-test('a provider can not be set up under the name of the service itself', async () => {
+test('a provider cannot use the issuer of the service itself', async () => {
   const provider = { issuer: 'agent-core', audience: 'x', jwksUrl: 'http://127.0.0.1:1/' }
   await assert.rejects(setUp({ provider }), /cannot have the issuer agent-core/)
 })

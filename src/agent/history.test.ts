@@ -35,7 +35,7 @@ test('a result without its call, or behind another message, is dropped', () => {
   ])
 })
 
-test('an answer without text and calls is left out: some providers refuse it in every later request', () => {
+test('an empty assistant message is dropped: some providers refuse it in every later request', () => {
   assert.deepEqual(repair([user('a'), said(''), user('b')]), [user('a'), user('b')])
 })
 
@@ -57,14 +57,14 @@ test('first the tool output of earlier turns is cut, oldest first, as far as nee
   assert.deepEqual(fit([...messages, user('c'), said('d'), user('e')], 6000).slice(0, 24), fitted.slice(0, 24))
 })
 
-test('then whole earlier turns are left out, oldest first, and told of', () => {
+test('then whole earlier turns are left out, oldest first, and returned as omitted', () => {
   const half = 'x'.repeat(2000)
   const messages = [user(half), said('', 'x'), result('x'), said('a'), user(half), said('b'), user('c')]
   assert.deepEqual(fitTurns(messages, 600), { messages: messages.slice(4), omitted: messages.slice(0, 4) })
   assert.deepEqual(fit(messages, 100), messages.slice(6))
 })
 
-test('what begins with the last user message is never touched', () => {
+test('the last user message and everything behind it stay unchanged', () => {
   const messages = [user('a'), said('b'), user(long), said('', 'x'), result('x', long)]
   assert.deepEqual(fit(messages, 10), messages.slice(2))
   assert.deepEqual(fit([said('', 'x'), result('x', long)], 10), [said('', 'x'), result('x', long)])
@@ -97,7 +97,7 @@ test('a transcript that grows inside of its budget is not even copied', () => {
   assert.equal(fitOutputs(messages, 1100), messages)
 })
 
-test('in a run that grows old output is cut and the newest stays, each call with its result', () => {
+test('while a run grows, old output is cut and the newest stays, each call with its result', () => {
   const turns = Array.from({ length: 12 }, (_, n) => [said('', `x${n}`), result(`x${n}`, long)]).flat()
   const messages = [user('a'), ...turns]
   const fitted = fitOutputs(messages, 6000)
@@ -110,7 +110,7 @@ test('in a run that grows old output is cut and the newest stays, each call with
   assert.deepEqual(later.slice(0, messages.length), fitted)
 })
 
-test('results of one turn stay together among the newest; where they are too much they share what is left', () => {
+test('results of one turn stay together among the newest; when too long they share the budget', () => {
   const ids = ['a', 'b', 'c', 'd', 'e']
   const messages = [user('a'), said('', 'old'), result('old', long), said('', ...ids), ...ids.map((id) => result(id, 'y'.repeat(20_000)))]
   const fitted = fitOutputs(messages, 10_000)

@@ -5,7 +5,7 @@ import { InnerEvents } from './inner-events.ts'
 
 const event: AgentEvent = { type: 'retrying' }
 
-test('an event that makes its taker leave does not let its agent go on before the calls are told to stop', async () => {
+test('an event whose consumer leaves does not resume its agent before the calls are stopped', async () => {
   const inner = new InnerEvents()
   const done: string[] = []
   const telling = inner.publish(event).then(() => done.push('goes on'))
@@ -19,7 +19,7 @@ test('an event that makes its taker leave does not let its agent go on before th
   assert.deepEqual(done, ['stopped', 'goes on'])
 })
 
-test('events are taken in order, each let go when its taker comes back', async () => {
+test('events are taken in order, each released when the consumer comes back', async () => {
   const inner = new InnerEvents()
   const done: number[] = []
   const telling = [1, 2].map((n) => inner.publish(event).then(() => done.push(n)))

@@ -22,7 +22,7 @@ async function run(script: ScriptedReply[], traits: Traits = {}) {
   return { lines, options, model }
 }
 
-test('a step whose call waits for approval goes on in that step, and the plan behind it', async () => {
+test('a step whose call waited for approval resumes in that step, followed by the rest of the plan', async () => {
   const plan = say('["Send A.", "Send B."]')
   const first = await run([plan, say('Now A.', call('send', { to: 'a' }))])
   assert.deepEqual(first.lines.slice(5), [

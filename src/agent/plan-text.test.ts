@@ -20,7 +20,7 @@ for (const [text, steps] of cases) {
   test(`a plan in ${JSON.stringify(text.slice(0, 40))}`, () => assert.deepEqual(parsePlan(text), steps))
 }
 
-test('a plan is bounded, and so is the time to read it', () => {
+test('the size of a plan is limited, and so is the time to parse it', () => {
   assert.equal(parsePlan(JSON.stringify(Array.from({ length: 40 }, () => 'x'.repeat(500))))?.length, 12)
   assert.equal(parsePlan(JSON.stringify(['x'.repeat(5000)]))?.[0]?.length, 1000)
   const work = workSince()
@@ -28,6 +28,6 @@ test('a plan is bounded, and so is the time to read it', () => {
   assert.ok(work() < 500)
 })
 
-test('a step says that it failed at its beginning', () => {
+test('a step reports a failure at the beginning of its text', () => {
   assert.deepEqual(['FAILED: no.', '**Failed** to', 'It failed.', 'Failedness'].map(saysFailed), [true, true, false, false])
 })

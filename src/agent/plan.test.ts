@@ -32,7 +32,7 @@ const twoSteps = [
   say(['A is 1, ', 'B is 2.']),
 ]
 
-test('a plan is made, done step by step, and its results are answered from', async () => {
+test('a plan is made, done step by step, and answered from the results', async () => {
   const { lines, model, events } = await run(twoSteps)
   assert.deepEqual(lines, [
     'told: plan',
@@ -101,7 +101,7 @@ test('a model that does not plan does the request in one step', async () => {
   ])
 })
 
-test('a step that says that it failed lets the plan be changed; what is done stays done', async () => {
+test('a reported failure changes the plan; finished steps stay finished', async () => {
   const { lines, events, model } = await run([
     plan('A.', 'B.', 'C.'),
     say('a'),
@@ -137,7 +137,7 @@ test('a step that says that it failed lets the plan be changed; what is done sta
   assert.equal(events.filter((event) => event.type === 'step_end' && event.step.type === 'planning').length, 2)
 })
 
-test('a step whose tool calls have all failed has failed, one that got through has not', async () => {
+test('a step fails when all of its tool calls failed, but not when one succeeded', async () => {
   const broken = fakeTool('broken', { execute: async () => Promise.reject(new Error('No.')) })
   const { lines } = await run(
     [
@@ -157,7 +157,7 @@ test('a step whose tool calls have all failed has failed, one that got through h
   )
 })
 
-test('a plan is changed three times at most, then the answer says what there is', async () => {
+test('a plan is changed at most three times, then the run answers with its results', async () => {
   const failing = (n: number) => [plan(`Try ${n}.`, 'More.'), say('FAILED: no.')]
   const { lines } = await run([...failing(1), ...failing(2), ...failing(3), ...failing(4), say('It can not be done.')])
   assert.deepEqual(lines.slice(-3), ['answer: It can not be done.', 'turn', 'end: stop'])
@@ -176,7 +176,7 @@ test('an empty change means that nothing is left to be done', async () => {
   ])
 })
 
-test('all model calls count: the last one is kept for the answer, without tools', async () => {
+test('all model calls count: the last one is reserved for the answer, without tools', async () => {
   const { lines, model } = await run([plan('A.', 'B.'), say('a'), say('', call('look', {})), say('a, and B is open.')], {
     maxIterations: 4,
   })
@@ -206,7 +206,7 @@ test('a run that is stopped between its steps answers with their results', async
   assert.deepEqual(lines.slice(-3), ['told: step', 'answer: A is 1.', 'end: timeout'])
 })
 
-test('a run that is stopped in its answer keeps what there is of it', async () => {
+test('a run stopped within its answer keeps the text so far', async () => {
   const controller = new AbortController()
   const { lines } = await run(twoSteps, { signal: controller.signal }, (event) => {
     if (event.type === 'text' && event.label === 'answer') controller.abort()
@@ -218,7 +218,7 @@ test('a model that fails for good throws', async () => {
   await assert.rejects(run([plan('A.', 'B.'), fail()]), /scripted-1 is down/)
 })
 
-test('a plan that is made again tells nobody that anything began anew', async () => {
+test('a repeated attempt at a plan publishes no retry', async () => {
   const { lines } = await run([
     { events: [{ type: 'text', text: '["A' }, { type: 'retrying' }, { type: 'text', text: '["A."]' }], reply: { text: '["A."]' } },
     say('a'),
@@ -226,7 +226,7 @@ test('a plan that is made again tells nobody that anything began anew', async ()
   assert.deepEqual(lines.slice(2, 5), ['turn', 'planning: 1. A.\n', 'c1 ends: success'])
 })
 
-test('a run goes on from wherever it was left, and does nothing that is done again', async () => {
+test('a run resumes from every position without repeating finished work', async () => {
   const whole = [
     plan('A.', 'B.'),
     say('', call('look', { at: 'A' })),
@@ -255,7 +255,7 @@ test('a run goes on from wherever it was left, and does nothing that is done aga
   }
 })
 
-test('only what was said since the last message of a person is its plan', () => {
+test('only messages since the last message of a person belong to the plan', () => {
   const told = (instruction: NonNullable<UserMessage['instruction']>): UserMessage => ({ role: 'user', text: '', instruction })
   const said = (text: string): AssistantMessage => ({ role: 'assistant', text, toolCalls: [] })
   const messages: Message[] = [

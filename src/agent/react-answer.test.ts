@@ -20,7 +20,7 @@ async function told(...script: ScriptedReply[]): Promise<string[]> {
 
 const looked = ['c1 starts: look {}', 'c1 result: ok', 'c1 ends: success']
 
-test('reasoning in front of the answer is told as it arrives', async () => {
+test('reasoning before the answer is published as it arrives', async () => {
   assert.deepEqual(await told(reply([thought('Hm'), thought('. '), text('Yes.')])), [
     'reasoning: Hm',
     'reasoning: . ',
@@ -30,7 +30,7 @@ test('reasoning in front of the answer is told as it arrives', async () => {
   ])
 })
 
-test('reasoning inside of the answer is held back, and the answer told again behind it', async () => {
+test('reasoning within the answer is held back, and the answer is repeated behind it', async () => {
   assert.deepEqual(await told(reply([text('Yes'), thought('Sure?'), text(', it is.')])), [
     'answer: Yes',
     'answer: , it is.',
@@ -41,7 +41,7 @@ test('reasoning inside of the answer is held back, and the answer told again beh
   ])
 })
 
-test('reasoning behind text before a tool call is told before the turn ends, and the text is not told again', async () => {
+test('reasoning behind text before a tool call is published before the turn ends, and the text is not repeated', async () => {
   assert.deepEqual(await told(reply([text('Wait.'), thought('I look.')], call('look', {})), reply([text('Seen.')])), [
     'answer: Wait.',
     'reasoning: I look.',
@@ -53,13 +53,13 @@ test('reasoning behind text before a tool call is told before the turn ends, and
   ])
 })
 
-test('the reasoning of a model is kept with its message', async () => {
+test('the reasoning of a model is stored with its message', async () => {
   const options = optionsOf(new ScriptedModel(reply([thought('Hm.'), text('Yes.')])))
   await eventsOf(options)
   assert.deepEqual(options.messages.at(-1), { role: 'assistant', text: 'Yes.', toolCalls: [], reasoning: 'Hm.' })
 })
 
-test('a run that ends without text behind its tools tells its best answer once more', async () => {
+test('a run that ends without text behind its tools repeats its best answer', async () => {
   assert.deepEqual(await told(reply([text('It is 5.')], call('look', {})), reply([])), [
     'answer: It is 5.',
     'turn',
@@ -70,7 +70,7 @@ test('a run that ends without text behind its tools tells its best answer once m
   ])
 })
 
-test('a broken stream begins anew, and what was held back of it is void', async () => {
+test('a broken stream begins anew, and reasoning held back from it is void', async () => {
   assert.deepEqual(await told(reply([text('Ha'), thought('void'), retrying, text('Half.')])), [
     'answer: Ha',
     'retrying',
@@ -80,7 +80,7 @@ test('a broken stream begins anew, and what was held back of it is void', async 
   ])
 })
 
-test('text that a retry made void is no answer', async () => {
+test('text voided by a retry is no answer', async () => {
   assert.deepEqual(await told(reply([text('Void.'), retrying])), ['answer: Void.', 'retrying', 'turn', 'end: stop'])
   assert.deepEqual(await told(reply([text('First.')], call('look', {})), reply([text('Void.'), retrying])), [
     'answer: First.',
@@ -94,7 +94,7 @@ test('text that a retry made void is no answer', async () => {
   ])
 })
 
-test('an empty piece of text is not taken for an answer', async () => {
+test('an empty piece of text is no answer', async () => {
   const events = await told(reply([text('First.')], call('look', {})), reply([text('')]))
   assert.deepEqual(events.slice(-2), ['answer: First.', 'end: stop'])
 })

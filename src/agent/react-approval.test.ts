@@ -28,7 +28,7 @@ const approve = (traits: { input?: JsonObject; isStarted?: boolean } = {}): Deci
   ...traits,
 })
 
-test('calls of a turn that need no approval are made, then the loop stops before those that do', async () => {
+test('calls without approval run, then the loop stops before calls that need approval', async () => {
   const made: string[] = []
   const model = new ScriptedModel(say('One moment.', call('send', { to: 'a' }), call('look', { at: 1 }), call('drop', {})))
   const options = optionsOf(model, { tools: tools(made) })
@@ -49,7 +49,7 @@ test('calls of a turn that need no approval are made, then the loop stops before
   ])
 })
 
-test('decided calls go on: an approved one is made as it was decided, a rejected one is told to the model', async () => {
+test('decided calls resume: an approved call runs as decided, a rejected one is reported to the model', async () => {
   const made: string[] = []
   const first = optionsOf(new ScriptedModel(say('', call('send', { to: 'a' }), call('drop', {}))), { tools: tools(made) })
   await eventsOf(first)
@@ -71,7 +71,7 @@ test('decided calls go on: an approved one is made as it was decided, a rejected
   assert.deepEqual(made, ['send {"to":"b"}'])
 })
 
-test('an approved write that was started is never made again; one behind it that was not is made', async () => {
+test('an approved write that was started never runs again; a later one that was not started runs', async () => {
   const made: string[] = []
   const first = optionsOf(new ScriptedModel(say('', call('send', { n: 1 }), call('send', { n: 2 }))), { tools: tools(made) })
   await eventsOf(first)
@@ -97,7 +97,7 @@ async function interrupted(...calls: RequestedCall[]) {
     story(await eventsOf(optionsOf(new ScriptedModel(say('Well.')), { messages: first.messages, ...traits })))
 }
 
-test('what needs approval was settled when the model asked: a configuration that asks nobody any more changes nothing', async () => {
+test('the need for approval is fixed when the model asks: a later configuration changes nothing', async () => {
   const made: string[] = []
   const goOn = await interrupted(call('send', { n: 1 }), call('send', { n: 2 }))
   const free = tools(made)
@@ -108,7 +108,7 @@ test('what needs approval was settled when the model asked: a configuration that
   assert.deepEqual(made, ['send {"n":2}'])
 })
 
-test('a write that a dead process may have made is not asked for when a later configuration asks for such calls', async () => {
+test('a write that a dead process may have made asks for no approval under a later configuration', async () => {
   const made: string[] = []
   const messages: Message[] = [
     { role: 'user', text: 'Go.' },
@@ -119,7 +119,7 @@ test('a write that a dead process may have made is not asked for when a later co
   assert.deepEqual(made, [])
 })
 
-test('a decided call whose tool is gone, or takes other arguments by now, is told to the model and waits for nobody', async () => {
+test('a decided call whose tool is gone or has other arguments now fails with a message to the model', async () => {
   const goOn = await interrupted(call('send', { n: 1 }))
   const decisionFor = () => approve({ input: { n: 2 } })
   const gone = await goOn({ tools: [fakeTool('look')], decisionFor })
@@ -132,7 +132,7 @@ test('a decided call whose tool is gone, or takes other arguments by now, is tol
   assert.match(refused[1]!, /do not fit: n must be 1/)
 })
 
-test('an approved read has no start that is kept: after a crash it is made again', async () => {
+test('an approved read stores no start: after a crash it runs again', async () => {
   const gatedRead = fakeTool('look', { approval: { by: 'caller' } })
   const first = optionsOf(new ScriptedModel(say('', call('look', {}))), { tools: [gatedRead] })
   assert.deepEqual(story(await eventsOf(first)), ['turn', 'interrupt: c1 look'])
@@ -140,7 +140,7 @@ test('an approved read has no start that is kept: after a crash it is made again
   assert.deepEqual(story(await eventsOf(next)).slice(0, 3), ['c1 starts: look {}', 'c1 result: ok', 'c1 ends: success'])
 })
 
-test('what is cancelled before the calls have ended is cancelled, and waits for nobody', async () => {
+test('a run cancelled before its calls have ended is cancelled and waits for no approval', async () => {
   const cancelling = new AbortController()
   const model = new ScriptedModel(say('', call('send', {}), call('look', {})))
   const look = fakeTool('look', { execute: async () => (cancelling.abort(), 'ok') })
@@ -148,7 +148,7 @@ test('what is cancelled before the calls have ended is cancelled, and waits for 
   assert.equal(story(await eventsOf(options)).at(-1), 'end: cancelled')
 })
 
-test('what a run may ask counts on: the call behind an interruption is the last', async () => {
+test('the limit of model calls includes those before an interruption', async () => {
   const first = optionsOf(new ScriptedModel(say('', call('send', {}))), { tools: tools([]), maxIterations: 2 })
   await eventsOf(first)
   const model = new ScriptedModel(say('Sent.', call('send', {})))
@@ -157,7 +157,7 @@ test('what a run may ask counts on: the call behind an interruption is the last'
   assert.deepEqual(model.requests[0]?.tools, [])
 })
 
-test('a call that does not fit its tool is refused, and nobody is asked', async () => {
+test('a call with invalid arguments is refused without asking for approval', async () => {
   const model = new ScriptedModel(say('', call('send', {})), say('Sorry.'))
   const strict = fakeTool('send', { approval: { by: 'caller' }, effect: 'write', check: () => 'to is required' })
   const told = story(await eventsOf(optionsOf(model, { tools: [strict] })))
@@ -165,7 +165,7 @@ test('a call that does not fit its tool is refused, and nobody is asked', async 
   assert.ok(told.some((line) => line.includes('to is required')))
 })
 
-test('a call that was asked for when its tool was in no need of approval is not made without it by who goes on', async () => {
+test('a call requested when its tool needed no approval does not run without one after a takeover', async () => {
   const made: string[] = []
   const gated = fakeTool('look', {
     approval: { by: 'caller' },

@@ -26,14 +26,14 @@ async function resume(messages: Message[], traits: Traits = {}) {
   return { events: story(events), executed, model }
 }
 
-test('reads without a result are run again', async () => {
+test('reads without a result run again', async () => {
   const { events, executed, model } = await resume([user, turn('Wait.', 'look', 'look'), result('o2', 'look')])
   assert.deepEqual(events, ['o1 starts: look {}', 'o1 result: 1', 'o1 ends: success', 'answer: Done.', 'turn', 'end: stop'])
   assert.deepEqual(executed, ['o1'])
   assert.deepEqual(model.requests[0]?.messages, [user, turn('Wait.', 'look', 'look'), result('o1', 'look', '1'), result('o2', 'look')])
 })
 
-test('the first write without a result is never made again, those behind it were not started and are made', async () => {
+test('the first write without a result never runs again; later writes were not started and run', async () => {
   const before = turn('', 'write', 'write', 'look', 'write')
   const { events, executed, model } = await resume([user, before, result('o1', 'write')])
   assert.deepEqual(events, [
@@ -59,7 +59,7 @@ test('the first write without a result is never made again, those behind it were
   ])
 })
 
-test('a turn whose results are all there goes on with the model', async () => {
+test('a turn with all results continues with the model', async () => {
   const { events, executed } = await resume([user, turn('', 'write'), result('o1', 'write')])
   assert.deepEqual(events, ['answer: Done.', 'turn', 'end: stop'])
   assert.deepEqual(executed, [])
@@ -70,23 +70,23 @@ test('model calls made before are counted', async () => {
   assert.deepEqual(model.requests[0]?.tools, [])
 })
 
-test('a run that goes on behind its last model call tells its best answer once more', async () => {
+test('a run resumed behind its last model call repeats its best answer', async () => {
   const { events, model } = await resume([user, turn('About 5.', 'look')], { iterations: 10 })
   assert.deepEqual(events, ['o1 starts: look {}', 'o1 result: 1', 'o1 ends: success', 'answer: About 5.', 'end: max_iterations'])
   assert.deepEqual(model.requests, [])
 })
 
-test('a run that is cancelled as soon as it goes on tells its best answer once more', async () => {
+test('a run cancelled right after its resume repeats its best answer', async () => {
   const messages = [user, turn('About 5.', 'look'), result('o1', 'look')]
   assert.deepEqual((await resume(messages, { signal: AbortSignal.abort() })).events, ['answer: About 5.', 'end: cancelled'])
 })
 
-test('what was said before the last user message is not the answer', async () => {
+test('text before the last user message is not the answer', async () => {
   const { events } = await resume([user, turn('Old.'), user], { signal: AbortSignal.abort() })
   assert.deepEqual(events, ['end: cancelled'])
 })
 
-test('calls of an earlier request that have no result are not run by a later one', async () => {
+test('open calls of an earlier request are not run by a later one', async () => {
   const { executed, model } = await resume([user, turn('', 'write', 'look'), user])
   assert.deepEqual(executed, [])
   assert.deepEqual(

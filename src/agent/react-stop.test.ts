@@ -35,7 +35,7 @@ function stuckTool(traits: Partial<Tool> = {}) {
   return { tool, signals }
 }
 
-test('a run that is cancelled while the model streams closes its generator and keeps what there was', async () => {
+test('a run cancelled while the model streams closes the generator and keeps the text so far', async () => {
   const { model, closed } = endlessModel()
   const controller = new AbortController()
   const options = optionsOf(model, { signal: controller.signal })
@@ -45,13 +45,13 @@ test('a run that is cancelled while the model streams closes its generator and k
   assert.deepEqual(options.messages, [{ role: 'user', text: 'Go.' }])
 })
 
-test('a run that is left while the model streams closes its generator', async () => {
+test('a consumer that leaves while the model streams closes its generator', async () => {
   const { model, closed } = endlessModel()
   for await (const event of react(optionsOf(model))) if (event.type === 'text') break
   await closed
 })
 
-test('a run that is cancelled before it began asks nobody', async () => {
+test('a run cancelled before its start calls no model', async () => {
   const model = new ScriptedModel()
   assert.deepEqual(story(await eventsOf(optionsOf(model, { signal: AbortSignal.abort() }))), ['end: cancelled'])
   assert.deepEqual(model.requests, [])
@@ -89,7 +89,7 @@ test('a run that is cancelled while tools run aborts their signals, and every ca
   )
 })
 
-test('a write that was cancelled while it ran may have been done, and the model is told so', async () => {
+test('a write cancelled while running may have been done, and the model gets that message', async () => {
   const { tool } = stuckTool({ effect: 'write' })
   const controller = new AbortController()
   const options = optionsOf(new ScriptedModel(say('', call('stuck', {}))), { tools: [tool], signal: controller.signal })
@@ -99,7 +99,7 @@ test('a write that was cancelled while it ran may have been done, and the model 
   assert.match(result?.text ?? '', /The call was cancelled\. The outcome of this call is unknown/)
 })
 
-test('a run whose time is up while a tool runs tells its best answer behind the step', async () => {
+test('a run that times out while a tool runs repeats its best answer behind the step', async () => {
   const { tool } = stuckTool()
   const controller = new AbortController()
   const model = new ScriptedModel(say('About 5.', call('stuck', {})))
@@ -116,7 +116,7 @@ test('a run whose time is up while a tool runs tells its best answer behind the 
   ])
 })
 
-test('a run whose time is up while the model thinks tells the best answer of earlier turns', async () => {
+test('a run that times out during a model call repeats the best answer of earlier turns', async () => {
   const controller = new AbortController()
   const thinking = { events: [{ type: 'reasoning', text: 'Hm.' } as const, { type: 'text', text: 'never' } as const] }
   const model = new ScriptedModel(say('About 5.', call('look', {})), thinking)
@@ -125,7 +125,7 @@ test('a run whose time is up while the model thinks tells the best answer of ear
   assert.deepEqual(story(events).slice(-3), ['reasoning: Hm.', 'answer: About 5.', 'end: timeout'])
 })
 
-test('a run that is left while a tool runs aborts its signal', async () => {
+test("a consumer that leaves while a tool runs aborts the tool's signal", async () => {
   const { tool, signals } = stuckTool()
   const quick = fakeTool('quick')
   const model = new ScriptedModel(say('', call('stuck', {}), call('quick', {})))

@@ -6,7 +6,7 @@ import { repair, totalTokens } from './history.ts'
 import type { Message } from './messages.ts'
 import { ModelError } from './model.ts'
 
-test('a tool that is down is told so, and no list of others', async () => {
+test('a call of a tool that is down fails with that reason, without a list of tools', async () => {
   const model = new ScriptedModel(say('', call('far__away', {})), say('Later.'))
   const told = story(await eventsOf(optionsOf(model, { tools: [fakeTool('look')], isDown: (name) => name === 'far__away' })))
   assert.ok(
@@ -14,7 +14,7 @@ test('a tool that is down is told so, and no list of others', async () => {
   )
 })
 
-test('a plain answer is told as it arrives, and ends the run', async () => {
+test('a plain answer is published as it arrives and ends the run', async () => {
   const model = new ScriptedModel(say(['Hel', 'lo.']))
   const options = optionsOf(model)
   assert.deepEqual(await eventsOf(options), [
@@ -34,7 +34,7 @@ test('a plain answer is told as it arrives, and ends the run', async () => {
   assert.deepEqual(options.messages.at(-1), { role: 'assistant', text: 'Hello.', toolCalls: [] })
 })
 
-test('a tool call is run between two model calls, and its result told to the model', async () => {
+test('a tool call runs between two model calls, and the model gets its result', async () => {
   const model = new ScriptedModel(say('Let me add.', call('add', { a: 2, b: 3 })), say('5'))
   const add = fakeTool('add', { execute: async ({ a, b }) => ({ sum: Number(a) + Number(b) }) })
   const events = await eventsOf(optionsOf(model, { tools: [add] }))
@@ -65,7 +65,7 @@ test('a tool call is run between two model calls, and its result told to the mod
   model.assertComplete()
 })
 
-test('each fault of a call is told to the model, not thrown', async () => {
+test('each fault of a call is reported to the model, not thrown', async () => {
   const picky = fakeTool('picky', { check: () => 'a is missing' })
   const broken = fakeTool('broken', {
     execute: () => {
@@ -98,13 +98,13 @@ test('each fault of a call is told to the model, not thrown', async () => {
   assert.equal(events.filter((event) => event.type === 'step_end' && event.step.status === 'error').length, 6)
 })
 
-test('arguments that are empty text are an empty object', async () => {
+test('empty text as arguments is an empty object', async () => {
   const model = new ScriptedModel(say('', { name: 'look', arguments: '' }), say('Seen.'))
   const events = await eventsOf(optionsOf(model, { tools: [fakeTool('look')] }))
   assert.deepEqual(story(events).slice(1, 3), ['c1 starts: look {}', 'c1 result: ok'])
 })
 
-test('the last of the model calls is made without tools, and calls that it asks for are dropped', async () => {
+test('the last model call offers no tools, and its tool calls are dropped', async () => {
   const model = new ScriptedModel(say('', call('look', {})), say('As far as I got.', call('look', {})))
   const options = optionsOf(model, { tools: [fakeTool('look')], maxIterations: 2 })
   assert.deepEqual(story(await eventsOf(options)), [
@@ -149,7 +149,7 @@ test('a model that fails for good throws, and there is no end event', async () =
   assert.equal(options.messages.length, 3)
 })
 
-test('what a provider wants back is kept with the message', async () => {
+test('vendor data for the provider is stored with the message', async () => {
   const vendor = { provider: 'some', data: { signature: 'x' } }
   const model = new ScriptedModel({ ...say('', call('look', {})), reply: { toolCalls: [call('look', {})], vendor } }, say('Seen.'))
   await eventsOf(optionsOf(model, { tools: [fakeTool('look')] }))
@@ -161,7 +161,7 @@ test('what a provider wants back is kept with the message', async () => {
   })
 })
 
-test('a run that grows out of its window is shown with old output cut; its own transcript stays whole', async () => {
+test('a run larger than its window shows cut old output to the model; its own transcript stays whole', async () => {
   const long = 'x'.repeat(4000)
   const look = fakeTool('look', { maxOutputCharacters: 4000, execute: async () => long })
   const turns = 12

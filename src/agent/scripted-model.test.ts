@@ -7,7 +7,7 @@ import { call, fail, say, ScriptedModel } from './scripted-model.ts'
 const request: ModelRequest = { system: '', messages: [{ role: 'user', text: 'Hi.' }], tools: [] }
 const signal = new AbortController().signal
 
-test('it plays its script in order, and keeps what it was asked as it was then', async () => {
+test('plays its script in order, and records each request as it was then', async () => {
   const model = new ScriptedModel(say(['a', 'b'], call('look', { at: 1 })), say('c'))
   const messages: Message[] = [{ role: 'user', text: 'Hi.' }]
   const replying = model.reply({ ...request, messages }, signal)
@@ -25,7 +25,7 @@ test('it plays its script in order, and keeps what it was asked as it was then',
   assert.deepEqual(model.requests, [request])
 })
 
-test('it objects to a call that was not scripted, and to a script that was not used up', async () => {
+test('throws on a call that was not scripted, and on an unfinished script', async () => {
   const model = new ScriptedModel(say('a'))
   assert.throws(() => model.assertComplete(), /0 of 1 replies/)
   for await (const event of model.reply(request, signal)) assert.equal(event.type, 'text')
@@ -33,7 +33,7 @@ test('it objects to a call that was not scripted, and to a script that was not u
   await assert.rejects(model.reply(request, signal).next(), /call 2 was not scripted/)
 })
 
-test('it fails behind its text, and stops when its signal is aborted', async () => {
+test('fails behind its text, and stops when its signal is aborted', async () => {
   const controller = new AbortController()
   const model = new ScriptedModel(fail(undefined, 'Half'), say(['a', 'b']))
   const failing = model.reply(request, signal)

@@ -24,7 +24,7 @@ function heldTool(name: string, effect: 'read' | 'write') {
 
 const asksFor = (name: string, ...numbers: number[]) => numbers.map((n) => call(name, { n }))
 
-test('reads of one turn overlap, their ends are told as they happen, the transcript keeps the order asked', async () => {
+test('reads of one turn overlap, their ends are published at once, the transcript keeps the order asked', async () => {
   const read = heldTool('read', 'read')
   const model = new ScriptedModel(say('', ...asksFor('read', 1, 2, 3)), say('Done.'))
   const options = optionsOf(model, { tools: [read.tool] })
@@ -54,7 +54,7 @@ test('reads of one turn overlap, their ends are told as they happen, the transcr
   )
 })
 
-test('more than eight reads wait for a place', async () => {
+test('reads beyond eight wait for a free slot', async () => {
   const read = heldTool('read', 'read')
   const model = new ScriptedModel(say('', ...asksFor('read', 1, 2, 3, 4, 5, 6, 7, 8, 9, 10)), say('Done.'))
   let startedBeforeFirstEnd = 0
@@ -68,7 +68,7 @@ test('more than eight reads wait for a place', async () => {
   assert.equal(events.filter((event) => event.type === 'step_end').length, 10)
 })
 
-test('a write starts when the result of the one before it has been taken', async () => {
+test('a write starts when the result of the previous write has been taken', async () => {
   const write = heldTool('write', 'write')
   const running = react(optionsOf(new ScriptedModel(say('', ...asksFor('write', 1, 2))), { tools: [write.tool] }))
   await running.next()
@@ -110,7 +110,7 @@ test('a read runs beside a write', async () => {
 
 const sales: DataFilter = { tool: 'sales', key: 'region', type: 'equals', value: 'EU' }
 
-test('a call has its id, the headers, its own filters, and is kept from files of other hinted tools', async () => {
+test('a call gets its id, the headers and its own filters, and cannot read files of other filtered tools', async () => {
   const contexts: ToolContext[] = []
   const execute = async (_: unknown, context: ToolContext) => contexts.push(context)
   const readsFile = (path: string) => path === 'sales.csv'
@@ -131,7 +131,7 @@ test('a call has its id, the headers, its own filters, and is kept from files of
   )
 })
 
-test('a tool that can no longer filter what is to be filtered is not run', async () => {
+test('a tool that no longer supports its filters does not run', async () => {
   const tools = [fakeTool('sales', { execute: () => assert.fail('It was run.') })]
   const model = new ScriptedModel(say('', call('sales', {})), say('Done.'))
   const events = await eventsOf(optionsOf(model, { tools, filters: [sales] }))
@@ -143,7 +143,7 @@ test('without hints nothing is withheld', () => {
   assert.equal(scopeOf(tools[1]!, tools, []).isWithheld('sales.csv'), false)
 })
 
-test('a tool describes itself anew where hints hide data, and only there', async () => {
+test('a tool changes its description where hints hide data, and only there', async () => {
   const described = fakeTool('sales', { describe: ({ filters }) => `Sales, ${filters.length} filter.` })
   for (const [filters, expected] of [
     [[], 'Does sales.'],
@@ -158,7 +158,7 @@ test('a tool describes itself anew where hints hide data, and only there', async
   }
 })
 
-test('a filter on a tool that is not there withholds every file', () => {
+test('a filter on a missing tool withholds every file', () => {
   const reader = fakeTool('read_file')
   const { isWithheld, filters } = scopeOf(reader, [reader], [{ tool: 'sales', key: 'region', type: 'equals', value: 'North' }])
   assert.equal(isWithheld('handbook/leave.md'), true)

@@ -6,7 +6,7 @@ import { findTool, fitName, nameTools } from './tool-names.ts'
 
 const namesOf = (...names: string[]) => [...nameTools(names.map((name) => fakeTool(name))).keys()]
 
-test('a name that fits stays; of others each character that does not fit becomes one that does', () => {
+test('an accepted name stays; in others each invalid character is replaced', () => {
   assert.deepEqual(namesOf('read_file', 'sales.eu', 'sub_agent:Référence-1', 'x'.repeat(70)), [
     'read_file',
     'sales_eu',
@@ -15,14 +15,14 @@ test('a name that fits stays; of others each character that does not fit becomes
   ])
 })
 
-test('names are unique: a tool whose own name fits keeps it, wherever it stands', () => {
+test('names are unique: a tool with an accepted name keeps it, at any position', () => {
   assert.deepEqual(namesOf('a.b', 'a:b', 'a_b', '調査', '分析', 'a_b'), ['a_b_2', 'a_b_3', 'a_b', '__', '___2', 'a_b_4'])
   const long = 'y'.repeat(64)
   assert.deepEqual(namesOf(long, `${long}.1`), [long, `${'y'.repeat(62)}_2`])
   for (const name of namesOf(...Array.from({ length: 12 }, (_, at) => `${long}.${at}`))) assert.match(name, /^[A-Za-z0-9_-]{1,64}$/)
 })
 
-test('a tool is found by the name that the model was told, and by its own', () => {
+test('a tool is found by its name for the model, and by its own name', () => {
   const named = nameTools([fakeTool('a.b'), fakeTool('a_b')])
   assert.deepEqual(
     ['a_b', 'a_b_2', 'a.b', 'nothing'].map((name) => findTool(named, name)?.name),
@@ -31,7 +31,7 @@ test('a tool is found by the name that the model was told, and by its own', () =
   assert.equal(fitName(''), '_')
 })
 
-test('the model is told fit names, steps tell the real ones, and a name that the model makes up is made fit', async () => {
+test('the model gets accepted names, steps show the real ones, and an invented name is made acceptable', async () => {
   const model = new ScriptedModel(say('', call('sales_eu', {}), call('no such tool!', {})), say('Done.'))
   const events = await eventsOf(optionsOf(model, { tools: [fakeTool('sales.eu')] }))
   assert.deepEqual(

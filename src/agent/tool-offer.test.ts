@@ -31,7 +31,7 @@ function withOffer(model: ScriptedModel, { findable = many, others = [], questio
 
 const told = (model: ScriptedModel) => model.requests.map(({ tools }) => tools.map(({ name }) => name))
 
-test('few tools are all told of, and none is there to find others', async () => {
+test('few tools are all offered, without find_tools', async () => {
   const model = new ScriptedModel(say('Done.'))
   await eventsOf(withOffer(model, { findable: many.slice(0, 40) }))
   assert.deepEqual(
@@ -40,7 +40,7 @@ test('few tools are all told of, and none is there to find others', async () => 
   )
 })
 
-test('of many tools the most fitting are told of; those found besides come behind them and stay', async () => {
+test('of many tools the best fitting are offered; found tools follow and stay', async () => {
   const findable = [...many, alone]
   const model = new ScriptedModel(
     say('', call('find_tools', { query: 'number41x or number3x', limit: 2 })),
@@ -66,14 +66,14 @@ test('of many tools the most fitting are told of; those found besides come behin
   assert.equal(result?.step.tool, 'find_tools')
 })
 
-test('a tool that nobody was told of can be called by its name, and is told of from then on', async () => {
+test('a tool that was not offered can be called by its name, and is offered afterwards', async () => {
   const model = new ScriptedModel(say('', call('s__t50', {})), say('Done.'))
   const events = await eventsOf(withOffer(model))
   assert.ok(story(events).includes('c1 result: gave 50'))
   assert.equal(told(model)[1]?.at(-1), 's__t50')
 })
 
-test('who goes on with a run tells of the same tools', async () => {
+test('a resumed run offers the same tools', async () => {
   const model = new ScriptedModel(
     say('', call('find_tools', { query: 'number41x' })),
     say('', call('find_tools', { query: 'number42x' })),
@@ -87,7 +87,7 @@ test('who goes on with a run tells of the same tools', async () => {
   assert.deepEqual(told(again)[0]?.slice(-2), ['s__t41', 's__t42'])
 })
 
-test('what was used in the conversation before is told of, the last five', async () => {
+test('the last five tools used earlier in the conversation are offered', async () => {
   const used = [20, 21, 22, 23, 24, 25, 25].flatMap((n): Message[] => [
     { role: 'assistant', text: '', toolCalls: [{ id: `i${n}`, name: `s__t${n}`, arguments: '{}' }] },
     { role: 'tool', callId: `i${n}`, name: `s__t${n}`, text: 'x', isError: false },
@@ -105,7 +105,7 @@ test('what was used in the conversation before is told of, the last five', async
   assert.equal(first?.length, 16)
 })
 
-test('a model that finds and finds is not told of ever more', async () => {
+test('the number of found tools on offer is limited', async () => {
   const finds = Array.from({ length: 20 }, (_, n) =>
     say('', call('find_tools', { query: Array.from({ length: 10 }, (__, m) => `number${n * 10 + m}x`).join(' '), limit: 20 })),
   )
@@ -118,7 +118,7 @@ test('a model that finds and finds is not told of ever more', async () => {
   assert.ok(told(model).at(-1)?.includes('s__t299'))
 })
 
-test('a plan is made of what is told of, and each step has what fits it', async () => {
+test('a plan is made from the offered tools, and each step gets fitting ones', async () => {
   const model = new ScriptedModel(
     say('["Use number45x.", "Say so."]'),
     say('', call('s__t45', {})),
@@ -135,7 +135,7 @@ test('a plan is made of what is told of, and each step has what fits it', async 
   assert.equal(told(model)[1]?.at(-1), 's__t45')
 })
 
-test('what is wrong with a question for tools is told to the model', async () => {
+test('the model gets the fault of an invalid find_tools query', async () => {
   const model = new ScriptedModel(
     say('', call('find_tools', {}), call('find_tools', { query: 'a', limit: 0 }), call('find_tools', { query: 'a', more: 1 })),
     say('', call('find_tools', { query: 'nothing' })),
@@ -149,7 +149,7 @@ test('what is wrong with a question for tools is told to the model', async () =>
   assert.match(results[3]!, /"tools":\[\],"total":60,"hint":"No tool fits. There are tools of: s \(60\)."/)
 })
 
-test('descriptions that would tell of filtered data are told as the filters allow', async () => {
+test('find_tools shows descriptions as the filters allow', async () => {
   const sales = fakeTool('sales', { filters: true, description: 'Has Secretland.', describe: () => 'Has sales.' })
   const findable = [...many, sales]
   const filters = [{ tool: 'sales', key: 'region', type: 'equals' as const, value: 'North' }]
@@ -160,7 +160,7 @@ test('descriptions that would tell of filtered data are told as the filters allo
   assert.match(JSON.stringify(model.requests[1]?.messages), /Has sales/)
 })
 
-test('many tools are described in few words', () => {
+test('a list of many tools is short', () => {
   const findable = Array.from({ length: 400 }, (_, n) => fakeTool(`e${n % 100}__${'x'.repeat(50)}${n}`))
   const { tools } = offerTools({ tools: () => findable, findable, filters: [], question: '', search })
   assert.ok(tools()[0]!.description.length < 800, String(tools()[0]!.description.length))

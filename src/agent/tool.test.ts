@@ -19,7 +19,7 @@ async function awake<T>(work: Promise<T>): Promise<T> {
   return work.finally(() => clearTimeout(timer))
 }
 
-test('text stays text, other output is JSON for the model, and nothing is null', async () => {
+test('text stays text, other output is JSON for the model, a missing output is null', async () => {
   const outputs: [JsonValue | undefined, string][] = [
     ['plain', 'plain'],
     [{ a: [1, null] }, '{"a":[1,null]}'],
@@ -39,7 +39,7 @@ test('text stays text, other output is JSON for the model, and nothing is null',
   }
 })
 
-test('what a tool logs stands in front of how it ended', async () => {
+test('the log of a tool comes before its outcome', async () => {
   const execute = async (_: JsonObject, { log }: ToolContext) => {
     log('12 rows')
     throw new Error('Row 13 is broken.')
@@ -63,7 +63,7 @@ test('a throw without a message is a failure all the same', async () => {
   }
 })
 
-test('output that is no JSON is a failure, and the log does not say that it was done', async () => {
+test('output that is no JSON is a failure, and the log does not end with Done', async () => {
   const circular: { [key: string]: JsonValue } = {}
   circular.self = circular
   const { isError, log } = await outcomeOf({ execute: async () => circular })
@@ -71,14 +71,14 @@ test('output that is no JSON is a failure, and the log does not say that it was 
   assert.doesNotMatch(log, /^Done\./)
 })
 
-test('output that is nested too deeply to be kept is a failure', async () => {
+test('output that is nested too deeply is a failure', async () => {
   let deep: JsonValue = []
   for (let level = 0; level < 1000; level++) deep = [deep]
   const { isError, text } = await outcomeOf({ execute: async () => deep })
   assert.deepEqual([isError, text], [true, '{"error":"The output is nested too deeply."}'])
 })
 
-test('a tool that exceeds its time is told so, and its signal is aborted', async () => {
+test('a tool that exceeds its time limit fails with that reason, and its signal is aborted', async () => {
   let aborted = false
   const execute = (_: JsonObject, { signal }: ToolContext) =>
     new Promise<JsonValue>((_, reject) =>
@@ -91,7 +91,7 @@ test('a tool that exceeds its time is told so, and its signal is aborted', async
   assert.deepEqual({ isError, output, aborted }, { isError: true, output: { error: 'look did not finish within 0.02 s.' }, aborted: true })
 })
 
-test('a tool that ignores its signal is left behind, and its late failure harms nobody', async () => {
+test('a tool that ignores its signal is left behind, and its late failure has no effect', async () => {
   const late = Promise.withResolvers<JsonValue>()
   const { output } = await awake(outcomeOf({ timeoutMs: 20, execute: () => late.promise }))
   late.reject(new Error('too late'))
@@ -99,7 +99,7 @@ test('a tool that ignores its signal is left behind, and its late failure harms 
   assert.deepEqual(output, { error: 'look did not finish within 0.02 s.' })
 })
 
-test('a time that is not a whole number of milliseconds is no fault', async () => {
+test('a fractional time limit in milliseconds is accepted', async () => {
   assert.equal((await outcomeOf({ timeoutMs: 1.001 * 1000 })).isError, false)
 })
 
@@ -126,7 +126,7 @@ test('output over the limit is cut for the model and kept whole for the caller',
   assert.equal((await outcomeOf({ maxOutputCharacters: 8, execute: async () => 'abcdefgh' })).text, 'abcdefgh')
 })
 
-test('output that is very long is kept as the model was told it', async () => {
+test('very long output is stored as the model saw it', async () => {
   const { output, text } = await outcomeOf({ execute: async () => ({ rows: 'x'.repeat(300_000) }) })
   assert.equal(output, text)
   assert.equal(text.length, 1000 + '\n[cut: 299011 of 300011 characters left out]'.length)

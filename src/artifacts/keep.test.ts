@@ -15,7 +15,7 @@ function keeperOf({ earlier = [] as Artifact[], put = async () => {} }: { earlie
 
 const fileOf = (size: number, name = 'a.txt'): NewArtifact => ({ name, type: '', bytes: new Uint8Array(size).fill(97), tool: 'write_file' })
 
-test('a file is told with its safe name, its type, its size and its hash', async () => {
+test('a stored file has its safe name, type, size and hash', async () => {
   const { keep } = keeperOf()
   assert.deepEqual(await keep({ name: '../x/a.csv', type: '', bytes: Buffer.from('abc'), tool: 't' }), {
     id: 'id1',
@@ -30,7 +30,7 @@ test('a file is told with its safe name, its type, its size and its hash', async
   assert.equal((await keep({ ...fileOf(1), type: 'text/html\r\nx: y' })).type, 'text/plain')
 })
 
-test('a file that is too large, or one too many, is refused in words', async () => {
+test('a file that is too large or one too many is refused with a reason', async () => {
   const { keep } = keeperOf()
   await assert.rejects(keep(fileOf(11)), { message: 'a.txt has 11 bytes; a file may have 10.' })
   await Promise.all([keep(fileOf(10)), keep(fileOf(10))])
@@ -39,13 +39,13 @@ test('a file that is too large, or one too many, is refused in words', async () 
   await assert.rejects(keep(fileOf(0)), /there are 3 files already/)
 })
 
-test('what a run had made before it was taken over counts', async () => {
+test('files from before a takeover count', async () => {
   const made = await keeperOf().keep(fileOf(10))
   const { keep } = keeperOf({ earlier: [made, made] })
   await assert.rejects(keep(fileOf(1)), /together/)
 })
 
-test('a disk that is full is told, any other fault is not, and neither counts', async () => {
+test('a full disk is reported, other errors are not, and neither counts', async () => {
   const failing = (code: string) => Promise.reject(Object.assign(new Error(`${code} /secret/place`), { code }))
   let code = 'ENOSPC'
   const { keep, faults } = keeperOf({ put: () => (code === '' ? Promise.resolve() : failing(code)) })

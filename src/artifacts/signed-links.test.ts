@@ -19,7 +19,7 @@ function signed(): LinkQuery {
   return Object.fromEntries(new URL(links.sign(file, 60), 'http://x').searchParams) as unknown as LinkQuery
 }
 
-test('a link stands for one file until it expires', () => {
+test('a link serves one file until it expires', () => {
   assert.match(links.sign(file, 60), /^\/core\/v1\/artifacts\/f1\/a1\?name=/)
   const query = signed()
   assert.deepEqual(links.check(file, query), file)
@@ -29,7 +29,7 @@ test('a link stands for one file until it expires', () => {
   assert.throws(() => links.check(file, query), { code: 'gone' })
 })
 
-test('whatever is changed in a link, it is refused', () => {
+test('a link with any change is refused', () => {
   const query = signed()
   const forged: [typeof file, Partial<LinkQuery>][] = [
     [{ ...file, id: 'a2' }, query],
@@ -48,7 +48,7 @@ test('whatever is changed in a link, it is refused', () => {
   assert.throws(() => other.check(file, query), { code: 'forbidden' })
 })
 
-test('a link outlives the secret that signed it as long as that one verifies, and a new one is signed by the first', () => {
+test('a link stays valid while its secret verifies, and new links use the first secret', () => {
   const query = signed()
   const both = withSecrets(2, 1)
   assert.deepEqual(both.check(file, query), file)

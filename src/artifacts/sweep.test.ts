@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import type { ArtifactBytes } from './artifact-bytes.ts'
 import { directFolderOf, sweepArtifacts } from './sweep.ts'
 
-test('folders of sessions that are gone and old ones of direct executions are removed, young ones and those of others stay', async () => {
+test('folders of deleted sessions and old direct executions are removed, young and foreign ones stay', async () => {
   const hour = 3_600_000
   const now = 100 * hour
   const many = Array.from({ length: 450 }, () => ({ name: randomUUID(), changedAt: 0 }))

@@ -15,32 +15,32 @@ async function contentsOf(answer: string, question = 'my name is Ada'): Promise<
   return (await extract(material(question), new ScriptedModel(say(answer)), signal)).map(({ content }) => content)
 }
 
-test('the list is found whatever a model puts around it', async () => {
+test('the list is found within any text of the model', async () => {
   const list = '[{"kind": "fact", "content": "The user likes tea."}]'
   for (const answer of [list, `\`\`\`json\n${list}\n\`\`\``, `Sure! [1] Here it is: ${list} Anything else?`, `{"memories": ${list}}`]) {
     assert.deepEqual(await contentsOf(answer), ['The user likes tea.'], answer)
   }
 })
 
-test('elements that do not fit are left out, an empty list is believed', async () => {
+test('invalid elements are dropped, an empty list is accepted', async () => {
   const mixed =
     '[{"kind":"secret","content":"a b"}, "text", null, {"kind":"fact"}, {"kind":"fact","content":7}, {"kind":"fact","content":"It fits."}]'
   assert.deepEqual(await contentsOf(mixed), ['It fits.'])
   assert.deepEqual(await contentsOf('[]'), [])
 })
 
-test('where a model gives no list, patterns are taken', async () => {
+test('patterns are used when the model returns no list', async () => {
   for (const answer of ['', 'Nothing to remember.', '[{"kind": "fact", "cont', '{}']) {
     assert.deepEqual(await contentsOf(answer), ["The user's name is Ada."], answer)
   }
 })
 
-test('what a model throws is thrown: the job is done again', async () => {
+test('errors of the model are thrown, so that the job runs again', async () => {
   const broken = extract(material('x'), new ScriptedModel(fail()), signal)
   await assert.rejects(broken, ModelError)
 })
 
-test('a model is shown the message alone, its end too, and no more than so many come of it', async () => {
+test('the model sees the message alone, including its end, and the number of memories is limited', async () => {
   const model = new ScriptedModel(say(JSON.stringify(Array.from({ length: 30 }, (_, at) => ({ kind: 'fact', content: `Fact ${at}.` })))))
   const steps: MaterialStep[] = [{ tool: 'look', input: {}, status: 'success', output: 'POISON' }]
   const found = await extract(material(`begin ${'x'.repeat(50_000)} end`, steps), model, signal)
@@ -52,7 +52,7 @@ test('a model is shown the message alone, its end too, and no more than so many 
   assert.ok(!messages[0]!.text.includes('POISON'))
 })
 
-test('from calls that failed before one went well a lesson is learned, marked as of tools', async () => {
+test('a call that succeeds after failures teaches a lesson of origin tool', async () => {
   const failed: MaterialStep = { tool: 'sales', input: { sql: 'a' }, status: 'error', output: { error: 'no column a' } }
   const fine: MaterialStep = { tool: 'sales', input: { sql: 'b' }, status: 'success', output: 'SECRET ROWS' }
   const model = new ScriptedModel(say('[]'), say('[{"content": "sales has the column b."}]'))
@@ -69,7 +69,7 @@ test('from calls that failed before one went well a lesson is learned, marked as
   }
 })
 
-test('feedback without a word is a lesson where it is clear, and none where it is not', async () => {
+test('feedback without a comment is a lesson when clear, and none when neutral', async () => {
   const lesson = async (score: number, comment?: string) =>
     (await extractLesson('How long\nis leave?', { requestId: 'r', score, comment, createdAt: 0 }, undefined, signal))?.content
   assert.equal(await lesson(1), 'The user found the answer to “How long is leave?” good.')
@@ -82,7 +82,7 @@ test('feedback without a word is a lesson where it is clear, and none where it i
   assert.equal(await lesson(-1, 'My password is hunter2'), undefined)
 })
 
-test('a model says what feedback teaches, of the question and the comment alone', async () => {
+test('a model derives the lesson of feedback from question and comment alone', async () => {
   const model = new ScriptedModel(say('[{"content": "The user wants tables."}]'))
   const given = { requestId: 'r', score: -1, comment: 'Where is the table?', createdAt: 0 }
   assert.deepEqual(await extractLesson('Sales?', given, model, signal), {

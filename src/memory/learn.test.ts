@@ -57,7 +57,7 @@ function fixture(questions: Record<string, string>, options: { feedback?: Feedba
   return { learning, contents, memories, sources, faults, bump: () => void version++ }
 }
 
-test('what is done twice changes nothing more, also where a model would say it in other words', async () => {
+test('a repeated job changes nothing more, even if the model would word it differently', async () => {
   const { learning, contents, sources } = fixture({ r: 'my name is Ada' })
   const small = new ScriptedModel(say('[{"kind":"fact","content":"The user is called Ada."}]'))
   await learning.learnFromRun(caller, 'r', { ...none, small }, signal)
@@ -67,14 +67,14 @@ test('what is done twice changes nothing more, also where a model would say it i
   assert.deepEqual(sources, [{ memory: 'm0', madeBy: 'retain r' }])
 })
 
-test('of a run whose session is gone nothing is learned', async () => {
+test('nothing is learned from a run whose session is gone', async () => {
   const { learning, contents } = fixture({})
   await learning.learnFromRun(caller, 'r', { ...none, small: new ScriptedModel() }, signal)
   await learning.learnFromFeedback(caller, 'r', none, signal)
   assert.deepEqual(contents(), [])
 })
 
-test('a model that fails leaves the job to be done again', async () => {
+test('a failing model leaves the job to be repeated', async () => {
   const { learning, contents } = fixture({ r: 'my name is Ada' })
   await assert.rejects(learning.learnFromRun(caller, 'r', { ...none, small: new ScriptedModel(fail()) }, signal), /down/)
   assert.deepEqual(contents(), [])
@@ -82,20 +82,20 @@ test('a model that fails leaves the job to be done again', async () => {
   assert.deepEqual(contents(), ["The user's name is Ada."])
 })
 
-test('two runs of one caller that end together learn one after another', async () => {
+test('two runs of one caller that end together are learned one after another', async () => {
   const { learning, contents } = fixture({ a: 'I live in Rome', b: 'I live in Rome', c: 'my name is Ada' })
   await Promise.all(['a', 'b', 'c'].map((id) => learning.learnFromRun(caller, id, none, signal)))
   assert.deepEqual(contents(), ['The user lives in Rome.', "The user's name is Ada."])
 })
 
-test('what another process learned meanwhile is merged with', async () => {
+test('memories that another process added meanwhile are merged', async () => {
   let races = 2
   const { learning, contents, bump } = fixture({ r: 'I live in Rome' }, { before: () => (races-- > 0 ? bump() : undefined) })
   await learning.learnFromRun(caller, 'r', none, signal)
   assert.deepEqual(contents(), ['The user lives in Rome.'])
 })
 
-test('a later feedback takes back what an earlier one taught', async () => {
+test('later feedback retracts the lesson of earlier feedback', async () => {
   const feedback: Feedback = { requestId: 'r', score: -1, comment: undefined, createdAt: 0 }
   const { learning, contents } = fixture({ r: 'Leave?' }, { feedback })
   await learning.learnFromFeedback(caller, 'r', none, signal)
@@ -108,7 +108,7 @@ test('a later feedback takes back what an earlier one taught', async () => {
   assert.deepEqual(contents(), [])
 })
 
-test('memories get vectors; those that were kept without, when the embedder is back', async () => {
+test('memories get vectors; missing ones are added when the embedder is back', async () => {
   const { learning, memories, faults } = fixture({ a: 'I live in Rome', b: 'my name is Ada' })
   let isDown = true
   const embedder: Embedder = {

@@ -27,7 +27,7 @@ function counted() {
   return { state, cache, contents }
 }
 
-test('a caller without memories costs one small question in a while, and waits for none in between', async () => {
+test('a caller without memories costs one small query per interval and no wait', async () => {
   const { state, cache, contents } = counted()
   assert.equal(await contents(), undefined)
   for (let chat = 0; chat < 100; chat++) assert.equal(cache.get(ann), undefined)
@@ -37,7 +37,7 @@ test('a caller without memories costs one small question in a while, and waits f
   assert.deepEqual(state.asked, { version: 2, all: 0 })
 })
 
-test('memories are read again when something was changed, and only then', async () => {
+test('memories are read again after a change, and only then', async () => {
   const { state, contents } = counted()
   Object.assign(state, { version: 1, memories: [memory('one')] })
   for (let chat = 0; chat < 3; chat++) assert.deepEqual(await contents(), ['one'])
@@ -47,7 +47,7 @@ test('memories are read again when something was changed, and only then', async 
   assert.equal(state.asked.all, 2)
 })
 
-test('what another process learned is there after a while; what this one did, at once', async () => {
+test('memories of another process appear after a while, those of this process at once', async () => {
   const { state, cache, contents } = counted()
   await contents()
   Object.assign(state, { version: 1, memories: [memory('one')] })
@@ -61,7 +61,7 @@ test('what another process learned is there after a while; what this one did, at
   assert.deepEqual(await other.contents(), ['two'])
 })
 
-test('what was read before a change is not kept', async () => {
+test('a result read before a change is not cached', async () => {
   const { state, cache, contents } = counted()
   const early = cache.get(ann)
   cache.invalidate(ann)
@@ -70,7 +70,7 @@ test('what was read before a change is not kept', async () => {
   assert.deepEqual(await contents(), ['one'])
 })
 
-test('those that ask together are answered together, and the cache stays small', async () => {
+test('concurrent reads share one query, and the cache stays small', async () => {
   const { state, cache, contents } = counted()
   await Promise.all(Array.from({ length: 20 }, contents))
   assert.equal(state.asked.version, 1)

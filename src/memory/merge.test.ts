@@ -23,11 +23,11 @@ async function changes(news: NewMemory[], of: readonly Memory[], model?: Model):
   })
 }
 
-test('what is known already is confirmed, whatever its case and marks', async () => {
+test('an existing memory is confirmed, whatever its case and punctuation', async () => {
   assert.deepEqual(await changes([found('the user LIKES tea')], known('The user likes tea.')), ['confirm k0'])
 })
 
-test('without a model, of what can be true of one thing alone the later holds', async () => {
+test('without a model, the later of two exclusive statements holds', async () => {
   for (const [before, after] of [
     ['The user lives in Paris.', 'The user lives in Rome.'],
     ["The user's name is Ada.", "The user's name is Grace."],
@@ -37,7 +37,7 @@ test('without a model, of what can be true of one thing alone the later holds', 
     assert.deepEqual(await changes([found(after)], known('x', before)), ['remove k1', `add ${after}`], after)
 })
 
-test('without a model, what may both hold is kept beside', async () => {
+test('without a model, compatible statements are both stored', async () => {
   for (const [before, after] of [
     ['The user likes tea.', 'The user likes coffee.'],
     ["The user's dog is Rex.", "The user's cat is Tom."],
@@ -47,12 +47,12 @@ test('without a model, what may both hold is kept beside', async () => {
     assert.deepEqual(await changes([found(after)], known(before)), [`add ${after}`], after)
 })
 
-test('of two that are said in the same breath the later holds, and twice is once', async () => {
+test('of two exclusive statements in one message the later holds, and duplicates count once', async () => {
   const news = ['The user lives in Paris.', 'The user lives in Rome.', 'The user lives in Rome!'].map((content) => found(content))
   assert.deepEqual(await changes(news, []), ['add The user lives in Rome.'])
 })
 
-test('a model decides about what is near; what it gets wrong is left to the rules', async () => {
+test('a model decides about similar memories; its invalid answers are left to the rules', async () => {
   const memories = known('The user drinks tea every day.', 'The user lives in Paris.')
   const asked = new ScriptedModel(
     say(
@@ -69,7 +69,7 @@ test('a model decides about what is near; what it gets wrong is left to the rule
   assert.deepEqual(await changes([found('Tea is what the user drinks daily.')], memories, same), ['confirm k0'])
 })
 
-test('a model is not asked where nothing is near, or it is known word for word', async () => {
+test('no model is asked without similar memories, or for an identical one', async () => {
   const silent = new ScriptedModel()
   assert.deepEqual(await changes([found('The user likes tea.'), found('Quite another matter.')], known('The user likes tea.'), silent), [
     'confirm k0',
@@ -78,13 +78,13 @@ test('a model is not asked where nothing is near, or it is known word for word',
   silent.assertComplete()
 })
 
-test('what a tool said neither replaces nor confirms what the user said', async () => {
+test('memories of tools neither replace nor confirm those of the user', async () => {
   const memories = known("The user's name is Ada.", 'The user lives in Rome.')
   const tools = [found("The user's name is Mallory.", 'tool'), found('The user lives in Rome.', 'tool')]
   assert.deepEqual(await changes(tools, memories, new ScriptedModel()), ["add The user's name is Mallory.", 'add The user lives in Rome.'])
 })
 
-test('where there are too many, those go that were said longest ago', async () => {
+test('beyond the limit the memories with the oldest statements are removed', async () => {
   const many = known(...Array.from({ length: maxMemories }, (_, at) => `Fact ${at}.`))
   many[0]!.updatedAt = maxMemories
   assert.deepEqual(await changes([found('Something new.'), found('And another.')], many), [

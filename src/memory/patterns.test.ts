@@ -7,7 +7,7 @@ function found(text: string): string[] {
   return findByPatterns(text).map(({ kind, content }) => `${kind}: ${content}`)
 }
 
-test('what a person says of themselves is told in the third person', () => {
+test('statements of people about themselves become third person', () => {
   for (const [text, ...told] of [
     ['Remember that my name is Ada.', "fact: The user's name is Ada."],
     ['Hi, my name is Ada and I live in Rome. What is the time?', "fact: The user's name is Ada.", 'fact: The user lives in Rome.'],

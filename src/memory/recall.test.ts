@@ -25,7 +25,7 @@ async function recalled(memories: Memory[], question: string, options: Partial<R
 
 const many = Array.from({ length: 30 }, (_, at) => memory(`Nothing of note ${at}.`, { at }))
 
-test('preferences come first, then what fits the question, then what was said last', async () => {
+test('preferences come first, then matches, then the latest statements', async () => {
   const memories = [memory('The user lives in Rome.'), ...many, memory('The user wants tables.', { kind: 'preference' })]
   assert.deepEqual(await recalled(memories, 'Where do I live?', { limit: 4 }), [
     '- Preference: The user wants tables.',
@@ -35,13 +35,13 @@ test('preferences come first, then what fits the question, then what was said la
   ])
 })
 
-test('preferences leave room for what fits', async () => {
+test('preferences leave room for matches', async () => {
   const preferences = Array.from({ length: 10 }, (_, at) => memory(`The user likes thing ${at}.`, { kind: 'preference', at }))
   const lines = await recalled([...preferences, memory('The user lives in Rome.')], 'Where do I live?', { limit: 4 })
   assert.deepEqual([lines.length, lines[2]], [4, '- The user lives in Rome.'])
 })
 
-test('what tools said comes only where it fits, under a heading of its own, and is not among what the user said', async () => {
+test("memories of tools appear only when they match, under their own heading, and not among the user's statements", async () => {
   const memories = [memory('The user lives in Rome.'), memory('sales wants ISO dates.', { kind: 'lesson', origin: 'tool' })]
   assert.deepEqual(await recalled(memories, 'Where do I live?'), ['- The user lives in Rome.'])
   assert.deepEqual(await recalled(memories, 'sales by date'), ['- The user lives in Rome.', '- Lesson: sales wants ISO dates.'])
@@ -52,7 +52,7 @@ test('what tools said comes only where it fits, under a heading of its own, and 
   assert.deepEqual(splitKnown(`${text}sales?`), { known: ['The user lives in Rome.'], text: 'sales?' })
 })
 
-test('no more than limit are shown, and no more characters than there is room for', async () => {
+test('the number and the characters of shown memories are limited', async () => {
   assert.equal((await recalled(many, 'note', { limit: 5 })).length, 5)
   assert.deepEqual(await recalled(many, 'note', { limit: 0 }), [])
   const long = Array.from({ length: 30 }, (_, at) => memory(`${'x'.repeat(390)} ${at}`))
@@ -75,13 +75,13 @@ function embedder(change: Partial<Embedder> = {}): Embedder & { asked: string[] 
 
 const cat = memory('The user keeps a tomcat.', { vector: [1, 0] })
 
-test('by its meaning a memory is found that has no word of the question', async () => {
+test('search by meaning finds a memory without a word of the question', async () => {
   assert.ok(!(await recalled([cat, ...many], 'Which pet do I have?', { limit: 2 })).some((line) => line.includes('tomcat')))
   const lines = await recalled([cat, ...many], 'Which pet do I have?', { limit: 2, embedder: embedder() })
   assert.equal(lines[0], '- The user keeps a tomcat.')
 })
 
-test('an embedder is not asked where all is shown anyway, or nothing has a vector of it', async () => {
+test('no embedder is asked when all memories are shown anyway, or none has its vector', async () => {
   const one = embedder()
   await recalled([cat], 'pet', { embedder: one })
   await recalled(many, 'pet', { embedder: one, limit: 2 })
@@ -89,7 +89,7 @@ test('an embedder is not asked where all is shown anyway, or nothing has a vecto
   assert.deepEqual(one.asked, [])
 })
 
-test('an embedder that fails or hangs is left behind: words find them', async () => {
+test('a failing or hanging embedder falls back to search by words', async () => {
   const failing = embedder({ embed: () => Promise.reject(new Error('down')) })
   const lines = await recalled([cat, ...many], 'tomcat', { limit: 2, embedder: failing })
   assert.equal(lines[0], '- The user keeps a tomcat.')
@@ -99,7 +99,7 @@ test('an embedder that fails or hangs is left behind: words find them', async ()
   assert.ok(performance.now() - started < 10_000)
 })
 
-test('an embedder that failed is left alone for a while', async () => {
+test('a failed embedder is not asked for a while', async () => {
   const clock = { now: 0 }
   const cache = createMemoryCache({ version: async () => 1, all: async () => ({ version: 1, memories: [cat, ...many] }) }, { now: () => 0 })
   const recall = createRecall({ cache, now: () => clock.now, onFault: () => undefined })
@@ -117,7 +117,7 @@ test('an embedder that failed is left alone for a while', async () => {
   assert.equal(asked, 2)
 })
 
-test('a store that fails fails no chat', async () => {
+test('a failing store fails no chat', async () => {
   const faults: unknown[] = []
   const cache = createMemoryCache(
     { version: () => Promise.reject(new Error('disk')), all: () => Promise.reject(new Error('disk')) },

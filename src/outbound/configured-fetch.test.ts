@@ -48,7 +48,7 @@ function secretsIn(asked: Asked | undefined): string[] {
   return Object.keys(secrets).filter((name) => asked?.headers[name] !== undefined)
 }
 
-test('what an administrator configured is reached inside, over HTTP/1.1, and followed on its own origin with all its headers', async (t) => {
+test('a configured internal address is reached over HTTP/1.1, and redirects on its own origin keep all headers', async (t) => {
   const own = await site(t, (url) => (url === '/a' ? { location: 'b' } : undefined))
   const fetch = configured(t)
   const response = await fetch(`${own.origin}/a`, { headers: secrets })
@@ -57,7 +57,7 @@ test('what an administrator configured is reached inside, over HTTP/1.1, and fol
   assert.deepEqual(own.asked.map(secretsIn), [Object.keys(secrets), Object.keys(secrets)])
 })
 
-test('a redirect to an address inside that nobody configured is refused', async (t) => {
+test('a redirect to an internal address that is not configured is refused', async (t) => {
   const inside = await site(t, () => undefined)
   const own = await site(t, () => ({ location: `${inside.origin}/` }))
   const fetch = configured(t)
@@ -65,7 +65,7 @@ test('a redirect to an address inside that nobody configured is refused', async 
   assert.deepEqual(inside.asked, [])
 })
 
-test('another origin gets none of the secrets, and on the way back the first gets none either', async (t) => {
+test('another origin gets no secrets, and neither does the first origin after a redirect back', async (t) => {
   const other = await site(t, (url) => (url === '/back' ? { location: `${own.origin}/end` } : undefined))
   const own = await site(t, (url) => {
     if (url === '/end') return undefined
@@ -79,7 +79,7 @@ test('another origin gets none of the secrets, and on the way back the first get
   assert.deepEqual(own.asked.map(secretsIn), [Object.keys(secrets), Object.keys(secrets), []])
 })
 
-test('the way back from another origin is held to the rules for addresses outside', async (t) => {
+test('a redirect back from another origin is checked like an external address', async (t) => {
   const other = await site(t, () => ({ location: `${own.origin}/end` }))
   const own = await site(t, (url) => (url === '/end' ? undefined : { location: `http://127.0.0.1:${other.port}/` }))
   const fetch = configured(t, [`127.0.0.1:${other.port}`])
@@ -90,7 +90,7 @@ test('the way back from another origin is held to the rules for addresses outsid
   )
 })
 
-test('the method changes as the fetch standard has it, and the body with it', async (t) => {
+test('method and body change on redirects by the fetch standard', async (t) => {
   const cases = [
     [301, 'POST', 'GET', ''],
     [302, 'POST', 'GET', ''],
@@ -125,7 +125,7 @@ test('a body that is a stream is sent once', async (t) => {
   )
 })
 
-test('loops end, and what is no http address is not followed', async (t) => {
+test('redirect loops end, and only http addresses are followed', async (t) => {
   const own = await site(t, (url) => ({ location: url === '/' ? '/' : url === '/none' ? 'http://' : `${url.slice(1)}:x` }))
   const fetch = configured(t)
   await assert.rejects(fetch(`${own.origin}/`), (error: Error) => (error.cause as Error).message === 'too many redirects')
@@ -134,7 +134,7 @@ test('loops end, and what is no http address is not followed', async (t) => {
     await assert.rejects(fetch(`${own.origin}/${path}`), { message: 'fetch failed' }, path)
 })
 
-test('a redirect is left to whoever wants it, and an error for whoever wants none', async (t) => {
+test('redirect modes manual and error return the redirect or fail', async (t) => {
   const own = await site(t, () => ({ location: '/end' }))
   const fetch = configured(t)
   assert.equal((await fetch(own.origin, { redirect: 'manual' })).status, 302)

@@ -36,7 +36,7 @@ function names(...addresses: string[]): Lookup {
 
 const isRefused = (error: Error) => (error.cause as { code?: string } | undefined)?.code === 'EREFUSED'
 
-test('an address inside is refused in every form that it can be written in, and nothing is connected to', async (t) => {
+test('an internal address is refused in every notation, without a connection', async (t) => {
   const { asked, port } = await listen(t, (_, response) => response.end('inside'))
   const { fetch, refusalOf } = guarded(t)
   const hosts = ['127.0.0.1', 'localhost', '2130706433', '0x7f000001', '0177.0.0.1', '127.1', '0.0.0.0', '[::1]', '[::]']
@@ -50,7 +50,7 @@ test('an address inside is refused in every form that it can be written in, and 
   assert.deepEqual(asked, [])
 })
 
-test('an address that can not be called is refused before it is', async (t) => {
+test('an unusable address is refused before the request', async (t) => {
   const { refusalOf } = guarded(t, [], (_host, _options, done) => done(Object.assign(new Error('no'), { code: 'ENOTFOUND' }), []))
   assert.equal(await refusalOf('ftp://example.com/'), 'must be an http or https address')
   assert.equal(await refusalOf('file:///etc/passwd'), 'must be an http or https address')
@@ -59,7 +59,7 @@ test('an address that can not be called is refused before it is', async (t) => {
   assert.equal(await refusalOf('http://nowhere.example/'), 'must name a host with a public address')
 })
 
-test('a name that means a public address when it is checked and one inside when it is connected to is refused', async (t) => {
+test('a name that resolves to a public address at the check and an internal one at the connection is refused', async (t) => {
   const { asked, port } = await listen(t, (_, response) => response.end('inside'))
   const { fetch, refusalOf } = guarded(t, [], names('93.184.216.34', '127.0.0.1'))
   const url = `http://rebinding.example:${port}/`
@@ -68,7 +68,7 @@ test('a name that means a public address when it is checked and one inside when 
   assert.deepEqual(asked, [])
 })
 
-test('a name with one address outside and one inside is refused', async (t) => {
+test('a name with a public and an internal address is refused', async (t) => {
   const both: Lookup = (_host, _options, done) =>
     done(null, [
       { address: '93.184.216.34', family: 4 },
@@ -79,7 +79,7 @@ test('a name with one address outside and one inside is refused', async (t) => {
   await assert.rejects(fetch('http://both.example/'), isRefused)
 })
 
-test('a redirect to an address inside is refused where it is followed', async (t) => {
+test('a redirect to an internal address is refused', async (t) => {
   const inside = await listen(t, (_, response) => response.end('inside'))
   const outside = await listen(t, (_, response) => response.writeHead(302, { location: `http://127.0.0.1:${inside.port}/` }).end())
   const { fetch } = guarded(t, ['public.example'], names('127.0.0.1'))
@@ -91,7 +91,7 @@ test('a redirect to an address inside is refused where it is followed', async (t
   assert.deepEqual([outside.asked.length, inside.asked.length], [2, 0])
 })
 
-test('what the operator allows is reached: by name, by name and port, by address, by block', async (t) => {
+test('allowed addresses are reached: by name, by name and port, by address, by block', async (t) => {
   const { asked, port } = await listen(t, (_, response) => response.end('hello'))
   const reached: [string, string][] = [
     ['localhost', 'localhost'],
@@ -114,7 +114,7 @@ test('what the operator allows is reached: by name, by name and port, by address
   }
 })
 
-test('public addresses may be reached, those of one port alone where the rule names one', () => {
+test('public addresses may be reached, internal ones on one port alone when the rule names a port', () => {
   const guard = createAddressGuard(['[fd00::1]:8080', '192.168.0.0/24'])
   assert.ok(guard.allowsAddress('93.184.216.34', 443))
   assert.ok(guard.allowsAddress('2606:2800:220:1::1', 443))

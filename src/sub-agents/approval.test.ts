@@ -43,7 +43,7 @@ function start(script: Script, traits: Partial<KeptRunOptions> = {}) {
   return { run, made, goOn }
 }
 
-test('a call of a sub-agent that needs approval stops the whole run, when what else the turn asked for has ended', async () => {
+test("a sub-agent's call that needs approval interrupts the whole run after the other calls of the turn have ended", async () => {
   const { run, made, goOn } = start({
     agent: [say('', task('a', 'send it'), task('b', 'look'), call('look', { by: 'agent' })), say('All done.')],
     a: [say('', call('send', { n: 1 }), call('look', { by: 'a' })), say('I sent it.')],
@@ -74,7 +74,7 @@ test('a call of a sub-agent that needs approval stops the whole run, when what e
   assert.deepEqual(made.slice(3), ['send {"n":1}'])
 })
 
-test('a call of a sub-agent of a sub-agent: all above it wait, and each goes on where it was', async () => {
+test("a nested sub-agent's call makes all agents above wait, and each resumes at its position", async () => {
   const { run, made, goOn } = start(
     {
       agent: [say('', task('a', 'x')), say('Done.')],
@@ -106,7 +106,7 @@ test('a call of a sub-agent of a sub-agent: all above it wait, and each goes on 
   )
 })
 
-test('a sub-agent with a plan goes on in the step whose call waited', async () => {
+test('a sub-agent with a plan resumes in the step whose call waited', async () => {
   const isPlanned = (text: string, { messages }: ModelRequest) => messages.some((message) => message.text.includes(text))
   const model = new AnsweringModel((request) => {
     const { who } = askedOf(request)
@@ -124,7 +124,7 @@ test('a sub-agent with a plan goes on in the step whose call waited', async () =
   assert.deepEqual(made, ['send {"n":1}'])
 })
 
-test('a sub-agent that was ended while its call waited is told as a tool that is not there', async () => {
+test('a sub-agent ended while its call waited is reported as a missing tool', async () => {
   const { run, made, goOn } = start({ agent: [say('', task('a', 'x')), say('Well.')], a: [say('', call('send', {}))] })
   assert.equal((await goOn()).at(-1), 'interrupt: c2 send')
   run.list.splice(0, 1)

@@ -4,7 +4,7 @@ import { createListCache } from './list-cache.ts'
 
 const ann = { tenant: 't', owner: 'ann' }
 
-test('a list is read once, and again after it was changed', async () => {
+test('a list is read once, and again after a change', async () => {
   let reads = 0
   const cache = createListCache(async () => [++reads])
   assert.deepEqual([await cache.get(ann), await cache.get(ann), await cache.get({ ...ann, tenant: 'other' })], [[1], [1], [2]])
@@ -12,7 +12,7 @@ test('a list is read once, and again after it was changed', async () => {
   assert.deepEqual([await cache.get(ann), await cache.get({ ...ann, tenant: 'other' })], [[3], [2]])
 })
 
-test('what was read while something changed is not kept', async () => {
+test('a list read during a change is not cached', async () => {
   const reading = [Promise.withResolvers<number[]>(), Promise.withResolvers<number[]>()]
   let reads = 0
   const cache = createListCache(() => reading[reads++]!.promise)

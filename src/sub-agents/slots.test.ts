@@ -5,7 +5,7 @@ import { Slots, type Slot } from './slots.ts'
 
 const never = new AbortController().signal
 
-test('no more work at the same time than there are places, in order of arrival', async () => {
+test('no more sub-agents work at the same time than there are slots, in order of arrival', async () => {
   const slots = new Slots(2)
   const ends = [0, 1, 2, 3].map(() => Promise.withResolvers<void>())
   const begun: number[] = []
@@ -20,7 +20,7 @@ test('no more work at the same time than there are places, in order of arrival',
   assert.deepEqual(begun, [0, 1, 2, 3])
 })
 
-test('one that waits for others of its own gives them its place, and has it back before it goes on', async () => {
+test('a waiting parent lends its slot to its children and gets it back before it continues', async () => {
   const slots = new Slots(1)
   let working = 0
   let most = 0
@@ -40,7 +40,7 @@ test('one that waits for others of its own gives them its place, and has it back
   await slots.use(undefined, never, async () => undefined)
 })
 
-test('who is stopped while it waits takes no place, and none is lost', async () => {
+test('an aborted wait takes no slot, and no slot is lost', async () => {
   const slots = new Slots(1)
   const stop = new AbortController()
   const end = Promise.withResolvers<void>()
@@ -57,7 +57,7 @@ test('who is stopped while it waits takes no place, and none is lost', async () 
   assert.equal(await slots.use(undefined, never, async () => 'begun'), 'begun')
 })
 
-test('a child that fails or is stopped leaves its parent at work', async () => {
+test('a parent continues when a child fails or is stopped', async () => {
   const slots = new Slots(1)
   const stop = new AbortController()
   await slots.use(undefined, never, async (slot) => {

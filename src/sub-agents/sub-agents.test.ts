@@ -54,7 +54,7 @@ function subAgentsOn(isShared: boolean) {
 
 const plain = { name: 'x', description: '', objective: '', tools: ['a'], workflowType: 'react' as const }
 
-test('a list is asked of the store once where nobody else has it, and every time where others do', async () => {
+test('a private store is read once, a shared store every time', async () => {
   for (const [isShared, expected] of [
     [false, 2],
     [true, 4],
@@ -67,7 +67,7 @@ test('a list is asked of the store once where nobody else has it, and every time
   }
 })
 
-test('a run is told from memory that there are none where others have the store too, until it is told or time passes', async () => {
+test('an empty list is cached for runs on a shared store, until a message arrives or time passes', async () => {
   const { subAgents, reads, hear, pass, rows } = subAgentsOn(true)
   const lists = async () => (await subAgents.listForRun(ann)).length
   assert.deepEqual([await lists(), await lists(), reads()], [0, 0, 1])
@@ -82,7 +82,7 @@ test('a run is told from memory that there are none where others have the store 
   assert.deepEqual([await lists(), await lists(), reads()], [1, 1, 4])
 })
 
-test('status: initializing with its tools, busy while it works, error when that failed, ready when it did not', async () => {
+test('status: initializing with its tools, busy while working, error after a failure, ready otherwise', async () => {
   const { subAgents, told } = subAgentsOn(false)
   const slow = await subAgents.create(ann, { ...plain, tools: ['a', 'slow', 'a'] }, 'caller')
   assert.deepEqual([slow.tools, subAgents.statusOf(slow)], [['a', 'slow'], 'initializing'])
@@ -101,7 +101,7 @@ test('status: initializing with its tools, busy while it works, error when that 
   )
 })
 
-test('one that is gone does nothing, and one that is terminated elsewhere is stopped here', async () => {
+test('a removed sub-agent does no work, and one terminated elsewhere is stopped here', async () => {
   const { store, rows } = fakeStore()
   const work = createWork({ store, holder: 'p', heartbeatMs: 5, now: () => 1000, onFault: assert.ifError })
   const one: SubAgent = { ...plain, id: 'i', madeBy: 'caller', hasFailed: false, isBusy: false, createdAt: 0, lastActive: 0 }

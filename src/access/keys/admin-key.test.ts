@@ -24,7 +24,7 @@ async function start() {
 
 const roles = {}
 
-test('the first start makes a key of an administrator, which is listed', async () => {
+test("the first start makes an administrator's key, which is listed", async () => {
   const { options, verifier, store, read } = await start()
   assert.deepEqual(await ensureAdminKey(options), { renewed: true })
   const who = await verifier.verify(read())
@@ -34,7 +34,7 @@ test('the first start makes a key of an administrator, which is listed', async (
   assert.deepEqual(listed, [{ jti: who.keyId, days: 30 }])
 })
 
-test('a key with a third of its time left stays, one with less is renewed', async () => {
+test('a key with a third of its lifetime left stays, one with less is renewed', async () => {
   const { options, clock, read } = await start()
   await ensureAdminKey(options)
   const first = read()
@@ -64,14 +64,14 @@ test('a key that was revoked, broken, expired, or signed by another signing key 
   await verifier.verify(read())
 })
 
-test('a new tenant of the administrators gets its own key', async () => {
+test("a new administrators' tenant gets its own key", async () => {
   const { options, verifier, read } = await start()
   await ensureAdminKey(options)
   assert.equal((await ensureAdminKey({ ...options, tenant: 'acme' })).renewed, true)
   assert.equal((await verifier.verify(read())).tenant, 'acme')
 })
 
-test('processes that share a key write the same, whether they start together or later, and one key is listed', async () => {
+test('processes that share a key write the same key, at any start order, and one key is listed', async () => {
   const { options, clock, store } = await start()
   const shared = createMemorySecret()
   const files = [createMemorySecret(), createMemorySecret(), createMemorySecret()]
@@ -89,7 +89,7 @@ test('processes that share a key write the same, whether they start together or 
   assert.deepEqual(await ensure(files[0]!), { renewed: false })
 })
 
-test('where it can not be known whether a key is good, none is made in its place', async () => {
+test('no key is made when the existing one cannot be checked', async () => {
   const { options, read } = await start()
   await ensureAdminKey(options)
   const first = read()

@@ -16,7 +16,7 @@ test('a secret is made once, and is the same at every start', async () => {
   assert.deepEqual(again.forTenant('other'), first.forTenant('other'))
 })
 
-test('what is configured counts, and nothing is made; each of two has its place', async () => {
+test('configured secrets are used, in order, and none is made', async () => {
   const stored = createMemorySecret()
   const secrets = await openCallbackSecrets({ configured: [one, two], stored })
   assert.deepEqual(secrets.forTenant('default'), [one, two])
@@ -24,7 +24,7 @@ test('what is configured counts, and nothing is made; each of two has its place'
   assert.equal(stored.kept, undefined)
 })
 
-test('every tenant has its own, which only the first secret gives', async () => {
+test('every tenant has its own secret, derived from the first secret only', async () => {
   const stored = createMemorySecret()
   const secrets = await openCallbackSecrets({ configured: [one], stored })
   const others = await openCallbackSecrets({ configured: [two], stored })
@@ -34,14 +34,14 @@ test('every tenant has its own, which only the first secret gives', async () => 
   assert.deepEqual(secrets.forTenant('acme'), ['whsec_867/t5GFHpdBt3g1OdZHyAMlD6CAYbL1jBKHs55cq6I='])
 })
 
-test('what SECRET_KEY gives is the same everywhere, and a secret like any other', async () => {
+test('a secret derived from SECRET_KEY is the same everywhere', async () => {
   // HKDF-SHA256 without salt, as anybody can compute it: receivers know it.
   assert.equal(deriveCallbackSecret('k'.repeat(32)), 'whsec_PUNQatbVg+ssa+4u5M4AistPbtjdNhjKzcihFq1Fu6w=')
   const secrets = await openCallbackSecrets({ configured: [deriveCallbackSecret('k'.repeat(32))], stored: createMemorySecret() })
   assert.deepEqual(secrets.forTenant('default'), [deriveCallbackSecret('k'.repeat(32))])
 })
 
-test('a text that is no secret is told, not signed with', async () => {
+test('a malformed secret is an error and signs nothing', async () => {
   await assert.rejects(
     openCallbackSecrets({ configured: [], stored: createMemorySecret('nonsense') }),
     /^Error: memory holds no callback secret/,

@@ -9,7 +9,7 @@ const open = async (text?: string) => (await openSigningKeys(createMemorySecret(
 
 const request = { sub: 'ada', tenant: 'acme', roles: ['user'], expiresInSeconds: 3600, now: 1_700_000_000_500 }
 
-test('a key says who, where, with which roles and how long, and verifies with the public half', async () => {
+test('a key states subject, tenant, roles and lifetime, and verifies with the public half', async () => {
   const signing = await open()
   const { key, claims } = await createKey(signing, request)
   const { payload } = await jwtVerify(key, signing.publicKey, { currentDate: new Date(request.now) })
@@ -20,12 +20,12 @@ test('a key says who, where, with which roles and how long, and verifies with th
   assert.deepEqual(decodeProtectedHeader(key), { alg: 'EdDSA', kid: signing.kid, typ: 'JWT' })
 })
 
-test('the private key can not be taken out of the process', async () => {
+test('the private key cannot be exported', async () => {
   const signing = await open()
   assert.equal(signing.privateKey.extractable, false)
 })
 
-test('names and times that make no usable key are refused', async () => {
+test('unusable names and lifetimes are refused', async () => {
   const signing = await open()
   const refused = (change: Partial<typeof request>) =>
     assert.rejects(createKey(signing, { ...request, ...change }), { code: 'invalid_input' })

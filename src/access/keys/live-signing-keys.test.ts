@@ -30,7 +30,7 @@ async function start(t: TestContext, { intervalMs = never, bus = localBus }: { i
   return { live, rotate, state, errors }
 }
 
-test('a key that another process has just made is found when somebody comes with it', async (t) => {
+test('a key that another process has just made is found at its first use', async (t) => {
   const { live, rotate } = await start(t)
   const first = live.newest().kid
   const kid = await rotate()
@@ -39,7 +39,7 @@ test('a key that another process has just made is found when somebody comes with
   assert.deepEqual([live.newest().kid, live.find(first)?.kid], [kid, first])
 })
 
-test('however many come with keys that nobody knows, the store is asked a few times a second', async (t) => {
+test('the store is asked a few times a second for any number of unknown keys', async (t) => {
   const { live, state } = await start(t)
   state.loads = 0
   const started = performance.now()
@@ -51,7 +51,7 @@ test('however many come with keys that nobody knows, the store is asked a few ti
   assert.ok(state.loads <= 2 + (performance.now() - started) / 200, `${state.loads} loads`)
 })
 
-test('where the store is away, who asks is told so; the keys that are known stay in force, and the fault is told once', async (t) => {
+test('without the store lookups fail, known keys stay in force, and the error is reported once', async (t) => {
   const { live, state, errors } = await start(t, { intervalMs: 1 })
   const first = live.newest().kid
   state.isAway = true
@@ -61,7 +61,7 @@ test('where the store is away, who asks is told so; the keys that are known stay
   assert.deepEqual([live.find(first)?.kid, errors.length], [first, 1])
 })
 
-test('looks go on by themselves, and who depends on the keys hears of a change', async (t) => {
+test('polls repeat, and listeners hear of a change', async (t) => {
   const { live, rotate } = await start(t, { intervalMs: 1 })
   const first = live.newest().kid
   const changed = new Promise<void>((resolve) => live.onChange(resolve))
@@ -73,7 +73,7 @@ test('looks go on by themselves, and who depends on the keys hears of a change',
   assert.deepEqual([live.newest().kid, live.find(first)], [kid, undefined])
 })
 
-test('news, and a gap in them, make it look at once', async (t) => {
+test('a message on the bus, and a gap, cause a poll at once', async (t) => {
   const told = new Set<() => void>()
   const tell = () => [...told].forEach((listener) => listener())
   const listen = (listener: () => void) => {

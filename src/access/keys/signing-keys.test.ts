@@ -25,7 +25,7 @@ test('the signing key is made once and found again, also by processes that start
   await jwtVerify((await createKey(opened[0]!.newest(), request)).key, (await open()).newest().publicKey)
 })
 
-test('a new key signs, and the one before it counts until the last key ends that it can have signed', async () => {
+test('a new key signs, and the previous one verifies until its last key expires', async () => {
   const { state, open, rotate } = start(1_700_000_000_000 + 90 * day)
   const first = (await open()).newest()
   assert.equal(await rotate(), state.now + 90 * day)
@@ -42,12 +42,12 @@ test('a new key signs, and the one before it counts until the last key ends that
   assert.ok(keys.find(keys.newest().kid))
 })
 
-test('without any key that is known to live the one before counts for 30 days: so long a key is made for', async () => {
+test('without known keys the previous signing key verifies for 30 days, the default lifetime', async () => {
   const { state, rotate } = start()
   assert.equal(await rotate(), state.now + 30 * day)
 })
 
-test('one that is over is forgotten with the next rotation; the others keep their ends', async () => {
+test('an ended key is dropped at the next rotation; the others keep their ends', async () => {
   const { kept, state, open, rotate } = start()
   await open()
   await rotate()
@@ -60,7 +60,7 @@ test('one that is over is forgotten with the next rotation; the others keep thei
   assert.equal((JSON.parse(kept.kept ?? '') as { earlier: unknown[] }).earlier.length, 2)
 })
 
-test('a key that was made while the signing key was rotated is counted', async () => {
+test('a key made during the rotation counts', async () => {
   const { kept, state, open } = start()
   const first = (await open()).newest()
   const answers = [0, state.now + 200 * day]
@@ -70,7 +70,7 @@ test('a key that was made while the signing key was rotated is counted', async (
   assert.ok((await open()).find(first.kid))
 })
 
-test('in an emergency all that was signed before ends', async () => {
+test('an emergency rotation ends all earlier keys', async () => {
   const { open, rotate } = start(1_700_000_000_000 + 90 * day)
   const first = (await open()).newest()
   await rotate()
@@ -79,14 +79,14 @@ test('in an emergency all that was signed before ends', async () => {
   assert.deepEqual([keys.all().length, keys.find(first.kid)], [1, undefined])
 })
 
-test('two rotations at the same time are two, one after the other', async () => {
+test('two rotations at the same time run one after the other', async () => {
   const { open, rotate } = start()
   await open()
   await Promise.all([rotate(), rotate()])
   assert.equal((await open()).all().length, 3)
 })
 
-test('what holds no Ed25519 private key is told by its place, and nothing is made instead', async () => {
+test('a text without an Ed25519 private key is an error that names its source, and is not replaced', async () => {
   const now = () => 0
   const rsa = await exportJWK((await generateKeyPair('ES256', { extractable: true })).privateKey)
   const publicHalf = await exportJWK((await generateKeyPair('EdDSA', { crv: 'Ed25519', extractable: true })).publicKey)
