@@ -29,7 +29,7 @@ test('a tool of an MCP server that has changed is shown, and accepted by its nam
   )
   const unknown = await runIn(folder, ['tool', 'accept', 'weather__other'])
   assert.deepEqual([unknown.code, unknown.out], [1, ''])
-  assert.match(unknown.err, /Nothing has changed of "weather__other"; "agent-core tool changed" shows what has\./)
+  assert.match(unknown.err, /No tool of "weather__other" has changed\. "agent-core tool changed" lists/)
   assert.equal((await pins.review([changed])).size, 1)
   assert.deepEqual(await runIn(folder, ['tool', 'accept', 'weather__moody']), { code: 0, out: 'Accepted weather__moody.\n', err: '' })
   assert.equal(await pins.isModified(), true)

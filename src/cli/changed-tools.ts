@@ -4,14 +4,14 @@ import { acceptChangedTools, listChangedTools, type Definition } from '../tools/
 import { readSettings } from './prepare.ts'
 import { CommandFailure, type CommandContext } from './terminal.ts'
 
-/** Tools of MCP servers that are not used because what the server says of them has changed: beside a running service, which takes it up. */
+/** Adds commands for MCP tools that are disabled because the server changed their definition. A running service picks up acceptances. */
 export function addChangedTools(tool: Command, { terminal }: CommandContext): void {
   const say = (line: string) => terminal.stdout.write(`${line}\n`)
   const cacheDir = () => path.join(readSettings(terminal).dataDir, 'cache')
 
   tool
     .command('changed')
-    .description('Show each tool of an MCP server with pin: true that has changed: what was accepted of it, and what is said now.')
+    .description('Show each tool of an MCP server with pin: true that has changed, with the accepted and the current definition.')
     .action(async () => {
       const changed = await listChangedTools(cacheDir())
       for (const tool of changed) {
@@ -23,11 +23,11 @@ export function addChangedTools(tool: Command, { terminal }: CommandContext): vo
 
   tool
     .command('accept <name>')
-    .description('Accept what a server says of a tool (<entry>__<tool>), or of all of an entry; a running service uses it within 5 s.')
+    .description('Accept the current definition of a tool (<entry>__<tool>) or of all tools of an entry. A running service uses it within 5 s.')
     .action(async (name: string) => {
       const accepted = await acceptChangedTools(cacheDir(), name)
       if (accepted.length === 0) {
-        throw new CommandFailure(1, [`Nothing has changed of ${JSON.stringify(name)}; "agent-core tool changed" shows what has.`])
+        throw new CommandFailure(1, [`No tool of ${JSON.stringify(name)} has changed. "agent-core tool changed" lists the changed tools.`])
       }
       for (const one of accepted) say(`Accepted ${one}.`)
     })

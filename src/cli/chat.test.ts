@@ -40,7 +40,7 @@ test('lines of a pipe are questions and commands of one conversation', async (t)
   stdin.end('a\n\nb\n/new\nc\n/tools\n/quit\nnever\n')
   assert.equal(await runCommand(['chat'], terminal), 0)
   assert.match(out(), /^One\.\nTwo\.\nThree\.\ncalculator {2}ready {2}Calculates /)
-  assert.match(err(), /^A new session: [0-9a-f-]{36}\n$/)
+  assert.match(err(), /^New session: [0-9a-f-]{36}\n$/)
   assert.deepEqual(
     server.requests.map(({ body }) => body.messages.filter(({ role }: { role: string }) => role === 'user').length),
     [1, 2, 1],
@@ -104,7 +104,7 @@ test('a service that is there is used, with the key that was given', async (t) =
   assert.deepEqual(await runIn(elsewhere, [...args, '--key', `@${folder}/my.key`]), { code: 0, out: 'Hello.\n', err: '' })
   const wrong = await runIn(elsewhere, [...args, '--key', 'x.y.z'])
   assert.deepEqual([wrong.code, wrong.out], [1, ''])
-  assert.match(wrong.err, /^JWT verification failed: .+ Give a key that is valid here with --key\.\n$/)
+  assert.match(wrong.err, /^JWT verification failed: .+ Pass a valid key with --key\.\n$/)
   assert.match((await runIn(folder, ['doctor'])).out, new RegExp(`in use by the service at ${url}$`, 'm'))
 })
 

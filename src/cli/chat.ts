@@ -22,11 +22,11 @@ export function addChat(program: Command, context: CommandContext): void {
   program
     .command('chat')
     .description('Talk to the agent in the terminal.')
-    .option('--url <url>', 'a service; default: the one of DATA_DIR, else one is started for this conversation', toUrl)
-    .option('--key <key>', 'an access key, or @FILE that holds one; default: admin.key in DATA_DIR')
-    .option('--session <id>', 'go on with this session', toSession)
-    .option('--message <text>', 'put one question, show the answer and exit')
-    .addHelpText('after', '\nWithout a terminal, each line of standard input is a question, and only the answers go to standard output.')
+    .option('--url <url>', 'address of a service (default: the service of DATA_DIR, else a new service for this conversation)', toUrl)
+    .option('--key <key>', 'an access key, or @FILE with a key (default: admin.key in DATA_DIR)')
+    .option('--session <id>', 'continue this session', toSession)
+    .option('--message <text>', 'ask one question, print the answer and exit')
+    .addHelpText('after', '\nWithout a terminal, each line of standard input is a question, and standard output has only the answers.')
     .action((options: ChatOptions) => chat(options, context))
 }
 
@@ -47,7 +47,7 @@ async function chat(options: ChatOptions, context: CommandContext): Promise<void
   }
 }
 
-/** False where an answer failed. */
+/** Runs the conversation; false if an answer failed. */
 async function talk({ message }: ChatOptions, conversation: Conversation, terminal: Terminal): Promise<boolean> {
   if (message === undefined && terminal.stdin.isTTY) {
     terminal.stdout.write('Ask something. /help lists the commands; Ctrl-C cancels an answer, Ctrl-D ends.\n')
@@ -66,7 +66,7 @@ async function talk({ message }: ChatOptions, conversation: Conversation, termin
 
 interface Reached {
   url: string
-  /** Whether it is the service of this data directory, which made the key in it. */
+  /** True for the service of this data directory, which created the admin key there. */
   isOwn: boolean
   close(): Promise<void>
 }
@@ -79,7 +79,7 @@ async function findOrStart({ url }: ChatOptions, settings: Readonly<Settings>, c
   const missing = await findMissing(settings, context.terminal.environment)
   if (missing.length > 0) throw new CommandFailure(1, missing)
   await makeMissing(settings)
-  // For this conversation alone: reached by nobody else, whatever the settings say.
+  // The temporary service serves only this conversation, so it listens on loopback whatever the settings say.
   const alone = { ...settings, host: '127.0.0.1', publicUrl: undefined }
   const { start } = await import('./start.ts')
   const { service, release } = await start({ ...context, settings: alone, port: 0, isQuiet: true, mayMakeSample: true })
@@ -95,16 +95,16 @@ async function findOrStart({ url }: ChatOptions, settings: Readonly<Settings>, c
   }
 }
 
-/** The administrator's key goes to nobody but the service that made it. */
+/** Reads the access key. The admin key is sent only to the service that created the key. */
 async function readKey({ url, key }: ChatOptions, { dataDir }: Settings, { terminal, isOwn }: { terminal: Terminal; isOwn: boolean }) {
   if (key !== undefined && !key.startsWith('@')) return key
   if (key === undefined && !isOwn)
     throw new CommandFailure(2, [
-      `admin.key goes only to the running service of DATA_DIR: give a key for ${url} with --key KEY or --key @FILE.`,
+      `admin.key goes only to the running service of DATA_DIR. Pass a key for ${url} with --key KEY or --key @FILE.`,
     ])
   const file = key === undefined ? path.join(dataDir, 'admin.key') : path.resolve(terminal.cwd, key.slice(1))
   const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
-    throw new CommandFailure(2, [`${file} can't be read (${error.code}). Give a key with --key KEY or --key @FILE.`])
+    throw new CommandFailure(2, [`${file} cannot be read (${error.code}). Pass a key with --key KEY or --key @FILE.`])
   })
   return text.trim()
 }
@@ -112,10 +112,10 @@ async function readKey({ url, key }: ChatOptions, { dataDir }: Settings, { termi
 function toUrl(text: string): string {
   const url = URL.parse(text)
   if (url && /^https?:$/.test(url.protocol) && !url.search && !url.hash && !url.username) return url.href.replace(/(?<!\/)\/+$/, '')
-  throw new InvalidArgumentError('It must be an address such as http://127.0.0.1:8080.')
+  throw new InvalidArgumentError('The value must be an address such as http://127.0.0.1:8080.')
 }
 
 function toSession(text: string): string {
   if (isId(text)) return text
-  throw new InvalidArgumentError('It must have 1 to 128 letters, digits and . _ : - and begin with a letter or digit.')
+  throw new InvalidArgumentError('The value must have 1 to 128 letters, digits and . _ : - and begin with a letter or digit.')
 }

@@ -12,7 +12,7 @@ import { messageOf } from '../errors.ts'
 export interface ToolPlaces {
   /** The folder of agent.yaml. */
   configDir: string
-  /** Undefined where FILES_ROOT is no folder. */
+  /** Undefined if FILES_ROOT is not a readable folder. */
   files: FilesRoot | undefined
   environment: Environment
 }
@@ -20,7 +20,7 @@ export interface ToolPlaces {
 type Config = Readonly<Record<string, unknown>>
 type Check = (config: Config, at: Path, places: ToolPlaces) => Promise<ConfigProblem[]>
 
-/** Files, folders and commands that tools name and that are not there. Runs no command and reaches no network. */
+/** Finds missing files, folders and commands of tools. Runs no command and uses no network. */
 export async function findToolProblems({ tools }: Pick<AgentConfig, 'tools'>, places: ToolPlaces): Promise<ConfigProblem[]> {
   const found = tools.map(async (tool, index) => {
     const check = checks[typeOf(tool)]
@@ -78,7 +78,7 @@ async function checkDocuments({ paths }: Config, at: Path, { files }: ToolPlaces
 
 const noFiles = 'FILES_ROOT is not a folder that can be read'
 
-/** Looks for the command as the shell does that would start it. */
+/** Searches for the command in the same way as the shell that starts the server. */
 async function checkCommand(
   { command, cwd = '.', env }: Config,
   at: Path,

@@ -5,7 +5,7 @@ import { messageOf } from '../errors.ts'
 
 type AddCommand = (program: Command, context: CommandContext) => void
 
-/** In the order in which help shows them. What one needs is loaded for that one: a process that supervises others is small. */
+/** Commands in the order of the help. Each module is imported on demand, which keeps the supervisor of workers small. */
 const commands: Record<string, () => Promise<AddCommand>> = {
   serve: async () => (await import('./serve.ts')).addServe,
   chat: async () => (await import('./chat.ts')).addChat,
@@ -16,7 +16,7 @@ const commands: Record<string, () => Promise<AddCommand>> = {
   doctor: async () => (await import('./doctor.ts')).addDoctor,
 }
 
-/** Runs one command line; answers with the exit code: 0 done, 1 failed, 2 wrong usage or settings. */
+/** Runs a command line and returns the exit code: 0 done, 1 failed, 2 wrong usage or settings. */
 export async function runCommand(args: readonly string[], terminal: Terminal): Promise<number> {
   const context = { terminal, version: await readVersion() }
   const program = new Command('agent-core')

@@ -11,14 +11,14 @@ import { findToolProblems } from './check-tools.ts'
 import { CommandFailure, type Terminal } from './terminal.ts'
 
 /**
- * Fails with a line for each fault of a file: what is no configuration, and else what a start with this environment and these files could not
- * make work. Runs no command and reaches no network.
+ * Fails with a line for each fault of a configuration file: syntax and schema errors, or else everything that a start with this environment
+ * and these files would lack. Runs no command and uses no network.
  */
 export async function checkConfigFile(file: string, { filesRoot }: Settings, { environment }: Terminal): Promise<void> {
   try {
     const config = await loadAgentConfig(file)
     const unset = findUnsetVariables(config, environment)
-    // A model that lacks a variable can't be made: it is told once.
+    // A model that lacks a variable cannot be created. The unset variable is reported instead of the model.
     const isTold = unset.some(({ at }) => at[0] === 'llms')
     const files = await openFilesRoot(filesRoot).catch(() => undefined)
     const tools = await findToolProblems(config, { configDir: path.dirname(path.resolve(file)), files, environment })

@@ -15,14 +15,14 @@ import { CommandFailure, type CommandContext } from './terminal.ts'
 import { loadUsedConfiguration, toFailure, withConfigurations } from './used-configuration.ts'
 import { readSettings } from './prepare.ts'
 
-/** Checks agent.yaml; shows the configuration in use, and puts a former one in its place. */
+/** Adds commands that check agent.yaml, show the configuration in use, and restore an earlier version. */
 export function addConfig(program: Command, { terminal }: CommandContext): void {
   const config = program.command('config').description('Check and show the configuration of the agent.')
   const say = (line: string) => terminal.stdout.write(`${line}\n`)
 
   config
     .command('check [file]')
-    .description('Check a file (default: AGENT_CONFIG), and whether all that it names is there; each problem is a line.')
+    .description('Check a file (default: AGENT_CONFIG), and that everything named in the file exists. Prints one line for each problem.')
     .action(async (file?: string) => {
       const settings = readSettings(terminal)
       const whole = file === undefined ? settings.agentConfig : path.resolve(terminal.cwd, file)
@@ -43,7 +43,7 @@ export function addConfig(program: Command, { terminal }: CommandContext): void 
 
   config
     .command('history')
-    .description('List the configurations that are kept, the one in use first.')
+    .description('List the stored configurations; the first is in use.')
     .action(async () => {
       const past = await listPast(readSettings(terminal))
       const rows = past.map(({ version, at, kind, actor, diff }) => [
@@ -53,26 +53,26 @@ export function addConfig(program: Command, { terminal }: CommandContext): void 
         actor ? `${actor.sub} (${actor.tenant})` : '-',
         diff.join(' '),
       ])
-      for (const line of formatTable([['version', 'since', 'by way of', 'who', 'changed'], ...rows])) say(line)
+      for (const line of formatTable([['version', 'since', 'source', 'changed by', 'changes'], ...rows])) say(line)
     })
 
   config
     .command('restore <version>')
-    .description('Put a former configuration in use again, on all replicas; "config history" lists them.')
+    .description('Restore an earlier configuration on all replicas; "config history" lists the versions.')
     .action(async (version: string) => {
       const settings = readSettings(terminal)
       const restored = await restore(version, settings).catch((error: unknown) => {
         throw toFailure(1, settings, error)
       })
       if (!restored)
-        throw new CommandFailure(1, [`There is no version ${JSON.stringify(version)}; "agent-core config history" shows them.`])
-      say(`In use is version ${restored.version}. Changed: ${restored.diff.join(' ') || 'nothing'}.`)
+        throw new CommandFailure(1, [`There is no version ${JSON.stringify(version)}; "agent-core config history" lists the versions.`])
+      say(`Version ${restored.version} is in use. Changed: ${restored.diff.join(' ') || 'nothing'}.`)
     })
 }
 
 type Past = Pick<PastConfiguration, 'version' | 'diff'> & Partial<Pick<PastConfiguration, 'kind' | 'actor'>> & { at: number | undefined }
 
-/** Without a shared database the file is the configuration, and its copies say neither who changed it nor how. */
+/** Without a shared database the file is the configuration. Copies of the file record neither the author nor the kind of a change. */
 async function listPast(settings: Settings): Promise<Past[]> {
   if (settings.databaseUrl !== undefined) return withConfigurations(settings, (store) => store.list())
   return listFileVersions(createConfigurationFile(settings.agentConfig, settings.dataDir))

@@ -5,12 +5,12 @@ import { readSettings } from './prepare.ts'
 import { pruneNow } from './prune.ts'
 import { CommandFailure, type CommandContext } from './terminal.ts'
 
-/** Looks after the database. */
+/** Adds commands that maintain the database. */
 export function addDb(program: Command, { terminal }: CommandContext): void {
-  const db = program.command('db').description('Look after the database.')
+  const db = program.command('db').description('Maintain the database.')
 
   db.command('migrate')
-    .description('Bring the schema to this version, as a start would. On Postgres services may go on; with SQLite none may be running.')
+    .description('Update the schema to this version, like a start of the service. Postgres: services may keep running. SQLite: no service may be running.')
     .action(async () => {
       const settings = readSettings(terminal)
       const { release } = hold(settings)
@@ -28,15 +28,15 @@ export function addDb(program: Command, { terminal }: CommandContext): void {
     })
 
   db.command('prune')
-    .description('Remove what is older than "retention" of the configuration keeps it; the service does so every hour by itself.')
-    .option('--dry-run', 'only count it')
+    .description('Remove data older than "retention" in the configuration. The service itself does so every hour.')
+    .option('--dry-run', 'only count the data')
     .action(async ({ dryRun = false }: { dryRun?: boolean }) => {
       const lines = await pruneNow(readSettings(terminal), terminal, dryRun)
       for (const line of lines) terminal.stdout.write(`${line}\n`)
     })
 }
 
-/** With what the database itself said: that it is newer than this program, or can't be reached. */
+/** The message with the message of the cause: only the cause says that the database is newer than this program, or unreachable. */
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   const { message, cause } = error

@@ -10,8 +10,8 @@ test('before the first start all is well, and nothing is made', async (t) => {
   const folder = await createFolder(t)
   const { code, out } = await runIn(folder, ['doctor'])
   assert.equal(code, 0)
-  assert.match(out, /^ok {4}data directory: .+ is made by the first start$/m)
-  assert.match(out, /^ok {4}configuration: .+ is made by "agent-core serve --init"$/m)
+  assert.match(out, /^ok {4}data directory: .+ is created by the first start$/m)
+  assert.match(out, /^ok {4}configuration: .+ is created by "agent-core serve --init"$/m)
   assert.deepEqual(await readdir(folder), [])
 })
 
@@ -69,7 +69,7 @@ test('a search without documents is a failure', async (t) => {
   await writeFile(path.join(folder, 'agent.yaml'), 'tools: [{ name: books, type: knowledge_search, config: { paths: ["handbok/**"] } }]\n')
   const { code, out } = await runIn(folder, ['doctor'])
   assert.equal(code, 1)
-  assert.match(out, /^fail {2}tool books: it has no documents: no file under .+ matches handbok\/\*\*\n {6}Put documents there/m)
+  assert.match(out, /^fail {2}tool books: no documents: no file under .+ matches handbok\/\*\*\n {6}Put documents there/m)
   assert.doesNotMatch(out, /tool books is ready/)
 })
 
@@ -90,7 +90,7 @@ test('a data directory that another holds is a warning, a damaged store a failur
 test('a data directory that can not be made is a failure', async (t) => {
   const { code, out } = await runIn(await createFolder(t), ['doctor'], { DATA_DIR: '/dev/null/data' })
   assert.equal(code, 1)
-  assert.match(out, /^fail {2}data directory: \/dev\/null\/data can't be made\n {6}Set DATA_DIR/m)
+  assert.match(out, /^fail {2}data directory: \/dev\/null\/data cannot be created\n {6}Set DATA_DIR/m)
 })
 
 test('an entry that stands for several tools has one line, with how many there are', async (t) => {

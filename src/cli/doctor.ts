@@ -9,14 +9,14 @@ import { findModelOffers } from './doctor/model-advice.ts'
 import { checkModels, type Finding } from '../models/check-models.ts'
 import { findMissing, readSettings } from './prepare.ts'
 
-/** Tools that index large folders take their time; a model may have to be loaded first. */
+/** Tools may index large folders, and a model server may load the model first. */
 const toolsMs = 60_000
 const modelMs = 30_000
 
 export function addDoctor(program: Command, { terminal }: CommandContext): void {
   program
     .command('doctor')
-    .description('Check everything that the service needs, and say what to do where something is wrong.')
+    .description('Check everything that the service needs, and say how to fix each problem.')
     .action(async () => {
       const tell = createTeller(terminal)
       for await (const finding of examine(terminal)) tell.finding(finding)
@@ -26,11 +26,11 @@ export function addDoctor(program: Command, { terminal }: CommandContext): void 
       }
       const { fail, warn } = tell.counts
       if (fail > 0) throw new CommandFailure(1, [`${fail} ${fail === 1 ? 'check' : 'checks'} failed.`])
-      terminal.stdout.write(warn > 0 ? `Nothing failed; ${warn} to look at.\n` : 'All is well.\n')
+      terminal.stdout.write(warn > 0 ? `Nothing failed; ${warn} ${warn === 1 ? 'warning' : 'warnings'}.\n` : 'All checks passed.\n')
     })
 }
 
-/** In the order in which a start needs things; what depends on something that failed is not looked at. */
+/** Runs the checks in the order of a start. Checks that depend on a failed check are skipped. */
 async function* examine(terminal: Terminal): AsyncGenerator<Finding, void> {
   const settings = trySettings(terminal)
   if (Array.isArray(settings)) return yield* settings
@@ -72,7 +72,7 @@ function trySettings(terminal: Terminal): Readonly<Settings> | Finding[] {
 }
 
 function toPlaces({ host, port, workers, databaseUrl }: Settings): string {
-  return `listens on ${host}:${port}${workers > 1 ? ` with ${workers} workers` : ''}, keeps things in ${databaseUrl === undefined ? 'SQLite' : 'Postgres'}`
+  return `listens on ${host}:${port}${workers > 1 ? ` with ${workers} workers` : ''}, stores data in ${databaseUrl === undefined ? 'SQLite' : 'Postgres'}`
 }
 
 function createTeller({ stdout, environment }: Terminal) {

@@ -4,13 +4,13 @@ import { withdraw } from './running-service.ts'
 import { CommandFailure } from './terminal.ts'
 import { messageOf } from '../errors.ts'
 
-/** Holds the data directory for this process; fails where another has it. */
+/** Locks the data directory for this process; fails if another process holds the lock. */
 export function hold({ dataDir, databaseUrl }: Settings): { release(): void } {
-  // Processes that share a database share nothing in their data directories.
+  // With a shared database, processes share nothing in their data directories.
   if (databaseUrl !== undefined) return { release: () => undefined }
   try {
     const held = holdDataDir(dataDir)
-    // One that was killed could not do it itself.
+    // A killed service leaves its address behind.
     withdraw(dataDir)
     return {
       release() {

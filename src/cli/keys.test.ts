@@ -20,7 +20,7 @@ test('a key is made before the first start, printed alone, listed and revoked', 
   assert.deepEqual(rest, [])
 
   assert.deepEqual(await runIn(folder, ['keys', 'revoke', jti!]), { code: 0, out: `Revoked ${jti}.\n`, err: '' })
-  assert.deepEqual(await runIn(folder, ['keys', 'revoke', jti!]), { code: 0, out: `${jti} was revoked before.\n`, err: '' })
+  assert.deepEqual(await runIn(folder, ['keys', 'revoke', jti!]), { code: 0, out: `${jti} was already revoked.\n`, err: '' })
   assert.match((await runIn(folder, ['keys', 'list'])).out, / revoked\n$/)
 })
 
@@ -60,7 +60,7 @@ test('wrong usage exits with 2 and one line, and makes nothing', async (t) => {
 
 test('a key that is not there can not be revoked', async (t) => {
   const { code, out, err } = await runIn(await createFolder(t), ['keys', 'revoke', 'nobody'])
-  assert.deepEqual([code, out, err], [1, '', 'There is no key "nobody"; "agent-core keys list" shows them.\n'])
+  assert.deepEqual([code, out, err], [1, '', 'There is no key "nobody"; "agent-core keys list" lists the keys.\n'])
 })
 
 test('the secret of callbacks is made before the first start, printed alone, and is another for each tenant', async (t) => {

@@ -16,9 +16,9 @@ import { readSettings } from './prepare.ts'
 import { formatTable } from './table.ts'
 import { loadUsedConfiguration } from './used-configuration.ts'
 
-/** Makes, lists and revokes access keys, rotates what signs them, and tells what callbacks are signed with: beside a running service or before its start. */
+/** Adds commands that create, list and revoke access keys, rotate signing keys, and print callback secrets. They work with and without a running service. */
 export function addKeys(program: Command, { terminal }: CommandContext): void {
-  const keys = program.command('keys').description('Make, list and revoke access keys; the secret of callbacks.')
+  const keys = program.command('keys').description('Create, list and revoke access keys; print the secret of callbacks.')
   const say = (line: string) => terminal.stdout.write(`${line}\n`)
 
   async function use<T>(settings: Settings, work: (tools: Tools) => Promise<T>): Promise<T> {
@@ -37,11 +37,11 @@ export function addKeys(program: Command, { terminal }: CommandContext): void {
 
   keys
     .command('create')
-    .description('Make a key; it alone is printed on standard output.')
-    .requiredOption('--sub <name>', 'whom the key is for', toName)
-    .option('--tenant <name>', 'the tenant that the key belongs to', toName, 'default')
+    .description('Create a key. Standard output has only the key.')
+    .requiredOption('--sub <name>', 'owner of the key', toName)
+    .option('--tenant <name>', 'tenant of the key', toName, 'default')
     .option('--roles <names>', 'roles, separated by commas', toRoles, ['user'])
-    .option('--expires <time>', 'how long it is valid: a number and s, m, h or d', toSeconds, toSeconds('30d'))
+    .option('--expires <time>', 'how long the key is valid: a number and s, m, h or d', toSeconds, toSeconds('30d'))
     .addHelpText('after', `\nWithout --expires a key is valid for 30d. Built-in roles: viewer, user, operator, admin.`)
     .action(async ({ sub, tenant, roles, expires }: CreateOptions) => {
       const settings = readSettings(terminal)
@@ -51,7 +51,7 @@ export function addKeys(program: Command, { terminal }: CommandContext): void {
       const claims = newClaims({ sub, tenant, roles, expiresInSeconds: expires, now: Date.now() })
       const key = await use(settings, async ({ register, secrets }) => {
         const { signingKeys } = await secrets()
-        // Registered first: a key that works but is not listed could not be found to be revoked, nor would a rotation know how long it lives.
+        // The key is registered before it is signed: a working key outside the register could not be revoked, and a rotation would not know its expiry.
         await register.insert(toRecord(claims))
         return signClaims((await openSigningKeys(signingKeys, Date.now)).newest(), claims)
       })
@@ -60,8 +60,8 @@ export function addKeys(program: Command, { terminal }: CommandContext): void {
 
   keys
     .command('list')
-    .description('List the keys that were made here, newest first.')
-    .option('--tenant <name>', 'only those of this tenant', toName)
+    .description('List the keys created here, newest first.')
+    .option('--tenant <name>', 'list only keys of this tenant', toName)
     .action(async ({ tenant }: { tenant?: string }) => {
       const records = await use(readSettings(terminal), ({ register }) => register.list(tenant))
       for (const line of toTable(records, Date.now())) say(line)
@@ -69,22 +69,22 @@ export function addKeys(program: Command, { terminal }: CommandContext): void {
 
   keys
     .command('revoke <jti>')
-    .description('End a key; with Postgres every replica refuses it at once, else a running service does within 5 s.')
+    .description('Revoke a key. With Postgres every replica refuses the key at once; otherwise a running service does within 5 s.')
     .action(async (jti: string) => {
       const revoked = await use(readSettings(terminal), async ({ register, tell }) => {
         const found = await revoke(register, jti)
         if (found) await tell('revoked', { jti })
         return found
       })
-      if (revoked === undefined) throw new CommandFailure(1, [`There is no key ${JSON.stringify(jti)}; "agent-core keys list" shows them.`])
-      say(revoked ? `Revoked ${jti}.` : `${jti} was revoked before.`)
+      if (revoked === undefined) throw new CommandFailure(1, [`There is no key ${JSON.stringify(jti)}; "agent-core keys list" lists the keys.`])
+      say(revoked ? `Revoked ${jti}.` : `${jti} was already revoked.`)
     })
 
   keys
     .command('rotate')
-    .description('Make a new signing key; keys that were made before go on until they end.')
-    .option('--now', 'end all keys that were made before, and all links')
-    .addHelpText('after', '\nA running service takes it up within seconds, without a restart.')
+    .description('Create a new signing key. Existing access keys stay valid until they expire.')
+    .option('--now', 'invalidate all existing access keys and links')
+    .addHelpText('after', '\nA running service uses the new key within seconds, without a restart.')
     .action(async ({ now: endNow = false }: { now?: boolean }) => {
       const until = await use(readSettings(terminal), async ({ register, secrets, tell }) => {
         const { signingKeys } = await secrets()
@@ -93,16 +93,16 @@ export function addKeys(program: Command, { terminal }: CommandContext): void {
         await tell('signing_keys', { newest: (await openSigningKeys(signingKeys, Date.now)).newest().kid })
         return until
       })
-      say('A new signing key signs from now on.')
-      if (until !== undefined) say(`Keys that were made before go on until they end, the last of them at ${toTime(until)}.`)
-      else say('All keys that were made before have ended. The service writes a new admin.key, at the latest when it starts.')
+      say('The new signing key is in use.')
+      if (until !== undefined) say(`Existing access keys stay valid until they expire; the last expires at ${toTime(until)}.`)
+      else say('All existing access keys are invalid. The service writes a new admin.key, at the latest when it starts.')
     })
 
   keys
     .command('callback-secret')
-    .description('Print the secret that callbacks are signed with, for their receiver (Standard Webhooks).')
-    .option('--tenant <name>', 'whose callbacks', toName, 'default')
-    .addHelpText('after', '\nWhere CALLBACK_SECRET holds two, the first is printed.')
+    .description('Print the secret that signs callbacks, for their receiver (Standard Webhooks).')
+    .option('--tenant <name>', 'tenant of the callbacks', toName, 'default')
+    .addHelpText('after', '\nIf CALLBACK_SECRET has two secrets, the first is printed.')
     .action(async ({ tenant }: { tenant: string }) => {
       const of = await use(
         readSettings(terminal),
@@ -120,15 +120,15 @@ interface CreateOptions {
 }
 
 const secondsPer: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_400 }
-/** A hundred years: beyond, times leave what dates can say. */
+/** A hundred years. Much later times exceed the range of `Date`. */
 const maxSeconds = 36_500 * 86_400
 
-/** `30d` in seconds. */
+/** Parses a duration such as `30d` to seconds. */
 function toSeconds(text: string): number {
   const [, digits, unit] = /^(\d{1,12})([smhd])$/.exec(text) ?? []
   const seconds = Number(digits) * (secondsPer[unit ?? ''] ?? Number.NaN)
   if (seconds >= 1 && seconds <= maxSeconds) return seconds
-  throw new InvalidArgumentError('It must be a number and a unit (s, m, h or d), such as 30d, up to 36500d.')
+  throw new InvalidArgumentError('The value must be a number and a unit (s, m, h or d), such as 30d, up to 36500d.')
 }
 
 function toName(text: string): string {
@@ -141,7 +141,7 @@ function toRoles(text: string): string[] {
   return [...new Set(roles.map(toName))]
 }
 
-/** Only told: the role may be added to the configuration later. */
+/** Roles missing from the configuration. They only cause a warning, because the configuration may get them later. */
 async function findUnknownRoles(roles: readonly string[], settings: Settings): Promise<string[]> {
   const others = roles.filter((role) => !isBuiltInRole(role))
   if (others.length === 0) return []
@@ -157,13 +157,13 @@ async function findUnknownRoles(roles: readonly string[], settings: Settings): P
 
 interface Tools {
   register: AccessKeyStore
-  /** What was taken over is told on standard error. */
+  /** Opens the secrets; notices about secrets moved to the database go to standard error. */
   secrets(): Promise<OpenSecrets>
-  /** Tells the running processes of the service. */
+  /** Publishes an event to the running processes of the service. */
   tell<T extends Topic>(topic: T, data: Topics[T]): Promise<void>
 }
 
-/** Undefined where there is no such key, false where it was revoked before. */
+/** Revokes a key; undefined if there is no such key, false if the key was already revoked. */
 async function revoke(register: AccessKeyStore, jti: string): Promise<boolean | undefined> {
   if (await register.revoke(jti, Date.now())) return true
   return (await register.list()).some((record) => record.jti === jti) ? false : undefined

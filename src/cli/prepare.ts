@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { findExposed, loadSettings, SettingsError, type Settings } from '../settings/settings.ts'
 import { CommandFailure, type Terminal } from './terminal.ts'
 
-/** What every command needs first, and what `serve --init` makes. */
+/** Settings and files that commands need, and the sample files of `serve --init`. */
 
 const samples = fileURLToPath(new URL('../../samples', import.meta.url))
 
@@ -19,8 +19,8 @@ export function readSettings({ environment, cwd }: Pick<Terminal, 'environment' 
 }
 
 /**
- * Copies agent.yaml and sample files where there are none; answers with the paths that were made. With a database that processes share,
- * what it holds counts: a sample beside it would be an edit.
+ * Copies the sample agent.yaml and sample files if they are missing, and returns the created paths. With a shared database, agent.yaml is
+ * not created: the database holds the configuration, and a new file would count as an edit.
  */
 export async function makeMissing(settings: Settings): Promise<string[]> {
   const { agentConfig, filesRoot, dataDir, databaseUrl } = settings
@@ -36,16 +36,16 @@ export async function makeMissing(settings: Settings): Promise<string[]> {
 }
 
 /**
- * Fails where a file or folder is missing that the environment names, which is a wrong name or a failed mount, and where there is no
- * agent.yaml at all. A default folder for files is made, empty.
+ * Fails if a file or folder named in the environment is missing (a wrong name or a failed mount), or if there is no agent.yaml at all.
+ * Creates the default folder for files, empty.
  */
 export async function refuseMissing(settings: Settings, environment: Terminal['environment']): Promise<void> {
   const { agentConfig, filesRoot, dataDir, databaseUrl } = settings
   const problems = await findMissing(settings, environment)
-  // A shared database may hold the configuration: the start finds out.
+  // A shared database may hold the configuration, which the start checks.
   if (problems.length === 0 && databaseUrl === undefined && !(await exists(agentConfig))) {
     problems.push(
-      `${agentConfig} does not exist. Name another file by AGENT_CONFIG, or run "agent-core serve --init", which makes a sample.`,
+      `${agentConfig} does not exist. Set AGENT_CONFIG to another file, or run "agent-core serve --init" to create a sample.`,
     )
   }
   if (problems.length > 0) throw new CommandFailure(1, problems)
@@ -54,7 +54,7 @@ export async function refuseMissing(settings: Settings, environment: Terminal['e
   await mkdir(filesRoot, { recursive: true })
 }
 
-/** A line for each of AGENT_CONFIG and FILES_ROOT that names something that is not there, or of the wrong kind. */
+/** Returns a line for each of AGENT_CONFIG and FILES_ROOT whose target does not exist or has the wrong kind. */
 export async function findMissing({ agentConfig, filesRoot }: Settings, environment: Terminal['environment']): Promise<string[]> {
   const places = [
     { name: 'AGENT_CONFIG', place: agentConfig, kind: 'file', isDirectory: false },
@@ -65,7 +65,7 @@ export async function findMissing({ agentConfig, filesRoot }: Settings, environm
       if (!environment[name]) return []
       const found = await stat(place).catch(() => undefined)
       if (found === undefined)
-        return [`${name} is "${place}", which does not exist. Correct it, or "agent-core serve --init" makes a sample.`]
+        return [`${name} is "${place}", which does not exist. Correct the path, or run "agent-core serve --init" to create a sample.`]
       return found.isDirectory() === isDirectory ? [] : [`${name} is "${place}", which is not a ${kind}.`]
     }),
   )
@@ -78,7 +78,7 @@ async function refuseExposed({ agentConfig, filesRoot, dataDir }: Settings): Pro
   if (exposed.length > 0) throw new CommandFailure(2, exposed)
 }
 
-/** Made whole under another name: processes that start together and share the folder do not disturb each other. False where another was first. */
+/** Copies the samples under a temporary name, then renames the folder: processes starting together do not interfere. False if another process was first. */
 async function copySamples(filesRoot: string): Promise<boolean> {
   const draft = `${filesRoot}.${randomUUID()}`
   try {
@@ -94,7 +94,7 @@ async function copySamples(filesRoot: string): Promise<boolean> {
   }
 }
 
-/** Where a path leads through symbolic links, as far as it is there. */
+/** Resolves the symbolic links of a path, as far as the path exists. */
 async function toPlace(file: string): Promise<string> {
   return realpath(file).catch(async () =>
     path.dirname(file) === file ? file : path.join(await toPlace(path.dirname(file)), path.basename(file)),

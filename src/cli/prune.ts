@@ -7,10 +7,10 @@ import { formatTable } from './table.ts'
 import type { Terminal } from './terminal.ts'
 import { loadUsedConfiguration, toFailure } from './used-configuration.ts'
 
-/** Half of the time, at most: a service may be working beside it. */
+/** Pauses as long as it works, because a service may use the database at the same time. */
 const rest = 1
 
-/** Removes what is older than the configuration keeps it, or only counts it; answers with lines for a person. */
+/** Removes data older than the retention of the configuration, or only counts the data. Returns lines to print. */
 export async function pruneNow(settings: Settings, { stopping }: Terminal, isDry: boolean): Promise<string[]> {
   const used = await loadUsedConfiguration(settings).catch((error: unknown) => {
     throw toFailure(1, settings, error)
@@ -23,7 +23,7 @@ export async function pruneNow(settings: Settings, { stopping }: Terminal, isDry
     if (isDry) for await (const things of findOld(limits)) old.push(things)
     else {
       const isDone = await prune({ ...limits, sleep, rest, signal: stopping, onRemoved: (things) => void old.push(things) })
-      if (!isDone) return [...toLines(old, 'Removed'), 'Stopped; the rest is removed the next time.']
+      if (!isDone) return [...toLines(old, 'Removed'), 'Stopped before the end; the next prune removes the rest.']
     }
     return toLines(old, isDry ? 'Would be removed' : 'Removed')
   } finally {
@@ -32,7 +32,7 @@ export async function pruneNow(settings: Settings, { stopping }: Terminal, isDry
 }
 
 function toLines(old: readonly OldThings[], verb: string): string[] {
-  if (old.length === 0) return ['Nothing is older than the configuration keeps it.']
+  if (old.length === 0) return ['No data is older than the retention of the configuration.']
   const table = formatTable([['KIND', 'TENANT', 'COUNT'], ...old.map(({ kind, tenant, count }) => [kind, tenant, String(count)])])
   const sums = [...Map.groupBy(old, ({ kind }) => kind)].map(
     ([kind, those]) => `${those.reduce((sum, { count }) => sum + count, 0)} ${kind}`,

@@ -4,7 +4,7 @@ import path from 'node:path'
 import type { Settings } from '../settings/settings.ts'
 import { isHeld } from '../store/sqlite/data-dir.ts'
 
-/** Where the service of a data directory can be reached, for commands that talk to it. */
+/** The file with the address of the service of a data directory, for commands that call the service. */
 
 const fileOf = (dataDir: string) => path.join(dataDir, 'service.json')
 
@@ -12,12 +12,12 @@ export async function announce(dataDir: string, url: string): Promise<void> {
   await writeFile(fileOf(dataDir), `${JSON.stringify({ url })}\n`, { mode: 0o600 })
 }
 
-/** Before the service stops to listen: whoever listens there next must not be taken for it. */
+/** Removes the address. Called before the service stops listening, because another program may listen there next. */
 export function withdraw(dataDir: string): void {
   rmSync(fileOf(dataDir), { force: true })
 }
 
-/** The address of the service that holds this data directory now, if one answers there. With Postgres nothing is held: undefined. */
+/** The address of the service that holds this data directory, if it answers. Undefined with Postgres, which needs no lock. */
 export async function findService({ dataDir, databaseUrl }: Pick<Settings, 'dataDir' | 'databaseUrl'>): Promise<string | undefined> {
   try {
     if (databaseUrl !== undefined || !isHeld(dataDir)) return undefined

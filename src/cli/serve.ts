@@ -14,25 +14,25 @@ import { createProcesses, findSupervisor, type Supervisor } from './workers/proc
 import { shareMetrics } from './workers/share-metrics.ts'
 import { supervise } from './workers/supervise.ts'
 
-/** How long running chats may go on after SIGTERM. */
+/** Time that running chats have to finish after SIGTERM. */
 const drainMs = 30_000
-/** Until balancers know: what they have sent to a socket that is closed is broken off, where a refusal is sent to another replica. */
+/** Time for load balancers to notice the stop. A request on a closed socket breaks, while a refused request is sent to another replica. */
 const noticeMs = 3000
-/** A connection that was passed on before that must find who takes it. */
+/** Time before the end of the notice in which the supervisor passes no more connections, so that each passed connection is served. */
 const lastTakenMs = 200
-/** What is closed behind them takes its time too. */
+/** Time for closing the service after the chats have ended. */
 const closeMs = 15_000
 
 export function addServe(program: Command, context: CommandContext): void {
   program
     .command('serve')
     .description('Start the service.')
-    .option('--init', 'make agent.yaml and sample files where they are missing')
+    .option('--init', 'create agent.yaml and sample files if they are missing')
     .action(({ init = false }: { init?: boolean }) => serve({ ...context, mayMakeSample: init }))
 }
 
 interface ServeContext extends CommandContext {
-  /** Whether a service without a configuration begins with the sample. */
+  /** True if a service without a configuration gets the sample. */
   mayMakeSample: boolean
 }
 
@@ -52,14 +52,14 @@ type OnReady = (url: string, ready: Ready) => void
 
 async function serveAlone(settings: Settings, onReady: OnReady, context: ServeContext): Promise<void> {
   const { stopping } = context.terminal
-  // Its dependencies are loaded where it is: a process that supervises others stays small.
+  // Imported on demand: a supervisor never loads the service, and stays small.
   const { start } = await import('./start.ts')
   const { service, url, release } = await start({ ...context, settings })
   onReady(url, await toReady(service, context))
   if (!stopping.aborted) await once(stopping, 'abort')
   say(context, stoppingLine)
   withdraw(settings.dataDir)
-  // Who has the embedded database is alone.
+  // A service with the embedded database has no other replica, so a notice has no use.
   await service.close(drainMs, settings.databaseUrl === undefined ? 0 : noticeMs)
   release()
 }
@@ -70,7 +70,9 @@ async function serveByWorkers(settings: Settings, onReady: OnReady, context: Com
   const url = addressOf(settings.host, connections.port)
   stopping.addEventListener('abort', () => say(context, stoppingLine), { once: true })
   await supervise({
-    ...{ processes: createProcesses(), connections, url },
+    processes: createProcesses(),
+    connections,
+    url,
     count: settings.workers,
     stopping,
     stopMs: drainMs + closeMs,
@@ -80,7 +82,7 @@ async function serveByWorkers(settings: Settings, onReady: OnReady, context: Com
   })
 }
 
-/** One of several behind one port; nothing but its log is told. */
+/** Serves as a worker, which prints nothing but its log. */
 async function serveAsWorker(settings: Settings, supervisor: Supervisor, context: ServeContext): Promise<void> {
   try {
     const metrics = shareMetrics(supervisor)
@@ -95,7 +97,7 @@ async function serveAsWorker(settings: Settings, supervisor: Supervisor, context
     })
     supervisor.tell({ kind: 'ready', ...(await toReady(service, context)) })
     if (!stopping.aborted) await once(stopping, 'abort')
-    // Until then it answers who comes that it is stopping.
+    // New connections are refused as stopping until the supervisor stops passing them.
     const leaving = setTimeout(() => supervisor.tell({ kind: 'leaving' }), noticeMs - lastTakenMs)
     await service.close(drainMs, noticeMs).finally(() => clearTimeout(leaving))
     await metrics.sendLast()
@@ -119,7 +121,7 @@ async function toReady({ agent, adminKeyFile }: Service, { terminal }: CommandCo
   return { adminKeyFile, advice, example: example?.message ?? 'What can you do?' }
 }
 
-/** A longer question is no line to paste. */
+/** A longer question does not fit on a line to paste. */
 const maxExampleCharacters = 200
 
 interface Greeting extends Ready {
@@ -129,18 +131,18 @@ interface Greeting extends Ready {
 }
 
 function greet({ url, adminKeyFile, advice, example, made, workers }: Greeting, context: CommandContext): void {
-  if (made.length > 0) say(context, `Made ${made.join(' and ')}`)
+  if (made.length > 0) say(context, `Created ${made.join(' and ')}`)
   say(context, `Agent Core ${context.version} listens on ${url}${workers > 1 ? ` with ${workers} workers` : ''}`)
   for (const line of advice) say(context, line)
   say(context, 'Try it:')
   say(context, `  curl -s ${url}/core/v1/chain -H "x-service-access: $(cat ${adminKeyFile})" -H 'content-type: application/json' \\`)
-  // A quote inside of quotes of the shell, which must not end them.
+  // A single quote must not end the quoted string of the shell.
   const content = JSON.stringify(example).replaceAll("'", String.raw`'\''`)
   say(context, `    -d '{"messages": [{"role": "user", "content": ${content}}]}'`)
   say(context, `Read more: ${url}/docs`)
 }
 
-const stoppingLine = 'Stopping: finishing what runs.'
+const stoppingLine = 'Stopping: finishing the running chats.'
 
 function say({ terminal }: CommandContext, line: string): void {
   terminal.stdout.write(`${line}\n`)

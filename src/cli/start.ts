@@ -13,10 +13,10 @@ interface Start {
   settings: Settings
   terminal: CommandContext['terminal']
   version: string
-  /** Overrides the settings: for a service of this command alone. */
+  /** Overrides the port of the settings, for a service that only this command uses. */
   port?: number
   isQuiet?: boolean
-  /** Whether a database without a configuration begins with the sample. */
+  /** True if a database without a configuration gets the sample. */
   mayMakeSample?: boolean
 }
 
@@ -45,16 +45,16 @@ async function listen({ app }: Service, { host }: Settings, port: number): Promi
   return addressOf(host, (app.server.address() as AddressInfo).port)
 }
 
-/** Connections that come at once are taken, not refused. */
+/** Length of the accept queue, so that bursts of connections are not refused. */
 const backlog = 8192
 
 interface WorkerStart extends Pick<Start, 'settings' | 'terminal' | 'version' | 'mayMakeSample'> {
   worker: { id: number; pid: number | undefined }
-  /** Where another process listens, and gives this one connections. */
+  /** The supervisor, which listens and passes connections to this process. */
   frontDoor: { url: string; metrics: MetricsSharing }
 }
 
-/** Starts the service as one of several processes behind one port. */
+/** Starts the service as a worker: several processes share one port. */
 export async function startWorker({
   settings,
   terminal,

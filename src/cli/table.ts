@@ -1,4 +1,4 @@
-/** Lines of columns, each as wide as its widest cell. */
+/** Formats rows as aligned columns. Each column is as wide as its widest cell. */
 export function formatTable(rows: readonly (readonly string[])[]): string[] {
   const columns = Math.max(0, ...rows.map((row) => row.length))
   const widths = Array.from({ length: columns }, (_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)))

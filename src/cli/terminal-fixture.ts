@@ -16,10 +16,10 @@ export async function createFolder(t: TestContext): Promise<string> {
 export interface TestTerminal {
   terminal: Terminal
   stdin: PassThrough
-  /** All that was written so far. */
+  /** The output so far. */
   out(): string
   err(): string
-  /** Resolves when the output holds the text; the test's time-out is its end where it never does. */
+  /** Resolves when the output has the text. The time limit of the test ends a wait in vain. */
   saw(text: string): Promise<void>
   stop(): void
 }

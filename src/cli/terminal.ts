@@ -1,7 +1,7 @@
 import type { Readable, Writable } from 'node:stream'
 import type { Environment } from '../configuration/references.ts'
 
-/** What the process gives to a command. */
+/** Environment and streams of the process, for commands. */
 export interface Terminal {
   environment: Environment
   cwd: string
@@ -12,7 +12,7 @@ export interface Terminal {
   stopping: AbortSignal
 }
 
-/** A command that ends with this exit code, after these lines on standard error. */
+/** Ends a command with this exit code, after these lines on standard error. */
 export class CommandFailure extends Error {
   readonly code: 1 | 2
   readonly lines: readonly string[]

@@ -1,12 +1,12 @@
-/** What `agent-core tool new` writes: a tool that works as it is, to be changed into another. */
+/** Source written by `agent-core tool new`: a working tool as a starting point. */
 export const toolTemplate = `import { defineTool } from 'agent-core'
 
-// A tool of the agent. Save this file while the service runs: the next chat uses what you saved.
-// Without a service, "agent-core tool check" tells what is wrong with it, and tries it.
+// A tool of the agent. Save this file while the service runs: the next chat uses the saved version.
+// Without a service, "agent-core tool check" shows errors of this file and calls the tool.
 export default defineTool({
-  // What the model is told. It decides by this alone when to use the tool.
-  description: 'Repeats a text. Say here what the tool does, and when it is to be used.',
-  // JSON Schema of the input. What does not fit never reaches execute.
+  // The description for the model, which decides by this text alone when to use the tool.
+  description: 'Repeats a text. Say here what the tool does and when to use it.',
+  // JSON Schema of the input. Input that does not match never reaches execute.
   schema: {
     type: 'object',
     properties: {
@@ -15,10 +15,10 @@ export default defineTool({
     required: ['text'],
     additionalProperties: false,
   },
-  // 'read': may be called again after a crash, and beside other calls. 'write': changes something, so it is called at most once.
+  // 'read': may be called again after a crash, and in parallel with other calls. 'write': changes something, so a call is executed at most once.
   effect: 'read',
-  // Gives anything that JSON can say. A throw is told to the model, which may try again with another input.
-  // Of the context there are signal, headers, filters, log, artifact, callId and session.
+  // Returns any JSON value. The message of a thrown error goes to the model, which may try again with another input.
+  // The context has signal, headers, filters, log, artifact, callId and session.
   async execute({ text }, { log }) {
     log('A log line of ' + text.length + ' characters of input.')
     return { text }
@@ -26,12 +26,12 @@ export default defineTool({
 })
 `
 
-/** An input of the template's tool. */
+/** Example input of the template's tool. */
 export const templateInput = { text: 'hello' }
 
 /**
- * For editors: where they find the types of this package (and of Node, where they are installed), and how Node reads TypeScript. Paths are
- * relative to the folder of the file, so that the file can be committed.
+ * The tsconfig.json for editors: paths of the types of this package (and of Node, if installed), and compiler options that match Node's type
+ * stripping. Paths are relative to the folder of the file, so that the file can be committed.
  */
 export function editorSettings(types: string, nodeTypes: string | undefined): string {
   const compilerOptions = {

@@ -20,25 +20,25 @@ import { readSettings } from './prepare.ts'
 import { CommandFailure, type CommandContext, type Terminal } from './terminal.ts'
 import { editorSettings, templateInput, toolTemplate } from './tool-template.ts'
 
-/** Makes and tries tools that are files of the operator's. */
+/** Adds commands that create and try out tools written by the operator. */
 export function addTool(program: Command, context: CommandContext): void {
   const { terminal } = context
-  const tool = program.command('tool').description('Make a tool of your own, and try it; accept tools of MCP servers that have changed.')
+  const tool = program.command('tool').description('Create and check your own tools; accept changed tools of MCP servers.')
   addChangedTools(tool, context)
 
   tool
     .command('new')
-    .description('Write a TypeScript file with a tool that works, to be changed into yours.')
-    .argument('<name>', 'of the tool and its file', toToolName)
-    .option('--dir <folder>', 'where the file goes (default: tools, beside agent.yaml)')
+    .description('Write a TypeScript file with a working tool as a starting point.')
+    .argument('<name>', 'name of the tool and its file', toToolName)
+    .option('--dir <folder>', 'folder for the file (default: tools, next to agent.yaml)')
     .option('--add', 'also add the tool to agent.yaml')
     .action(async (name: string, options: NewOptions) => makeTool(terminal, name, options))
 
   tool
     .command('check <file>')
-    .description('Load a file and show the tool that it is, or what is wrong with it and on which line.')
-    .option('--input <json>', 'call the tool with this input, once')
-    .addHelpText('after', '\nFiles that the tool makes are told and not kept.')
+    .description('Load a file and show its tool, or the errors with their lines.')
+    .option('--input <json>', 'call the tool once with this input')
+    .addHelpText('after', '\nFiles created by the tool are listed, but not stored.')
     .action(async (file: string, { input }: { input?: string }) => checkTool(terminal, path.resolve(terminal.cwd, file), input))
 }
 
@@ -49,7 +49,7 @@ interface NewOptions {
 
 function toToolName(name: string): string {
   if (!/^[A-Za-z][A-Za-z0-9_-]{0,63}$/.test(name))
-    throw new InvalidArgumentError('A name begins with a letter and has 1 to 64 letters, digits, "_" and "-".')
+    throw new InvalidArgumentError('A name must begin with a letter and have 1 to 64 letters, digits, "_" and "-".')
   if (isReserved(name)) throw new InvalidArgumentError('The agent uses this name itself; choose another.')
   return name
 }
@@ -62,25 +62,25 @@ async function makeTool(terminal: Terminal, name: string, { dir, add }: NewOptio
   const entry = { name, type: 'module', config: { path: toEntryPath(path.relative(beside, file)) } }
   const shown = (one: string) => path.relative(terminal.cwd, one) || one
   const say = (line = '') => terminal.stdout.write(`${line}\n`)
-  // Whatever is refused is refused before anything is written.
+  // The entry is checked before any file is written.
   const change = add ? await addEntry(settings.agentConfig, entry) : undefined
   await mkdir(folder, { recursive: true })
-  if (!(await writeNew(file, toolTemplate))) throw new CommandFailure(1, [`${shown(file)} is there already; nothing was changed.`])
-  say(`made ${shown(file)}`)
+  if (!(await writeNew(file, toolTemplate))) throw new CommandFailure(1, [`${shown(file)} already exists; nothing was changed.`])
+  say(`created ${shown(file)}`)
   const forEditors = path.join(folder, 'tsconfig.json')
-  if (await writeNew(forEditors, await settingsForEditors(folder))) say(`made ${shown(forEditors)}, by which editors find the types`)
+  if (await writeNew(forEditors, await settingsForEditors(folder))) say(`created ${shown(forEditors)}, by which editors find the types`)
   if (change) {
     await createConfigurationFile(settings.agentConfig, settings.dataDir).replace(change.text, change.next)
     say(`added ${name} to ${shown(settings.agentConfig)}`)
   } else {
-    say(`\nAdd it to "tools" in ${shown(settings.agentConfig)} (--add does):\n`)
+    say(`\nAdd this entry to "tools" in ${shown(settings.agentConfig)} (--add does so):\n`)
     say(`  - { name: ${name}, type: module, config: { path: ${entry.config.path} } }`)
   }
   say(`\nTry it: agent-core tool check ${shown(file)} --input '${JSON.stringify(templateInput)}'`)
-  say('A running service uses it as soon as it is in its configuration, and then each change that you save.')
+  say('A running service uses the tool once its configuration has the entry, and then each change that you save.')
 }
 
-/** With the types of Node where this is a checkout. */
+/** Includes the types of Node in a checkout, which has them installed. */
 async function settingsForEditors(folder: string): Promise<string> {
   const relative = (file: string) => {
     const from = path.relative(folder, file).split(path.sep).join('/')
@@ -96,7 +96,7 @@ async function settingsForEditors(folder: string): Promise<string> {
   return editorSettings(relative(types), hasTypes ? relative(nodeTypes) : undefined)
 }
 
-/** False where there is a file of this name. */
+/** Writes a new file; false if the file already exists. */
 async function writeNew(file: string, text: string): Promise<boolean> {
   try {
     await writeFile(file, text, { flag: 'wx' })
@@ -111,11 +111,11 @@ function toEntryPath(relative: string): string {
   return relative.startsWith('..') ? relative : `./${relative}`
 }
 
-/** The text of the configuration without and with an entry. */
+/** The text of the configuration before and after the addition of an entry. */
 async function addEntry(file: string, entry: { name: string }): Promise<{ text: string; next: string }> {
   const text = await readFile(file, 'utf8').catch(() => {
     throw new CommandFailure(1, [
-      `${file} does not exist; "agent-core serve --init" makes one. Without --add the file of the tool is made alone.`,
+      `${file} does not exist; "agent-core serve --init" creates one. Without --add only the file of the tool is created.`,
     ])
   })
   try {
@@ -154,12 +154,12 @@ function parseInput(text: string): JsonObject {
     const value: unknown = JSON.parse(text)
     if (isConfigData(value)) return value as JsonObject
   } catch {
-    // Told below.
+    // Reported below.
   }
   throw new CommandFailure(2, ['--input must be a JSON object.'])
 }
 
-/** What the module itself writes; the rest is told by the command. */
+/** Prints the output of the module. Other log entries are dropped: the command reports their content itself. */
 function tellOutput(terminal: Terminal, text: string): void {
   const { line } = JSON.parse(text) as { line?: string }
   if (line !== undefined) terminal.stderr.write(`${line}\n`)
@@ -167,7 +167,7 @@ function tellOutput(terminal: Terminal, text: string): void {
 
 async function callOnce(tool: Tool, input: JsonObject, signal: AbortSignal, say: (line: string) => void): Promise<string> {
   const fault = tool.check(input)
-  if (fault !== undefined) throw new CommandFailure(1, [`The input does not fit: ${fault}`])
+  if (fault !== undefined) throw new CommandFailure(1, [`The input does not match the schema: ${fault}`])
   const caller = { tenant: 'default', owner: 'check' }
   const context = { callId: 'check', caller, session: 'check', sessionId: 'check', headers: {}, filters: [], contextFiles: [] }
   const { isError, output, log, durationMs } = await runTool(tool, input, {

@@ -12,20 +12,20 @@ import { aliveProcesses } from '../store/leases/processes.ts'
 import { createSecretBox } from '../store/secrets/secret-box.ts'
 import { CommandFailure } from './terminal.ts'
 
-/** The configuration that counts: with Postgres the newest in the database, where there is one; else the file. */
+/** The configuration in effect: with Postgres the newest version in the database, if any; else the file. */
 export interface UsedConfiguration {
   config: AgentConfig
-  /** Of the one in the database. */
+  /** Present if the configuration is from the database. */
   version?: string
 }
 
-/** Throws `ConfigError`; and where the database can't be asked. */
+/** Throws `ConfigError`, or the error of an unreachable database. */
 export async function loadUsedConfiguration(settings: Settings): Promise<UsedConfiguration> {
   const found = settings.databaseUrl === undefined ? undefined : await withConfigurations(settings, findUsed)
   return found ?? { config: await loadAgentConfig(settings.agentConfig) }
 }
 
-/** Runs `use` with the configurations of the database. */
+/** Calls `use` with the configuration store of the database, and closes the database afterwards. */
 export async function withConfigurations<T>(
   settings: Settings,
   use: (store: ConfigurationStore, database: Database) => Promise<T>,
@@ -43,7 +43,7 @@ async function findUsed(store: ConfigurationStore, database: Database): Promise<
   const newest = await store.newest()
   if (!newest) return undefined
   const { version, text, used } = newest
-  // What is in memory alone is there as long as a process is.
+  // `used` has changes kept only in the memory of the processes: without a running process they are gone.
   if (used && (await isServed(database))) return { config: toAgentConfig(used), version }
   return { config: parseSource(text).config, version }
 }
@@ -52,7 +52,7 @@ async function isServed(database: Database): Promise<boolean> {
   return (await query(database.all.read, aliveProcesses(database).limit(1))).rows.length > 0
 }
 
-/** Faults of what was loaded are lines of their own. */
+/** Converts a `ConfigError` to a failure with a line for each fault. */
 export function toFailure(code: 1 | 2, { agentConfig }: Settings, error: unknown): unknown {
   return error instanceof ConfigError ? new CommandFailure(code, formatProblems(agentConfig, error)) : error
 }

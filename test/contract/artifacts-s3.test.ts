@@ -135,5 +135,5 @@ test('a bucket that cannot be used stops the start with a line that names the va
   assert.match(bad.err, /^ARTIFACT_STORE is "s3:\/\/nowhere\/x"; [^\n]+\n$/)
   const doctor = await runIn(folder, ['doctor'], { ...environment, ARTIFACT_STORE: 's3://nowhere/x' })
   assert.match(doctor.out, /^fail {2}artifacts: ARTIFACT_STORE is "s3:\/\/nowhere\/x"; there is no such bucket/m)
-  assert.match((await runIn(folder, ['doctor'], environment)).out, /^ok {4}artifacts: s3:\/\/artifacts\/tests takes files$/m)
+  assert.match((await runIn(folder, ['doctor'], environment)).out, /^ok {4}artifacts: s3:\/\/artifacts\/tests accepts files$/m)
 })

@@ -72,7 +72,7 @@ test('Retention: "db prune" reports and removes expired data at once, also besid
   const environment = { DATA_DIR: settings.dataDir, AGENT_CONFIG: settings.agentConfig, FILES_ROOT: settings.filesRoot }
   const folder = await createFolder(t)
   const prune = (...args: string[]) => runIn(folder, ['db', 'prune', ...args], environment)
-  assert.deepEqual(await prune(), { code: 0, out: 'Nothing is older than the configuration keeps it.\n', err: '' })
+  assert.deepEqual(await prune(), { code: 0, out: 'No data is older than the retention of the configuration.\n', err: '' })
   age(service, 'old', 31)
   const dry = await prune('--dry-run')
   assert.deepEqual([dry.code, dry.out], [0, 'KIND      TENANT   COUNT\nsessions  default  1\nWould be removed: 1 sessions.\n'])

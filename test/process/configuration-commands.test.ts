@@ -66,19 +66,19 @@ test('former configurations are listed and restored from any machine, and runnin
   const history = await runIn(elsewhere, ['config', 'history'], environment)
   assert.match(
     history.out,
-    /^version +since +by way of +who +changed\n\S+ +\S+ +put +\S+ \(default\) +.*description.*\n\S+ +\S+ +seed +-\n$/,
+    /^version +since +source +changed by +changes\n\S+ +\S+ +put +\S+ \(default\) +.*description.*\n\S+ +\S+ +seed +-\n$/,
   )
   const made = await runIn(elsewhere, ['keys', 'create', '--sub', 'ann', '--roles', 'auditor,nobody'], environment)
   assert.deepEqual([made.code, made.err.match(/There is no role "\w+"/g)], [0, ['There is no role "nobody"']])
   const restored = await runIn(elsewhere, ['config', 'restore', first], environment)
-  assert.match(restored.out, /^In use is version \S+\. Changed: .*description/)
+  assert.match(restored.out, /^Version \S+ is in use\. Changed: .*description/)
   await until(
     () => get(service),
     ({ body }) => body.configuration.description !== 'Second.',
   )
   assert.match((await runIn(elsewhere, ['config', 'history'], environment)).out, / restore /)
   const none = await runIn(elsewhere, ['config', 'restore', 'x'], environment)
-  assert.deepEqual([none.code, none.err], [1, 'There is no version "x"; "agent-core config history" shows them.\n'])
+  assert.deepEqual([none.code, none.err], [1, 'There is no version "x"; "agent-core config history" lists the versions.\n'])
 })
 
 test('without a shared database the copies of the file are listed and restored, and the running service takes them up', async (t) => {
@@ -89,14 +89,14 @@ test('without a shared database the copies of the file are listed and restored, 
   const history = await runIn(folder, ['config', 'history'], {})
   const [head, third, second, first, ...rest] = history.out.trimEnd().split('\n')
   assert.deepEqual([history.code, rest], [0, []])
-  assert.match(head!, /^version +since +by way of +who +changed$/)
+  assert.match(head!, /^version +since +source +changed by +changes$/)
   assert.match(third!, /^[0-9a-f]{16} +20\S+Z +- +- +name$/)
   assert.match(second!, /^[0-9a-f]{16} +20\S+Z +- +- +description$/)
   assert.match(first!, /^[0-9a-f]{16} +- +- +-$/)
   const before = await readFile(path.join(folder, 'agent.yaml'), 'utf8')
   const version = first!.split(' ')[0]!
   const restored = await runIn(folder, ['config', 'restore', version], {})
-  assert.equal(restored.out, `In use is version ${version}. Changed: name description.\n`)
+  assert.equal(restored.out, `Version ${version} is in use. Changed: name description.\n`)
   const { body } = await until(
     () => get(service),
     ({ body }) => body.configuration.name === 'Agent Core',
@@ -109,7 +109,7 @@ test('without a shared database the copies of the file are listed and restored, 
   assert.equal((await runIn(folder, ['config', 'restore', third!.split(' ')[0]!], {})).code, 0)
   assert.equal(await readFile(path.join(folder, 'agent.yaml'), 'utf8'), before)
   const none = await runIn(folder, ['config', 'restore', 'x'], {})
-  assert.deepEqual([none.code, none.err], [1, 'There is no version "x"; "agent-core config history" shows them.\n'])
+  assert.deepEqual([none.code, none.err], [1, 'There is no version "x"; "agent-core config history" lists the versions.\n'])
 })
 
 test('doctor looks at what the database has, and tells of an edit that is not in effect', async (t) => {

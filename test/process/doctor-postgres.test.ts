@@ -31,7 +31,7 @@ test('a database is looked at before the first start, and nothing is made in it'
   const empty = url.replace(/[^/]+$/, 'empty')
   await ask(url, 'create database empty')
   const out = await examine(t, empty)
-  assert.match(out, /^ok {4}store: Postgres \d+\S* as user postgres, \d+\.\d ms away; its tables are made by the first start$/m)
+  assert.match(out, /^ok {4}store: Postgres \d+\S* as user postgres, \d+\.\d ms away; its tables are created by the first start$/m)
   assert.equal(await ask(empty, "select from pg_class where relnamespace = 'public'::regnamespace"), 0)
 })
 
@@ -41,7 +41,7 @@ test('version, distance, tables and whether row-level security holds are told', 
   assert.match(out, /^ok {4}store: Postgres .+; its tables are up to date$/m)
   assert.match(
     out,
-    /^ok {4}row-level security: it binds the role agent_core_service, as which queries are made, on every table with a tenant$/m,
+    /^ok {4}row-level security: applies to the role agent_core_service, which runs the queries, on every table with a tenant$/m,
   )
   // Other machines may share the database.
   assert.match(out, /^warn {2}artifacts: files in .+, which processes on other machines do not find\n {6}.+ARTIFACT_STORE/m)
@@ -59,7 +59,7 @@ test('users are told apart: those that are bound, and those that can not be', as
   await ask(url, "create role bound login password 'test'")
   await ask(url, "create role unbound login password 'test' bypassrls")
   await ask(url, 'grant select on kysely_migration to bound, unbound')
-  assert.match(await examine(t, as('bound')), /^ok {4}row-level security: it binds user bound, on every table with a tenant$/m)
+  assert.match(await examine(t, as('bound')), /^ok {4}row-level security: applies to user bound, on every table with a tenant$/m)
   assert.match(
     await examine(t, as('unbound')),
     /^fail {2}row-level security: user unbound bypasses it, and may not work as the role agent_core_service\n/m,
@@ -69,5 +69,5 @@ test('users are told apart: those that are bound, and those that can not be', as
 
 test('more connections than the server takes are told', async (t) => {
   const out = await examine(t, await server.createDatabase(), { WORKERS: '4', DATABASE_CONNECTIONS: '60' })
-  assert.match(out, /^warn {2}store: this service may make 244 connections, the server takes 100$/m)
+  assert.match(out, /^warn {2}store: this service may open 244 connections, but the server accepts 100$/m)
 })

@@ -35,7 +35,7 @@ test('a first start makes what is missing and prints a curl line that works as p
   assert.equal((await stat(keyFile)).mode & 0o777, 0o600)
   const shown = service.stdout()
   assert.ok(!shown.includes((await readFile(keyFile, 'utf8')).trim()))
-  assert.match(shown, /Made .*agent\.yaml/)
+  assert.match(shown, /Created .*agent\.yaml/)
   const [, pasted] = /Try it:\n([\s\S]*?)\nRead more/.exec(shown) ?? []
   const { stdout } = await run('sh', ['-c', pasted!], { cwd: '/' })
   const { body } = JSON.parse(stdout)
@@ -273,5 +273,5 @@ test('a port that is taken is told in one line', async (t) => {
   const { url } = await serve(t, await makeFolder(t))
   const second = runCommand(t, await makeFolder(t), ['serve', '--init'], { PORT: new URL(url).port })
   assert.equal(await second.ended, 1)
-  assert.match(second.stderr(), /^Can't listen on .*PORT.*\n$/)
+  assert.match(second.stderr(), /^Cannot listen on .*PORT.*\n$/)
 })

@@ -171,6 +171,6 @@ test('where the first worker can not start nothing is tried again: one line that
   const { url } = await serve(t, await makeFolder(t))
   const taken = runCommand(t, folder, ['serve'], { ...(await environmentOf(3)), PORT: new URL(url).port })
   assert.equal(await taken.ended, 1)
-  assert.match(taken.stderr(), /^Can't listen on .*PORT.*\n$/)
+  assert.match(taken.stderr(), /^Cannot listen on .*PORT.*\n$/)
   assert.doesNotMatch(taken.stdout(), /listens/)
 })

@@ -41,7 +41,7 @@ test('a pipe gets the answer alone, as it is defined; steps go to the other outp
 
 test('a terminal shows everything in order, and the end of a step in the place of its start', () => {
   const { out } = view(story, { isTTY: true, environment: { NO_COLOR: '1' } })
-  const again = '↻ the model is asked again; its answer begins anew\n'
+  const again = '↻ the model is called again; the answer starts over\n'
   const steps = '· sales\r\u001B[K✓ sales {"sql":"select 1"} 0.03 s\n'
   assert.equal(out, `Hmm.\nI will look.\n${steps}It is \n${again}It was **1**.\n`)
 })

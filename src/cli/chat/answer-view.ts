@@ -3,21 +3,21 @@ import type { Terminal } from '../terminal.ts'
 import { createMarkdownStream, paint, withoutControls } from './markdown-stream.ts'
 import type { Chunk } from './service-client.ts'
 
-/** Shows one answer, chunk by chunk. */
+/** Displays an answer chunk by chunk. */
 export interface AnswerView {
   show(chunk: Chunk): void
-  /** Behind the last chunk, or where there will be none. */
+  /** Completes the display after the last chunk, or after a failure. */
   end(): void
 }
 
 type Out = Pick<Terminal, 'stdout' | 'stderr' | 'environment'>
 
-/** On a terminal everything as it comes; else the answer alone on standard output, once it is whole, and the steps on the other. */
+/** A terminal gets everything at once as chunks arrive. A pipe gets the complete answer on standard output and the steps on standard error. */
 export function createAnswerView(out: Out): AnswerView {
   return out.stdout.isTTY ? createTerminalView(out) : createPlainView(out)
 }
 
-/** Text that another label follows was no answer: a pipe must not get it. */
+/** Text followed by a chunk of another `agent_step` was no answer, so a pipe does not get the text. */
 function createPlainView({ stdout, stderr }: Out): AnswerView {
   let answer = ''
   return {
@@ -36,7 +36,7 @@ const clearLine = '\r\u001B[K'
 function createTerminalView({ stdout, environment }: Out): AnswerView {
   const isColoured = !environment['NO_COLOR']
   const dim = (text: string) => (isColoured ? paint('dim', text) : text)
-  /** What the cursor stands behind; a step that runs is replaced by its end where nothing came in between. */
+  /** Kind of the last output. The line of a running step is replaced by its result if no other output came between. */
   let at: 'line start' | 'answer' | 'plan' | 'thought' | 'step' = 'line start'
   let markdown = createMarkdownStream()
   let isMidLine = false
@@ -74,7 +74,7 @@ function createTerminalView({ stdout, environment }: Out): AnswerView {
     if (name !== undefined && token === '') return showStep(name, step)
     if (agent_step === 'retrying') {
       goTo('line start')
-      return write(dim('↻ the model is asked again; its answer begins anew\n'))
+      return write(dim('↻ the model is called again; the answer starts over\n'))
     }
     if (token === '') return
     goTo(agent_step === 'answer' ? 'answer' : agent_step === 'planning' ? 'plan' : 'thought')
@@ -85,7 +85,7 @@ function createTerminalView({ stdout, environment }: Out): AnswerView {
   return { show, end: () => goTo('line start') }
 }
 
-/** `✓ sales {"sql":"..."} 0.03 s`, or why it failed; of a plan its steps; cut to the width. */
+/** Formats a step as `✓ sales {"sql":"..."} 0.03 s`, or with the reason of its failure. A plan shows its steps. The line is cut to `width`. */
 function describeStep({ tool, type, tool_input, log, status, output, execution_time }: AnswerStep, width: number): string {
   const isFailed = status === 'error'
   const result = isFailed ? toReason(output) : `${execution_time.toFixed(2)} s`

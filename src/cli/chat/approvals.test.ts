@@ -77,7 +77,7 @@ test('an edited input is sent in place of the first; what is no object, or is re
   )
   assert.deepEqual(sent[0], { tool_call_id: 'c1', decision: 'approve', tool_input: { to: 'b' } })
   assert.equal(asked[1], 'input: {"to":"a\\u001b[2J"}')
-  assert.match(out, /That is no JSON object\.\n[\s\S]*tool_input: to must be a string\n/)
+  assert.match(out, /The input must be a JSON object\.\n[\s\S]*tool_input: to must be a string\n/)
 })
 
 test('a call that somebody else decides, or has decided, is not asked for again', async () => {
@@ -87,7 +87,7 @@ test('a call that somebody else decides, or has decided, is not asked for again'
     ({ tool_call_id: id }) => new ServiceRefusal(statuses[id as keyof typeof statuses], `not ${id}`),
   )
   assert.deepEqual([isDecided, asked.length, sent], [true, 2, []])
-  assert.match(out, /not c1\nThe answer goes on when that is decided; Ctrl-C cancels it\.\n[\s\S]*not c2\n$/)
+  assert.match(out, /not c1\nThe answer continues once the call is decided; Ctrl-C cancels the answer\.\n[\s\S]*not c2\n$/)
 })
 
 test('where nobody answers any more nothing further is decided', async () => {

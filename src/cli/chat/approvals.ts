@@ -3,9 +3,9 @@ import { CommandFailure } from '../terminal.ts'
 import { withoutControls } from './markdown-stream.ts'
 import { ServiceRefusal, type Decision, type ServiceClient, type WaitingCall } from './service-client.ts'
 
-/** Somebody at a terminal. */
+/** The person at the terminal. */
 export interface Person {
-  /** What is answered to a question, which may begin with `text`; undefined where nobody answers any more. */
+  /** Asks a question with `text` as the editable start of the reply; undefined if the input has ended or `signal` is aborted. */
   answer(question: string, signal: AbortSignal, text?: string): Promise<string | undefined>
 }
 
@@ -24,8 +24,8 @@ export interface Deciding {
 const question = 'approve? [y]es / [n]o [why] / [e]dit '
 
 /**
- * Has a person decide each call that waits; false where they did not. What the service does not take is asked for again, unless the call is
- * not for this person to decide, or is decided: then the run goes on without them.
+ * Asks a person to decide each waiting call; false if the person left. A decision rejected by the service is asked for again, unless the
+ * refusal is final (the key lacks the permission, or the call is already decided): then the run continues without this person.
  */
 export async function decideCalls({ request_id: requestId, calls }: Waiting, deciding: Deciding): Promise<boolean> {
   const { client, stdout } = deciding
@@ -41,14 +41,14 @@ export async function decideCalls({ request_id: requestId, calls }: Waiting, dec
       if (!refusal) break
       stdout.write(`${withoutControls(refusal.message)}\n`)
       if (!(refusal instanceof ServiceRefusal) || !isFinal(refusal.status)) continue
-      if (refusal.status === 403) stdout.write('The answer goes on when that is decided; Ctrl-C cancels it.\n')
+      if (refusal.status === 403) stdout.write('The answer continues once the call is decided; Ctrl-C cancels the answer.\n')
       break
     }
   }
   return true
 }
 
-/** Undefined where nobody answers. */
+/** Asks for a decision on one call; undefined if the person left. */
 async function decide(
   { tool_call_id, tool_input: input }: WaitingCall,
   { person, stdout, cancelled }: Deciding,
@@ -66,16 +66,16 @@ async function decide(
     if (text === undefined) return undefined
     const edited = parse(text)
     if (edited !== undefined) return { tool_call_id, decision: 'approve', tool_input: edited }
-    stdout.write('That is no JSON object.\n')
+    stdout.write('The input must be a JSON object.\n')
   }
 }
 
-/** Of a refusal: whoever asks again hears the same. */
+/** True for refusals that a second attempt would get again. */
 function isFinal(status: number): boolean {
   return status === 403 || status === 404 || status === 409 || status === 410
 }
 
-/** `y`, `ye`, `yes`. */
+/** True for `y`, `ye` and `yes` as short forms of `yes`. */
 function isShortFor(word: string, said: string): boolean {
   return said !== '' && word.startsWith(said)
 }
@@ -89,14 +89,14 @@ function parse(text: string): object | undefined {
   }
 }
 
-/** What is approved is shown whole. */
+/** Shows the input of a call in full, because the person approves all of it. */
 function describe({ tool, tool_input: input }: WaitingCall): string {
   const text = withoutControls(`${tool} ${JSON.stringify(input, undefined, 2)}`)
   // Marks that nobody sees could let it look like another.
   return text.replace(/[\p{Cf}\u2028\u2029]/gu, (mark) => `\\u${mark.codePointAt(0)!.toString(16).padStart(4, '0')}`)
 }
 
-/** For who can't be asked here. */
+/** Instructions for deciding the calls without this terminal. */
 export function howToDecide({ request_id: requestId, calls }: Waiting): string {
   const body = (call: WaitingCall) => JSON.stringify({ tool_call_id: call.tool_call_id, decision: 'approve' })
   const lines = calls.map((call) => `${call.tool} ${JSON.stringify(call.tool_input)} waits for approval: ${body(call)}`)

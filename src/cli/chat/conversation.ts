@@ -6,13 +6,13 @@ import { withoutControls } from './markdown-stream.ts'
 import { newId, type ServiceClient } from './service-client.ts'
 import { decideWaiting } from './waiting-calls.ts'
 
-/** A conversation in one session at a time. `person` is asked for approval where a call needs it; absent: nobody is there to be asked. */
+/** A conversation in one session at a time. `person` decides calls that need approval; without a person the calls keep waiting. */
 export interface Conversation {
-  /** Puts a question, whatever it begins with. */
+  /** Asks a question, even if the text begins with `/`. */
   ask(text: string, person?: Person): Promise<'done' | 'failed'>
-  /** Puts a question, or obeys a command that begins with `/`. `quit`: the conversation is over. */
+  /** Asks a question, or executes a command that begins with `/`. `quit` ends the conversation. */
   say(line: string, person?: Person): Promise<'done' | 'failed' | 'quit'>
-  /** Cancels the answer that is under way: the first time at the service, the second by leaving. False where there is none. */
+  /** Cancels the running answer: the first call asks the service to cancel, a second call disconnects. False if no answer is running. */
   cancel(): boolean
 }
 
@@ -23,10 +23,10 @@ export interface ConversationOptions {
 }
 
 const help = [
-  '/new        begin another session',
+  '/new        start a new session',
   '/tools      list the tools',
-  '/approvals  list the calls that wait for approval, and decide yours',
-  '/quit       end (as Ctrl-D does)',
+  '/approvals  list the calls that wait for approval, and decide the calls that you may decide',
+  '/quit       end the conversation, like Ctrl-D',
 ]
 
 export function createConversation({ client, terminal, sessionId = newId() }: ConversationOptions): Conversation {
@@ -40,7 +40,7 @@ export function createConversation({ client, terminal, sessionId = newId() }: Co
     const leaving = new AbortController()
     const own = (running = { requestId, leaving, cancelled: new AbortController() } as NonNullable<typeof running>)
     const view = createAnswerView(terminal)
-    let note: string | undefined = 'Left; the service may still be at work.'
+    let note: string | undefined = 'Disconnected; the service may still be working.'
     let isDone = false
     try {
       for await (const chunk of client.ask({ requestId, sessionId: session, text }, leaving.signal)) {
@@ -98,7 +98,7 @@ export function createConversation({ client, terminal, sessionId = newId() }: Co
     if (text === '/approvals') return obey(decideAll(person))
     if (text === '/new') {
       session = newId()
-      stderr.write(`A new session: ${session}\n`)
+      stderr.write(`New session: ${session}\n`)
       return 'done'
     }
     for (const known of help) stderr.write(`${known}\n`)
@@ -123,14 +123,14 @@ const failures: ReadonlySet<string> = new Set(['error', 'cancelled', 'timeout'])
 
 const notes: Readonly<Record<string, string | undefined>> = {
   stop: undefined,
-  length: 'The answer ends here: it reached the limit of its length.',
-  content_filter: 'The provider of the model withheld the rest.',
-  max_iterations: 'This is the best answer so far: the number of steps reached its limit.',
-  timeout: 'This is as far as it came: the time for an answer is over.',
+  length: 'The answer is incomplete: it reached the length limit.',
+  content_filter: 'The answer is incomplete: the model provider withheld the rest.',
+  max_iterations: 'This is the best answer so far: the run reached the step limit.',
+  timeout: 'The answer is incomplete: the run reached the time limit.',
   cancelled: 'Cancelled.',
 }
 
 function noteOn(reason: string, error: string | undefined): string | undefined {
   if (error !== undefined) return error
-  return reason in notes ? notes[reason] : `The answer ended: ${reason}.`
+  return reason in notes ? notes[reason] : `The answer ended with finish reason ${reason}.`
 }

@@ -3,17 +3,17 @@ import { Writable } from 'node:stream'
 import type { Terminal } from '../terminal.ts'
 import type { Person } from './approvals.ts'
 
-/** Lines that are typed at a terminal. */
+/** Reads lines typed at a terminal. */
 export interface LineReader extends Person {
-  /** The next line, also one that was typed before; undefined when there will be none. */
+  /** The next line, including lines typed earlier; undefined at the end of input. */
   line(prompt: string): Promise<string | undefined>
   close(): void
 }
 
-/** `onInterrupt`: Ctrl-C; where that had nothing to cancel it ends the reading. */
+/** `onInterrupt` is called on Ctrl-C; false means nothing was cancelled, and the reader closes. */
 export function openLineReader({ stdin, stdout, stopping }: Terminal, onInterrupt: () => boolean): LineReader {
   let isMuted = true
-  // What is typed while nothing is asked is kept for the next prompt, but would be shown in the middle of an answer.
+  // Keys typed without a prompt are buffered for the next prompt. Their echo is muted, or they would appear inside an answer.
   const echo = Object.assign(
     new Writable({
       write(text: Buffer, _, done) {
@@ -30,7 +30,7 @@ export function openLineReader({ stdin, stdout, stopping }: Terminal, onInterrup
 
   reader.on('line', (line) => {
     const resolve = take
-    // A second line of the same chunk comes before the reader of the first goes on: it is kept.
+    // A second line of the same chunk arrives before the caller has read the first, so `typed` buffers the second.
     take = undefined
     if (resolve) resolve(line)
     else typed.push(line)
@@ -66,7 +66,7 @@ export function openLineReader({ stdin, stdout, stopping }: Terminal, onInterrup
       stdout.write(`${prompt}${before}\n`)
       return before
     },
-    /** What was typed before the question was asked is no answer to it. */
+    /** Text typed before the question is no reply to the question: the text is restored afterwards. */
     async answer(question, signal, text = '') {
       const begun = reader.line
       reader.write(null, { ctrl: true, name: 'e' })

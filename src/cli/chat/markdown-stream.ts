@@ -1,20 +1,20 @@
 import { styleText } from 'node:util'
 
-/** Shows Markdown as it arrives. What is written may wait for the end of its span or line. */
+/** Renders Markdown incrementally. Text may be held back until the end of its span or line. */
 export interface MarkdownStream {
-  /** What can be shown now. */
+  /** Adds text, and returns the output that can be displayed now. */
   push(text: string): string
-  /** The rest. */
+  /** Returns the remaining output. */
   end(): string
 }
 
 type Style = Parameters<typeof styleText>[0]
 type Line = 'unknown' | 'text' | 'heading' | 'table' | 'code'
 
-/** Bold and code, each closed in the line that it began in. */
+/** Bold and code spans that end on the line where they begin. */
 const span = /\*\*(?=\S)(.+?)(?<=\S)\*\*|`([^`]+)`/g
 
-/** Bold, code and headings in style; tables and blocks of code as they are, for their columns to stay in place. */
+/** Styles bold, code and headings. Tables and code blocks stay as written, so that columns stay aligned. */
 export function createMarkdownStream(): MarkdownStream {
   let line: Line = 'unknown'
   let isInBlock = false
@@ -30,7 +30,7 @@ export function createMarkdownStream(): MarkdownStream {
     if (line === 'heading') pending = pending.replace(/^#+ +/, '')
   }
 
-  /** Takes what can be shown of the line so far; of a whole line all. */
+  /** Removes and returns the part of the pending line that can be displayed: a complete line in full. */
   function take(isWhole: boolean): string {
     if (line === 'unknown') {
       if (!isWhole && /^\s*(#{0,6}|`{1,2}|~{1,2})$/.test(pending)) return ''
@@ -59,7 +59,7 @@ export function createMarkdownStream(): MarkdownStream {
   return { push, end: () => take(true) }
 }
 
-/** Up to the first mark that may still get its counterpart. */
+/** Length of the text before the first mark whose closing mark may still arrive. */
 function closedLength(text: string): number {
   const open = text.replace(span, (whole) => '_'.repeat(whole.length)).search(/\*\*|\*$|`/)
   return open < 0 ? text.length : open
@@ -73,12 +73,12 @@ function styled(text: string, line: Line): string {
   return text.replace(span, (_, bold?: string, code?: string) => (bold === undefined ? paint('cyan', code ?? '') : paint('bold', bold)))
 }
 
-/** Whether to paint at all is decided by who asks for a style. */
+/** Applies a style always; callers decide whether the output has colours. */
 export function paint(style: Style, text: string): string {
   return styleText(style, text, { validateStream: false })
 }
 
-/** Without control characters: what a model or a tool writes must not steer the terminal. */
+/** Removes control characters, so that text of a model or tool cannot control the terminal. */
 export function withoutControls(text: string): string {
   return text.replace(/[\p{Cc}--[\n\t]]/gv, '')
 }

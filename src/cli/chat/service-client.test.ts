@@ -117,7 +117,7 @@ test('a service that is not there is told at once', async () => {
   const { port } = server.address() as AddressInfo
   await new Promise((resolve) => server.close(resolve))
   const client = createServiceClient({ url: `http://127.0.0.1:${port}`, key: 'k' })
-  const words = { message: `http://127.0.0.1:${port} can't be reached (ECONNREFUSED).` }
+  const words = { message: `http://127.0.0.1:${port} cannot be reached (ECONNREFUSED).` }
   await assert.rejects(ask(client), words)
   await assert.rejects(client.tools(), words)
   await client.cancel('r1')

@@ -4,28 +4,28 @@ import { EventSourceParserStream } from 'eventsource-parser/stream'
 import type { AnswerStep } from '../../sessions/message.ts'
 import { CommandFailure } from '../terminal.ts'
 
-/** One chunk of a streamed answer, as the interface defines it. */
+/** A chunk of a streamed answer, as defined by the HTTP interface. */
 export interface Chunk {
   token: string
   agent_step: string
   /** The text `null` on every chunk but the last. */
   finish_reason: string
-  /** On the end of a step. */
+  /** Present on the last chunk of a step. */
   step?: AnswerStep
-  /** On the last chunk of a run that failed. */
+  /** Present on the last chunk of a failed run. */
   error?: { body: string }
-  /** Where calls wait for approval: the last chunk until they are decided. */
+  /** Present if calls wait for approval: no chunk follows until the calls are decided. */
   approval_required?: { request_id: string; calls: WaitingCall[] }
 }
 
-/** A call that is made when somebody approves of it. */
+/** A tool call that is executed only after approval. */
 export interface WaitingCall {
   tool_call_id: string
   tool: string
   tool_input: unknown
 }
 
-/** A call of the list of approvals; `messages`, the last of the session, where the key permits to decide the call. */
+/** An entry of the list of approvals. `messages` has the last messages of the session if the key may decide the call. */
 export interface ListedCall extends WaitingCall {
   request_id: string
   session_id: string
@@ -37,7 +37,7 @@ export interface ListedCall extends WaitingCall {
 export interface Decision {
   tool_call_id: string
   decision: 'approve' | 'reject'
-  /** Approved in place of what the model asked for. */
+  /** Input to execute instead of the input chosen by the model. */
   tool_input?: unknown
   reason?: string
 }
@@ -54,23 +54,23 @@ export interface Question {
   text: string
 }
 
-/** A service, reached over HTTP. Failures are `CommandFailure`s in words. */
+/** Client of a service over HTTP. Failures are `CommandFailure`s with a readable message. */
 export interface ServiceClient {
   /**
-   * The chunks of an answer, to its last one; a stream that breaks is taken up again where it broke. One whose calls wait for approval goes
-   * on behind that chunk: whoever takes the next has had them decided, or cancelled the run.
+   * Streams the chunks of an answer to the last chunk, and resumes a broken stream after the last event received. After a chunk with
+   * `approval_required` the caller decides the calls, or cancels the run, before asking for the next chunk.
    */
   ask(question: Question, signal: AbortSignal): AsyncGenerator<Chunk, void>
-  /** Decides a call that waits; what the service does not want is a `ServiceRefusal`. */
+  /** Decides a waiting call; throws `ServiceRefusal` if the service rejects the decision. */
   decide(requestId: string, decision: Decision): Promise<void>
-  /** Calls that wait for approval, newest first. */
+  /** Lists the calls waiting for approval, newest first. */
   waitingCalls(): Promise<ListedCall[]>
-  /** Ends a run; one that has ended, or never began, stays as it is. */
+  /** Cancels a run. Cancelling an ended or unknown run has no effect. */
   cancel(requestId: string): Promise<void>
   tools(): Promise<ListedTool[]>
 }
 
-/** What the service answered to a request that it refused. */
+/** Error reply of the service, with its HTTP status. */
 export class ServiceRefusal extends CommandFailure {
   readonly status: number
 
@@ -81,14 +81,14 @@ export class ServiceRefusal extends CommandFailure {
 }
 
 export interface ClientOptions {
-  /** Without a slash at the end. */
+  /** Base address without a trailing slash. */
   url: string
   key: string
-  /** Waits between attempts to take up a stream, in milliseconds. */
+  /** Milliseconds between attempts to resume a stream. */
   retryDelaysMs?: readonly number[]
 }
 
-/** A service lets a run go 5 s after its reader left; one that starts anew waits as long again. */
+/** A service cancels a run 5 s after its reader disconnected. A restarted service waits as long again. */
 const defaultDelaysMs = [50, 200, 500, 1000, 1500, 2000, 2000, 2000]
 
 export function createServiceClient({ url, key, retryDelaysMs = defaultDelaysMs }: ClientOptions): ServiceClient {
@@ -110,7 +110,7 @@ export function createServiceClient({ url, key, retryDelaysMs = defaultDelaysMs 
     let failures = 0
     attempts: for (;;) {
       try {
-        // The same request id again is the same run: before its first event a question is simply put once more.
+        // The request id identifies the run, so a question without a first event is simply sent once more.
         const reply = await (last === '' ? start(question, signal) : send(path, { headers: { 'last-event-id': last }, signal }))
         for await (const { id, data } of toEvents(reply)) {
           const chunk = JSON.parse(data) as Chunk
@@ -125,12 +125,12 @@ export function createServiceClient({ url, key, retryDelaysMs = defaultDelaysMs 
         if (last === '' && failures === 0 && codeOf(error) === 'ECONNREFUSED') throw unreachable(url, error)
       }
       const delay = retryDelaysMs[failures++]
-      if (delay === undefined) throw new CommandFailure(1, [`The connection to ${url} broke, and could not be made again.`])
+      if (delay === undefined) throw new CommandFailure(1, [`The connection to ${url} broke, and reconnecting failed.`])
       await sleep(delay, undefined, { signal })
     }
   }
 
-  /** A failure that is no refusal is told in words too. */
+  /** Sends a request without retries; network failures become `CommandFailure`s. */
   async function sendOnce(path: string, init?: Parameters<typeof send>[1]): Promise<Response> {
     return send(path, init).catch((error: unknown) => {
       throw error instanceof CommandFailure ? error : unreachable(url, error)
@@ -157,7 +157,7 @@ export function createServiceClient({ url, key, retryDelaysMs = defaultDelaysMs 
   }
 }
 
-/** An id that no other has, for a session or a request. */
+/** A unique id for a session or a request. */
 export function newId(): string {
   return randomUUID()
 }
@@ -167,20 +167,20 @@ function toEvents({ body }: Response): AsyncIterable<{ id?: string | undefined; 
   return body.pipeThrough(new TextDecoderStream()).pipeThrough(new EventSourceParserStream())
 }
 
-/** What a service says, or what its status means where it says nothing. */
+/** Converts an error reply: its text, or its status if the reply has no text. */
 async function toRefusal(reply: Response): Promise<ServiceRefusal> {
   const said = (await reply.json().catch(() => undefined)) as { body?: unknown; detail?: { msg?: unknown }[] } | undefined
   const faults = Array.isArray(said?.detail) ? said.detail.map(({ msg }) => String(msg)).join('; ') : undefined
   const words = typeof said?.body === 'string' ? said.body : (faults ?? `The service answered ${reply.status}.`)
-  return new ServiceRefusal(reply.status, reply.status === 401 ? `${words} Give a key that is valid here with --key.` : words)
+  return new ServiceRefusal(reply.status, reply.status === 401 ? `${words} Pass a valid key with --key.` : words)
 }
 
 function unreachable(url: string, error: unknown): CommandFailure {
   const code = codeOf(error)
-  return new CommandFailure(1, [`${url} can't be reached${code === undefined ? '' : ` (${code})`}.`])
+  return new CommandFailure(1, [`${url} cannot be reached${code === undefined ? '' : ` (${code})`}.`])
 }
 
-/** fetch hides what went wrong in the cause. */
+/** The system error code, which fetch puts in the cause. */
 function codeOf(error: unknown): string | undefined {
   const { code } = ((error as Error).cause ?? {}) as { code?: unknown }
   return typeof code === 'string' ? code : undefined

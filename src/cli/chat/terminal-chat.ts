@@ -4,7 +4,7 @@ import type { Conversation } from './conversation.ts'
 import { openLineReader } from './line-reader.ts'
 import { paint } from './markdown-stream.ts'
 
-/** Answers lines from a file or a pipe, in order. False where one of them failed. */
+/** Answers lines from a file or a pipe in order; false if an answer failed. */
 export async function answerLines({ stdin, stopping }: Terminal, conversation: Conversation): Promise<boolean> {
   const reader = createInterface({ input: stdin, crlfDelay: Number.POSITIVE_INFINITY })
   let isWell = true
@@ -17,7 +17,7 @@ export async function answerLines({ stdin, stopping }: Terminal, conversation: C
   return isWell
 }
 
-/** A prompt until `/quit`, Ctrl-D, or Ctrl-C at the prompt; Ctrl-C during an answer cancels the answer. */
+/** Prompts until `/quit`, Ctrl-D, or Ctrl-C at the prompt. Ctrl-C during an answer cancels the answer. */
 export async function converse(terminal: Terminal, conversation: Conversation): Promise<void> {
   const { stdout, stopping, environment } = terminal
   const prompt = environment['NO_COLOR'] ? '> ' : `${paint('green', '>')} `
@@ -35,7 +35,7 @@ export async function converse(terminal: Terminal, conversation: Conversation): 
   }
 }
 
-/** Puts one question; who sits at the terminal may be asked for approval. */
+/** Asks one question. A person at the terminal may be asked for approval. */
 export async function askOnce(terminal: Terminal, conversation: Conversation, message: string): Promise<'done' | 'failed'> {
   if (!terminal.stdin.isTTY) return conversation.ask(message)
   const reader = openLineReader(terminal, () => conversation.cancel())

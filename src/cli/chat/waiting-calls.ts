@@ -5,27 +5,27 @@ import type { ListedCall, ServiceClient } from './service-client.ts'
 
 interface Deciding {
   client: Pick<ServiceClient, 'waitingCalls' | 'decide'>
-  /** Absent: nobody is there to be asked. */
+  /** Undefined if no person can be asked. */
   person: Person | undefined
   stdout: Terminal['stdout']
   /** Aborted when the person at the terminal leaves the list. */
   cancelled: AbortSignal
 }
 
-/** Shows the calls that wait for approval, and has the person decide those that the key permits to decide. */
+/** Lists the calls that wait for approval, and asks the person to decide each call that the key permits to decide. */
 export async function decideWaiting({ client, person, stdout, cancelled }: Deciding): Promise<void> {
   const calls = await client.waitingCalls()
   if (calls.length === 0) stdout.write('No call waits for approval.\n')
   for (const call of calls) {
     for (const line of contextLines(call)) stdout.write(`${withoutControls(line)}\n`)
     const waiting = { request_id: call.request_id, calls: [call] }
-    if (!call.may_decide) stdout.write(`${withoutControls(JSON.stringify(call.tool_input))}\nThis call is not yours to decide.\n`)
+    if (!call.may_decide) stdout.write(`${withoutControls(JSON.stringify(call.tool_input))}\nThis key may not decide this call.\n`)
     else if (!person) stdout.write(`${withoutControls(howToDecide(waiting))}\n`)
     else if (!(await decideCalls(waiting, { client, person, stdout, cancelled }))) return
   }
 }
 
-/** Long messages are cut: the call itself is what is decided, and is shown whole. */
+/** Longer messages are cut. The call, which the person decides, is shown in full. */
 const maxLine = 300
 
 function contextLines({ tool, requested_by: caller, session_id: session, messages = [] }: ListedCall): string[] {
@@ -33,5 +33,5 @@ function contextLines({ tool, requested_by: caller, session_id: session, message
     const text = content.replace(/\s+/g, ' ')
     return `  ${role}: ${text.length > maxLine ? `${text.slice(0, maxLine)}…` : text}`
   })
-  return [`${caller} waits in session ${session} for a call of ${tool}.`, ...said]
+  return [`${caller} waits in session ${session} for the approval of a call of ${tool}.`, ...said]
 }

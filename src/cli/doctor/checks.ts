@@ -24,26 +24,26 @@ import { findService } from '../running-service.ts'
 import { withConfigurations } from '../used-configuration.ts'
 import { toFindings as toFindingsOfPostgres } from './postgres.ts'
 
-/** What `doctor` looks at. Nothing is made that a start would make: what is missing is told. */
+/** Checks of `doctor`. They create nothing that a start would create; missing files and tables are only reported. */
 
 export async function checkDataDir({ dataDir, databaseUrl }: Settings): Promise<Finding> {
   const what = `data directory: ${dataDir}`
   if (!(await exists(dataDir))) {
-    if (await isWritable(await nearestFolder(dataDir))) return { state: 'ok', text: `${what} is made by the first start` }
-    return { state: 'fail', text: `${what} can't be made`, advice: 'Set DATA_DIR to a folder that this user can write.' }
+    if (await isWritable(await nearestFolder(dataDir))) return { state: 'ok', text: `${what} is created by the first start` }
+    return { state: 'fail', text: `${what} cannot be created`, advice: 'Set DATA_DIR to a folder that this user can write to.' }
   }
   if (!(await isWritable(dataDir))) {
-    return { state: 'fail', text: `${what} can't be written`, advice: 'Give this user the right to, or set DATA_DIR to another folder.' }
+    return { state: 'fail', text: `${what} cannot be written to`, advice: 'Give this user write permission, or set DATA_DIR to another folder.' }
   }
   const url = await findService({ dataDir, databaseUrl })
   if (url !== undefined) return { state: 'ok', text: `${what}, in use by the service at ${url}` }
   if (databaseUrl !== undefined) return { state: 'ok', text: `${what} is writable` }
   if (isHeld(dataDir)) {
     const text = `${what} is in use, but nothing answers for it`
-    return { state: 'warn', text, advice: 'A service may be starting, or hang; without it, another process holds lock.db.' }
+    return { state: 'warn', text, advice: 'A service may be starting or hanging; otherwise another process holds lock.db.' }
   }
   if (isOpenToOthers(dataDir)) {
-    const advice = `It will hold keys and conversations: chmod 700 ${dataDir}`
+    const advice = `The directory will hold keys and conversations: run chmod 700 ${dataDir}`
     return { state: 'warn', text: `${what} is open to other users of this machine`, advice }
   }
   return { state: 'ok', text: `${what} is writable, and no service uses it` }
@@ -52,7 +52,7 @@ export async function checkDataDir({ dataDir, databaseUrl }: Settings): Promise<
 export async function checkStore(settings: Settings): Promise<Finding[]> {
   if (settings.databaseUrl !== undefined) return checkPostgres(settings.databaseUrl, settings)
   if (!(await exists(path.join(settings.dataDir, 'agent-core.db'))))
-    return [{ state: 'ok', text: 'store: SQLite, made by the first start' }]
+    return [{ state: 'ok', text: 'store: SQLite, created by the first start' }]
   try {
     const database = await openDatabase(settings)
     try {
@@ -72,36 +72,36 @@ async function checkPostgres(url: string, settings: Settings): Promise<Finding[]
   try {
     return toFindingsOfPostgres(await inspectPostgres(url), settings)
   } catch (error) {
-    const advice = 'Does the server run, and is DATABASE_URL right? Its user must be able to make tables.'
+    const advice = 'Check that the server runs and that DATABASE_URL is right. Its user must be able to create tables.'
     return [{ state: 'fail', text: `store: Postgres: ${messageOf(error)}`, advice }]
   }
 }
 
-/** Where artifacts are kept elsewhere: whether that can be used; where they are not, whether all processes find them. */
+/** Checks that the artifact store is usable; without a store, warns that processes on other machines cannot read artifacts. */
 export async function checkArtifacts({ artifactStore, databaseUrl, dataDir }: Settings): Promise<Finding[]> {
   if (!artifactStore) {
-    const text = `artifacts: files in ${dataDir}, which processes on other machines do not find`
-    const advice = 'Where the service runs on several machines, set ARTIFACT_STORE, or DATA_DIR to a folder that they share.'
+    const text = `artifacts: files in ${dataDir}, which processes on other machines cannot read`
+    const advice = 'If the service runs on several machines, set ARTIFACT_STORE, or set DATA_DIR to a shared folder.'
     return databaseUrl === undefined ? [] : [{ state: 'warn', text, advice }]
   }
   const { checkBucket } = await import('../../store/s3/check.ts')
   const { bucket, prefix } = artifactStore
   try {
     await checkBucket(artifactStore, 0)
-    return [{ state: 'ok', text: `artifacts: s3://${bucket}/${prefix.slice(0, -1)} takes files` }]
+    return [{ state: 'ok', text: `artifacts: s3://${bucket}/${prefix.slice(0, -1)} accepts files` }]
   } catch (error) {
-    const advice = 'Correct the variable, or what the server allows: to read, write, list and delete under the prefix.'
+    const advice = 'Correct the variable, or allow reading, writing, listing and deleting under the prefix on the server.'
     return [{ state: 'fail', text: `artifacts: ${messageOf(error)}`, advice }]
   }
 }
 
 interface CheckedConfiguration {
   finding: Finding[]
-  /** Where it can be used. */
+  /** Present if the configuration is valid. */
   config?: AgentConfig
 }
 
-/** Of the file, and of what the database has in its place. */
+/** Checks the configuration in the database, or else the file. */
 export async function checkConfiguration(settings: Settings): Promise<CheckedConfiguration> {
   const { databaseUrl } = settings
   if (databaseUrl === undefined) return checkConfigFile(settings)
@@ -110,15 +110,15 @@ export async function checkConfiguration(settings: Settings): Promise<CheckedCon
     if (!(await isPrepared(databaseUrl))) return await checkConfigFile(settings)
     return (await withConfigurations(settings, (store) => checkStored(store, settings))) ?? (await checkConfigFile(settings))
   } catch (error) {
-    // That it can't be asked is told of the store.
+    // A database that cannot be reached is reported by the check of the store.
     if (!(error instanceof ConfigError)) return checkConfigFile(settings)
-    const advice = 'Is it of a later version of agent-core? "agent-core config restore" puts a former one in its place.'
+    const advice = 'A later version of agent-core may have written the configuration. "agent-core config restore" restores an earlier version.'
     const lines = formatProblems('the database', error)
     return { finding: lines.map((line) => ({ state: 'fail', text: `configuration: ${line}`, advice })) }
   }
 }
 
-/** Undefined where the database has none: the file will be the first. */
+/** Checks the newest configuration in the database; undefined if there is none, and the file will become the first. */
 async function checkStored(store: ConfigurationStore, settings: Settings): Promise<CheckedConfiguration | undefined> {
   const newest = await store.newest()
   if (!newest) return undefined
@@ -127,7 +127,7 @@ async function checkStored(store: ConfigurationStore, settings: Settings): Promi
   const text = await readFile(settings.agentConfig, 'utf8').catch(() => undefined)
   if (text === undefined || (await store.seenAt(text)) !== undefined) return { finding, config }
   const edit = await checkConfigFile(settings)
-  const advice = 'A running service takes it over where it can, and so does the next start.'
+  const advice = 'A running service applies the edit if possible; otherwise the next start does.'
   if (edit.config) finding.push({ state: 'warn', text: `configuration: ${settings.agentConfig} has an edit that is not in effect`, advice })
   else finding.push(...edit.finding.map((one): Finding => ({ ...one, state: 'warn' })))
   return { finding, config }
@@ -135,12 +135,12 @@ async function checkStored(store: ConfigurationStore, settings: Settings): Promi
 
 async function checkConfigFile({ agentConfig }: Settings): Promise<CheckedConfiguration> {
   if (!(await exists(agentConfig)))
-    return { finding: [{ state: 'ok', text: `configuration: ${agentConfig} is made by "agent-core serve --init"` }] }
+    return { finding: [{ state: 'ok', text: `configuration: ${agentConfig} is created by "agent-core serve --init"` }] }
   try {
     return { finding: [{ state: 'ok', text: `configuration: ${agentConfig}` }], config: await loadAgentConfig(agentConfig) }
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error
-    const advice = 'Correct the file; "agent-core config check" tells when it is right.'
+    const advice = 'Correct the file, and run "agent-core config check".'
     return { finding: formatProblems(agentConfig, error).map((line) => ({ state: 'fail', text: `configuration: ${line}`, advice })) }
   }
 }
@@ -148,13 +148,13 @@ async function checkConfigFile({ agentConfig }: Settings): Promise<CheckedConfig
 export async function checkFilesRoot({ filesRoot }: Settings): Promise<Finding> {
   const what = `files: ${filesRoot}`
   const found = await stat(filesRoot).catch(() => undefined)
-  if (!found) return { state: 'ok', text: `${what} is made by "agent-core serve --init"` }
+  if (!found) return { state: 'ok', text: `${what} is created by "agent-core serve --init"` }
   const isReadable = await access(filesRoot, constants.R_OK | constants.X_OK).then(
     () => true,
     () => false,
   )
   if (found.isDirectory() && isReadable) return { state: 'ok', text: `${what} is readable` }
-  return { state: 'fail', text: `${what} is not a folder that this user can read`, advice: 'Set FILES_ROOT to one.' }
+  return { state: 'fail', text: `${what} is not a folder that this user can read`, advice: 'Set FILES_ROOT to a readable folder.' }
 }
 
 interface ToolTrial {
@@ -162,7 +162,7 @@ interface ToolTrial {
   timeoutMs: number
 }
 
-/** Builds each tool, in a folder of its own so that a running service is left alone. */
+/** Builds each tool with a temporary cache folder, so that a running service is not affected. */
 export async function checkTools(config: AgentConfig, settings: Settings, { environment, timeoutMs }: ToolTrial): Promise<Finding[]> {
   const { filesRoot, agentConfig, outboundAllow } = settings
   if (!(await exists(filesRoot))) return []
@@ -195,20 +195,20 @@ export async function checkTools(config: AgentConfig, settings: Settings, { envi
   }
 }
 
-/** A search without documents is ready, and finds nothing. Undefined: there are some, or the tool is of another type. */
+/** Reports a knowledge search without documents, which is ready but finds nothing. Undefined if there are documents, or for tools of another type. */
 async function checkDocuments(tool: ToolConfig | undefined, files: FilesRoot): Promise<Finding[] | undefined> {
   if (!tool || (tool.type ?? tool.name) !== 'knowledge_search') return undefined
   const fault = await findKnowledgeFault(tool.config?.['paths'] as string[], files)
   const advice = `Put documents there, or correct "paths" of the entry ${tool.name} in agent.yaml.`
-  return fault === undefined ? undefined : [{ state: 'fail', text: `tool ${tool.name}: it has no documents: ${fault}`, advice }]
+  return fault === undefined ? undefined : [{ state: 'fail', text: `tool ${tool.name}: no documents: ${fault}`, advice }]
 }
 
-/** One line for an entry, whatever it stands for; one more for each reason why some of its tools can't be used. */
+/** Returns a finding for a ready entry, which may have many tools, and a finding for each distinct failure of its tools. */
 function toFindings(entry: string, listed: readonly ToolListing[], timeoutMs: number): Finding[] {
   const ready = listed.filter(({ status }) => status === 'ready')
   const [first] = listed
   if (first?.status === 'initializing') {
-    const advice = 'It goes on being made while the service runs; chats do without it until then.'
+    const advice = 'The service keeps building the tool while it runs; chats do not have the tool until then.'
     return [{ state: 'warn', text: `tool ${entry} is not ready after ${timeoutMs / 1000} s`, advice }]
   }
   const isOne = listed.length === 1 && first?.name === entry
@@ -219,12 +219,12 @@ function toFindings(entry: string, listed: readonly ToolListing[], timeoutMs: nu
   )
   const faults = [...failed].map(([reason, those]): Finding => {
     if (those.length === listed.length) {
-      const advice = `Correct the entry ${entry} of tools in agent.yaml, or what it names.`
+      const advice = `Correct the entry ${entry} of tools in agent.yaml, or the resources named there.`
       return { state: 'fail', text: `tool ${entry}: ${reason}`, advice }
     }
     const names = those.map(({ name }) => name)
     const some = names.length > maxNamed ? [...names.slice(0, maxNamed), `${names.length - maxNamed} others`] : names
-    const advice = `The others of ${entry} work; "exclude" in its config leaves these out.`
+    const advice = `The other tools of ${entry} work. Add these to "exclude" in the config of the entry to leave them out.`
     return { state: 'warn', text: `${some.join(', ')}: ${reason}`, advice }
   })
   return [...(ready.length > 0 ? [{ state: 'ok' as const, text: well }] : []), ...faults]
@@ -233,25 +233,25 @@ function toFindings(entry: string, listed: readonly ToolListing[], timeoutMs: nu
 const maxNamed = 5
 
 export async function checkOutbound({ outboundAllow }: Settings): Promise<Finding> {
-  if (outboundAllow.length === 0) return { state: 'ok', text: 'outbound: callbacks and web tools reach public addresses only' }
+  if (outboundAllow.length === 0) return { state: 'ok', text: 'outbound: callbacks and web tools reach only public addresses' }
   const text = `outbound: public addresses, and ${outboundAllow.join(', ')}`
   const open = outboundAllow.filter((target) => target.endsWith('/0'))
-  if (open.length > 0) return { state: 'warn', text, advice: `${open.join(', ')} allows every address, also those of this machine.` }
+  if (open.length > 0) return { state: 'warn', text, advice: `${open.join(', ')} allows every address, including addresses of this machine.` }
   const hosts = outboundAllow.map(toHost).filter((host) => host !== undefined)
   const unknown = (await Promise.all(hosts.map(async (host) => ((await isKnown(host)) ? [] : [host])))).flat()
   if (unknown.length === 0) return { state: 'ok', text }
-  return { state: 'warn', text, advice: `No address is found for ${unknown.join(', ')}: is the name in OUTBOUND_ALLOW right?` }
+  return { state: 'warn', text, advice: `No address was found for ${unknown.join(', ')}. Check the names in OUTBOUND_ALLOW.` }
 }
 
 const lookupMs = 3000
 
-/** Undefined for addresses and blocks, which need no look-up. */
+/** The host name of a target; undefined for addresses and CIDR blocks, which need no look-up. */
 function toHost(target: string): string | undefined {
   const host = target.replace(/:\d+$/, '')
   return target.includes('/') || target.includes('[') || isIP(target) !== 0 || isIP(host) !== 0 ? undefined : host
 }
 
-/** A look-up that takes long says nothing. */
+/** False if a DNS look-up fails. A slow look-up proves nothing, and counts as found. */
 async function isKnown(host: string): Promise<boolean> {
   const { promise: late, resolve } = Promise.withResolvers<boolean>()
   const timer = setTimeout(() => resolve(true), lookupMs)
@@ -278,7 +278,7 @@ async function nearestFolder(file: string): Promise<string> {
   return parent === file || (await exists(parent)) ? parent : nearestFolder(parent)
 }
 
-/** With the cause, where an error has one: what a driver says is what an operator needs. */
+/** The message with the message of the cause: operators need the text of the database driver. */
 function messageOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   const { message, cause } = error

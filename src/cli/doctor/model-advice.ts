@@ -2,17 +2,17 @@ import { providers, type ProviderExample, type ProviderTraits } from '../../conf
 import type { Environment } from '../../configuration/references.ts'
 import type { AgentConfig } from '../../configuration/schema.ts'
 
-/** A model that could be used here, and the line of `llms` in agent.yaml that does it. */
+/** A model that is available here, with the line of `llms` in agent.yaml that selects the model. */
 export interface ModelOffer {
   found: string
   line: string
 }
 
 const ollama = 'http://127.0.0.1:11434'
-/** A start waits no longer than this for a server that may not be there. */
+/** Longest time that a start waits for a server that may not exist. */
 const probeMs = 300
 
-/** The line of `llms` that uses a provider, with its key in the environment variable `key`. */
+/** The line of `llms` that selects a provider, with the API key from the environment variable `key`. */
 function lineOf(provider: string, { needs }: ProviderTraits, example: ProviderExample, key: string): string {
   const fields = [
     `provider: ${provider}`,
@@ -23,12 +23,12 @@ function lineOf(provider: string, { needs }: ProviderTraits, example: ProviderEx
   return `primary: { ${fields.join(', ')} }${example.note === undefined ? '' : `  # ${example.note}`}`
 }
 
-/** Models that could be used here: keys in the environment (told by name, never by value), and an Ollama that answers. */
+/** Finds available models: API keys in the environment (reported by name, never by value) and a reachable Ollama server. */
 export async function findModelOffers(environment: Environment, ollamaUrl = ollama): Promise<ModelOffer[]> {
   const offers = Object.entries<ProviderTraits>(providers).flatMap(([provider, traits]) => {
     const { example } = traits
     if (!example) return []
-    // Where files are kept in a bucket, that is what this key is for.
+    // With ARTIFACT_STORE set, the AWS key is for the bucket of artifacts, not for a model.
     const isOther = (name: string) => name === 'AWS_ACCESS_KEY_ID' && environment['ARTIFACT_STORE']
     const set = example.environment.filter((name) => environment[name] && !isOther(name))
     return set[0] === undefined
@@ -41,7 +41,7 @@ export async function findModelOffers(environment: Environment, ollamaUrl = olla
   return [...offers, { found: `Ollama at ${ollamaUrl}`, line }]
 }
 
-/** What a start says where the embedded model is in use: what it is, and what could take its place. Takes 0.3 s at most. */
+/** Lines that a start prints while the embedded model is in use: the nature of that model, and available alternatives. Takes at most 0.3 s. */
 export async function adviseOnModels({ llms }: AgentConfig, environment: Environment, ollamaUrl = ollama): Promise<string[]> {
   if (llms.primary.provider !== 'embedded') return []
   const offers = await findModelOffers(environment, ollamaUrl)
@@ -51,7 +51,7 @@ export async function adviseOnModels({ llms }: AgentConfig, environment: Environ
   ]
 }
 
-/** The first model that is there; a placeholder where there is none, or what answers is no Ollama but listens on its port. */
+/** The first installed model; `MODEL` as a placeholder if there is no model, or if another server listens on the port. */
 async function findOllamaModel(url: string): Promise<string | undefined> {
   try {
     const reply = await fetch(`${url}/api/tags`, { signal: AbortSignal.timeout(probeMs) })

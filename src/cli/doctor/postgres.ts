@@ -2,19 +2,19 @@ import type { Finding } from '../../models/check-models.ts'
 import type { Settings } from '../../settings/settings.ts'
 import type { PostgresState } from '../../store/postgres/inspect.ts'
 
-/** What `doctor` says of a Postgres server. */
+/** Findings of `doctor` about a Postgres server. */
 export function toFindings(state: PostgresState, settings: Pick<Settings, 'databaseConnections' | 'workers'>): Finding[] {
   return [toServer(state), ...toWall(state), ...toRoom(state, settings)]
 }
 
 function toServer({ version, isSupported, roundTripMs, user, pending, later }: PostgresState): Finding {
   const text = `store: Postgres ${version} as user ${user}, ${roundTripMs.toFixed(1)} ms away`
-  if (!isSupported) return { state: 'fail', text, advice: 'It must be version 14 or later.' }
+  if (!isSupported) return { state: 'fail', text, advice: 'Postgres must be version 14 or later.' }
   if (later.length > 0) {
     const advice = 'Start that version, or restore a backup.'
     return { state: 'fail', text: `${text}; a later version of agent-core has migrated it (${later.join(', ')})`, advice }
   }
-  if (!pending) return { state: 'ok', text: `${text}; its tables are made by the first start` }
+  if (!pending) return { state: 'ok', text: `${text}; its tables are created by the first start` }
   if (pending.length === 0) return { state: 'ok', text: `${text}; its tables are up to date` }
   return { state: 'ok', text: `${text}; the next start, or "agent-core db migrate", brings it up to date (${pending.join(', ')})` }
 }
@@ -22,21 +22,21 @@ function toServer({ version, isSupported, roundTripMs, user, pending, later }: P
 function toWall({ user, role, canUseRole, unprotected: open, pending }: PostgresState): Finding[] {
   if (role !== undefined && !canUseRole) {
     const advice = `Use a user that is neither superuser nor BYPASSRLS, or let a superuser run: create role ${role} nologin; grant ${role} to "${user}"`
-    return [{ state: 'fail', text: `row-level security: user ${user} bypasses it, and may not work as the role ${role}`, advice }]
+    return [{ state: 'fail', text: `row-level security: user ${user} bypasses the policies and lacks the right to use the role ${role}`, advice }]
   }
-  const whose = role === undefined ? `user ${user}` : `the role ${role}, as which queries are made`
-  if (!pending || pending.length > 0) return [{ state: 'ok', text: `row-level security: it binds ${whose}` }]
-  if (open.length === 0) return [{ state: 'ok', text: `row-level security: it binds ${whose}, on every table with a tenant` }]
-  return [{ state: 'warn', text: `row-level security: none on ${open.join(', ')}`, advice: 'The next start adds it; who has removed it?' }]
+  const whose = role === undefined ? `user ${user}` : `the role ${role}, which runs the queries`
+  if (!pending || pending.length > 0) return [{ state: 'ok', text: `row-level security: applies to ${whose}` }]
+  if (open.length === 0) return [{ state: 'ok', text: `row-level security: applies to ${whose}, on every table with a tenant` }]
+  return [{ state: 'warn', text: `row-level security: missing on ${open.join(', ')}`, advice: 'The next start adds the policies again. Find out why the policies were removed.' }]
 }
 
-/** One connection of each process listens. */
+/** Each process needs `databaseConnections`, and a connection that listens. */
 function toRoom(
   { maxConnections }: PostgresState,
   { databaseConnections, workers }: Pick<Settings, 'databaseConnections' | 'workers'>,
 ): Finding[] {
   const most = workers * (databaseConnections + 1)
   if (most <= maxConnections) return []
-  const advice = 'Raise max_connections of the server, or lower DATABASE_CONNECTIONS; each replica needs as many.'
-  return [{ state: 'warn', text: `store: this service may make ${most} connections, the server takes ${maxConnections}`, advice }]
+  const advice = 'Raise max_connections of the server, or lower DATABASE_CONNECTIONS. Each replica needs as many.'
+  return [{ state: 'warn', text: `store: this service may open ${most} connections, but the server accepts ${maxConnections}`, advice }]
 }

@@ -5,22 +5,22 @@ import { createSecretBox } from '../../store/secrets/secret-box.ts'
 import { checkEncrypted } from '../../store/secrets/encrypted.ts'
 import { messageOf } from '../../errors.ts'
 
-/** Whether SECRET_KEY opens what the database has wrapped, and whether an older one is needed for it still. */
+/** Checks that SECRET_KEY decrypts the secrets of the database, and whether the previous key is still needed. */
 export async function checkSecrets(settings: Settings): Promise<Finding[]> {
   const { databaseUrl } = settings
   if (databaseUrl === undefined) return []
   const { isPrepared } = await import('../../store/postgres/inspect.ts')
-  // Opening it would change it.
+  // Opening the database would create its tables.
   if (!(await isPrepared(databaseUrl))) return []
   const database = await openDatabase(settings)
   try {
     const { total, older } = await checkEncrypted(database, createSecretBox(settings.secretKeys))
-    if (total === 0) return [{ state: 'ok', text: 'secrets: made by the first start' }]
-    if (older === 0) return [{ state: 'ok', text: `secrets: all ${total} are wrapped by ${firstOf(settings)}` }]
-    const advice = 'Restart every replica with both, the new one first; the old one is needed until nothing is left here.'
-    return [{ state: 'warn', text: `secrets: ${older} of ${total} are wrapped by the second of SECRET_KEY`, advice }]
+    if (total === 0) return [{ state: 'ok', text: 'secrets: created by the first start' }]
+    if (older === 0) return [{ state: 'ok', text: `secrets: all ${total} are encrypted with ${firstOf(settings)}` }]
+    const advice = 'Restart every replica with both keys, the new key first. The old key is needed until this count is 0.'
+    return [{ state: 'warn', text: `secrets: ${older} of ${total} are encrypted with the second key of SECRET_KEY`, advice }]
   } catch (error) {
-    const advice = 'Without it keys, callbacks and configurations of this database are lost: look for it in backups of your settings.'
+    const advice = 'Without SECRET_KEY the keys, callbacks and configurations of this database are lost: search backups of your settings for the value.'
     return [{ state: 'fail', text: `secrets: ${messageOf(error)}`, advice }]
   } finally {
     await database.close()
@@ -28,5 +28,5 @@ export async function checkSecrets(settings: Settings): Promise<Finding[]> {
 }
 
 function firstOf({ secretKeys }: Settings): string {
-  return secretKeys.length > 1 ? 'the first of SECRET_KEY, the other one can go' : 'SECRET_KEY'
+  return secretKeys.length > 1 ? 'the first key of SECRET_KEY; the second key can be removed' : 'SECRET_KEY'
 }

@@ -1,30 +1,30 @@
 import { createServer, type AddressInfo, type Socket } from 'node:net'
 import type { WorkerProcess } from './processes.ts'
 
-/** Listens for all workers, and gives each connection to one of them. */
+/** Listens for all workers, and passes each connection to a worker. */
 export interface Connections {
-  /** As it is bound. */
+  /** The bound port. */
   port: number
-  /** It gets connections from now on. */
+  /** Adds a worker that accepts connections. */
   join(worker: WorkerProcess): void
-  /** It gets no more. */
+  /** Stops passing connections to a worker. */
   leave(worker: WorkerProcess): void
-  /** It has the one that it was given. */
+  /** Records that a worker has received the connection passed to it. */
   taken(worker: WorkerProcess): void
-  /** It is gone: what it was given and had not begun to read is given to another. */
+  /** Removes an exited worker. A passed connection without an acknowledgement is passed to another worker. */
   lost(worker: WorkerProcess): void
-  /** Takes no more; those that wait still get a worker. */
+  /** Accepts no more connections; waiting connections still get a worker. */
   close(): void
 }
 
-/** Connections that come at once are taken, not refused. */
+/** Length of the accept queue, so that bursts of connections are not refused. */
 const backlog = 8192
-/** While no worker is there, or all are busy. */
+/** Limit of connections that wait while all workers are busy or starting. */
 const maxWaiting = 8192
 
 /**
- * In turn among the workers that have taken what they were given: who is busy gets fewer. The kernel would give most of those that come
- * together to one process, and streams stay where their connection is. Throws where it can't listen.
+ * Passes connections in turn to workers that have acknowledged their last connection, so a busy worker gets fewer. The kernel would give
+ * most connections of a burst to one process, and a stream stays with its connection. Throws if the port cannot be bound.
  */
 export async function openConnections({ host, port }: { host: string; port: number }): Promise<Connections> {
   const free: WorkerProcess[] = []
@@ -36,7 +36,7 @@ export async function openConnections({ host, port }: { host: string; port: numb
     while (free.length > 0 && waiting.length > 0) {
       const worker = free.shift()!
       const socket = waiting.shift()!
-      // Its client may have gone meanwhile.
+      // The client may have disconnected meanwhile.
       if (socket.destroyed) {
         free.unshift(worker)
         continue
@@ -70,7 +70,7 @@ export async function openConnections({ host, port }: { host: string; port: numb
     },
     leave,
     taken(worker) {
-      // It has a handle of its own.
+      // The worker has its own handle, so this handle can be closed.
       given.get(worker)?.destroy()
       given.delete(worker)
       if (joined.has(worker)) free.push(worker)

@@ -1,13 +1,13 @@
 import type { MetricsSnapshot } from '../../metrics/snapshots.ts'
 import type { FromWorker, ToWorker } from './messages.ts'
 
-/** A worker, as far as its figures are asked for. */
+/** The part of a worker that metrics need. */
 interface Counted {
   readonly id: number
   tell(message: ToWorker): void
 }
 
-/** Collects the figures of all workers for the one that was asked for them: who reads the shared port reaches any of them. */
+/** Collects the metrics of all workers for the worker that serves a scrape. A scrape of the shared port reaches any worker. */
 export interface MetricsGathering {
   join(worker: Counted): void
   leave(worker: Counted): void
@@ -15,13 +15,13 @@ export interface MetricsGathering {
   size(): number
 }
 
-/** Of who does not answer for so long, the last ones count. */
+/** After this time the last metrics of a silent worker are used. */
 const answerMs = 2000
 
 export function gatherMetrics(waitMs = answerMs): MetricsGathering {
   const workers = new Map<number, Counted>()
   const last = new Map<number, MetricsSnapshot>()
-  /** What those counted that are gone: counters must not go back. */
+  /** Counters of exited workers, because a counter must never decrease. */
   let gone: Promise<MetricsSnapshot> = Promise.resolve([])
   const rounds = new Map<number, { open: Set<number>; end(): void }>()
   let count = 0
@@ -61,7 +61,7 @@ export function gatherMetrics(waitMs = answerMs): MetricsGathering {
   }
 }
 
-/** Imported when it is needed first: who supervises is small. */
+/** Adds up counters. The import is on demand, so that the supervisor stays small. */
 async function add(before: MetricsSnapshot, own: MetricsSnapshot): Promise<MetricsSnapshot> {
   const { sumCounters } = await import('../../metrics/snapshots.ts')
   return sumCounters([before, own])

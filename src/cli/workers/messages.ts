@@ -1,35 +1,35 @@
 import type { MetricsSnapshot } from '../../metrics/snapshots.ts'
 
-/** What the processes of one service tell each other: the supervisor, which serves nothing, and its workers. */
+/** Messages between the supervisor, which serves no requests, and its workers. */
 
-/** What the start tells of a service. */
+/** Facts about a started service, printed at the start. */
 export interface Ready {
-  /** Path of the administrator's key. */
+  /** Path of the admin key. */
   adminKeyFile: string
-  /** A line each, of its models. */
+  /** Lines about the models. */
   advice: readonly string[]
   /** A question to try: the first conversation starter. */
   example: string
 }
 
 export type FromWorker =
-  /** It listens to what it is told. */
+  /** The worker listens for messages. */
   | { kind: 'hello' }
-  /** It can take connections. */
+  /** The worker accepts connections. */
   | ({ kind: 'ready' } & Ready)
-  /** It has the connection that it was given. */
+  /** The worker has received a connection. */
   | { kind: 'taken' }
-  /** It takes no more connections. */
+  /** The worker accepts no more connections. */
   | { kind: 'leaving' }
-  /** Asks for the figures of all workers. */
+  /** Requests the metrics of all workers. */
   | { kind: 'gather'; request: number }
-  /** Its own; without a request the last ones, before it ends. */
+  /** Metrics of the worker. `request` is absent on the last metrics, sent before the worker exits. */
   | { kind: 'metrics'; request?: number; metrics: MetricsSnapshot }
 
 export type ToWorker =
   /** The answer to `hello`: how connections reach the service. */
   | { kind: 'address'; url: string }
-  /** Comes with a connection. */
+  /** Sent along with the handle of a connection. */
   | { kind: 'connection' }
   | { kind: 'metrics'; request: number }
   | { kind: 'gathered'; request: number; all: MetricsSnapshot[] }

@@ -2,7 +2,7 @@ import type { Socket } from 'node:net'
 import type { FromWorker, ToWorker } from './messages.ts'
 import type { Processes, WorkerProcess } from './processes.ts'
 
-/** A process that is none: what is told to it is kept, what it does is up to the test. */
+/** A fake process. Records messages and connections; the test decides its behaviour. */
 export interface FakeWorker extends WorkerProcess {
   told: ToWorker[]
   given: Socket[]
@@ -13,7 +13,7 @@ export interface FakeWorker extends WorkerProcess {
 
 export interface FakeProcesses extends Processes {
   started: FakeWorker[]
-  /** The n-th that is started, counted from 1. */
+  /** Resolves with the n-th started worker, counted from 1. */
   nth(n: number): Promise<FakeWorker>
 }
 
@@ -31,7 +31,11 @@ export function createFakeProcesses(): FakeProcesses {
       const given: Socket[] = []
       const signals: string[] = []
       const worker: FakeWorker = {
-        ...{ id: started.length + 1, pid: undefined, told, given, signals },
+        id: started.length + 1,
+        pid: undefined,
+        told,
+        given,
+        signals,
         tell: (message) => void told.push(message),
         give: (connection) => void given.push(connection),
         stop: (signal) => void signals.push(signal),

@@ -2,39 +2,39 @@ import cluster, { type Worker } from 'node:cluster'
 import { Socket } from 'node:net'
 import type { FromWorker, ToWorker } from './messages.ts'
 
-/** Port: processes of this program, with its arguments. */
+/** Port that starts further processes of this program with the same arguments. */
 export interface Processes {
   start(listeners: Listeners): WorkerProcess
 }
 
-/** What can't be told or given, because it is gone, is not. */
+/** A worker as seen by the supervisor. Messages and connections to an exited worker are dropped. */
 export interface WorkerProcess {
-  /** Counted from 1; never used again. */
+  /** Number from 1, never reused. */
   readonly id: number
   readonly pid: number | undefined
   tell(message: ToWorker): void
-  /** A connection that nobody has read from; this process keeps its own handle. */
+  /** Passes a connection of which no byte has been read. This process keeps its own handle. */
   give(connection: Socket): void
   stop(signal: 'SIGTERM' | 'SIGKILL'): void
 }
 
 interface Listeners {
   heard(message: FromWorker): void
-  /** Once, when all that it has told was heard; with the exit code, or the signal that ended it. */
+  /** Called once, after the last message, with the exit code or the signal that ended the worker. */
   ended(how: number | NodeJS.Signals): void
 }
 
-/** Node's own sharing of ports is not used: a connection that was on its way to a worker that dies stays open there, without an answer. */
+/** Does not use Node's port sharing, which leaves a connection open and unanswered if its worker dies while the connection is being passed. */
 export function createProcesses(): Processes {
-  // Figures hold NaN, which JSON has not.
+  // Metrics contain NaN, which JSON cannot represent.
   cluster.setupPrimary({ serialization: 'advanced' })
   return {
     start({ heard, ended }) {
       const worker = cluster.fork()
       worker.on('message', heard)
-      // Not `disconnect`, which never comes where a connection was on its way; nor `exit`, behind which messages may come.
+      // `close`, because `disconnect` never comes while a connection is being passed, and messages may follow `exit`.
       worker.process.once('close', (code, signal) => ended(signal ?? code ?? 1))
-      // It could not be started, or not be told something; the end of one that was started comes as `close`.
+      // `error` means a failed start or a failed send. The end of a started worker is reported by `close`.
       worker.on('error', () => worker.process.pid === undefined && ended(1))
       return {
         id: worker.id,
@@ -50,20 +50,20 @@ export function createProcesses(): Processes {
   }
 }
 
-/** A worker's way to the process that started it. */
+/** Channel of a worker to the process that started the worker. */
 export interface Supervisor {
-  /** This worker's. */
+  /** Number of this worker. */
   readonly id: number
   readonly pid: number | undefined
   tell(message: FromWorker): void
   onMessage(listener: (message: ToWorker, connection?: Socket) => void): void
-  /** Until this is asked for, this process ends with that one, at once. From then on it ends by itself when this is aborted. */
+  /** Until this call, this process exits as soon as the supervisor does. After the call, the signal is aborted instead, and the worker stops itself. */
   outlive(): AbortSignal
-  /** Lets go of it: the worker can end. */
+  /** Closes the channel, so that the worker can exit. */
   leave(): void
 }
 
-/** Undefined where this process is no worker. */
+/** The supervisor of this process; undefined if this process is no worker. */
 export function findSupervisor(): Supervisor | undefined {
   const { worker } = cluster
   if (!worker) return undefined
@@ -76,7 +76,7 @@ export function findSupervisor(): Supervisor | undefined {
     outlive() {
       const gone = new AbortController()
       worker.once('disconnect', () => {
-        // What Node looks at behind this event: else it ends the process here, with all that it runs.
+        // Node checks this flag after the event, and exits the process at once if the flag is false.
         worker.exitedAfterDisconnect = true
         gone.abort()
       })

@@ -1,13 +1,13 @@
 import type { MetricsSnapshot, MetricsSharing } from '../../metrics/snapshots.ts'
 import type { Supervisor } from './processes.ts'
 
-/** A worker's figures, and through its supervisor those of all. */
+/** Metrics of this worker and, through the supervisor, of all workers. */
 export interface SharedMetrics extends MetricsSharing {
-  /** Tells what this worker has counted before it ends. */
+  /** Sends the final metrics of this worker to the supervisor. */
   sendLast(): Promise<void>
 }
 
-/** Longer than the supervisor waits for the others. */
+/** Exceeds the time that the supervisor waits for the workers. */
 const patienceMs = 5000
 
 export function shareMetrics({ tell, onMessage }: Pick<Supervisor, 'tell' | 'onMessage'>): SharedMetrics {
@@ -26,7 +26,7 @@ export function shareMetrics({ tell, onMessage }: Pick<Supervisor, 'tell' | 'onM
       const request = ++count
       const { promise, resolve } = Promise.withResolvers<MetricsSnapshot[]>()
       asked.set(request, resolve)
-      // Without an answer its own are better than none.
+      // Without an answer of the supervisor, the metrics of this worker are better than no metrics.
       const timer = setTimeout(() => void read().then((own) => resolve([own])), patienceMs)
       tell({ kind: 'gather', request })
       try {

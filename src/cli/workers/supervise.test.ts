@@ -83,5 +83,5 @@ test('workers that do not end as they should are told in the exit code', async (
   stop()
   first.ends('SIGKILL')
   started[1]!.ends(0)
-  await assert.rejects(done, { message: '1 of 2 workers did not end as they should.', code: 1 })
+  await assert.rejects(done, { message: '1 of 2 workers did not exit cleanly.', code: 1 })
 })

@@ -9,31 +9,31 @@ import { createWorkers, type End, type Running, type Workers } from './workers.t
 export interface Supervision {
   processes: Processes
   connections: Connections
-  /** How clients reach them, where no other address is set. */
+  /** Address of the service, unless PUBLIC_URL is set. */
   url: string
-  /** How many workers there are to be. */
+  /** Number of workers to keep running. */
   count: number
-  /** Aborted: they are stopped. */
+  /** Aborted to stop the workers. */
   stopping: AbortSignal
-  /** How long connections are still taken then; default: not any more. */
+  /** Milliseconds in which connections are still accepted after the stop; default 0. */
   noticeMs?: number
-  /** What they get, from when they are asked to stop until they are ended. */
+  /** Milliseconds between SIGTERM and SIGKILL. */
   stopMs: number
   log: Logger
-  /** Called once, when all serve. */
+  /** Called once, when all workers serve. */
   onReady(ready: Ready): void
-  /** How long is waited until one that ended is started again: the first time, and at most. */
+  /** Milliseconds before a worker is restarted: the first pause, which doubles up to the longest pause. */
   pauseMs?: { first: number; most: number }
 }
 
 const defaultPauses = { first: 250, most: 30_000 }
 
-/** Who served for so long did not end because of what it met at its start. */
+/** A worker that ran this long did not fail because of its start, so its failures are counted from 0 again. */
 const steadyMs = 60_000
 
 /**
- * Keeps so many workers running until it is asked to stop, and serves nothing itself. The first one migrates and makes what is missing;
- * the others are started when it serves. Fails where it never does, and where some did not end as they should.
+ * Keeps `count` workers running until `stopping` is aborted, and serves no requests itself. The first worker migrates the database and
+ * creates missing files; the other workers start once the first serves. Fails if the first worker never serves, or if workers exit badly.
  */
 export async function supervise(options: Supervision): Promise<void> {
   const { connections, count, stopping, stopMs, noticeMs = 0 } = options
@@ -56,7 +56,7 @@ export async function supervise(options: Supervision): Promise<void> {
     const all = [first, ...Array.from({ length: stopping.aborted ? 0 : count - 1 }, () => workers.launch())]
     const ends = await Promise.all(all.map((running) => keep(running, workers, options)))
     const bad = ends.filter((how) => !isProper(how)).length
-    if (bad > 0) throw new CommandFailure(1, [`${bad} of ${ends.length} workers did not end as they should.`])
+    if (bad > 0) throw new CommandFailure(1, [`${bad} of ${ends.length} workers did not exit cleanly.`])
   } finally {
     stopping.removeEventListener('abort', stop)
     connections.close()
@@ -64,19 +64,19 @@ export async function supervise(options: Supervision): Promise<void> {
   }
 }
 
-/** What a worker itself found wrong it has told on its standard error. */
+/** Fails with the exit code of the first worker, which has printed its error itself. */
 function failFirst(how: End, stopping: AbortSignal): void {
   if (stopping.aborted && isProper(how)) return
   if (how === 1 || how === 2) throw new CommandFailure(how, [])
-  throw new CommandFailure(1, [`The first worker ended (${how}) before it could serve.`])
+  throw new CommandFailure(1, [`The first worker exited (${how}) before it could serve.`])
 }
 
-/** One that had not begun to run ends by the signal itself. */
+/** SIGTERM is clean too: it ends a worker that has no signal handler yet. */
 function isProper(how: End): boolean {
   return how === 0 || how === 'SIGTERM'
 }
 
-/** Starts another one whenever one ends, and answers with how the last one ended. */
+/** Restarts a worker whenever it exits, and resolves with the end of the last process. */
 async function keep(first: Running, workers: Workers, { stopping, log, pauseMs = defaultPauses }: Supervision): Promise<End> {
   let running = first
   for (let failures = 0; ;) {
@@ -85,7 +85,7 @@ async function keep(first: Running, workers: Workers, { stopping, log, pauseMs =
     if (stopping.aborted) return how
     failures = performance.now() - startedAt < steadyMs ? failures + 1 : 0
     const waitMs = failures === 0 ? 0 : Math.min(pauseMs.first * 2 ** (failures - 1), pauseMs.most)
-    log.error({ worker: running.worker.id, pid: running.worker.pid, how, waitMs }, 'A worker ended; another is started')
+    log.error({ worker: running.worker.id, pid: running.worker.pid, how, waitMs }, 'A worker exited; another is started')
     await pause(waitMs, undefined, { signal: stopping }).catch(() => undefined)
     if (stopping.aborted) return 0
     running = workers.launch()

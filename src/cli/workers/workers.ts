@@ -4,20 +4,20 @@ import { gatherMetrics } from './gather-metrics.ts'
 import type { FromWorker, Ready } from './messages.ts'
 import type { Processes, WorkerProcess } from './processes.ts'
 
-/** An exit code, or the signal that ended it. */
+/** Exit code of a worker, or the signal that ended the worker. */
 export type End = number | NodeJS.Signals
 
 export interface Running {
   worker: WorkerProcess
-  /** Whether it came to serve before it ended. */
+  /** Resolves with true once the worker serves, with false if the worker exits before. */
   ready: Promise<boolean>
   ended: Promise<End>
 }
 
-/** Those that run now. */
+/** The running workers. */
 export interface Workers {
   launch(): Running
-  /** Asks all to stop; those that are there after so many milliseconds are ended. */
+  /** Sends SIGTERM to all workers, and SIGKILL to workers still running `afterMs` milliseconds later. */
   stop(afterMs: number): void
 }
 
@@ -26,7 +26,7 @@ interface WorkersOptions {
   connections: Connections
   url: string
   log: Logger
-  /** With how many serve now. */
+  /** Called with the number of workers that serve now. */
   onReady(serving: number, ready: Ready): void
 }
 
