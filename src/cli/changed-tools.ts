@@ -23,13 +23,15 @@ export function addChangedTools(tool: Command, { terminal }: CommandContext): vo
 
   tool
     .command('accept <name>')
-    .description('Accept the current definition of a tool (<entry>__<tool>) or of all tools of an entry. A running service uses it within 5 s.')
+    .description(
+      'Accept the current definition of a tool (<entry>__<tool>) or of all tools of an entry. A running service uses it within 5 s.',
+    )
     .action(async (name: string) => {
       const accepted = await acceptChangedTools(cacheDir(), name)
       if (accepted.length === 0) {
         throw new CommandFailure(1, [`No tool of ${JSON.stringify(name)} has changed. "agent-core tool changed" lists the changed tools.`])
       }
-      for (const one of accepted) say(`Accepted ${one}.`)
+      for (const toolName of accepted) say(`Accepted ${toolName}.`)
     })
 }
 

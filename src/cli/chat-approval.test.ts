@@ -124,7 +124,9 @@ test('/approvals shows what waits and why, and has an approver decide the calls 
   const listed = runCommand(['chat', '--url', url, '--key', ann], own.terminal)
   await own.saw('> ')
   own.stdin.write('/approvals\r')
-  await own.saw('ann waits in session s1 for the approval of a call of calculator.\n{"expression":"1 + 1"}\nThis key may not decide this call.\n')
+  await own.saw(
+    'ann waits in session s1 for the approval of a call of calculator.\n{"expression":"1 + 1"}\nThis key may not decide this call.\n',
+  )
   own.stdin.write('/quit\r')
   assert.equal(await listed, 0)
   const { terminal, stdin, saw, out } = createTestTerminal(folder, onTerminal)

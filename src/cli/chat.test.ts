@@ -147,5 +147,5 @@ test('files that lead to the data directory or to the configuration through a li
   await symlink(folder, path.join(folder, 'link'))
   const { code, err } = await runIn(folder, ['serve'], { FILES_ROOT: 'link' })
   assert.equal(code, 2)
-  assert.match(err, /^FILES_ROOT is .+ DATA_DIR .+\nFILES_ROOT is .+ AGENT_CONFIG .+\n$/)
+  assert.match(err, /^FILES_ROOT must .+ DATA_DIR .+\nFILES_ROOT must .+ AGENT_CONFIG .+\n$/)
 })

@@ -64,25 +64,25 @@ async function talk({ message }: ChatOptions, conversation: Conversation, termin
   }
 }
 
-interface Reached {
+interface ReachedService {
   url: string
   /** True for the service of this data directory, which created the admin key there. */
   isOwn: boolean
   close(): Promise<void>
 }
 
-async function findOrStart({ url }: ChatOptions, settings: Readonly<Settings>, context: CommandContext): Promise<Reached> {
+async function findOrStart({ url }: ChatOptions, settings: Readonly<Settings>, context: CommandContext): Promise<ReachedService> {
   const leave = async () => undefined
-  const own = await findService(settings)
-  if (url !== undefined) return { url, isOwn: url === own, close: leave }
-  if (own !== undefined) return { url: own, isOwn: true, close: leave }
+  const ownUrl = await findService(settings)
+  if (url !== undefined) return { url, isOwn: url === ownUrl, close: leave }
+  if (ownUrl !== undefined) return { url: ownUrl, isOwn: true, close: leave }
   const missing = await findMissing(settings, context.terminal.environment)
   if (missing.length > 0) throw new CommandFailure(1, missing)
   await makeMissing(settings)
   // The temporary service serves only this conversation, so it listens on loopback whatever the settings say.
-  const alone = { ...settings, host: '127.0.0.1', publicUrl: undefined }
+  const loopbackSettings = { ...settings, host: '127.0.0.1', publicUrl: undefined }
   const { start } = await import('./start.ts')
-  const { service, release } = await start({ ...context, settings: alone, port: 0, isQuiet: true, mayMakeSample: true })
+  const { service, release } = await start({ ...context, settings: loopbackSettings, port: 0, isQuiet: true, mayMakeSample: true })
   const { port } = service.app.server.address() as AddressInfo
   return {
     url: `http://127.0.0.1:${port}`,

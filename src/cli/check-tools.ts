@@ -9,7 +9,7 @@ import { createTables } from '../tools/data-query/tables.ts'
 import { findKnowledgeFault } from '../tools/knowledge/find-fault.ts'
 import { messageOf } from '../errors.ts'
 
-export interface ToolPlaces {
+export interface ToolCheckContext {
   /** The folder of agent.yaml. */
   configDir: string
   /** Undefined if FILES_ROOT is not a readable folder. */
@@ -18,22 +18,22 @@ export interface ToolPlaces {
 }
 
 type Config = Readonly<Record<string, unknown>>
-type Check = (config: Config, at: Path, places: ToolPlaces) => Promise<ConfigProblem[]>
+type ToolCheck = (config: Config, at: Path, places: ToolCheckContext) => Promise<ConfigProblem[]>
 
 /** Finds missing files, folders and commands of tools. Runs no command and uses no network. */
-export async function findToolProblems({ tools }: Pick<AgentConfig, 'tools'>, places: ToolPlaces): Promise<ConfigProblem[]> {
-  const found = tools.map(async (tool, index) => {
+export async function findToolProblems({ tools }: Pick<AgentConfig, 'tools'>, places: ToolCheckContext): Promise<ConfigProblem[]> {
+  const problems = tools.map(async (tool, index) => {
     const check = checks[typeOf(tool)]
     return check ? check(tool.config ?? {}, ['tools', index, 'config'], places) : []
   })
-  return (await Promise.all(found)).flat()
+  return (await Promise.all(problems)).flat()
 }
 
 function typeOf({ type, name }: ToolConfig): ToolType {
   return (type ?? name) as ToolType
 }
 
-const checks: Partial<Record<ToolType, Check>> = {
+const checks: Partial<Record<ToolType, ToolCheck>> = {
   data_query: checkTables,
   knowledge_search: checkDocuments,
   mcp: checkCommand,
@@ -46,33 +46,33 @@ const checks: Partial<Record<ToolType, Check>> = {
 
 async function checkFile(file: string, at: Path, folder: string): Promise<ConfigProblem[]> {
   const absolute = path.resolve(folder, file)
-  const found = await stat(absolute).catch(() => undefined)
-  if (!found) return [problemAt(at, `${absolute} does not exist`)]
-  return found.isFile() ? [] : [problemAt(at, `${absolute} is not a file`)]
+  const stats = await stat(absolute).catch(() => undefined)
+  if (!stats) return [problemAt(at, `${absolute} does not exist`)]
+  return stats.isFile() ? [] : [problemAt(at, `${absolute} is not a file`)]
 }
 
-async function checkTables({ tables }: Config, at: Path, { files }: ToolPlaces): Promise<ConfigProblem[]> {
-  const found = Object.entries(tables as Record<string, string>).map(async ([name, pattern]) => {
-    const here = [...at, 'tables', name]
-    if (!files) return [problemAt(here, noFiles)]
+async function checkTables({ tables }: Config, at: Path, { files }: ToolCheckContext): Promise<ConfigProblem[]> {
+  const problems = Object.entries(tables as Record<string, string>).map(async ([name, pattern]) => {
+    const tablePath = [...at, 'tables', name]
+    if (!files) return [problemAt(tablePath, noFiles)]
     try {
       await createTables({ [name]: pattern }, files).find(() => false)
       return []
     } catch (error) {
-      return [problemAt(here, messageOf(error))]
+      return [problemAt(tablePath, messageOf(error))]
     }
   })
-  return (await Promise.all(found)).flat()
+  return (await Promise.all(problems)).flat()
 }
 
-async function checkDocuments({ paths }: Config, at: Path, { files }: ToolPlaces): Promise<ConfigProblem[]> {
-  const here = [...at, 'paths']
-  if (!files) return [problemAt(here, noFiles)]
+async function checkDocuments({ paths }: Config, at: Path, { files }: ToolCheckContext): Promise<ConfigProblem[]> {
+  const pathsAt = [...at, 'paths']
+  if (!files) return [problemAt(pathsAt, noFiles)]
   try {
     const fault = await findKnowledgeFault(paths as string[], files)
-    return fault === undefined ? [] : [problemAt(here, fault)]
+    return fault === undefined ? [] : [problemAt(pathsAt, fault)]
   } catch (error) {
-    return [problemAt(here, messageOf(error))]
+    return [problemAt(pathsAt, messageOf(error))]
   }
 }
 
@@ -82,14 +82,14 @@ const noFiles = 'FILES_ROOT is not a folder that can be read'
 async function checkCommand(
   { command, cwd = '.', env }: Config,
   at: Path,
-  { configDir, environment }: ToolPlaces,
+  { configDir, environment }: ToolCheckContext,
 ): Promise<ConfigProblem[]> {
   if (typeof command !== 'string') return []
   const folder = path.resolve(configDir, String(cwd))
   if (!(await stat(folder).catch(() => undefined))?.isDirectory()) return [problemAt([...at, 'cwd'], `${folder} is not a folder`)]
   const search = (env as Record<string, string> | undefined)?.['PATH'] ?? environment['PATH'] ?? ''
   const folders = command.includes('/') ? [folder] : search.split(path.delimiter)
-  const candidates = await Promise.all(folders.map((each) => isExecutable(path.resolve(folder, each, command))))
+  const candidates = await Promise.all(folders.map((directory) => isExecutable(path.resolve(folder, directory, command))))
   if (candidates.includes(true)) return []
   const where = command.includes('/') ? `in ${folder}` : 'in PATH'
   return [problemAt([...at, 'command'], `there is no command ${JSON.stringify(command)} ${where}`)]

@@ -32,10 +32,10 @@ export async function runCommand(args: readonly string[], terminal: Terminal): P
     return 0
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2
-    const known = error instanceof CommandFailure
-    const lines = known ? error.lines : [messageOf(error)]
+    const isExpected = error instanceof CommandFailure
+    const lines = isExpected ? error.lines : [messageOf(error)]
     for (const line of lines) terminal.stderr.write(`${line}\n`)
-    return known ? error.code : 1
+    return isExpected ? error.code : 1
   }
 }
 

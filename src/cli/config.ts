@@ -70,10 +70,11 @@ export function addConfig(program: Command, { terminal }: CommandContext): void 
     })
 }
 
-type Past = Pick<PastConfiguration, 'version' | 'diff'> & Partial<Pick<PastConfiguration, 'kind' | 'actor'>> & { at: number | undefined }
+type PastVersion = Pick<PastConfiguration, 'version' | 'diff'> &
+  Partial<Pick<PastConfiguration, 'kind' | 'actor'>> & { at: number | undefined }
 
-/** Without a shared database the file is the configuration. Copies of the file record neither the author nor the kind of a change. */
-async function listPast(settings: Settings): Promise<Past[]> {
+/** The file is the configuration if there is no shared database. Copies of the file record neither the author nor the kind of a change. */
+async function listPast(settings: Settings): Promise<PastVersion[]> {
   if (settings.databaseUrl !== undefined) return withConfigurations(settings, (store) => store.list())
   return listFileVersions(createConfigurationFile(settings.agentConfig, settings.dataDir))
 }
@@ -83,9 +84,9 @@ async function restore(version: string, settings: Settings): Promise<{ version: 
     return restoreFileVersion(version, createConfigurationFile(settings.agentConfig, settings.dataDir))
   }
   return withConfigurations(settings, async (store, database) => {
-    const made = await restoreConfiguration(version, { store, newVersion: randomUUIDv7, now: Date.now })
-    if (made) await publishOnce(database, 'configuration', { version: made.version })
-    return made
+    const restored = await restoreConfiguration(version, { store, newVersion: randomUUIDv7, now: Date.now })
+    if (restored) await publishOnce(database, 'configuration', { version: restored.version })
+    return restored
   })
 }
 

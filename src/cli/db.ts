@@ -10,7 +10,9 @@ export function addDb(program: Command, { terminal }: CommandContext): void {
   const db = program.command('db').description('Maintain the database.')
 
   db.command('migrate')
-    .description('Update the schema to this version, like a start of the service. Postgres: services may keep running. SQLite: no service may be running.')
+    .description(
+      'Update the schema to this version, like a start of the service. Postgres: services may keep running. SQLite: no service may be running.',
+    )
     .action(async () => {
       const settings = readSettings(terminal)
       const { release } = hold(settings)

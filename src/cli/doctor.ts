@@ -18,13 +18,13 @@ export function addDoctor(program: Command, { terminal }: CommandContext): void 
     .command('doctor')
     .description('Check everything that the service needs, and say how to fix each problem.')
     .action(async () => {
-      const tell = createTeller(terminal)
-      for await (const finding of examine(terminal)) tell.finding(finding)
-      for (const { found, line } of await findModelOffers(terminal.environment)) {
-        tell.finding({ state: 'ok', text: `found ${found}; to use it, in agent.yaml under llms:` })
-        tell.more(line)
+      const report = createReport(terminal)
+      for await (const finding of examine(terminal)) report.finding(finding)
+      for (const { source, line } of await findModelOffers(terminal.environment)) {
+        report.finding({ state: 'ok', text: `found ${source}; to use it, in agent.yaml under llms:` })
+        report.detail(line)
       }
-      const { fail, warn } = tell.counts
+      const { fail, warn } = report.counts
       if (fail > 0) throw new CommandFailure(1, [`${fail} ${fail === 1 ? 'check' : 'checks'} failed.`])
       terminal.stdout.write(warn > 0 ? `Nothing failed; ${warn} ${warn === 1 ? 'warning' : 'warnings'}.\n` : 'All checks passed.\n')
     })
@@ -34,7 +34,7 @@ export function addDoctor(program: Command, { terminal }: CommandContext): void 
 async function* examine(terminal: Terminal): AsyncGenerator<Finding, void> {
   const settings = trySettings(terminal)
   if (Array.isArray(settings)) return yield* settings
-  yield { state: 'ok', text: `settings: ${toPlaces(settings)}` }
+  yield { state: 'ok', text: `settings: ${describeSettings(settings)}` }
   const dataDir = await checkDataDir(settings)
   yield dataDir
   const store = dataDir.state === 'fail' ? [] : await checkStore(settings)
@@ -48,8 +48,8 @@ async function* examine(terminal: Terminal): AsyncGenerator<Finding, void> {
   }))
   yield* missing
   if (missing.length > 0) return
-  const { finding, config } = await checkConfiguration(settings)
-  yield* finding
+  const { findings, config } = await checkConfiguration(settings)
+  yield* findings
   const files = await checkFilesRoot(settings)
   yield files
   if (config) yield* await examineAgent(config, settings, terminal, files.state !== 'fail')
@@ -71,23 +71,23 @@ function trySettings(terminal: Terminal): Readonly<Settings> | Finding[] {
   }
 }
 
-function toPlaces({ host, port, workers, databaseUrl }: Settings): string {
+function describeSettings({ host, port, workers, databaseUrl }: Settings): string {
   return `listens on ${host}:${port}${workers > 1 ? ` with ${workers} workers` : ''}, stores data in ${databaseUrl === undefined ? 'SQLite' : 'Postgres'}`
 }
 
-function createTeller({ stdout, environment }: Terminal) {
+function createReport({ stdout, environment }: Terminal) {
   const isColoured = stdout.isTTY === true && !environment['NO_COLOR']
   const colours = { ok: 'green', warn: 'yellow', fail: 'red' } as const
   const counts = { ok: 0, warn: 0, fail: 0 }
-  const more = (line: string) => stdout.write(`      ${line}\n`)
+  const detail = (line: string) => stdout.write(`      ${line}\n`)
   return {
     counts,
-    more,
+    detail,
     finding({ state, text, advice }: Finding) {
       counts[state]++
       const mark = state.padEnd(4)
       stdout.write(`${isColoured ? styleText(colours[state], mark, { validateStream: false }) : mark}  ${text}\n`)
-      if (advice !== undefined) more(advice)
+      if (advice !== undefined) detail(advice)
     },
   }
 }

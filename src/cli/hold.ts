@@ -6,16 +6,16 @@ import { messageOf } from '../errors.ts'
 
 /** Locks the data directory for this process; fails if another process holds the lock. */
 export function hold({ dataDir, databaseUrl }: Settings): { release(): void } {
-  // With a shared database, processes share nothing in their data directories.
+  // Processes with a shared database share nothing in their data directories.
   if (databaseUrl !== undefined) return { release: () => undefined }
   try {
-    const held = holdDataDir(dataDir)
+    const lock = holdDataDir(dataDir)
     // A killed service leaves its address behind.
     withdraw(dataDir)
     return {
       release() {
         withdraw(dataDir)
-        held.release()
+        lock.release()
       },
     }
   } catch (error) {

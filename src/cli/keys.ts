@@ -21,7 +21,7 @@ export function addKeys(program: Command, { terminal }: CommandContext): void {
   const keys = program.command('keys').description('Create, list and revoke access keys; print the secret of callbacks.')
   const say = (line: string) => terminal.stdout.write(`${line}\n`)
 
-  async function use<T>(settings: Settings, work: (tools: Tools) => Promise<T>): Promise<T> {
+  async function use<T>(settings: Settings, work: (tools: KeyTools) => Promise<T>): Promise<T> {
     const database = await openDatabase(settings)
     const secrets = async () => {
       const opened = await openSecrets(database, settings, Date.now)
@@ -29,7 +29,7 @@ export function addKeys(program: Command, { terminal }: CommandContext): void {
       return opened
     }
     try {
-      return await work({ register: createAccessKeyStore(database), secrets, tell: (topic, data) => publishOnce(database, topic, data) })
+      return await work({ register: createAccessKeyStore(database), secrets, publish: (topic, data) => publishOnce(database, topic, data) })
     } finally {
       await database.close()
     }
@@ -71,12 +71,13 @@ export function addKeys(program: Command, { terminal }: CommandContext): void {
     .command('revoke <jti>')
     .description('Revoke a key. With Postgres every replica refuses the key at once; otherwise a running service does within 5 s.')
     .action(async (jti: string) => {
-      const revoked = await use(readSettings(terminal), async ({ register, tell }) => {
-        const found = await revoke(register, jti)
-        if (found) await tell('revoked', { jti })
-        return found
+      const revoked = await use(readSettings(terminal), async ({ register, publish }) => {
+        const result = await revoke(register, jti)
+        if (result) await publish('revoked', { jti })
+        return result
       })
-      if (revoked === undefined) throw new CommandFailure(1, [`There is no key ${JSON.stringify(jti)}; "agent-core keys list" lists the keys.`])
+      if (revoked === undefined)
+        throw new CommandFailure(1, [`There is no key ${JSON.stringify(jti)}; "agent-core keys list" lists the keys.`])
       say(revoked ? `Revoked ${jti}.` : `${jti} was already revoked.`)
     })
 
@@ -86,11 +87,11 @@ export function addKeys(program: Command, { terminal }: CommandContext): void {
     .option('--now', 'invalidate all existing access keys and links')
     .addHelpText('after', '\nA running service uses the new key within seconds, without a restart.')
     .action(async ({ now: endNow = false }: { now?: boolean }) => {
-      const until = await use(readSettings(terminal), async ({ register, secrets, tell }) => {
+      const until = await use(readSettings(terminal), async ({ register, secrets, publish }) => {
         const { signingKeys } = await secrets()
         const { latestExpiry } = register
         const until = await rotateSigningKeys(signingKeys, { now: Date.now, latestExpiry, endNow })
-        await tell('signing_keys', { newest: (await openSigningKeys(signingKeys, Date.now)).newest().kid })
+        await publish('signing_keys', { newest: (await openSigningKeys(signingKeys, Date.now)).newest().kid })
         return until
       })
       say('The new signing key is in use.')
@@ -104,11 +105,11 @@ export function addKeys(program: Command, { terminal }: CommandContext): void {
     .option('--tenant <name>', 'tenant of the callbacks', toName, 'default')
     .addHelpText('after', '\nIf CALLBACK_SECRET has two secrets, the first is printed.')
     .action(async ({ tenant }: { tenant: string }) => {
-      const of = await use(
+      const secretsOf = await use(
         readSettings(terminal),
         async ({ secrets }) => (await openCallbackSecrets((await secrets()).callbacks)).forTenant,
       )
-      say(of(tenant)[0]!)
+      say(secretsOf(tenant)[0]!)
     })
 }
 
@@ -143,24 +144,24 @@ function toRoles(text: string): string[] {
 
 /** Roles missing from the configuration. They only cause a warning, because the configuration may get them later. */
 async function findUnknownRoles(roles: readonly string[], settings: Settings): Promise<string[]> {
-  const others = roles.filter((role) => !isBuiltInRole(role))
-  if (others.length === 0) return []
-  const custom = await loadUsedConfiguration(settings).then(
+  const customRoles = roles.filter((role) => !isBuiltInRole(role))
+  if (customRoles.length === 0) return []
+  const configuredRoles = await loadUsedConfiguration(settings).then(
     ({ config }) => config.access.roles,
     (error: unknown) => {
       if (error instanceof ConfigError) return {}
       throw error
     },
   )
-  return others.filter((role) => !Object.hasOwn(custom, role))
+  return customRoles.filter((role) => !Object.hasOwn(configuredRoles, role))
 }
 
-interface Tools {
+interface KeyTools {
   register: AccessKeyStore
   /** Opens the secrets; notices about secrets moved to the database go to standard error. */
   secrets(): Promise<OpenSecrets>
   /** Publishes an event to the running processes of the service. */
-  tell<T extends Topic>(topic: T, data: Topics[T]): Promise<void>
+  publish<T extends Topic>(topic: T, data: Topics[T]): Promise<void>
 }
 
 /** Revokes a key; undefined if there is no such key, false if the key was already revoked. */

@@ -11,16 +11,17 @@ interface LoggerOptions {
   worker?: { id: number; pid: number | undefined }
 }
 
-const alone = { minLength: 4096 }
+const singleWriter = { minLength: 4096 }
 /** POSIX: a write of up to PIPE_BUF (4096) bytes to a pipe is atomic, so lines of several processes do not mix. */
-const shared = { minLength: 2048, maxWrite: 4096 }
+const sharedOutput = { minLength: 2048, maxWrite: 4096 }
 
 /** Logs JSON lines, or readable lines on a terminal. */
 export async function createLogger(settings: Settings, out: Terminal['stdout'], { isQuiet, worker }: LoggerOptions): Promise<Logger> {
   const format = settings.logFormat ?? (out.isTTY ? 'pretty' : 'json')
   const base = worker ? { worker: worker.id, pid: worker.pid } : null
   const options = { level: isQuiet ? 'silent' : settings.logLevel, redact, base }
-  if (format === 'json') return pino(options, pino.destination({ dest: 1, sync: false, ...(worker ? shared : alone), periodicFlush: 250 }))
+  if (format === 'json')
+    return pino(options, pino.destination({ dest: 1, sync: false, ...(worker ? sharedOutput : singleWriter), periodicFlush: 250 }))
   // Imported on demand: a service in production never loads `pino-pretty`.
   const { default: pretty } = await import('pino-pretty')
   return pino(options, pretty({ destination: out, colorize: true, ignore: 'hostname,pid', translateTime: 'HH:MM:ss.l' }))

@@ -25,14 +25,14 @@ export function readSettings({ environment, cwd }: Pick<Terminal, 'environment' 
 export async function makeMissing(settings: Settings): Promise<string[]> {
   const { agentConfig, filesRoot, dataDir, databaseUrl } = settings
   await refuseExposed(settings)
-  const made: string[] = []
+  const createdPaths: string[] = []
   await mkdir(dataDir, { recursive: true, mode: 0o700 })
   if (databaseUrl === undefined && !(await exists(agentConfig))) {
     await cp(`${samples}/agent.yaml`, agentConfig, { errorOnExist: true, force: false })
-    made.push(agentConfig)
+    createdPaths.push(agentConfig)
   }
-  if (!(await exists(filesRoot)) && (await copySamples(filesRoot))) made.push(filesRoot)
-  return made
+  if (!(await exists(filesRoot)) && (await copySamples(filesRoot))) createdPaths.push(filesRoot)
+  return createdPaths
 }
 
 /**
@@ -44,9 +44,7 @@ export async function refuseMissing(settings: Settings, environment: Terminal['e
   const problems = await findMissing(settings, environment)
   // A shared database may hold the configuration, which the start checks.
   if (problems.length === 0 && databaseUrl === undefined && !(await exists(agentConfig))) {
-    problems.push(
-      `${agentConfig} does not exist. Set AGENT_CONFIG to another file, or run "agent-core serve --init" to create a sample.`,
-    )
+    problems.push(`${agentConfig} does not exist. Set AGENT_CONFIG to another file, or run "agent-core serve --init" to create a sample.`)
   }
   if (problems.length > 0) throw new CommandFailure(1, problems)
   await refuseExposed(settings)
@@ -56,24 +54,24 @@ export async function refuseMissing(settings: Settings, environment: Terminal['e
 
 /** Returns a line for each of AGENT_CONFIG and FILES_ROOT whose target does not exist or has the wrong kind. */
 export async function findMissing({ agentConfig, filesRoot }: Settings, environment: Terminal['environment']): Promise<string[]> {
-  const places = [
-    { name: 'AGENT_CONFIG', place: agentConfig, kind: 'file', isDirectory: false },
-    { name: 'FILES_ROOT', place: filesRoot, kind: 'folder', isDirectory: true },
+  const expectations = [
+    { name: 'AGENT_CONFIG', target: agentConfig, kind: 'file', isDirectory: false },
+    { name: 'FILES_ROOT', target: filesRoot, kind: 'folder', isDirectory: true },
   ]
   const problems = await Promise.all(
-    places.map(async ({ name, place, kind, isDirectory }) => {
+    expectations.map(async ({ name, target, kind, isDirectory }) => {
       if (!environment[name]) return []
-      const found = await stat(place).catch(() => undefined)
-      if (found === undefined)
-        return [`${name} is "${place}", which does not exist. Correct the path, or run "agent-core serve --init" to create a sample.`]
-      return found.isDirectory() === isDirectory ? [] : [`${name} is "${place}", which is not a ${kind}.`]
+      const stats = await stat(target).catch(() => undefined)
+      if (stats === undefined)
+        return [`${name} is "${target}", which does not exist. Correct the path, or run "agent-core serve --init" to create a sample.`]
+      return stats.isDirectory() === isDirectory ? [] : [`${name} is "${target}", which is not a ${kind}.`]
     }),
   )
   return problems.flat()
 }
 
 async function refuseExposed({ agentConfig, filesRoot, dataDir }: Settings): Promise<void> {
-  const [realRoot, realData, realConfig] = await Promise.all([filesRoot, dataDir, agentConfig].map(toPlace))
+  const [realRoot, realData, realConfig] = await Promise.all([filesRoot, dataDir, agentConfig].map(resolveLinks))
   const exposed = findExposed({ filesRoot: realRoot!, dataDir: realData!, agentConfig: realConfig! })
   if (exposed.length > 0) throw new CommandFailure(2, exposed)
 }
@@ -95,9 +93,9 @@ async function copySamples(filesRoot: string): Promise<boolean> {
 }
 
 /** Resolves the symbolic links of a path, as far as the path exists. */
-async function toPlace(file: string): Promise<string> {
+async function resolveLinks(file: string): Promise<string> {
   return realpath(file).catch(async () =>
-    path.dirname(file) === file ? file : path.join(await toPlace(path.dirname(file)), path.basename(file)),
+    path.dirname(file) === file ? file : path.join(await resolveLinks(path.dirname(file)), path.basename(file)),
   )
 }
 

@@ -35,7 +35,7 @@ function toLines(old: readonly OldThings[], verb: string): string[] {
   if (old.length === 0) return ['No data is older than the retention of the configuration.']
   const table = formatTable([['KIND', 'TENANT', 'COUNT'], ...old.map(({ kind, tenant, count }) => [kind, tenant, String(count)])])
   const sums = [...Map.groupBy(old, ({ kind }) => kind)].map(
-    ([kind, those]) => `${those.reduce((sum, { count }) => sum + count, 0)} ${kind}`,
+    ([kind, entries]) => `${entries.reduce((sum, { count }) => sum + count, 0)} ${kind}`,
   )
   return [...table, `${verb}: ${sums.join(', ')}.`]
 }

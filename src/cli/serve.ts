@@ -19,7 +19,7 @@ const drainMs = 30_000
 /** Time for load balancers to notice the stop. A request on a closed socket breaks, while a refused request is sent to another replica. */
 const noticeMs = 3000
 /** Time before the end of the notice in which the supervisor passes no more connections, so that each passed connection is served. */
-const lastTakenMs = 200
+const lastPassedMs = 200
 /** Time for closing the service after the chats have ended. */
 const closeMs = 15_000
 
@@ -41,9 +41,9 @@ async function serve(context: ServeContext): Promise<void> {
   const settings = readSettings(terminal)
   const supervisor = findSupervisor()
   if (supervisor) return serveAsWorker(settings, supervisor, context)
-  const made = context.mayMakeSample ? await makeMissing(settings) : []
+  const createdPaths = context.mayMakeSample ? await makeMissing(settings) : []
   if (!context.mayMakeSample) await refuseMissing(settings, terminal.environment)
-  const onReady: OnReady = (url, ready) => greet({ url, ...ready, made, workers: settings.workers }, context)
+  const onReady: OnReady = (url, ready) => greet({ url, ...ready, createdPaths, workers: settings.workers }, context)
   if (settings.workers > 1) await serveByWorkers(settings, onReady, context)
   else await serveAlone(settings, onReady, context)
 }
@@ -92,13 +92,13 @@ async function serveAsWorker(settings: Settings, supervisor: Supervisor, context
     const stopping = AbortSignal.any([context.terminal.stopping, supervisor.outlive()])
     supervisor.onMessage(({ kind }, connection) => {
       if (kind !== 'connection') return
-      supervisor.tell({ kind: 'taken' })
+      supervisor.send({ kind: 'taken' })
       if (connection) service.take(connection)
     })
-    supervisor.tell({ kind: 'ready', ...(await toReady(service, context)) })
+    supervisor.send({ kind: 'ready', ...(await toReady(service, context)) })
     if (!stopping.aborted) await once(stopping, 'abort')
     // New connections are refused as stopping until the supervisor stops passing them.
-    const leaving = setTimeout(() => supervisor.tell({ kind: 'leaving' }), noticeMs - lastTakenMs)
+    const leaving = setTimeout(() => supervisor.send({ kind: 'leaving' }), noticeMs - lastPassedMs)
     await service.close(drainMs, noticeMs).finally(() => clearTimeout(leaving))
     await metrics.sendLast()
   } finally {
@@ -106,12 +106,12 @@ async function serveAsWorker(settings: Settings, supervisor: Supervisor, context
   }
 }
 
-function askForAddress({ tell, onMessage }: Supervisor): Promise<string> {
+function askForAddress({ send, onMessage }: Supervisor): Promise<string> {
   const { promise, resolve } = Promise.withResolvers<string>()
   onMessage((message) => {
     if (message.kind === 'address') resolve(message.url)
   })
-  tell({ kind: 'hello' })
+  send({ kind: 'hello' })
   return promise
 }
 
@@ -126,12 +126,12 @@ const maxExampleCharacters = 200
 
 interface Greeting extends Ready {
   url: string
-  made: readonly string[]
+  createdPaths: readonly string[]
   workers: number
 }
 
-function greet({ url, adminKeyFile, advice, example, made, workers }: Greeting, context: CommandContext): void {
-  if (made.length > 0) say(context, `Created ${made.join(' and ')}`)
+function greet({ url, adminKeyFile, advice, example, createdPaths, workers }: Greeting, context: CommandContext): void {
+  if (createdPaths.length > 0) say(context, `Created ${createdPaths.join(' and ')}`)
   say(context, `Agent Core ${context.version} listens on ${url}${workers > 1 ? ` with ${workers} workers` : ''}`)
   for (const line of advice) say(context, line)
   say(context, 'Try it:')

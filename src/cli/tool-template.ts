@@ -2,7 +2,7 @@
 export const toolTemplate = `import { defineTool } from 'agent-core'
 
 // A tool of the agent. Save this file while the service runs: the next chat uses the saved version.
-// Without a service, "agent-core tool check" shows errors of this file and calls the tool.
+// "agent-core tool check" shows errors of this file and calls the tool, without a running service.
 export default defineTool({
   // The description for the model, which decides by this text alone when to use the tool.
   description: 'Repeats a text. Say here what the tool does and when to use it.',

@@ -56,43 +56,43 @@ function toToolName(name: string): string {
 
 async function makeTool(terminal: Terminal, name: string, { dir, add }: NewOptions): Promise<void> {
   const settings = readSettings(terminal)
-  const beside = path.dirname(settings.agentConfig)
-  const folder = dir === undefined ? path.join(beside, 'tools') : path.resolve(terminal.cwd, dir)
+  const configDir = path.dirname(settings.agentConfig)
+  const folder = dir === undefined ? path.join(configDir, 'tools') : path.resolve(terminal.cwd, dir)
   const file = path.join(folder, `${name}.ts`)
-  const entry = { name, type: 'module', config: { path: toEntryPath(path.relative(beside, file)) } }
-  const shown = (one: string) => path.relative(terminal.cwd, one) || one
+  const entry = { name, type: 'module', config: { path: toEntryPath(path.relative(configDir, file)) } }
+  const display = (target: string) => path.relative(terminal.cwd, target) || target
   const say = (line = '') => terminal.stdout.write(`${line}\n`)
   // The entry is checked before any file is written.
   const change = add ? await addEntry(settings.agentConfig, entry) : undefined
   await mkdir(folder, { recursive: true })
-  if (!(await writeNew(file, toolTemplate))) throw new CommandFailure(1, [`${shown(file)} already exists; nothing was changed.`])
-  say(`created ${shown(file)}`)
+  if (!(await writeNew(file, toolTemplate))) throw new CommandFailure(1, [`${display(file)} already exists; nothing was changed.`])
+  say(`created ${display(file)}`)
   const forEditors = path.join(folder, 'tsconfig.json')
-  if (await writeNew(forEditors, await settingsForEditors(folder))) say(`created ${shown(forEditors)}, by which editors find the types`)
+  if (await writeNew(forEditors, await settingsForEditors(folder))) say(`created ${display(forEditors)}, by which editors find the types`)
   if (change) {
     await createConfigurationFile(settings.agentConfig, settings.dataDir).replace(change.text, change.next)
-    say(`added ${name} to ${shown(settings.agentConfig)}`)
+    say(`added ${name} to ${display(settings.agentConfig)}`)
   } else {
-    say(`\nAdd this entry to "tools" in ${shown(settings.agentConfig)} (--add does so):\n`)
+    say(`\nAdd this entry to "tools" in ${display(settings.agentConfig)} (--add does so):\n`)
     say(`  - { name: ${name}, type: module, config: { path: ${entry.config.path} } }`)
   }
-  say(`\nTry it: agent-core tool check ${shown(file)} --input '${JSON.stringify(templateInput)}'`)
+  say(`\nTry it: agent-core tool check ${display(file)} --input '${JSON.stringify(templateInput)}'`)
   say('A running service uses the tool once its configuration has the entry, and then each change that you save.')
 }
 
 /** Includes the types of Node in a checkout, which has them installed. */
 async function settingsForEditors(folder: string): Promise<string> {
   const relative = (file: string) => {
-    const from = path.relative(folder, file).split(path.sep).join('/')
-    return from.startsWith('.') ? from : `./${from}`
+    const relativePath = path.relative(folder, file).split(path.sep).join('/')
+    return relativePath.startsWith('.') ? relativePath : `./${relativePath}`
   }
-  const here = (name: string) => fileURLToPath(new URL(name, import.meta.url))
-  const nodeTypes = here('../../node_modules/@types')
+  const packageFile = (name: string) => fileURLToPath(new URL(name, import.meta.url))
+  const nodeTypes = packageFile('../../node_modules/@types')
   const hasTypes = await access(path.join(nodeTypes, 'node')).then(
     () => true,
     () => false,
   )
-  const types = here(`../tool-module${path.extname(import.meta.filename)}`)
+  const types = packageFile(`../tool-module${path.extname(import.meta.filename)}`)
   return editorSettings(relative(types), hasTypes ? relative(nodeTypes) : undefined)
 }
 
@@ -133,16 +133,16 @@ async function addEntry(file: string, entry: { name: string }): Promise<{ text: 
 
 async function checkTool(terminal: Terminal, file: string, input: string | undefined): Promise<void> {
   const say = (line: string) => terminal.stdout.write(`${line}\n`)
-  const given = input === undefined ? undefined : parseInput(input)
-  const log = pino({ level: 'info' }, { write: (text: string) => tellOutput(terminal, text) })
+  const parsedInput = input === undefined ? undefined : parseInput(input)
+  const log = pino({ level: 'info' }, { write: (text: string) => printModuleOutput(terminal, text) })
   const spec = { name: path.parse(file).name, ...toolDefaults, config: { path: file } }
   const group = await createModule(spec, { configDir: path.dirname(file), environment: terminal.environment, log })
   try {
-    const trouble = group.unavailableReason?.()
-    if (trouble !== undefined) throw new CommandFailure(1, [trouble])
+    const unavailableReason = group.unavailableReason?.()
+    if (unavailableReason !== undefined) throw new CommandFailure(1, [unavailableReason])
     for (const tool of group.tools()) {
       say(`ok: ${tool.name} (${tool.effect}${tool.filters ? ', obeys data filters' : ''}): ${tool.description}`)
-      say(given ? await callOnce(tool, given, terminal.stopping, say) : JSON.stringify(tool.schema, undefined, 2))
+      say(parsedInput ? await callOnce(tool, parsedInput, terminal.stopping, say) : JSON.stringify(tool.schema, undefined, 2))
     }
   } finally {
     await group.close?.()
@@ -160,7 +160,7 @@ function parseInput(text: string): JsonObject {
 }
 
 /** Prints the output of the module. Other log entries are dropped: the command reports their content itself. */
-function tellOutput(terminal: Terminal, text: string): void {
+function printModuleOutput(terminal: Terminal, text: string): void {
   const { line } = JSON.parse(text) as { line?: string }
   if (line !== undefined) terminal.stderr.write(`${line}\n`)
 }

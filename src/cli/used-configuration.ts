@@ -21,8 +21,8 @@ export interface UsedConfiguration {
 
 /** Throws `ConfigError`, or the error of an unreachable database. */
 export async function loadUsedConfiguration(settings: Settings): Promise<UsedConfiguration> {
-  const found = settings.databaseUrl === undefined ? undefined : await withConfigurations(settings, findUsed)
-  return found ?? { config: await loadAgentConfig(settings.agentConfig) }
+  const stored = settings.databaseUrl === undefined ? undefined : await withConfigurations(settings, findUsed)
+  return stored ?? { config: await loadAgentConfig(settings.agentConfig) }
 }
 
 /** Calls `use` with the configuration store of the database, and closes the database afterwards. */

@@ -79,7 +79,7 @@ test('Retention: "db prune" reports and removes expired data at once, also besid
   assert.equal((await service.client.session('old')).status, 200)
   assert.match((await prune()).out, /^Removed: 1 sessions\.$/m)
   assert.deepEqual([(await service.client.session('old')).status, (await service.client.session('young')).status], [404, 200])
-  assert.match((await prune()).out, /^Nothing is older/)
+  assert.match((await prune()).out, /^No data is older/)
 })
 
 test('Retention: limits are days, and 0 keeps data for ever; anything else is refused', async (t) => {

@@ -44,9 +44,9 @@ test('version, distance, tables and whether row-level security holds are told', 
     /^ok {4}row-level security: applies to the role agent_core_service, which runs the queries, on every table with a tenant$/m,
   )
   // Other machines may share the database.
-  assert.match(out, /^warn {2}artifacts: files in .+, which processes on other machines do not find\n {6}.+ARTIFACT_STORE/m)
+  assert.match(out, /^warn {2}artifacts: files in .+, which processes on other machines cannot read\n {6}.+ARTIFACT_STORE/m)
   await ask(url, 'alter table messages disable row level security')
-  assert.match(await examine(t, url), /^warn {2}row-level security: none on messages\n {6}The next start adds it/m)
+  assert.match(await examine(t, url), /^warn {2}row-level security: missing on messages\n {6}The next start adds it/m)
   await ask(url, "delete from kysely_migration where name > '0004'")
   assert.match(await examine(t, url), /^ok {4}store: .+; the next start, or "agent-core db migrate", brings it up to date \(0004-/m)
   await ask(url, "insert into kysely_migration values ('9999-later', '2999-01-01')")
@@ -62,7 +62,7 @@ test('users are told apart: those that are bound, and those that can not be', as
   assert.match(await examine(t, as('bound')), /^ok {4}row-level security: applies to user bound, on every table with a tenant$/m)
   assert.match(
     await examine(t, as('unbound')),
-    /^fail {2}row-level security: user unbound bypasses it, and may not work as the role agent_core_service\n/m,
+    /^fail {2}row-level security: user unbound bypasses the policies and lacks the right to use the role agent_core_service\n/m,
   )
   await assert.rejects(openPostgres(as('unbound')), /bypasses row-level security/)
 })

@@ -118,7 +118,10 @@ test('SECRET_KEY is rotated by restarting one replica after the other; what is i
   assert.equal(await adminKeyOf(both), admin)
   const folder = await createFolder(t)
   const doctor = async (SECRET_KEY: string) => (await runIn(folder, ['doctor'], { ...environment, SECRET_KEY })).out
-  assert.match(await doctor(`${next} ${old}`), /ok .*secrets: all \d+ are encrypted with the first key of SECRET_KEY; the second key can be removed/)
+  assert.match(
+    await doctor(`${next} ${old}`),
+    /ok .*secrets: all \d+ are encrypted with the first key of SECRET_KEY; the second key can be removed/,
+  )
   assert.match(await doctor(`${old} ${next}`), /warn .*secrets: \d+ of \d+ are encrypted with the second key of SECRET_KEY/)
   assert.match(await doctor(old), /fail .*secrets: SECRET_KEY is not the key/)
   const alone = await startService(t, { environment: { ...environment, SECRET_KEY: next } })

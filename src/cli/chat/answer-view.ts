@@ -37,7 +37,7 @@ function createTerminalView({ stdout, environment }: Out): AnswerView {
   const isColoured = !environment['NO_COLOR']
   const dim = (text: string) => (isColoured ? paint('dim', text) : text)
   /** Kind of the last output. The line of a running step is replaced by its result if no other output came between. */
-  let at: 'line start' | 'answer' | 'plan' | 'thought' | 'step' = 'line start'
+  let lastOutput: 'line start' | 'answer' | 'plan' | 'thought' | 'step' = 'line start'
   let markdown = createMarkdownStream()
   let isMidLine = false
 
@@ -47,25 +47,25 @@ function createTerminalView({ stdout, environment }: Out): AnswerView {
     isMidLine = !text.endsWith('\n')
   }
 
-  function goTo(next: typeof at): void {
-    if (at === next) return
-    if (at === 'answer' && isColoured) write(markdown.end())
+  function goTo(next: typeof lastOutput): void {
+    if (lastOutput === next) return
+    if (lastOutput === 'answer' && isColoured) write(markdown.end())
     if (isMidLine) write('\n')
     markdown = createMarkdownStream()
-    at = next
+    lastOutput = next
   }
 
   function showStep(name: string, step: AnswerStep | undefined): void {
-    if (step && at === 'step') stdout.write(clearLine)
+    if (step && lastOutput === 'step') stdout.write(clearLine)
     else goTo('line start')
     if (!step) {
       write(dim(`· ${withoutControls(name)}`))
-      at = 'step'
+      lastOutput = 'step'
       return
     }
     const line = describeStep(step, stdout.columns || 100)
     write(`${step.status === 'error' && isColoured ? paint('red', line) : dim(line)}\n`)
-    at = 'line start'
+    lastOutput = 'line start'
   }
 
   function show({ agent_step, token: raw, step }: Chunk): void {
@@ -91,8 +91,8 @@ function describeStep({ tool, type, tool_input, log, status, output, execution_t
   const result = isFailed ? toReason(output) : `${execution_time.toFixed(2)} s`
   const input = type === 'planning' ? log : (JSON.stringify(tool_input) ?? '')
   const room = Math.max(20, width - tool.length - Math.min(result.length, width / 2) - 5)
-  const shown = input.length > room ? `${input.slice(0, room - 1)}…` : input
-  return withoutControls(`${isFailed ? '✗' : '✓'} ${tool} ${shown} ${result}`.replace(/\s+/g, ' '))
+  const visibleInput = input.length > room ? `${input.slice(0, room - 1)}…` : input
+  return withoutControls(`${isFailed ? '✗' : '✓'} ${tool} ${visibleInput} ${result}`.replace(/\s+/g, ' '))
 }
 
 function toReason(output: unknown): string {

@@ -9,12 +9,12 @@ export interface Person {
   answer(question: string, signal: AbortSignal, text?: string): Promise<string | undefined>
 }
 
-interface Waiting {
+interface WaitingCalls {
   request_id: string
   calls: WaitingCall[]
 }
 
-export interface Deciding {
+export interface DecisionContext {
   client: Pick<ServiceClient, 'decide'>
   person: Person
   stdout: Terminal['stdout']
@@ -27,7 +27,7 @@ const question = 'approve? [y]es / [n]o [why] / [e]dit '
  * Asks a person to decide each waiting call; false if the person left. A decision rejected by the service is asked for again, unless the
  * refusal is final (the key lacks the permission, or the call is already decided): then the run continues without this person.
  */
-export async function decideCalls({ request_id: requestId, calls }: Waiting, deciding: Deciding): Promise<boolean> {
+export async function decideCalls({ request_id: requestId, calls }: WaitingCalls, deciding: DecisionContext): Promise<boolean> {
   const { client, stdout } = deciding
   for (const call of calls) {
     stdout.write(`? ${describe(call)}\n`)
@@ -51,17 +51,17 @@ export async function decideCalls({ request_id: requestId, calls }: Waiting, dec
 /** Asks for a decision on one call; undefined if the person left. */
 async function decide(
   { tool_call_id, tool_input: input }: WaitingCall,
-  { person, stdout, cancelled }: Deciding,
+  { person, stdout, cancelled }: DecisionContext,
 ): Promise<Decision | undefined> {
   for (;;) {
-    const said = (await person.answer(question, cancelled))?.trim()
-    if (said === undefined) return undefined
-    const [, word = '', rest = ''] = /^(\p{L}*)[\s:,]*(.*)$/su.exec(said) ?? []
-    const meant = word.toLowerCase()
-    if (isShortFor('no', meant)) return { tool_call_id, decision: 'reject', ...(rest !== '' && { reason: rest }) }
+    const reply = (await person.answer(question, cancelled))?.trim()
+    if (reply === undefined) return undefined
+    const [, word = '', rest = ''] = /^(\p{L}*)[\s:,]*(.*)$/su.exec(reply) ?? []
+    const choice = word.toLowerCase()
+    if (isShortFor('no', choice)) return { tool_call_id, decision: 'reject', ...(rest !== '' && { reason: rest }) }
     if (rest !== '') continue
-    if (isShortFor('yes', meant)) return { tool_call_id, decision: 'approve' }
-    if (!isShortFor('edit', meant)) continue
+    if (isShortFor('yes', choice)) return { tool_call_id, decision: 'approve' }
+    if (!isShortFor('edit', choice)) continue
     const text = await person.answer('input: ', cancelled, JSON.stringify(input))
     if (text === undefined) return undefined
     const edited = parse(text)
@@ -76,8 +76,8 @@ function isFinal(status: number): boolean {
 }
 
 /** True for `y`, `ye` and `yes` as short forms of `yes`. */
-function isShortFor(word: string, said: string): boolean {
-  return said !== '' && word.startsWith(said)
+function isShortFor(word: string, input: string): boolean {
+  return input !== '' && word.startsWith(input)
 }
 
 function parse(text: string): object | undefined {
@@ -92,12 +92,12 @@ function parse(text: string): object | undefined {
 /** Shows the input of a call in full, because the person approves all of it. */
 function describe({ tool, tool_input: input }: WaitingCall): string {
   const text = withoutControls(`${tool} ${JSON.stringify(input, undefined, 2)}`)
-  // Marks that nobody sees could let it look like another.
+  // Invisible characters could make the input look different.
   return text.replace(/[\p{Cf}\u2028\u2029]/gu, (mark) => `\\u${mark.codePointAt(0)!.toString(16).padStart(4, '0')}`)
 }
 
 /** Instructions for deciding the calls without this terminal. */
-export function howToDecide({ request_id: requestId, calls }: Waiting): string {
+export function howToDecide({ request_id: requestId, calls }: WaitingCalls): string {
   const body = (call: WaitingCall) => JSON.stringify({ tool_call_id: call.tool_call_id, decision: 'approve' })
   const lines = calls.map((call) => `${call.tool} ${JSON.stringify(call.tool_input)} waits for approval: ${body(call)}`)
   return [

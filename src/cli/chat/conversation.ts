@@ -38,7 +38,7 @@ export function createConversation({ client, terminal, sessionId = newId() }: Co
   async function ask(text: string, person?: Person): Promise<'done' | 'failed'> {
     const requestId = newId()
     const leaving = new AbortController()
-    const own = (running = { requestId, leaving, cancelled: new AbortController() } as NonNullable<typeof running>)
+    const currentRun = (running = { requestId, leaving, cancelled: new AbortController() } as NonNullable<typeof running>)
     const view = createAnswerView(terminal)
     let note: string | undefined = 'Disconnected; the service may still be working.'
     let isDone = false
@@ -48,9 +48,10 @@ export function createConversation({ client, terminal, sessionId = newId() }: Co
         if (chunk.finish_reason === 'null') continue
         if (chunk.approval_required) {
           view.end()
-          if (person && (await decideCalls(chunk.approval_required, { client, person, stdout, cancelled: own.cancelled.signal }))) continue
-          await own.cancelling
-          if (own.cancelling) continue
+          if (person && (await decideCalls(chunk.approval_required, { client, person, stdout, cancelled: currentRun.cancelled.signal })))
+            continue
+          await currentRun.cancelling
+          if (currentRun.cancelling) continue
           note = howToDecide(chunk.approval_required)
           break
         }
@@ -101,7 +102,7 @@ export function createConversation({ client, terminal, sessionId = newId() }: Co
       stderr.write(`New session: ${session}\n`)
       return 'done'
     }
-    for (const known of help) stderr.write(`${known}\n`)
+    for (const helpLine of help) stderr.write(`${helpLine}\n`)
     return text === '/help' ? 'done' : 'failed'
   }
 

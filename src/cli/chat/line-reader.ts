@@ -61,14 +61,14 @@ export function openLineReader({ stdin, stdout, stopping }: Terminal, onInterrup
 
   return {
     async line(prompt) {
-      const before = typed.shift()
-      if (before === undefined) return ask(prompt)
-      stdout.write(`${prompt}${before}\n`)
-      return before
+      const earlierLine = typed.shift()
+      if (earlierLine === undefined) return ask(prompt)
+      stdout.write(`${prompt}${earlierLine}\n`)
+      return earlierLine
     },
     /** Text typed before the question is no reply to the question: the text is restored afterwards. */
     async answer(question, signal, text = '') {
-      const begun = reader.line
+      const draft = reader.line
       reader.write(null, { ctrl: true, name: 'e' })
       reader.write(null, { ctrl: true, name: 'u' })
       if (text !== '') reader.write(text)
@@ -77,7 +77,7 @@ export function openLineReader({ stdin, stdout, stopping }: Terminal, onInterrup
       if (!isClosed) {
         reader.write(null, { ctrl: true, name: 'e' })
         reader.write(null, { ctrl: true, name: 'u' })
-        reader.write(begun)
+        reader.write(draft)
       }
       return line
     },

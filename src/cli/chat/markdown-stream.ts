@@ -43,17 +43,17 @@ export function createMarkdownStream(): MarkdownStream {
   }
 
   function push(text: string): string {
-    let shown = ''
+    let output = ''
     const lines = text.split('\n')
     lines.forEach((part, index) => {
       pending += part
       const isWhole = index < lines.length - 1
-      shown += take(isWhole)
+      output += take(isWhole)
       if (!isWhole) return
-      shown += '\n'
+      output += '\n'
       line = 'unknown'
     })
-    return shown
+    return output
   }
 
   return { push, end: () => take(true) }

@@ -84,7 +84,7 @@ test('a connection that breaks before the first event puts the same question aga
 test('a connection that can not be made again is a failure after the last attempt', async (t) => {
   const breaks: Reply = (_, response) => response.destroy()
   const { client, seen } = await serve(t, events([event(1, 'a')], { breaks: true }), breaks, breaks, breaks)
-  await assert.rejects(ask(client), (error) => error instanceof CommandFailure && /could not be made again/.test(error.message))
+  await assert.rejects(ask(client), (error) => error instanceof CommandFailure && /reconnecting failed/.test(error.message))
   assert.equal(seen.length, 3)
 })
 
@@ -105,7 +105,7 @@ test('a refusal is told in the words of the service, and not repeated', async (t
     (_, response) => void response.writeHead(502).end('<html>'),
   )
   const said = () => ask(client).catch((error: unknown) => (error as CommandFailure).lines)
-  assert.deepEqual(await said(), ['JWT verification failed: the key has expired. Give a key that is valid here with --key.'])
+  assert.deepEqual(await said(), ['JWT verification failed: the key has expired. Pass a valid key with --key.'])
   assert.deepEqual(await said(), ['too short; too odd'])
   assert.deepEqual(await said(), ['The service answered 502.'])
   assert.equal(seen.length, 3)

@@ -169,9 +169,9 @@ function toEvents({ body }: Response): AsyncIterable<{ id?: string | undefined; 
 
 /** Converts an error reply: its text, or its status if the reply has no text. */
 async function toRefusal(reply: Response): Promise<ServiceRefusal> {
-  const said = (await reply.json().catch(() => undefined)) as { body?: unknown; detail?: { msg?: unknown }[] } | undefined
-  const faults = Array.isArray(said?.detail) ? said.detail.map(({ msg }) => String(msg)).join('; ') : undefined
-  const words = typeof said?.body === 'string' ? said.body : (faults ?? `The service answered ${reply.status}.`)
+  const errorBody = (await reply.json().catch(() => undefined)) as { body?: unknown; detail?: { msg?: unknown }[] } | undefined
+  const faults = Array.isArray(errorBody?.detail) ? errorBody.detail.map(({ msg }) => String(msg)).join('; ') : undefined
+  const words = typeof errorBody?.body === 'string' ? errorBody.body : (faults ?? `The service answered ${reply.status}.`)
   return new ServiceRefusal(reply.status, reply.status === 401 ? `${words} Pass a valid key with --key.` : words)
 }
 

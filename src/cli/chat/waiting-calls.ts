@@ -3,7 +3,7 @@ import { decideCalls, howToDecide, type Person } from './approvals.ts'
 import { withoutControls } from './markdown-stream.ts'
 import type { ListedCall, ServiceClient } from './service-client.ts'
 
-interface Deciding {
+interface WaitingCallsContext {
   client: Pick<ServiceClient, 'waitingCalls' | 'decide'>
   /** Undefined if no person can be asked. */
   person: Person | undefined
@@ -13,7 +13,7 @@ interface Deciding {
 }
 
 /** Lists the calls that wait for approval, and asks the person to decide each call that the key permits to decide. */
-export async function decideWaiting({ client, person, stdout, cancelled }: Deciding): Promise<void> {
+export async function decideWaiting({ client, person, stdout, cancelled }: WaitingCallsContext): Promise<void> {
   const calls = await client.waitingCalls()
   if (calls.length === 0) stdout.write('No call waits for approval.\n')
   for (const call of calls) {
@@ -29,9 +29,9 @@ export async function decideWaiting({ client, person, stdout, cancelled }: Decid
 const maxLine = 300
 
 function contextLines({ tool, requested_by: caller, session_id: session, messages = [] }: ListedCall): string[] {
-  const said = messages.map(({ role, content }) => {
+  const messageLines = messages.map(({ role, content }) => {
     const text = content.replace(/\s+/g, ' ')
     return `  ${role}: ${text.length > maxLine ? `${text.slice(0, maxLine)}…` : text}`
   })
-  return [`${caller} waits in session ${session} for the approval of a call of ${tool}.`, ...said]
+  return [`${caller} waits in session ${session} for the approval of a call of ${tool}.`, ...messageLines]
 }

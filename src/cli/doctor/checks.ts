@@ -27,26 +27,30 @@ import { toFindings as toFindingsOfPostgres } from './postgres.ts'
 /** Checks of `doctor`. They create nothing that a start would create; missing files and tables are only reported. */
 
 export async function checkDataDir({ dataDir, databaseUrl }: Settings): Promise<Finding> {
-  const what = `data directory: ${dataDir}`
+  const label = `data directory: ${dataDir}`
   if (!(await exists(dataDir))) {
-    if (await isWritable(await nearestFolder(dataDir))) return { state: 'ok', text: `${what} is created by the first start` }
-    return { state: 'fail', text: `${what} cannot be created`, advice: 'Set DATA_DIR to a folder that this user can write to.' }
+    if (await isWritable(await nearestFolder(dataDir))) return { state: 'ok', text: `${label} is created by the first start` }
+    return { state: 'fail', text: `${label} cannot be created`, advice: 'Set DATA_DIR to a folder that this user can write to.' }
   }
   if (!(await isWritable(dataDir))) {
-    return { state: 'fail', text: `${what} cannot be written to`, advice: 'Give this user write permission, or set DATA_DIR to another folder.' }
+    return {
+      state: 'fail',
+      text: `${label} cannot be written to`,
+      advice: 'Give this user write permission, or set DATA_DIR to another folder.',
+    }
   }
   const url = await findService({ dataDir, databaseUrl })
-  if (url !== undefined) return { state: 'ok', text: `${what}, in use by the service at ${url}` }
-  if (databaseUrl !== undefined) return { state: 'ok', text: `${what} is writable` }
+  if (url !== undefined) return { state: 'ok', text: `${label}, in use by the service at ${url}` }
+  if (databaseUrl !== undefined) return { state: 'ok', text: `${label} is writable` }
   if (isHeld(dataDir)) {
-    const text = `${what} is in use, but nothing answers for it`
+    const text = `${label} is in use, but nothing answers for it`
     return { state: 'warn', text, advice: 'A service may be starting or hanging; otherwise another process holds lock.db.' }
   }
   if (isOpenToOthers(dataDir)) {
     const advice = `The directory will hold keys and conversations: run chmod 700 ${dataDir}`
-    return { state: 'warn', text: `${what} is open to other users of this machine`, advice }
+    return { state: 'warn', text: `${label} is open to other users of this machine`, advice }
   }
-  return { state: 'ok', text: `${what} is writable, and no service uses it` }
+  return { state: 'ok', text: `${label} is writable, and no service uses it` }
 }
 
 export async function checkStore(settings: Settings): Promise<Finding[]> {
@@ -96,7 +100,7 @@ export async function checkArtifacts({ artifactStore, databaseUrl, dataDir }: Se
 }
 
 interface CheckedConfiguration {
-  finding: Finding[]
+  findings: Finding[]
   /** Present if the configuration is valid. */
   config?: AgentConfig
 }
@@ -112,9 +116,10 @@ export async function checkConfiguration(settings: Settings): Promise<CheckedCon
   } catch (error) {
     // A database that cannot be reached is reported by the check of the store.
     if (!(error instanceof ConfigError)) return checkConfigFile(settings)
-    const advice = 'A later version of agent-core may have written the configuration. "agent-core config restore" restores an earlier version.'
+    const advice =
+      'A later version of agent-core may have written the configuration. "agent-core config restore" restores an earlier version.'
     const lines = formatProblems('the database', error)
-    return { finding: lines.map((line) => ({ state: 'fail', text: `configuration: ${line}`, advice })) }
+    return { findings: lines.map((line) => ({ state: 'fail', text: `configuration: ${line}`, advice })) }
   }
 }
 
@@ -123,38 +128,39 @@ async function checkStored(store: ConfigurationStore, settings: Settings): Promi
   const newest = await store.newest()
   if (!newest) return undefined
   const { config } = newest.used ? { config: toAgentConfig(newest.used) } : parseSource(newest.text)
-  const finding: Finding[] = [{ state: 'ok', text: `configuration: version ${newest.version} in the database` }]
+  const findings: Finding[] = [{ state: 'ok', text: `configuration: version ${newest.version} in the database` }]
   const text = await readFile(settings.agentConfig, 'utf8').catch(() => undefined)
-  if (text === undefined || (await store.seenAt(text)) !== undefined) return { finding, config }
+  if (text === undefined || (await store.seenAt(text)) !== undefined) return { findings, config }
   const edit = await checkConfigFile(settings)
   const advice = 'A running service applies the edit if possible; otherwise the next start does.'
-  if (edit.config) finding.push({ state: 'warn', text: `configuration: ${settings.agentConfig} has an edit that is not in effect`, advice })
-  else finding.push(...edit.finding.map((one): Finding => ({ ...one, state: 'warn' })))
-  return { finding, config }
+  if (edit.config)
+    findings.push({ state: 'warn', text: `configuration: ${settings.agentConfig} has an edit that is not in effect`, advice })
+  else findings.push(...edit.findings.map((finding): Finding => ({ ...finding, state: 'warn' })))
+  return { findings, config }
 }
 
 async function checkConfigFile({ agentConfig }: Settings): Promise<CheckedConfiguration> {
   if (!(await exists(agentConfig)))
-    return { finding: [{ state: 'ok', text: `configuration: ${agentConfig} is created by "agent-core serve --init"` }] }
+    return { findings: [{ state: 'ok', text: `configuration: ${agentConfig} is created by "agent-core serve --init"` }] }
   try {
-    return { finding: [{ state: 'ok', text: `configuration: ${agentConfig}` }], config: await loadAgentConfig(agentConfig) }
+    return { findings: [{ state: 'ok', text: `configuration: ${agentConfig}` }], config: await loadAgentConfig(agentConfig) }
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error
     const advice = 'Correct the file, and run "agent-core config check".'
-    return { finding: formatProblems(agentConfig, error).map((line) => ({ state: 'fail', text: `configuration: ${line}`, advice })) }
+    return { findings: formatProblems(agentConfig, error).map((line) => ({ state: 'fail', text: `configuration: ${line}`, advice })) }
   }
 }
 
 export async function checkFilesRoot({ filesRoot }: Settings): Promise<Finding> {
-  const what = `files: ${filesRoot}`
-  const found = await stat(filesRoot).catch(() => undefined)
-  if (!found) return { state: 'ok', text: `${what} is created by "agent-core serve --init"` }
+  const label = `files: ${filesRoot}`
+  const stats = await stat(filesRoot).catch(() => undefined)
+  if (!stats) return { state: 'ok', text: `${label} is created by "agent-core serve --init"` }
   const isReadable = await access(filesRoot, constants.R_OK | constants.X_OK).then(
     () => true,
     () => false,
   )
-  if (found.isDirectory() && isReadable) return { state: 'ok', text: `${what} is readable` }
-  return { state: 'fail', text: `${what} is not a folder that this user can read`, advice: 'Set FILES_ROOT to a readable folder.' }
+  if (stats.isDirectory() && isReadable) return { state: 'ok', text: `${label} is readable` }
+  return { state: 'fail', text: `${label} is not a folder that this user can read`, advice: 'Set FILES_ROOT to a readable folder.' }
 }
 
 interface ToolTrial {
@@ -168,15 +174,15 @@ export async function checkTools(config: AgentConfig, settings: Settings, { envi
   if (!(await exists(filesRoot))) return []
   const cacheDir = await mkdtemp(path.join(tmpdir(), 'agent-core-doctor-'))
   const outbound = createGuardedFetch({ allowed: outboundAllow })
-  const own = { cacheDir, configDir: path.dirname(path.resolve(agentConfig)), environment, outbound }
+  const toolContext = { cacheDir, configDir: path.dirname(path.resolve(agentConfig)), environment, outbound }
   const files = await openFilesRoot(filesRoot)
-  const catalog = createToolCatalog(config, { files, ...own, log: pino({ level: 'silent' }) })
-  const { promise: late, resolve } = Promise.withResolvers<void>()
+  const catalog = createToolCatalog(config, { files, ...toolContext, log: pino({ level: 'silent' }) })
+  const { promise: timedOut, resolve } = Promise.withResolvers<void>()
   const timer = setTimeout(resolve, timeoutMs)
   try {
-    await Promise.race([catalog.ready(), late])
+    await Promise.race([catalog.ready(), timedOut])
     const listings = [...Map.groupBy(catalog.list(), ({ name, entry = name }) => entry)]
-    const found = listings.map(async ([entry, listed]) => {
+    const findings = listings.map(async ([entry, listed]) => {
       const isReady = listed.every(({ status }) => status === 'ready')
       const empty = isReady
         ? await checkDocuments(
@@ -186,7 +192,7 @@ export async function checkTools(config: AgentConfig, settings: Settings, { envi
         : undefined
       return empty ?? toFindings(entry, listed, timeoutMs)
     })
-    return (await Promise.all(found)).flat()
+    return (await Promise.all(findings)).flat()
   } finally {
     clearTimeout(timer)
     await catalog.close()
@@ -211,34 +217,38 @@ function toFindings(entry: string, listed: readonly ToolListing[], timeoutMs: nu
     const advice = 'The service keeps building the tool while it runs; chats do not have the tool until then.'
     return [{ state: 'warn', text: `tool ${entry} is not ready after ${timeoutMs / 1000} s`, advice }]
   }
-  const isOne = listed.length === 1 && first?.name === entry
-  const well = isOne ? `tool ${entry} is ready` : `tools of ${entry}: ${ready.length} ${ready.length === 1 ? 'is' : 'are'} ready`
+  const isSingleTool = listed.length === 1 && first?.name === entry
+  const readyText = isSingleTool
+    ? `tool ${entry} is ready`
+    : `tools of ${entry}: ${ready.length} ${ready.length === 1 ? 'is' : 'are'} ready`
   const failed = Map.groupBy(
     listed.filter(({ status }) => status === 'error'),
     ({ reason = '' }) => reason,
   )
-  const faults = [...failed].map(([reason, those]): Finding => {
-    if (those.length === listed.length) {
+  const faults = [...failed].map(([reason, failedTools]): Finding => {
+    if (failedTools.length === listed.length) {
       const advice = `Correct the entry ${entry} of tools in agent.yaml, or the resources named there.`
       return { state: 'fail', text: `tool ${entry}: ${reason}`, advice }
     }
-    const names = those.map(({ name }) => name)
-    const some = names.length > maxNamed ? [...names.slice(0, maxNamed), `${names.length - maxNamed} others`] : names
+    const names = failedTools.map(({ name }) => name)
+    const listedNames =
+      names.length > maxListedNames ? [...names.slice(0, maxListedNames), `${names.length - maxListedNames} others`] : names
     const advice = `The other tools of ${entry} work. Add these to "exclude" in the config of the entry to leave them out.`
-    return { state: 'warn', text: `${some.join(', ')}: ${reason}`, advice }
+    return { state: 'warn', text: `${listedNames.join(', ')}: ${reason}`, advice }
   })
-  return [...(ready.length > 0 ? [{ state: 'ok' as const, text: well }] : []), ...faults]
+  return [...(ready.length > 0 ? [{ state: 'ok' as const, text: readyText }] : []), ...faults]
 }
 
-const maxNamed = 5
+const maxListedNames = 5
 
 export async function checkOutbound({ outboundAllow }: Settings): Promise<Finding> {
   if (outboundAllow.length === 0) return { state: 'ok', text: 'outbound: callbacks and web tools reach only public addresses' }
   const text = `outbound: public addresses, and ${outboundAllow.join(', ')}`
   const open = outboundAllow.filter((target) => target.endsWith('/0'))
-  if (open.length > 0) return { state: 'warn', text, advice: `${open.join(', ')} allows every address, including addresses of this machine.` }
+  if (open.length > 0)
+    return { state: 'warn', text, advice: `${open.join(', ')} allows every address, including addresses of this machine.` }
   const hosts = outboundAllow.map(toHost).filter((host) => host !== undefined)
-  const unknown = (await Promise.all(hosts.map(async (host) => ((await isKnown(host)) ? [] : [host])))).flat()
+  const unknown = (await Promise.all(hosts.map(async (host) => ((await canResolve(host)) ? [] : [host])))).flat()
   if (unknown.length === 0) return { state: 'ok', text }
   return { state: 'warn', text, advice: `No address was found for ${unknown.join(', ')}. Check the names in OUTBOUND_ALLOW.` }
 }
@@ -252,14 +262,14 @@ function toHost(target: string): string | undefined {
 }
 
 /** False if a DNS look-up fails. A slow look-up proves nothing, and counts as found. */
-async function isKnown(host: string): Promise<boolean> {
-  const { promise: late, resolve } = Promise.withResolvers<boolean>()
+async function canResolve(host: string): Promise<boolean> {
+  const { promise: timedOut, resolve } = Promise.withResolvers<boolean>()
   const timer = setTimeout(() => resolve(true), lookupMs)
-  const known = lookup(host).then(
+  const isFound = lookup(host).then(
     () => true,
     () => false,
   )
-  return Promise.race([known, late]).finally(() => clearTimeout(timer))
+  return Promise.race([isFound, timedOut]).finally(() => clearTimeout(timer))
 }
 
 async function exists(file: string): Promise<boolean> {

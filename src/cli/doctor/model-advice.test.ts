@@ -41,7 +41,7 @@ test('keys are told by name, never by value, and each line works in agent.yaml a
   const offers = await findModelOffers(keys, await closedPort())
   const names = ['OPENAI_API_KEY', 'ANTHROPIC_API_KEY', 'GEMINI_API_KEY and GOOGLE_GENERATIVE_AI_API_KEY', 'MISTRAL_API_KEY']
   assert.deepEqual(
-    offers.map(({ found }) => found),
+    offers.map(({ source }) => source),
     [...names, 'AZURE_OPENAI_API_KEY', 'AWS_ACCESS_KEY_ID'].map((name) => `${name} in the environment`),
   )
   assert.doesNotMatch(JSON.stringify(offers), /value-/)
@@ -67,7 +67,7 @@ test('an Ollama that answers is offered with a model that it has', async (t) => 
     response.end(JSON.stringify({ models: [{ name: 'qwen3:8b' }, { name: 'other' }] }))
   })
   const [offer, ...others] = await findModelOffers({}, url)
-  assert.equal(offer?.found, `Ollama at ${url}`)
+  assert.equal(offer?.source, `Ollama at ${url}`)
   const { primary } = toAgentConfig({ llms: parse(offer.line) as unknown }).llms
   assert.deepEqual(primary, { provider: 'openai-compatible', model: 'qwen3:8b', base_url: `${url}/v1` })
   assert.deepEqual(others, [])

@@ -4,7 +4,7 @@ import type { AgentConfig } from '../../configuration/schema.ts'
 
 /** A model that is available here, with the line of `llms` in agent.yaml that selects the model. */
 export interface ModelOffer {
-  found: string
+  source: string
   line: string
 }
 
@@ -28,17 +28,17 @@ export async function findModelOffers(environment: Environment, ollamaUrl = olla
   const offers = Object.entries<ProviderTraits>(providers).flatMap(([provider, traits]) => {
     const { example } = traits
     if (!example) return []
-    // With ARTIFACT_STORE set, the AWS key is for the bucket of artifacts, not for a model.
+    // If ARTIFACT_STORE is set, the AWS key is for the bucket of artifacts, not for a model.
     const isOther = (name: string) => name === 'AWS_ACCESS_KEY_ID' && environment['ARTIFACT_STORE']
     const set = example.environment.filter((name) => environment[name] && !isOther(name))
     return set[0] === undefined
       ? []
-      : [{ found: `${set.join(' and ')} in the environment`, line: lineOf(provider, traits, example, set[0]) }]
+      : [{ source: `${set.join(' and ')} in the environment`, line: lineOf(provider, traits, example, set[0]) }]
   })
   const model = await findOllamaModel(ollamaUrl)
   if (model === undefined) return offers
   const line = `primary: { provider: openai-compatible, model: ${JSON.stringify(model)}, base_url: "${ollamaUrl}/v1" }`
-  return [...offers, { found: `Ollama at ${ollamaUrl}`, line }]
+  return [...offers, { source: `Ollama at ${ollamaUrl}`, line }]
 }
 
 /** Lines that a start prints while the embedded model is in use: the nature of that model, and available alternatives. Takes at most 0.3 s. */
@@ -47,7 +47,7 @@ export async function adviseOnModels({ llms }: AgentConfig, environment: Environ
   const offers = await findModelOffers(environment, ollamaUrl)
   return [
     `The model in use is embedded: a rule-based model, no language model. Another one is set in agent.yaml, under llms.`,
-    ...offers.flatMap(({ found, line }) => [`Found ${found}. To use it:`, `  ${line}`]),
+    ...offers.flatMap(({ source, line }) => [`Found ${source}. To use it:`, `  ${line}`]),
   ]
 }
 

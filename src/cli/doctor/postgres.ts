@@ -4,10 +4,10 @@ import type { PostgresState } from '../../store/postgres/inspect.ts'
 
 /** Findings of `doctor` about a Postgres server. */
 export function toFindings(state: PostgresState, settings: Pick<Settings, 'databaseConnections' | 'workers'>): Finding[] {
-  return [toServer(state), ...toWall(state), ...toRoom(state, settings)]
+  return [toVersion(state), ...toRowSecurity(state), ...toConnectionBudget(state, settings)]
 }
 
-function toServer({ version, isSupported, roundTripMs, user, pending, later }: PostgresState): Finding {
+function toVersion({ version, isSupported, roundTripMs, user, pending, later }: PostgresState): Finding {
   const text = `store: Postgres ${version} as user ${user}, ${roundTripMs.toFixed(1)} ms away`
   if (!isSupported) return { state: 'fail', text, advice: 'Postgres must be version 14 or later.' }
   if (later.length > 0) {
@@ -19,24 +19,38 @@ function toServer({ version, isSupported, roundTripMs, user, pending, later }: P
   return { state: 'ok', text: `${text}; the next start, or "agent-core db migrate", brings it up to date (${pending.join(', ')})` }
 }
 
-function toWall({ user, role, canUseRole, unprotected: open, pending }: PostgresState): Finding[] {
+function toRowSecurity({ user, role, canUseRole, unprotected: open, pending }: PostgresState): Finding[] {
   if (role !== undefined && !canUseRole) {
     const advice = `Use a user that is neither superuser nor BYPASSRLS, or let a superuser run: create role ${role} nologin; grant ${role} to "${user}"`
-    return [{ state: 'fail', text: `row-level security: user ${user} bypasses the policies and lacks the right to use the role ${role}`, advice }]
+    return [
+      { state: 'fail', text: `row-level security: user ${user} bypasses the policies and lacks the right to use the role ${role}`, advice },
+    ]
   }
-  const whose = role === undefined ? `user ${user}` : `the role ${role}, which runs the queries`
-  if (!pending || pending.length > 0) return [{ state: 'ok', text: `row-level security: applies to ${whose}` }]
-  if (open.length === 0) return [{ state: 'ok', text: `row-level security: applies to ${whose}, on every table with a tenant` }]
-  return [{ state: 'warn', text: `row-level security: missing on ${open.join(', ')}`, advice: 'The next start adds the policies again. Find out why the policies were removed.' }]
+  const subject = role === undefined ? `user ${user}` : `the role ${role}, which runs the queries`
+  if (!pending || pending.length > 0) return [{ state: 'ok', text: `row-level security: applies to ${subject}` }]
+  if (open.length === 0) return [{ state: 'ok', text: `row-level security: applies to ${subject}, on every table with a tenant` }]
+  return [
+    {
+      state: 'warn',
+      text: `row-level security: missing on ${open.join(', ')}`,
+      advice: 'The next start adds the policies again. Find out why the policies were removed.',
+    },
+  ]
 }
 
 /** Each process needs `databaseConnections`, and a connection that listens. */
-function toRoom(
+function toConnectionBudget(
   { maxConnections }: PostgresState,
   { databaseConnections, workers }: Pick<Settings, 'databaseConnections' | 'workers'>,
 ): Finding[] {
-  const most = workers * (databaseConnections + 1)
-  if (most <= maxConnections) return []
+  const neededConnections = workers * (databaseConnections + 1)
+  if (neededConnections <= maxConnections) return []
   const advice = 'Raise max_connections of the server, or lower DATABASE_CONNECTIONS. Each replica needs as many.'
-  return [{ state: 'warn', text: `store: this service may open ${most} connections, but the server accepts ${maxConnections}`, advice }]
+  return [
+    {
+      state: 'warn',
+      text: `store: this service may open ${neededConnections} connections, but the server accepts ${maxConnections}`,
+      advice,
+    },
+  ]
 }

@@ -20,7 +20,8 @@ export async function checkSecrets(settings: Settings): Promise<Finding[]> {
     const advice = 'Restart every replica with both keys, the new key first. The old key is needed until this count is 0.'
     return [{ state: 'warn', text: `secrets: ${older} of ${total} are encrypted with the second key of SECRET_KEY`, advice }]
   } catch (error) {
-    const advice = 'Without SECRET_KEY the keys, callbacks and configurations of this database are lost: search backups of your settings for the value.'
+    const advice =
+      'Without SECRET_KEY the keys, callbacks and configurations of this database are lost: search backups of your settings for the value.'
     return [{ state: 'fail', text: `secrets: ${messageOf(error)}`, advice }]
   } finally {
     await database.close()

@@ -13,7 +13,7 @@ async function prepare(t: TestContext, workers: number) {
     for (const client of clients) client.destroy()
   })
   const processes = createFakeProcesses()
-  const all = Array.from({ length: workers }, () => processes.start({ heard() {}, ended() {} }) as FakeWorker)
+  const all = Array.from({ length: workers }, () => processes.start({ onMessage() {}, onEnd() {} }) as FakeWorker)
   async function come(): Promise<Socket> {
     const client = connect(connections.port, '127.0.0.1')
     clients.push(client)
@@ -34,16 +34,16 @@ test('connections go to the workers in turn, and to none that has not taken the 
   connections.join(a)
   connections.join(b)
   for (let n = 0; n < 5; n++) await come()
-  await until(() => a.given.length + b.given.length === 2)
-  connections.taken(b)
-  await until(() => b.given.length === 2)
-  connections.taken(b)
-  connections.taken(a)
-  await until(() => a.given.length + b.given.length === 5)
-  assert.deepEqual([a.given.length, b.given.length], [2, 3])
+  await until(() => a.connections.length + b.connections.length === 2)
+  connections.acknowledge(b)
+  await until(() => b.connections.length === 2)
+  connections.acknowledge(b)
+  connections.acknowledge(a)
+  await until(() => a.connections.length + b.connections.length === 5)
+  assert.deepEqual([a.connections.length, b.connections.length], [2, 3])
   // This process has let go of what was taken.
   assert.deepEqual(
-    b.given.map(({ destroyed }) => destroyed),
+    b.connections.map(({ destroyed }) => destroyed),
     [true, true, false],
   )
 })
@@ -53,16 +53,16 @@ test('what a worker that dies had not taken goes to another, without its client 
   const [a, b] = all as [FakeWorker, FakeWorker]
   connections.join(a)
   const client = await come()
-  await until(() => a.given.length === 1)
-  connections.lost(a)
+  await until(() => a.connections.length === 1)
+  connections.remove(a)
   await come()
   connections.join(b)
-  assert.deepEqual(b.given, a.given)
-  b.given[0]!.end('hello')
+  assert.deepEqual(b.connections, a.connections)
+  b.connections[0]!.end('hello')
   assert.equal(String((await once(client, 'data'))[0]), 'hello')
-  connections.taken(b)
-  assert.equal(b.given.length, 2)
-  assert.equal(a.given.length, 1)
+  connections.acknowledge(b)
+  assert.equal(b.connections.length, 2)
+  assert.equal(a.connections.length, 1)
 })
 
 test('a worker that leaves gets no more; who comes waits until another is there', async (t) => {
@@ -70,13 +70,13 @@ test('a worker that leaves gets no more; who comes waits until another is there'
   const [a, b] = all as [FakeWorker, FakeWorker]
   connections.join(a)
   await come()
-  await until(() => a.given.length === 1)
+  await until(() => a.connections.length === 1)
   connections.leave(a)
-  connections.taken(a)
+  connections.acknowledge(a)
   await come()
   connections.join(b)
-  await until(() => b.given.length === 1)
-  assert.equal(a.given.length, 1)
+  await until(() => b.connections.length === 1)
+  assert.equal(a.connections.length, 1)
 })
 
 test('a port that is taken is an error', async (t) => {

@@ -10,9 +10,9 @@ export interface Connections {
   /** Stops passing connections to a worker. */
   leave(worker: WorkerProcess): void
   /** Records that a worker has received the connection passed to it. */
-  taken(worker: WorkerProcess): void
+  acknowledge(worker: WorkerProcess): void
   /** Removes an exited worker. A passed connection without an acknowledgement is passed to another worker. */
-  lost(worker: WorkerProcess): void
+  remove(worker: WorkerProcess): void
   /** Accepts no more connections; waiting connections still get a worker. */
   close(): void
 }
@@ -28,11 +28,11 @@ const maxWaiting = 8192
  */
 export async function openConnections({ host, port }: { host: string; port: number }): Promise<Connections> {
   const free: WorkerProcess[] = []
-  const given = new Map<WorkerProcess, Socket>()
+  const unacknowledged = new Map<WorkerProcess, Socket>()
   const joined = new Set<WorkerProcess>()
   const waiting: Socket[] = []
 
-  function giveOut(): void {
+  function passWaiting(): void {
     while (free.length > 0 && waiting.length > 0) {
       const worker = free.shift()!
       const socket = waiting.shift()!
@@ -41,8 +41,8 @@ export async function openConnections({ host, port }: { host: string; port: numb
         free.unshift(worker)
         continue
       }
-      given.set(worker, socket)
-      worker.give(socket)
+      unacknowledged.set(worker, socket)
+      worker.passConnection(socket)
     }
   }
 
@@ -50,13 +50,13 @@ export async function openConnections({ host, port }: { host: string; port: numb
     socket.on('error', () => socket.destroy())
     if (waiting.length >= maxWaiting) return void socket.destroy()
     waiting.push(socket)
-    giveOut()
+    passWaiting()
   }
 
   function leave(worker: WorkerProcess): void {
     joined.delete(worker)
-    const at = free.indexOf(worker)
-    if (at >= 0) free.splice(at, 1)
+    const index = free.indexOf(worker)
+    if (index >= 0) free.splice(index, 1)
   }
 
   const server = createServer({ pauseOnConnect: true, noDelay: true, allowHalfOpen: true }, take)
@@ -66,22 +66,22 @@ export async function openConnections({ host, port }: { host: string; port: numb
     join(worker) {
       joined.add(worker)
       free.push(worker)
-      giveOut()
+      passWaiting()
     },
     leave,
-    taken(worker) {
+    acknowledge(worker) {
       // The worker has its own handle, so this handle can be closed.
-      given.get(worker)?.destroy()
-      given.delete(worker)
+      unacknowledged.get(worker)?.destroy()
+      unacknowledged.delete(worker)
       if (joined.has(worker)) free.push(worker)
-      giveOut()
+      passWaiting()
     },
-    lost(worker) {
+    remove(worker) {
       leave(worker)
-      const socket = given.get(worker)
-      given.delete(worker)
+      const socket = unacknowledged.get(worker)
+      unacknowledged.delete(worker)
       if (socket) waiting.unshift(socket)
-      giveOut()
+      passWaiting()
     },
     close: () => void server.close(),
   }

@@ -6,7 +6,7 @@ import { gatherMetrics } from './gather-metrics.ts'
 import { createFakeProcesses, type FakeWorker } from './processes-fixture.ts'
 
 function start() {
-  return createFakeProcesses().start({ heard() {}, ended() {} }) as FakeWorker
+  return createFakeProcesses().start({ onMessage() {}, onEnd() {} }) as FakeWorker
 }
 
 async function snapshotOf(chats: number): Promise<MetricsSnapshot> {
@@ -17,9 +17,9 @@ async function snapshotOf(chats: number): Promise<MetricsSnapshot> {
 }
 
 /** What the worker that asked is answered, in sum. */
-async function answerTo({ told }: FakeWorker): Promise<string[]> {
+async function answerTo({ sentMessages }: FakeWorker): Promise<string[]> {
   for (;;) {
-    const found = told.find((message) => message.kind === 'gathered')
+    const found = sentMessages.find((message) => message.kind === 'gathered')
     if (found?.kind === 'gathered') {
       const text = await mergeSnapshots(found.all).metrics()
       return text.split('\n').filter((line) => line !== '' && !line.startsWith('#'))
@@ -28,22 +28,22 @@ async function answerTo({ told }: FakeWorker): Promise<string[]> {
   }
 }
 
-const requestOf = ({ told }: FakeWorker) => told.flatMap((one) => (one.kind === 'metrics' ? [one.request] : [])).at(-1)!
+const requestOf = ({ sentMessages }: FakeWorker) => sentMessages.flatMap((one) => (one.kind === 'metrics' ? [one.request] : [])).at(-1)!
 
 test('who asks gets the sums of all; what was counted stays when its worker is gone, what is there goes with it', async () => {
   const [a, b] = [start(), { ...start(), id: 2 }]
   const metrics = gatherMetrics()
   metrics.join(a)
   metrics.join(b)
-  metrics.heard(a, { kind: 'gather', request: 7 })
-  metrics.heard(a, { kind: 'metrics', request: requestOf(a), metrics: await snapshotOf(3) })
-  metrics.heard(b, { kind: 'metrics', request: requestOf(b), metrics: await snapshotOf(4) })
+  metrics.receive(a, { kind: 'gather', request: 7 })
+  metrics.receive(a, { kind: 'metrics', request: requestOf(a), metrics: await snapshotOf(3) })
+  metrics.receive(b, { kind: 'metrics', request: requestOf(b), metrics: await snapshotOf(4) })
   assert.deepEqual(await answerTo(a), ['chats_total 7', 'live 2'])
-  a.told.length = 0
-  metrics.heard(b, { kind: 'metrics', metrics: await snapshotOf(5) })
+  a.sentMessages.length = 0
+  metrics.receive(b, { kind: 'metrics', metrics: await snapshotOf(5) })
   metrics.leave(b)
-  metrics.heard(a, { kind: 'gather', request: 8 })
-  metrics.heard(a, { kind: 'metrics', request: requestOf(a), metrics: await snapshotOf(3) })
+  metrics.receive(a, { kind: 'gather', request: 8 })
+  metrics.receive(a, { kind: 'metrics', request: requestOf(a), metrics: await snapshotOf(3) })
   assert.deepEqual(await answerTo(a), ['chats_total 8', 'live 1'])
 })
 
@@ -51,10 +51,10 @@ test('one that dies or does not answer holds nobody up: its last figures count',
   const [a, b, c] = [start(), { ...start(), id: 2 }, { ...start(), id: 3 }]
   const metrics = gatherMetrics(50)
   for (const worker of [a, b, c]) metrics.join(worker)
-  metrics.heard(c, { kind: 'metrics', metrics: await snapshotOf(10) })
-  metrics.heard(b, { kind: 'metrics', metrics: await snapshotOf(5) })
-  metrics.heard(a, { kind: 'gather', request: 1 })
-  metrics.heard(a, { kind: 'metrics', request: requestOf(a), metrics: await snapshotOf(1) })
+  metrics.receive(c, { kind: 'metrics', metrics: await snapshotOf(10) })
+  metrics.receive(b, { kind: 'metrics', metrics: await snapshotOf(5) })
+  metrics.receive(a, { kind: 'gather', request: 1 })
+  metrics.receive(a, { kind: 'metrics', request: requestOf(a), metrics: await snapshotOf(1) })
   metrics.leave(b)
   assert.deepEqual(await answerTo(a), ['chats_total 16', 'live 2'])
 })

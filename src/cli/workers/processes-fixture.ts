@@ -4,11 +4,11 @@ import type { Processes, WorkerProcess } from './processes.ts'
 
 /** A fake process. Records messages and connections; the test decides its behaviour. */
 export interface FakeWorker extends WorkerProcess {
-  told: ToWorker[]
-  given: Socket[]
+  sentMessages: ToWorker[]
+  connections: Socket[]
   signals: string[]
-  says(message: FromWorker): void
-  ends(how: number | NodeJS.Signals): void
+  emitMessage(message: FromWorker): void
+  emitEnd(how: number | NodeJS.Signals): void
 }
 
 export interface FakeProcesses extends Processes {
@@ -26,21 +26,21 @@ export function createFakeProcesses(): FakeProcesses {
       while (started.length < n) await new Promise<void>((resolve) => waiting.push(resolve))
       return started[n - 1]!
     },
-    start({ heard, ended }) {
-      const told: ToWorker[] = []
-      const given: Socket[] = []
+    start({ onMessage, onEnd }) {
+      const sentMessages: ToWorker[] = []
+      const connections: Socket[] = []
       const signals: string[] = []
       const worker: FakeWorker = {
         id: started.length + 1,
         pid: undefined,
-        told,
-        given,
+        sentMessages,
+        connections,
         signals,
-        tell: (message) => void told.push(message),
-        give: (connection) => void given.push(connection),
+        send: (message) => void sentMessages.push(message),
+        passConnection: (connection) => void connections.push(connection),
         stop: (signal) => void signals.push(signal),
-        says: heard,
-        ends: ended,
+        emitMessage: onMessage,
+        emitEnd: onEnd,
       }
       started.push(worker)
       for (const resolve of waiting.splice(0)) resolve()

@@ -4,7 +4,7 @@ import type { FromWorker, ToWorker } from './messages.ts'
 
 /** Port that starts further processes of this program with the same arguments. */
 export interface Processes {
-  start(listeners: Listeners): WorkerProcess
+  start(listeners: WorkerListeners): WorkerProcess
 }
 
 /** A worker as seen by the supervisor. Messages and connections to an exited worker are dropped. */
@@ -12,16 +12,16 @@ export interface WorkerProcess {
   /** Number from 1, never reused. */
   readonly id: number
   readonly pid: number | undefined
-  tell(message: ToWorker): void
+  send(message: ToWorker): void
   /** Passes a connection of which no byte has been read. This process keeps its own handle. */
-  give(connection: Socket): void
+  passConnection(connection: Socket): void
   stop(signal: 'SIGTERM' | 'SIGKILL'): void
 }
 
-interface Listeners {
-  heard(message: FromWorker): void
+interface WorkerListeners {
+  onMessage(message: FromWorker): void
   /** Called once, after the last message, with the exit code or the signal that ended the worker. */
-  ended(how: number | NodeJS.Signals): void
+  onEnd(end: number | NodeJS.Signals): void
 }
 
 /** Does not use Node's port sharing, which leaves a connection open and unanswered if its worker dies while the connection is being passed. */
@@ -29,18 +29,18 @@ export function createProcesses(): Processes {
   // Metrics contain NaN, which JSON cannot represent.
   cluster.setupPrimary({ serialization: 'advanced' })
   return {
-    start({ heard, ended }) {
+    start({ onMessage, onEnd }) {
       const worker = cluster.fork()
-      worker.on('message', heard)
+      worker.on('message', onMessage)
       // `close`, because `disconnect` never comes while a connection is being passed, and messages may follow `exit`.
-      worker.process.once('close', (code, signal) => ended(signal ?? code ?? 1))
+      worker.process.once('close', (code, signal) => onEnd(signal ?? code ?? 1))
       // `error` means a failed start or a failed send. The end of a started worker is reported by `close`.
-      worker.on('error', () => worker.process.pid === undefined && ended(1))
+      worker.on('error', () => worker.process.pid === undefined && onEnd(1))
       return {
         id: worker.id,
         pid: worker.process.pid,
-        tell: (message) => send(worker, message),
-        give(connection) {
+        send: (message) => send(worker, message),
+        passConnection(connection) {
           const message: ToWorker = { kind: 'connection' }
           if (worker.isConnected()) worker.send(message, connection, { keepOpen: true }, () => undefined)
         },
@@ -55,7 +55,7 @@ export interface Supervisor {
   /** Number of this worker. */
   readonly id: number
   readonly pid: number | undefined
-  tell(message: FromWorker): void
+  send(message: FromWorker): void
   onMessage(listener: (message: ToWorker, connection?: Socket) => void): void
   /** Until this call, this process exits as soon as the supervisor does. After the call, the signal is aborted instead, and the worker stops itself. */
   outlive(): AbortSignal
@@ -70,17 +70,17 @@ export function findSupervisor(): Supervisor | undefined {
   return {
     id: worker.id,
     pid: worker.process.pid,
-    tell: (message) => send(worker, message),
+    send: (message) => send(worker, message),
     onMessage: (listener) =>
       void worker.on('message', (message: ToWorker, handle: unknown) => listener(message, handle instanceof Socket ? handle : undefined)),
     outlive() {
-      const gone = new AbortController()
+      const disconnected = new AbortController()
       worker.once('disconnect', () => {
         // Node checks this flag after the event, and exits the process at once if the flag is false.
         worker.exitedAfterDisconnect = true
-        gone.abort()
+        disconnected.abort()
       })
-      return gone.signal
+      return disconnected.signal
     },
     leave: () => void (worker.isConnected() && worker.disconnect()),
   }

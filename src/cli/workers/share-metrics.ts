@@ -8,34 +8,34 @@ export interface SharedMetrics extends MetricsSharing {
 }
 
 /** Exceeds the time that the supervisor waits for the workers. */
-const patienceMs = 5000
+const gatherTimeoutMs = 5000
 
-export function shareMetrics({ tell, onMessage }: Pick<Supervisor, 'tell' | 'onMessage'>): SharedMetrics {
+export function shareMetrics({ send, onMessage }: Pick<Supervisor, 'send' | 'onMessage'>): SharedMetrics {
   let read: () => Promise<MetricsSnapshot> = async () => []
-  const asked = new Map<number, (all: MetricsSnapshot[]) => void>()
+  const pendingRequests = new Map<number, (all: MetricsSnapshot[]) => void>()
   let count = 0
 
   onMessage((message) => {
-    if (message.kind === 'gathered') return asked.get(message.request)?.(message.all)
-    if (message.kind === 'metrics') void read().then((metrics) => tell({ kind: 'metrics', request: message.request, metrics }))
+    if (message.kind === 'gathered') return pendingRequests.get(message.request)?.(message.all)
+    if (message.kind === 'metrics') void read().then((metrics) => send({ kind: 'metrics', request: message.request, metrics }))
   })
 
   return {
-    provide: (own) => void (read = own),
+    provide: (readMetrics) => void (read = readMetrics),
     async gather() {
       const request = ++count
       const { promise, resolve } = Promise.withResolvers<MetricsSnapshot[]>()
-      asked.set(request, resolve)
-      // Without an answer of the supervisor, the metrics of this worker are better than no metrics.
-      const timer = setTimeout(() => void read().then((own) => resolve([own])), patienceMs)
-      tell({ kind: 'gather', request })
+      pendingRequests.set(request, resolve)
+      // The metrics of this worker are better than none if the supervisor does not answer.
+      const timer = setTimeout(() => void read().then((metrics) => resolve([metrics])), gatherTimeoutMs)
+      send({ kind: 'gather', request })
       try {
         return await promise
       } finally {
         clearTimeout(timer)
-        asked.delete(request)
+        pendingRequests.delete(request)
       }
     },
-    sendLast: async () => tell({ kind: 'metrics', metrics: await read() }),
+    sendLast: async () => send({ kind: 'metrics', metrics: await read() }),
   }
 }

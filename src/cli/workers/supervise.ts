@@ -4,7 +4,7 @@ import { CommandFailure } from '../terminal.ts'
 import type { Connections } from './connections.ts'
 import type { Ready } from './messages.ts'
 import type { Processes } from './processes.ts'
-import { createWorkers, type End, type Running, type Workers } from './workers.ts'
+import { createWorkers, type WorkerEnd, type RunningWorker, type Workers } from './workers.ts'
 
 export interface Supervision {
   processes: Processes
@@ -23,13 +23,13 @@ export interface Supervision {
   /** Called once, when all workers serve. */
   onReady(ready: Ready): void
   /** Milliseconds before a worker is restarted: the first pause, which doubles up to the longest pause. */
-  pauseMs?: { first: number; most: number }
+  pauseMs?: { first: number; longest: number }
 }
 
-const defaultPauses = { first: 250, most: 30_000 }
+const defaultPauses = { first: 250, longest: 30_000 }
 
 /** A worker that ran this long did not fail because of its start, so its failures are counted from 0 again. */
-const steadyMs = 60_000
+const stableMs = 60_000
 
 /**
  * Keeps `count` workers running until `stopping` is aborted, and serves no requests itself. The first worker migrates the database and
@@ -37,10 +37,10 @@ const steadyMs = 60_000
  */
 export async function supervise(options: Supervision): Promise<void> {
   const { connections, count, stopping, stopMs, noticeMs = 0 } = options
-  let isTold = false
+  let isReported = false
   function onReady(serving: number, ready: Ready): void {
-    if (isTold || serving < count) return
-    isTold = true
+    if (isReported || serving < count) return
+    isReported = true
     options.onReady(ready)
   }
   const workers = createWorkers({ ...options, onReady })
@@ -54,9 +54,9 @@ export async function supervise(options: Supervision): Promise<void> {
     const first = workers.launch()
     if (!(await first.ready)) return failFirst(await first.ended, stopping)
     const all = [first, ...Array.from({ length: stopping.aborted ? 0 : count - 1 }, () => workers.launch())]
-    const ends = await Promise.all(all.map((running) => keep(running, workers, options)))
-    const bad = ends.filter((how) => !isProper(how)).length
-    if (bad > 0) throw new CommandFailure(1, [`${bad} of ${ends.length} workers did not exit cleanly.`])
+    const ends = await Promise.all(all.map((running) => keepRunning(running, workers, options)))
+    const uncleanCount = ends.filter((end) => !isCleanEnd(end)).length
+    if (uncleanCount > 0) throw new CommandFailure(1, [`${uncleanCount} of ${ends.length} workers did not exit cleanly.`])
   } finally {
     stopping.removeEventListener('abort', stop)
     connections.close()
@@ -65,27 +65,31 @@ export async function supervise(options: Supervision): Promise<void> {
 }
 
 /** Fails with the exit code of the first worker, which has printed its error itself. */
-function failFirst(how: End, stopping: AbortSignal): void {
-  if (stopping.aborted && isProper(how)) return
-  if (how === 1 || how === 2) throw new CommandFailure(how, [])
-  throw new CommandFailure(1, [`The first worker exited (${how}) before it could serve.`])
+function failFirst(end: WorkerEnd, stopping: AbortSignal): void {
+  if (stopping.aborted && isCleanEnd(end)) return
+  if (end === 1 || end === 2) throw new CommandFailure(end, [])
+  throw new CommandFailure(1, [`The first worker exited (${end}) before it could serve.`])
 }
 
 /** SIGTERM is clean too: it ends a worker that has no signal handler yet. */
-function isProper(how: End): boolean {
-  return how === 0 || how === 'SIGTERM'
+function isCleanEnd(end: WorkerEnd): boolean {
+  return end === 0 || end === 'SIGTERM'
 }
 
 /** Restarts a worker whenever it exits, and resolves with the end of the last process. */
-async function keep(first: Running, workers: Workers, { stopping, log, pauseMs = defaultPauses }: Supervision): Promise<End> {
+async function keepRunning(
+  first: RunningWorker,
+  workers: Workers,
+  { stopping, log, pauseMs = defaultPauses }: Supervision,
+): Promise<WorkerEnd> {
   let running = first
   for (let failures = 0; ;) {
     const startedAt = performance.now()
-    const how = await running.ended
-    if (stopping.aborted) return how
-    failures = performance.now() - startedAt < steadyMs ? failures + 1 : 0
-    const waitMs = failures === 0 ? 0 : Math.min(pauseMs.first * 2 ** (failures - 1), pauseMs.most)
-    log.error({ worker: running.worker.id, pid: running.worker.pid, how, waitMs }, 'A worker exited; another is started')
+    const end = await running.ended
+    if (stopping.aborted) return end
+    failures = performance.now() - startedAt < stableMs ? failures + 1 : 0
+    const waitMs = failures === 0 ? 0 : Math.min(pauseMs.first * 2 ** (failures - 1), pauseMs.longest)
+    log.error({ worker: running.worker.id, pid: running.worker.pid, how: end, waitMs }, 'A worker exited; another is started')
     await pause(waitMs, undefined, { signal: stopping }).catch(() => undefined)
     if (stopping.aborted) return 0
     running = workers.launch()

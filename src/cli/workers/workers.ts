@@ -5,18 +5,18 @@ import type { FromWorker, Ready } from './messages.ts'
 import type { Processes, WorkerProcess } from './processes.ts'
 
 /** Exit code of a worker, or the signal that ended the worker. */
-export type End = number | NodeJS.Signals
+export type WorkerEnd = number | NodeJS.Signals
 
-export interface Running {
+export interface RunningWorker {
   worker: WorkerProcess
   /** Resolves with true once the worker serves, with false if the worker exits before. */
   ready: Promise<boolean>
-  ended: Promise<End>
+  ended: Promise<WorkerEnd>
 }
 
 /** The running workers. */
 export interface Workers {
-  launch(): Running
+  launch(): RunningWorker
   /** Sends SIGTERM to all workers, and SIGKILL to workers still running `afterMs` milliseconds later. */
   stop(afterMs: number): void
 }
@@ -41,28 +41,28 @@ export function createWorkers({ processes, connections, url, log, onReady }: Wor
     onReady(metrics.size(), ready)
   }
 
-  function heard(worker: WorkerProcess, message: Exclude<FromWorker, { kind: 'ready' }>): void {
-    if (message.kind === 'hello') worker.tell({ kind: 'address', url })
-    else if (message.kind === 'taken') connections.taken(worker)
+  function receive(worker: WorkerProcess, message: Exclude<FromWorker, { kind: 'ready' }>): void {
+    if (message.kind === 'hello') worker.send({ kind: 'address', url })
+    else if (message.kind === 'taken') connections.acknowledge(worker)
     else if (message.kind === 'leaving') connections.leave(worker)
-    else metrics.heard(worker, message)
+    else metrics.receive(worker, message)
   }
 
-  function launch(): Running {
+  function launch(): RunningWorker {
     const ready = Promise.withResolvers<boolean>()
-    const ended = Promise.withResolvers<End>()
+    const ended = Promise.withResolvers<WorkerEnd>()
     const worker = processes.start({
-      heard(message) {
-        if (message.kind !== 'ready') return heard(worker, message)
+      onMessage(message) {
+        if (message.kind !== 'ready') return receive(worker, message)
         serve(worker, message)
         ready.resolve(true)
       },
-      ended(how) {
-        connections.lost(worker)
+      onEnd(end) {
+        connections.remove(worker)
         metrics.leave(worker)
         alive.delete(worker)
         ready.resolve(false)
-        ended.resolve(how)
+        ended.resolve(end)
       },
     })
     alive.add(worker)
