@@ -20,7 +20,7 @@ interface AdoptionDependencies {
   mutex: Pick<RunMutex, 'isHeld'>
   intake: Pick<Intake, 'nextArrival'>
   agent: CurrentAgent
-  /** Id of this process. */
+  /** Id of the local process. */
   holder: string
   jobs: Pick<Jobs, 'wake'>
   bus: Pick<Bus, 'publish'>
@@ -29,140 +29,142 @@ interface AdoptionDependencies {
   sleep(ms: number, signal?: AbortSignal): Promise<void>
 }
 
-/** Runs whose process has them no more are taken up, or made jobs: those of processes that died, and those of this one that a fault made it forget. */
+/** Takes over runs of processes that died, and runs that an internal error dropped from the memory of the local process. Async runs go back to the queue. */
 export interface Adoption {
-  /** Takes over one run and launches it; undefined when it changed meanwhile. */
-  takeOver(run: OrphanedRun, how?: How): Promise<LiveRun | undefined>
-  /** This process, as one that takes over a run with this request. */
+  /** Takes over one run and launches the run; undefined where the stored run has changed. */
+  takeOver(run: OrphanedRun, options?: TakeOverOptions): Promise<LiveRun | undefined>
+  /** What the store writes when the local process takes over a run. */
   toTakeOver(run: StoredRun & { request: ChatRequest }): TakeOver
-  /** Launches a run that the store has just given to this process. */
-  resume(run: OrphanedRun & { request: ChatRequest }, taken: TakenOver, how?: How): LiveRun
-  /** One sweep, until nothing is left to take of processes that are lost for more than `graceMs`. */
+  /** Launches a run that the store has just given to the local process. */
+  resume(run: OrphanedRun & { request: ChatRequest }, taken: TakenOver, options?: TakeOverOptions): LiveRun
+  /** One sweep: takes over runs until no process that has been lost for more than `graceMs` has any. */
   adopt(graceMs: number): Promise<void>
-  /** No sweep begins any more. */
+  /** Ends the sweeps. */
   stop(): void
 }
 
-interface How {
-  /** As it must still be; default: as it was read. */
+interface TakeOverOptions {
+  /** The state that the stored run must still have. Default: the state in which the run was read. */
   from?: Seen
-  /** Its caller may be gone: it ends as lost unless somebody comes for it. */
-  mayBeUnwanted?: boolean
-  /** It does not go on. */
+  /** The client may have disconnected: the run ends as orphaned unless a reader comes within the grace. */
+  needsReader?: boolean
+  /** How the run ends, where the run is not to be resumed. */
   ending?: Ending
-  /** It goes on behind its interruption. */
+  /** The run continues after an interruption. */
   isResumed?: boolean
 }
 
 export function createAdoption(dependencies: AdoptionDependencies): Adoption {
   const { store, registry, live, mutex, intake, agent, holder, jobs, bus, now, sleep } = dependencies
-  /** Of this process by the store, but not live, at the last sweep: at the next they are taken. */
-  let strays = new Set<string>()
+  /** Runs that the local process held in the store, but not in memory, at the last sweep. The next sweep takes them over. */
+  let droppedRuns = new Set<string>()
   let sweeping: Promise<void> | undefined
-  let calledAt = 0
+  let announcedAt = 0
   let isStopped = false
   let lastGraceMs = 0
   const suspects = createSuspects({
     async takeOver(run) {
       if (isHere(run)) return undefined
-      return takeOver(run, { from: { ...run, graceMs: lastGraceMs }, mayBeUnwanted: true })
+      return takeOver(run, { from: { ...run, graceMs: lastGraceMs }, needsReader: true })
     },
     next: () => adopt(lastGraceMs),
     sleep,
   })
 
-  /** Whether this process has the run, or is about to have the run. */
+  /** Whether the local process has the run or is claiming the run. */
   function isHere(key: RunKey): boolean {
     return registry.find(key) !== undefined || mutex.isHeld(key)
   }
 
-  function asTaker({ request, requestId }: StoredRun & { request: ChatRequest }): TakeOver {
+  function toTakeOver({ request, requestId }: StoredRun & { request: ChatRequest }): TakeOver {
     return { holder, queueOrder: intake.nextArrival(), now: now(), messages: toNewMessages(request, requestId, now()) }
   }
 
-  async function takeOver(run: OrphanedRun, how: How = {}): Promise<LiveRun | undefined> {
+  async function takeOver(run: OrphanedRun, options: TakeOverOptions = {}): Promise<LiveRun | undefined> {
     const { request } = run
     if (!request) return undefined
-    const taken = await store.takeOver(run, how.from ?? run, asTaker({ ...run, request }))
-    return taken && goOn({ ...run, request }, taken, how)
+    const taken = await store.takeOver(run, options.from ?? run, toTakeOver({ ...run, request }))
+    return taken && resume({ ...run, request }, taken, options)
   }
 
-  function goOn(
+  function resume(
     run: OrphanedRun & { request: ChatRequest },
     taken: TakenOver,
-    { mayBeUnwanted = false, ending, ...how }: How = {},
+    { needsReader = false, ending, ...options }: TakeOverOptions = {},
   ): LiveRun {
     const { tenant, owner, requestId, status, log, losses } = run
-    const isResumed = status === 'interrupted' || how.isResumed === true
-    const next = new LiveRun({
+    const isResumed = status === 'interrupted' || options.isResumed === true
+    const liveRun = new LiveRun({
       ...run,
       key: { tenant, owner, requestId },
       agent: agent(),
       fence: taken.fence,
       losses: losses?.count ?? 0,
-      // A repeat has its time anew.
+      // A repeat gets the full execution time.
       ranMs: run.endedAt === undefined ? run.ranMs : 0,
       ...(isResumed ? { resumed: { restoredAt: log?.restoredAt } } : {}),
     })
-    // Who asked for a stream or an answer may be gone with the process; it gets the grace to come back, counted from now.
-    const isWanted = mayBeUnwanted && run.onDisconnect === 'cancel' ? next.waitForReader() : undefined
+    // The client may have lost its connection with the process. The reconnect grace starts now.
+    const hasReader = needsReader && run.onDisconnect === 'cancel' ? liveRun.waitForReader() : undefined
     const turn = taken.kind === 'running' ? taken.turn : undefined
-    // One that still waits in line need not get its turn to end.
-    if (!turn) void isWanted?.then((wanted) => wanted || next.stop('orphaned'))
-    if (ending) next.stop(ending)
-    return live.launch(next, turn, isWanted ? isWanted.then((wanted) => (wanted ? undefined : 'orphaned')) : Promise.resolve(ending))
+    // A run in the session queue is stopped before its turn.
+    if (!turn) void hasReader?.then((isRead) => isRead || liveRun.stop('orphaned'))
+    if (ending) liveRun.stop(ending)
+    const endingAtTurn = hasReader ? hasReader.then((isRead) => (isRead ? undefined : 'orphaned')) : Promise.resolve(ending)
+    return live.launch(liveRun, turn, endingAtTurn)
   }
 
   async function sweep(graceMs: number): Promise<void> {
     for (;;) {
       if (isStopped) return
       const { runs, takers } = await store.orphans(holder, graceMs)
-      const others = runs.filter((run) => !isSuspect(run))
-      const lost = shareOf(others, takers).map((run) => ({ run, from: { ...run, graceMs } }))
-      if (lost.length < others.length) callOthers(runs[0]!.holder)
-      const found = [...lost, ...(await findStrays()).map((run) => ({ run, from: run }))]
-      // The first sweep comes with the start: what goes on must find the tools that it had.
-      if (found.length > 0 || runs.length > 0) await agent().tools.settling()
+      const orphans = runs.filter((run) => !isSuspect(run))
+      const share = shareOf(orphans, takers).map((run) => ({ run, from: { ...run, graceMs } }))
+      if (share.length < orphans.length) announce(runs[0]!.holder)
+      const candidates = [...share, ...(await findDropped()).map((run) => ({ run, from: run }))]
+      // The first sweep runs while the service starts: a resumed run needs the tools that the run had.
+      if (candidates.length > 0 || runs.length > 0) await agent().tools.settling()
       suspects.tryOne(shuffled(runs.filter(isSuspect)))
-      let taken = 0
-      for (let at = 0; at < found.length; at += together) {
+      let takenCount = 0
+      for (let start = 0; start < candidates.length; start += batchSize) {
         if (isStopped) return
-        const tried = found.slice(at, at + together).map(async ({ run, from }) => !isHere(run) && (await takeUp(run, from)))
-        taken += (await Promise.all(tried)).filter(Boolean).length
+        const batch = candidates.slice(start, start + batchSize)
+        const attempts = batch.map(async ({ run, from }) => !isHere(run) && (await adoptOne(run, from)))
+        takenCount += (await Promise.all(attempts)).filter(Boolean).length
       }
-      if (taken === 0) return
-      if (takers > 1) await sleep(turnMs)
+      if (takenCount === 0) return
+      if (takers > 1) await sleep(restMs)
     }
   }
 
-  /** There is something for each of them. They find the same, and call too: not again and again. */
-  function callOthers(lost: string): void {
-    if (now() - calledAt < callEveryMs) return
-    calledAt = now()
-    bus.publish('left', { holder: lost })
+  /** Tells the other processes that there are runs to take over. Every process that sweeps publishes, so each does so at an interval. */
+  function announce(lostHolder: string): void {
+    if (now() - announcedAt < announceIntervalMs) return
+    announcedAt = now()
+    bus.publish('left', { holder: lostHolder })
   }
 
-  async function takeUp(run: OrphanedRun, from: Seen): Promise<unknown> {
+  async function adoptOne(run: OrphanedRun, from: Seen): Promise<unknown> {
     if (isHopeless(run)) return takeOver(run, { from, ending: 'orphaned' })
-    if (run.operation !== 'chain_async') return takeOver(run, { from, mayBeUnwanted: true })
-    // Many processes work on those.
-    const isBack = await store.release(run, from, now())
-    if (isBack) jobs.wake('run')
-    return isBack
+    if (run.operation !== 'chain_async') return takeOver(run, { from, needsReader: true })
+    // Every process executes async runs, as its jobs.
+    const isReleased = await store.release(run, from, now())
+    if (isReleased) jobs.wake('run')
+    return isReleased
   }
 
-  async function findStrays(): Promise<StoredRun[]> {
-    const ours = await store.ownUnended(holder)
-    const names = new Set(ours.map(runKeyText))
+  async function findDropped(): Promise<StoredRun[]> {
+    const heldRuns = await store.ownUnended(holder)
+    const names = new Set(heldRuns.map(runKeyText))
     await stopSuperseded(
       store,
       registry.all().filter((run) => !names.has(runKeyText(run.key))),
     )
-    const forgotten = ours.filter((key) => !isHere(key))
-    const again = forgotten.filter((key) => strays.has(runKeyText(key)))
-    strays = new Set(forgotten.map(runKeyText))
-    const found = await Promise.all(again.map((key) => store.find(key)))
-    return found.filter((run): run is StoredRun => run !== undefined && run.endedAt === undefined)
+    const missing = heldRuns.filter((key) => !isHere(key))
+    const missingTwice = missing.filter((key) => droppedRuns.has(runKeyText(key)))
+    droppedRuns = new Set(missing.map(runKeyText))
+    const runs = await Promise.all(missingTwice.map((key) => store.find(key)))
+    return runs.filter((run): run is StoredRun => run !== undefined && run.endedAt === undefined)
   }
 
   async function adopt(graceMs: number): Promise<void> {
@@ -172,13 +174,10 @@ export function createAdoption(dependencies: AdoptionDependencies): Adoption {
     return sweeping
   }
 
-  return { takeOver, toTakeOver: asTaker, resume: goOn, adopt, stop: () => void (isStopped = true) }
+  return { takeOver, toTakeOver, resume, adopt, stop: () => void (isStopped = true) }
 }
 
-/**
- * What one process takes before it looks again: processes that find the same runs share them, and begin with others each, so that they
- * seldom meet.
- */
+/** The runs that one process takes over before the next look. Processes that read the same list take random shares, so conflicts are rare. */
 function shareOf(runs: readonly OrphanedRun[], takers: number): OrphanedRun[] {
   if (takers === 1) return [...runs]
   return shuffled(runs).slice(0, Math.ceil(runs.length / takers))
@@ -186,14 +185,14 @@ function shareOf(runs: readonly OrphanedRun[], takers: number): OrphanedRun[] {
 
 function shuffled<T>(items: readonly T[]): T[] {
   return items
-    .map((item) => ({ item, at: Math.random() }))
-    .sort((a, b) => a.at - b.at)
+    .map((item) => ({ item, order: Math.random() }))
+    .sort((a, b) => a.order - b.order)
     .map(({ item }) => item)
 }
 
-/** Until others have had their turn. */
-const turnMs = 200
-const callEveryMs = 1000
+/** Pause between two looks, for the other processes to take their share. */
+const restMs = 200
+const announceIntervalMs = 1000
 
-/** So many are taken at once: their commits are one where the store groups them. */
-const together = 8
+/** Number of runs taken over at once. SQLite groups their transactions into one commit. */
+const batchSize = 8

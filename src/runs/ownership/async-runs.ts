@@ -20,13 +20,13 @@ interface AsyncRunsDependencies {
   onFault(run: LiveRun, error: unknown): void
 }
 
-/** Async runs: until a job takes one up it is nobody's, and any process may. */
+/** Async runs: an accepted run is unclaimed until a job claims the run, in any process. */
 export interface AsyncRuns {
-  /** Takes up the run of a job, and resolves when it has ended or waits for approval, or need not go on. */
+  /** Claims the run of a job and resolves when the run has ended or waits for approval. Does nothing where the job is outdated. */
   work(job: Job<'run'>): Promise<JobOutcome>
-  /** Ends a run that nobody has; false when somebody has it by now. */
+  /** Cancels an unclaimed run; false where a process has claimed the run meanwhile. */
   cancel(run: StoredRun): Promise<boolean>
-  /** Lets others go on with what this process gave up. */
+  /** Makes handed over runs unclaimed, so that other processes resume them. */
   release(runs: readonly LiveRun[]): Promise<void>
 }
 
@@ -34,20 +34,20 @@ export function createAsyncRuns(dependencies: AsyncRunsDependencies): AsyncRuns 
   const { store, adoption, jobs, agent, mutex, intake, now, newId, onFault } = dependencies
 
   async function work({ tenant, data: { owner, requestId, fence, isResumed } }: Job<'run'>): Promise<JobOutcome> {
-    // The first come with the start: what goes on must find the tools that it had.
+    // The first jobs run while the service starts: a resumed run needs the tools that the run had.
     await agent().tools.settling()
     if (intake.isClosed) return { kind: 'again', at: now() }
     const key = { tenant, owner, requestId }
     const run = await mutex.run(key, async () => {
-      const up = await store.claim({ ...key, fence }, adoption.toTakeOver)
-      return up && adoption.resume(up.run, up.taken, { isResumed: isResumed === true })
+      const claimed = await store.claim({ ...key, fence }, adoption.toTakeOver)
+      return claimed && adoption.resume(claimed.run, claimed.taken, { isResumed: isResumed === true })
     })
     await run?.ended
     return { kind: 'done' }
   }
 
   async function cancel(run: StoredRun): Promise<boolean> {
-    // What it had done is kept in its session.
+    // The run has begun before: its messages are kept in the session.
     if (run.messageIndex !== undefined) {
       const ending = await mutex.run(run, () => adoption.takeOver(run, { ending: 'cancelled' }))
       await ending?.ended
@@ -60,15 +60,15 @@ export function createAsyncRuns(dependencies: AsyncRunsDependencies): AsyncRuns 
     return (await store.find(run))?.status === 'cancelled'
   }
 
-  async function handBack(runs: readonly LiveRun[]): Promise<void> {
-    const back = runs.map((run) =>
+  async function release(runs: readonly LiveRun[]): Promise<void> {
+    const releases = runs.map((run) =>
       store.release(run.key, { fence: run.fence, status: 'running' }, now()).catch((error: unknown) => onFault(run, error)),
     )
-    if (back.length > 0) await Promise.all(back)
-    if (back.length > 0) jobs.wake('run')
+    if (releases.length > 0) await Promise.all(releases)
+    if (releases.length > 0) jobs.wake('run')
   }
 
-  return { work, cancel, release: handBack }
+  return { work, cancel, release }
 }
 
 function inputOf({ request }: StoredRun): string {

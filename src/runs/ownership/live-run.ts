@@ -4,8 +4,9 @@ import type { ChatRequest, Operation, RunKey } from '../run.ts'
 import type { Turn } from '../run-store.ts'
 
 /**
- * Why a run was stopped. `disconnected`: its client went away and did not come back; `orphaned`: so it was when its process died; `handed_over`: this
- * process ends, and another one goes on with the run; `superseded`: another one has it by now, or its session was deleted.
+ * Why a run was stopped. `disconnected`: the client disconnected and did not reconnect within the grace. `orphaned`: the process of the run
+ * died, and the client did not reconnect. `handed_over`: the local process ends, and another process resumes the run. `superseded`: another
+ * process has taken over the run, or the session was deleted.
  */
 export type StopCause = 'timeout' | 'cancelled' | 'disconnected' | 'orphaned' | 'handed_over' | 'superseded'
 
@@ -20,13 +21,13 @@ export interface LiveRunOptions {
   fence: number
   /** Default: 0. */
   ranMs?: number
-  /** How often in a row it has lost its process. Default: 0. */
+  /** How often in a row the run has lost its process. Default: 0. */
   losses?: number
-  /** It goes on behind its interruption, in this place of readers' knowledge; absent: it begins, or a process lost it. */
+  /** Present where the run continues after an interruption; `restoredAt` as in `EventLog`. Absent for a new run and for a run that lost its process. */
   resumed?: { restoredAt: number | undefined }
 }
 
-/** A run that this process has: in line, or running. */
+/** A run in the memory of the local process: in its session's queue, or running. */
 export class LiveRun {
   readonly key: RunKey
   readonly sessionId: string
@@ -36,28 +37,28 @@ export class LiveRun {
   readonly agent: Agent
   readonly onDisconnect: 'cancel' | 'continue'
   readonly fence: number
-  /** How long it ran before it was interrupted: while it waits for approval its clock stands. */
+  /** Milliseconds that the run was executed before an interruption. Waiting for approval does not count. */
   readonly ranMs: number
   readonly losses: number
   readonly resumed: LiveRunOptions['resumed']
   readonly log = new EventLog()
-  /** Resolves when it has its session, rejects when it never got it. */
+  /** Resolves when the run has its session; rejects when the run leaves the queue without a turn. */
   started: Promise<Turn> = never
-  /** Resolves when its last event is in the log. */
+  /** Resolves when the last event is in the log. */
   ended: Promise<void> = never
-  /** Resolves when a first checkpoint was stored in this process. */
+  /** Resolves when the local process has stored a checkpoint of the run. */
   readonly progressed: Promise<void>
   readonly markProgress: () => void
-  /** Epoch milliseconds; set when it has its session. */
+  /** Epoch milliseconds; set when the run has its session. */
   startedAt: number | undefined
-  /** Epoch milliseconds of its first text, in this process. */
+  /** Epoch milliseconds of the first text event in the local process. */
   firstTextAt: number | undefined
   stopCause: StopCause | undefined
-  /** Another process has it by now: until its readers here have what that one tells. */
+  /** Set when another process has taken over the run. Resolves when the readers of the local process have received the rest of the events. */
   elsewhere: Promise<void> | undefined
-  /** Its last reader has left. */
+  /** Called when the last reader has left. */
   onNoReaders: (() => void) | undefined
-  /** Whether another process waits for its end. */
+  /** Whether another process waits for the end of the run. */
   isWatched = false
   private readonly controller = new AbortController()
   private readers = 0
@@ -81,12 +82,12 @@ export class LiveRun {
     this.resumed = options.resumed
   }
 
-  /** Nobody waits for an async run. */
+  /** No client waits for an async run. */
   get isAsync(): boolean {
     return this.operation === 'chain_async'
   }
 
-  /** Milliseconds that it has run, without those in which it waited for its session or for approval. */
+  /** Milliseconds of execution, without the time in the session queue or waiting for approval. */
   elapsedMs(now: number): number {
     return this.ranMs + now - (this.startedAt ?? now)
   }
@@ -115,7 +116,7 @@ export class LiveRun {
     this.controller.abort()
   }
 
-  /** Somebody waits for the run; the returned function says that they left. */
+  /** Counts a reader; the returned function ends the reader's count. */
   attach(): () => void {
     this.readers++
     clearTimeout(this.grace)
@@ -130,7 +131,7 @@ export class LiveRun {
     }
   }
 
-  /** Whether somebody waits for the run, or comes within the grace. */
+  /** Resolves to true at once or as soon as the run has a reader, and to false after the grace. */
   async waitForReader(): Promise<boolean> {
     if (this.readers > 0) return true
     await new Promise<void>((resolve) => {

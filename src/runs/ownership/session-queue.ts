@@ -7,19 +7,19 @@ import type { LiveRun } from './live-run.ts'
 import { runKeyText, type EndEvent } from '../run.ts'
 import { FenceLost, type HeldRun, type QueueEnd, type NewMessage, type NextRun, type RunStore, type Turn } from '../run-store.ts'
 
-/** Another process that frees a session says so, but news may get lost: a waiting run looks for itself now and then. */
+/** A process that frees a session publishes the next turn, but messages on the bus may get lost: a waiting run asks the store at this interval. */
 const pollMs = 3000
 
-/** Runs of a session go one at a time, in order of arrival. This is where those wait whose turn it is not. */
+/** Runs of a session are executed one at a time, in order of arrival. The other runs wait in the session queue. */
 export interface SessionQueue {
   /**
-   * Resolves with the run's turn. Rejects with `session_busy` after `waitMs`, with `session_interrupted` when the run before it waits for
-   * approval, or when it is stopped; it has left the line then.
+   * Resolves with the run's turn. Rejects, after the run has left the queue: with `session_busy` after `waitMs`, with `session_interrupted`
+   * when the run that has the session waits for approval, or when the run is stopped.
    */
   wait(run: LiveRun, messages: () => readonly NewMessage[], waitMs: number): Promise<Turn>
-  /** Tells the run whose turn it is now, here or in another process, or who works on those that nobody has. */
+  /** Wakes the run whose turn has come, in the local or another process; for an unclaimed run, the workers of its job. */
   wake(next: NextRun | undefined): void
-  /** Tells the runs that wait for the session of one that waits for approval. */
+  /** Wakes the runs that wait for the session of an interrupted run, in all processes. */
   announceInterrupted(run: LiveRun): void
 }
 
@@ -41,9 +41,9 @@ export function createSessionQueue({ store, jobs, bus, now, newId }: SessionQueu
   function wake(next: NextRun | undefined): void {
     if (!next) return
     if (next.holder === '') return jobs.wake('run')
-    const here = waiting.get(runKeyText(next))
+    const localRun = waiting.get(runKeyText(next))
     const { tenant, owner, requestId } = next
-    if (here) here.bell.ring()
+    if (localRun) localRun.bell.ring()
     else bus.publish('turn', { tenant, owner, requestId })
   }
 
@@ -60,7 +60,7 @@ export function createSessionQueue({ store, jobs, bus, now, newId }: SessionQueu
 
   function wait(run: LiveRun, messages: () => readonly NewMessage[], waitMs: number): Promise<Turn> {
     const until = now() + waitMs
-    return inLine(run, async (bell) => {
+    return inQueue(run, async (bell) => {
       for (;;) {
         const turn = await store.takeTurn(heldOf(run), messages(), now())
         if (turn) return turn
@@ -71,12 +71,12 @@ export function createSessionQueue({ store, jobs, bus, now, newId }: SessionQueu
     })
   }
 
-  async function inLine(run: LiveRun, take: (bell: Bell) => Promise<Turn>): Promise<Turn> {
+  async function inQueue(run: LiveRun, waitForTurn: (bell: Bell) => Promise<Turn>): Promise<Turn> {
     const bell = new Bell()
     waiting.set(runKeyText(run.key), { run, bell })
     run.signal.addEventListener('abort', bell.ring)
     try {
-      return await take(bell)
+      return await waitForTurn(bell)
     } catch (error) {
       await leave(run)
       throw error
@@ -86,9 +86,9 @@ export function createSessionQueue({ store, jobs, bus, now, newId }: SessionQueu
     }
   }
 
-  /** What somebody cancelled, or nobody came back for, is kept as a run; who gave up waiting may come again as if for the first time. */
+  /** A cancelled or orphaned run is stored with its end. A run that waited too long is deleted: the same request may come again as a new one. */
   async function leave(run: LiveRun): Promise<void> {
-    // Another process goes on with it, in its place of the line.
+    // Another process resumes the run at its position in the queue.
     if (run.stopCause === 'handed_over' || run.stopCause === 'superseded') return
     const end = endOf(run)
     if (end && run.request.hasCallback) end.jobs.push(callbackJob(run.key, { id: newId(), round: 0, now: now() }))
@@ -102,31 +102,31 @@ export function createSessionQueue({ store, jobs, bus, now, newId }: SessionQueu
 function refuseStopped(run: LiveRun): void {
   if (run.stopCause === 'orphaned') throw processLost()
   if (run.stopCause === 'superseded') throw new FenceLost(run.key)
-  // Another process goes on with the run: the caller may ask again for it.
+  // Another process resumes the run: the caller may repeat the request.
   if (run.stopCause === 'handed_over') throw serviceStopping()
   if (run.signal.aborted) throw new ServiceError('cancelled', 'The run was cancelled before its turn came.')
 }
 
-/** A wait that can be ended early; a ring before the wait counts. */
+/** A wait that `ring` ends early. A ring before the wait ends the wait at once. */
 class Bell {
-  private rung = false
+  private hasRung = false
   private resolve: (() => void) | undefined
 
   readonly ring = (): void => {
-    this.rung = true
+    this.hasRung = true
     this.resolve?.()
   }
 
   async wait(ms: number): Promise<void> {
     let timer: NodeJS.Timeout | undefined
-    if (!this.rung) {
+    if (!this.hasRung) {
       await new Promise<void>((resolve) => {
         this.resolve = resolve
         timer = setTimeout(resolve, ms)
       })
     }
     clearTimeout(timer)
-    this.rung = false
+    this.hasRung = false
   }
 }
 
@@ -134,12 +134,12 @@ function endOf({ stopCause, input }: LiveRun): QueueEnd | undefined {
   return stopCause === 'cancelled' || stopCause === 'orphaned' ? leavingEnd(stopCause, input) : undefined
 }
 
-/** How a run ends that never began. */
+/** The end of a run that leaves the queue without a turn. */
 export function leavingEnd(cause: 'cancelled' | 'orphaned', input: string): QueueEnd {
-  const isLost = cause === 'orphaned'
-  const error = isLost ? toErrorBody(processLost()) : undefined
-  const end: EndEvent = { type: 'end', reason: isLost ? 'error' : 'cancelled', usage: [], thoughts: [], ...(error && { error }) }
-  return { status: isLost ? 'error' : 'cancelled', continuable: isLost, error, log: { input, events: [end] }, jobs: [] }
+  const isOrphaned = cause === 'orphaned'
+  const error = isOrphaned ? toErrorBody(processLost()) : undefined
+  const end: EndEvent = { type: 'end', reason: isOrphaned ? 'error' : 'cancelled', usage: [], thoughts: [], ...(error && { error }) }
+  return { status: isOrphaned ? 'error' : 'cancelled', continuable: isOrphaned, error, log: { input, events: [end] }, jobs: [] }
 }
 
 function heldOf({ key, fence }: LiveRun): HeldRun {

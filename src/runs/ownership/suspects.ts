@@ -2,25 +2,25 @@ import type { LiveRun } from './live-run.ts'
 import { maxLosses } from '../log/outcome.ts'
 import type { OrphanedRun } from '../run-store.ts'
 
-/** Longest time that a suspect goes on alone without a checkpoint before the next one is taken: as long as a run takes by default. */
+/** Longest time in which a suspect runs alone without a checkpoint before the next suspect is taken: the default execution time of a run. */
 const aloneMs = 300_000
 
 /**
- * Wait before suspects are looked for again, where none of them could be taken: a job that was left behind may be opening each of them. Without the
- * wait the search would go round without end, and hold the event loop where the store answers at once, as SQLite does.
+ * Pause before the next look where no suspect could be taken: an outdated job may be claiming each of them. Without the pause the search would
+ * never end and would block the event loop where the store answers at once, as SQLite does.
  */
 const lookAgainMs = 1000
 
 interface SuspectDependencies {
   takeOver(run: OrphanedRun): Promise<LiveRun | undefined>
-  /** Looks for the next one. */
+  /** Looks for the next suspect. */
   next(): Promise<void>
   sleep(ms: number, signal?: AbortSignal): Promise<void>
 }
 
 /**
- * Suspects are runs that will have lost their process for the last time. One of them may be what their processes died of: the next
- * one is taken when the one before has ended or made a checkpoint, so that a deadly run does not take the others with it.
+ * Suspects are runs that end for good if they lose their process once more. A suspect may be the cause of the deaths. Suspects run one at a
+ * time: the next suspect is taken when the current suspect has ended or stored a checkpoint, so that a deadly run does not take others along.
  */
 export function createSuspects({ takeOver, next, sleep }: SuspectDependencies) {
   let isTrying = false
@@ -33,7 +33,7 @@ export function createSuspects({ takeOver, next, sleep }: SuspectDependencies) {
     return undefined
   }
 
-  async function goOnAlone(suspects: readonly OrphanedRun[]): Promise<void> {
+  async function runAlone(suspects: readonly OrphanedRun[]): Promise<void> {
     const done = new AbortController()
     try {
       const run = await takeFirst(suspects)
@@ -46,12 +46,12 @@ export function createSuspects({ takeOver, next, sleep }: SuspectDependencies) {
   }
 
   return {
-    /** Takes one of the suspects, unless another is being tried; resolves at once. */
+    /** Starts to take one of the suspects, unless another suspect is being tried. */
     tryOne(suspects: readonly OrphanedRun[]): void {
       if (isTrying || suspects.length === 0) return
       isTrying = true
-      // What fails here fails in the next sweep too, which says so.
-      void goOnAlone(suspects).catch(() => undefined)
+      // The same failure ends the next sweep, which reports the failure.
+      void runAlone(suspects).catch(() => undefined)
     },
   }
 }
