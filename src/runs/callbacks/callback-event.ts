@@ -4,7 +4,7 @@ import type { StoredRun } from '../run-store.ts'
 const completed = 'ai.service.agent.chain.completed'
 const failed = 'ai.service.agent.chain.failed'
 
-/** A CloudEvents 1.0 event in structured mode. Of the same run it is the same text each time. */
+/** A CloudEvents 1.0 event in structured mode, as JSON. Deterministic: repeated calls for a run return equal text. */
 export function toCallbackBody(run: StoredRun, eventId: string, source: string): string {
   const { outcome, error } = resultOf(run)
   return JSON.stringify({

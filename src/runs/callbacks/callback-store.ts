@@ -17,17 +17,17 @@ export interface StoredCallback {
   url: string
   status: CallbackStatus
   attempts: CallbackAttempt[]
-  /** How often a caller had the callback sent again. A job of an earlier round does nothing. */
+  /** Number of manual resends. A job of an earlier round does nothing. */
   round: number
-  /** Attempts of this round. */
+  /** Attempts in this round. */
   tries: number
 }
 
-/** Port: where callbacks are kept. A callback is stored in the transaction of its run. */
+/** Port: storage of callbacks. A callback is stored in the transaction that stores its run. */
 export interface CallbackStore {
   find(key: RunKey): Promise<StoredCallback | undefined>
-  /** Keeps an attempt and the callback's new status. A delivered callback stays delivered. */
+  /** Stores an attempt and the callback's new status. A delivered callback stays delivered. */
   record(key: RunKey, round: number, attempt: CallbackAttempt, status: CallbackStatus): Promise<void>
-  /** Begins a new round with the job that `toJob` makes; false where the callback was delivered. */
+  /** Starts a new round with the job returned by `toJob`; false when the callback was already delivered. */
   restart(key: RunKey, toJob: (round: number) => NewJob): Promise<boolean>
 }

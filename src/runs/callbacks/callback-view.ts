@@ -1,6 +1,6 @@
 import type { CallbackAttempt, CallbackStatus, StoredCallback } from './callback-store.ts'
 
-/** A callback as the run's caller reads it. */
+/** JSON view of a callback for the run's caller. The URL has no user or password. */
 export interface CallbackView {
   url: string
   status: CallbackStatus

@@ -16,7 +16,7 @@ const ended = {
   log: { input: 'hi', events: [{ type: 'end', reason: 'stop', usage: [], thoughts: [] }] },
 } as unknown as StoredRun
 
-/** A callback with a receiver that answers in turn with what it is told: a status, or why none comes. */
+/** A callback whose receiver replies with the given answers in turn: a status, or the reason for no response. */
 function setUp(...answers: (number | string)[]) {
   const callback: StoredCallback = { eventId: 'e', url: 'https://x', status: 'pending', attempts: [], round: 0, tries: 0 }
   const sent: OutgoingCallback[] = []
@@ -41,8 +41,8 @@ function setUp(...answers: (number | string)[]) {
     },
     runs: { find: async () => world.run },
     jobs: { wake: () => void Promise.all(jobs.splice(0).map((job) => callbacks.deliver(job as Job<'callback'>, signal))) },
-    async send(one) {
-      sent.push(one)
+    async send(outgoing) {
+      sent.push(outgoing)
       const answer = answers.shift() ?? 200
       if (answer === 'never') return new Promise(() => {})
       if (typeof answer === 'string') throw new CallbackNotSent(answer)
@@ -64,7 +64,7 @@ const signal = new AbortController().signal
 const done = { kind: 'done' }
 const isError = (code: string) => (error: unknown) => error instanceof ServiceError && error.code === code
 
-test('a callback that is not taken is sent again, each time after its delay and half of the jitter here, then it has failed', async () => {
+test('a rejected callback is retried after each delay plus jitter, and fails after the last delay', async () => {
   const { callback, sent, deliver } = setUp(500, 'No answer within 15 s.', 404)
   assert.deepEqual(await deliver(), { kind: 'again', at: 5113 })
   assert.deepEqual(await deliver(), { kind: 'again', at: 5000 + 1000 * 1.125 })
@@ -75,18 +75,18 @@ test('a callback that is not taken is sent again, each time after its delay and 
     { at: 5000, status: null, error: 'No answer within 15 s.' },
     { at: 5000, status: 404 },
   ])
-  // The same event each time, so that a receiver can drop what it has.
-  assert.equal(new Set(sent.map((one) => JSON.stringify(one))).size, 1)
+  // Each attempt sends an equal event, so that a receiver can drop duplicates.
+  assert.equal(new Set(sent.map((outgoing) => JSON.stringify(outgoing))).size, 1)
   assert.equal(sent[0]!.id, 'r')
 })
 
-test('the time of the next attempt is a whole number, as databases keep it', async () => {
+test('the time of the next attempt is a whole number of milliseconds', async () => {
   const { world, deliver } = setUp(500)
   world.random = 0.123456
   assert.deepEqual(await deliver(), { kind: 'again', at: 5103 })
 })
 
-test('a receiver that answers none of many gets no more at a time, and that is none of their attempts', async () => {
+test('a receiver that does not respond gets no further concurrent callbacks, and a postponement is not an attempt', async () => {
   const { callback, sent, deliver } = setUp(...Array<string>(100).fill('never'))
   for (let n = 0; n < 50; n++) void deliver()
   assert.deepEqual(await deliver(), { kind: 'again', at: 6500 })
@@ -94,7 +94,7 @@ test('a receiver that answers none of many gets no more at a time, and that is n
   assert.deepEqual([callback.tries, callback.status], [0, 'pending'])
 })
 
-test('any 2xx delivers it, 410 ends it', async () => {
+test('a 2xx status delivers the callback, 410 ends its attempts', async () => {
   for (const [status, becomes] of [
     [200, 'delivered'],
     [299, 'delivered'],
@@ -107,7 +107,7 @@ test('any 2xx delivers it, 410 ends it', async () => {
   }
 })
 
-test('an attempt whose result could not be kept is made again: at least once, under the same id', async () => {
+test('an attempt whose result could not be stored is repeated with the same id (at least once)', async () => {
   const { callback, deliver, sent, world } = setUp()
   const { record } = world
   world.record = () => Promise.reject(new Error('disk full'))
@@ -117,7 +117,7 @@ test('an attempt whose result could not be kept is made again: at least once, un
   assert.deepEqual([callback.status, sent.length, sent[0]!.id, sent[1]!.id], ['delivered', 2, 'r', 'r'])
 })
 
-test('what was deleted meanwhile is not sent', async () => {
+test('a callback is not sent when the run or the callback was deleted meanwhile', async () => {
   const { deliver, sent, world } = setUp()
   world.run = undefined
   assert.deepEqual(await deliver(), done)
@@ -127,7 +127,7 @@ test('what was deleted meanwhile is not sent', async () => {
   assert.equal(sent.length, 0)
 })
 
-test('sent again by hand its delays begin anew, and the job of the round before has nothing to do', async () => {
+test('a manual resend restarts the delays, and the job of the earlier round does nothing', async () => {
   const { callbacks, callback, deliver, sent, world } = setUp(500, 500, 500)
   await deliver()
   await callbacks.resend(key, signal)
@@ -137,7 +137,7 @@ test('sent again by hand its delays begin anew, and the job of the round before 
   assert.deepEqual(await deliver(1), { kind: 'again', at: world.time + 1000 * 1.125 })
 })
 
-test('what was delivered, has not ended, or is not there is not sent again', async () => {
+test('a resend is refused when the callback was delivered, the run has not ended, or there is no callback', async () => {
   const { callbacks, callback, world, sent } = setUp()
   callback.status = 'delivered'
   await assert.rejects(callbacks.resend(key, signal), isError('callback_delivered'))
@@ -149,13 +149,13 @@ test('what was delivered, has not ended, or is not there is not sent again', asy
   assert.equal(sent.length, 0)
 })
 
-test('who sends it again is told when it was tried, not before, and not for ever', async () => {
+test('a resend waits for an attempt, but not longer than the limit, and not after the caller has disconnected', async () => {
   const slow = setUp()
   slow.world.record = async () => undefined
   await slow.callbacks.resend(key, signal)
   assert.ok(slow.world.time > 5000 + 15_000)
-  const left = setUp()
-  left.world.record = async () => undefined
-  await left.callbacks.resend(key, AbortSignal.abort())
-  assert.equal(left.world.time, 5000)
+  const aborted = setUp()
+  aborted.world.record = async () => undefined
+  await aborted.callbacks.resend(key, AbortSignal.abort())
+  assert.equal(aborted.world.time, 5000)
 })

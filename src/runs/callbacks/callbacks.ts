@@ -6,19 +6,19 @@ import type { Job, JobOutcome, Jobs, NewJob } from '../jobs.ts'
 import type { RunKey } from '../run.ts'
 import type { RunStore } from '../run-store.ts'
 
-/** Port: sends a callback once; answers with the HTTP status. What can be told of a failure is a `CallbackNotSent`. */
+/** Port: sends a callback once and resolves with the HTTP status. Throws `CallbackNotSent` when no response arrived. */
 export type SendCallback = (callback: OutgoingCallback, signal: AbortSignal) => Promise<number>
 
 export interface OutgoingCallback {
   tenant: string
-  /** May hold a user and a password. */
+  /** May contain a user and a password. */
   url: string
-  /** Equal at every attempt, so that its receiver can drop what it has. */
+  /** CloudEvents id: equal in every attempt, so that the receiver can drop duplicates. */
   id: string
   body: string
 }
 
-/** No answer came. The message is for the run's caller. */
+/** No response arrived. The message is shown to the run's caller. */
 export class CallbackNotSent extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options)
@@ -33,29 +33,32 @@ export interface CallbackDependencies {
   send: SendCallback
   /** The service's public address. */
   source(): string
-  /** Delays between attempts, in milliseconds: after the last comes no further one. */
+  /** Delays between attempts, in milliseconds. After the last delay there is one more attempt. */
   retryMs: readonly number[]
   now(): number
   newId(): string
-  /** From 0 to 1. */
+  /** A random number from 0 to 1. */
   random(): number
   sleep(ms: number, signal?: AbortSignal): Promise<void>
 }
 
-/** What callers of async runs are told of their ends. */
+/** Callbacks (webhooks) that report the end of async runs. */
 export interface Callbacks {
   find(key: RunKey): Promise<StoredCallback | undefined>
-  /** One attempt. */
+  /** Makes one attempt to deliver a callback. */
   deliver(job: Job<'callback'>, signal: AbortSignal): Promise<JobOutcome>
-  /** Has an undelivered one sent again now, and resolves when it was tried. */
-  resend(key: RunKey, left: AbortSignal): Promise<void>
+  /**
+   * Starts a new round for an undelivered callback. Resolves after the first attempt, after 17 s, or when the caller has disconnected.
+   * Throws `not_found`, `run_not_ended` or `callback_delivered`.
+   */
+  resend(key: RunKey, disconnected: AbortSignal): Promise<void>
 }
 
-/** At most so much of each delay is added to it, so that not all come back to a receiver at once. */
+/** Largest random share added to a delay, so that retries do not reach a receiver all at once. */
 const jitter = 0.25
-/** A little more than an attempt takes. */
+/** Slightly longer than the timeout of one attempt. */
 const resendMs = 17_000
-const lookEveryMs = 200
+const pollMs = 200
 
 export function createCallbacks(deps: CallbackDependencies): Callbacks {
   const { store, runs, jobs, send, now, newId, sleep } = deps
@@ -65,11 +68,11 @@ export function createCallbacks(deps: CallbackDependencies): Callbacks {
     const key = { tenant, owner: data.owner, requestId: data.requestId }
     const callback = await store.find(key)
     if (!callback || callback.round !== data.round || callback.status !== 'pending') return { kind: 'done' }
-    const leave = receivers.enter(callback.url)
-    // None of its attempts.
-    if (typeof leave === 'number') return { kind: 'again', at: Math.round(now() + leave * (1 + deps.random())) }
-    const attempt = await trySend(key, callback, signal).finally(leave)
-    // Deleted with its session.
+    const entry = receivers.enter(callback.url)
+    // The receiver is at its limit: try later. The postponement does not count as an attempt.
+    if (typeof entry === 'number') return { kind: 'again', at: Math.round(now() + entry * (1 + deps.random())) }
+    const attempt = await trySend(key, callback, signal).finally(entry)
+    // The run was deleted together with the session.
     if (!attempt) return { kind: 'done' }
     const delayMs = deps.retryMs[callback.tries]
     const status = statusAfter(attempt, delayMs !== undefined)
@@ -92,21 +95,21 @@ export function createCallbacks(deps: CallbackDependencies): Callbacks {
     }
   }
 
-  async function resend(key: RunKey, left: AbortSignal): Promise<void> {
+  async function resend(key: RunKey, disconnected: AbortSignal): Promise<void> {
     const [run, callback] = await Promise.all([runs.find(key), store.find(key)])
     if (!run || !callback) throw new ServiceError('not_found', `There is no callback of run ${key.requestId}.`)
     if (run.endedAt === undefined) throw new ServiceError('run_not_ended', `Run ${key.requestId} has not ended yet.`)
-    const delivered = () => new ServiceError('callback_delivered', `The callback of run ${key.requestId} was delivered.`)
+    const delivered = () => new ServiceError('callback_delivered', `The callback of run ${key.requestId} was already delivered.`)
     if (callback.status === 'delivered') throw delivered()
     if (!(await store.restart(key, (round) => callbackJob(key, { id: newId(), round, now: now() })))) throw delivered()
     jobs.wake('callback')
-    await tried(key, callback, left)
+    await waitForAttempt(key, callback, disconnected)
   }
 
-  /** Any process may do the job: the store alone knows. */
-  async function tried(key: RunKey, before: StoredCallback, left: AbortSignal): Promise<void> {
-    for (const until = now() + resendMs; now() < until && !left.aborted;) {
-      await sleep(lookEveryMs, left).catch(() => undefined)
+  /** Polls the store, because any process may execute the job. */
+  async function waitForAttempt(key: RunKey, before: StoredCallback, disconnected: AbortSignal): Promise<void> {
+    for (const until = now() + resendMs; now() < until && !disconnected.aborted;) {
+      await sleep(pollMs, disconnected).catch(() => undefined)
       const callback = await store.find(key)
       if (!callback || callback.round > before.round + 1 || callback.tries > 0 || callback.status !== 'pending') return
     }
@@ -115,13 +118,13 @@ export function createCallbacks(deps: CallbackDependencies): Callbacks {
   return { find: store.find, deliver, resend }
 }
 
-/** What a run ends with whose caller wants to be told. */
+/** The job, added with the end of a run, that delivers the run's callback. */
 export function callbackJob({ tenant, owner, requestId }: RunKey, { id, round, now }: { id: string; round: number; now: number }): NewJob {
   return { id, kind: 'callback', tenant, data: { owner, requestId, round }, dueAt: now }
 }
 
-function statusAfter({ status }: CallbackAttempt, mayGoOn: boolean): CallbackStatus {
+function statusAfter({ status }: CallbackAttempt, hasRetries: boolean): CallbackStatus {
   if (status !== null && status >= 200 && status < 300) return 'delivered'
   if (status === 410) return 'gone'
-  return mayGoOn ? 'pending' : 'failed'
+  return hasRetries ? 'pending' : 'failed'
 }

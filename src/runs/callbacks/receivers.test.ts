@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createReceivers } from './receivers.ts'
 
-const limits = { first: 4, least: 1, most: 16, slowMs: 1000 }
+const limits = { initial: 4, min: 1, max: 16, slowMs: 1000 }
 
-/** As many as may be under way to a host now. */
+/** Claims every free slot of a host. */
 function fill(receivers: ReturnType<typeof createReceivers>, host: string): (() => void)[] {
   const leaves: (() => void)[] = []
   for (let leave = receivers.enter(`http://${host}/a`); typeof leave !== 'number'; leave = receivers.enter(`http://${host}/b`))
@@ -12,7 +12,7 @@ function fill(receivers: ReturnType<typeof createReceivers>, host: string): (() 
   return leaves
 }
 
-test('a receiver that is slow gets fewer at a time, one that is quick gets more, and neither touches another', () => {
+test('a slow host gets fewer concurrent callbacks and a quick host gets more, independently of each other', () => {
   let time = 0
   const receivers = createReceivers(() => time, limits)
   const slow = fill(receivers, 'slow')
@@ -26,7 +26,7 @@ test('a receiver that is slow gets fewer at a time, one that is quick gets more,
   assert.equal(fill(receivers, 'slow').length, 0)
 })
 
-test('one that is quick again gets more again', () => {
+test('the limit of a slow host grows again after quick attempts', () => {
   let time = 0
   const receivers = createReceivers(() => time, limits)
   const slow = fill(receivers, 'one')
@@ -36,8 +36,8 @@ test('one that is quick again gets more again', () => {
   assert.equal(fill(receivers, 'one').length, 2)
 })
 
-test('however many receivers there are, those at work are not forgotten', () => {
-  const receivers = createReceivers(() => 0, { ...limits, first: 1 })
+test('a host with callbacks in progress is never forgotten, however many hosts there are', () => {
+  const receivers = createReceivers(() => 0, { ...limits, initial: 1 })
   assert.equal(typeof receivers.enter('http://busy/'), 'function')
   for (let n = 0; n < 3000; n++) {
     const leave = receivers.enter(`http://host-${n}/`)

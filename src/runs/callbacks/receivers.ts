@@ -1,58 +1,58 @@
-/** How many callbacks are sent to a receiver at a time: one that does not answer must not hold up those of others. */
+/** Limits concurrent callbacks per receiving host, so that a dead host cannot delay callbacks to other hosts. */
 export interface Receivers {
-  /** Begins to send to an address: answers with what says that it is over, or with the milliseconds until it should be tried again. */
+  /** Claims a slot of the URL's host. Returns the function that releases the slot, or, when none is free, the milliseconds to wait. */
   enter(url: string): (() => void) | number
 }
 
 export interface ReceiverLimits {
-  first: number
-  least: number
-  most: number
-  /** Milliseconds; whoever takes longer is slow. */
+  initial: number
+  min: number
+  max: number
+  /** Milliseconds. An attempt that takes at least this long counts as slow. */
   slowMs: number
 }
 
-/** One that nobody knows gets a part of the places that there are; what is dead still gets a few, so that its callbacks come to their end. */
-const defaults: ReceiverLimits = { first: 16, least: 4, most: 1024, slowMs: 3000 }
+/** `initial` applies to an unknown host. `min` stays above 0 so that the callbacks of a dead host still run out of attempts. */
+const defaults: ReceiverLimits = { initial: 16, min: 4, max: 1024, slowMs: 3000 }
 
-/** Those that wait for a slow one may be many, and each look costs something. */
+/** Delay for slow hosts, longer because many callbacks may wait for a slow host and each retry costs a job. */
 const slowAgainMs = 15_000
 const quickAgainMs = 1000
 
-/** So many are remembered; what is forgotten begins anew. */
-const maxKnown = 1000
+/** Hosts that are remembered. A forgotten host starts again with the initial limit. */
+const maxHosts = 1000
 
 interface Receiver {
   limit: number
   busy: number
 }
 
-/** `now` in milliseconds. The bound of a receiver grows with each quick end, and falls with each slow one. */
-export function createReceivers(now: () => number, { first, least, most, slowMs }: ReceiverLimits = defaults): Receivers {
-  /** Least recently used first. */
-  const known = new Map<string, Receiver>()
+/** `now` in milliseconds. The limit of a host doubles with each quick attempt and halves with each slow attempt. */
+export function createReceivers(now: () => number, { initial, min, max, slowMs }: ReceiverLimits = defaults): Receivers {
+  /** By host, least recently used first. */
+  const receivers = new Map<string, Receiver>()
 
   function use(host: string): Receiver {
-    const one = known.get(host) ?? { limit: first, busy: 0 }
-    known.delete(host)
-    known.set(host, one)
-    for (const [oldest, { busy }] of known) {
-      if (known.size <= maxKnown) break
-      if (busy === 0 && oldest !== host) known.delete(oldest)
+    const receiver = receivers.get(host) ?? { limit: initial, busy: 0 }
+    receivers.delete(host)
+    receivers.set(host, receiver)
+    for (const [oldest, { busy }] of receivers) {
+      if (receivers.size <= maxHosts) break
+      if (busy === 0 && oldest !== host) receivers.delete(oldest)
     }
-    return one
+    return receiver
   }
 
   return {
     enter(url) {
       const receiver = use(new URL(url).host)
-      if (receiver.busy >= receiver.limit) return receiver.limit < first ? slowAgainMs : quickAgainMs
+      if (receiver.busy >= receiver.limit) return receiver.limit < initial ? slowAgainMs : quickAgainMs
       receiver.busy++
       const startedAt = now()
       return () => {
         receiver.busy--
         const isSlow = now() - startedAt >= slowMs
-        receiver.limit = isSlow ? Math.max(least, receiver.limit >> 1) : Math.min(most, receiver.limit * 2)
+        receiver.limit = isSlow ? Math.max(min, receiver.limit >> 1) : Math.min(max, receiver.limit * 2)
       }
     },
   }

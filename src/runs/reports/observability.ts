@@ -3,7 +3,7 @@ import { invalid } from '../../errors.ts'
 import type { EndedStatus } from '../run.ts'
 import type { EndedRunRecord, RunReports, RunSums, Span } from './run-reports.ts'
 
-/** Latencies in seconds; 0 where there is no run. */
+/** Sums over ended runs. Latencies are in seconds, and 0 when there is no run. */
 export interface MetricsView {
   status_value_counts: Record<EndedStatus, number>
   total_requests: number
@@ -20,44 +20,44 @@ export interface MetricsView {
 }
 
 export interface LogsView {
-  /** JSON text of the list. */
+  /** The list of runs as JSON text. */
   data: string
   total: number
   has_more: boolean
 }
 
-/** As a caller gives it: epoch milliseconds or seconds; 0: no bound. */
-export interface AskedSpan {
+/** Time range of a request, in epoch milliseconds or seconds; 0 means no bound. */
+export interface RequestedSpan {
   start_timestamp: number
   end_timestamp: number
 }
 
-export interface AskedLogs extends AskedSpan {
+export interface LogsQuery extends RequestedSpan {
   run_id?: string | undefined
   limit: number
   offset: number
 }
 
-/** What the runs of a tenant came to. */
+/** Metrics and logs of a tenant's ended runs. */
 export interface Observability {
-  metrics(who: Owner, asked: AskedSpan): Promise<MetricsView>
-  logs(who: Owner, asked: AskedLogs): Promise<LogsView>
+  metrics(caller: Owner, query: RequestedSpan): Promise<MetricsView>
+  logs(caller: Owner, query: LogsQuery): Promise<LogsView>
 }
 
 export function createObservability(reports: RunReports): Observability {
   return {
-    async metrics({ tenant }, asked) {
-      return toMetricsView(await reports.sums(tenant, toSpan(asked)))
+    async metrics({ tenant }, query) {
+      return toMetricsView(await reports.sums(tenant, toSpan(query)))
     },
 
-    async logs({ tenant }, asked) {
-      const span = toSpan(asked)
-      const { run_id: requestId, limit, offset } = asked
+    async logs({ tenant }, query) {
+      const span = toSpan(query)
+      const { run_id: requestId, limit, offset } = query
       if (requestId !== undefined) {
-        const found = await reports.named(tenant, requestId, span)
-        return toLogsView(found.slice(offset, offset + limit), found.length, offset)
+        const runs = await reports.named(tenant, requestId, span)
+        return toLogsView(runs.slice(offset, offset + limit), runs.length, offset)
       }
-      // The count first: a run that ends in between is not missed as one more.
+      // Count before reading the page: otherwise a run that ends in between would set `has_more` after a complete page.
       const total = await reports.count(tenant, span)
       return toLogsView(await reports.ended(tenant, { ...span, limit, offset }), total, offset)
     },
@@ -102,13 +102,15 @@ function toEntry(run: EndedRunRecord) {
   }
 }
 
-/** Anything less was in milliseconds in March 1973: it is meant in seconds. */
+/** Smaller timestamps are seconds: as milliseconds, every smaller value would lie before March 1973. */
 const secondsBelow = 1e11
 
-function toSpan({ start_timestamp: start, end_timestamp: end }: AskedSpan): Span {
-  const from = start === 0 ? undefined : start < secondsBelow ? start * 1000 : start
-  // A second is meant as a whole.
-  const to = end === 0 ? undefined : end < secondsBelow ? end * 1000 + 999 : end
-  if (from !== undefined && to !== undefined && to < from) throw invalid(['query', 'end_timestamp'], 'is before start_timestamp')
-  return { from, to }
+function toSpan({ start_timestamp: start, end_timestamp: end }: RequestedSpan): Span {
+  const startMs = start === 0 ? undefined : start < secondsBelow ? start * 1000 : start
+  // An end in seconds includes the whole second.
+  const endMs = end === 0 ? undefined : end < secondsBelow ? end * 1000 + 999 : end
+  if (startMs !== undefined && endMs !== undefined && endMs < startMs) {
+    throw invalid(['query', 'end_timestamp'], 'is before start_timestamp')
+  }
+  return { from: startMs, to: endMs }
 }

@@ -1,18 +1,18 @@
 import type { ErrorBody } from '../../errors.ts'
 import type { EndedStatus } from '../run.ts'
 
-/** Port: what ended runs come to. Every function answers for one tenant; executions of tools outside of a conversation are no runs. */
+/** Port: reports on the ended runs of one tenant. Direct tool executions are not counted as runs. */
 export interface RunReports {
-  /** Sums over whole hours. */
+  /** Sums over all hours that overlap the span; partial hours count in full. */
   sums(tenant: string, span: Span): Promise<RunSums>
-  /** Ended runs, the newest first. */
+  /** A page of ended runs, newest first. */
   ended(tenant: string, page: ReportPage): Promise<EndedRunRecord[]>
   count(tenant: string, span: Span): Promise<number>
-  /** Those of this request id: each caller of the tenant may have one. */
+  /** Ended runs with this request id. Each caller of the tenant may have used the id once. */
   named(tenant: string, requestId: string, span: Span): Promise<EndedRunRecord[]>
 }
 
-/** By the end of a run, epoch milliseconds, both ends included; undefined: no bound. */
+/** Selects runs by end time. Bounds are inclusive, in epoch milliseconds; undefined means no bound. */
 export interface Span {
   from: number | undefined
   to: number | undefined
@@ -23,7 +23,7 @@ export interface ReportPage extends Span {
   offset: number
 }
 
-/** Latencies are 0 where there is no run. */
+/** Latencies are in milliseconds, and 0 when there is no run. */
 export interface RunSums {
   counts: Record<EndedStatus, number>
   promptTokens: number
