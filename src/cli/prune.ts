@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Settings } from '../settings/settings.ts'
-import { findOld, prune, type OldThings } from '../runs/retention/retention.ts'
+import { findExpired, prune, type ExpiredItems } from '../runs/retention/retention.ts'
 import { openDatabase } from '../store/open.ts'
 import { createRetentionStore } from '../store/sessions/retention.ts'
 import { formatTable } from './table.ts'
@@ -8,7 +8,7 @@ import type { Terminal } from './terminal.ts'
 import { loadUsedConfiguration, toFailure } from './used-configuration.ts'
 
 /** Pauses as long as it works, because a service may use the database at the same time. */
-const rest = 1
+const restFactor = 1
 
 /** Removes data older than the retention of the configuration, or only counts the data. Returns lines to print. */
 export async function pruneNow(settings: Settings, { stopping }: Terminal, isDry: boolean): Promise<string[]> {
@@ -18,11 +18,11 @@ export async function pruneNow(settings: Settings, { stopping }: Terminal, isDry
   const { retention } = used.config
   const database = await openDatabase(settings)
   try {
-    const old: OldThings[] = []
+    const old: ExpiredItems[] = []
     const limits = { store: createRetentionStore(database), retention, now: Date.now }
-    if (isDry) for await (const things of findOld(limits)) old.push(things)
+    if (isDry) for await (const things of findExpired(limits)) old.push(things)
     else {
-      const isDone = await prune({ ...limits, sleep, rest, signal: stopping, onRemoved: (things) => void old.push(things) })
+      const isDone = await prune({ ...limits, sleep, restFactor, signal: stopping, onRemoved: (things) => void old.push(things) })
       if (!isDone) return [...toLines(old, 'Removed'), 'Stopped before the end; the next prune removes the rest.']
     }
     return toLines(old, isDry ? 'Would be removed' : 'Removed')
@@ -31,7 +31,7 @@ export async function pruneNow(settings: Settings, { stopping }: Terminal, isDry
   }
 }
 
-function toLines(old: readonly OldThings[], verb: string): string[] {
+function toLines(old: readonly ExpiredItems[], verb: string): string[] {
   if (old.length === 0) return ['No data is older than the retention of the configuration.']
   const table = formatTable([['KIND', 'TENANT', 'COUNT'], ...old.map(({ kind, tenant, count }) => [kind, tenant, String(count)])])
   const sums = [...Map.groupBy(old, ({ kind }) => kind)].map(

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 import type { CurrentAgent } from '../configuration/agent.ts'
 import type { Jobs } from '../runs/jobs.ts'
-import { prune, type OldThings } from '../runs/retention/retention.ts'
+import { prune, type ExpiredItems } from '../runs/retention/retention.ts'
 import type { Settings } from '../settings/settings.ts'
 import type { Database } from '../store/database.ts'
 import { createRetentionStore } from '../store/sessions/retention.ts'
@@ -23,16 +23,16 @@ const firstMs = 60_000
 const limitMs = 60_000
 const againMs = 1000
 /** Pause factor: pruning takes at most a fifth of the time. */
-const rest = 4
+const restFactor = 4
 
 /** Prunes old data in a single process at a time, through a permanent job. */
 export async function keepPruned({ agent, database, jobs, settings, now, sleep, log }: RetentionOptions): Promise<void> {
   const store = createRetentionStore(database)
-  const onRemoved = (things: OldThings) => log.info(things, 'retention')
+  const onRemoved = (things: ExpiredItems) => log.info(things, 'retention')
   jobs.handle('retention', 1, async (_job, signal) => {
     try {
       const { retention } = agent().config
-      const isDone = await prune({ store, retention, now, sleep, rest, signal, limitMs, onRemoved })
+      const isDone = await prune({ store, retention, now, sleep, restFactor, signal, limitMs, onRemoved })
       return { kind: 'again', at: now() + (isDone ? everyMs : againMs) }
     } catch (err) {
       log.error({ err }, 'retention')

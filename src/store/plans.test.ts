@@ -152,7 +152,7 @@ test('expired rows are found with indexes, whatever else is stored', async () =>
     const tenants = await plansOf((on) => createRetentionStore(on).tenants(kind, 1)[Symbol.asyncIterator]().next())
     assert.match(tenants, /^SEARCH \S+ USING (COVERING )?INDEX \S+ \(tenant>\?\)/, kind)
     assert.doesNotMatch(tenants, /SCAN|TEMP/, kind)
-    const removed = await plansOf((on) => createRetentionStore(on).remove(kind, 't', 1, { most: 9, now: 2 }))
+    const removed = await plansOf((on) => createRetentionStore(on).remove(kind, 't', 1, { limit: 9, now: 2 }))
     assert.match(removed, /SEARCH \S+ USING .*INDEX \S+ \(tenant=\? AND (ended_at>\? AND )?\w+<\?\)/, kind)
     assert.doesNotMatch(removed, /SCAN|TEMP/, kind)
   }

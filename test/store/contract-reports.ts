@@ -139,7 +139,7 @@ function registerReportContract(database: () => Database): void {
     for (const sessionId of ['s1', 's2']) await sessions.remove({ tenant, owner: run.owner }, sessionId, { jobId: randomUUID(), now: hour })
     assert.deepEqual([await count(), (await reports.ended(tenant, { ...always, limit: 9, offset: 0 })).length], [3, 3])
     assert.equal((await reports.sums(tenant, always)).counts.success, 5)
-    await createRetentionStore(database()).remove('runs', tenant, hour + 3, { most: 2, now: hour + 3 })
+    await createRetentionStore(database()).remove('runs', tenant, hour + 3, { limit: 2, now: hour + 3 })
     assert.deepEqual([await count(), (await reports.ended(tenant, { ...always, limit: 9, offset: 0 })).length], [1, 1])
   })
 

@@ -24,7 +24,7 @@ function registerRetention(database: () => Database): void {
     const of = storeOf(database())
     const { tenant } = of
     const retention = createRetentionStore(database())
-    const remove = (kind: RetentionKind, before: number, most = 100) => retention.remove(kind, tenant, before, { most, now })
+    const remove = (kind: RetentionKind, before: number, limit = 100) => retention.remove(kind, tenant, before, { limit, now })
     const rows = <T extends keyof Tables>(table: T) =>
       database()
         .db.selectFrom(table as 'runs')

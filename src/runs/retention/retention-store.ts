@@ -1,21 +1,21 @@
 /**
- * What is removed when it has become old, in the order in which it is looked at: sessions since their last activity, runs since their end,
- * memories since they were heard last, marks since they are marks, access keys since their expiry, hourly figures.
+ * Kinds of data with a retention limit, in the order of removal. Age counts from: the last activity of a session, the end of a run, the
+ * last mention of a memory, the creation of a tombstone (`deleted_sessions`), the expiry of an access key, the hour of a metric.
  */
 export const retentionKinds = ['sessions', 'runs', 'memories', 'deleted_sessions', 'access_keys', 'metrics'] as const
 
 export type RetentionKind = (typeof retentionKinds)[number]
 
-/** Port: what becomes old. `before` everywhere is in epoch milliseconds. */
+/** Port: data with a retention limit. `before` is in epoch milliseconds. */
 export interface RetentionStore {
-  /** Tenants that may have some of a kind from before then, none twice. */
+  /** Tenants that may have items of a kind older than `before`, without duplicates. */
   tenants(kind: RetentionKind, before: number): AsyncIterable<string>
-  /** How many there are, without those that go with a session from before `sessionsBefore`. */
+  /** Number of expired items, without items that are removed together with a session older than `sessionsBefore`. */
   count(kind: RetentionKind, tenant: string, before: number, sessionsBefore: number): Promise<number>
   /**
-   * Removes the oldest, `most` at most, in one transaction, and answers with their number; 0: none is left. A run that has not ended stays,
-   * and one whose callback is still to be sent, each with its session. A session goes as when its owner deletes it; a run of one
-   * that stays becomes a mark, as those of deleted sessions are.
+   * Removes the oldest items, at most `limit`, in one transaction. Resolves with the number of removed items; 0 when nothing is left to
+   * remove. A run that has not ended or whose callback is pending is kept, together with the session. A session is removed as if the owner
+   * had deleted the session. A removed run of a remaining session leaves a tombstone, as the runs of deleted sessions do.
    */
-  remove(kind: RetentionKind, tenant: string, before: number, by: { most: number; now: number }): Promise<number>
+  remove(kind: RetentionKind, tenant: string, before: number, batch: { limit: number; now: number }): Promise<number>
 }

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { findOld, prune, type OldThings } from './retention.ts'
+import { findExpired, prune, type ExpiredItems } from './retention.ts'
 import type { RetentionKind, RetentionStore } from './retention-store.ts'
 
 const day = 86_400_000
 const forEver = { sessions: 0, runs: 0, memories: 0, deleted_sessions: 0, access_keys: 0, metrics: 0 }
 const now = () => 1000 * day
 
-/** What is kept: by kind and tenant, so many things with their times. */
+/** A store in memory: times of items by kind and tenant. */
 function storeOf(things: Partial<Record<RetentionKind, Record<string, number[]>>>, onRemove = () => {}) {
   const log: string[] = []
   const old = (kind: RetentionKind, tenant: string, before: number) => (things[kind]?.[tenant] ?? []).filter((at) => at < before)
@@ -16,12 +16,12 @@ function storeOf(things: Partial<Record<RetentionKind, Record<string, number[]>>
       for (const tenant of Object.keys(things[kind] ?? {})) if (old(kind, tenant, before).length > 0) yield tenant
     },
     count: async (kind, tenant, before) => old(kind, tenant, before).length,
-    async remove(kind, tenant, before, { most }) {
+    async remove(kind, tenant, before, { limit }) {
       onRemove()
-      const those = old(kind, tenant, before).slice(0, most)
-      log.push(`${kind} ${tenant} ${those.length}`)
-      things[kind]![tenant] = things[kind]![tenant]!.filter((at) => !those.includes(at))
-      return those.length
+      const batch = old(kind, tenant, before).slice(0, limit)
+      log.push(`${kind} ${tenant} ${batch.length}`)
+      things[kind]![tenant] = things[kind]![tenant]!.filter((at) => !batch.includes(at))
+      return batch.length
     },
   }
   return { store, log }
@@ -29,12 +29,12 @@ function storeOf(things: Partial<Record<RetentionKind, Record<string, number[]>>
 
 const times = (count: number, from: number) => Array.from({ length: count }, (_, n) => from + n)
 
-test('what is too old goes in batches that grow, kind by kind and tenant by tenant; what has no limit stays', async () => {
+test('expired items are removed in growing batches, by kind and tenant; a kind without a limit is kept', async () => {
   const { store, log } = storeOf({ sessions: { a: times(45, 0), b: times(3, 0) }, runs: { a: times(2, 0) }, metrics: { a: times(9, 0) } })
   const rests: number[] = []
-  const removed: OldThings[] = []
+  const removed: ExpiredItems[] = []
   const isDone = await prune({
-    ...{ store, now, rest: 4, retention: { ...forEver, sessions: 10, runs: 1 } },
+    ...{ store, now, restFactor: 4, retention: { ...forEver, sessions: 10, runs: 1 } },
     sleep: async (ms) => void rests.push(ms),
     onRemoved: (things) => void removed.push(things),
   })
@@ -57,19 +57,19 @@ test('what is too old goes in batches that grow, kind by kind and tenant by tena
   assert.equal(rests.length, 5)
 })
 
-test('a limit is the time since then, in days and parts of them', async () => {
+test('a limit counts days and fractions of days', async () => {
   const { store } = storeOf({ sessions: { a: [now() - 1.5 * day - 1, now() - 1.5 * day, now()] } })
-  const found: OldThings[] = []
-  for await (const things of findOld({ store, now, retention: { ...forEver, sessions: 1.5, runs: 1 } })) found.push(things)
+  const found: ExpiredItems[] = []
+  for await (const things of findExpired({ store, now, retention: { ...forEver, sessions: 1.5, runs: 1 } })) found.push(things)
   assert.deepEqual(found, [{ kind: 'sessions', tenant: 'a', count: 1 }])
 })
 
-test('where it is stopped it says so, tells what it did, and the next one goes on', async () => {
+test('a stopped removal resolves with false, reports what was removed, and the next call continues', async () => {
   const stopping = new AbortController()
   const { store } = storeOf({ sessions: { a: times(30, 0) } }, () => stopping.abort())
-  const removed: OldThings[] = []
-  const onRemoved = (things: OldThings) => void removed.push(things)
-  const options = { store, now, rest: 0, retention: { ...forEver, sessions: 1 }, sleep: async () => {}, onRemoved }
+  const removed: ExpiredItems[] = []
+  const onRemoved = (things: ExpiredItems) => void removed.push(things)
+  const options = { store, now, restFactor: 0, retention: { ...forEver, sessions: 1 }, sleep: async () => {}, onRemoved }
   assert.equal(await prune({ ...options, signal: stopping.signal }), false)
   assert.deepEqual(removed, [{ kind: 'sessions', tenant: 'a', count: 10 }])
   assert.equal(await prune({ ...options, limitMs: 0 }), false)
@@ -77,12 +77,12 @@ test('where it is stopped it says so, tells what it did, and the next one goes o
   assert.equal(removed[1]?.count, 20)
 })
 
-test('a batch that takes long makes the next ones smaller', async () => {
+test('a slow batch makes the following batches smaller', async () => {
   const { store, log } = storeOf({ sessions: { a: times(30, 0) } }, () => {
     const until = performance.now() + 60
     while (performance.now() < until);
   })
-  await prune({ store, now, rest: 0, retention: { ...forEver, sessions: 1 }, sleep: async () => {}, onRemoved: () => {} })
+  await prune({ store, now, restFactor: 0, retention: { ...forEver, sessions: 1 }, sleep: async () => {}, onRemoved: () => {} })
   const sizes = log.map((line) => Number(line.split(' ')[2]))
   assert.equal(sizes[0], 10)
   assert.deepEqual(sizes, [10, 5, 5, 5, 5, 0])

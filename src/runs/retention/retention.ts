@@ -1,41 +1,41 @@
 import type { AgentConfig } from '../../configuration/schema.ts'
 import { retentionKinds, type RetentionKind, type RetentionStore } from './retention-store.ts'
 
-/** How many of a kind a tenant had that were too old. */
-export interface OldThings {
+/** Number of expired items of one kind and tenant. */
+export interface ExpiredItems {
   kind: RetentionKind
   tenant: string
   count: number
 }
 
-interface Limits {
+interface RetentionDependencies {
   store: RetentionStore
-  /** Days; 0: for ever. */
+  /** Limit per kind in days; 0 means no limit. */
   retention: AgentConfig['retention']
   /** Epoch milliseconds. */
   now(): number
 }
 
-export interface PruneOptions extends Limits {
+export interface PruneOptions extends RetentionDependencies {
   sleep(ms: number): Promise<void>
-  /** It rests so many times as long as a batch took: chats go on in between. */
-  rest: number
+  /** After each batch, `prune` sleeps for the duration of the batch times this factor, so that chats can use the database. */
+  restFactor: number
   signal?: AbortSignal | undefined
-  /** Ends after so long, with more to be done. */
+  /** Milliseconds after which `prune` ends, even when expired items remain. */
   limitMs?: number
-  onRemoved(things: OldThings): void
+  onRemoved(things: ExpiredItems): void
 }
 
 const dayMs = 24 * 3_600_000
 const firstBatch = 10
 const largestBatch = 200
-/** Below that it is the commit that takes long, or the way to the database. */
+/** Smaller batches save nothing: the commit or the network round trip dominates their duration. */
 const smallestBatch = 5
-/** A batch should take no longer: on SQLite everybody waits for it. */
+/** Target duration of a batch in milliseconds. On SQLite, every other write waits for a batch. */
 const batchMs = 25
 
-/** What would be removed now. */
-export async function* findOld({ store, retention, now }: Limits): AsyncGenerator<OldThings, void> {
+/** Counts the items that `prune` would remove now. */
+export async function* findExpired({ store, retention, now }: RetentionDependencies): AsyncGenerator<ExpiredItems, void> {
   const limits = limitsOf(retention, now())
   const sessionsBefore = new Map(limits).get('sessions') ?? 0
   for (const [kind, before] of limits) {
@@ -47,8 +47,8 @@ export async function* findOld({ store, retention, now }: Limits): AsyncGenerato
 }
 
 /**
- * Removes what is too old in small batches, each a transaction: wherever it is stopped, the next one goes on. False where it was stopped,
- * or took too long.
+ * Removes expired items in small batches, each in a transaction, so that a later call can continue after a stop at any point. Resolves with
+ * false when `signal` or `limitMs` ended the removal early.
  */
 export async function prune(options: PruneOptions): Promise<boolean> {
   const { store, retention, now, signal, limitMs = Infinity } = options
@@ -60,7 +60,7 @@ export async function prune(options: PruneOptions): Promise<boolean> {
       let count = 0
       try {
         for (let removed = Infinity; removed > 0 && !isOver(); count += removed) {
-          removed = await batches.next((most) => store.remove(kind, tenant, before, { most, now: now() }))
+          removed = await batches.next((limit) => store.remove(kind, tenant, before, { limit, now: now() }))
         }
       } finally {
         if (count > 0) options.onRemoved({ kind, tenant, count })
@@ -71,22 +71,22 @@ export async function prune(options: PruneOptions): Promise<boolean> {
   return true
 }
 
-/** The kinds that have a limit, and since when they are too old. */
+/** Kinds with a limit, each with the time (epoch milliseconds) before which items are expired. */
 function limitsOf(retention: AgentConfig['retention'], now: number): [RetentionKind, number][] {
   return retentionKinds.filter((kind) => retention[kind] > 0).map((kind) => [kind, now - retention[kind] * dayMs])
 }
 
-/** Finds by itself how much can be removed in the time of a batch. */
-function createBatches({ sleep, rest }: Pick<PruneOptions, 'sleep' | 'rest'>) {
-  let most = firstBatch
+/** Adapts the size of the batches so that a batch takes about `batchMs`. */
+function createBatches({ sleep, restFactor }: Pick<PruneOptions, 'sleep' | 'restFactor'>) {
+  let batchSize = firstBatch
   return {
-    async next(remove: (most: number) => Promise<number>): Promise<number> {
-      const begun = performance.now()
-      const removed = await remove(most)
-      const tookMs = performance.now() - begun
-      if (tookMs > batchMs) most = Math.max(smallestBatch, Math.floor((most * batchMs) / tookMs))
-      else if (tookMs < batchMs / 2) most = Math.min(largestBatch, most * 2)
-      if (removed > 0) await sleep(tookMs * rest)
+    async next(remove: (limit: number) => Promise<number>): Promise<number> {
+      const startedAt = performance.now()
+      const removed = await remove(batchSize)
+      const tookMs = performance.now() - startedAt
+      if (tookMs > batchMs) batchSize = Math.max(smallestBatch, Math.floor((batchSize * batchMs) / tookMs))
+      else if (tookMs < batchMs / 2) batchSize = Math.min(largestBatch, batchSize * 2)
+      if (removed > 0) await sleep(tookMs * restFactor)
       return removed
     },
   }

@@ -51,7 +51,7 @@ export function createRetentionStore(database: Database): RetentionStore {
     remove: (kind, tenant, before, batch) =>
       database
         .forTenant(tenant)
-        .unit((connection) => kinds[kind].remove({ connection, tenant, before, limit: batch.most, now: batch.now })),
+        .unit((connection) => kinds[kind].remove({ connection, tenant, before, limit: batch.limit, now: batch.now })),
   }
 }
 
