@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { PendingCall } from '../../src/agent/approval.ts'
-import type { Asker, CallKey, NewDecision } from '../../src/runs/approvals/approval-store.ts'
+import type { ApprovalCaller, CallKey, NewDecision } from '../../src/runs/approvals/approval-store.ts'
 import { FenceLost, type Interruption, type NewRun, type TakeOver, type Turn } from '../../src/runs/run-store.ts'
 import { createApprovalStore } from '../../src/store/runs/approvals.ts'
 import type { Database } from '../../src/store/database.ts'
@@ -49,7 +49,7 @@ function registerApprovalContract(database: () => Database): void {
   function setUp() {
     const own = storeOf(database())
     const approvals = createApprovalStore(database())
-    const mine: Asker = { tenant: own.tenant, owner: 'agent-core ann', mayApprove: false }
+    const mine: ApprovalCaller = { tenant: own.tenant, owner: 'agent-core ann', mayApprove: false }
     const rows = () => database().db.selectFrom('approvals').selectAll().where('tenant', '=', own.tenant).orderBy('call_id').execute()
     /** A run that waits for these calls. */
     const interrupted = async (calls: PendingCall[], change: Partial<NewRun> = {}, stands: Partial<Interruption> = {}) => {
@@ -94,7 +94,7 @@ function registerApprovalContract(database: () => Database): void {
     assert.equal((await store.find(run))?.status, 'interrupted')
     assert.equal(await approvals.decide(key('a'), approve(), by), undefined)
     const decided = await approvals.decide(key('b'), approve({ input: { to: 'c' } }), by)
-    assert.deepEqual(decided, { taken: { kind: 'running', fence: 2, turn } })
+    assert.deepEqual(decided, { takenOver: { kind: 'running', fence: 2, turn } })
     const stored = (await store.find(run))!
     assert.deepEqual([stored.status, stored.fence, stored.holder, stored.startedAt], ['running', 2, 'process-2', hour])
     const decisions = new Map([
@@ -117,7 +117,7 @@ function registerApprovalContract(database: () => Database): void {
     for (let round = 0; round < 5; round++) {
       const { run, key } = await interrupted([callOf(`a${round}`), callOf(`b${round}`)], { sessionId: `s${round}` })
       const both = await Promise.all([`a${round}`, `b${round}`].map((id) => approvals.decide(key(id), approve(), by)))
-      assert.equal(both.filter((one) => one?.taken).length, 1)
+      assert.equal(both.filter((one) => one?.takenOver).length, 1)
       assert.equal((await store.find(run))?.status, 'running')
     }
   })
@@ -135,7 +135,7 @@ function registerApprovalContract(database: () => Database): void {
     await store.begin(run)
     const turn = (await store.takeTurn(run, run.messages, hour))!
     await store.interrupt(run, 1, standsAt(turn, [callOf('a')]))
-    assert.deepEqual(await approvals.decide({ ...run, callId: 'a' }, approve(), by), { isFreed: true })
+    assert.deepEqual(await approvals.decide({ ...run, callId: 'a' }, approve(), by), { isReleased: true })
     const { status, holder, fence } = (await store.find(run))!
     assert.deepEqual([status, holder, fence], ['pending', '', 2])
     const jobs = await runJobsOf(database(), run.tenant)

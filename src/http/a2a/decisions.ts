@@ -5,7 +5,7 @@ import type { Principal } from '../../access/principal.ts'
 import type { PendingCall } from '../../agent/approval.ts'
 import type { JsonObject } from '../../agent/messages.ts'
 import { toApprovalRequired } from '../../runs/approvals/approval-view.ts'
-import type { Approvals, GivenDecision } from '../../runs/approvals/approvals.ts'
+import type { Approvals, RequestedDecision } from '../../runs/approvals/approvals.ts'
 import type { StoredRun } from '../../runs/run-store.ts'
 import { dataPart, textPart } from './parts.ts'
 import { fieldsOf, isObject } from '../../json/is-object.ts'
@@ -39,7 +39,7 @@ export async function applyDecisions(message: Message, { principal, run, open, a
   for (const decision of decisions) await approvals.decide(principal, run.requestId, decision)
 }
 
-function toDecisions({ content }: Part, open: readonly PendingCall[]): GivenDecision[] {
+function toDecisions({ content }: Part, open: readonly PendingCall[]): RequestedDecision[] {
   if (content?.$case === 'data') return [toDecision(content.value)]
   const word = content?.$case === 'text' ? content.value.trim().toLowerCase() : ''
   if (word !== 'approve' && word !== 'reject') throw unreadable()
@@ -53,7 +53,7 @@ function toDecisions({ content }: Part, open: readonly PendingCall[]): GivenDeci
   }))
 }
 
-function toDecision(value: unknown): GivenDecision {
+function toDecision(value: unknown): RequestedDecision {
   const { tool_call_id: callId, decision, tool_input: input, reason, ...rest } = fieldsOf(value)
   const isReadable =
     typeof callId === 'string' &&

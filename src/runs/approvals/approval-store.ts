@@ -4,35 +4,37 @@ import type { JsonObject } from '../../agent/messages.ts'
 import type { RunKey } from '../run.ts'
 import type { TakenOver, TakeOver } from '../run-store.ts'
 
-/** Port: calls that wait for approval, and what was decided of them. Each function is one transaction. */
+/** Port: tool calls that wait for approval, and decisions on calls. Each function is one transaction. */
 export interface ApprovalStore {
-  /** A call of the asker's own run, or one that a role decides; of equal ids its own. */
-  find(who: Asker, requestId: string, callId: string): Promise<StoredCall | undefined>
+  /** Finds a call of the caller's own run, or a call decided by a role. Among equal ids, the caller's own call wins. */
+  find(caller: ApprovalCaller, requestId: string, callId: string): Promise<StoredCall | undefined>
   /**
-   * Writes what was decided of an open call. With the last one of its run that is taken over in the same transaction: what is decided goes
-   * on. An async run gets a job, in which any process goes on with it. Undefined, and nothing is changed, when it is not open any more.
+   * Stores the decision on an open call. The last decision on a run also takes the run over, in the same transaction, so that this process
+   * can resume the run; an async run is released with a job instead, so that any process can. Undefined, without a change, when the call is
+   * not open any more.
    */
-  decide(key: CallKey, decision: NewDecision, by: TakeOver): Promise<Decided | undefined>
-  /** Open calls of the asker's own runs, and those of others that a role decides, newest first; undefined where there is no call `before`. */
-  list(who: Asker, page: { limit: number; before: string | undefined; now: number }): Promise<StoredCall[] | undefined>
-  /** What was said last in the sessions of these runs of a tenant. A run that is gone has no excerpt. */
-  excerpts(tenant: string, runs: readonly RunKey[], most: ExcerptLimits): Promise<Excerpt[]>
-  /** Open calls of a run, as they were asked for. */
+  decide(key: CallKey, decision: NewDecision, takeOver: TakeOver): Promise<DecisionResult | undefined>
+  /** Open calls of the caller's runs and open calls decided by a role, newest first; undefined if the call `before` does not exist. */
+  list(caller: ApprovalCaller, page: { limit: number; before: string | undefined; now: number }): Promise<StoredCall[] | undefined>
+  /** The last messages of the sessions of these runs. A deleted run has no excerpt. */
+  excerpts(tenant: string, runs: readonly RunKey[], limits: ExcerptLimits): Promise<Excerpt[]>
+  /** Open calls of a run, with the model's arguments. */
   openOf(key: RunKey): Promise<PendingCall[]>
 }
 
-export interface Asker extends Owner {
-  /** Whether it may decide what a role decides, of others. */
+/** A caller who lists or decides calls. */
+export interface ApprovalCaller extends Owner {
+  /** True with the permission `runs.approve`: the caller may decide other callers' calls with `by: role`. */
   mayApprove: boolean
 }
 
 export interface ExcerptLimits {
   messages: number
-  /** Of each message; the store may answer with more than these, so that the reader of an excerpt sees that a message goes on. */
+  /** Limit per message. The store may return more, so that the view can recognise longer messages. */
   characters: number
 }
 
-/** The last messages of the session of a run, oldest first. */
+/** The last messages of a run's session, oldest first. */
 export interface Excerpt extends RunKey {
   messages: { index: number; role: 'human' | 'ai'; content: string }[]
   /** Index of the message that the run answers. */
@@ -46,15 +48,15 @@ export interface CallKey extends RunKey {
 export interface StoredCall extends CallKey {
   sessionId: string
   tool: string
-  /** As the model asked for it. */
+  /** The model's arguments. */
   input: JsonObject
   by: Decider
   /** Epoch milliseconds. */
   requestedAt: number
   expiresAt: number
-  /** Absent: it waits. `lapsed`: its run ended before anybody decided. */
+  /** Absent while the call waits. `lapsed`: the run ended before a decision. */
   decision?: 'approve' | 'reject' | 'lapsed'
-  /** Approved in place of `input`. */
+  /** Arguments that the approver set in place of `input`. */
   newInput?: JsonObject
 }
 
@@ -62,13 +64,13 @@ export interface NewDecision {
   decision: 'approve' | 'reject'
   input: JsonObject | undefined
   reason: string | undefined
-  /** An owner. */
+  /** Owner of the decision: `Owner.owner` of the caller who decided. */
   decidedBy: string
 }
 
-export interface Decided {
-  /** Present when it was the last: the run is this process's. */
-  taken?: TakenOver
-  /** True when it was the last of an async run. */
-  isFreed?: boolean
+export interface DecisionResult {
+  /** Present after the last decision on a run: this process now holds the run. */
+  takenOver?: TakenOver
+  /** True after the last decision on an async run, which now has a job. */
+  isReleased?: boolean
 }

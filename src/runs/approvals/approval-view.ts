@@ -3,7 +3,7 @@ import type { JsonObject } from '../../agent/messages.ts'
 import type { PendingCall } from '../../agent/approval.ts'
 import type { Excerpt, StoredCall } from './approval-store.ts'
 
-/** What a run waits for, as its caller is told. */
+/** JSON view of the calls that a run waits for. */
 export interface ApprovalRequired {
   request_id: string
   calls: { tool_call_id: string; tool: string; tool_input: JsonObject }[]
@@ -16,14 +16,14 @@ export function toApprovalRequired(requestId: string, calls: readonly PendingCal
   }
 }
 
-/** One sentence, for who reads text. */
+/** A sentence for text-only clients. */
 export function toWaitingText(requestId: string, calls: readonly PendingCall[]): string {
   const tools = [...new Set(calls.map(({ tool }) => tool))].join(', ')
-  const what = calls.length === 1 ? `A call of ${tools} waits` : `${calls.length} calls wait (${tools})`
-  return `${what} for the approval of a person, who decides with POST /core/v1/runs/${requestId}/approvals.`
+  const subject = calls.length === 1 ? `A call of ${tools} waits` : `${calls.length} calls wait (${tools})`
+  return `${subject} for the approval of a person, who decides with POST /core/v1/runs/${requestId}/approvals.`
 }
 
-/** A call that waits. */
+/** JSON view of a call that waits for approval. */
 export interface CallView {
   request_id: string
   session_id: string
@@ -31,20 +31,20 @@ export interface CallView {
   tool: string
   tool_input: JsonObject
   by: 'caller' | 'role'
-  /** Who asked the agent: its `sub`. */
+  /** `sub` of the run's caller. */
   requested_by: string
   requested_at: string
   expires_at: string
-  /** Whether the reader's key permits to decide the call. Only then the view has `question` and `messages`. */
+  /** True if the reader's key permits deciding the call. Only then the view has `question` and `messages`. */
   may_decide: boolean
   question?: string
   messages?: { role: 'human' | 'ai'; content: string }[]
 }
 
-/** Enough to see what a call is for: the last messages of the session, each cut at so many characters. */
+/** The last messages of the session, each cut at `characters`: enough to judge the purpose of a call. */
 export const excerptLimits = { messages: 6, characters: 2000 }
 
-/** `excerpt`: of a call that the reader may decide. */
+/** `excerpt` is shown only if the reader may decide the call. */
 export function toCallView(call: StoredCall, mayDecide: boolean, excerpt: Excerpt | undefined): CallView {
   const { requestId, sessionId, callId, tool, input, by, requestedAt, expiresAt } = call
   return {
@@ -63,11 +63,11 @@ export function toCallView(call: StoredCall, mayDecide: boolean, excerpt: Excerp
 }
 
 function toExcerptView({ messages, questionIndex }: Excerpt): Required<Pick<CallView, 'question' | 'messages'>> {
-  const shown = messages.map(({ role, content }) => ({ role, content: toCut(content) }))
-  return { question: shown[messages.findIndex(({ index }) => index === questionIndex)]?.content ?? '', messages: shown }
+  const excerpts = messages.map(({ role, content }) => ({ role, content: toCut(content) }))
+  return { question: excerpts[messages.findIndex(({ index }) => index === questionIndex)]?.content ?? '', messages: excerpts }
 }
 
-/** No half of a surrogate pair is left at the end. */
+/** Cuts a text without leaving half of a surrogate pair at the end. */
 function toCut(text: string): string {
   if (text.length <= excerptLimits.characters) return text
   return `${text.slice(0, excerptLimits.characters - 1).replace(/[\ud800-\udbff]$/, '')}…`

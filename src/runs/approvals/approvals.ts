@@ -8,24 +8,27 @@ import type { CurrentAgent } from '../../configuration/agent.ts'
 import { invalid, ServiceError } from '../../errors.ts'
 import { runKeyText, type RunKey } from '../run.ts'
 import type { RunStore } from '../run-store.ts'
-import type { ApprovalStore, Asker, Excerpt, StoredCall } from './approval-store.ts'
+import type { ApprovalStore, ApprovalCaller, Excerpt, StoredCall } from './approval-store.ts'
 import { excerptLimits, toCallView, type CallView } from './approval-view.ts'
 import type { InterruptedRuns } from './interrupted-runs.ts'
 
-export interface GivenDecision {
+export interface RequestedDecision {
   callId: string
   decision: 'approve' | 'reject'
-  /** In place of what the model asked for; only where it is approved. */
+  /** Replaces the model's arguments; only valid with `approve`. */
   input: JsonObject | undefined
   reason: string | undefined
 }
 
-/** What callers decide on calls that wait for approval. */
+/** Lists calls that wait for approval, and decides on calls. */
 export interface Approvals {
-  /** Resolves with the run when the decision is stored; it goes on when it was the last. The same decision again changes nothing. */
-  decide(who: Principal, requestId: string, given: GivenDecision): Promise<RunKey>
+  /**
+   * Stores a decision and resolves with the run, which is resumed after its last missing decision. Repeating a decision changes nothing.
+   * Throws `not_found`, `forbidden`, `not_interrupted`, `already_decided`, `tool_not_ready` or a validation error.
+   */
+  decide(caller: Principal, requestId: string, decision: RequestedDecision): Promise<RunKey>
   /** Open calls of the caller's runs, and calls of others that the caller may decide, newest first. */
-  list(who: Principal, page: { limit: number; before: string | undefined }): Promise<{ approvals: CallView[]; count: number }>
+  list(caller: Principal, page: { limit: number; before: string | undefined }): Promise<{ approvals: CallView[]; count: number }>
 }
 
 export interface ApprovalsDependencies {
@@ -37,22 +40,22 @@ export interface ApprovalsDependencies {
 }
 
 export function createApprovals({ store, runs, chats, agent, now }: ApprovalsDependencies): Approvals {
-  async function decide(who: Principal, requestId: string, given: GivenDecision): Promise<RunKey> {
-    const call = await store.find(toAsker(who), requestId, given.callId)
-    if (!call) throw await whyMissing({ ...ownerOf(who), requestId }, given.callId)
-    if (!mayDecide(who, call)) throw forOthers()
-    if (call.decision) return settled(call, given)
+  async function decide(caller: Principal, requestId: string, requested: RequestedDecision): Promise<RunKey> {
+    const { callId, decision, input, reason } = requested
+    const call = await store.find(toApprovalCaller(caller), requestId, callId)
+    if (!call) throw await whyMissing({ ...ownerOf(caller), requestId }, callId)
+    if (!mayDecide(caller, call)) throw forOthers()
+    if (call.decision) return assertSameDecision(call, requested)
     if (call.expiresAt <= now()) throw notInterrupted(requestId)
-    checkInput(call, given)
+    checkInput(call, requested)
     const run = await runs.find(call)
-    const { decision, input, reason } = given
-    const write = { decision, input, reason, decidedBy: who.owner }
-    const decided = run && (await chats.decide(run, (by) => store.decide(call, write, by)))
-    if (decided) return call
-    // Somebody else was faster.
-    const found = await store.find(toAsker(who), requestId, given.callId)
-    if (!found?.decision) throw notInterrupted(requestId)
-    return settled(found, given)
+    const newDecision = { decision, input, reason, decidedBy: caller.owner }
+    const result = run && (await chats.decide(run, (takeOver) => store.decide(call, newDecision, takeOver)))
+    if (result) return call
+    // A concurrent request has decided the call, or the run was cancelled.
+    const current = await store.find(toApprovalCaller(caller), requestId, callId)
+    if (!current?.decision) throw notInterrupted(requestId)
+    return assertSameDecision(current, requested)
   }
 
   async function whyMissing(key: RunKey, callId: string): Promise<ServiceError> {
@@ -62,14 +65,14 @@ export function createApprovals({ store, runs, chats, agent, now }: ApprovalsDep
     return new ServiceError('not_found', `In run ${key.requestId} no call ${callId} waits for approval.`)
   }
 
-  /** As the tool itself checks what it is called with. */
-  function checkInput({ tool: name }: StoredCall, { input }: GivenDecision): void {
+  /** Checks replaced arguments with the tool's schema. */
+  function checkInput({ tool: name }: StoredCall, { input }: RequestedDecision): void {
     if (!input) return
     if (isDeeper(input, maxJsonDepth)) throw invalid(['body', 'tool_input'], 'is nested too deeply')
     const listing = agent()
       .tools.list()
-      .find((one) => one.name === name)
-    if (!listing) throw invalid(['body', 'tool_input'], `there is no tool ${name} any more`)
+      .find((candidate) => candidate.name === name)
+    if (!listing) throw invalid(['body', 'tool_input'], `the tool ${name} does not exist any more`)
     if (!listing.tool) throw new ServiceError('tool_not_ready', `The tool ${name} is not ready: ${listing.reason ?? listing.status}`)
     const fault = listing.tool.check(input)
     if (fault) throw invalid(['body', 'tool_input'], fault)
@@ -83,36 +86,36 @@ export function createApprovals({ store, runs, chats, agent, now }: ApprovalsDep
 
   return {
     decide,
-    async list(who, { limit, before }) {
-      const calls = await store.list(toAsker(who), { limit, before, now: now() })
-      if (!calls) throw invalid(['query', 'before'], 'is no call that waits for approval, or waited for it')
+    async list(caller, { limit, before }) {
+      const calls = await store.list(toApprovalCaller(caller), { limit, before, now: now() })
+      if (!calls) throw invalid(['query', 'before'], 'is not the id of a call that waits or waited for approval')
       const excerpts = await excerptsOf(
-        who.tenant,
-        calls.filter((call) => mayDecide(who, call)),
+        caller.tenant,
+        calls.filter((call) => mayDecide(caller, call)),
       )
-      const approvals = calls.map((call) => toCallView(call, mayDecide(who, call), excerpts.get(runKeyText(call))))
+      const approvals = calls.map((call) => toCallView(call, mayDecide(caller, call), excerpts.get(runKeyText(call))))
       return { approvals, count: approvals.length }
     },
   }
 }
 
-function toAsker(who: Principal): Asker {
-  return { ...ownerOf(who), mayApprove: who.permissions.has('runs.approve') }
+function toApprovalCaller(caller: Principal): ApprovalCaller {
+  return { ...ownerOf(caller), mayApprove: caller.permissions.has('runs.approve') }
 }
 
 function ownerOf({ tenant, owner }: Principal) {
   return { tenant, owner }
 }
 
-/** Whoever bears the same name is the same person, whichever issuer says so. */
+/** True if the caller is the run's owner. Equal `sub`s count as the same person, from any issuer. */
 function isOwn({ sub }: Principal, call: RunKey): boolean {
   return subOf(call) === sub
 }
 
-/** Owners decide their own calls, approvers those of others: never the own ones where the tool says `by: role`. */
-function mayDecide(who: Principal, call: StoredCall): boolean {
-  if (call.by === 'caller') return call.owner === who.owner && permits(who, accessTo.decideCall)
-  return !isOwn(who, call) && who.permissions.has('runs.approve')
+/** The owner of the run decides calls with `by: caller`. Another person, with `runs.approve`, decides calls with `by: role`. */
+function mayDecide(caller: Principal, call: StoredCall): boolean {
+  if (call.by === 'caller') return call.owner === caller.owner && permits(caller, accessTo.decideCall)
+  return !isOwn(caller, call) && caller.permissions.has('runs.approve')
 }
 
 function forOthers(): ServiceError {
@@ -122,12 +125,12 @@ function forOthers(): ServiceError {
   )
 }
 
-/** The same decision again is as good as the first. */
-function settled(call: StoredCall, { decision, input }: GivenDecision): RunKey {
+/** Accepts a repetition of the stored decision. Throws `already_decided` for a different decision. */
+function assertSameDecision(call: StoredCall, { decision, input }: RequestedDecision): RunKey {
   if (call.decision === 'lapsed') throw notInterrupted(call.requestId)
   const isSame = call.decision === decision && isDeepStrictEqual(input ?? call.input, call.newInput ?? call.input)
   if (isSame) return call
-  throw new ServiceError('already_decided', `The call ${call.callId} was decided before: ${call.decision}.`)
+  throw new ServiceError('already_decided', `The call ${call.callId} was already decided: ${call.decision}.`)
 }
 
 function notInterrupted(requestId: string): ServiceError {

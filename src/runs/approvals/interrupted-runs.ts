@@ -5,7 +5,7 @@ import type { Intake } from '../ownership/intake.ts'
 import type { RunMutex } from '../ownership/run-mutex.ts'
 import type { RunKey } from '../run.ts'
 import type { RunStore, StoredRun, TakeOver } from '../run-store.ts'
-import type { Decided } from './approval-store.ts'
+import type { DecisionResult } from './approval-store.ts'
 
 interface InterruptedRunsDependencies {
   store: Pick<RunStore, 'find'>
@@ -15,27 +15,30 @@ interface InterruptedRunsDependencies {
   jobs: Pick<Jobs, 'wake'>
 }
 
-/** Runs that wait for approval. They are in the store alone, and any process may resume them. */
+/** Runs that wait for approval. Such a run is in the store only, and any process may resume the run. */
 export interface InterruptedRuns {
-  /** Has `write` store a decision, and resumes the run where that was the last missing decision. */
-  decide(run: StoredRun, write: (by: TakeOver) => Promise<Decided | undefined>): Promise<Decided | undefined>
+  /** Calls `write` to store a decision, and resumes the run after the last missing decision. */
+  decide(run: StoredRun, write: (takeOver: TakeOver) => Promise<DecisionResult | undefined>): Promise<DecisionResult | undefined>
   /** Cancels the run; false when the run does not wait for approval any more. */
   cancel(run: StoredRun): Promise<boolean>
-  /** Cancels a run that has waited for approval since it had this fence. */
+  /** Cancels a run whose decision has timed out. Does nothing when the run was resumed since, which changes the fence. */
   expire(key: RunKey, fence: number): Promise<void>
 }
 
 export function createInterruptedRuns({ store, adoption, mutex, intake, jobs }: InterruptedRunsDependencies): InterruptedRuns {
-  async function decide(run: StoredRun, write: (by: TakeOver) => Promise<Decided | undefined>): Promise<Decided | undefined> {
+  async function decide(
+    run: StoredRun,
+    write: (takeOver: TakeOver) => Promise<DecisionResult | undefined>,
+  ): Promise<DecisionResult | undefined> {
     intake.assertOpen()
     const { request } = run
     if (!request) return undefined
     const interrupted = { ...run, request }
     return mutex.run(run, async () => {
-      const decided = await write(adoption.toTakeOver(interrupted))
-      if (decided?.taken) adoption.resume(interrupted, decided.taken)
-      if (decided?.isFreed) jobs.wake('run')
-      return decided
+      const result = await write(adoption.toTakeOver(interrupted))
+      if (result?.takenOver) adoption.resume(interrupted, result.takenOver)
+      if (result?.isReleased) jobs.wake('run')
+      return result
     })
   }
 

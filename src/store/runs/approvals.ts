@@ -1,7 +1,7 @@
 import type { ExpressionBuilder } from 'kysely'
 import type { PendingCall } from '../../agent/approval.ts'
 import type { JsonObject } from '../../agent/messages.ts'
-import type { ApprovalStore, Asker, CallKey, StoredCall } from '../../runs/approvals/approval-store.ts'
+import type { ApprovalStore, ApprovalCaller, CallKey, StoredCall } from '../../runs/approvals/approval-store.ts'
 import { query, type Database } from '../database.ts'
 import { excerptsOf } from '../sessions/excerpts.ts'
 import { runMoves } from './moves.ts'
@@ -63,10 +63,10 @@ export function createApprovalStore(database: Database): ApprovalStore {
           .returning('call_id')
         if ((await query(connection, decided)).rows.length === 0) return undefined
         if ((await query(connection, openOfRun(key).clearSelect().select('call_id').limit(1))).rows.length > 0) return {}
-        if (row.operation === 'chain_async') return { isFreed: await free(connection, row, state, takeOver.now) }
+        if (row.operation === 'chain_async') return { isReleased: await free(connection, row, state, takeOver.now) }
         const takenOver = await take(connection, row, state, takeOver)
         if (!takenOver) throw new Error('A run whose session was locked has changed.')
-        return { taken: takenOver }
+        return { takenOver }
       }),
 
     async list(asker, { limit, before, now }) {
@@ -94,7 +94,7 @@ export function createApprovalStore(database: Database): ApprovalStore {
     },
   }
 
-  async function placeOf(asker: Asker, callId: string): Promise<ApprovalCursor | undefined> {
+  async function placeOf(asker: ApprovalCaller, callId: string): Promise<ApprovalCursor | undefined> {
     const cursorRow = db
       .selectFrom('approvals')
       .select(['requested_at', 'place', 'call_id'])
@@ -106,7 +106,7 @@ export function createApprovalStore(database: Database): ApprovalStore {
 }
 
 /** Calls of the asker's own runs. Askers with the permission to approve also see calls decided by a role. */
-function isShownTo({ owner, mayApprove }: Asker) {
+function isShownTo({ owner, mayApprove }: ApprovalCaller) {
   return (is: ExpressionBuilder<Tables, 'approvals'>) => is.or([is('owner', '=', owner), ...(mayApprove ? [is('by', '=', 'role')] : [])])
 }
 
