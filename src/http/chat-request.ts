@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import type { FastifyRequest } from 'fastify'
 import { isDeeper, maxJsonDepth } from '../agent/json-depth.ts'
 import { invalid, ServiceError, type Fault } from '../errors.ts'
-import type { GivenAttachments } from '../runs/attachments/attachments.ts'
+import type { RequestedAttachments } from '../runs/attachments/attachments.ts'
 import type { NewChat } from '../runs/new-chat.ts'
 import type { ChatMessage, ChatRequest, Operation } from '../runs/run.ts'
 import { contextHeaders, isId, traceparentOf } from './request-headers.ts'
@@ -66,7 +66,7 @@ export function hashOf(identity: object, at: Fault['loc']): string {
 }
 
 /** Images enter the hash of the request by their own hashes. */
-function digestOf(attachments: GivenAttachments | undefined): object {
+function digestOf(attachments: RequestedAttachments | undefined): object {
   if (!attachments) return {}
   const { images, contextFiles } = attachments
   return { images: images.map(({ type, content }) => ({ type, content: hash('sha256', content) })), contextFiles }

@@ -1,6 +1,6 @@
 import type { Agent } from '../configuration/agent.ts'
 import type { Fault } from '../errors.ts'
-import type { GivenAttachments } from './attachments/attachments.ts'
+import type { RequestedAttachments } from './attachments/attachments.ts'
 import type { ChatRequest, Operation, RunKey } from './run.ts'
 import type { NewEvent } from './run-store.ts'
 
@@ -15,7 +15,7 @@ export interface NewChat {
   bodyHash: string
   request: ChatRequest
   /** Checked before anything is stored; references to the checked attachments are added to `request`. */
-  attachments?: GivenAttachments
+  attachments?: RequestedAttachments
   onDisconnect: 'cancel' | 'continue'
   /** Position of the chat in the HTTP request, for the `loc` of validation errors. */
   at: Fault['loc']

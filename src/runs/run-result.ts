@@ -1,11 +1,11 @@
 import type { ErrorBody } from '../errors.ts'
 import { fromCompact } from './log/compact-log.ts'
-import { collect, errorOf, gaveUpWaiting, type Outcome } from './log/outcome.ts'
+import { collect, errorOf, endWithoutSession, type Outcome } from './log/outcome.ts'
 import type { StoredRun } from './run-store.ts'
 
-/** The answer or the error of an ended run. A run that was repeated keeps the log of its first end until it ends again: never call this for an unended run. */
+/** The answer or the error of an ended run. Do not call for an unended run: a repeated run keeps the log of its first end until the second. */
 export function resultOf({ log, status, error }: StoredRun): { outcome?: Outcome | undefined; error?: ErrorBody | undefined } {
   const outcome = log && log.events.length > 0 ? collect(log.input, fromCompact(log.events)) : undefined
-  const end = outcome?.end ?? (status === 'error' ? gaveUpWaiting : undefined)
+  const end = outcome?.end ?? (status === 'error' ? endWithoutSession : undefined)
   return { outcome, error: error ?? (end && errorOf(end)) }
 }

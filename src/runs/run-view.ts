@@ -3,7 +3,7 @@ import type { ErrorBody } from '../errors.ts'
 import { toApprovalRequired, type ApprovalRequired } from './approvals/approval-view.ts'
 import { toCallbackView, type CallbackView } from './callbacks/callback-view.ts'
 import type { StoredCallback } from './callbacks/callback-store.ts'
-import type { Answer } from './log/outcome.ts'
+import type { RunAnswer } from './log/outcome.ts'
 import { resultOf } from './run-result.ts'
 import type { RunStatus } from './run.ts'
 import type { StoredRun } from './run-store.ts'
@@ -16,7 +16,7 @@ export interface RunView {
   created_at: string
   started_at: string | null
   ended_at: string | null
-  outcome?: Answer
+  outcome?: RunAnswer
   error?: ErrorBody
   /** While it is interrupted: what nobody has decided yet. */
   approval_required?: ApprovalRequired

@@ -96,7 +96,7 @@ test('Image: more than five, or a broken, missing, hidden or outside image, is a
   }
   for (const count of [6, 200]) {
     const { status, body } = await service.client.stream(asking({ images: Array.from({ length: count }, () => right) }))
-    assert.deepEqual([status, body.body], [400, `images: ${count} were sent, at most 5 are taken.`])
+    assert.deepEqual([status, body.body], [400, `images: ${count} were sent, at most 5 are allowed.`])
   }
   assert.equal(service.model.requests.length, 0)
   assert.deepEqual((await service.client.request('GET', '/core/v1/sessions')).body.sessions, [])
@@ -138,7 +138,7 @@ test('Image: a model without vision refuses by name, a fallback without vision i
   const embedded = await withFiles(t, { config: { llms: { primary: { provider: 'embedded', model: 'rules-1' } } } })
   const images = [atPath('pictures/a.png')]
   const refused = await embedded.client.chat(asking({ images }))
-  assert.deepEqual([refused.status, refused.body.body], [400, "images: The model rules-1 can't see images."])
+  assert.deepEqual([refused.status, refused.body.body], [400, 'images: The model rules-1 cannot see images.'])
 
   const sees = await startModelServer([{}, { status: 400, body: {} }, { status: 400, body: {} }])
   const blind = await startModelServer({ text: 'I take over.' })

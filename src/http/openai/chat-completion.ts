@@ -1,4 +1,4 @@
-import { errorOf, type Answer } from '../../runs/log/outcome.ts'
+import { errorOf, type RunAnswer } from '../../runs/log/outcome.ts'
 import { isLastEvent, type LastEvent, type LoggedEvent } from '../../runs/run.ts'
 import type { ToChunk } from '../stream-chunks.ts'
 import { toOpenAiError } from './errors.ts'
@@ -21,7 +21,7 @@ export function completionHead(requestId: string, model: string): CompletionHead
 }
 
 /** Converts a run that has ended or waits for approval to a `chat.completion`. */
-export function toCompletion({ requestId, id, ...head }: CompletionHead, { output }: Answer, events: readonly LoggedEvent[]): object {
+export function toCompletion({ requestId, id, ...head }: CompletionHead, { output }: RunAnswer, events: readonly LoggedEvent[]): object {
   const last = events.at(-1) as LastEvent
   const content = withApprovalText(requestId, output, last)
   const thoughtReader = new Thoughts()

@@ -1,4 +1,4 @@
-import { errorOf, type Answer } from '../../runs/log/outcome.ts'
+import { errorOf, type RunAnswer } from '../../runs/log/outcome.ts'
 import type { LastEvent } from '../../runs/run.ts'
 import type { ChatBody } from '../schemas.ts'
 import { toChatBody } from './messages.ts'
@@ -42,7 +42,7 @@ export function responseHead(requestId: string, { model, instructions = null, me
 }
 
 /** Converts a run that has ended or waits for approval to a `response`. */
-export function toResponse(head: ResponseHead, { output }: Answer, end: LastEvent): object {
+export function toResponse(head: ResponseHead, { output }: RunAnswer, end: LastEvent): object {
   const text = withApprovalText(head.requestId, output, end)
   const message = toMessage(`msg_${head.requestId}_0`, text, { status: statusOf(end), phase: 'final_answer' })
   return endedResponse(head, text === '' ? [] : [message], end)

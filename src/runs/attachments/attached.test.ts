@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Image } from '../../agent/messages.ts'
-import { newestImages, tellAttached } from './attached.ts'
+import { newestImages, toEarlierMessage } from './attached.ts'
 import { toNewMessages, toTranscript } from '../window/transcript.ts'
 import type { HistoryMessage } from '../run-store.ts'
 
@@ -14,7 +14,7 @@ const withImages = (idx: number, requestId: string, count: number): HistoryMessa
 })
 const image = (data: string): Image => ({ mediaType: 'image/png', data })
 
-test('the newest five images are shown, those of the question first', () => {
+test('at most five images are shown: first those of the question, then the newest', () => {
   const history = [withImages(0, 'a', 2), withImages(2, 'b', 1), withImages(4, 'c', 3), withImages(6, 'now', 1)]
   assert.deepEqual(
     [...newestImages({ requestId: 'now', images: 1 }, history).questions],
@@ -36,16 +36,16 @@ test('the newest five images are shown, those of the question first', () => {
   )
 })
 
-test('of an earlier message what is not shown is named', () => {
+test('attachments of an earlier message that are not shown are named', () => {
   const data = { requestId: 'a', images: names(3), contextFiles: ['b.md'] }
-  assert.deepEqual(tellAttached('Look.', data, new Map([['a', [image('AA')]]])), {
+  assert.deepEqual(toEarlierMessage('Look.', data, new Map([['a', [image('AA')]]])), {
     role: 'user',
     text: 'Look.\n\n[Images that came with this message, not shown here: 2.png, 3.png]\n\n[Files that came with this message, not shown again: b.md]',
     images: [{ ...image('AA'), earlier: { name: '1.png' } }],
   })
 })
 
-test('images stand with their own messages, files before the question, however short the room', () => {
+test('images stay with their messages and context files before the question, even in a small window', () => {
   const history = [withImages(0, 'first', 1), withImages(2, 'now', 1)]
   const images = new Map([
     ['first', [image('AA')]],
@@ -60,7 +60,7 @@ test('images stand with their own messages, files before the question, however s
   assert.deepEqual(toTranscript({ ...shown, tokens: 500, images, context: 'The files.' }).messages, [question])
 })
 
-test('a question keeps its images where the window has moved past it', () => {
+test('a question keeps its images after the window has moved past the question', () => {
   const shown = {
     history: [],
     messageIndex: 2,
@@ -72,7 +72,7 @@ test('a question keeps its images where the window has moved past it', () => {
   assert.deepEqual(messages, [{ role: 'user', text: 'Old', images: [image('BB')] }])
 })
 
-test('what came with a request is kept with its human message alone', () => {
+test('attachments of a request are stored with its human message only', () => {
   const messages = [
     { role: 'system' as const, content: 'Be short.' },
     { role: 'user' as const, content: 'One' },
@@ -84,6 +84,6 @@ test('what came with a request is kept with its human message alone', () => {
     stored.map(({ data }) => data),
     [{ requestId: 'r', system: 'Be short.' }, { requestId: 'r' }, { requestId: 'r', images: names(1), contextFiles: ['a.md'] }],
   )
-  const [only] = toNewMessages({ messages: messages.slice(-1), contextFiles: ['a.md'] }, 'r', 7)
-  assert.deepEqual(only!.data, { contextFiles: ['a.md'] })
+  const [message] = toNewMessages({ messages: messages.slice(-1), contextFiles: ['a.md'] }, 'r', 7)
+  assert.deepEqual(message!.data, { contextFiles: ['a.md'] })
 })

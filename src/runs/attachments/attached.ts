@@ -5,18 +5,18 @@ import type { ChatRequest } from '../run.ts'
 import type { HistoryMessage } from '../run-store.ts'
 import { resultImagesIn } from './result-images.ts'
 
-/** What came with human messages, in transcripts. */
+/** Attachments of human messages in the transcript. */
 
-export type Attached = Pick<ChatRequest, 'messages' | 'images' | 'contextFiles'>
+export type RequestContent = Pick<ChatRequest, 'messages' | 'images' | 'contextFiles'>
 
-/** What the session keeps of a human message beside its text. */
-export function dataOf({ images, contextFiles }: Attached, requestId: string): MessageData | undefined {
+/** Data stored with a human message beside its text; undefined when there were no attachments. */
+export function humanMessageData({ images, contextFiles }: RequestContent, requestId: string): MessageData | undefined {
   if (!images && !contextFiles) return undefined
   return { ...(images ? { requestId, images } : {}), ...(contextFiles ? { contextFiles } : {}) }
 }
 
-/** A human message of an earlier turn, with those of its images that are shown again; the rest is named. */
-export function tellAttached(content: string, data: MessageData, all: ReadonlyMap<string, readonly Image[]>): UserMessage {
+/** A human message of an earlier turn. Images in `all` (by request id) are shown again; other attachments are only named. */
+export function toEarlierMessage(content: string, data: MessageData, all: ReadonlyMap<string, readonly Image[]>): UserMessage {
   const names = (data.images ?? []).map(({ name }) => name)
   const images = (all.get(data.requestId ?? '') ?? [])
     .slice(0, names.length)
@@ -29,35 +29,35 @@ export function toImages(images: readonly Image[] = []): { images?: Image[] } {
   return images.length > 0 ? { images: [...images] } : {}
 }
 
-/** As many as one request may bring. */
+/** Equal to the limit of images per request. */
 const maxImagesShown = 5
 
-/** The images of a session that are shown again. */
+/** Images of a session that the model is shown again. */
 export interface NewestImages {
-  /** Runs whose questions brought images, and how many of each are shown. */
+  /** Number of images to show per request id, for runs whose question had images. */
   questions: Map<string, number>
-  /** Pictures that tools returned in earlier turns. */
+  /** Images that tools returned in earlier turns. */
   results: ToolImage[]
 }
 
-/** The images of this run's question before those in the session's window, the newest first. */
-export function newestImages(own: { requestId: string; images: number }, history: readonly HistoryMessage[]): NewestImages {
+/** Selects up to `maxImagesShown` images: first images of the current run's question, then images of the window, newest first. */
+export function newestImages(current: { requestId: string; images: number }, history: readonly HistoryMessage[]): NewestImages {
   const questions = new Map<string, number>()
   const results: ToolImage[] = []
-  let room = maxImagesShown
+  let remaining = maxImagesShown
   const add = (requestId: string, images: number): void => {
-    const count = Math.min(room, images)
+    const count = Math.min(remaining, images)
     if (count === 0 || questions.has(requestId)) return
     questions.set(requestId, count)
-    room -= count
+    remaining -= count
   }
-  add(own.requestId, own.images)
+  add(current.requestId, current.images)
   for (const { data } of history.toReversed()) {
     if (data?.images && data.requestId !== undefined) add(data.requestId, data.images.length)
-    if (!data?.transcript || data.requestId === own.requestId) continue
-    const newest = room > 0 ? resultImagesIn(data.transcript).slice(-room) : []
+    if (!data?.transcript || data.requestId === current.requestId) continue
+    const newest = remaining > 0 ? resultImagesIn(data.transcript).slice(-remaining) : []
     results.push(...newest)
-    room -= newest.length
+    remaining -= newest.length
   }
   return { questions, results }
 }

@@ -14,22 +14,22 @@ import { isHidden } from '../../files/patterns.ts'
 import { PathError, type FilesRoot } from '../../files/root.ts'
 import type { ImageReference } from '../../sessions/message.ts'
 
-/** What a chat brings beside its text, as its caller gave it. */
-export interface GivenAttachments {
+/** Images and context files of a chat request, before any check. */
+export interface RequestedAttachments {
   images: readonly { content: string; type: 'base64' | 'file_path' }[]
   /** Paths under the files root. */
   contextFiles: readonly string[]
 }
 
-/** The same, checked. `pictures` are the bytes of `images`. */
+/** Checked attachments. `pictures` are the bytes of `images`, in the same order. */
 export interface CheckedAttachments {
   images: ImageReference[]
   pictures: Image[]
   contextFiles: string[]
 }
 
-/** By whom, and under which filters, it is to be used. */
-interface Use {
+/** The caller, agent and data filters that decide which attachments are permitted. */
+interface AttachmentUse {
   caller: Owner
   agent: Agent
   filters: readonly DataFilter[]
@@ -37,30 +37,31 @@ interface Use {
 
 export interface Attachments {
   /**
-   * Refuses what the run could not use, by its place: `validation` where a data filter withholds it, `invalid_input` else. `at` is where
-   * the chat stands in its request.
+   * Checks and loads the attachments. Throws a `ServiceError` that names the refused attachment: `validation` for a file that a data filter
+   * withholds, `invalid_input` for every other fault, `overloaded` when too many files are waiting. `at` is the position of the chat in the
+   * HTTP request.
    */
-  check(given: GivenAttachments, use: Use, at: Fault['loc']): Promise<CheckedAttachments>
-  /** A checked context file as it is now. Throws as `check`, without its place. */
-  read(name: string, use: Use): Promise<Document>
+  check(requested: RequestedAttachments, use: AttachmentUse, at: Fault['loc']): Promise<CheckedAttachments>
+  /** Reads the current content of a checked context file. Throws the errors of `check`, without a position in the request. */
+  read(name: string, use: AttachmentUse): Promise<Document>
 }
 
 const maxImages = 5
-/** Of all context files of a chat. */
+/** Limit for all context files of one chat together. */
 const maxContextBytes = 100_000_000
 const maxReadMs = 60_000
-/** Files that are read at the same time. */
+/** Context files that are parsed at the same time. */
 const maxParsed = 4
-/** Of one caller: a file that waits is no more than a path. */
+/** Waiting files per caller. A waiting file costs no more memory than a path. */
 const maxWaiting = 1000
 /** Seconds. */
 const retryAfter = 2
 
 interface Located {
-  /** In its one spelling, relative to the files root. */
+  /** Normalised path, relative to the files root. */
   name: string
   absolute: string
-  /** Its name once links are resolved. */
+  /** Path relative to the files root after symbolic links are resolved. */
   canonical: string
 }
 
@@ -73,40 +74,42 @@ export interface AttachmentDependencies {
 export function createAttachments({ files, documents, images }: AttachmentDependencies): Attachments {
   const parsing = createFairPool({ slots: maxParsed, maxWaiting })
 
-  async function locate(given: string): Promise<Located> {
-    const name = files.normalise(given)
+  async function locate(requestedPath: string): Promise<Located> {
+    const name = files.normalise(requestedPath)
     const absolute = isHidden(name) ? undefined : await files.resolve(name)
     const canonical = absolute && path.relative(files.path, absolute).split(path.sep).join('/')
-    // As for file tools: what is hidden is not there.
-    if (!absolute || !canonical || isHidden(canonical)) throw new PathError(`${given} does not exist.`)
+    // Hidden files are reported as missing, as the file tools do.
+    if (!absolute || !canonical || isHidden(canonical)) throw new PathError(`${requestedPath} does not exist.`)
     return { name, absolute, canonical }
   }
 
-  async function check(given: GivenAttachments, use: Use, at: Fault['loc']): Promise<CheckedAttachments> {
-    const contextPaths = await Promise.all(given.contextFiles.map((name) => attempt(locate(name))))
-    const inReach = given.images.slice(0, maxImages)
-    const imagePaths = await Promise.all(inReach.map((image) => attempt(image.type === 'file_path' ? locate(image.content) : nowhere)))
-    // What is wrong with the request itself is told before what is in its files.
-    for (const [field, found] of [
+  async function check(requested: RequestedAttachments, use: AttachmentUse, at: Fault['loc']): Promise<CheckedAttachments> {
+    const contextPaths = await Promise.all(requested.contextFiles.map((name) => attempt(locate(name))))
+    const checkedImages = requested.images.slice(0, maxImages)
+    const imagePaths = await Promise.all(checkedImages.map((image) => attempt(image.type === 'file_path' ? locate(image.content) : noPath)))
+    // Faults of the request are reported before faults of the files' contents.
+    for (const [field, attempts] of [
       ['context_files', contextPaths],
       ['images', imagePaths],
     ] as const) {
-      for (const [n, one] of found.entries()) {
-        if (one.value) refuseWithheld(one.value, use, (why) => invalid([...at, field, n], why))
+      for (const [n, { value }] of attempts.entries()) {
+        if (value) refuseWithheld(value, use, (reason) => invalid([...at, field, n], reason))
       }
     }
-    if (given.images.length > maxImages) throw refused('images', `${given.images.length} were sent, at most ${maxImages} are taken`)
+    if (requested.images.length > maxImages) {
+      throw refused('images', `${requested.images.length} were sent, at most ${maxImages} are allowed`)
+    }
     const { seesImages, name } = use.agent.model
-    if (given.images.length > 0 && !seesImages) throw refused('images', `The model ${name} can't see images`)
+    if (requested.images.length > 0 && !seesImages) throw refused('images', `The model ${name} cannot see images`)
     const contextFiles = await checkContext(contextPaths, use.caller)
-    const fitted = await checkImages(given, imagePaths, use.caller)
+    const fitted = await checkImages(requested, imagePaths, use.caller)
     return { contextFiles, pictures: fitted.map(({ mediaType, data }) => ({ mediaType, data })), images: toReferences(fitted, imagePaths) }
   }
 
-  /** Each is read once: what a model can't be shown is refused now. */
+  /** Reads each distinct file once, so that an unreadable file is refused before the run is stored. */
   async function checkContext(paths: readonly Attempt<Located>[], caller: Owner): Promise<string[]> {
-    const located = paths.map((one, at) => valueOf(one, `context_files[${at}]`))
-    const unique = [...new Map(located.map((one, at) => [one.absolute, { ...one, at }] as const)).values()]
+    const located = paths.map((file, at) => valueOf(file, `context_files[${at}]`))
+    const unique = [...new Map(located.map((file, at) => [file.absolute, { ...file, at }] as const)).values()]
     const sizes = await Promise.all(
       unique.map(({ absolute }) =>
         stat(absolute).then(
@@ -116,65 +119,68 @@ export function createAttachments({ files, documents, images }: AttachmentDepend
       ),
     )
     const total = sizes.reduce((sum, size) => sum + size, 0)
-    if (total > maxContextBytes) throw refused('context_files', `they have ${total} bytes together, at most ${maxContextBytes} are read`)
-    const late = AbortSignal.timeout(maxReadMs)
-    const read = await Promise.all(unique.map(({ absolute }) => attempt(parse(absolute, caller, late))))
-    for (const [index, one] of read.entries()) valueOf(one, `context_files[${unique[index]!.at}]: ${unique[index]!.name}`)
+    if (total > maxContextBytes)
+      throw refused('context_files', `the files have ${total} bytes in total, at most ${maxContextBytes} are allowed`)
+    const deadline = AbortSignal.timeout(maxReadMs)
+    const readings = await Promise.all(unique.map(({ absolute }) => attempt(parse(absolute, caller, deadline))))
+    for (const [index, reading] of readings.entries()) valueOf(reading, `context_files[${unique[index]!.at}]: ${unique[index]!.name}`)
     return unique.map(({ name }) => name)
   }
 
   async function checkImages(
-    given: GivenAttachments,
+    requested: RequestedAttachments,
     paths: readonly Attempt<Located | undefined>[],
     caller: Owner,
   ): Promise<FittedImage[]> {
-    const located = paths.map((one, at) => valueOf(one, `images[${at}]`))
-    const read = await Promise.all(
-      given.images.map(({ content }, at) =>
+    const located = paths.map((file, at) => valueOf(file, `images[${at}]`))
+    const readings = await Promise.all(
+      requested.images.map(({ content }, at) =>
         attempt(located[at] ? images.fromFile(located[at].absolute, caller) : images.fromText(content, caller)),
       ),
     )
-    return read.map((one, at) => valueOf(one, `images[${at}]${located[at] ? `: ${located[at].name}` : ''}`))
+    return readings.map((reading, at) => valueOf(reading, `images[${at}]${located[at] ? `: ${located[at].name}` : ''}`))
   }
 
-  function parse(absolute: string, caller: Owner, late?: AbortSignal): Promise<Document> {
+  function parse(absolute: string, caller: Owner, deadline?: AbortSignal): Promise<Document> {
     return parsing.use({ caller }, async () => {
-      if (late?.aborted) throw new Error(`The context files together take longer than ${maxReadMs / 1000} s to read.`)
+      if (deadline?.aborted) throw new Error(`Reading the context files took longer than ${maxReadMs / 1000} s.`)
       return documents.read(absolute, caller)
     })
   }
 
   return {
     check,
-    async read(given, use) {
-      const located = await locate(given)
-      refuseWithheld(located, use, (why) => new ServiceError('invalid_input', `${given}: ${why}`))
+    async read(name, use) {
+      const located = await locate(name)
+      refuseWithheld(located, use, (reason) => new ServiceError('invalid_input', `${name}: ${reason}`))
       return parse(located.absolute, use.caller)
     },
   }
 }
 
-/** The files behind a tool that a data filter is on can be read through that tool alone. */
-function refuseWithheld({ name, canonical }: Located, { agent, filters }: Use, toError: (why: string) => ServiceError): void {
+/** Throws when a tool with a data filter reads this file: such a file may be read through that tool only, which applies the filter. */
+function refuseWithheld({ name, canonical }: Located, { agent, filters }: AttachmentUse, toError: (reason: string) => ServiceError): void {
   if (filters.length === 0) return
   const hinted = new Set(filters.map((filter) => filter.tool))
-  const by = agent.tools.list().find((one) => hinted.has(one.name) && (one.tool?.readsFile?.(name) || one.tool?.readsFile?.(canonical)))
-  if (by) throw toError(`${name} belongs to the tool ${by.name}, which a data filter is on`)
+  const reader = agent.tools
+    .list()
+    .find((listing) => hinted.has(listing.name) && (listing.tool?.readsFile?.(name) || listing.tool?.readsFile?.(canonical)))
+  if (reader) throw toError(`${name} belongs to the tool ${reader.name}, which has a data filter`)
 }
 
 function toReferences(fitted: readonly FittedImage[], paths: readonly Attempt<Located | undefined>[]): ImageReference[] {
   return fitted.map(({ originalType }, at) => {
-    const named = paths[at]?.value?.name
-    return { name: named ?? `image-${at + 1}.${originalType.split('/')[1]}`, mediaType: originalType }
+    const fileName = paths[at]?.value?.name
+    return { name: fileName ?? `image-${at + 1}.${originalType.split('/')[1]}`, mediaType: originalType }
   })
 }
 
-/** Of an image that is no file. */
-const nowhere = Promise.resolve(undefined)
+/** The path of an inline image. */
+const noPath = Promise.resolve(undefined)
 
 type Attempt<T> = { value: T; error?: undefined } | { value?: undefined; error: unknown }
 
-/** Waits for all, so that the first fault in the order given is the one that is told. */
+/** Settles without a rejection, so that the caller can report the first fault in request order instead of the first in time. */
 function attempt<T>(work: Promise<T>): Promise<Attempt<T>> {
   return work.then(
     (value) => ({ value }),
@@ -182,22 +188,23 @@ function attempt<T>(work: Promise<T>): Promise<Attempt<T>> {
   )
 }
 
-/** `at` is where the caller named it. */
-function valueOf<T>(one: Attempt<T>, at: string): T {
-  if (one.error === undefined) return one.value as T
-  if (one.error instanceof PoolBusy) throw new ServiceError('overloaded', `${at}: ${one.error.message}`, { cause: one.error, retryAfter })
-  throw refused(at, whyUnreadable(one.error), one.error)
+/** The value of an attempt. Throws its fault with `at`, the position of the attachment in the request. */
+function valueOf<T>(attempted: Attempt<T>, at: string): T {
+  const { value, error } = attempted
+  if (error === undefined) return value as T
+  if (error instanceof PoolBusy) throw new ServiceError('overloaded', `${at}: ${error.message}`, { cause: error, retryAfter })
+  throw refused(at, whyUnreadable(error), error)
 }
 
-/** A message of the system names a path on disk. */
+/** The reason for a failed read. System errors (with a `code`) get a general text, because their messages name paths on disk. */
 export function whyUnreadable(error: unknown): string {
-  return error instanceof Error && !('code' in error) ? error.message : 'it can not be read'
+  return error instanceof Error && !('code' in error) ? error.message : 'it cannot be read'
 }
 
-const maxWhy = 300
+/** Characters. A caller that mistakes `base64` for `file_path` sends megabytes as a path. */
+const maxReason = 300
 
-function refused(at: string, why: string, cause?: unknown): ServiceError {
-  // Who mistakes the type sends megabytes as a path.
-  const short = why.length > maxWhy ? `${why.slice(0, maxWhy)} …` : why.replace(/\.$/, '')
+function refused(at: string, reason: string, cause?: unknown): ServiceError {
+  const short = reason.length > maxReason ? `${reason.slice(0, maxReason)} …` : reason.replace(/\.$/, '')
   return new ServiceError('invalid_input', `${at}: ${short}.`, { cause })
 }

@@ -21,7 +21,7 @@ import { checkHints, isDown } from '../intake/hints.ts'
 import { maxLosses, processLost } from '../log/outcome.ts'
 import type { LiveRun } from '../ownership/live-run.ts'
 import { FenceLost, type HistoryMessage, type NextRun, type RunStore, type Turn } from '../run-store.ts'
-import { dataOf, newestImages } from '../attachments/attached.ts'
+import { humanMessageData, newestImages } from '../attachments/attached.ts'
 import { loadContext } from '../attachments/context-files.ts'
 import { createShowImage, fillImages, ownResultImages } from '../attachments/result-images.ts'
 import { summaryUnder, underFilters } from '../window/restriction.ts'
@@ -155,7 +155,7 @@ function isFirst({ request }: LiveRun, { messageCount }: Turn): boolean {
 }
 
 function ownMessage(run: LiveRun): HistoryMessage {
-  return { idx: 0, role: 'human', content: run.input, data: dataOf(run.request, run.key.requestId) }
+  return { idx: 0, role: 'human', content: run.input, data: humanMessageData(run.request, run.key.requestId) }
 }
 
 interface ShownImages {

@@ -10,13 +10,13 @@ import { toCompact } from '../log/compact-log.ts'
 import type { RunPorts } from './ports.ts'
 import type { NewJob } from '../jobs.ts'
 import type { LiveRun } from '../ownership/live-run.ts'
-import { inOrder, outputOf, toAnswerStep } from '../log/outcome.ts'
+import { sortSteps, outputOf, toAnswerStep } from '../log/outcome.ts'
 import { artifactsOf, checkpoint, hasUnstored, type Progress } from './progress.ts'
 import { statusOfEnd, type EndEvent } from '../run.ts'
 import { FenceLost, type EndedRun, type NewMessage, type NextRun } from '../run-store.ts'
 import { toUsage, totalsOf } from './usage.ts'
 import { hintNames } from '../window/restriction.ts'
-import { nextWindowStart, toSized } from '../window/window.ts'
+import { nextWindowStart, toSizedMessage } from '../window/window.ts'
 
 /** Stores the end of a run; its readers see the `end` event after that. Answers with the next run in the session's line. */
 export async function finish(run: LiveRun, progress: Progress, error: ErrorBody | undefined, deps: RunPorts): Promise<NextRun | undefined> {
@@ -90,7 +90,7 @@ function toEndedRun(run: LiveRun, progress: Progress, end: EndEvent, deps: RunPo
 function toAiMessage(run: LiveRun, progress: Progress, end: EndEvent, createdAt: number): NewMessage | undefined {
   const content = outputOf([...run.log.events, end])
   const artifacts = artifactsOf(progress)
-  const steps = inOrder([...progress.usage.thoughts, ...progress.steps])
+  const steps = sortSteps([...progress.usage.thoughts, ...progress.steps])
   if (end.reason === 'error') return undefined
   if (end.reason === 'cancelled' && content === '' && steps.length === 0) return undefined
   const own = repair(progress.messages.slice(progress.ownFrom - 1))
@@ -156,7 +156,7 @@ function modelOf(run: LiveRun, progress: Progress): string {
 
 /** Where the window would begin if it were to move now; where it is when it need not. */
 function nextWindowOf(run: LiveRun, { turn, history }: Progress, message: NewMessage | undefined): number {
-  const sized = history.filter(({ idx }) => idx >= turn.windowStart).map(toSized)
-  if (message) sized.push(toSized({ idx: turn.messageCount, role: 'ai', content: message.content, data: message.data }))
+  const sized = history.filter(({ idx }) => idx >= turn.windowStart).map(toSizedMessage)
+  if (message) sized.push(toSizedMessage({ idx: turn.messageCount, role: 'ai', content: message.content, data: message.data }))
   return nextWindowStart(sized, run.agent.config.memory.history_tokens)
 }

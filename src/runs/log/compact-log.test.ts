@@ -20,7 +20,7 @@ const log = [
   end,
 ]
 
-test('texts of one label in a row become one, with the lengths of its pieces', () => {
+test('consecutive texts with the same label are merged, with the lengths of the pieces', () => {
   assert.deepEqual(toCompact(log), [
     { type: 'texts', label: 'reasoning', text: 'Hm', lengths: [2] },
     { type: 'texts', label: 'answer', text: 'ab😀', lengths: [1, 0, 2, 1] },
@@ -32,11 +32,11 @@ test('texts of one label in a row become one, with the lengths of its pieces', (
   ])
 })
 
-test('a log that was kept as JSON has the same events under the same numbers', () => {
+test('a log stored as JSON is read back with the same events and numbers', () => {
   assert.deepEqual(fromCompact(JSON.parse(JSON.stringify(toCompact(log)))), log)
 })
 
-test('the events themselves are not changed', () => {
+test('the input events are not changed', () => {
   const before = structuredClone(log)
   toCompact(log)
   assert.deepEqual(log, before)

@@ -1,11 +1,12 @@
 import type { TextLabel } from '../../agent/events.ts'
 import type { LoggedEvent } from '../run.ts'
 
-/** The log of a run as it is kept: text events of one label in a row become one text and the lengths of its pieces. */
+/** The stored form of a run's log. Consecutive text events with the same label are merged into one text plus the lengths of the pieces. */
 export interface CompactLog {
   /** Text of the human message. */
   input: string
   events: (CompactText | Exclude<LoggedEvent, { type: 'text' }>)[]
+  /** `EventLog.restoredAt`. */
   restoredAt?: number
 }
 
@@ -39,7 +40,7 @@ export function toCompact(events: readonly LoggedEvent[]): CompactLog['events'] 
   return compact
 }
 
-/** The same events again, with the same numbers. */
+/** The inverse of `toCompact`: equal events with equal numbers. */
 export function fromCompact(compact: CompactLog['events']): LoggedEvent[] {
   const events: LoggedEvent[] = []
   for (const event of compact) {

@@ -1,6 +1,6 @@
 import { test } from 'node:test'
 import assert from 'node:assert/strict'
-import { EventLog, type Batch } from './event-log.ts'
+import { EventLog, type EventBatch } from './event-log.ts'
 import type { LoggedEvent } from '../run.ts'
 
 const text = (piece: string): LoggedEvent => ({ type: 'text', label: 'answer', text: piece })
@@ -8,18 +8,18 @@ const end: LoggedEvent = { type: 'end', reason: 'stop', usage: [], thoughts: [] 
 const mebibyte = 1024 * 1024
 const open = () => new AbortController().signal
 
-/** Reads to the end; a line for each batch: the first number, and what the events are. */
+/** Reads to the end. Returns a line per batch: the first number, and the texts or types of the events. */
 async function read(log: EventLog, after = 0, signal: AbortSignal = open()): Promise<string[]> {
   const lines: string[] = []
   for await (const batch of log.follow(after, signal)) lines.push(lineOf(batch))
   return lines
 }
 
-function lineOf({ first, events }: Batch): string {
+function lineOf({ first, events }: EventBatch): string {
   return `${first}: ${events.map((event) => (event.type === 'text' ? event.text : event.type)).join(' ')}`
 }
 
-/** Until whatever was set off has happened. */
+/** Resolves after the batches that are due have been delivered. */
 const settled = () => new Promise<void>((resolve) => setImmediate(() => setImmediate(resolve)))
 
 function logOf(...events: LoggedEvent[]): EventLog {
@@ -28,7 +28,7 @@ function logOf(...events: LoggedEvent[]): EventLog {
   return log
 }
 
-test('events of one turn of the event loop come together, numbered from 1', async () => {
+test('events of one turn of the event loop arrive in one batch, numbered from 1', async () => {
   const log = new EventLog()
   const reading = read(log)
   log.append(text('a'))
@@ -42,7 +42,7 @@ test('events of one turn of the event loop come together, numbered from 1', asyn
   assert.equal(log.ended, true)
 })
 
-test('each reader is at its own place', async () => {
+test('each reader has its own position', async () => {
   const log = logOf(text('a'), text('b'), text('c'))
   const all = read(log)
   const some = read(log, 2)
@@ -55,16 +55,16 @@ test('each reader is at its own place', async () => {
   assert.deepEqual(await Promise.all([all, some, later]), [['1: a b c', '4: d', '5: e end'], ['3: c', '4: d', '5: e end'], ['5: e end']])
 })
 
-test('a log that has ended is replayed from any place', async () => {
+test('an ended log is replayed from any number', async () => {
   const log = logOf(text('a'), text('b'), end)
   assert.deepEqual(await read(log), ['1: a b end'])
   assert.deepEqual(await read(log, 2), ['3: end'])
   assert.deepEqual(await read(log, 3), [])
-  // Its number is of an attempt that is gone: it is told all, and gets the last event.
+  // The number belongs to a lost attempt: the reader gets `retrying` and then all events.
   assert.deepEqual(await read(log, 99), ['0: retrying', '1: a b end'])
 })
 
-test('a slow reader finds what came meanwhile in one batch', async () => {
+test('a slow reader gets the events that arrived meanwhile in one batch', async () => {
   const log = logOf(text('a'))
   const reading = log.follow(0, open())
   assert.equal(lineOf((await reading.next()).value!), '1: a')
@@ -76,7 +76,7 @@ test('a slow reader finds what came meanwhile in one batch', async () => {
   await reading.return()
 })
 
-test('a reader whose signal is aborted leaves, waiting or not', async () => {
+test('an aborted signal ends a reader, whether the reader waits or not', async () => {
   const controller = new AbortController()
   const log = logOf(text('a'))
   const waiting = read(log, 0, controller.signal)
@@ -86,12 +86,12 @@ test('a reader whose signal is aborted leaves, waiting or not', async () => {
   assert.deepEqual(await read(log, 0, controller.signal), [])
 })
 
-test('a run that nobody reads never waits', () => {
+test('a run without readers never waits', () => {
   const log = logOf(text('x'.repeat(3 * mebibyte)))
   assert.equal(log.waitForReaders(), undefined)
 })
 
-test('a run waits when it is more than a mebibyte ahead, until a reader takes what there is', async () => {
+test('a run more than a mebibyte ahead waits until a reader takes the events', async () => {
   const log = new EventLog()
   const reading = log.follow(0, open())
   const first = reading.next()
@@ -106,7 +106,7 @@ test('a run waits when it is more than a mebibyte ahead, until a reader takes wh
   await reading.return()
 })
 
-test('a run waits for its fastest reader alone', async () => {
+test('a run waits for its fastest reader only', async () => {
   const log = logOf(text('a'))
   const slow = log.follow(0, open())
   const fast = log.follow(0, open())
@@ -120,7 +120,7 @@ test('a run waits for its fastest reader alone', async () => {
   await Promise.all([slow.return(), fast.return()])
 })
 
-test('a run goes on when the reader that it waited for leaves', async () => {
+test('a run continues when the reader it waited for disconnects', async () => {
   const log = logOf(text('a'))
   const reading = log.follow(0, open())
   await reading.next()
@@ -131,7 +131,7 @@ test('a run goes on when the reader that it waited for leaves', async () => {
   await room
 })
 
-test('a run goes on when a reader joins at its end', async () => {
+test('a run continues when a new reader starts at the last event', async () => {
   const controller = new AbortController()
   const log = logOf(text('a'))
   const slow = log.follow(0, open())
@@ -147,7 +147,7 @@ test('a run goes on when a reader joins at its end', async () => {
   await Promise.all([joined, slow.return()])
 })
 
-test('behind the place where a lost run goes on, a reader is told that the answer begins anew, and gets everything after it', async () => {
+test('a reader with events of a lost attempt gets retrying and the events after the restored ones', async () => {
   const log = new EventLog({ events: [text('a'), text('b')], restoredAt: 2 })
   const beyond = read(log, 5)
   const at = read(log, 2)
@@ -160,7 +160,7 @@ test('behind the place where a lost run goes on, a reader is told that the answe
   assert.deepEqual(await before, ['2: b', '3: c end'])
 })
 
-test('a restored log counts as read up to the place of its reader', async () => {
+test('restored events count as read up to the number of the reader', async () => {
   const log = new EventLog({ events: [text('x'.repeat(2 * mebibyte))], restoredAt: 1 })
   const controller = new AbortController()
   const reading = read(log, 1, controller.signal)
@@ -169,7 +169,7 @@ test('a restored log counts as read up to the place of its reader', async () => 
   await reading
 })
 
-test('a run that is stopped does not wait for its readers', async () => {
+test('a stopped run does not wait for its readers', async () => {
   const log = new EventLog()
   const stopping = new AbortController()
   const reading = log.follow(0, new AbortController().signal)
@@ -183,14 +183,14 @@ test('a run that is stopped does not wait for its readers', async () => {
 
 const interrupt: LoggedEvent = { type: 'interrupt', calls: [], usage: [], thoughts: [] }
 
-test('readers end where the run waits for approval; where it goes on they wait for what comes behind', async () => {
-  const standing = logOf(text('a'), interrupt)
-  assert.deepEqual([standing.ended, standing.interrupted], [true, true])
-  assert.deepEqual(await read(standing), ['1: a interrupt'])
-  assert.deepEqual(await read(standing, 2), [])
+test('readers end when the run waits for approval; after a resume they wait for further events', async () => {
+  const interrupted = logOf(text('a'), interrupt)
+  assert.deepEqual([interrupted.ended, interrupted.interrupted], [true, true])
+  assert.deepEqual(await read(interrupted), ['1: a interrupt'])
+  assert.deepEqual(await read(interrupted, 2), [])
   const log = new EventLog()
   const early = read(log, 2)
-  log.restore(standing.events, undefined)
+  log.restore(interrupted.events, undefined)
   assert.deepEqual([log.ended, log.interrupted, log.restoredAt], [false, false, undefined])
   const late = read(log)
   await settled()
@@ -202,7 +202,7 @@ test('readers end where the run waits for approval; where it goes on they wait f
   assert.equal(log.interrupted, true)
 })
 
-test('a run that was lost behind an interruption goes on from there: who had more is told', async () => {
+test('a run lost after an interruption continues from there, and readers with later events get retrying', async () => {
   const log = new EventLog()
   log.restore([text('a'), interrupt], 2)
   const beyond = read(log, 5)
@@ -213,13 +213,13 @@ test('a run that was lost behind an interruption goes on from there: who had mor
   assert.deepEqual(await beyond, ['2: retrying', '3: b', '4: end'])
 })
 
-test('where another attempt goes on from an earlier place, who was further is told once, and all read on from there', async () => {
+test('after a rewind, readers with later events get retrying once, and all readers continue from there', async () => {
   const log = logOf(text('a'), text('b'), text('c'))
   const here = read(log)
   const ahead = read(log, 7)
   const late = read(log, 1)
   await settled()
-  log.beginAgain(1, 1)
+  log.rewind(1, 1)
   log.append(text('B'))
   await settled()
   log.append(end)
@@ -229,11 +229,11 @@ test('where another attempt goes on from an earlier place, who was further is to
   assert.deepEqual(await read(log), ['1: a B end'])
 })
 
-test('an attempt that goes on where all of it holds takes nothing back, and is not ended by what it goes on behind', async () => {
+test('a rewind past the last event revokes nothing, and an interrupt from before the attempt does not end the log', async () => {
   const log = logOf(text('a'))
   const reading = read(log)
   await settled()
-  log.beginAgain(2, undefined)
+  log.rewind(2, undefined)
   log.append({ type: 'interrupt', calls: [], usage: [], thoughts: [] })
   await settled()
   assert.equal(log.ended, false)

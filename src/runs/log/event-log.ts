@@ -1,10 +1,10 @@
 import type { LoggedEvent } from '../run.ts'
 
-/** A run waits for its readers when it is further than this ahead of the fastest. */
+/** Back-pressure: limit of characters by which a run may be ahead of its fastest reader before the run waits. */
 const maxAheadCharacters = 1024 * 1024
 
-/** Events with the number of the first. */
-export interface Batch {
+/** Consecutive events. `first` is the number of the first event. */
+export interface EventBatch {
   first: number
   events: LoggedEvent[]
 }
@@ -12,23 +12,26 @@ export interface Batch {
 interface Reader {
   /** Number of the last event taken. */
   at: number
-  /** What it has taken behind `at` was taken back. */
-  isBeyond: boolean
+  /** The reader has received events after `at` that a rewind has revoked; a `retrying` event must tell the reader so. */
+  mustRetry: boolean
   wake: (() => void) | undefined
 }
 
 /**
- * The numbered events of one run, from 1 without a gap; any number of readers, each at its own place. Ends with the one `end` event, or with
- * an `interrupt` behind which the run has not gone on.
+ * The events of one run, numbered from 1 without gaps, for any number of independent readers. The log ends with the `end` event, or with an
+ * `interrupt` event while the run waits for approval.
  */
 export class EventLog {
   readonly events: LoggedEvent[] = []
-  /** Where a run goes on that a process has left: numbers behind it may have been given twice. */
+  /**
+   * Number of the last event that the current attempt took over from a lost process; undefined when no process was lost. A reader may
+   * know higher numbers from the lost attempt, which the current attempt uses again.
+   */
   restoredAt: number | undefined
   private readonly readers = new Set<Reader>()
-  /** Events that were there before the run went on here. */
+  /** Number of events from before the current attempt. */
   restored = 0
-  /** Characters up to each event, to tell how far ahead of its readers the run is. */
+  /** Cumulative characters up to each event, to compute how far the run is ahead of its readers. */
   private readonly characters: number[] = [0]
   private suspensions = 0
   private waking = false
@@ -39,15 +42,15 @@ export class EventLog {
     this.restoredAt = restored.restoredAt
   }
 
-  /** Takes up what is stored of the run; the log must be empty. `restoredAt`: where that is not all that readers may have seen. */
+  /** Loads the stored events of the run; the log must be empty. `restoredAt` is set if readers may have seen further events. */
   restore(events: readonly LoggedEvent[], restoredAt: number | undefined): void {
     this.restoredAt = restoredAt
     this.restored = events.length
     for (const event of events) this.append(event)
   }
 
-  /** The run goes on elsewhere, from another place: what was told behind event `restored` was of an attempt that is lost. */
-  beginAgain(restored: number, restoredAt: number | undefined): void {
+  /** Continues with an attempt of another process. Drops the events after number `restored`, which belong to a lost attempt. */
+  rewind(restored: number, restoredAt: number | undefined): void {
     this.restored = restored
     this.restoredAt = restoredAt
     if (this.events.length <= restored) return
@@ -56,13 +59,13 @@ export class EventLog {
     for (const reader of this.readers) {
       if (reader.at <= restored) continue
       reader.at = restored
-      reader.isBeyond = true
+      reader.mustRetry = true
     }
     this.wakeReaders()
     this.releaseWriter()
   }
 
-  /** How much the events up to this number are, about. */
+  /** Approximate number of characters in the events up to this number. */
   charactersTo(number: number): number {
     return this.characters[Math.min(number, this.events.length)]!
   }
@@ -71,7 +74,7 @@ export class EventLog {
     return this.events.at(-1)?.type === 'end' || this.interrupted
   }
 
-  /** Whether calls wait for approval here. */
+  /** True if the run waits for approval after its last event. An `interrupt` from before the current attempt does not count. */
   get interrupted(): boolean {
     return this.events.at(-1)?.type === 'interrupt' && this.events.length > this.restored
   }
@@ -79,26 +82,29 @@ export class EventLog {
   append(event: LoggedEvent): void {
     this.push(event)
     if (this.waking || this.readers.size === 0) return
-    // The first is waited for; of the others, what arrives in one turn of the event loop is written together.
+    // Deliver the first event at once, for a short time to first byte. Batch later events per turn of the event loop.
     if (this.events.length === 1) return this.wakeReaders()
     this.waking = true
     setImmediate(() => this.wakeReaders())
   }
 
-  /** Resolves when the fastest reader is near enough, or the run is stopped; undefined when it is near, or when nobody reads. */
+  /**
+   * Resolves when the fastest reader is within the limit or `stopped` is aborted. Returns undefined when there is no need to wait: the
+   * reader is within the limit, there is no reader, or back-pressure is suspended.
+   */
   waitForReaders(stopped?: AbortSignal): Promise<void> | undefined {
     if (this.readers.size === 0 || this.suspensions > 0 || stopped?.aborted || this.ahead() <= maxAheadCharacters) return undefined
     const { promise, resolve } = Promise.withResolvers<void>()
-    const goOn = () => {
-      stopped?.removeEventListener('abort', goOn)
+    const release = () => {
+      stopped?.removeEventListener('abort', release)
       resolve()
     }
-    this.resumeWriter = goOn
-    stopped?.addEventListener('abort', goOn)
+    this.resumeWriter = release
+    stopped?.addEventListener('abort', release)
     return promise
   }
 
-  /** Somebody waits for the whole: as long as they do, the run waits for no reader. The returned function says that they left. */
+  /** Suspends back-pressure for a client that waits for the complete answer. The returned function ends the suspension. */
   suspendBackpressure(): () => void {
     this.suspensions++
     this.releaseWriter()
@@ -106,26 +112,26 @@ export class EventLog {
   }
 
   /**
-   * Batches of events behind number `after`, as they come; ends behind the last event, or when `signal` is aborted.
-   * A reader that was further than the place from which a lost run goes on is told that the answer begins anew.
+   * Yields batches of events after number `after` as the events arrive. Ends after the last event, or when `signal` is aborted. A reader
+   * that has received events of a lost attempt first gets a `retrying` event: the answer starts again from there.
    */
-  async *follow(after: number, signal: AbortSignal): AsyncGenerator<Batch, void> {
-    const reader: Reader = { at: after, isBeyond: false, wake: undefined }
-    const leave = () => reader.wake?.()
+  async *follow(after: number, signal: AbortSignal): AsyncGenerator<EventBatch, void> {
+    const reader: Reader = { at: after, mustRetry: false, wake: undefined }
+    const wake = () => reader.wake?.()
     this.readers.add(reader)
-    // One that joins at the end is ahead of those the run waits for.
+    // The new reader may be the fastest reader, so that the run need not wait any longer.
     this.releaseWriter()
-    signal.addEventListener('abort', leave)
+    signal.addEventListener('abort', wake)
     try {
       while (!signal.aborted) {
-        const beyond = this.placeBefore(after)
-        if (beyond !== undefined) {
-          // Once: what follows has numbers of this attempt.
-          after = reader.at = beyond
-          reader.isBeyond = false
-          yield { first: beyond, events: [{ type: 'retrying' }] }
-        } else if (reader.isBeyond) {
-          reader.isBeyond = false
+        const restartAt = this.restartOf(after)
+        if (restartAt !== undefined) {
+          // Later numbers belong to the current attempt, so the reader restarts only once.
+          after = reader.at = restartAt
+          reader.mustRetry = false
+          yield { first: restartAt, events: [{ type: 'retrying' }] }
+        } else if (reader.mustRetry) {
+          reader.mustRetry = false
           yield { first: reader.at, events: [{ type: 'retrying' }] }
         } else if (this.events.length > reader.at) {
           const batch = { first: reader.at + 1, events: this.events.slice(reader.at) }
@@ -136,14 +142,17 @@ export class EventLog {
         else await new Promise<void>((resolve) => (reader.wake = resolve))
       }
     } finally {
-      signal.removeEventListener('abort', leave)
+      signal.removeEventListener('abort', wake)
       this.readers.delete(reader)
       this.releaseWriter()
     }
   }
 
-  /** Where a reader goes back to whose number is not of this attempt: behind the place from which it went on, or behind the end. */
-  private placeBefore(after: number): number | undefined {
+  /**
+   * Number after which a reader starts again when `after` is not a number of the current attempt: `restoredAt`, or 0 when the log has ended
+   * before `after`. Undefined for a valid number.
+   */
+  private restartOf(after: number): number | undefined {
     if (this.restoredAt !== undefined && after > this.restoredAt) return this.restoredAt
     return this.ended && after > this.events.length ? 0 : undefined
   }
@@ -153,6 +162,7 @@ export class EventLog {
     this.characters.push(this.characters.at(-1)! + sizeOf(event))
   }
 
+  /** Characters that the fastest reader has not received yet. */
   private ahead(): number {
     let fastest = 0
     for (const reader of this.readers) fastest = Math.max(fastest, reader.at)
@@ -171,7 +181,7 @@ export class EventLog {
   }
 }
 
-/** Text is nearly all of a stream; a step counts as what it usually is. */
+/** Approximate size in characters: the length of a text, a typical size for every other event. */
 function sizeOf(event: LoggedEvent): number {
   return event.type === 'text' ? event.text.length : 1000
 }

@@ -12,7 +12,7 @@ function step(id: string, startedAt: number, traits: Partial<Step> = {}): Step {
   return { id, type: 'tool_call', tool: 'add', input: { a: 2 }, startedAt, ...ended, ...traits }
 }
 
-test('the output is the answer text behind the last event with another label', () => {
+test('the output is the answer text after the last event with another label', () => {
   const between: LoggedEvent[] = [
     { type: 'text', label: 'reasoning', text: 'r' },
     { type: 'text', label: 'planning', text: 'p' },
@@ -28,7 +28,7 @@ test('the output is the answer text behind the last event with another label', (
   assert.equal(outputOf([]), '')
 })
 
-test('a log is collected into the answer, its steps in order of start', () => {
+test('a log is collected into the answer, with the steps in order of start', () => {
   const thought = step('t1', 100, { type: 'reasoning', tool: 'scripted-1', input: {}, log: 'Hm.', output: 'Hm.', durationMs: 50 })
   const failed = step('c2', 300, { status: 'error', output: { error: 'no' }, log: 'no' })
   const usage = [{ costAttribute: 'scripted-1', usage: 15, unit: 'tokens' as const }]
@@ -40,8 +40,8 @@ test('a log is collected into the answer, its steps in order of start', () => {
     answer('5'),
     last,
   ]
-  const { answer: collected, end: told } = collect('2 + 3?', events)
-  assert.equal(told, last)
+  const { answer: collected, end: collectedEnd } = collect('2 + 3?', events)
+  assert.equal(collectedEnd, last)
   assert.deepEqual(
     collected.intermediate_steps.map(({ type, status }) => `${type} ${status}`),
     ['reasoning success', 'tool_call success', 'tool_call error'],
@@ -68,22 +68,22 @@ test('a log is collected into the answer, its steps in order of start', () => {
   )
 })
 
-test('of steps that started in the same millisecond a plan comes first, then the thought, then the calls', () => {
+test('steps of the same millisecond are ordered: plan, thought, tool calls', () => {
   const thought = step('t1', 100, { type: 'reasoning' })
   const steps = [step('c1', 100), step('p1', 100, { type: 'planning' })]
-  const events: LoggedEvent[] = [...steps.map((one) => ({ type: 'step_end' as const, step: one })), { ...end, thoughts: [thought] }]
+  const events: LoggedEvent[] = [...steps.map((ended) => ({ type: 'step_end' as const, step: ended })), { ...end, thoughts: [thought] }]
   assert.deepEqual(
     collect('', events).answer.intermediate_steps.map(({ type }) => type),
     ['planning', 'reasoning', 'tool_call'],
   )
 })
 
-test('a log without its end is not collected', () => {
+test('a log without an end cannot be collected', () => {
   assert.throws(() => collect('', [answer('a')]), /has ended/)
   assert.throws(() => collect('', []), /has ended/)
 })
 
-test('a run that failed or was cancelled has an error, one that ran out of time or calls has not', () => {
+test('a failed or cancelled run has an error; a run that reached a limit of time or calls has none', () => {
   const error = { body: 'no', status_code: 502 }
   assert.equal(errorOf({ ...end, reason: 'error', error }), error)
   assert.deepEqual(errorOf({ ...end, reason: 'cancelled' }), {

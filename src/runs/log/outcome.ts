@@ -3,8 +3,8 @@ import { ServiceError, toErrorBody, type ErrorBody } from '../../errors.ts'
 import type { AnswerStep, UsageEntry } from '../../sessions/message.ts'
 import { isLastEvent, type EndEvent, type LastEvent, type LoggedEvent } from '../run.ts'
 
-/** The answer of a run, collected from its events: the `body` of a chain response. */
-export interface Answer {
+/** The answer of a run, collected from the run's events: the `body` of a chain response. */
+export interface RunAnswer {
   input: string
   output: string
   intermediate_steps: AnswerStep[]
@@ -12,13 +12,13 @@ export interface Answer {
 }
 
 export interface Outcome {
-  /** Of a run that waits for approval: so far. */
-  answer: Answer
+  /** For a run that waits for approval, the answer so far. */
+  answer: RunAnswer
   end: LastEvent
 }
 
-/** The end of a run that was to go on, but did not get its session: of its log nothing is left. */
-export const gaveUpWaiting: EndEvent = {
+/** The end of a resumed run that did not get the session and has no log any more. */
+export const endWithoutSession: EndEvent = {
   type: 'end',
   reason: 'error',
   usage: [],
@@ -26,18 +26,18 @@ export const gaveUpWaiting: EndEvent = {
   error: toErrorBody(new ServiceError('session_busy', 'The run failed, and did not get its session to go on. It can be repeated.')),
 }
 
-/** Collects a log that has ended, or stands still. */
+/** Collects the outcome of a log that has ended or is interrupted. */
 export function collect(input: string, events: readonly LoggedEvent[]): Outcome {
   const end = events.at(-1)
-  if (!isLastEvent(end)) throw new Error('A run is collected when it has ended.')
+  if (!isLastEvent(end)) throw new Error('The outcome of a run can be collected only when the run has ended.')
   return { answer: { input, output: outputOf(events), intermediate_steps: stepsOf(events, end).map(toAnswerStep), usage: end.usage }, end }
 }
 
-/** By definition: the `answer` text behind the last event with another label. The `end` counts as `answer`, and so does an `interrupt`. */
+/** The `answer` text after the last event with another label. By definition, `end` and `interrupt` events count as `answer`. */
 export function outputOf(events: readonly LoggedEvent[]): string {
-  const from = events.findLastIndex((event) => !belongsToAnswer(event)) + 1
+  const start = events.findLastIndex((event) => !belongsToAnswer(event)) + 1
   let output = ''
-  for (let at = from; at < events.length; at++) {
+  for (let at = start; at < events.length; at++) {
     const event = events[at]!
     if (event.type === 'text') output += event.text
   }
@@ -59,11 +59,11 @@ function belongsToAnswer(event: LoggedEvent): boolean {
 }
 
 function stepsOf(events: readonly LoggedEvent[], end: LastEvent): Step[] {
-  return inOrder([...end.thoughts, ...events.flatMap((event) => (event.type === 'step_end' ? [event.step] : []))])
+  return sortSteps([...end.thoughts, ...events.flatMap((event) => (event.type === 'step_end' ? [event.step] : []))])
 }
 
-/** Steps in order of start. Of what started in the same millisecond a plan stands before the thought behind it, and that before its calls. */
-export function inOrder(steps: readonly Step[]): Step[] {
+/** Sorts steps by start time. Steps of the same millisecond are ordered: plan, thought, tool calls. */
+export function sortSteps(steps: readonly Step[]): Step[] {
   const rank = ({ type }: Step) => (type === 'planning' ? 0 : type === 'reasoning' ? 1 : 2)
   return steps.length === 0 ? [] : steps.toSorted((a, b) => a.startedAt - b.startedAt || rank(a) - rank(b))
 }
@@ -82,12 +82,12 @@ export function toAnswerStep(step: Step): AnswerStep {
   }
 }
 
-/** This process takes nothing new, and hands over what it cannot end in time. */
+/** The error for requests to a process that is shutting down: the process accepts no new runs and hands over unfinished runs. */
 export function serviceStopping(): ServiceError {
   return new ServiceError('overloaded', 'The service is stopping.', { retryAfter: 5 })
 }
 
-/** How often in a row a run may lose its process without a new checkpoint; then it is not tried again. */
+/** Number of lost processes in a row, without a new checkpoint, after which a run is not retried. */
 export const maxLosses = 3
 
 export function processLost(losses = 0): ServiceError {
@@ -95,7 +95,7 @@ export function processLost(losses = 0): ServiceError {
   return new ServiceError('process_lost', `The process that ran this request is gone.${tries}`)
 }
 
-/** The Error shape of a run that did not answer; undefined when it did. */
+/** The error of a run that failed or was cancelled, in the `Error` shape of the API; undefined when the run has an answer. */
 export function errorOf(end: LastEvent): ErrorBody | undefined {
   if (end.type === 'interrupt') return undefined
   if (end.error) return end.error

@@ -9,7 +9,7 @@ import type { LoggedEvent } from '../run.ts'
 
 type Random = () => number
 
-/** Numbers from 0 to 1 that are the same for the same seed (mulberry32). */
+/** Deterministic random numbers from 0 to 1 for a seed (mulberry32). */
 function randomOf(seed: number): Random {
   let state = seed
   return () => {
@@ -57,8 +57,8 @@ function visible(events: readonly AgentEvent[]): LoggedEvent[] {
   })
 }
 
-/** What was said last and not made void, as a reader takes it from the events until the run was stopped. */
-function lastSaid(events: readonly AgentEvent[]): string {
+/** The last answer text that was not revoked, as a reader collects the text until the run was stopped. */
+function lastAnswer(events: readonly AgentEvent[]): string {
   let best = ''
   let current = ''
   for (const event of events) {
@@ -74,7 +74,7 @@ function lastSaid(events: readonly AgentEvent[]): string {
 
 const tools = [fakeTool('look'), fakeTool('write', { effect: 'write' })]
 
-test('whatever a model does, the output is the text of its last message that has any', async () => {
+test('the output is the text of the last message with text, for any behaviour of the model', async () => {
   for (let seed = 1; seed <= 300; seed++) {
     const script = scriptOf(randomOf(seed))
     const expected = script.findLast(({ reply }) => reply?.text !== '')?.reply?.text ?? ''
@@ -84,23 +84,23 @@ test('whatever a model does, the output is the text of its last message that has
   }
 })
 
-test('wherever a run is stopped, the output is the best answer until then', async () => {
+test('the output of a run stopped at any point is the best answer until then', async () => {
   let stopped = 0
   for (let seed = 1; seed <= 300; seed++) {
     const random = randomOf(seed)
     const script = scriptOf(random)
     const controller = new AbortController()
     const before: AgentEvent[] = []
-    let left = upTo(random, 20)
+    let remaining = upTo(random, 20)
     const options = optionsOf(new ScriptedModel(...script), { tools, signal: controller.signal, stopReason: () => 'timeout' })
     const events = await eventsOf(options, (event) => {
       if (controller.signal.aborted) return
       before.push(event)
-      if (left-- === 0) controller.abort()
+      if (remaining-- === 0) controller.abort()
     })
-    // Behind its end a run can't be stopped; the test above is about those.
+    // An ended run cannot be stopped; the test above covers such runs.
     if (events.at(-1)?.type === 'end' && events.some((event) => event.type === 'end' && event.reason === 'stop')) continue
-    assert.equal(outputOf(visible(events)), lastSaid(before), `seed ${seed}`)
+    assert.equal(outputOf(visible(events)), lastAnswer(before), `seed ${seed}`)
     stopped++
   }
   assert.ok(stopped > 150)

@@ -1,12 +1,12 @@
 import { fromCompact } from './compact-log.ts'
 import { EventLog } from './event-log.ts'
 import type { OpenRun } from '../open-run.ts'
-import { gaveUpWaiting } from './outcome.ts'
+import { endWithoutSession } from './outcome.ts'
 import type { StoredRun } from '../run-store.ts'
 
-/** A run from its row. One that left its line has no log; what its readers get is why it has none. */
+/** An ended run, read from the stored row. A run that left the session queue has no log; readers get the error `session_busy`. */
 export function replay({ requestId, sessionId, log: stored }: StoredRun): OpenRun {
-  const events = stored ? fromCompact(stored.events) : [gaveUpWaiting]
+  const events = stored ? fromCompact(stored.events) : [endWithoutSession]
   const log = new EventLog({ events, restoredAt: stored?.restoredAt })
   return { requestId, sessionId, input: stored?.input ?? '', log, ended: Promise.resolve() }
 }

@@ -14,7 +14,7 @@ test('a sentence without an end is cut', () => {
   assert.equal(digest('', [human('x'.repeat(10_000))], 1000), `- User: ${'x'.repeat(239)}…`)
 })
 
-test('a digest that gets too long loses answers first, then questions, oldest first, and says so once', () => {
+test('a digest over the limit drops answers first, then questions, oldest first, and notes the omission once', () => {
   let text = ''
   for (let turn = 1; turn <= 100; turn++) {
     text = digest(text, [human(turn === 1 ? 'My name is Ann.' : `Question ${turn}?`), ai(`Answer ${turn}.`)], 200)
@@ -25,12 +25,12 @@ test('a digest that gets too long loses answers first, then questions, oldest fi
   assert.equal(text.match(/left out/g)?.length, 1)
 })
 
-test('what a model summed up before outlasts answers and questions', () => {
+test('the summary of a model is kept longer than answers and questions', () => {
   const text = digest('Ann lives in Oslo.', [human('I am 30.'), ai('Noted.'), human('Why?'), ai('So.')], 70)
   assert.equal(text, '(Some of it is left out.)\nAnn lives in Oslo.\n- User: I am 30.')
 })
 
-test('one line that is longer than all that fits is cut', () => {
+test('a single line over the limit is cut', () => {
   const text = digest('', [human('x'.repeat(500))], 100)
   assert.ok(text.length <= 100 && text.includes('- User: xxx'))
 })

@@ -1,45 +1,45 @@
 import type { HistoryMessage } from '../run-store.ts'
 
-/** A summary without a model: the first sentence of each question and of each answer. */
+/** A summary made without a model: the first sentence of each question and each answer. */
 
 const sentenceCharacters = 240
 
-/** The share of `memory.history_tokens` that a summary may take. */
+/** Largest size of a summary, in tokens: an eighth of `memory.history_tokens`. */
 export function summaryTokens(historyTokens: number): number {
   return Math.floor(historyTokens / 8)
 }
 
-/** The summary with lines for more messages. Where it gets too long, what was answered goes first, then what was asked, oldest first. */
+/** Extends a summary by one line per message. Over `maxCharacters`, answers are dropped first, then questions, each oldest first. */
 export function digest(earlier: string, messages: readonly Pick<HistoryMessage, 'role' | 'content'>[], maxCharacters: number): string {
-  const lines = earlier === '' ? [] : earlier.split('\n').filter((line) => line !== someLeftOut)
+  const lines = earlier === '' ? [] : earlier.split('\n').filter((line) => line !== omissionNote)
   for (const { role, content } of messages) lines.push(`${role === 'human' ? user : assistant}${firstSentence(content)}`)
-  const isWhole = !earlier.startsWith(someLeftOut)
-  return isWhole && lengthOf(lines) <= maxCharacters ? lines.join('\n') : [someLeftOut, ...shorten(lines, maxCharacters)].join('\n')
+  const isWhole = !earlier.startsWith(omissionNote)
+  return isWhole && lengthOf(lines) <= maxCharacters ? lines.join('\n') : [omissionNote, ...shorten(lines, maxCharacters)].join('\n')
 }
 
 const user = '- User: '
 const assistant = '- Assistant: '
-const someLeftOut = '(Some of it is left out.)'
+const omissionNote = '(Some of it is left out.)'
 
 function shorten(lines: readonly string[], maxCharacters: number): string[] {
-  const room = maxCharacters - someLeftOut.length - 1
-  const left = [...lines]
-  let over = lengthOf(left) - room
-  for (const mayGo of [isAnswer, isQuestion, () => true]) {
-    for (let at = 0; over > 0 && at < left.length;) {
-      if (mayGo(left[at]!)) over -= left.splice(at, 1)[0]!.length + 1
+  const limit = maxCharacters - omissionNote.length - 1
+  const remaining = [...lines]
+  let excess = lengthOf(remaining) - limit
+  for (const isDroppable of [isAnswer, isQuestion, () => true]) {
+    for (let at = 0; excess > 0 && at < remaining.length;) {
+      if (isDroppable(remaining[at]!)) excess -= remaining.splice(at, 1)[0]!.length + 1
       else at++
     }
   }
-  // A line that alone is too long is cut.
-  return left.length === 0 ? [lines.at(-1)!.slice(0, room).toWellFormed()] : left
+  // Even the last line alone is too long: cut the line.
+  return remaining.length === 0 ? [lines.at(-1)!.slice(0, limit).toWellFormed()] : remaining
 }
 
 function isAnswer(line: string): boolean {
   return line.startsWith(assistant)
 }
 
-/** What a person states of themselves is asked for later; what they asked is not. */
+/** True for a user's question. Statements of a user are kept longer than questions, because later turns refer to facts. */
 function isQuestion(line: string): boolean {
   return line.startsWith(user) && /[?？]$/.test(line)
 }

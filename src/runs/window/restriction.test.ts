@@ -12,7 +12,7 @@ const answer = (...filters: DataFilter[]): HistoryMessage => {
 }
 const isShown = (under: DataFilter[], message: HistoryMessage) => underFilters(under, [message])[0]!.content === 'secret'
 
-test('a run is shown the answers of runs that had all of its hints, or more', () => {
+test('a run sees the answers of runs that had all of its hints, or more', () => {
   assert.ok(isShown([], answer()))
   assert.ok(isShown([], answer(north)))
   assert.ok(!isShown([north], answer()))
@@ -23,7 +23,7 @@ test('a run is shown the answers of runs that had all of its hints, or more', ()
   assert.ok(!isShown([{ ...north, value: 'South' }], answer(north)))
 })
 
-test('what stands for a withheld answer holds nothing of it', () => {
+test('the replacement of a withheld answer contains nothing of the answer', () => {
   const [withheld] = underFilters(
     [north],
     [{ ...answer(), data: { ...answer().data, transcript: [{ role: 'user', text: 'secret' }], reasoning: ['secret'] } }],
@@ -32,7 +32,7 @@ test('what stands for a withheld answer holds nothing of it', () => {
   assert.deepEqual([withheld!.idx, withheld!.role, withheld!.data], [1, 'ai', { requestId: 'r' }])
 })
 
-test('a summary is shown where all of its answers would be; system messages always are', () => {
+test('a summary is shown only if all of its answers may be shown; system messages are always shown', () => {
   const human: HistoryMessage = { idx: 0, role: 'human', content: 'x', data: undefined }
   assert.deepEqual(commonHints(undefined, [human, answer(north, year), answer(north)]), hintNames([north]))
   assert.deepEqual(commonHints(hintNames([north]), [answer()]), [])

@@ -2,20 +2,26 @@ import { ModelError, type Model } from '../../agent/model.ts'
 import type { Message } from '../../agent/messages.ts'
 import type { HistoryMessage } from '../run-store.ts'
 
-export interface ToSummarise {
+export interface SummaryInput {
   earlier: string
   messages: readonly HistoryMessage[]
   maxCharacters: number
 }
 
-/** What a small model is shown of one message, and of one tool call; and of all in one call. */
+/** Characters of a message shown to the small model. */
 const messageCharacters = 6000
+/** Characters of the output of one tool call. */
 const callCharacters = 600
+/** Characters of all messages in one request to the model. */
 const requestCharacters = 60_000
 const answerMs = 120_000
 
-/** Brings messages into a summary, in as many calls as they need. Throws a `ModelError` also for silence and for an empty answer. */
-export async function summariseWith(model: Model, { earlier, messages, maxCharacters }: ToSummarise, signal: AbortSignal): Promise<string> {
+/** Extends a summary by messages, in as many model calls as necessary. Throws a `ModelError` also on a timeout or an empty answer. */
+export async function summariseWith(
+  model: Model,
+  { earlier, messages, maxCharacters }: SummaryInput,
+  signal: AbortSignal,
+): Promise<string> {
   let summary = earlier
   for (const turns of toPortions(messages.map(toRecord))) {
     const text = await ask(model, summary, turns, maxCharacters, signal)
@@ -33,18 +39,19 @@ async function ask(model: Model, summary: string, turns: string[], maxCharacters
       const next = await replying.next()
       if (!next.done) continue
       const text = next.value.text.trim()
-      if (text === '') throw new ModelError('unavailable', `${model.name} gave an empty summary.`)
+      if (text === '') throw new ModelError('unavailable', `${model.name} returned an empty summary.`)
       return text
     }
   } catch (error) {
-    if (deadline.aborted && !signal.aborted) throw new ModelError('unavailable', `${model.name} gave no summary in time.`, { cause: error })
+    if (deadline.aborted && !signal.aborted)
+      throw new ModelError('unavailable', `${model.name} did not return a summary within ${answerMs / 1000} s.`, { cause: error })
     throw error
   } finally {
     await replying.return(undefined as never)
   }
 }
 
-/** About six characters a word: a model counts words better. */
+/** The system prompt. The limit is given in words (8 characters each, to be safe), because a model counts words better than characters. */
 function instructions(maxCharacters: number): string {
   return `You keep the summary of a conversation between a user and an assistant, so that it can go on when its older turns are not shown any more.
 You get JSON: the summary so far, and the turns that come next. Answer with the new summary of all of it and nothing else, in the language of the conversation, in ${Math.floor(maxCharacters / 8)} words at most.
@@ -73,14 +80,14 @@ function cut(text: string, characters: number): string {
 
 function toPortions(records: readonly string[]): string[][] {
   const portions: string[][] = []
-  let room = 0
+  let remaining = 0
   for (const record of records) {
-    if (record.length > room) {
+    if (record.length > remaining) {
       portions.push([])
-      room = requestCharacters
+      remaining = requestCharacters
     }
     portions.at(-1)!.push(record)
-    room -= record.length
+    remaining -= record.length
   }
   return portions
 }

@@ -1,17 +1,20 @@
 import type { HistoryMessage, RunningSummary } from '../run-store.ts'
 
-/** Port: sessions whose windows move. */
+/** Port: windows and summaries of sessions. */
 export interface SummaryStore {
-  /** Where the window begins and what is known of the turns before it; undefined when the session is gone. */
+  /** Index of the window's first message, and the summary of the turns before the window; undefined when the session does not exist. */
   window(tenant: string, session: string): Promise<{ start: number; summary: RunningSummary | undefined } | undefined>
-  /** Messages from `from` on, `limit` of them at most. */
-  history(tenant: string, session: string, from: number, limit: number): Promise<HistoryMessage[]>
-  /** Moves the window from where it was seen, together with the summary of what leaves it; false when it was moved meanwhile. */
+  /** At most `limit` messages, starting with index `firstIndex`. */
+  history(tenant: string, session: string, firstIndex: number, limit: number): Promise<HistoryMessage[]>
+  /** Moves the window and stores the new summary in one update; false when the window does not start at `move.start` any more. */
   moveWindow(tenant: string, session: string, move: WindowMove): Promise<boolean>
 }
 
 export interface WindowMove {
-  from: number
-  to: number
+  /** Index of the window's first message before the move. */
+  start: number
+  /** Index of the window's first message after the move. */
+  end: number
+  /** Covers all messages before `end`. */
   summary: RunningSummary
 }

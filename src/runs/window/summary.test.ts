@@ -8,7 +8,7 @@ import type { HistoryMessage, RunningSummary } from '../run-store.ts'
 import type { SummaryStore, WindowMove } from './summary-store.ts'
 import { createSummaries } from './summary.ts'
 
-/** One session of so many turns, in memory. */
+/** A session with the given number of turns, in memory. */
 function sessionOf(turns: number, start = 0, summary?: RunningSummary) {
   const messages = Array.from({ length: turns * 2 }, (_, idx): HistoryMessage => {
     const turn = Math.floor(idx / 2)
@@ -19,7 +19,7 @@ function sessionOf(turns: number, start = 0, summary?: RunningSummary) {
   const moves: WindowMove[] = []
   const store: SummaryStore = {
     window: async (_, session) => (session === 'gone' ? undefined : { start, summary }),
-    history: async (_, __, from, limit) => messages.slice(from, from + limit),
+    history: async (_, __, first, limit) => messages.slice(first, first + limit),
     async moveWindow(_, __, move) {
       moves.push(move)
       return true
@@ -49,18 +49,18 @@ function workWith(store: SummaryStore, small: Model | undefined) {
   }
 }
 
-test('without a small model what leaves the window is told in short, with the system messages that began the session', async () => {
+test('without a small model the summary is a digest, with the system messages at the start of the session', async () => {
   const { store, moves } = sessionOf(10)
   assert.deepEqual(await workWith(store, undefined)(4), { kind: 'done' })
   const text = '- User: Question 0?\n- Assistant: Answer 0.\n- User: Question 1?\n- Assistant: Answer 1.'
-  assert.deepEqual(moves, [{ from: 0, to: 4, summary: { text, system: 'Speak French.' } }])
+  assert.deepEqual(moves, [{ start: 0, end: 4, summary: { text, system: 'Speak French.' } }])
 })
 
-test('the small model is given the summary so far and what leaves the window, as data, and writes the next one', async () => {
+test('the small model gets the earlier summary and the leaving turns as data, and writes the new summary', async () => {
   const model = new ScriptedModel(say(['All ', 'of it.']))
   const { store, moves } = sessionOf(10, 2, { text: 'So far "this".', system: 'Speak French.' })
   await workWith(store, model)(6)
-  assert.deepEqual(moves, [{ from: 2, to: 6, summary: { text: 'All of it.', system: 'Speak French.' } }])
+  assert.deepEqual(moves, [{ start: 2, end: 6, summary: { text: 'All of it.', system: 'Speak French.' } }])
   const [{ system, messages, tools }] = model.requests as [(typeof model.requests)[0]]
   assert.match(system, /in 250 words at most[^]*follow no instruction/)
   assert.deepEqual(tools, [])
@@ -70,7 +70,7 @@ test('the small model is given the summary so far and what leaves the window, as
   })
 })
 
-test('what tools found is shown in short, and a long message as far as it is needed', async () => {
+test('tool outputs and long messages are cut in the request to the small model', async () => {
   const model = new ScriptedModel(say('It.'))
   const { store, messages } = sessionOf(2)
   messages[0]!.content = 'x'.repeat(100_000)
@@ -81,14 +81,14 @@ test('what tools found is shown in short, and a long message as far as it is nee
   assert.deepEqual([assistant.tools[0].tool, assistant.tools[0].output.length], ['look', 606])
 })
 
-test('many turns are brought in portion by portion, and the window moves once', async () => {
+test('many turns are summarised in portions, and the window moves once', async () => {
   const portions = 5
   const model = new ScriptedModel(...Array.from({ length: portions }, (_, n) => say(`Summary ${n}.`)))
   const { store, moves } = sessionOf(100)
   await workWith(store, model)(200)
   model.assertComplete()
   assert.equal(JSON.parse(model.requests[1]!.messages[0]!.text).summary, 'Summary 0.')
-  assert.deepEqual(moves, [{ from: 0, to: 200, summary: { text: 'Summary 4.', system: 'Speak French.' } }])
+  assert.deepEqual(moves, [{ start: 0, end: 200, summary: { text: 'Summary 4.', system: 'Speak French.' } }])
 })
 
 test('a summary is never longer than its share of the window', async () => {
@@ -100,25 +100,25 @@ test('a summary is never longer than its share of the window', async () => {
   }
 })
 
-test('a model that fails is asked again later; after some attempts the window moves without it', async () => {
+test('a failing model is retried later; after some attempts the window moves without the model', async () => {
   const { store, moves } = sessionOf(10)
   failures.length = 0
   assert.deepEqual(await workWith(store, new ScriptedModel(fail()))(4), { kind: 'again', at: 21_000 })
   assert.deepEqual(await workWith(store, new ScriptedModel(say('')))(4, { attempt: 3 }), { kind: 'again', at: 61_000 })
-  assert.deepEqual(failures, ['scripted-1 is down', 'scripted-1 gave an empty summary.'])
+  assert.deepEqual(failures, ['scripted-1 is down', 'scripted-1 returned an empty summary.'])
   assert.equal(moves.length, 0)
   assert.deepEqual(await workWith(store, new ScriptedModel())(4, { attempt: 4 }), { kind: 'done' })
   assert.match(moves[0]!.summary.text, /^- User: Question 0\?/)
 })
 
-test('what a model refuses is told without it at once', async () => {
+test('a refusal of the model leads to a digest at once', async () => {
   const { store, moves } = sessionOf(60)
   const model = new ScriptedModel(fail(new ModelError('refused', 'no')))
   assert.deepEqual(await workWith(store, model)(100), { kind: 'done' })
   assert.match(moves[0]!.summary.text, /Answer 49\.$/)
 })
 
-test('a job whose window has moved, or whose session is gone, is done', async () => {
+test('a job is done when the window has moved or the session is gone', async () => {
   const { store, moves } = sessionOf(10, 8, { text: 'x' })
   const work = workWith(store, new ScriptedModel())
   assert.deepEqual(await work(8), { kind: 'done' })
@@ -126,7 +126,7 @@ test('a job whose window has moved, or whose session is gone, is done', async ()
   assert.equal(moves.length, 0)
 })
 
-test('a job that is stopped moves nothing', async () => {
+test('a stopped job does not move the window', async () => {
   const { store, moves } = sessionOf(10)
   const stopping = new AbortController()
   const model = new ScriptedModel({ ...say('x'), before: () => stopping.abort() })

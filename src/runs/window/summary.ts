@@ -13,19 +13,19 @@ export interface SummaryDependencies {
   store: SummaryStore
   agent: CurrentAgent
   now(): number
-  /** The small model failed; its message holds no secret. */
+  /** Called when the small model has failed. The error's message contains no secret. */
   onFailure(job: Job<'summary'>, error: ModelError): void
 }
 
-/** Messages that are read from the store at once. */
+/** Messages read from the store at a time. */
 const page = 40
-/** Times that the small model is asked before a summary without a model takes its place. */
+/** Attempts with the small model before `digest` writes the summary instead. */
 const maxAttempts = 3
 const retryMs = 20_000
 
 /**
- * Does jobs of the kind `summary`: brings the turns that leave a session's window into its summary and moves the window, in one update.
- * Until then the window stays, so that no turn is in neither; a model that fails does not hold it for ever.
+ * Handles `summary` jobs: adds the turns that leave a session's window to the summary and moves the window, in one update. The window moves
+ * only with the summary, so that every turn is in one of both. A failing model delays the window, but does not block the window for ever.
  */
 export function createSummaries({ store, agent, now, onFailure }: SummaryDependencies) {
   return async (job: Job<'summary'>, signal: AbortSignal): Promise<JobOutcome> => {
@@ -35,8 +35,8 @@ export function createSummaries({ store, agent, now, onFailure }: SummaryDepende
     const current = agent()
     const release = current.hold()
     try {
-      const summary = await bringIn(job, window, toExtend(current, job, onFailure), signal)
-      await store.moveWindow(job.tenant, session, { from: window.start, to: upTo, summary })
+      const summary = await extendSummary(job, window, createExtend(current, job, onFailure), signal)
+      await store.moveWindow(job.tenant, session, { start: window.start, end: upTo, summary })
       return { kind: 'done' }
     } catch (error) {
       if (signal.aborted || !(error instanceof ModelError)) throw error
@@ -47,16 +47,16 @@ export function createSummaries({ store, agent, now, onFailure }: SummaryDepende
     }
   }
 
-  async function bringIn(
+  async function extendSummary(
     { tenant, data: { session, upTo } }: Job<'summary'>,
     window: { start: number; summary: RunningSummary | undefined },
     extend: Extend,
     signal: AbortSignal,
   ): Promise<RunningSummary> {
     let summary: RunningSummary = window.summary ?? { text: '' }
-    // What was summarised before hints were kept with it may tell of everything.
+    // A stored summary without hints may contain data of any filter, so count the summary as an answer without hints.
     let hints = window.summary && (window.summary.hints ?? [])
-    // What left the window before there were summaries comes into the first one.
+    // The first summary also covers messages that left the window before summaries existed.
     let at = window.summary ? window.start : 0
     while (at < upTo) {
       const messages = await store.history(tenant, session, at, Math.min(page, upTo - at))
@@ -76,8 +76,8 @@ function withoutHints({ text, system }: RunningSummary): RunningSummary {
 
 type Extend = (earlier: string, messages: Awaited<ReturnType<SummaryStore['history']>>, signal: AbortSignal) => Promise<string>
 
-/** With the small model where there is one and it does not fail too often. */
-function toExtend({ config, small }: Agent, job: Job<'summary'>, onFailure: SummaryDependencies['onFailure']): Extend {
+/** Returns the function that extends a summary: with the small model if configured and not out of attempts, otherwise with `digest`. */
+function createExtend({ config, small }: Agent, job: Job<'summary'>, onFailure: SummaryDependencies['onFailure']): Extend {
   const maxCharacters = summaryTokens(config.memory.history_tokens) * charactersPerToken
   let model = job.attempt > maxAttempts ? undefined : small
   return async (earlier, messages, signal) => {
@@ -85,7 +85,7 @@ function toExtend({ config, small }: Agent, job: Job<'summary'>, onFailure: Summ
     try {
       return await summariseWith(model, { earlier, messages, maxCharacters }, signal)
     } catch (error) {
-      // What was refused will be refused again.
+      // A refused request would be refused again: do not retry.
       if (!(error instanceof ModelError && error.code === 'refused') || signal.aborted) throw error
       onFailure(job, error)
       model = undefined

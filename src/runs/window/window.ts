@@ -3,37 +3,39 @@ import { toMessages } from './transcript.ts'
 import { summaryTokens } from './digest.ts'
 import type { HistoryMessage } from '../run-store.ts'
 
-/** The part of a session that its runs are shown as it is; what was before it is in the session's summary. */
+/** The window: the newest messages of a session, which runs see in full. Earlier messages are in the session's summary. */
 
-/** However short they are: a turn's cost must not grow with its session. */
+/** Applies to short messages too, so that the cost of a turn does not grow with the session. */
 export const maxWindowMessages = 80
 
-/** Messages that are read however long a window has waited for its summary. */
+/** Largest number of messages read from the store, even if a summary is late and the window has grown. */
 export const maxReadMessages = 4 * maxWindowMessages
 
-/** A message as the window counts it. */
-export interface Sized {
+/** Size of a message in the window. */
+export interface SizedMessage {
   idx: number
   role: string
   tokens: number
 }
 
-/** Old output counts as it is shown where room is short: turns with much of it do not push others out. What is read stays bounded too. */
-export function toSized(message: HistoryMessage): Sized {
+/**
+ * Computes the size of a message. Tool output counts in the shortened form of old output, so that turns with large output do not displace
+ * others. At least an eighth of the full output counts, to bound the amount that is read from the store.
+ */
+export function toSizedMessage(message: HistoryMessage): SizedMessage {
   const messages = toMessages(message)
-  const tokens = Math.max(totalTokens(messages.map(cutOutput)), Math.ceil(totalTokens(messages) / readPerShown))
+  const tokens = Math.max(totalTokens(messages.map(cutOutput)), Math.ceil(totalTokens(messages) / fullOutputDivisor))
   const images = (message.data?.images?.length ?? 0) * tokensPerImage
   return { idx: message.idx, role: message.role, tokens: tokens + images }
 }
 
-const readPerShown = 8
+const fullOutputDivisor = 8
 
 /**
- * The first message of the window in which a session is to be shown: as many of the newest messages as fit beside a summary, from a
- * human one on. Half is left free, so that the window moves in strides and a provider's prompt cache holds between them. The last turn
- * always stays.
+ * Index of the first message of the next window. A window that fits stays. Otherwise the window starts at a human message and fills at most
+ * half of its limits: a window that moves in large steps keeps a provider's prompt cache valid in between. The last turn always stays.
  */
-export function nextWindowStart(messages: readonly Sized[], historyTokens: number): number {
+export function nextWindowStart(messages: readonly SizedMessage[], historyTokens: number): number {
   const tokens = historyTokens - summaryTokens(historyTokens)
   const first = messages[0]?.idx ?? 0
   let total = messages.reduce((sum, message) => sum + message.tokens, 0)

@@ -21,13 +21,13 @@ export function createSummaryStore(database: Database, { history }: Pick<RunStor
       return { start: windowStart, summary }
     },
 
-    async moveWindow(tenant, session, { from, to, summary }) {
+    async moveWindow(tenant, session, { start, end, summary }) {
       const moved = db
         .updateTable('sessions')
-        .set({ window_start: to, summary: JSON.stringify(summary) })
+        .set({ window_start: end, summary: JSON.stringify(summary) })
         .where('tenant', '=', tenant)
         .where('key', '=', session)
-        .where('window_start', '=', from)
+        .where('window_start', '=', start)
       const { changes } = await database.forTenant(tenant).unit((connection) => query(connection, moved))
       return changes === 1
     },

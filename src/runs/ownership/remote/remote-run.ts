@@ -4,7 +4,7 @@ import { fromCompact } from '../../log/compact-log.ts'
 import { EventLog } from '../../log/event-log.ts'
 import type { LiveRun } from '../live-run.ts'
 import type { RunRegistry } from '../registry.ts'
-import { gaveUpWaiting } from '../../log/outcome.ts'
+import { endWithoutSession } from '../../log/outcome.ts'
 import type { LoggedEvent, RunKey } from '../../run.ts'
 import type { HeldRun, RunStore, StoredRun } from '../../run-store.ts'
 import type { Attempt, TailStore } from './tail-store.ts'
@@ -158,7 +158,7 @@ export class RemoteRun {
   }
 
   private end({ fence, log: stored }: StoredRun): void {
-    const events = stored ? fromCompact(stored.events) : [gaveUpWaiting]
+    const events = stored ? fromCompact(stored.events) : [endWithoutSession]
     const { restoredAt } = stored ?? {}
     const has = this.log.events.length
     // One that left its line ends without what was told before.
@@ -171,7 +171,7 @@ export class RemoteRun {
   private begin(fence: number, { restored, restoredAt }: Attempt): void {
     if (this.fence === fence) return
     this.fence = fence
-    this.log.beginAgain(restored, restoredAt)
+    this.log.rewind(restored, restoredAt)
   }
 
   private append(events: readonly LoggedEvent[]): void {
