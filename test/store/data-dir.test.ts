@@ -6,8 +6,8 @@ import os from 'node:os'
 import path from 'node:path'
 import { after, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { holdDataDir, isHeld, isOpenToOthers } from './data-dir.ts'
-import { openSqlite } from './sqlite.ts'
+import { holdDataDir, isHeld, isOpenToOthers } from '../../src/store/sqlite/data-dir.ts'
+import { openSqlite } from '../../src/store/sqlite/sqlite.ts'
 
 const root = mkdtempSync(path.join(os.tmpdir(), 'agent-core-data-'))
 after(() => rmSync(root, { recursive: true, force: true }))
@@ -66,7 +66,7 @@ test('a held folder is refused until it is released', () => {
 
 test('a folder held by another process is refused, and free at once when the process is killed', async () => {
   const folder = path.join(root, 'other')
-  const script = fileURLToPath(new URL('../../../test/store/writer.ts', import.meta.url))
+  const script = fileURLToPath(new URL('./writer.ts', import.meta.url))
   const child = spawn(process.execPath, [script, 'hold', folder], { stdio: ['ignore', 'pipe', 'inherit'] })
   await once(child.stdout, 'data')
   assert.equal(isHeld(folder), true)
