@@ -3,12 +3,12 @@ import type { JsonObject, ToolCall } from './messages.ts'
 /** `caller`: the caller of the run decides. `role`: another person with the permission decides. */
 export type Decider = NonNullable<ToolCall['approval']>
 
-/** A tool call that waits for a decision. */
+/** A tool call waiting for a decision. */
 export interface PendingCall {
   callId: string
-  /** The tool's configured name, not the name that the model uses. */
+  /** The tool's configured name, which may differ from the name shown to the model. */
   tool: string
-  /** The model's arguments; they fit the tool's schema. */
+  /** The model's arguments, valid by the tool's schema. */
   input: JsonObject
   by: Decider
 }
@@ -37,7 +37,7 @@ export class Interrupted extends Error {
   }
 }
 
-/** The tool result that the model gets for a rejected call. */
+/** The model's tool result for a rejected call. */
 export function rejectionText(reason: string | undefined): string {
   // The reason may lack a full stop, so the text behind it starts on a new line.
   return `The call was rejected by a person${reason ? `: ${reason}\n` : '. '}Do not ask for it again; go on without it, or say what is missing.`

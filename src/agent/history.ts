@@ -1,7 +1,7 @@
 import type { AssistantMessage, Message, ToolMessage } from './messages.ts'
 import { withoutImages } from './tool-images.ts'
 
-/** The tool result of a call whose result was never recorded. */
+/** The tool result of a call without a recorded result. */
 export const outcomeUnknown = 'The outcome of this call is unknown: it may or may not have been done. It was not repeated.'
 
 /**
@@ -79,7 +79,7 @@ export function cutOutput(message: Message): Message {
 
 export interface FittedTranscript {
   messages: Message[]
-  /** Turns that did not fit, oldest first. */
+  /** Turns left out for lack of room, oldest first. */
   omitted: readonly Message[]
 }
 

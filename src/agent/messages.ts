@@ -55,7 +55,7 @@ export interface ToolMessage {
   name: string
   text: string
   isError: boolean
-  /** Pictures that the tool returned for the model. */
+  /** Returned pictures for the model. */
   images?: ToolImage[]
 }
 

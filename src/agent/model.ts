@@ -37,7 +37,7 @@ export interface ModelRequest {
   /** The system prompt; empty for none. */
   system: string
   messages: readonly Message[]
-  /** Tools that the model may call; empty for none. */
+  /** The tools on offer to the model; empty for none. */
   tools: readonly ToolOffer[]
   /** Absent: the call is not traced. */
   trace?: ModelCallTrace
@@ -88,7 +88,7 @@ export type ModelErrorCode =
   | 'rate_limited'
   /** 5xx, a refused or broken connection, a stream that ended without a finish, silence. */
   | 'unavailable'
-  /** 400: the provider will never accept this request. */
+  /** 400: the provider will never accept the request. */
   | 'refused'
   /** 401, 403: the API key is wrong. */
   | 'unauthorized'

@@ -5,7 +5,7 @@ import { parsePlan, saysFailed, toList } from './plan-text.ts'
 export interface PlanPosition {
   /** All steps, done and open; undefined before there is a plan. */
   plan: string[] | undefined
-  /** Number of steps that have ended. */
+  /** Number of ended steps. */
   ended: number
   /** True when the last step failed and the plan was not changed since. */
   hasFailed: boolean
@@ -13,11 +13,11 @@ export interface PlanPosition {
   changes: number
   /** Results of the successful steps. */
   results: string[]
-  /** The instruction that the model has not finished. */
+  /** The unfinished instruction. */
   open: Instruction | undefined
   /** The last instruction. */
   last: Instruction | undefined
-  /** Texts for people: plans, and steps with their results. */
+  /** Texts for people: plans, and steps with results. */
   planningTexts: string[]
 }
 

@@ -5,7 +5,7 @@ import { askForAnswer, askForChange, askForPlan, askForStep, askToDoIt, parsePla
 import { answerTurns, isAnswered, lastText } from './react.ts'
 import { offersOf, resumeCalls, startLoop, turns, untilEnd, type Loop, type LoopOptions } from './turns.ts'
 
-/** After this many changes the plan will not succeed. */
+/** Maximum number of changes: further changes of a plan rarely help. */
 const maxChanges = 3
 
 /**

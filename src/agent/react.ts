@@ -11,7 +11,7 @@ export async function* react(options: LoopOptions): AsyncGenerator<AgentEvent, v
   yield* untilEnd(loop, answerTurns(loop))
 }
 
-/** Continues a transcript until its answer. */
+/** Continues a transcript until the answer. */
 export async function* answerTurns(loop: Loop): AsyncGenerator<AgentEvent, EndReason> {
   const { options } = loop
   if (isAnswered(options.messages)) return 'stop'

@@ -50,12 +50,12 @@ export function say(text: string | string[], ...toolCalls: RequestedCall[]): Scr
   return { events: pieces.filter((piece) => piece !== '').map((piece) => ({ type: 'text', text: piece })), reply: { toolCalls } }
 }
 
-/** A tool call as a model requests it. */
+/** A tool call in the form of a model's request. */
 export function call(name: string, input: unknown): RequestedCall {
   return { name, arguments: JSON.stringify(input) }
 }
 
-/** A reply that fails after some text. */
+/** A reply with an error after some text. */
 export function fail(error: Error = new ModelError('unavailable', 'scripted-1 is down'), text = ''): ScriptedReply {
   return { ...say(text), error }
 }

@@ -20,7 +20,7 @@ import { findTool, nameTools } from './tool-names.ts'
 import type { RunTrace } from './trace.ts'
 
 export interface CallOptions {
-  /** The current tools; they may change from turn to turn. */
+  /** The current tools, which may change from turn to turn. */
   tools(): readonly Tool[]
   /** True when a tool of this name exists but cannot be used now. */
   isDown?(name: string): boolean
@@ -39,10 +39,10 @@ export interface CallOptions {
   caller: Caller
   /** Key of the conversation, unique over all callers. */
   session: string
-  /** Id of the conversation as the caller knows it. */
+  /** The caller's id of the conversation. */
   sessionId: string
   contextFiles: readonly string[]
-  /** The last output of a tool in this run; default: none. */
+  /** The last output of a tool in the run; default: none. */
   latestOutput?(tool: string): JsonValue | undefined
   signal: AbortSignal
   keepArtifact: KeepArtifact
@@ -50,7 +50,7 @@ export interface CallOptions {
   showImage?: ShowImage | undefined
   /** Transcript of the agent inside of a call from before another process took the run over; absent for none. */
   earlierMessages?(callId: string): readonly Message[]
-  /** Name of the sub-agent that makes the calls. */
+  /** Name of the calling sub-agent. */
   subAgent?: string
   /** Absent: the run is not traced. */
   trace?: RunTrace
@@ -246,7 +246,7 @@ async function execute(prepared: PreparedCall, step: StepStart, options: CallOpt
   return ended(prepared, step, await runTool(tool, input, { context, keepArtifact, showImage, signal, now }))
 }
 
-/** The data that a tool may see in a run. */
+/** The data visible to a tool in a run. */
 export function scopeIn({ tools, allTools, filters }: CallOptions, tool: Tool): DataScope {
   return scopeOf(tool, allTools ?? tools(), filters)
 }
@@ -264,7 +264,7 @@ function ended(call: PreparedCall, start: StepStart, outcome: ToolOutcome): Ende
     ...(artifacts.length > 0 && { artifacts }),
   }
   const { decision } = call
-  // The transcript keeps the call as the model asked for it.
+  // The transcript keeps the model's original call.
   const note = decision?.decision === 'approve' && decision.input ? changedInputText(decision.input) : ''
   return { call, step, text: note + text, images, ...(pendingCalls ? { pendingCalls } : {}) }
 }

@@ -94,7 +94,7 @@ function namesIn(message: Message): string[] {
   }
 }
 
-/** The tool `find_tools`, which finds tools that are not offered. */
+/** The tool `find_tools`, which finds tools not on offer. */
 function createFindTools(options: ToolOfferOptions): Tool {
   const { findable, filters, search, allTools = findable } = options
   const describe = (tool: Tool) =>
@@ -160,7 +160,7 @@ function shorten(text: string, max: number): string {
 
 const maxGroups = 30
 
-/** Entries with the number of their tools. */
+/** Entries with the number of tools in each. */
 export function groupsOf(tools: readonly Pick<Tool, 'name'>[]): string {
   const groups = [...Map.groupBy(tools, ({ name }) => name.split('__', 1)[0]!)]
   const labels = groups

@@ -69,7 +69,7 @@ export interface ToolContext {
   contextFiles: readonly string[]
   /** The last output of a tool in this run; undefined before its first success. */
   latestOutput(tool: string): JsonValue | undefined
-  /** Enforced filters on this tool, ANDed. */
+  /** Enforced filters on the tool, ANDed. */
   filters: readonly DataFilter[]
   /**
    * True when a file (relative to the files root) belongs to data that a hint restricts, so that this tool must not
@@ -100,7 +100,7 @@ export interface InnerAgent {
   publish(event: AgentEvent): Promise<void>
 }
 
-/** The data behind a tool that a run may see. */
+/** The data behind a tool visible to a run. */
 export type DataScope = Pick<ToolContext, 'filters' | 'isWithheld' | 'restriction'>
 
 export interface DataFilter {
@@ -119,7 +119,7 @@ export interface ToolOutcome {
   durationMs: number
   /** Files that the tool made, also when the call failed in the end. */
   artifacts: Artifact[]
-  /** The files that are part of the call's result. */
+  /** The files in the call's result. */
   returned: ReturnedFile[]
   /** Returned pictures, for a model with vision. */
   images: ToolImage[]

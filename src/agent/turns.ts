@@ -145,7 +145,7 @@ async function* relay(
       const event = next.value
       if (event.type === 'retrying') {
         answer.restart()
-        // Text that was not published has no attempt to discard.
+        // Unpublished text has no attempt to discard.
         if (isPublished || label !== undefined) yield event
       } else if (event.type === 'text') {
         if (label !== undefined) yield answer.add(label, event.text)
@@ -180,7 +180,7 @@ function toCalls(requested: readonly RequestedCall[], { tools, newId }: LoopOpti
   })
 }
 
-/** The tools as the model sees them. */
+/** The tools in the form for the model. */
 export function offersOf(options: LoopOptions): ToolOffer[] {
   return [...offeredTools(options)].map(([name, tool]) => ({ name, description: descriptionIn(options, tool), schema: tool.schema }))
 }

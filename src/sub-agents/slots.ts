@@ -1,7 +1,7 @@
 /** The slot of a working sub-agent. */
 export interface Slot {
   isHeld: boolean
-  /** Number of sub-agents that this one has delegated to and waits for. */
+  /** Number of sub-agents below, whose results are awaited. */
   children: number
 }
 
