@@ -81,7 +81,7 @@ export interface RunStore {
   orphans(holder: string, graceMs: number): Promise<Orphans>
   /** Pending and running runs of a session that living processes have. */
   unendedIn(who: Owner, sessionId: string): Promise<RunKey[]>
-  /** Unended runs of this process. */
+  /** Unended runs of the local process. */
   ownUnended(holder: string): Promise<RunKey[]>
 }
 

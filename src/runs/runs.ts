@@ -24,12 +24,12 @@ import { createSessionQueue } from './ownership/session-queue.ts'
 
 export interface RunsDependencies extends RunPorts {
   agent: CurrentAgent
-  /** Why this process cannot call an address, in words for the caller who named the address; undefined where it can. */
+  /** Why the local process cannot call an address, in words for the caller who named the address; undefined where it can. */
   refusalOf(url: string): Promise<string | undefined>
   admission: Pick<Admission, 'refuseRun' | 'refuseEvent'>
   /** Absent where no other process shares the store. */
   tails?: TailStore | undefined
-  /** Id of this process. */
+  /** Id of the local process. */
   holder: string
   bus: Bus
   onEnd(run: LiveRun): void
@@ -37,18 +37,18 @@ export interface RunsDependencies extends RunPorts {
   sleep(ms: number, signal?: AbortSignal): Promise<void>
 }
 
-/** The runs of this process and, through the store, of all processes that share it. */
+/** The runs of the local process and, through the store, of all processes that share it. */
 export interface Runs extends Pick<InterruptedRuns, 'decide' | 'expire'>, Cancellation {
   open: Open
   accept: Accept
   /** Works on an accepted run: what its job does. */
   work: AsyncRuns['work']
   follow: Readers['follow']
-  /** Unended runs of this process. */
+  /** Unended runs of the local process. */
   load(): Pick<Load, 'known' | 'begun'>
-  /** The callers of this process's unended runs, once for each run. */
+  /** The callers of the local process's unended runs, once for each run. */
   running(): Owner[]
-  /** Runs of this process that are executed, and runs that wait for their session. */
+  /** Runs of the local process that are executed, and runs that wait for their session. */
   counts(): { pending: number; running: number }
   /** Takes over runs of processes that have been lost for more than `graceMs`. */
   adopt(graceMs: number): Promise<void>

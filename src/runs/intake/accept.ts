@@ -26,7 +26,7 @@ interface AcceptanceDependencies {
   intake: Pick<Intake, 'assertOpen'>
   mutex: Pick<RunMutex, 'run'>
   beginRun: BeginRun
-  /** Why this process cannot call an address, in words for the caller who named the address; undefined where it can. */
+  /** Why the local process cannot call an address, in words for the caller who named the address; undefined where it can. */
   refusalOf(url: string): Promise<string | undefined>
 }
 

@@ -12,7 +12,7 @@ export interface Admission {
   refuseEvent(): ServiceError | undefined
 }
 
-/** Runs of this process that have not ended. Counted only where it matters. */
+/** Runs of the local process that have not ended. Counted only where it matters. */
 export interface Load {
   /** All that it knows of, also async ones that have not begun. */
   known: number
@@ -23,7 +23,7 @@ export interface Load {
 
 export interface AdmissionDependencies {
   agent: CurrentAgent
-  /** Port: why this process can't take more, in words for the caller; undefined when it can. */
+  /** Port: why the local process can't take more, in words for the caller; undefined when it can. */
   overload(): string | undefined
   /** Port: runs of a caller that other processes have, as far as they are known; absent where there are none. */
   runsElsewhere?(caller: Caller): number

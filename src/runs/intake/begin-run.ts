@@ -11,13 +11,13 @@ interface BeginRunDependencies {
   store: Pick<RunStore, 'begin'>
   attachments: Attachments
   intake: Pick<Intake, 'nextArrival'>
-  /** Id of this process. */
+  /** Id of the local process. */
   holder: string
   now(): number
   newId(): string
 }
 
-/** Checks the attachments of a chat, then stores its run. `run` is to be launched where `begun` says that this process holds the run. */
+/** Checks the attachments of a chat, then stores its run. `run` is to be launched where `begun` says that the local process holds the run. */
 export type BeginRun = (chat: NewChat, target: OpenTarget) => Promise<{ run: LiveRun; begun: Begun }>
 
 export function createBeginRun({ store, attachments, intake, holder, now, newId }: BeginRunDependencies): BeginRun {

@@ -37,7 +37,7 @@ interface OpenDependencies {
   readers: Readers
   adoption: Pick<Adoption, 'takeOver'>
   beginRun: BeginRun
-  /** Id of this process. */
+  /** Id of the local process. */
   holder: string
 }
 
@@ -125,7 +125,7 @@ export function createOpen(dependencies: OpenDependencies): Open {
     }
   }
 
-  /** Runs of a caller that this process has or is about to have. */
+  /** Runs of a caller that the local process has or is about to have. */
   function unendedOf({ tenant, owner }: Caller): number {
     const unended = registry.unended().filter(({ key }) => key.tenant === tenant && key.owner === owner)
     const beginning = mutex.heldKeys().filter((key) => key.tenant === tenant && key.owner === owner && !registry.find(key))

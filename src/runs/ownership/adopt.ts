@@ -33,7 +33,7 @@ interface AdoptionDependencies {
 export interface Adoption {
   /** Takes over one run and launches the run; undefined where the stored run has changed. */
   takeOver(run: OrphanedRun, options?: TakeOverOptions): Promise<LiveRun | undefined>
-  /** What the store writes when the local process takes over a run. */
+  /** Values that the store writes when the local process takes over a run. */
   toTakeOver(run: StoredRun & { request: ChatRequest }): TakeOver
   /** Launches a run that the store has just given to the local process. */
   resume(run: OrphanedRun & { request: ChatRequest }, taken: TakenOver, options?: TakeOverOptions): LiveRun
@@ -71,7 +71,7 @@ export function createAdoption(dependencies: AdoptionDependencies): Adoption {
     sleep,
   })
 
-  /** Whether the local process has the run or is claiming the run. */
+  /** True where the local process has the run or is claiming the run. */
   function isHere(key: RunKey): boolean {
     return registry.find(key) !== undefined || mutex.isHeld(key)
   }
@@ -137,7 +137,7 @@ export function createAdoption(dependencies: AdoptionDependencies): Adoption {
     }
   }
 
-  /** Tells the other processes that there are runs to take over. Every process that sweeps publishes, so each does so at an interval. */
+  /** Calls other processes to the takeover. Every sweeping process publishes, so the messages are limited by an interval. */
   function announce(lostHolder: string): void {
     if (now() - announcedAt < announceIntervalMs) return
     announcedAt = now()

@@ -26,7 +26,7 @@ export interface AsyncRuns {
   work(job: Job<'run'>): Promise<JobOutcome>
   /** Cancels an unclaimed run; false where a process has claimed the run meanwhile. */
   cancel(run: StoredRun): Promise<boolean>
-  /** Makes handed over runs unclaimed, so that other processes resume them. */
+  /** Makes handed over runs unclaimed, for other processes to resume. */
   release(runs: readonly LiveRun[]): Promise<void>
 }
 

@@ -30,7 +30,7 @@ interface CancelDependencies {
 export interface Cancellation {
   /** Cancels at once, including tools and the model's socket, and resolves when the end is stored. */
   cancel(key: RunKey): Promise<void>
-  /** Cancels the runs of a session in every process, including those in its queue, and waits for their ends, a few seconds at most. */
+  /** Cancels the running and queued runs of a session in every process, and waits a few seconds at most until the runs have ended. */
   cancelSession(owner: Owner, sessionId: string): Promise<void>
   /** Stops the runs of a session that was deleted. */
   stopDeleted(owner: Owner, sessionId: string): Promise<void>
@@ -72,7 +72,7 @@ export function createCancellation(dependencies: CancelDependencies): Cancellati
     throw new ServiceError('overloaded', `Run ${key.requestId} belongs to another process.`, { retryAfter: 5 })
   }
 
-  /** True when the run was stopped for this reason. Its end may have been on its way already: the store tells which end the run has. */
+  /** True when the cancellation stopped the run. Another end may have been on its way already: the store has the final status. */
   async function stopLive(run: LiveRun): Promise<boolean> {
     run.stop('cancelled')
     await run.ended
@@ -87,7 +87,7 @@ export function createCancellation(dependencies: CancelDependencies): Cancellati
     return mutex.run(run, async () => registry.find(run) ?? adoption.takeOver(run, { from }))
   }
 
-  /** Asks the processes that hold these runs to cancel them, and waits until they answer, for a while at most. */
+  /** Asks the holders of the runs for a cancellation, and waits for changes, `pollMs` at most. */
   async function askHolders(keys: readonly RunKey[], signal?: AbortSignal): Promise<void> {
     const changes = keys.map((key) => registry.waitForChange(key, pollMs, signal))
     for (const { tenant, owner, requestId } of keys) bus.publish('cancel', { tenant, owner, requestId })
@@ -124,9 +124,9 @@ export function createCancellation(dependencies: CancelDependencies): Cancellati
   return { cancel, cancelSession, stopDeleted }
 }
 
-/** A run of another process is looked for this often, because messages on the bus may get lost. */
+/** Messages on the bus may get lost: the store is asked at this interval. */
 const pollMs = 500
 /** Longer than the lease of a process that was killed. */
 const maxCancelMs = 20_000
-/** A cancelled run stops at once; a tool that does not stop is not waited for. */
+/** A cancelled run stops at once; a tool that ignores the abort is abandoned after this time. */
 const maxEndMs = 5000

@@ -1,11 +1,11 @@
 import { serviceStopping } from '../log/outcome.ts'
 
-/** Whether this process takes new work, and the order in which new work arrived. */
+/** Admits new work until the service stops, and numbers the work in order of arrival. */
 export interface Intake {
   readonly isClosed: boolean
   /** Throws `overloaded` when the service is stopping. */
   assertOpen(): void
-  /** Nothing new is taken from now on. */
+  /** Refuses new work from now on. */
   close(): void
   /** The queue order of a run that arrives now: grows with every call, also within a millisecond. */
   nextArrival(): number

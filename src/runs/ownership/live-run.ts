@@ -58,7 +58,7 @@ export class LiveRun {
   elsewhere: Promise<void> | undefined
   /** Called when the last reader has left. */
   onNoReaders: (() => void) | undefined
-  /** Whether another process waits for the end of the run. */
+  /** True where another process waits for the end of the run. */
   isWatched = false
   private readonly controller = new AbortController()
   private readers = 0

@@ -25,9 +25,9 @@ interface LiveRunsDependencies {
   sleep(ms: number, signal?: AbortSignal): Promise<void>
 }
 
-/** Drives the runs of this process from their session's queue to their stored end. */
+/** Drives local runs from the session queue to the stored end. */
 export interface LiveRuns {
-  /** Registers a run that has its turn, or waits for its turn where `turn` is undefined. `ending`: how the run ends at its turn instead of being executed. */
+  /** Registers a run. Without a `turn` the run waits in the session queue. `ending`: the run ends in this way at its turn, without execution. */
   launch(run: LiveRun, turn: Turn | undefined, ending?: Promise<Ending | undefined>): LiveRun
   /** Resolves when the run has its session. The caller counts as a reader from now on, also while the run waits. */
   join(run: LiveRun, disconnected: AbortSignal): Promise<OpenRun>
@@ -41,7 +41,7 @@ export function createLiveRuns({ ports, registry, queue, remote, bus, onEnd, sle
 
   bus.subscribe('moved', (key) => {
     const run = registry.find(key)
-    // The run may have moved away from this process.
+    // The run may have moved to another process.
     if (run) void stopSuperseded(store, [run])
   })
   bus.subscribe('cancel', (key) => {
@@ -54,7 +54,7 @@ export function createLiveRuns({ ports, registry, queue, remote, bus, onEnd, sle
   function launch(run: LiveRun, turn: Turn | undefined, ending: Promise<Ending | undefined> = noEnding): LiveRun {
     registry.add(run)
     if (run.fence > 1) bus.publish('moved', run.key)
-    // A run that was accepted while this process drained is handed over at once.
+    // A run accepted during the drain is handed over at once.
     if (handingOver.signal.aborted) run.stop('handed_over')
     const releaseAgent = run.agent.hold()
     run.started = (turn ? Promise.resolve(turn) : waitForTurn(run)).catch(async (error: unknown) => {
@@ -71,7 +71,7 @@ export function createLiveRuns({ ports, registry, queue, remote, bus, onEnd, sle
       )
       .finally(() => {
         releaseAgent()
-        // A run with its first fence that ended here concerns another process only if that process asked for the run.
+        // The end of a run with the first fence concerns another process only if the run is watched.
         if (run.fence > 1 || run.isWatched) bus.publish('moved', run.key)
       })
     return run
@@ -86,7 +86,7 @@ export function createLiveRuns({ ports, registry, queue, remote, bus, onEnd, sle
     const detach = run.attach()
     if (disconnected.aborted) detach()
     else disconnected.addEventListener('abort', detach, { once: true })
-    // An async run may start at any time: its readers are answered before that.
+    // An async run may start much later: readers are answered at once.
     if (!run.isAsync) await run.started.catch((error: unknown) => throwUnlessElsewhere(run, error))
     const ended = run.ended.then(() => run.elsewhere)
     return { requestId: run.key.requestId, sessionId: run.sessionId, input: run.input, log: run.log, ended }
@@ -106,7 +106,7 @@ export function createLiveRuns({ ports, registry, queue, remote, bus, onEnd, sle
     onEnd(run)
   }
 
-  /** Why a run has no end of its own, for its readers. A deleted session takes precedence over all other reasons. */
+  /** The error for the readers of a run without a stored end. A deleted session takes precedence over all other reasons. */
   async function reasonOf(run: LiveRun, error: unknown): Promise<unknown> {
     const reason = error instanceof FenceLost ? superseded(error) : error
     if (run.stopCause === 'handed_over' || !(reason instanceof ServiceError)) return reason
@@ -114,7 +114,7 @@ export function createLiveRuns({ ports, registry, queue, remote, bus, onEnd, sle
     return stored instanceof ServiceError && stored.code === 'gone' ? stored : reason
   }
 
-  /** Where the end could not be stored (disk full, database away), readers are told at once and the store as soon as it accepts the end. */
+  /** An end that could not be stored (disk full, database away) is sent to the readers at once, and retried in the store. */
   async function handleFailure(run: LiveRun, error: unknown): Promise<void> {
     if (error instanceof EndNotStored) {
       onFault(run, error.cause)
@@ -159,12 +159,12 @@ const noEnding = Promise.resolve(undefined)
 
 const firstRetryMs = 250
 const maxRetryMs = 10_000
-/** Runs that are handed over stop at once; a tool that does not stop is abandoned after this time. */
+/** Handed over runs stop at once; a tool that ignores the abort is abandoned after this time. */
 const handOverMs = 2000
 
 /**
- * How a run ends at its turn instead of being executed. An explicit stop while an adopted run waited for its readers wins over `orphaned`. A
- * run that no reader came back for may get its turn before it is stopped.
+ * How a run ends at its turn without execution. An explicit stop during the reconnect grace wins over `orphaned`. An orphaned run may get its
+ * turn before the stop.
  */
 function endingOf(run: LiveRun, ending: Ending | undefined): Ending | undefined {
   const isStopped = run.signal.aborted && run.stopCause !== 'orphaned'
@@ -172,7 +172,7 @@ function endingOf(run: LiveRun, ending: Ending | undefined): Ending | undefined 
   return ending ?? (run.resumed && run.stopCause === 'cancelled' ? 'cancelled' : undefined)
 }
 
-/** Appends the end of a run that left its session's queue, or that this process handed over. */
+/** Appends the end of a run that left the session queue or was handed over. */
 function appendEnd(run: LiveRun, error: unknown): void {
   if (run.log.ended) return
   const isHandedOver = run.stopCause === 'handed_over'
@@ -182,7 +182,7 @@ function appendEnd(run: LiveRun, error: unknown): void {
   run.log.append({ type: 'end', reason: 'error', usage: [], thoughts: [], error: toErrorBody(reason) })
 }
 
-/** Another process has taken the run over, and the readers of this process follow the run there. */
+/** Another process has taken the run over; local readers follow the run there. */
 function isSuperseded({ stopCause }: LiveRun, reason: unknown): boolean {
   return stopCause !== 'handed_over' && reason instanceof ServiceError && reason.cause instanceof FenceLost
 }

@@ -5,26 +5,26 @@ import type { LiveRun } from './live-run.ts'
 import type { RunRegistry } from './registry.ts'
 import type { RunMutex } from './run-mutex.ts'
 
-/** Who has a run, and so who may go on with the run, end it, or read it. */
+/** The holder of a run decides how the run is resumed, ended and read. */
 export type RunLocation = HereRun | StoredLocation
 
-/** The run is in the memory of this process. */
+/** The run is in the memory of the local process. */
 interface HereRun {
   kind: 'here'
   run: LiveRun
 }
 
-/** The run is in the store alone, as far as this process is concerned. */
+/** The run is not in the memory of the local process. */
 export interface StoredLocation {
   kind: /** Another process holds the run. Its lease may have run out. */
     | 'remote'
-    /** The store says that this process holds the run, but the run is not in memory: an internal error dropped it, or it has just ended. */
+    /** The local process holds the run in the store, but not in memory: an internal error dropped the run, or the run has just ended. */
     | 'dropped'
-    /** An accepted async run that no process has taken up yet, or that waits for its session. */
+    /** An accepted async run, before a process claims the run. */
     | 'unclaimed'
-    /** The run waits for approval. No process holds it. */
+    /** The run waits for approval. No process holds the run. */
     | 'interrupted'
-    /** The run has ended. A run that is `continuable` goes on when it is repeated. */
+    /** The run has ended. A `continuable` run is resumed by a repeat of the request. */
     | 'ended'
   run: StoredRun
 }
@@ -33,14 +33,14 @@ interface LocateDependencies {
   store: Pick<RunStore, 'find'>
   registry: Pick<RunRegistry, 'find'>
   mutex: Pick<RunMutex, 'isHeld' | 'whenFree'>
-  /** Id of this process. */
+  /** Id of the local process. */
   holder: string
 }
 
 /** Undefined where the caller has no run with this key. Throws `gone` for a run whose session was deleted. */
 export type Locate = (key: RunKey) => Promise<RunLocation | undefined>
 
-/** The one place that knows who has a run. Waits while this process is claiming the run. */
+/** Every decision about the holder of a run is made here. Waits while the local process is claiming the run. */
 export function createLocate({ store, registry, mutex, holder }: LocateDependencies): Locate {
   return async (key) => {
     for (;;) {

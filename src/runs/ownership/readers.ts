@@ -17,7 +17,7 @@ interface FollowDependencies {
   intake: Pick<Intake, 'assertOpen'>
 }
 
-/** Reading runs, wherever they are. */
+/** Opens runs of every location for readers. */
 export interface Readers {
   /** A run to follow; throws `not_found` when the caller has no run with this key. */
   follow(key: RunKey, disconnected: AbortSignal): Promise<OpenRun>
@@ -91,7 +91,7 @@ export function createReaders({ locate, registry, live, remote, intake }: Follow
   return { follow, openRemote, openInterrupted, waitToLocate }
 }
 
-/** A run that this process does not have is looked for this often, because messages on the bus may get lost. */
+/** Messages on the bus may get lost: a run is located again at this interval. */
 const pollMs = 500
-/** The same for the resumption of a run, which takes as long as a person takes to decide. */
+/** Interval for interrupted runs, which wait for a person to decide. */
 const resumePollMs = 2000

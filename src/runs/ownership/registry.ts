@@ -9,17 +9,17 @@ interface RegistryDependencies {
   sleep(ms: number, signal?: AbortSignal): Promise<void>
 }
 
-/** The runs in the memory of this process. */
+/** The runs in the memory of the local process. */
 export interface RunRegistry {
   find(key: RunKey): LiveRun | undefined
   all(): LiveRun[]
   count(): number
-  /** Runs whose last event is not in their log yet. */
+  /** Runs without a last event in the log. */
   unended(): LiveRun[]
   ofSession(owner: Owner, sessionId: string): LiveRun[]
   add(run: LiveRun): void
   remove(run: LiveRun): void
-  /** Resolves when a run with this key is added here, or another process publishes a change of the run, or after `ms`, or when `signal` is aborted. */
+  /** Resolves when a run with the key is added, another process publishes a change of the run, `ms` have passed, or `signal` is aborted. */
   waitForChange(key: RunKey, ms: number, signal?: AbortSignal): Promise<void>
 }
 
@@ -57,7 +57,7 @@ export function createRunRegistry({ bus, sleep }: RegistryDependencies): RunRegi
       wake(runKeyText(run.key))
     },
     remove(run) {
-      // The same run may have been added again since, with another fence.
+      // A run with the same key and another fence may have been added meanwhile.
       if (runs.get(runKeyText(run.key)) === run) runs.delete(runKeyText(run.key))
     },
     waitForChange,

@@ -5,13 +5,13 @@ interface Holding {
   work: Promise<unknown>
 }
 
-/** Makes the work on one run, by its key, run one at a time in this process: beginning it, claiming it, taking it over. */
+/** Within a process, only one request at a time may begin, claim or take over the run of a key. */
 export interface RunMutex {
   run<T>(key: RunKey, work: () => Promise<T>): Promise<T>
   isHeld(key: RunKey): boolean
   /** Resolves when the current work on the run has ended, however it ended. */
   whenFree(key: RunKey): Promise<void>
-  /** Keys of the runs that are worked on. */
+  /** Keys of the runs with work in progress. */
   heldKeys(): RunKey[]
 }
 

@@ -19,7 +19,7 @@ interface SuspectDependencies {
 }
 
 /**
- * Suspects are runs that end for good if they lose their process once more. A suspect may be the cause of the deaths. Suspects run one at a
+ * A suspect is a run that ends for good with the next loss of its process. A suspect may be the cause of the deaths. Suspects run one at a
  * time: the next suspect is taken when the current suspect has ended or stored a checkpoint, so that a deadly run does not take others along.
  */
 export function createSuspects({ takeOver, next, sleep }: SuspectDependencies) {

@@ -19,7 +19,7 @@ export interface DirectExecutionDependencies {
   refuse(): ServiceError | undefined
   /** Called when a tool has ended, with its time in seconds. */
   onExecuted(tool: string, status: 'success' | 'error', seconds: number): void
-  /** Id of this process. */
+  /** Id of the local process. */
   holder: string
   now(): number
   newId(): string

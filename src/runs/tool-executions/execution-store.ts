@@ -7,7 +7,7 @@ export interface ExecutionStore {
   /** Answers with the one that has the request id, if there is one; stores this one else. Throws `gone` for one whose session was deleted. */
   begin(execution: NewExecution): Promise<StoredExecution | undefined>
   find(key: RunKey): Promise<StoredExecution | undefined>
-  /** Gives one that has no result to this process, with the next fence; false where it has changed since it was read. */
+  /** Gives one that has no result to the local process, with the next fence; false where it has changed since it was read. */
   takeOver(key: RunKey, fence: number, holder: string): Promise<boolean>
   /** Keeps the first result; undefined: it was cut off, and has none. Nothing where the session was deleted, or it is another process's. */
   finish(key: RunKey, fence: number, result: ExecutionResult | undefined, now: number): Promise<void>

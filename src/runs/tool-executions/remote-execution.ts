@@ -12,7 +12,7 @@ interface RemoteExecutionsDependencies {
   newId(): string
   /** Rejects when the signal is aborted. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>
-  /** An execution of this process. */
+  /** An execution of the local process. */
   find(key: RunKey): AwaitedExecution | undefined
 }
 
@@ -23,7 +23,7 @@ export interface RemoteExecutions {
    * process as a caller of the execution.
    */
   waitForEnd(key: RunKey, disconnected: AbortSignal): Promise<void>
-  /** Publishes that an execution of this process has ended. */
+  /** Publishes that an execution of the local process has ended. */
   ended(key: RunKey): void
 }
 
@@ -38,7 +38,7 @@ const pollMs = 1000
 const callerExpiryMs = 10_000
 
 export function createRemoteExecutions({ bus, newId, sleep, find }: RemoteExecutionsDependencies): RemoteExecutions {
-  /** Processes that wait for executions of this process, by the text of the key and by the id of the process. */
+  /** Processes that wait for executions of the local process, by the text of the key and by the id of the process. */
   const remoteCallers = new Map<string, Map<string, RemoteCaller>>()
   const waiting = new Map<string, Set<() => void>>()
   /** This process as a caller of executions in other processes. */

@@ -14,15 +14,15 @@ interface RemoteReadersDependencies {
   onFault(run: LiveRun, error: unknown): void
 }
 
-/** What all runs have told is written together, so often at most; a store that fails is asked again later. */
-const writeEveryMs = 50
+/** The events of all runs are written together, at most at this interval; after a failure, the write is retried. */
+const writeIntervalMs = 50
 const retryMs = 500
-/** What processes that died have left of runs that nobody reads any more is looked for so often. */
-const sweepEveryMs = 60_000
+/** Interval at which tails that dead processes left in the store are removed. */
+const sweepIntervalMs = 60_000
 
-/** Readers of this process's runs on other replicas: as long as there are some, what a run tells is written for them. */
+/** Serves readers on other replicas: while a local run has such readers, the events of the run are written to the store. */
 export interface RemoteReaders {
-  /** Serves nobody any more; resolves when nothing is left to be done in the store. */
+  /** Stops serving. Resolves when the last write to the store has ended. */
   close(): Promise<void>
 }
 
@@ -32,21 +32,21 @@ export function serveRemoteReaders({ registry, tails, bus, sleep, onFault }: Rem
   const unwritten = new Set<Tail>()
   let writing: Promise<void> | undefined
 
-  const onRead = bus.subscribe('read', ({ tenant, owner, requestId, reader, ...has }) => {
+  const onRead = bus.subscribe('read', ({ tenant, owner, requestId, reader, ...position }) => {
     const name = runKeyText({ tenant, owner, requestId })
     const run = registry.find({ tenant, owner, requestId })
     if (!run || run.log.ended) return
-    const known = served.get(name)
-    const tail = known?.run === run ? known : new Tail(run, () => wake(tail))
-    tail.hear(reader, has)
-    if (tail === known) return
-    known?.close()
+    const servedTail = served.get(name)
+    const tail = servedTail?.run === run ? servedTail : new Tail(run, () => wake(tail))
+    tail.addReader(reader, position)
+    if (tail === servedTail) return
+    servedTail?.close()
     served.set(name, tail)
     run.isWatched = true
     const done = serve(name, tail).finally(() => serving.delete(done))
     serving.add(done)
   })
-  const onUnread = bus.subscribe('unread', ({ reader, ...key }) => served.get(runKeyText(key))?.leave(reader))
+  const onUnread = bus.subscribe('unread', ({ reader, ...key }) => served.get(runKeyText(key))?.removeReader(reader))
   const listening = [onRead, onUnread]
 
   async function serve(name: string, tail: Tail): Promise<void> {
@@ -60,8 +60,8 @@ export function serveRemoteReaders({ registry, tails, bus, sleep, onFault }: Rem
     if (!served.has(name)) await tails.remove(run.key).catch((error: unknown) => onFault(run, error))
   }
 
-  // What is left now is left for a minute more.
-  const sweeping = setInterval(() => void tails.sweep().catch(() => undefined), sweepEveryMs).unref()
+  // A tail that could not be removed is removed by the next sweep.
+  const sweeping = setInterval(() => void tails.sweep().catch(() => undefined), sweepIntervalMs).unref()
 
   async function close(): Promise<void> {
     clearInterval(sweeping)
@@ -75,31 +75,31 @@ export function serveRemoteReaders({ registry, tails, bus, sleep, onFault }: Rem
     writing ??= write().finally(() => (writing = undefined))
   }
 
-  /** The first at once, the others together a little later. */
+  /** Writes the first events at once, and all later events at the interval. */
   async function write(): Promise<void> {
     while (unwritten.size > 0) {
-      const those = [...unwritten].map((tail) => ({ tail, batches: tail.take() }))
+      const pending = [...unwritten].map((tail) => ({ tail, batches: tail.take() }))
       unwritten.clear()
-      const tenants = Map.groupBy(those, ({ tail }) => tail.run.key.tenant)
-      const written = await Promise.all([...tenants].map(([tenant, own]) => writeOf(tenant, own)))
-      await sleep(written.every(Boolean) ? writeEveryMs : retryMs)
+      const tenants = Map.groupBy(pending, ({ tail }) => tail.run.key.tenant)
+      const written = await Promise.all([...tenants].map(([tenant, tails]) => writeTails(tenant, tails)))
+      await sleep(written.every(Boolean) ? writeIntervalMs : retryMs)
     }
   }
 
-  async function writeOf(tenant: string, those: { tail: Tail; batches: TailBatch[] }[]): Promise<boolean> {
-    const batches = those.flatMap((one) => one.batches)
+  async function writeTails(tenant: string, pending: { tail: Tail; batches: TailBatch[] }[]): Promise<boolean> {
+    const batches = pending.flatMap((entry) => entry.batches)
     if (batches.length === 0) return true
     try {
       await tails.append(tenant, batches)
     } catch (error) {
-      for (const one of those) {
-        onFault(one.tail.run, error)
-        one.tail.requeue(one.batches)
-        if (served.get(runKeyText(one.tail.run.key)) === one.tail) unwritten.add(one.tail)
+      for (const { tail, batches } of pending) {
+        onFault(tail.run, error)
+        tail.requeue(batches)
+        if (served.get(runKeyText(tail.run.key)) === tail) unwritten.add(tail)
       }
       return false
     }
-    for (const { tail, batches } of those) {
+    for (const { tail, batches } of pending) {
       const { key, fence } = tail.run
       bus.publish('readable', { ...key, fence, upTo: Math.max(...batches.map(({ last }) => last)) })
     }

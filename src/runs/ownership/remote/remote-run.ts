@@ -12,54 +12,54 @@ import type { Attempt, TailStore } from './tail-store.ts'
 export interface RemoteRunDependencies {
   store: Pick<RunStore, 'find'>
   registry: Pick<RunRegistry, 'find' | 'waitForChange'>
-  /** Absent where this process shares its runs with nobody. */
+  /** Absent where no other process shares the store. */
   tails?: Pick<TailStore, 'read'> | undefined
   bus: Bus
   newId(): string
 }
 
-/** Who has the run is told so often that it is read here, and how far; at least. */
-const tellEveryMs = 3000
-const tellEveryCharacters = 256 * 1024
-/** What is heard is looked at at once. News may get lost: where nothing is heard, soon, then ever later. */
-const firstLookMs = 100
-const lastLookMs = 2000
+/** The reader publishes its position to the holder of the run at least at these intervals. */
+const publishIntervalMs = 3000
+const publishIntervalCharacters = 256 * 1024
+/** A message on the bus is handled at once. Messages may get lost: without one, the store is asked after `firstPollMs`, then ever more rarely. */
+const firstPollMs = 100
+const lastPollMs = 2000
 
-/** A run that another process has, or nobody yet, as it is read here: what is told there comes into a log here, with the same numbers. */
+/** A local copy of the log of a run that another process holds, or that is unclaimed. The events have the same numbers as in the other process. */
 export class RemoteRun {
   readonly key: RunKey
   readonly log: EventLog
-  /** Resolves when its last event is in the log. */
+  /** Resolves when the last event is in the log. */
   readonly ended: Promise<void>
   private readonly deps: RemoteRunDependencies
   private readonly reader: string
   private readonly closing = new AbortController()
-  /** Of the process that told the events in the log; 0 for none. */
+  /** Fence under which the events in the log were produced; 0 for none. */
   private fence: number
-  /** Of the process that has the run, as far as it is known. */
-  private newest: number
+  /** Highest known fence of the run. */
+  private newestFence: number
   private isReadable = false
   private hasMoved = false
   private ring: (() => void) | undefined
-  private told = { at: -Infinity, characters: 0 }
+  private published = { at: -Infinity, characters: 0 }
 
-  /** `has`: a log with events that were told by who had the run with this fence. */
+  /** `copy`: a log with events that were produced under this fence. */
   constructor(
     { tenant, owner, requestId, fence }: HeldRun,
     deps: RemoteRunDependencies,
-    has: { log: EventLog; fence: number } = { log: new EventLog(), fence: 0 },
+    copy: { log: EventLog; fence: number } = { log: new EventLog(), fence: 0 },
   ) {
     this.key = { tenant, owner, requestId }
-    this.newest = fence
-    this.log = has.log
-    this.fence = has.fence
+    this.newestFence = fence
+    this.log = copy.log
+    this.fence = copy.fence
     this.deps = deps
     this.reader = deps.newId()
     this.ended = this.follow()
   }
 
   onReadable(fence: number): void {
-    if (fence === this.newest) this.isReadable = true
+    if (fence === this.newestFence) this.isReadable = true
     else this.hasMoved = true
     this.ring?.()
   }
@@ -69,7 +69,7 @@ export class RemoteRun {
     this.ring?.()
   }
 
-  /** Nobody reads it here any more, or nobody can. */
+  /** Ends the copy: no local reader is left, or the service is stopping. */
   close(reason: ServiceError): void {
     if (this.log.ended) return
     this.closing.abort()
@@ -78,76 +78,77 @@ export class RemoteRun {
   }
 
   private async follow(): Promise<void> {
-    let lookMs = firstLookMs
+    let pollMs = firstPollMs
     while (!this.log.ended) {
-      this.tell()
-      await this.something(lookMs)
-      lookMs = this.hasMoved ? firstLookMs : this.isReadable ? lastLookMs : Math.min(2 * lookMs, lastLookMs)
+      this.publishPosition()
+      await this.waitForMessage(pollMs)
+      pollMs = this.hasMoved ? firstPollMs : this.isReadable ? lastPollMs : Math.min(2 * pollMs, lastPollMs)
       try {
-        if (!this.isReadable || this.hasMoved) await this.look()
+        if (!this.isReadable || this.hasMoved) await this.locate()
         this.isReadable = false
-        while (await this.take());
+        while (await this.readTail());
       } catch (error) {
         if (isFinal(error)) this.endAs(error)
-        // The store is away: who reads waits for it, as the run does.
-        else lookMs = lastLookMs
+        // The store is away: the readers wait for the store, as the run does.
+        else pollMs = lastPollMs
       }
     }
   }
 
-  private async something(ms: number): Promise<void> {
+  private async waitForMessage(ms: number): Promise<void> {
     if (this.isReadable || this.hasMoved) return
-    const heard = new AbortController()
-    this.ring = () => heard.abort()
-    await this.deps.registry.waitForChange(this.key, ms, AbortSignal.any([heard.signal, this.closing.signal]))
+    const messageArrived = new AbortController()
+    this.ring = () => messageArrived.abort()
+    await this.deps.registry.waitForChange(this.key, ms, AbortSignal.any([messageArrived.signal, this.closing.signal]))
     this.ring = undefined
   }
 
-  private tell(): void {
+  private publishPosition(): void {
     const characters = this.log.charactersTo(Infinity)
-    const isDue = performance.now() - this.told.at >= tellEveryMs || characters - this.told.characters >= tellEveryCharacters
-    // As long as nothing came of it, it may not have been heard.
-    if (!isDue && this.fence === this.newest) return
-    this.told = { at: performance.now(), characters }
+    const isDue =
+      performance.now() - this.published.at >= publishIntervalMs || characters - this.published.characters >= publishIntervalCharacters
+    // Until the first events have arrived, the message may have been lost.
+    if (!isDue && this.fence === this.newestFence) return
+    this.published = { at: performance.now(), characters }
     this.deps.bus.publish('read', { ...this.key, reader: this.reader, fence: this.fence, after: this.log.events.length })
   }
 
-  /** Where the run is by now. */
-  private async look(): Promise<void> {
+  /** Finds out whether the run has ended, was interrupted, or has moved to the local process. */
+  private async locate(): Promise<void> {
     this.hasMoved = false
     const local = this.deps.registry.find(this.key)
     if (local) return this.mirror(local)
     const stored = await this.deps.store.find(this.key)
-    if (!stored) throw leftLine()
-    this.newest = stored.fence
+    if (!stored) throw leftQueue()
+    this.newestFence = stored.fence
     if (stored.endedAt !== undefined || stored.status === 'interrupted') this.end(stored)
   }
 
-  /** Takes what is written behind what is here; false when there is nothing. */
-  private async take(): Promise<boolean> {
-    const { log, newest } = this
+  /** Copies stored events that follow the local copy; false where there are none. */
+  private async readTail(): Promise<boolean> {
+    const { log, newestFence } = this
     if (log.ended || !this.deps.tails) return false
-    const batches = await this.deps.tails.read(this.key, newest, this.fence === newest ? log.events.length : 0)
-    let hasTaken = false
+    const batches = await this.deps.tails.read(this.key, newestFence, this.fence === newestFence ? log.events.length : 0)
+    let hasCopied = false
     for (const { first, last, attempt, events } of batches) {
       if (log.ended) return false
-      this.begin(newest, attempt)
-      const after = log.events.length
-      // What is missing is asked for with the next word.
-      if (first > after + 1) break
-      if (last > after) hasTaken = true
-      this.append(fromCompact(events).slice(after - first + 1))
+      this.begin(newestFence, attempt)
+      const count = log.events.length
+      // The next published position asks for the missing events.
+      if (first > count + 1) break
+      if (last > count) hasCopied = true
+      this.append(fromCompact(events).slice(count - first + 1))
       await log.waitForReaders(this.closing.signal)
     }
-    return hasTaken
+    return hasCopied
   }
 
-  /** It has come to this process. */
+  /** Copies the log of a run that has moved to the local process. */
   private async mirror(run: LiveRun): Promise<void> {
     const detach = run.attach()
     try {
       for await (const { first, events } of run.log.follow(0, this.closing.signal)) {
-        this.newest = run.fence
+        this.newestFence = run.fence
         this.begin(run.fence, run.log)
         this.append(events.slice(Math.max(0, this.log.events.length - first + 1)))
         await this.log.waitForReaders(this.closing.signal)
@@ -160,10 +161,10 @@ export class RemoteRun {
   private end({ fence, log: stored }: StoredRun): void {
     const events = stored ? fromCompact(stored.events) : [endWithoutSession]
     const { restoredAt } = stored ?? {}
-    const has = this.log.events.length
-    // One that left its line ends without what was told before.
-    const restored = has >= events.length ? 0 : Math.min(has, restoredAt ?? has)
-    if (has >= events.length) this.fence = 0
+    const count = this.log.events.length
+    // The stored log of a run that left its queue is shorter than the copy: the copy begins again.
+    const restored = count >= events.length ? 0 : Math.min(count, restoredAt ?? count)
+    if (count >= events.length) this.fence = 0
     this.begin(fence, { restored, restoredAt })
     this.append(events.slice(this.log.events.length))
   }
@@ -184,7 +185,7 @@ export class RemoteRun {
   }
 }
 
-function leftLine(): ServiceError {
+function leftQueue(): ServiceError {
   return new ServiceError('session_busy', 'The run did not get its session.', { retryAfter: 1 })
 }
 

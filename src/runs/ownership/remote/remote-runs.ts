@@ -11,53 +11,58 @@ interface RemoteRunsDependencies extends RemoteRunDependencies {
   sleep(ms: number, signal?: AbortSignal): Promise<void>
 }
 
-/** The runs of other processes that are read in this one; each is followed once, however many read it. */
+/** Runs of other processes that have local readers. The readers of one run share one copy of the log. */
 export interface RemoteRuns {
-  /** An unended run, to follow as one of this process. */
-  open(run: StoredRun, left: AbortSignal): OpenRun
-  /** A run that this process had and lost: its log goes on with what is told where it is now; resolves with its end. */
+  /** Opens an unended run of another process. */
+  open(run: StoredRun, disconnected: AbortSignal): OpenRun
+  /** Continues the log of a run that another process has taken over, from there. Resolves when the log has its end. */
   followElsewhere(run: LiveRun): Promise<void>
-  /** Waits for their ends, `ms` at most, and sends away who reads then. */
+  /** Waits `ms` at most for the ends of the runs, then ends the logs of the remaining readers. */
   drain(ms: number): Promise<void>
+}
+
+interface SharedRun {
+  run: RemoteRun
+  readers: number
 }
 
 export function createRemoteRuns(deps: RemoteRunsDependencies): RemoteRuns {
   const { bus } = deps
-  const runs = new Map<string, { run: RemoteRun; readers: number }>()
+  const runs = new Map<string, SharedRun>()
   bus.subscribe('readable', ({ fence, ...key }) => runs.get(runKeyText(key))?.run.onReadable(fence))
   bus.subscribe('moved', (key) => runs.get(runKeyText(key))?.run.onMoved())
   bus.onGap(() => runs.forEach(({ run }) => run.onMoved()))
 
-  function follow(name: string, run: RemoteRun): { run: RemoteRun; readers: number } {
-    const one = { run, readers: 0 }
-    runs.set(name, one)
-    void one.run.ended.then(() => runs.get(name) === one && runs.delete(name))
-    return one
+  function add(name: string, run: RemoteRun): SharedRun {
+    const shared = { run, readers: 0 }
+    runs.set(name, shared)
+    void run.ended.then(() => runs.get(name) === shared && runs.delete(name))
+    return shared
   }
 
-  function open(stored: StoredRun, left: AbortSignal): OpenRun {
+  function open(stored: StoredRun, disconnected: AbortSignal): OpenRun {
     const name = runKeyText(stored)
-    const known = runs.get(name)
-    const one = known && !known.run.log.ended ? known : follow(name, new RemoteRun(stored, deps))
-    one.readers++
+    const opened = runs.get(name)
+    const shared = opened && !opened.run.log.ended ? opened : add(name, new RemoteRun(stored, deps))
+    shared.readers++
     const leave = () => {
-      one.readers--
-      if (one.readers === 0) one.run.close(callerGone())
+      shared.readers--
+      if (shared.readers === 0) shared.run.close(callerGone())
     }
-    if (left.aborted) leave()
-    else left.addEventListener('abort', leave, { once: true })
+    if (disconnected.aborted) leave()
+    else disconnected.addEventListener('abort', leave, { once: true })
     const { requestId, sessionId, request } = stored
     const input = request?.messages.at(-1)?.content ?? ''
-    return { requestId, sessionId, input, log: one.run.log, ended: one.run.ended }
+    return { requestId, sessionId, input, log: shared.run.log, ended: shared.run.ended }
   }
 
-  async function goOn(lost: LiveRun): Promise<void> {
-    const { key, fence, log } = lost
+  async function followElsewhere(lostRun: LiveRun): Promise<void> {
+    const { key, fence, log } = lostRun
     const run = new RemoteRun({ ...key, fence: fence + 1 }, deps, { log, fence })
-    lost.onNoReaders = () => run.close(callerGone())
-    if (!lost.hasReaders) lost.onNoReaders()
-    // Who comes now reads with those who are there.
-    follow(runKeyText(key), run).readers++
+    lostRun.onNoReaders = () => run.close(callerGone())
+    if (!lostRun.hasReaders) lostRun.onNoReaders()
+    // New readers share the log with the readers of the lost run.
+    add(runKeyText(key), run).readers++
     await run.ended
   }
 
@@ -68,7 +73,7 @@ export function createRemoteRuns(deps: RemoteRunsDependencies): RemoteRuns {
     for (const { run } of runs.values()) run.close(serviceStopping())
   }
 
-  return { open, followElsewhere: goOn, drain }
+  return { open, followElsewhere, drain }
 }
 
 function callerGone(): ServiceError {

@@ -1,29 +1,29 @@
 import type { CompactLog } from '../../log/compact-log.ts'
 import type { RunKey } from '../../run.ts'
 
-/** Port: what runs have told so far, kept for their readers on other replicas; without their ends, which the runs themselves are kept with. */
+/** Port: the events so far of runs that have readers on other replicas. The end event is stored with the run, not here. */
 export interface TailStore {
-  /** Of runs of one tenant. A batch that is there is left as it is. */
+  /** Adds batches of runs of one tenant. A batch that exists is not changed. */
   append(tenant: string, batches: readonly TailBatch[]): Promise<void>
-  /** Batches with events behind number `after`, in order; a portion of them when there are many. */
+  /** Batches with events after number `after`, in order; only the first batches where there are many. */
   read(key: RunKey, fence: number, after: number): Promise<Pick<TailBatch, 'first' | 'last' | 'attempt' | 'events'>[]>
   remove(key: RunKey): Promise<void>
-  /** Removes those of runs that have ended, or belong to another process by now. */
+  /** Removes the batches of runs that have ended or have another fence. */
   sweep(): Promise<void>
 }
 
 export interface TailBatch extends RunKey {
   fence: number
-  /** Numbers of its events. */
+  /** Numbers of the first and last event. */
   first: number
   last: number
   attempt: Attempt
   events: CompactLog['events']
 }
 
-/** Where a process began with a run. */
+/** The position from which a process continued a run. */
 export interface Attempt {
-  /** Events that were told before, and hold. */
+  /** Number of events that were restored from checkpoints. */
   restored: number
   /** As `EventLog.restoredAt`. */
   restoredAt: number | undefined

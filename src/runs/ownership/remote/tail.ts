@@ -3,81 +3,84 @@ import type { LiveRun } from '../live-run.ts'
 import { isLastEvent, type LoggedEvent } from '../../run.ts'
 import type { TailBatch } from './tail-store.ts'
 
-/** A reader says that it is there every few seconds; one that has not for so long is gone. */
-const readerLastsMs = 10_000
-/** What is written waits for the fastest of its readers when it is further ahead of it than this. */
+/** A reader publishes its position every few seconds; without that it is removed after this time. */
+const readerExpiryMs = 10_000
+/** Writing pauses while the tail is further ahead of its fastest reader than this. */
 const maxAheadCharacters = 1024 * 1024
-/** Events of one row, about. */
+/** Approximate size of the events of one row. */
 const maxBatchCharacters = 256 * 1024
-/** Who has not seen by then what was written for it will not see it any more. */
-const seenWithinMs = 2000
+/** A reader that has not advanced within this time after a write has missed the written events. */
+const missedAfterMs = 2000
 
-/** What a reader on another replica has of a run; `fence` is that of the process that told it so. */
-export interface ReadUpTo {
+/** How far a reader on another replica has read. */
+export interface ReadPosition {
+  /** Fence under which the events were produced. */
   fence: number
+  /** Number of the last event. */
   after: number
 }
 
 interface RemoteReader {
-  /** Number of the last event that it has, as far as it has said. */
-  at: number
+  /** Number of the last event that the reader has acknowledged. */
+  position: number
   detach(): void
-  lapse: NodeJS.Timeout
+  expiry: NodeJS.Timeout
 }
 
 interface Range {
-  /** Numbers behind `from`, up to `to`. */
+  /** Event numbers after `from`, up to and including `to`. */
   from: number
   to: number
 }
 
-/** What is to be written of a run for its readers on other replicas. They count as its readers for as long as they say so. */
+/** Events of a local run that are to be written for readers on other replicas. Each reader counts as a reader of the run until removed. */
 export class Tail {
   readonly run: LiveRun
   private readonly wake: () => void
   private readonly readers = new Map<string, RemoteReader>()
   private readonly closing = new AbortController()
-  /** What readers may find by now, or soon. */
+  /** Events that are written or about to be written. */
   private covered: Range | undefined
   private unwritten: Range[] = []
   private writtenAt = 0
-  private room: (() => void) | undefined
+  private resumeWriter: (() => void) | undefined
 
-  /** `wake` is called when there is something to take. */
+  /** `wake` is called when there are unwritten events. */
   constructor(run: LiveRun, wake: () => void) {
     this.run = run
     this.wake = wake
   }
 
-  hear(reader: string, has: ReadUpTo): void {
-    const known = this.readers.get(reader)
-    clearTimeout(known?.lapse)
-    const at = this.placeOf(has)
-    const lapse = setTimeout(() => this.leave(reader), readerLastsMs).unref()
-    this.readers.set(reader, { at, detach: known?.detach ?? this.run.attach(), lapse })
-    this.covered ??= { from: at, to: at }
+  addReader(reader: string, readPosition: ReadPosition): void {
+    const earlier = this.readers.get(reader)
+    clearTimeout(earlier?.expiry)
+    const position = this.positionOf(readPosition)
+    const expiry = setTimeout(() => this.removeReader(reader), readerExpiryMs).unref()
+    this.readers.set(reader, { position, detach: earlier?.detach ?? this.run.attach(), expiry })
+    this.covered ??= { from: position, to: position }
     const { from, to } = this.covered
-    if (at < from) this.add({ from: at, to: from })
-    else if (at < to && known?.at === at && performance.now() - this.writtenAt > seenWithinMs) this.add({ from: at, to })
+    if (position < from) this.add({ from: position, to: from })
+    else if (position < to && earlier?.position === position && performance.now() - this.writtenAt > missedAfterMs)
+      this.add({ from: position, to })
     this.releaseWriter()
   }
 
-  leave(reader: string): void {
-    const known = this.readers.get(reader)
-    if (!known) return
-    clearTimeout(known.lapse)
-    known.detach()
+  removeReader(reader: string): void {
+    const removed = this.readers.get(reader)
+    if (!removed) return
+    clearTimeout(removed.expiry)
+    removed.detach()
     this.readers.delete(reader)
     if (this.readers.size === 0) this.closing.abort()
     this.releaseWriter()
   }
 
   close(): void {
-    for (const reader of this.readers.keys()) this.leave(reader)
+    for (const reader of this.readers.keys()) this.removeReader(reader)
     this.closing.abort()
   }
 
-  /** Resolves when the run has ended, or nobody reads any more. The end itself is not written: the run is kept with it. */
+  /** Resolves when the run has ended or no reader is left. The end event is not written: readers find it with the stored run. */
   async follow(): Promise<void> {
     const { log } = this.run
     for await (const { first, events } of log.follow(0, this.closing.signal)) {
@@ -88,19 +91,19 @@ export class Tail {
     }
   }
 
-  /** What there is to write, once. */
+  /** Removes and returns the unwritten events. */
   take(): TailBatch[] {
     this.writtenAt = performance.now()
     return this.unwritten.splice(0).flatMap((range) => this.toBatches(range))
   }
 
-  /** It could not be written. */
+  /** Puts events back that could not be written. */
   requeue(batches: readonly TailBatch[]): void {
     this.unwritten.unshift(...batches.map(({ first, last }) => ({ from: first - 1, to: last })))
   }
 
-  /** What this process has of the run's earlier ones is the same; what came behind it is not. */
-  private placeOf({ fence, after }: ReadUpTo): number {
+  /** Events that the run restored are the same under every fence; later events of another fence do not count. */
+  private positionOf({ fence, after }: ReadPosition): number {
     return fence === this.run.fence ? after : Math.min(after, this.run.log.restored)
   }
 
@@ -129,17 +132,18 @@ export class Tail {
   }
 
   private async waitForReaders(): Promise<void> {
-    while (!this.closing.signal.aborted && this.ahead() > maxAheadCharacters) await new Promise<void>((resolve) => (this.room = resolve))
+    while (!this.closing.signal.aborted && this.ahead() > maxAheadCharacters)
+      await new Promise<void>((resolve) => (this.resumeWriter = resolve))
   }
 
   private releaseWriter(): void {
-    this.room?.()
-    this.room = undefined
+    this.resumeWriter?.()
+    this.resumeWriter = undefined
   }
 
   private ahead(): number {
     let fastest = 0
-    for (const { at } of this.readers.values()) fastest = Math.max(fastest, at)
+    for (const { position } of this.readers.values()) fastest = Math.max(fastest, position)
     return this.run.log.charactersTo(this.covered?.to ?? 0) - this.run.log.charactersTo(fastest)
   }
 }
