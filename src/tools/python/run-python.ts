@@ -8,7 +8,7 @@ import { InterpreterLost } from './interpreter.ts'
 import type { RunFile } from './memory-files.ts'
 import { readOutcome } from './check-report.ts'
 import type { Ran, Outcome } from './messages.ts'
-import { createRooms, type Found, type Room, type RoomsOptions } from './rooms.ts'
+import { createRooms, type Found, type Room, type RoomsOptions } from './pool.ts'
 import { createStarter } from './starter.ts'
 import { messageOf } from '../../errors.ts'
 

@@ -9,7 +9,7 @@ import { createRunFolder, limitFiles, type MemoryFileSystem, type MemoryStore } 
 import type { Report, RunOrder, ThreadData } from './messages.ts'
 import { captureOutput } from './captured-output.ts'
 import { runnerSource, startOptions } from './runner-source.ts'
-import { raiseWalls } from './walls.ts'
+import { closeSandbox } from './sandbox.ts'
 
 /** Runs Python in a worker thread, so that the main thread of the process can still receive interrupts. */
 
@@ -27,7 +27,7 @@ const data = workerData as ThreadData
 const port = parentPort as NonNullable<typeof parentPort>
 const interrupts = new Int32Array(data.interrupts)
 const makesSnapshot = data.snapshot === undefined
-const shut = raiseWalls()
+const shut = closeSandbox()
 
 function sendReport(report: Report): void {
   port.postMessage(report)

@@ -47,7 +47,7 @@ const neededByNode = new Set([
  * start nothing (Node permissions), no text becomes code (a V8 flag), and this function removes modules, sockets and most of `process`.
  * Returns a function to call after Python has loaded, which closes the remaining access.
  */
-export function raiseWalls(): () => void {
+export function closeSandbox(): () => void {
   let isShut = false
   registerHooks({
     resolve(specifier, context, next) {

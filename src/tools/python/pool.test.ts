@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { setTimeout as after } from 'node:timers/promises'
 import type { Owner } from '../../access/owner.ts'
 import { InterpreterLost, type Interpreter } from './interpreter.ts'
-import { createRooms, type Found, type Room, type Rooms, type RoomsOptions } from './rooms.ts'
+import { createRooms, type Found, type Room, type Rooms, type RoomsOptions } from './pool.ts'
 
 interface Fake extends Interpreter {
   readonly name: number
