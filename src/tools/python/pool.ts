@@ -1,290 +1,265 @@
 import { callerKey, type Owner } from '../../access/owner.ts'
 import { FairQueue, shareOf } from '../../processes/fair-queue.ts'
 import { InterpreterLost, type Interpreter } from './interpreter.ts'
+import { SpareProcess } from './spare-process.ts'
 
-/** Where the code of a conversation runs, with what earlier calls left there. */
-export interface Room {
+/** The process of a conversation, with everything that earlier calls left in the process. */
+export interface Workspace {
   readonly interpreter: Interpreter
-  /** Files that were put into it, by path. */
-  readonly given: Map<string, GivenFile>
+  /** Files loaded into the process, by path. */
+  readonly loadedFiles: Map<string, LoadedFile>
 }
 
-export interface GivenFile {
-  /** Another content has another one. */
+export interface LoadedFile {
+  /** Changes with the content. */
   version: string
   bytes: number
-  /** Its name without links, relative to the files root. */
+  /** The name with links resolved, relative to the files root. */
   canonical: string
 }
 
-export interface Visit {
-  session: string
+export interface LeaseRequest {
+  /** Key of the conversation: calls with the same key take turns and share a process. */
+  conversation: string
   caller: Owner
   signal: AbortSignal
-  /** How long to wait for a place. */
-  patienceMs: number
-  /** Whether the conversation may go on with what is in its room; otherwise it gets a new one. */
-  accepts(room: Room): boolean
+  /** Maximum milliseconds to wait for a process. */
+  acquireTimeoutMs: number
+  /** False to replace the process before the call. */
+  mayReuse(workspace: Workspace): boolean
 }
 
-/** How a conversation finds its room. */
-export interface Found {
-  /** No code has run in it yet. */
-  isFresh: boolean
-  /** There was an earlier room, which has been ended. */
-  hasForgotten: boolean
+/** The exclusive use of a process during a call. */
+export interface Lease {
+  readonly workspace: Workspace
+  /** No code has run in the process yet. */
+  readonly isFresh: boolean
+  /** An earlier process of the conversation has ended since the last call, with its variables. */
+  readonly hasForgotten: boolean
 }
 
-/** Python processes, one for each conversation that uses it. Calls of one conversation take turns. */
-export interface Rooms {
-  /**
-   * Gives the room of a conversation to `work`. One caller has half of the processes at work at most, and callers take turns. Rejects with
-   * an `Error` in words when there is no place in time.
-   */
-  visit<T>(visit: Visit, work: (room: Room, found: Found) => Promise<T>): Promise<T>
-  /** Starts a process that waits for the next conversation. */
-  prepare(): void
-  close(): Promise<void>
-}
-
-export interface RoomsOptions {
+export interface PoolOptions {
   start(): Promise<Interpreter>
-  /** Processes at a time, the spare one included. */
+  /** Maximum number of processes, the spare process included. */
   max: number
-  /** How long a room is kept after its last call. */
+  /** Milliseconds until an idle process is evicted. */
   keepMs: number
-  /** How long a spare process waits when nobody uses Python. */
+  /** Milliseconds until an unused spare process ends. */
   spareMs?: number
-  /** How long after one is taken the next is started. */
+  /** Milliseconds after a spare process was taken until the next one is started. */
   spareDelayMs?: number
 }
 
-interface Place {
-  session: string
-  caller: Owner
-  isBusy: boolean
-  usedAt: number
-  /** Whether code has run in it. */
-  isUsed: boolean
-  room?: Room
-  timer?: NodeJS.Timeout
+/** A process of the pool. A slot belongs to the same conversation until the slot is evicted. */
+interface Slot {
+  readonly conversation: string
+  readonly caller: Owner
+  state: SlotState
+  /** Code has run in the process. */
+  hasRun: boolean
 }
 
-interface Waiting extends Visit {
-  enter(place: Place): void
-  refuse(error: unknown): void
+type SlotState =
+  | { name: 'starting' }
+  | { name: 'busy'; workspace: Workspace }
+  | { name: 'idle'; workspace: Workspace; since: number; eviction?: NodeJS.Timeout }
+  | { name: 'evicted' }
+
+interface Waiter extends LeaseRequest {
+  resolve(lease: { slot: Slot; workspace: Workspace }): void
+  reject(error: unknown): void
 }
 
 const hourMs = 3_600_000
-/** Conversations of which it is known that their variables are gone. */
+/** Maximum number of evicted conversations to remember. */
 const maxForgotten = 10_000
 
-export function createRooms({ start, max, keepMs, spareMs = hourMs, spareDelayMs = 500 }: RoomsOptions): Rooms {
-  const places = new Map<string, Place>()
-  const waiting = new FairQueue<Waiting>()
-  const share = shareOf(max)
-  const forgotten = new Set<string>()
-  /** Processes on their way out still have their memory. */
-  const ending = new Set<Promise<void>>()
-  let spare: Promise<Interpreter> | undefined
-  let spareTimer: NodeJS.Timeout | undefined
-  let restTimer: NodeJS.Timeout | undefined
-  let closed = false
+/**
+ * Python processes, a separate process for each conversation. Calls of a conversation take turns. A caller uses at most half of the processes
+ * at once, and callers take turns.
+ */
+export class PythonPool {
+  private readonly max: number
+  private readonly keepMs: number
+  private readonly share: number
+  private readonly slots = new Map<string, Slot>()
+  private readonly waiters = new FairQueue<Waiter>()
+  private readonly spare: SpareProcess
+  /** Conversations whose process was evicted after code had run in the process. */
+  private readonly forgotten = new Set<string>()
+  /** Ending processes still use memory. */
+  private readonly ending = new Set<Promise<void>>()
+  private isClosed = false
 
-  function advance(): void {
-    for (const one of waiting) admit(one)
+  constructor({ start, max, keepMs, spareMs = hourMs, spareDelayMs = 500 }: PoolOptions) {
+    this.max = max
+    this.keepMs = keepMs
+    this.share = shareOf(max)
+    const mayStart = () => this.slots.size + this.ending.size < max
+    this.spare = new SpareProcess({ start, mayStart, keepMs: spareMs, delayMs: spareDelayMs })
   }
 
-  function admit(one: Waiting): void {
-    const own = places.get(one.session)
-    if (own?.isBusy || isAtShare(one)) return
-    if (own?.room?.interpreter.isAlive && one.accepts(own.room)) return enter(one, own)
-    if (own) leave(own)
-    const isFull = places.size + ending.size + (spare ? 1 : 0) >= max
-    if (isFull && !spare) {
-      // Whoever ends makes this be called again.
-      const idle = findIdle()
-      if (idle && ending.size === 0) leave(idle)
-      return
-    }
-    void open(one)
+  /** Starts the spare process. */
+  prepare(): void {
+    this.spare.prepare()
   }
 
-  function ofCaller(caller: Owner): Place[] {
-    const key = callerKey(caller)
-    return [...places.values()].filter((place) => callerKey(place.caller) === key)
-  }
-
-  function isAtShare({ caller }: Pick<Visit, 'caller'>): boolean {
-    return ofCaller(caller).filter((place) => place.isBusy).length >= share
-  }
-
-  /** The place that is given up for another conversation: of the caller with the most places the one that was used longest ago. */
-  function findIdle(): Place | undefined {
-    const idle = [...places.values()].filter((place) => !place.isBusy)
-    return idle.toSorted((a, b) => ofCaller(b.caller).length - ofCaller(a.caller).length || a.usedAt - b.usedAt)[0]
-  }
-
-  function enter(one: Waiting, place: Place): void {
-    waiting.serve(one)
-    clearTimeout(place.timer)
-    place.isBusy = true
-    one.enter(place)
-  }
-
-  async function open(one: Waiting): Promise<void> {
-    const place: Place = { session: one.session, caller: one.caller, isBusy: true, isUsed: false, usedAt: Date.now() }
-    places.set(one.session, place)
+  /** Runs `work` with the process of a conversation. Rejects with an `Error` for a model when no process is free in time. */
+  async use<T>(request: LeaseRequest, work: (lease: Lease) => Promise<T>): Promise<T> {
+    if (this.isClosed) throw new Error('Python is closed.')
+    request.signal.throwIfAborted()
+    const { slot, workspace } = await this.acquire(request)
+    const isFresh = !slot.hasRun
+    slot.hasRun = true
+    this.spare.prolong()
     try {
-      const interpreter = await takeSpare()
-      place.room = { interpreter, given: new Map() }
-      void interpreter.gone.then(() => places.get(place.session) === place && !place.isBusy && leave(place))
+      return await work({ workspace, isFresh, hasForgotten: this.forgotten.delete(request.conversation) })
     } catch (error) {
-      places.delete(one.session)
-      waiting.remove(one)
-      one.refuse(new Error('Python can not be started at the moment.', { cause: error }))
-      return advance()
-    }
-    if (closed) return leave(place)
-    place.isBusy = false
-    rest(place)
-    advance()
-  }
-
-  /** The spare process, or a new one; afterwards another is made ready. */
-  async function takeSpare(): Promise<Interpreter> {
-    const taken = spare
-    spare = undefined
-    const ready = await taken?.catch(() => undefined)
-    const interpreter = ready?.isAlive ? ready : await start()
-    if (!closed) {
-      clearTimeout(spareTimer)
-      spareTimer = setTimeout(prepare, spareDelayMs).unref()
-    }
-    return interpreter
-  }
-
-  function prepare(): void {
-    if (closed || spare || places.size + ending.size >= max) return
-    const made = start()
-    spare = made
-    made.catch(() => spare === made && (spare = undefined))
-    restSpare()
-  }
-
-  function restSpare(): void {
-    clearTimeout(restTimer)
-    restTimer = setTimeout(() => {
-      const unused = spare
-      spare = undefined
-      void unused?.then((interpreter) => interpreter.end()).catch(() => {})
-    }, spareMs).unref()
-  }
-
-  /** Ends the room of a conversation: its next call is told. */
-  function leave(place: Place): void {
-    places.delete(place.session)
-    clearTimeout(place.timer)
-    const { room } = place
-    if (!room) return
-    if (place.isUsed) remember(place.session)
-    const end: Promise<void> = room.interpreter.end().finally(() => {
-      ending.delete(end)
-      advance()
-    })
-    ending.add(end)
-  }
-
-  function remember(session: string): void {
-    forgotten.add(session)
-    for (const oldest of forgotten) {
-      if (forgotten.size <= maxForgotten) break
-      forgotten.delete(oldest)
+      // The failed call itself reports the loss, unless its caller is gone, so the next call need not report the loss again.
+      if (error instanceof InterpreterLost && !request.signal.aborted) slot.hasRun = false
+      throw error
+    } finally {
+      this.release(slot, workspace)
     }
   }
 
-  function rest(place: Place): void {
-    place.isBusy = false
-    place.usedAt = Date.now()
-    if (!place.room?.interpreter.isAlive || (keepMs === 0 && place.isUsed)) return leave(place)
-    place.timer = setTimeout(() => leave(place), Math.max(keepMs, 1_000)).unref()
+  async close(): Promise<void> {
+    this.isClosed = true
+    for (const waiter of this.waiters.clear()) waiter.reject(new Error('Python is closed.'))
+    for (const slot of this.slots.values()) this.evict(slot)
+    await Promise.all([...this.ending, this.spare.close()])
   }
 
-  function waitFor(visit: Visit): Promise<Place> {
-    return new Promise((resolve, reject) => {
-      const stop = (error: unknown) => {
-        waiting.remove(one)
-        settle()
-        reject(error)
-      }
-      const abort = () => stop(visit.signal.reason)
-      const impatient = () =>
-        stop(new Error(isAtShare(visit) && !places.has(visit.session) ? toOwnReason(share) : toReason(places.get(visit.session), max)))
-      const timer = setTimeout(impatient, visit.patienceMs)
-      const settle = () => {
-        clearTimeout(timer)
-        visit.signal.removeEventListener('abort', abort)
-      }
-      const one: Waiting = {
-        ...visit,
-        enter: (place) => {
-          settle()
-          resolve(place)
-        },
-        refuse: stop,
-      }
-      try {
-        waiting.add(one)
-      } catch (error) {
-        return stop(error)
-      }
-      visit.signal.addEventListener('abort', abort, { once: true })
-      advance()
+  private acquire(request: LeaseRequest): Promise<{ slot: Slot; workspace: Workspace }> {
+    const { promise, resolve, reject } = Promise.withResolvers<{ slot: Slot; workspace: Workspace }>()
+    // A waiter leaves the queue in the same turn in which it fails: no slot may be leased to a waiter that is gone.
+    const fail = (error: unknown) => {
+      this.waiters.remove(waiter)
+      reject(error)
+    }
+    const waiter: Waiter = { ...request, resolve, reject: fail }
+    const onAbort = () => fail(request.signal.reason)
+    const timeout = setTimeout(() => fail(new Error(this.toTimeoutText(request))), request.acquireTimeoutMs)
+    request.signal.addEventListener('abort', onAbort, { once: true })
+    try {
+      this.waiters.add(waiter)
+      this.advance()
+    } catch (error) {
+      fail(error)
+    }
+    return promise.finally(() => {
+      clearTimeout(timeout)
+      request.signal.removeEventListener('abort', onAbort)
     })
   }
 
-  return {
-    async visit(visit, work) {
-      if (closed) throw new Error('Python is closed.')
-      visit.signal.throwIfAborted()
-      const place = await waitFor(visit)
-      const room = place.room as Room
-      const isFresh = !place.isUsed
-      place.isUsed = true
-      restSpare()
-      try {
-        return await work(room, { isFresh, hasForgotten: forgotten.delete(visit.session) })
-      } catch (error) {
-        // That it is gone the call itself is told, unless nobody listens any more.
-        if (error instanceof InterpreterLost && !visit.signal.aborted) place.isUsed = false
-        throw error
-      } finally {
-        if (closed) leave(place)
-        else rest(place)
-        advance()
-      }
-    },
-    prepare,
-    async close() {
-      closed = true
-      clearTimeout(spareTimer)
-      clearTimeout(restTimer)
-      for (const one of waiting.clear()) one.refuse(new Error('Python is closed.'))
-      const unused = spare
-      spare = undefined
-      for (const place of places.values()) leave(place)
-      await Promise.all([...ending, unused?.then((interpreter) => interpreter.end()).catch(() => {})])
-    },
+  private release(slot: Slot, workspace: Workspace): void {
+    if (this.isClosed) this.evict(slot)
+    else this.becomeIdle(slot, workspace)
+    this.advance()
   }
-}
 
-function toOwnReason(share: number): string {
-  return `Your other conversations have ${share} ${share === 1 ? 'call' : 'calls'} of Python running; no more run for one caller at a time. Try again later.`
-}
+  /** Serves as many waiters as possible. */
+  private advance(): void {
+    for (const waiter of this.waiters) this.serve(waiter)
+  }
 
-/** Why a conversation has waited in vain. */
-function toReason(own: Place | undefined, max: number): string {
-  if (own?.room) return 'Python is still busy with an earlier call of this conversation.'
-  if (own) return 'Python did not start in time. Try again.'
-  return `All ${max} places for Python are taken by calls of other conversations. Try again later.`
+  private serve(waiter: Waiter): void {
+    const slot = this.slots.get(waiter.conversation)
+    if (slot?.state.name === 'starting' || slot?.state.name === 'busy' || this.isAtShare(waiter.caller)) return
+    if (slot?.state.name === 'idle') {
+      const { workspace } = slot.state
+      if (workspace.interpreter.isAlive && waiter.mayReuse(workspace)) return this.lease(waiter, slot, workspace)
+      this.evict(slot)
+    }
+    if (this.spare.exists || this.slots.size + this.ending.size < this.max) return void this.open(waiter)
+    // The end of the evicted process calls `advance` again.
+    const idle = this.findIdle()
+    if (idle && this.ending.size === 0) this.evict(idle)
+  }
+
+  private lease(waiter: Waiter, slot: Slot, workspace: Workspace): void {
+    this.waiters.serve(waiter)
+    if (slot.state.name === 'idle') clearTimeout(slot.state.eviction)
+    slot.state = { name: 'busy', workspace }
+    waiter.resolve({ slot, workspace })
+  }
+
+  /** Opens a slot for the conversation of a waiter. The slot is idle when its process has started, and `advance` leases the slot. */
+  private async open(waiter: Waiter): Promise<void> {
+    const { conversation, caller } = waiter
+    const slot: Slot = { conversation, caller, state: { name: 'starting' }, hasRun: false }
+    this.slots.set(conversation, slot)
+    try {
+      const interpreter = await this.spare.take()
+      if (this.isClosed) return this.end(interpreter)
+      void interpreter.gone.then(() => slot.state.name === 'idle' && this.evict(slot))
+      this.becomeIdle(slot, { interpreter, loadedFiles: new Map() })
+    } catch (error) {
+      this.slots.delete(conversation)
+      waiter.reject(new Error('Python cannot be started at the moment.', { cause: error }))
+    }
+    this.advance()
+  }
+
+  private becomeIdle(slot: Slot, workspace: Workspace): void {
+    slot.state = { name: 'idle', workspace, since: Date.now() }
+    if (!workspace.interpreter.isAlive || (this.keepMs === 0 && slot.hasRun)) return this.evict(slot)
+    slot.state.eviction = setTimeout(() => this.evict(slot), Math.max(this.keepMs, 1_000)).unref()
+  }
+
+  /** Ends the process of a slot. The next call of the conversation reports the loss of the variables. */
+  private evict(slot: Slot): void {
+    const { state } = slot
+    if (state.name === 'evicted') return
+    slot.state = { name: 'evicted' }
+    this.slots.delete(slot.conversation)
+    if (state.name === 'starting') return
+    if (state.name === 'idle') clearTimeout(state.eviction)
+    if (slot.hasRun) this.remember(slot.conversation)
+    this.end(state.workspace.interpreter)
+  }
+
+  private end(interpreter: Interpreter): void {
+    const end: Promise<void> = interpreter.end().finally(() => {
+      this.ending.delete(end)
+      this.advance()
+    })
+    this.ending.add(end)
+  }
+
+  private remember(conversation: string): void {
+    this.forgotten.add(conversation)
+    for (const oldest of this.forgotten) {
+      if (this.forgotten.size <= maxForgotten) break
+      this.forgotten.delete(oldest)
+    }
+  }
+
+  /** The idle slot to evict: of the caller with the most slots the slot that was used longest ago. */
+  private findIdle(): Slot | undefined {
+    const idle = [...this.slots.values()].flatMap((slot) => (slot.state.name === 'idle' ? [{ slot, since: slot.state.since }] : []))
+    const count = ({ slot }: { slot: Slot }) => this.slotsOf(slot.caller).length
+    return idle.toSorted((a, b) => count(b) - count(a) || a.since - b.since)[0]?.slot
+  }
+
+  private slotsOf(caller: Owner): Slot[] {
+    const key = callerKey(caller)
+    return [...this.slots.values()].filter((slot) => callerKey(slot.caller) === key)
+  }
+
+  private isAtShare(caller: Owner): boolean {
+    const active = this.slotsOf(caller).filter(({ state }) => state.name === 'starting' || state.name === 'busy')
+    return active.length >= this.share
+  }
+
+  private toTimeoutText({ conversation, caller }: LeaseRequest): string {
+    const { max, share } = this
+    const slot = this.slots.get(conversation)
+    if (!slot && this.isAtShare(caller))
+      return `Your other conversations have ${share} ${share === 1 ? 'call' : 'calls'} of Python running; no more run for one caller at a time. Try again later.`
+    if (slot?.state.name === 'starting') return 'Python did not start in time. Try again.'
+    if (slot) return 'Python is still busy with an earlier call of this conversation.'
+    return `All ${max} places for Python are taken by calls of other conversations. Try again later.`
+  }
 }

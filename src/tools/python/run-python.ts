@@ -8,7 +8,7 @@ import { InterpreterLost } from './interpreter.ts'
 import type { RunFile } from './memory-files.ts'
 import { readOutcome } from './check-report.ts'
 import type { Ran, Outcome } from './messages.ts'
-import { createRooms, type Found, type Room, type RoomsOptions } from './pool.ts'
+import { PythonPool, type Lease, type LeaseRequest, type PoolOptions } from './pool.ts'
 import { createStarter } from './starter.ts'
 import { messageOf } from '../../errors.ts'
 
@@ -36,7 +36,7 @@ const schema = {
 }
 
 /** Overrides for tests. */
-export interface RunPythonOptions extends Partial<Pick<RoomsOptions, 'spareMs' | 'spareDelayMs'>> {
+export interface RunPythonOptions extends Partial<Pick<PoolOptions, 'spareMs' | 'spareDelayMs'>> {
   /** Delay in milliseconds before the first spare process is started, so that the process does not slow down the start of the service. */
   prepareMs?: number
 }
@@ -59,7 +59,7 @@ const namedResults = /\bresults\s*(?:\[|\.get\(|\.pop\()\s*(["'])((?:(?!\1)[^\n\
  * call are not part of any answer.
  */
 export function createRunPython(spec: ToolSpec, { files, cacheDir, log }: ToolDependencies, options: RunPythonOptions = {}): ToolBuild {
-  const { prepareMs = 5_000, ...roomsOptions } = options
+  const { prepareMs = 5_000, ...poolOptions } = options
   const memoryMb = Number(spec.config['memory_mb'] ?? 512)
   const answers = { maxCharacters: Math.floor(spec.maxOutputCharacters / 2), written }
   const startPython = createStarter(memoryMb, cacheDir, answers)
@@ -68,47 +68,48 @@ export function createRunPython(spec: ToolSpec, { files, cacheDir, log }: ToolDe
       log.warn({ tool: spec.name, err }, 'Python cannot be started')
       throw err
     })
-  const rooms = createRooms({
+  const pool = new PythonPool({
     start,
     max: Number(spec.config['max_processes'] ?? 4),
     keepMs: Number(spec.config['keep_minutes'] ?? 10) * 60_000,
-    ...roomsOptions,
+    ...poolOptions,
   })
   const questionFiles = createQuestionFiles(files, Math.min(maxQuestionFileBytes, ((memoryMb - 128) / 2) * mebibyte))
-  const prepareTimer = setTimeout(() => rooms.prepare(), prepareMs).unref()
+  const prepareTimer = setTimeout(() => pool.prepare(), prepareMs).unref()
 
   async function execute(input: JsonObject, context: ToolContext): Promise<JsonValue> {
     const endsAt = performance.now() + spec.timeoutMs - Math.min(marginMs, spec.timeoutMs / 5)
     const code = String(input['code'])
-    const visit = {
+    const request: LeaseRequest = {
       // The restriction is part of the key, because variables computed from all data must not be visible in a filtered run.
-      session: `${context.session}\n${context.restriction}`,
+      conversation: `${context.session}\n${context.restriction}`,
       caller: context.caller,
       signal: context.signal,
-      patienceMs: endsAt - performance.now(),
-      accepts: (room: Room) => questionFiles.mayReuse(room, context),
+      acquireTimeoutMs: endsAt - performance.now(),
+      mayReuse: (workspace) => questionFiles.mayReuse(workspace, context),
     }
-    return rooms.visit(visit, async (room, found) => {
-      const { files: inputFiles, notes } = await questionFiles.load(room, context)
+    return pool.use(request, async (lease) => {
+      const { workspace } = lease
+      const { files: inputFiles, notes } = await questionFiles.load(workspace, context)
       const results = resultsFor(code, context)
       const limitMs = Math.max(1, endsAt - performance.now())
       const order = { code, inputFiles, ...answers, ...(results && { results }) }
-      const ran = await room.interpreter.run(order, { limitMs, signal: context.signal }).catch((error: unknown) => {
+      const ran = await workspace.interpreter.run(order, { limitMs, signal: context.signal }).catch((error: unknown) => {
         if (error instanceof InterpreterLost) log.info({ tool: spec.name, reason: error.reason }, 'A Python process has ended')
         throw toFailure(error, limitMs)
       })
       context.signal.throwIfAborted()
       for (const path of ran.rejectedFiles) {
-        room.given.delete(path)
+        workspace.loadedFiles.delete(path)
         notes.push(`${path} is not available: there was not enough memory for the file.`)
       }
-      if (found.hasForgotten) notes.unshift(forgottenNote)
-      return toResult(ran, { found, notes, limitMs, context })
+      if (lease.hasForgotten) notes.unshift(forgottenNote)
+      return toResult(ran, { lease, notes, limitMs, context })
     })
   }
 
-  async function toResult(ran: Ran, call: { found: Found; notes: string[]; limitMs: number; context: ToolContext }): Promise<JsonValue> {
-    const { found, notes, limitMs, context } = call
+  async function toResult(ran: Ran, call: { lease: Lease; notes: string[]; limitMs: number; context: ToolContext }): Promise<JsonValue> {
+    const { lease, notes, limitMs, context } = call
     const names = await saveFiles(ran.files, context, notes)
     if (ran.omittedFiles.length > 0) {
       notes.push(`Not saved (limit: ${written.files} files and 50 MB per call): ${shorten(ran.omittedFiles.join(', '), 500)}.`)
@@ -118,7 +119,7 @@ export function createRunPython(spec: ToolSpec, { files, cacheDir, log }: ToolDe
     const limit = spec.maxOutputCharacters - frameCharacters
     if (outcome.error === undefined) return fitAnswer(answer, limit) as JsonObject
     if (outcome.stopped) notes.push(`The code was stopped after ${seconds(limitMs)} s. Its variables still exist.`)
-    if (found.isFresh && !found.hasForgotten && /^(NameError|FileNotFoundError)/m.test(outcome.error)) notes.push(firstCallNote)
+    if (lease.isFresh && !lease.hasForgotten && /^(NameError|FileNotFoundError)/m.test(outcome.error)) notes.push(firstCallNote)
     throw new Error(toFailureText(outcome.error, fitAnswer({ ...answer, note: notes.join(' ') }, limit - outcome.error.length)))
   }
 
@@ -126,7 +127,7 @@ export function createRunPython(spec: ToolSpec, { files, cacheDir, log }: ToolDe
     tool: createTool(spec, { description, schema, effect: 'read', filters: false, execute }),
     async close() {
       clearTimeout(prepareTimer)
-      await rooms.close()
+      await pool.close()
     },
   }
 }
