@@ -1,7 +1,7 @@
 import { isDeeper, maxJsonDepth } from '../agent/json-depth.ts'
 import type { JsonObject } from '../agent/messages.ts'
 
-/** The arguments that a model wrote for a call; undefined unless they are a JSON object that can be sent again. */
+/** Parses the arguments of a tool call; undefined unless the text is a JSON object within the depth limit, which can be sent to models again. */
 export function parseArguments(text: string): JsonObject | undefined {
   try {
     const value: unknown = JSON.parse(text)

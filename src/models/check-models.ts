@@ -7,14 +7,14 @@ import { createModel, createModels, createSmallModel } from './create-model.ts'
 import { createEmbedder } from './embeddings/create-embedder.ts'
 import { messageOf } from '../errors.ts'
 
-/** What became of a look at something: one line, and what to do where it is not well. */
+/** Result of a check: a line of text, and advice if the check did not pass. */
 export interface Finding {
   state: 'ok' | 'warn' | 'fail'
   text: string
   advice?: string
 }
 
-/** Why the models of a configuration can't be made: keys that are missing, variables that are not set. */
+/** Reasons why the models of a configuration cannot be created: missing keys and unset variables. */
 export function findModelProblems({ llms }: AgentConfig, environment: Environment): ConfigProblem[] {
   const deps = { environment, connections: createConnections() }
   const makings = [
@@ -35,11 +35,11 @@ export function findModelProblems({ llms }: AgentConfig, environment: Environmen
 
 export interface ModelCheckOptions {
   environment: Environment
-  /** How long a model may take for a tiny answer. */
+  /** Time limit for a tiny answer. */
   timeoutMs: number
 }
 
-/** Asks each model something tiny, all at once. */
+/** Sends a tiny request to each model in parallel. */
 export async function checkModels({ llms }: AgentConfig, options: ModelCheckOptions): Promise<Finding[]> {
   const { primary, fallback, small, embedding } = llms
   const asked: [string, ModelConfig][] = [['llms.primary', primary]]
@@ -78,7 +78,7 @@ async function checkEmbedder(config: ModelConfig, options: ModelCheckOptions & {
   const timeout = AbortSignal.timeout(options.timeoutMs)
   try {
     const [vector = []] = (await createEmbedder(config, options)?.embed(['ok'], timeout)) ?? []
-    return { state: 'ok', text: `${what} gave a vector of ${vector.length} numbers` }
+    return { state: 'ok', text: `${what} returned a vector of ${vector.length} numbers` }
   } catch (error) {
     if (timeout.aborted)
       return { state: 'fail', text: `${what} did not answer within ${options.timeoutMs / 1000} s`, advice: advice.unavailable }
@@ -97,24 +97,24 @@ function checkMakable(place: string, config: ModelConfig, make: Make): Finding {
   }
   if (config.provider === 'embedded')
     return { state: 'ok', text: `${place}: embedded ${config.model}, a rule-based model, no language model` }
-  return { state: 'ok', text: `${place}: ${config.provider} ${config.model} is configured (not asked)` }
+  return { state: 'ok', text: `${place}: ${config.provider} ${config.model} is configured (not called)` }
 }
 
 const advice: Record<ModelErrorCode, string> = {
-  unauthorized: 'Is the api_key right, and may it use this model?',
-  unavailable: 'Does the server run, is base_url right, and can it be reached from here?',
-  refused: 'Is there a model of this name, and does it take the settings that agent.yaml gives it?',
-  rate_limited: 'The key is accepted, but its limit is reached: wait, or raise the limit.',
+  unauthorized: 'Check that api_key is right and that the key may use this model.',
+  unavailable: 'Check that the server runs, that base_url is right, and that the server can be reached from here.',
+  refused: 'Check that the model exists, and that the model supports its settings in agent.yaml.',
+  rate_limited: 'The key is accepted, but has reached its rate limit: wait, or raise the limit.',
 }
 
-/** A thought needs room, and some models refuse less than they think. */
+/** Reasoning needs tokens, and some models refuse a limit below their reasoning budget. */
 const tinyTokens = 64
 
 function toTiny(config: ModelConfig): ModelConfig {
   return config.reasoning_effort === undefined ? { ...config, max_output_tokens: tinyTokens } : config
 }
 
-/** Leaves, which closes the connection, as soon as anything comes: that the model answers is all that counts. */
+/** Waits for the first event of a reply, then closes the connection. Any event proves that the model works. */
 async function askTiny(model: Model, signal: AbortSignal): Promise<void> {
   const replying = model.reply({ system: '', messages: [{ role: 'user', text: 'Say "ok".' }], tools: [] }, signal)
   const late = new Promise<never>((_, reject) => signal.addEventListener('abort', () => reject(new Error('too late')), { once: true }))

@@ -1,14 +1,14 @@
 import { Pool } from 'undici'
 
-/** Connections to model servers, kept alive between calls and shared by all models of one address. */
+/** Connections to model servers, kept alive between calls. Models with the same address share connections. */
 export interface Connections {
-  /** The pool of an origin, such as `https://api.openai.com`. */
+  /** Returns the pool of an origin such as `https://api.openai.com`. */
   pool(origin: string, connectTimeoutMs: number): Pool
-  /** Closes every connection at once; what is running breaks. */
+  /** Closes all connections immediately. Running requests fail. */
   close(): Promise<void>
 }
 
-/** Connections outlive a change of the configuration, so that a new version of an agent need not connect anew. */
+/** Creates the pools. Connections survive a change of the configuration, so that a new version of an agent need not reconnect. */
 export function createConnections(): Connections {
   const pools = new Map<string, Pool>()
 
@@ -18,13 +18,13 @@ export function createConnections(): Connections {
     if (known) return known
     const made = new Pool(origin, {
       connectTimeout: connectTimeoutMs,
-      // A streamed answer holds its connection to the end, so there are as many as calls: no cap, and no waiting behind one another.
+      // A streamed answer occupies its connection to the end, so the number of connections is not limited, and no call waits for another.
       connections: null,
       pipelining: 1,
-      // One connection a call: a call that is left closes it, and none can stall another.
+      // HTTP/2 would share a connection between calls: a cancelled or stalled call could then affect other calls.
       allowH2: false,
       keepAliveTimeout: 30_000,
-      // The adapters keep their own time, of which waiting for a slow reader is not a part.
+      // The adapters have their own timeouts, which do not count the time that a slow reader takes.
       headersTimeout: 0,
       bodyTimeout: 0,
     })

@@ -107,26 +107,26 @@ test('the header made of an address with credentials is a secret too, in each of
 })
 
 test('what is blank counts as missing', () => {
-  assert.equal(problem({ api_key: ' ' }), 'api_key: openai needs one')
-  assert.equal(problem({ headers: { authorization: ' ' } }), 'api_key: openai needs one')
+  assert.equal(problem({ api_key: ' ' }), 'api_key: required by openai')
+  assert.equal(problem({ headers: { authorization: ' ' } }), 'api_key: required by openai')
   const aws: Partial<ModelConfig> = { provider: 'amazon-bedrock', region: 'eu-west-1' }
-  assert.match(problem({ ...aws, api_key: ' ' }), /^api_key: amazon-bedrock needs one, or access_key_id/)
-  assert.equal(problem({ ...aws, access_key_id: 'a', secret_access_key: ' ' }), 'secret_access_key: access_key_id needs one')
-  assert.equal(problem({ ...aws, api_key: 'k', region: ' ' }), 'region: amazon-bedrock needs one')
+  assert.match(problem({ ...aws, api_key: ' ' }), /^api_key: required by amazon-bedrock, unless access_key_id/)
+  assert.equal(problem({ ...aws, access_key_id: 'a', secret_access_key: ' ' }), 'secret_access_key: required with access_key_id')
+  assert.equal(problem({ ...aws, api_key: 'k', region: ' ' }), 'region: required by amazon-bedrock')
 })
 
 test('what is missing is named by its field', () => {
-  assert.equal(problem({}), 'api_key: openai needs one')
-  assert.equal(problem({ provider: 'anthropic' }), 'api_key: anthropic needs one')
-  assert.equal(problem({ provider: 'openai-compatible' }), 'base_url: openai-compatible needs one')
-  assert.equal(problem({ provider: 'azure' }), 'base_url: azure needs one; api_key: azure needs one')
+  assert.equal(problem({}), 'api_key: required by openai')
+  assert.equal(problem({ provider: 'anthropic' }), 'api_key: required by anthropic')
+  assert.equal(problem({ provider: 'openai-compatible' }), 'base_url: required by openai-compatible')
+  assert.equal(problem({ provider: 'azure' }), 'base_url: required by azure; api_key: required by azure')
   assert.equal(problem({ api_key: '${NOT_THERE}' }), 'api_key: the environment variable NOT_THERE is not set')
   assert.match(problem({ api_key: '${AWS_SECRET_ACCESS_KEY}' }), /^api_key: .*belongs to the service/)
-  assert.equal(problem({ api_key: 'k', base_url: '${KEY}' }), 'base_url: this is not an http(s) address')
-  assert.match(problem({ provider: 'amazon-bedrock' }), /^region: .*; api_key: amazon-bedrock needs one, or access_key_id/)
+  assert.equal(problem({ api_key: 'k', base_url: '${KEY}' }), 'base_url: must be an http(s) address')
+  assert.match(problem({ provider: 'amazon-bedrock' }), /^region: .*; api_key: required by amazon-bedrock, unless access_key_id/)
   assert.equal(
     problem({ provider: 'amazon-bedrock', region: 'eu-west-1', access_key_id: 'a' }),
-    'secret_access_key: access_key_id needs one',
+    'secret_access_key: required with access_key_id',
   )
   assert.equal(problem({ headers: { Authorization: 'Bearer x' } }), '')
 })
@@ -143,7 +143,7 @@ test('fallbacks answer when the primary fails, under their own name', async () =
 test('a faulty fallback is named by its place', () => {
   const primary: ModelConfig = { provider: 'embedded', model: 'rules-1' }
   assert.throws(() => createModels({ primary, fallback: [{ provider: 'google', model: 'g' }] }, deps), {
-    message: 'llms.fallback[0]: api_key: google needs one',
+    message: 'llms.fallback[0]: api_key: required by google',
   })
 })
 

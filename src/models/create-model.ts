@@ -21,14 +21,14 @@ import { toKeyHeader, toServer, toWireUrl } from './wire-address.ts'
 import { messageOf } from '../errors.ts'
 
 export interface ModelDependencies {
-  /** For `${NAME}` in keys, headers and addresses. */
+  /** Values for `${NAME}` in keys, headers and addresses. */
   environment: Environment
   /** Shared by all models of the service, which closes them. */
   connections: Connections
   retry?: Partial<RetryOptions>
 }
 
-/** The primary model and its fallbacks as one. Throws a `ConfigError` that names the faulty fields of one of them. */
+/** Combines the primary model and its fallbacks. Throws a `ConfigError` with the faulty fields of the first faulty model. */
 export function createModels({ primary, fallback }: Pick<AgentConfig['llms'], 'primary' | 'fallback'>, deps: ModelDependencies): Model {
   const configs: [Path, ModelConfig][] = [
     [['llms', 'primary'], primary],
@@ -38,13 +38,13 @@ export function createModels({ primary, fallback }: Pick<AgentConfig['llms'], 'p
   return withRetry(models, deps.retry)
 }
 
-/** The model for what is done beside a run: `llms.small`, else the primary one; undefined where that is the embedded one. */
+/** The model for background work: `llms.small`, or else the primary model. Undefined if that is the embedded model. */
 export function createSmallModel({ primary, small = primary }: AgentConfig['llms'], deps: ModelDependencies): Model | undefined {
   if (small.provider === 'embedded') return undefined
   return withRetry([placed(['llms', small === primary ? 'primary' : 'small'], () => createModel(small, deps))], deps.retry)
 }
 
-/** The adapter that a configuration asks for, without retry. Throws an `Error` of sentences such as `api_key: openai needs one`. */
+/** Creates the adapter of a configured model, without retries. Throws an `Error` such as `api_key: required by openai`. */
 export function createModel(config: ModelConfig, deps: ModelDependencies): Model {
   if (config.provider === 'embedded') return createRulesModel(config.model)
   const access = resolveAccess(config, (text) => resolveReferences(text, deps.environment))
@@ -52,7 +52,7 @@ export function createModel(config: ModelConfig, deps: ModelDependencies): Model
   return toChatCompletionsModel(config.provider, config, access, deps.connections)
 }
 
-/** Makes what is configured at a path; its faults name it. */
+/** Calls `make`, and adds the path of the configuration to its errors. */
 export function placed<T>(at: Path, make: () => T): T {
   try {
     return make()
@@ -93,10 +93,10 @@ function toAiSdkModel(provider: AiSdkProvider, config: ModelConfig, access: Acce
   })
 }
 
-/** Where a provider's package sends its requests without `base_url`. */
+/** The server that a provider's package calls without `base_url`. */
 function toUsualServer(provider: AiSdkProvider, { region = '' }: ModelConfig): ModelServer | undefined {
   const { host }: AiSdkTraits = providers[provider]
-  // A region that a variable holds is not resolved for this.
+  // A region given as `${NAME}` is not resolved here, so the server is unknown.
   if (host.includes('{region}') && !/^[a-z0-9-]+$/.test(region)) return undefined
   return { address: host.replace('{region}', region), port: 443 }
 }

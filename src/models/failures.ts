@@ -1,24 +1,24 @@
 import { ModelError, type ModelErrorCode } from '../agent/model.ts'
 
-/** Who failed, and what its messages may never hold: the key, header values, a URL's credentials and query. */
+/** Label of a model for error messages, and the secrets to remove from them: the key, header values, credentials and query of the URL. */
 export interface Origin {
   /** Provider and model, such as `openai gpt-5-mini`. */
   label: string
   secrets: readonly string[]
 }
 
-/** An error body that is longer is not read to its end. */
+/** Limit for reading error bodies. */
 export const maxErrorBytes = 64 * 1024
 
 const maxExcerpt = 200
 
-/** What an excerpt is taken from: patterns over more would take longer than the answer is worth. */
+/** Limit for the text searched by patterns, which bounds the time of an excerpt. */
 const maxLookedThrough = 4096
 
-/** Errors in errors: no provider goes deeper. */
+/** Limit of nested errors. No provider nests deeper. */
 const maxDepth = 10
 
-/** An answer that is no stream. `now` is epoch milliseconds, `headers` have lower-case names. */
+/** An HTTP response without an event stream. `now` is in epoch milliseconds, names of `headers` are lower-case. */
 export interface StatusAnswer {
   status: number
   headers: Headers
@@ -26,10 +26,10 @@ export interface StatusAnswer {
   now: number
 }
 
-/** The error for an answer that is no stream; a short piece of the provider's own message is told. */
+/** Converts a response without an event stream to an error with an excerpt of the provider's message. */
 export function toStatusError(origin: Origin, { status, headers, body, now }: StatusAnswer): ModelError {
   const code = codeOf(status)
-  // What a provider says of a wrong key repeats parts of the key.
+  // Providers repeat parts of a wrong key in their message, so that message is left out.
   const said = code === 'unauthorized' ? '' : excerpt(origin, messageIn(body) || (status < 300 ? 'no event stream' : ''))
   const wait = code === 'rate_limited' || code === 'unavailable' ? retryAfterMs(headers, now) : undefined
   return new ModelError(code, `${origin.label} answered ${status}${said === '' ? '' : `: ${said}`}`, { retryAfterMs: wait })
@@ -45,20 +45,20 @@ function codeOf(status: number): ModelErrorCode {
   return 'refused'
 }
 
-/** The error for an error that came inside of a stream that had begun well. */
+/** Converts an error event inside a running stream. */
 export function toStreamError(origin: Origin, error: unknown): ModelError {
   const said = excerpt(origin, typeof error === 'string' ? error : messageOf(error))
   return new ModelError('unavailable', `${origin.label} broke off its answer${said === '' ? '' : `: ${said}`}`)
 }
 
-/** The error for a connection that could not be made or broke; `begun`: whether the answer had begun. */
+/** Converts a failed or broken connection. `hasBegun` is true if part of the answer had arrived. */
 export function toConnectionError(origin: Origin, error: unknown, begun: boolean): ModelError {
   const code = networkCode(error)
   const what = begun ? 'broke off its answer' : 'could not be reached'
   return new ModelError('unavailable', `${origin.label} ${what}${code === undefined ? '' : ` (${code})`}`)
 }
 
-/** `ECONNREFUSED` and the like; fetch hides it in a chain of causes. */
+/** The system error code, such as `ECONNREFUSED`, which fetch puts in a chain of causes. */
 function networkCode(error: unknown): string | undefined {
   for (let at = error, depth = 0; at instanceof Error && depth < 5; at = at.cause, depth++) {
     const { code } = at as { code?: unknown }
@@ -72,12 +72,12 @@ function messageIn(body: string): string {
   try {
     return messageOf(JSON.parse(body))
   } catch {
-    // A page of a proxy says nothing that helps.
+    // An HTML page of a proxy has no useful message.
     return body.trimStart().startsWith('<') ? '' : body
   }
 }
 
-/** The sentence in any of the shapes in which providers put their errors. */
+/** Finds the message in the error formats of the providers. */
 function messageOf(value: unknown, depth = 0): string {
   if (typeof value === 'string') return value
   if (typeof value !== 'object' || value === null || depth > maxDepth) return ''
@@ -86,11 +86,11 @@ function messageOf(value: unknown, depth = 0): string {
   return messageOf(message ?? error ?? detail ?? msg, depth + 1)
 }
 
-/** At most 200 characters in one line, without secrets and without what an address carries behind its path. */
+/** Shortens a text to a line of at most 200 characters, without secrets and without the query strings of addresses. */
 function excerpt(origin: Origin, text: string): string {
   let clean = text.slice(0, maxErrorBytes)
   for (const secret of origin.secrets) if (secret !== '') clean = clean.replaceAll(secret, '***')
-  // Cut behind the secrets: half of one would not be found.
+  // The text is cut after removing secrets, because half a secret would not be found.
   clean = clean
     .slice(0, maxLookedThrough)
     .replace(/(https?:\/\/)[^\s/@]*@/g, '$1')

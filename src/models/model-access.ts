@@ -3,10 +3,10 @@ import type { ModelConfig } from '../configuration/schema.ts'
 import type { Origin } from './failures.ts'
 import { messageOf } from '../errors.ts'
 
-/** How to reach a model: every `${NAME}` resolved. */
+/** Address and credentials of a model, with every `${NAME}` resolved. */
 export interface Access {
   apiKey?: string
-  /** Without credentials: those became a header. */
+  /** Credentials of the URL are removed: they become a header. */
   baseUrl?: URL
   headers: Record<string, string>
   region?: string
@@ -18,7 +18,7 @@ export interface Access {
 
 type Resolve = (text: string) => string
 
-/** Throws one `Error` with a sentence for each field that is missing or can't be resolved. */
+/** Resolves the address and credentials of a model. Throws a single `Error` that names every missing or unresolvable field. */
 export function resolveAccess(config: ModelConfig, resolve: Resolve): Access {
   const problems: string[] = []
   const text = (field: string, value: string | undefined): string | undefined => {
@@ -30,7 +30,7 @@ export function resolveAccess(config: ModelConfig, resolve: Resolve): Access {
       return undefined
     }
   }
-  /** What is blank counts as absent; what can't be resolved is no second time told as missing. */
+  /** A blank value counts as absent. An unresolvable value is already reported, so it must not be reported as missing too. */
   const key = (field: string, value: string | undefined) => {
     const before = problems.length
     return text(field, value) || (problems.length > before ? unresolved : undefined)
@@ -46,7 +46,7 @@ export function resolveAccess(config: ModelConfig, resolve: Resolve): Access {
     sessionToken: key('session_token', config.session_token),
   }
   problems.push(...missing(config, keys, given))
-  if (baseUrl?.search && isAiSdkProvider(config.provider)) problems.push(`base_url: ${config.provider} takes no query in it`)
+  if (baseUrl?.search && isAiSdkProvider(config.provider)) problems.push(`base_url: ${config.provider} allows no query string`)
   if (problems.length > 0) throw new Error(problems.join('; '))
   const headers = { ...credentialsHeader(baseUrl, keys.apiKey), ...given }
   return {
@@ -63,37 +63,37 @@ export function resolveAccess(config: ModelConfig, resolve: Resolve): Access {
 
 type Keys = Pick<Access, 'apiKey' | 'accessKeyId' | 'secretAccessKey' | 'sessionToken'>
 
-/** Stands for a value until its problem is thrown. */
+/** Placeholder for an unresolvable value, until the problems are thrown. */
 const unresolved = '?'
 
 function toUrl(text: string | undefined, problems: string[]): URL | undefined {
   if (text === undefined) return undefined
   const url = URL.parse(text)
   if (url?.protocol === 'http:' || url?.protocol === 'https:') return url
-  problems.push('base_url: this is not an http(s) address')
+  problems.push('base_url: must be an http(s) address')
   return undefined
 }
 
-/** What a provider can't do without. A gateway may be given its key in a header of its own. */
+/** Required fields that are missing. A gateway may get its key in a header instead of `api_key`. */
 function missing(config: ModelConfig, keys: Keys, headers: Record<string, string>): string[] {
   const { provider } = config
   const { needs }: ProviderTraits = providers[provider]
   const problems: string[] = []
-  if (needs.includes('base_url') && config.base_url === undefined) problems.push(`base_url: ${provider} needs one`)
+  if (needs.includes('base_url') && config.base_url === undefined) problems.push(`base_url: required by ${provider}`)
   if (needs.includes('aws_credentials')) problems.push(...missingAws(config, keys))
   const hasKey = keys.apiKey !== undefined || ['authorization', 'api-key', 'x-api-key', 'x-goog-api-key'].some((name) => headers[name])
-  if (needs.includes('api_key') && !hasKey) problems.push(`api_key: ${provider} needs one`)
+  if (needs.includes('api_key') && !hasKey) problems.push(`api_key: required by ${provider}`)
   return problems
 }
 
 function missingAws({ provider, region }: ModelConfig, { apiKey, accessKeyId, secretAccessKey }: Keys): string[] {
   const problems: string[] = []
-  if (!region?.trim()) problems.push(`region: ${provider} needs one`)
+  if (!region?.trim()) problems.push(`region: required by ${provider}`)
   if (apiKey !== undefined) return problems
   if (accessKeyId === undefined && secretAccessKey === undefined) {
-    problems.push(`api_key: ${provider} needs one, or access_key_id and secret_access_key`)
-  } else if (accessKeyId === undefined) problems.push('access_key_id: secret_access_key needs one')
-  else if (secretAccessKey === undefined) problems.push('secret_access_key: access_key_id needs one')
+    problems.push(`api_key: required by ${provider}, unless access_key_id and secret_access_key are set`)
+  } else if (accessKeyId === undefined) problems.push('access_key_id: required with secret_access_key')
+  else if (secretAccessKey === undefined) problems.push('secret_access_key: required with access_key_id')
   return problems
 }
 
@@ -111,15 +111,15 @@ function withoutCredentials(url: URL | undefined): URL | undefined {
   return clean
 }
 
-/** Everything that no message may hold, in each form in which a server may repeat it. Shorter values can't be told from words. */
+/** Secrets to remove from messages, in each form in which a server may repeat them. Values under 4 characters would match ordinary words. */
 function secretsOf(values: (string | undefined)[], url: URL | undefined): string[] {
   const inUrl = url ? [url.username, url.password, ...url.search.slice(1).split(/[&=]/)] : []
-  // Of `Bearer abc` the key alone may be repeated by a server.
+  // A server may repeat only the key of `Bearer abc`.
   const parts = [...values, ...inUrl].flatMap((value = '') => [value, value.split(' ').at(-1) ?? '', decode(value)])
   const forms = parts
     .filter((secret) => secret.length >= 4)
     .flatMap((secret) => [secret, encodeURIComponent(secret.toWellFormed()), toBase64(secret)])
-  // The longest first: a shorter one may be its beginning.
+  // Longest first, because a shorter secret may be a prefix of a longer secret.
   return [...new Set(forms)].sort((a, b) => b.length - a.length)
 }
 

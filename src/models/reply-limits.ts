@@ -1,19 +1,19 @@
 import { toStreamError, type Origin } from './failures.ts'
 
-/** Limits of what a model's server answers, whatever its protocol. */
+/** Limits for replies of model servers, for all protocols. */
 
-/** Tool calls of one answer: models ask for a few. Each call is a step of the run, which is stored and sent to readers. */
+/** Limit of tool calls in an answer. Each call is a step of the run, which is stored and sent to readers. */
 const maxCalls = 500
 
-/** No answer costs a billion tokens, and sums stay exact. */
+/** No answer uses a billion tokens. The limit keeps sums of token counts exact. */
 const maxTokens = 1_000_000_000
 
-/** Throws `ModelError` where an answer has more tool calls than a run can make. */
+/** Throws `ModelError` if an answer has too many tool calls. */
 export function checkCallCount(count: number, origin: Origin): void {
   if (count > maxCalls) throw toStreamError(origin, `the answer has more than ${maxCalls} tool calls`)
 }
 
-/** A count that is no number, negative or absurd is 0: token counts are added up and stored, and must not fail the run that was answered. */
+/** Sanitizes a token count: an invalid, negative or absurd count becomes 0. A wrong count must not fail a run that has its answer. */
 export function toTokenCount(tokens: unknown): number {
   return typeof tokens === 'number' && tokens >= 0 && tokens <= maxTokens ? Math.floor(tokens) : 0
 }

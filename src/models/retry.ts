@@ -3,23 +3,23 @@ import { ModelError, type Model, type ModelAttempt, type ModelEvent, type ModelR
 import { showsImages, withoutImages } from './unseen-images.ts'
 
 export interface RetryOptions {
-  /** Tries per model. */
+  /** Attempts per model. */
   attempts: number
-  /** Waits; rejects when the signal is aborted. Milliseconds. */
+  /** Waits `ms` milliseconds; rejects when the signal is aborted. */
   sleep(ms: number, signal: AbortSignal): Promise<unknown>
-  /** From 0 to 1, as `Math.random`. */
+  /** Returns a number from 0 to 1, like `Math.random`. */
   random(): number
 }
 
 const firstDelayMs = 500
-/** Who waits longer for a provider than this is better served by another. */
+/** Longest `retry-after` to wait for. Above this limit the next model is used. */
 const maxRetryAfterMs = 30_000
 
 const defaults: RetryOptions = { attempts: 3, sleep: (ms, signal) => wait(ms, undefined, { signal }), random: Math.random }
 
 /**
- * One `Model` of several, tried in order: each a few times where trying again may help, then the next. Throws the last `ModelError`,
- * which names how each model failed. Tokens of failed attempts are unknown and not counted.
+ * Combines several models. Each model gets a few attempts as long as its errors are retryable, then the next model is used. Throws the last
+ * `ModelError`, with the failures of all models in the message. Tokens of failed attempts are unknown and not counted.
  */
 export function withRetry(models: readonly Model[], options: Partial<RetryOptions> = {}): Model {
   const { attempts, sleep, random } = { ...defaults, ...options }
@@ -29,7 +29,7 @@ export function withRetry(models: readonly Model[], options: Partial<RetryOption
     const failures: ModelError[] = []
     for (const model of models) {
       if (!model.seesImages && showsImages(request)) {
-        failures.push(new ModelError('refused', `${model.name} can't see images`))
+        failures.push(new ModelError('refused', `${model.name} cannot see images`))
         continue
       }
       const fitting = model.seesImages ? request : withoutImages(request)
@@ -51,7 +51,7 @@ export function withRetry(models: readonly Model[], options: Partial<RetryOption
   return { name: models[0]?.name ?? '', seesImages: models[0]?.seesImages ?? false, reply }
 }
 
-/** One attempt: its reply, or the failure. `sent` says whether the reader holds text that became void. */
+/** Makes an attempt and returns the reply or the failure. `sent.hasEvents` is true if the reader has text of an attempt that failed. */
 async function* tryOnce(
   model: Model,
   request: ModelRequest,
@@ -82,17 +82,17 @@ async function* tryOnce(
     return error
   } finally {
     attempt?.end(outcome)
-    // Closes the connection where the reader leaves; behind an end it does nothing.
+    // Closes the connection if the reader stops early. After the end of the reply this call has no effect.
     await replying.return(undefined as never)
   }
 }
 
-/** Milliseconds until the next try; undefined where another one can't help or would come too late. */
+/** Milliseconds until the next attempt; undefined if another attempt cannot help or would come too late. */
 function delayMs(error: ModelError, attempt: number, random: () => number): number | undefined {
   if (!error.isRetryable) return undefined
   const asked = error.retryAfterMs ?? 0
   if (asked > maxRetryAfterMs) return undefined
-  // Half of the delay is random, so that calls which failed together do not come back together.
+  // Half of the delay is random, so that calls that failed together are not retried together.
   const backoff = firstDelayMs * 2 ** (attempt - 1) * (0.5 + random() / 2)
   return Math.max(asked, backoff)
 }

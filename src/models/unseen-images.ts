@@ -3,14 +3,14 @@ import type { ModelRequest } from '../agent/model.ts'
 import { imagesNote, withNotes } from '../agent/notes.ts'
 import { withoutImages as withoutResultImages } from '../agent/tool-images.ts'
 
-/** What becomes of images where the model that is asked can't see. */
+/** Handling of images for models without vision. */
 
-/** Whether images came with the question itself: without them it is another question. */
+/** True if the question itself has images, which cannot be left out without changing the question. */
 export function showsImages({ messages }: ModelRequest): boolean {
   return messages.some((message) => message.role === 'user' && message.images?.some((image) => !image.earlier))
 }
 
-/** Images of earlier turns and of tools' results become notes; a request without any stays as it is. */
+/** Replaces images of earlier turns and of tool results by notes. A request without images is returned unchanged. */
 export function withoutImages(request: ModelRequest): ModelRequest {
   const hasImages = request.messages.some((message) => message.role !== 'assistant' && message.images?.length)
   return hasImages ? { ...request, messages: request.messages.map(toBlind) } : request

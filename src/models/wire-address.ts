@@ -2,9 +2,9 @@ import type { ModelServer } from '../agent/model.ts'
 import { providers, type ChatCompletionsProvider, type ChatCompletionsTraits } from '../configuration/providers.ts'
 import type { ModelConfig } from '../configuration/schema.ts'
 
-/** Where the servers that speak OpenAI's wire are asked, and with which key. */
+/** Addresses and key headers of servers with OpenAI's HTTP API. */
 
-/** Newest version of Azure's data plane that is not a preview. */
+/** Newest stable version of Azure's data-plane API. */
 const azureVersion = '2024-10-21'
 
 export function toWireUrl(
@@ -20,7 +20,7 @@ export function toWireUrl(
     url.pathname = `${base}/${operation}`
     return url
   }
-  // A resource, a deployment, or the newer `/openai/v1`, which has no versions.
+  // `base` is a resource, a deployment, or the newer `/openai/v1`, which has no versions.
   const isVersionless = base.endsWith('/v1')
   const isWhole = isVersionless || base.includes('/deployments/')
   const deployment = isWhole ? base : `${base.replace(/\/openai$/, '')}/openai/deployments/${encodeURIComponent(config.model)}`
@@ -36,7 +36,7 @@ export function toKeyHeader(provider: ChatCompletionsProvider, apiKey: string | 
   return dialect === 'azure' ? { 'api-key': apiKey } : { authorization: `Bearer ${apiKey}` }
 }
 
-/** The server of an address, as traces name it. */
+/** Converts a URL to the server attributes of traces. */
 export function toServer({ hostname, port, protocol }: URL): ModelServer {
   return { address: hostname, port: port === '' ? (protocol === 'http:' ? 80 : 443) : Number(port) }
 }

@@ -149,7 +149,7 @@ test('Image: a model without vision refuses by name, a fallback without vision i
   assert.equal((await client.chat(asking({ images }), headers)).body.body.output, 'ok')
   const failed = await client.chat(asking({ images }), headers)
   assert.deepEqual([failed.status, failed.body.details.error_type, blind.requests.length], [502, 'ModelUnavailable', 0])
-  assert.match(failed.body.body, /blind can't see images/)
+  assert.match(failed.body.body, /blind cannot see images/)
   assert.equal((await client.chat('And now?', headers)).body.body.output, 'I take over.')
   const contents = blind.requests[0]!.body.messages.map(({ content }: { content: string }) => content)
   assert.match(contents[0], /^What is this\?\n\n\[Images .*: pictures\/a\.png\]$/)

@@ -6,11 +6,11 @@ import type { Timeouts } from '../chat-completions/event-stream.ts'
 import { toConnectionError, toStatusError, type Origin } from '../failures.ts'
 
 export interface AiSdkOptions {
-  /** Ours: what it signed goes back to it alone. */
+  /** Name of the provider in the configuration. Signed parts are sent back only to the same provider. */
   provider: string
   model: string
   seesImages: boolean
-  /** Loads the provider's package; called once, at the first request. */
+  /** Loads the provider's package. Called once, at the first request. */
   load(): Promise<LanguageModelV4>
   settings: Pick<LanguageModelV4CallOptions, 'temperature' | 'maxOutputTokens' | 'reasoning'>
   timeouts: Timeouts
@@ -18,7 +18,7 @@ export interface AiSdkOptions {
   server: ModelServer | undefined
 }
 
-/** A `Model` behind a provider package of the AI SDK, of which only its stream is used: retries, tools and limits are ours. */
+/** Creates a `Model` on a provider package of the AI SDK. Only the stream of the SDK is used; retries, tools and limits are our own. */
 export function createAiSdkModel(options: AiSdkOptions): Model {
   const { provider, model, origin, timeouts, settings } = options
   let loading: Promise<LanguageModelV4> | undefined
@@ -46,7 +46,7 @@ export function createAiSdkModel(options: AiSdkOptions): Model {
       throw watch.isSilent ? toSilence(options, collector.hasBegun) : toModelError(origin, error, collector.hasBegun)
     } finally {
       watch.stop()
-      // Also where the stream has failed, in which case the cancel fails too.
+      // If the stream has failed, the cancel fails too.
       reader?.cancel().catch(() => undefined)
     }
   }
@@ -54,7 +54,7 @@ export function createAiSdkModel(options: AiSdkOptions): Model {
   return { name: model, seesImages: options.seesImages, server: options.server, reply }
 }
 
-/** Ends a request when the caller leaves or the provider is silent. Its signal has no reason of its own: the SDK misreads those. */
+/** Aborts a request when the caller disconnects or the provider is silent. The signal has no custom reason, which the SDK would misread. */
 class Watch {
   isSilent = false
   private readonly controller = new AbortController()
@@ -96,16 +96,16 @@ function toSilence({ origin, timeouts }: AiSdkOptions, begun: boolean): ModelErr
   return new ModelError('unavailable', `${origin.label} ${what}`)
 }
 
-/** The SDK's errors carry the prompt and the answer, so they are no `cause`: a log must not have them. */
+/** Converts an error of the SDK. The error is not kept as `cause`: it contains the prompt and the answer, which must not be logged. */
 export function toModelError(origin: Origin, error: unknown, begun: boolean): unknown {
   if (error instanceof ModelError) return error
   const { name, statusCode, responseHeaders, responseBody } = error as ApiCallError
   if (statusCode !== undefined && statusCode !== 200) {
     return toStatusError(origin, { status: statusCode, headers: responseHeaders ?? {}, body: responseBody ?? '', now: Date.now() })
   }
-  // What the SDK refuses before it asks: a kind of message or tool that the provider does not know.
+  // The SDK rejects messages and tools unknown to the provider before sending a request.
   const isRefusal = typeof name === 'string' && name.startsWith('AI_') && name !== 'AI_APICallError' && !begun
-  if (isRefusal) return new ModelError('refused', `${origin.label} can't take this request (${name})`)
+  if (isRefusal) return new ModelError('refused', `${origin.label} does not support this request (${name})`)
   return toConnectionError(origin, error, begun)
 }
 

@@ -4,8 +4,8 @@ import type { ModelRequest, ToolOffer } from '../../agent/model.ts'
 import { parseArguments } from '../call-arguments.ts'
 
 /**
- * One part of a reply, in the order in which the model made it, with what its provider wants back (signatures). Text and calls are
- * in the message itself: here is only how much of its text, and which of its calls.
+ * A part of a reply in the order of generation, with the signatures that the provider wants back. Text and calls are stored in the message
+ * itself: a text part has only its length, and call parts are in the order of the calls.
  */
 export type VendorPart =
   | { type: 'reasoning'; text: string; options?: SharedV4ProviderOptions }
@@ -14,11 +14,11 @@ export type VendorPart =
 
 type AssistantContent = Extract<LanguageModelV4Message, { role: 'assistant' }>['content']
 
-/** The AI SDK's prompt for a request. Signed parts are sent back to the provider that they came from. */
+/** Converts a request to a prompt of the AI SDK. Signed parts are sent only to the provider that signed them. */
 export function toPrompt(provider: string, request: ModelRequest): LanguageModelV4Prompt {
   const system: LanguageModelV4Prompt = request.system === '' ? [] : [{ role: 'system', content: request.system }]
   const messages = request.messages.map((message) => toMessage(provider, message))
-  // Providers refuse a message without content, such as an answer that was stopped before its first word.
+  // Providers reject messages without content, such as an answer stopped before its first word.
   return [...system, ...messages.filter((message) => message.content.length > 0)]
 }
 
@@ -40,7 +40,7 @@ function toUserMessage({ text, images = [] }: UserMessage): LanguageModelV4Messa
 
 function toToolMessage({ callId, name, text, isError, images = [] }: ToolMessage): LanguageModelV4Message {
   const pictures = images.map(({ mediaType, data }) => ({ type: 'file' as const, mediaType, data: { type: 'data' as const, data } }))
-  // An error that is no text has no type of its own.
+  // The SDK has no error type for content with images.
   const output =
     pictures.length > 0
       ? { type: 'content' as const, value: [{ type: 'text' as const, text }, ...pictures] }
@@ -56,7 +56,7 @@ function toCall(call: AssistantMessage['toolCalls'][number]) {
   return { type: 'tool-call' as const, toolCallId: call.id, toolName: call.name, input: parseArguments(call.arguments) ?? {} }
 }
 
-/** The parts, unless the message was changed since: a signature holds for what was signed. */
+/** Returns the parts, unless the message has changed: a signature is valid only for the signed text. */
 function fittingParts(message: AssistantMessage, data: JsonValue): VendorPart[] | undefined {
   if (!Array.isArray(data)) return undefined
   const parts = data as unknown as VendorPart[]

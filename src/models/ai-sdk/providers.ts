@@ -3,7 +3,7 @@ import type { AiSdkProvider } from '../../configuration/providers.ts'
 import type { Connections } from '../connections.ts'
 import { maxErrorBytes } from '../failures.ts'
 
-/** How to reach a provider; every reference is resolved. */
+/** Address and credentials of a provider, with every reference resolved. */
 export interface ProviderAccess {
   apiKey?: string
   baseUrl?: string
@@ -16,20 +16,20 @@ export interface ProviderAccess {
 
 type Fetch = typeof globalThis.fetch
 
-/** What a provider's package makes models with. */
+/** The factory exported by a provider's package. */
 interface ModelFactory {
   languageModel(model: string): LanguageModelV4
   embeddingModel(model: string): EmbeddingModelV4
 }
 
-/** Each loads its package when a model is first used: an import costs start-up time and memory. */
+/** Loaders of the packages. A package is imported at the first use of a model, because imports cost start-up time and memory. */
 const factories: Record<AiSdkProvider, (access: ProviderAccess, fetch: Fetch) => Promise<ModelFactory>> = {
   anthropic: loadAnthropic,
   google: loadGoogle,
   'amazon-bedrock': loadBedrock,
 }
 
-/** Loads a provider's package and makes its model. */
+/** Loads a provider's package and creates a language model. */
 export async function loadLanguageModel(
   provider: AiSdkProvider,
   model: string,
@@ -39,7 +39,7 @@ export async function loadLanguageModel(
   return (await factories[provider](access, fetch)).languageModel(model)
 }
 
-/** Loads a provider's package and makes its embedding model. */
+/** Loads a provider's package and creates an embedding model. */
 export async function loadEmbeddingModel(
   provider: AiSdkProvider,
   model: string,
@@ -49,7 +49,7 @@ export async function loadEmbeddingModel(
   return (await factories[provider](access, fetch)).embeddingModel(model)
 }
 
-// An absent key is an empty one: for an absent one the packages look into an environment that the configuration does not own.
+// An absent key is passed as an empty string: for an undefined key the packages read environment variables of the process.
 async function loadAnthropic({ baseUrl: baseURL, headers, apiKey = '' }: ProviderAccess, fetch: Fetch) {
   const { createAnthropic } = await import('@ai-sdk/anthropic')
   return createAnthropic({ apiKey, baseURL, headers, fetch })
@@ -62,19 +62,19 @@ async function loadGoogle({ baseUrl: baseURL, headers, apiKey = '' }: ProviderAc
 
 async function loadBedrock(access: ProviderAccess, fetch: Fetch) {
   const { createAmazonBedrock } = await import('@ai-sdk/amazon-bedrock')
-  // Through a function, since the package reads each one that is absent from the environment.
+  // `credentialProvider` is used, because the package reads absent credentials from environment variables.
   const { baseUrl: baseURL, headers, apiKey = '', region = '', accessKeyId = '', secretAccessKey = '', sessionToken } = access
   const credentialProvider = async () => ({ accessKeyId, secretAccessKey, ...(sessionToken && { sessionToken }) })
   return createAmazonBedrock({ apiKey, baseURL, headers, fetch, region, credentialProvider })
 }
 
-/** A fetch over our own connections that follows no redirect, which would take the key along, and reads no endless error. */
+/** Creates a `fetch` on the shared connections. Redirects are not followed, because they would forward the key, and long error bodies are cut. */
 export function createModelFetch(connections: Connections, connectMs: number): typeof globalThis.fetch {
   return async (input, init) => {
     const { fetch } = await import('undici')
     const url = new URL(input instanceof Request ? input.url : input)
     const dispatcher = connections.pool(url.origin, connectMs)
-    // The types of undici and of Node's own fetch differ in name only.
+    // The types of undici and of Node's fetch differ only in name.
     const response = (await fetch(url, { ...init, redirect: 'manual', dispatcher } as never)) as unknown as Response
     return response.ok ? response : cutBody(response)
   }

@@ -10,14 +10,14 @@ import type { VendorPart } from './prompt.ts'
 import { toStreamError, type Origin } from '../failures.ts'
 import { checkCallCount, toTokenCount } from '../reply-limits.ts'
 
-/** Makes events and the reply of the parts that an AI SDK provider streams. */
+/** Converts the stream parts of an AI SDK provider to events and a reply. */
 export class PartCollector {
-  /** Whether anything of the answer has arrived. */
+  /** True once part of the answer has arrived. */
   hasBegun = false
   private readonly origin: Origin
   private readonly calls: RequestedCall[] = []
   private readonly parts: VendorPart[] = []
-  /** Open text and reasoning parts by the SDK's id. */
+  /** Unfinished text and reasoning parts by their id in the SDK. */
   private readonly open = new Map<string, VendorPart>()
   private text = ''
   private reasoning = ''
@@ -27,7 +27,7 @@ export class PartCollector {
     this.origin = origin
   }
 
-  /** Takes a part; returns the event that it is. Throws `ModelError` when it is an error. */
+  /** Accepts a part and returns its event, if any. Throws `ModelError` for an error part. */
   accept(part: LanguageModelV4StreamPart): ModelEvent | undefined {
     switch (part.type) {
       case 'text-start':
@@ -64,11 +64,11 @@ export class PartCollector {
     }
   }
 
-  /** The whole reply. Throws `ModelError` when the stream ended without a finish: its calls may be cut off. */
+  /** Returns the complete reply. Throws `ModelError` if the stream ended without a finish reason, because calls may be incomplete. */
   toReply(model: string, provider: string): ModelReply {
     const finish = this.end && toFinish(this.end.reason, this.calls.length > 0)
     if (!this.end || !finish) throw new ModelError('unavailable', `${this.origin.label} ended before its answer was complete`)
-    // Signed parts go back as they are, so calls that a cut-off reply ends in must not be among them.
+    // Signed parts are sent back unchanged, so they must not include incomplete calls of a cut-off reply.
     const isWhole = finish === 'stop' || finish === 'tool_calls'
     const hasSignature = isWhole && this.parts.some((part) => part.options !== undefined)
     return {
@@ -105,7 +105,7 @@ export class PartCollector {
     this.sign(key, metadata)
   }
 
-  /** A signature comes with the start, a delta or the end of its part. */
+  /** Stores a signature, which arrives with the start, a delta or the end of its part. */
   private sign(key: string, metadata: SharedV4ProviderMetadata | undefined): VendorPart | undefined {
     const part = this.open.get(key)
     if (part && metadata) part.options = { ...part.options, ...metadata }
@@ -117,7 +117,7 @@ function toFinish({ unified, raw }: LanguageModelV4FinishReason, hasCalls: boole
   if (unified === 'length') return 'length'
   if (unified === 'content-filter') return 'content_filter'
   if (unified === 'stop' || unified === 'tool-calls') return hasCalls ? 'tool_calls' : 'stop'
-  // A reason that the SDK does not know is an end all the same; no reason at all is a stream that broke.
+  // A finish reason unknown to the SDK is a regular end. A stream without a finish reason broke off.
   return unified === 'other' && raw !== undefined ? (hasCalls ? 'tool_calls' : 'stop') : undefined
 }
 

@@ -1,6 +1,6 @@
 import type { RequestedCall } from '../../agent/model.ts'
 
-/** A piece of a tool call, as servers send it. */
+/** A fragment of a tool call, as sent by servers. */
 export interface WireCall {
   index?: number | null
   id?: string | null
@@ -14,7 +14,7 @@ interface OpenCall {
   arguments: string
 }
 
-/** Puts tool calls together: by index, or by id where a server sends no index or the same one for all. */
+/** Assembles tool calls by index, or by id if a server sends no index or the same index for all calls. */
 export class CallBuilder {
   private readonly open: OpenCall[] = []
 
@@ -22,7 +22,7 @@ export class CallBuilder {
     return this.open.length
   }
 
-  /** Returns how many characters were added. */
+  /** Adds a fragment, and returns the number of characters added. */
   accept({ index, id, function: called }: WireCall): number {
     const call = this.find(index ?? undefined, id || undefined, called?.name || undefined)
     if (call.name === '') call.name = called?.name ?? ''
@@ -32,7 +32,7 @@ export class CallBuilder {
     return text.length
   }
 
-  /** Of a reply that was cut off, calls without whole arguments are dropped. */
+  /** Returns the calls. Calls with incomplete arguments are dropped if the reply was cut off (`complete` is false). */
   toCalls(complete: boolean): RequestedCall[] {
     const whole = complete ? this.open : this.open.filter((call) => isJson(call.arguments))
     return whole.map((call) => ({ name: call.name, arguments: call.arguments }))
@@ -42,7 +42,7 @@ export class CallBuilder {
     const known = index === undefined ? undefined : this.open.findLast((call) => call.index === index)
     const last = known ?? (index === undefined ? this.open.at(-1) : undefined)
     const isAnother = last?.id !== undefined && id !== undefined && id !== last.id
-    // Without index and id, a name begins a call and arguments alone continue one.
+    // If index and id are absent, a fragment with a name starts a call, and a fragment with only arguments continues the last call.
     const isNext = index === undefined && id === undefined && name !== undefined
     if (last && !isAnother && !isNext) {
       last.id ??= id

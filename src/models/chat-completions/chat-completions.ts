@@ -8,23 +8,23 @@ import type { Origin } from '../failures.ts'
 
 export interface ChatCompletionsOptions extends RequestSettings {
   seesImages: boolean
-  /** Where to post, its query included. */
+  /** Address of the endpoint, including its query. */
   url: URL
-  /** Lower-case names. */
+  /** Headers with lower-case names. */
   headers: Readonly<Record<string, string>>
   timeouts: Timeouts
   origin: Origin
   connections: Connections
 }
 
-/** A `Model` behind OpenAI's chat-completions wire, always streamed. Text that arrives in one socket read is one event. */
+/** Creates a `Model` on OpenAI's chat-completions API, always streamed. Text of the same socket read becomes a single event. */
 export function createChatCompletionsModel(options: ChatCompletionsOptions): Model {
   const { model, url, origin, timeouts, connections } = options
   const headers = ['content-type', 'application/json', 'accept', 'text/event-stream', ...Object.entries(options.headers).flat()]
   const path = url.pathname + url.search
   const pool = connections.pool(url.origin, timeouts.connectMs)
 
-  /** A header that is configured stays as it is. */
+  /** Adds `traceparent`, unless the configuration sets this header. */
   function withTrace({ traceparent }: ModelRequest): string[] {
     return traceparent === undefined || 'traceparent' in options.headers ? headers : [...headers, 'traceparent', traceparent]
   }
@@ -45,7 +45,7 @@ export function createChatCompletionsModel(options: ChatCompletionsOptions): Mod
       signal.throwIfAborted()
       builder.end()
       for (let event = builder.take(); event; event = builder.take()) yield event
-      // Behind the finish nothing but the usage can be lost.
+      // After the finish reason only the usage can be missing, so a failure is ignored.
       if (stream.failure && !builder.hasFinish) throw stream.failure
       return builder.toReply()
     } finally {

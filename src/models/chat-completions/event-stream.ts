@@ -4,12 +4,12 @@ import type { Dispatcher, Pool } from 'undici'
 import { ModelError } from '../../agent/model.ts'
 import { maxErrorBytes, toConnectionError, toStatusError, toStreamError, type Origin, type StatusAnswer } from '../failures.ts'
 
-/** Where the data of server-sent events goes. `accept` may throw a `ModelError`. */
+/** Receiver of the data of server-sent events. `accept` may throw a `ModelError`. */
 export interface EventSink {
   accept(data: string): void
-  /** Characters that nobody has taken yet. */
+  /** Characters that the reader has not taken yet. */
   readonly pendingSize: number
-  /** Whether anything of the answer has arrived. */
+  /** True once part of the answer has arrived. */
   readonly hasBegun: boolean
 }
 
@@ -21,21 +21,21 @@ export interface Timeouts {
 
 export interface StreamRequest {
   path: string
-  /** Names and values in turns. */
+  /** Alternating names and values. */
   headers: string[]
   body: string
 }
 
-/** The socket is paused when so many characters wait to be taken. */
+/** Number of pending characters at which the socket is paused. */
 const maxPending = 64 * 1024
-/** One event may be a whole tool call. */
+/** Limit of an event, which may contain a complete tool call. */
 const maxEvent = 8 * 1024 * 1024
-/** How long a server may take to end its response behind its last event before the connection is closed. */
+/** Time that a server has to end its response after the last event, before the connection is closed. */
 const drainMs = 1000
 
 /**
- * One POST whose answer is a stream of server-sent events. All events of one socket read are handed over before a waiting reader wakes.
- * `failure` is set when it did not end well; a reader that is slow pauses the socket.
+ * A POST request whose response is a stream of server-sent events. All events of a socket read are passed to the sink before a waiting reader
+ * wakes. `failure` is set if the stream failed. A slow reader pauses the socket.
  */
 export class EventStream implements Dispatcher.DispatchHandler {
   isOver = false
@@ -51,7 +51,7 @@ export class EventStream implements Dispatcher.DispatchHandler {
   private isIdleTimer = false
   private isLeft = false
   private wake: (() => void) | undefined
-  /** Set where the answer is no stream; its body is told. */
+  /** Present if the response is no event stream. The body becomes the error message. */
   private errorAnswer: StatusAnswer | undefined
 
   constructor(origin: Origin, timeouts: Timeouts, sink: EventSink) {
@@ -72,27 +72,27 @@ export class EventStream implements Dispatcher.DispatchHandler {
     pool.dispatch({ method: 'POST', path: request.path, headers: request.headers, body: request.body }, this)
   }
 
-  /** Settles when there may be something new. One reader at a time. */
+  /** Resolves when there may be new events. Only one reader at a time. */
   change(): Promise<void> {
     const changed = new Promise<void>((resolve) => {
       this.wake = resolve
     })
-    // What the paused socket held back may come at once, so the reader must be waiting before.
+    // A resumed socket may deliver buffered data synchronously, so `wake` is set first.
     if (this.controller?.paused) this.resume()
     return changed
   }
 
-  /** Closes the connection, unless the response is over. */
+  /** Closes the connection, unless the response has ended. */
   leave(): void {
     this.isLeft = true
     clearTimeout(this.timer)
     if (this.isOver) return
     this.isOver = true
-    this.controller?.abort(new Error('the answer is not wanted any more'))
+    this.controller?.abort(new Error('the reader has disconnected'))
     this.wake?.()
   }
 
-  /** All was said: lets the response end, so that its connection serves the next call. */
+  /** Called after the last event: lets the response end, so that the connection can be reused. */
   drain(): void {
     if (this.isOver) return
     clearTimeout(this.timer)
@@ -102,8 +102,8 @@ export class EventStream implements Dispatcher.DispatchHandler {
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.controller = controller
-    // It was left while it was connecting.
-    if (this.isLeft) controller.abort(new Error('the answer is not wanted any more'))
+    // The reader left while the connection was being opened.
+    if (this.isLeft) controller.abort(new Error('the reader has disconnected'))
   }
 
   onResponseStart(_: Dispatcher.DispatchController, status: number, headers: Record<string, string | string[] | undefined>): void {
@@ -124,7 +124,7 @@ export class EventStream implements Dispatcher.DispatchHandler {
     this.keepTime()
     if (this.sink.pendingSize > maxPending) {
       controller.pause()
-      // Silence that we asked for does not count.
+      // The idle timeout does not count while the socket is paused.
       clearTimeout(this.timer)
     }
     this.wakeReader()

@@ -5,16 +5,16 @@ import { toStreamError, type Origin } from '../failures.ts'
 import { checkCallCount, toTokenCount } from '../reply-limits.ts'
 import { ThinkTags } from './think-tags.ts'
 
-/** No answer of a model is that long: a server that goes on for ever must not fill the memory. */
+/** Limit of an answer, so that an endless answer cannot fill the memory. */
 const maxCharacters = 16 * 1024 * 1024
 
-/** Makes events and the reply of a chat-completions stream. What arrives while nobody takes is merged. */
+/** Converts a chat-completions stream to events and a reply. Text that arrives before the reader takes an event is merged. */
 export class ReplyBuilder {
-  /** Characters that wait to be taken. */
+  /** Characters in pending events. */
   pendingSize = 0
-  /** Whether anything of the answer has arrived. */
+  /** True once part of the answer has arrived. */
   hasBegun = false
-  /** Whether the server said that nothing follows. */
+  /** True after `[DONE]`. */
   isDone = false
 
   private readonly model: string
@@ -33,7 +33,7 @@ export class ReplyBuilder {
     this.origin = origin
   }
 
-  /** Takes the data of one server-sent event. Throws `ModelError` when it is an error or can't be read. */
+  /** Accepts the data of a server-sent event. Throws `ModelError` for an error event or invalid JSON. */
   accept(data: string): void {
     if (this.isDone || data === '') return
     if (data === '[DONE]') {
@@ -47,7 +47,7 @@ export class ReplyBuilder {
     if (chunk.error) throw toStreamError(this.origin, chunk.error)
   }
 
-  /** The next event, or undefined until more arrives. */
+  /** Returns the next event, or undefined until more data arrives. */
   take(): ModelEvent | undefined {
     const event = this.pending.shift()
     if (event === undefined) return undefined
@@ -57,7 +57,7 @@ export class ReplyBuilder {
     return event
   }
 
-  /** Nothing follows: what was held back becomes an event. */
+  /** Ends the stream: text held back for a possible tag becomes an event. */
   end(): void {
     if (this.think.isPast) return
     const { reasoning, text } = this.think.rest()
@@ -65,7 +65,7 @@ export class ReplyBuilder {
     this.add('text', text)
   }
 
-  /** The whole reply. Throws `ModelError` when the stream ended without a finish: its calls may be cut off. */
+  /** Returns the complete reply. Throws `ModelError` if the stream ended without a finish reason, because calls may be incomplete. */
   toReply(): ModelReply {
     if (this.finish === undefined || this.finish === 'error') {
       throw new ModelError('unavailable', `${this.origin.label} ended before its answer was complete`)
@@ -104,7 +104,7 @@ export class ReplyBuilder {
 
   private addContent(content: string | WirePart[]): void {
     if (typeof content !== 'string') {
-      // Mistral's reasoning models send parts.
+      // Mistral's reasoning models send content as parts.
       for (const part of content) {
         if (part.type === 'thinking') this.add('reasoning', (part.thinking ?? []).map((inner) => inner.text ?? '').join(''))
         else if (part.text) this.addContent(part.text)
@@ -139,10 +139,10 @@ export class ReplyBuilder {
 }
 
 function toFinish(reason: string, hasCalls: boolean): ModelReply['finish'] {
-  // `model_length` is Mistral's word for a full context.
+  // Mistral sends `model_length` for a full context.
   if (reason === 'length' || reason === 'max_tokens' || reason === 'model_length') return 'length'
   if (reason === 'content_filter') return 'content_filter'
-  // Some servers say `stop` behind calls, some `tool_calls` without any.
+  // Some servers send `stop` after tool calls, or `tool_calls` without a call.
   return hasCalls ? 'tool_calls' : 'stop'
 }
 

@@ -4,7 +4,7 @@ import type { ModelRequest, ToolOffer } from '../../agent/model.ts'
 import { providers, type ChatCompletionsProvider, type ChatCompletionsTraits } from '../../configuration/providers.ts'
 import { parseArguments } from '../call-arguments.ts'
 
-/** What stays the same in every request of a model. */
+/** Settings that are the same in every request of a model. */
 export interface RequestSettings {
   provider: ChatCompletionsProvider
   model: string
@@ -13,7 +13,7 @@ export interface RequestSettings {
   reasoningEffort?: string
 }
 
-/** The JSON text of a request's body. */
+/** Creates the JSON text of a request body. */
 export function toRequestBody(settings: RequestSettings, request: ModelRequest): string {
   const { provider, model, temperature, maxOutputTokens, reasoningEffort } = settings
   const { dialect, maxTokensField = 'max_tokens' }: ChatCompletionsTraits = providers[provider]
@@ -23,7 +23,7 @@ export function toRequestBody(settings: RequestSettings, request: ModelRequest):
     messages: [...system, ...(dialect === 'mistral' ? toMistralMessages : toWireMessages)(request.messages)],
     tools: request.tools.length > 0 ? request.tools.map(toWireTool) : undefined,
     stream: true,
-    // Mistral refuses what it does not know, and sends the usage anyway.
+    // Mistral rejects unknown fields, and always sends the usage.
     stream_options: dialect === 'mistral' ? undefined : { include_usage: true },
     temperature,
     [maxTokensField]: maxOutputTokens,
@@ -33,13 +33,13 @@ export function toRequestBody(settings: RequestSettings, request: ModelRequest):
 
 type ToId = (id: string) => string
 
-/** OpenAI takes text alone in a result: pictures of results follow the last result of their turn, in a message of the user's role. */
+/** OpenAI allows only text in tool results, so images of results follow the last result of their turn in a message of role `user`. */
 function toWireMessages(messages: readonly Message[]): object[] {
   const wire: object[] = []
   let pending: object[] = []
   for (const message of messages) {
     if (message.role === 'user' && pending.length > 0) {
-      // Not every server takes two messages of a user in a row.
+      // Some servers reject two consecutive messages of role `user`.
       wire.push({ role: 'user', content: [...pending, ...toParts(message)] })
       pending = []
       continue
@@ -54,7 +54,7 @@ function toWireMessages(messages: readonly Message[]): object[] {
   return pending.length > 0 ? [...wire, { role: 'user', content: pending }] : wire
 }
 
-/** Mistral takes pictures in a result, and no message of a user behind one. */
+/** Mistral allows images in tool results, and no message of role `user` directly after a result. */
 function toMistralMessages(messages: readonly Message[]): object[] {
   return messages.map((message) => {
     if (message.role !== 'tool' || !message.images) return toWireMessage(message, toMistralId)
@@ -78,7 +78,7 @@ function toPicture({ mediaType, data }: Image): object {
   return { type: 'image_url', image_url: { url: `data:${mediaType};base64,${data}` } }
 }
 
-/** The label says whose the pictures are: what is written in them is no word of the user's. */
+/** The label attributes the images to the tool, so that the model does not take text in an image for words of the user. */
 function toResultParts({ callId, name }: ToolMessage, images: readonly (Image & { name: string })[]): object[] {
   const names = images.map((image) => image.name).join(', ')
   const label = `[Output of the tool ${name} (call ${callId}), not a message of the user: ${names}]`
@@ -92,7 +92,7 @@ function toWireAssistant({ text, toolCalls }: AssistantMessage, toId: ToId): obj
   const calls = toolCalls.map((call) => ({
     id: toId(call.id),
     type: 'function',
-    // Some servers read the arguments and would refuse the whole session for what a model once wrote wrong.
+    // Some servers parse the arguments, and would reject every later request of a session with invalid arguments.
     function: { name: call.name, arguments: parseArguments(call.arguments) ? call.arguments : '{}' },
   }))
   return { role: 'assistant', content: text === '' ? null : text, tool_calls: calls }
@@ -104,7 +104,7 @@ function toWireTool({ name, description, schema }: ToolOffer): object {
 
 const alphanumerics = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 
-/** Mistral takes ids of exactly nine letters and digits; the same id always becomes the same. */
+/** Mistral requires ids of exactly nine letters and digits. The same id is always converted to the same result. */
 function toMistralId(id: string): string {
   const hash = createHash('sha256').update(id).digest()
   return Array.from(hash.subarray(0, 9), (byte) => alphanumerics[byte % alphanumerics.length]).join('')

@@ -1,30 +1,30 @@
 const opening = '<think>'
 const closing = '</think>'
 
-/** A piece of what a model wrote, taken apart; either may be empty. Reasoning comes first. */
-export interface Split {
+/** The reasoning and the answer text in a piece of output. Either may be empty; the reasoning comes first. */
+export interface SplitText {
   reasoning: string
   text: string
 }
 
-/** Takes a leading `<think>...</think>` out of a text that arrives in pieces, wherever they are cut. Tags further behind are text. */
+/** Extracts a leading `<think>...</think>` from text that arrives in pieces of any size. Later tags are ordinary text. */
 export class ThinkTags {
   private state: 'before' | 'inside' | 'behind' | 'past' = 'before'
-  /** What may be the beginning of a tag, or blanks around one. */
+  /** Buffered text: a possible beginning of a tag, or white space around a tag. */
   private held = ''
 
-  /** Once true, all further pieces are text: there is no need to split them. */
+  /** True once all further pieces are text, which need no splitting. */
   get isPast(): boolean {
     return this.state === 'past'
   }
 
-  split(piece: string): Split {
+  split(piece: string): SplitText {
     const reasoning = this.readReasoning(piece)
     return { reasoning, text: this.readText() }
   }
 
-  /** What was held back when the text ended. */
-  rest(): Split {
+  /** Returns the buffered text at the end of the stream. */
+  rest(): SplitText {
     const { held, state } = this
     this.held = ''
     this.state = 'past'
@@ -67,7 +67,7 @@ export class ThinkTags {
   }
 }
 
-/** How many characters at the end may be the beginning of the closing tag. */
+/** Number of characters at the end of the text that may be the beginning of the closing tag. */
 function tailLength(text: string): number {
   for (let length = Math.min(closing.length - 1, text.length); length > 0; length--) {
     if (closing.startsWith(text.slice(-length))) return length

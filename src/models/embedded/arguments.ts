@@ -3,11 +3,11 @@ import { findExpression } from './expression.ts'
 import { findTimeZone } from './time-zones.ts'
 import { stem, wordsOf } from './words.ts'
 
-/** Fills a tool's input from the words of a request, parameter by parameter, by name and schema. */
+/** Fills the input of a tool from the words of a request, using the name and schema of each parameter. */
 
 export interface Filled {
   input: JsonObject
-  /** Parameters that the text itself held a value for, beside those that take any text. */
+  /** Parameters with a value from the text, except free-text parameters. */
   found: string[]
 }
 
@@ -20,7 +20,7 @@ interface Property extends JsonSchema {
 export const freeTextNames =
   /^(query|question|q|search|search_?query|keywords?|topic|terms?|text|task|message|prompt|input|content|request|instructions?)$/i
 
-/** Undefined when a required parameter can't be filled. */
+/** Fills the input; undefined if a required parameter has no value. */
 export function fillArguments(schema: JsonSchema, text: string): Filled | undefined {
   const properties = (schema['properties'] ?? {}) as Record<string, Property>
   const required = new Set(Array.isArray(schema['required']) ? (schema['required'] as string[]) : [])
@@ -124,7 +124,7 @@ function quotedIn(text: string): string[] {
   )
 }
 
-/** `city: Paris`, `order number A-17`, `named Ada`. */
+/** Finds values such as `city: Paris`, `order number A-17` and `named Ada`. */
 function namedValue(name: string, text: string): string | undefined {
   const spoken = wordsOf(name)
     .filter((word) => word !== 'id')
@@ -138,7 +138,7 @@ function namedValue(name: string, text: string): string | undefined {
   return /^name$|_name$/i.test(name) ? /\b(?:called|named)\s+["'“]?([\p{L}\d_-]+)/u.exec(text)?.[1] : undefined
 }
 
-/** What the request is about: behind its last preposition, or what is written like a name or a number. */
+/** The subject of a request: the words after its last preposition, or a word written like a name or a number. */
 function objectOf(text: string): string | undefined {
   const plain = text.replace(/(?<![?!.])[?!.]+$/, '')
   const name =
@@ -158,7 +158,7 @@ const leadIns = [
   /^(?:tell me|find(?: out)?(?: something| anything)?|show me|give me|explain(?: to me)?)(?: about| what| everything about)?\s+(?:the handbook says about\s+)?/i,
 ]
 
-/** The request without the words that only address the tool. */
+/** Removes words that only address the tool from a request. */
 export function toTopic(text: string, name = 'query'): string {
   let topic = text.trim()
   if (/^(query|q|search|keywords?|topic|terms?|search_?query)$/i.test(name)) for (const leadIn of leadIns) topic = topic.replace(leadIn, '')

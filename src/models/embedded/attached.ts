@@ -5,19 +5,19 @@ import { splitKnown } from '../../memory/render.ts'
 import type { Choice } from './choose-tool.ts'
 import { toSections, type Section } from './question.ts'
 
-/** Files that were attached to the question. */
+/** Files attached to the question. */
 export interface Attached {
   sections: Section[]
-  /** Of these there is an outline alone: what they say has to be read. */
+  /** Names of files present only as an outline, whose content must be read with a tool. */
   outlined: string[]
 }
 
-/** The conversation, and apart from it the files that stand before its question. */
+/** Separates the files before the question from the conversation. */
 export function takeAttached(all: readonly Message[]): { messages: Message[]; attached: Attached } {
   const attached: Attached = { sections: [], outlined: [] }
   const messages = all.map((message): Message => {
     if (message.role !== 'user') return message
-    // What is known of the person stands in front of them.
+    // Memories of the person come before the files.
     const { text } = splitKnown(message.text)
     const taken = fromContextText(text)
     if (!taken) return message
@@ -35,7 +35,7 @@ function sectionsOf(file: string, text: string): Section[] {
   return toSections(text.replace(/^---\n[^]*?\n---\n/, '')).map((section) => ({ ...section, file }))
 }
 
-/** What the table is, and its rows, each for itself: the one that is asked for is found by its words. */
+/** Converts a table to a section that describes the table and a section of rows, which are searched by their words. */
 function tableSections(file: string, text: string): Section[] {
   const [columns = '', ...rows] = text.split(/\r?\n/).filter((line) => line.trim() !== '')
   const about = `A table of ${rows.length} rows with the columns ${columns.split(/[,;\t]/).join(', ')}.`
@@ -45,10 +45,10 @@ function tableSections(file: string, text: string): Section[] {
   ]
 }
 
-/** The call that reads the first file which is known by its outline alone. */
+/** The call that reads the first file present only as an outline. */
 export function toRead({ outlined }: Attached, tools: readonly ToolOffer[]): Choice | undefined {
   const [path] = outlined
-  // The agent's own tool may not read it; one that is given for it comes last.
+  // The tool for attached files comes last in the list. The configured file tool may have no access to the file.
   const tool = tools.findLast(({ schema }) => {
     const properties = Object.keys(schema['properties'] ?? {})
     return properties.includes('path') && properties.includes('offset')

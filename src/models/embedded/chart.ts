@@ -5,7 +5,7 @@ import type { Choice } from './choose-tool.ts'
 const wanted = /\b(charts?|plots?|plotted|graphs?|diagrams?|visuali[sz]e|pie)\b/i
 const overTime = /date|month|year|day|week|quarter|time/i
 
-/** The call that draws what a table of figures holds, where a request wants it drawn and a tool for Vega-Lite is there. */
+/** The call that draws a table of figures, if the request asks for a chart and there is a tool for Vega-Lite. */
 export function chooseChart(request: string, tools: readonly ToolOffer[], from: ToolMessage): Choice | undefined {
   const tool = wanted.test(request) && !from.isError ? tools.find(drawsCharts) : undefined
   const spec = tool && toSpec(request, from.text)
@@ -17,7 +17,7 @@ function drawsCharts({ description, schema }: ToolOffer): boolean {
   return names.includes('spec') && names.includes('data') && description.includes('Vega-Lite')
 }
 
-/** Undefined where there is nothing to compare, or nothing to measure. */
+/** Creates a Vega-Lite specification; undefined if the table has fewer than two rows or no figures. */
 function toSpec(request: string, text: string): JsonObject | undefined {
   const { columns, rows } = parseRows(text)
   if (rows.length < 2) return undefined
@@ -44,7 +44,7 @@ function parseRows(text: string): { columns: string[]; rows: JsonValue[][] } {
     const { columns, rows } = JSON.parse(text) as { columns?: unknown; rows?: unknown }
     if (Array.isArray(columns) && Array.isArray(rows) && rows.every(Array.isArray)) return { columns: columns.map(String), rows }
   } catch {
-    // Cut off, or no table.
+    // The result is cut off, or no table.
   }
   return { columns: [], rows: [] }
 }

@@ -9,7 +9,7 @@ import { parseTables } from './sql/tables.ts'
 import { stem, stemsOf, wordsOf } from './words.ts'
 import { readWriteOrder, writesFiles } from './write-order.ts'
 
-/** A call that fits a request, and the words that speak for it. */
+/** A call that fits a request, with the words that led to the choice. */
 export interface Choice {
   tool: ToolOffer
   input: JsonObject
@@ -19,20 +19,20 @@ export interface Choice {
 
 const subAgentPrefix = /^sub_agent_/
 
-/** Below this a tool has nothing to do with the request. */
+/** Minimal score of a tool that fits a request. */
 const threshold = 2.5
 
-/** An order in words of its own is not weighed against words that are shared. */
+/** Score of an explicit order, which outweighs any number of shared words. */
 const orderScore = 20
 
-/** Verbs and nouns that many tools' names and descriptions share: they say little. */
+/** Common verbs and nouns in names and descriptions of tools, which distinguish little. */
 const weak = new Set(
   'get list read search query find create update delete run call fetch show return give value use tool input output name text result base default such instance number one or and with its it their where whether other only more'
     .split(' ')
     .map(stem),
 )
 
-/** The tool that fits a request best, with its input; undefined when none does. `chain` holds the questions that it follows up, oldest first. */
+/** Chooses the best tool for a request, with its input; undefined if no tool fits. `chain` has the questions before a follow-up, oldest first. */
 export function chooseTool(request: string, tools: readonly ToolOffer[], chain: readonly string[] = []): Choice | undefined {
   if (request.trim() === '') return undefined
   const profiles = tools.map(toProfile)
@@ -56,12 +56,12 @@ function toProfile(tool: ToolOffer): Profile {
   const parameters = Object.keys(tool.schema['properties'] ?? {})
   const required = Array.isArray(tool.schema['required']) ? (tool.schema['required'] as string[]) : []
   const isSubAgent = subAgentPrefix.test(tool.name)
-  // A sub-agent is asked when it is named or described, not for want of anything else.
+  // A sub-agent is called only if the request names or describes the sub-agent, not for lack of another tool.
   const isSearch =
     !isSubAgent &&
     required.some((name) => freeTextNames.test(name)) &&
     /\b(search|find|look|retriev|passages|knowledge)/i.test(`${tool.name} ${tool.description}`)
-  // Table lines are read on their own; as plain words they would speak for the tool twice.
+  // Lines about tables are scored separately. As plain words they would count twice.
   const description = tool.description.replace(/^[^\S\n]*-\s.*$/gm, '')
   return {
     tool,
@@ -91,7 +91,7 @@ function weigh(profile: Profile, request: string, profiles: readonly Profile[], 
   return { tool, input: filled.input, evidence, score }
 }
 
-/** A file's name in the request is as good as an order to open it. */
+/** The name of a file in the request counts as an order to open the file. */
 function namesFile({ required }: Profile, input: JsonObject): boolean {
   return required.some((name) => /path|file/i.test(name) && /\.[a-z0-9]{1,5}$/i.test(String(input[name])))
 }
@@ -114,12 +114,12 @@ function weighWords(profile: Profile, request: string, profiles: readonly Profil
   return { score: isNamedWhole ? score + 4 : score, evidence }
 }
 
-/** The words of a path name a file, not what is to be done with it. Each run of characters is looked at once, however long it is. */
+/** Removes paths: their words name a file, not an action. The expression visits each run of characters once, however long the run is. */
 function withoutPaths(text: string): string {
   return text.replace(/(?<![\w.-])[\w.-]+\/[\w./-]+|(?<![\w-])[\w-]+\.[a-z]{2,5}\b/gi, ' ')
 }
 
-/** "what does the handbook say", "search the handbook", "ask the researcher to": the tool is named as the one to use. */
+/** Scores requests that address a tool: "what does the handbook say", "search the handbook", "ask the researcher to". */
 function addressed(profile: Profile, request: string): number {
   const name = wordsOf(profile.tool.name)
     .filter((word) => !/^(sub|agent|tool)$/.test(word))
@@ -165,7 +165,7 @@ function weighSql(profile: Profile, request: string, profiles: readonly Profile[
 const asks =
   /^(what|how|who|whom|whose|when|where|which|why|can|may|must|do|does|did|is|are|should|am|will|would|tell me|explain|find|look up|search)\b|\?\s*$/i
 
-/** A question that names nothing known is still worth a search, where there is one. */
+/** A question without known words is still worth a search, if there is a search tool. */
 function searchAnyway(request: string, profiles: readonly Profile[]): Choice | undefined {
   const search = profiles.find((profile) => profile.isSearch)
   if (!search || !asks.test(request.trim()) || stemsOf(request).size === 0) return undefined

@@ -1,4 +1,4 @@
-/** Finds what is to be calculated in a sentence, and writes it as mathjs reads it. */
+/** Finds the calculation in a sentence, and converts it to the syntax of mathjs. */
 
 const numberWords: Record<string, number> = Object.fromEntries(
   'zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen twenty'
@@ -17,33 +17,29 @@ const tens: Record<string, number> = {
   thousand: 1000,
 }
 
-/** How people write units, and how mathjs does. */
+/** Maps spellings of units to the units of mathjs. */
 const units: Record<string, string> = {
   ...same('km m cm mm mi ft kg g lb oz mg l ml kb mb gb tb kWh kW W J N Pa bar psi rad deg'),
   ...same('meter metre kilometer centimeter millimeter mile yard foot inch acre hectare gram kilogram ton tonne pound ounce'),
   ...same('liter litre milliliter gallon pint cup second minute hour day week month year byte knot joule watt'),
-  ...{
-    kilometre: 'kilometer',
-    kilometres: 'kilometer',
-    metre: 'meter',
-    litre: 'liter',
-    millilitre: 'milliliter',
-    feet: 'foot',
-    inches: 'inch',
-  },
-  ...{
-    celsius: 'degC',
-    '°c': 'degC',
-    fahrenheit: 'degF',
-    '°f': 'degF',
-    kelvin: 'K',
-    lbs: 'lb',
-    pound: 'lb',
-    pounds: 'lb',
-    kph: 'km/h',
-    mph: 'mi/h',
-  },
-  ...{ tonne: 'tonne', tonnes: 'tonne', kilo: 'kg', kilos: 'kg', ounce: 'oz', ounces: 'oz' },
+  kilometre: 'kilometer',
+  kilometres: 'kilometer',
+  metre: 'meter',
+  litre: 'liter',
+  millilitre: 'milliliter',
+  feet: 'foot',
+  inches: 'inch',
+  celsius: 'degC',
+  '°c': 'degC',
+  fahrenheit: 'degF',
+  '°f': 'degF',
+  kelvin: 'K',
+  lbs: 'lb',
+  pound: 'lb',
+  pounds: 'lb',
+  kph: 'km/h',
+  mph: 'mi/h',
+  tonne: 'tonne', tonnes: 'tonne', kilo: 'kg', kilos: 'kg', ounce: 'oz', ounces: 'oz',
 }
 
 function same(names: string): Record<string, string> {
@@ -63,7 +59,7 @@ const constants = ['pi', 'e']
 
 const number = String.raw`(\d+(?:\.\d+)?)`
 
-/** Phrases whose order differs from the formula's. */
+/** Phrases with an order of operands that differs from the formula. */
 const phrases: [RegExp, string][] = [
   [/(\d),(?=\d{3}(?!\d))/g, '$1'],
   [/[$€£](?=\d)/g, ''],
@@ -83,7 +79,7 @@ const phrases: [RegExp, string][] = [
   [new RegExp(`${number}\\s*% less than ${number}`, 'g'), '$2 * (100 - $1) / 100'],
   [new RegExp(`\\b(?:increase|raise) ${number} by ${number}\\s*%`, 'g'), '$1 * (100 + $2) / 100'],
   [new RegExp(`\\b(?:decrease|reduce|lower) ${number} by ${number}\\s*%`, 'g'), '$1 * (100 - $2) / 100'],
-  // A product before the division stays exact where 0.17 would not.
+  // Multiplying before dividing stays exact, while 0.17 would not be.
   [new RegExp(`${number}\\s*%\\s*(?:of|on) ${number}`, 'g'), '$2 * $1 / 100'],
   [new RegExp(`\\bwhat (?:percent|%|percentage) (?:of ${number} is ${number})`, 'g'), '$2 / $1 * 100'],
   [new RegExp(`${number} is what (?:percentage|percent|%) of ${number}`, 'g'), '$1 / $2 * 100'],
@@ -118,13 +114,13 @@ const named: [RegExp, string][] = [
 ]
 
 export interface Found {
-  /** For mathjs. */
+  /** Expression in the syntax of mathjs. */
   expression: string
-  /** Whether the sentence says nothing else. */
+  /** True if the sentence has no further content. */
   isAll: boolean
 }
 
-/** The longest expression with at least one number and one operation; dates are none. */
+/** Finds the longest expression with at least a number and an operation. Dates are no expressions. */
 export function findExpression(text: string): Found | undefined {
   const normal = normalise(text)
   const tokens = [...normal.matchAll(/\d+(?:\.\d+)?(?:e[+-]?\d+)?(?![\d\p{L}])|[°\p{L}][\p{L}\d_]*|[-+*/^(),!%]|\S/gu)].map(
@@ -134,7 +130,7 @@ export function findExpression(text: string): Found | undefined {
   for (let from = 0; from < tokens.length; from++) {
     const { run, end } = runFrom(tokens, from)
     if (run.length > best.length && isCalculation(run)) best = run
-    // Whatever of it could begin later would be a part of it.
+    // A run that starts inside of this run would be a part of this run.
     from = Math.max(from, end - 1)
   }
   if (best.length === 0) return undefined
@@ -161,7 +157,7 @@ function normalise(text: string): string {
     .replace(/\bsine\b/g, 'sin')
     .replace(/\bcosine\b/g, 'cos')
     .replace(/\btangent\b/g, 'tan')
-  // "sum of 3, 4 and 5" is a list; "5 km in miles" a conversion.
+  // "sum of 3, 4 and 5" is a list, "5 km in miles" a conversion.
   normal = normal.replace(
     /\b(sum|mean|median|max|min|prod|gcd|lcm)\s+((?:\d[\d.]*(?:\s*,\s*(?:and\s+)?|\s+and\s+))+\d[\d.]*)/g,
     (_, name: string, list: string) => {
@@ -180,7 +176,7 @@ function normalise(text: string): string {
 
 const unitWords: ReadonlySet<string> = new Set([...Object.keys(units), ...Object.values(units)])
 
-/** The tokens from `from` on that can stand in an expression, and where what can not begins. */
+/** The tokens from `start` that may belong to an expression, and the position of the first other token. */
 function runFrom(tokens: string[], from: number): { run: string[]; end: number } {
   const isUnit = (token: string) => unitWords.has(token)
   let end = from
@@ -203,7 +199,7 @@ function isCalculation(run: string[]): boolean {
   return hasOperation && opened && run.some((token) => /^\d/.test(token) || constants.includes(token)) && !run.some(isSecondNumber)
 }
 
-/** Two numbers side by side are no expression. */
+/** True for a number after a number, which makes the run invalid. */
 function isSecondNumber(token: string, at: number, run: string[]): boolean {
   return /^\d/.test(token) && /^\d/.test(run[at - 1] ?? '')
 }

@@ -1,11 +1,11 @@
 import type { JsonObject } from '../../agent/messages.ts'
 
-/** What stands in a message word for word: JSON, code, quotes, addresses. */
+/** Finds literal content of a message: JSON, code, quotes and addresses. */
 
-/** More is not looked through for where JSON ends. */
+/** Limit of the search for the end of a JSON text. */
 const maxTries = 50
 
-/** The first object that is valid JSON. */
+/** The first valid JSON object in a text. */
 export function jsonIn(text: string): JsonObject | undefined {
   const start = text.indexOf('{')
   if (start < 0) return undefined
@@ -21,14 +21,14 @@ export function jsonIn(text: string): JsonObject | undefined {
 }
 
 export interface Code {
-  /** What stands behind the fence. */
+  /** The text after the opening fence. */
   language: string
   code: string
-  /** Where it begins. */
+  /** Start position. */
   at: number
 }
 
-/** The first block of code between fences, else the first between single backticks that is more than a name. */
+/** The first fenced code block, or else the first text between single backticks that is more than a name. */
 export function codeIn(text: string): Code | undefined {
   const open = text.indexOf('```')
   if (open >= 0) {
@@ -42,7 +42,7 @@ export function codeIn(text: string): Code | undefined {
   return inline ? { language: '', code: inline[1]!, at: inline.index } : undefined
 }
 
-/** The first text in quotes. */
+/** The first quoted text. */
 export function quotedIn(text: string): string | undefined {
   const [, double, curly, single] = /(?<!\\)"((?:[^"\\]|\\.)*)"|“([^“”]*)”|(?<!\w)'([^']*)'(?!\w)/.exec(text) ?? []
   return double?.replace(/\\(["\\])/g, '$1') ?? curly ?? single

@@ -7,12 +7,12 @@ import type { Choice } from './choose-tool.ts'
 import { codeIn, jsonIn, quotedIn, urlIn } from './literals.ts'
 import { wordsOf } from './words.ts'
 
-/** Orders that name their tool, or hold what only one tool takes: code, an address, a specification. */
+/** Reads orders that name a tool, or contain input that only one tool accepts: code, an address or a specification. */
 
-/** Such an order is not weighed against words that are shared. */
+/** Score of an order, which outweighs any number of shared words. */
 const orderScore = 20
 
-/** The call that a message orders; undefined where it orders none, or leaves open with what. */
+/** The call ordered by a message; undefined if there is no order, or if required input is missing. */
 export function readNamedCall(message: string, tools: readonly ToolOffer[]): Choice | undefined {
   const named = findNamed(message, tools)
   if (named) {
@@ -25,14 +25,14 @@ export function readNamedCall(message: string, tools: readonly ToolOffer[]): Cho
 interface Named {
   tool: ToolOffer
   said: string
-  /** The message without the name. */
+  /** The message without the name of the tool. */
   rest: string
 }
 
-/** Of one message; it may be long, and each is looked at with what stands before it. */
+/** Limit of mentions in a message. Messages may be long, and each mention is examined with the text before. */
 const maxMentions = 20
 
-/** A name such as `everything__echo` says what is meant; one that is a word like others does behind `use`, or in backticks. */
+/** Finds the named tool. A name such as `everything__echo` is unambiguous; an ordinary word counts only after `use`, or in backticks. */
 function findNamed(message: string, tools: readonly ToolOffer[]): Named | undefined {
   const names = new Map(tools.map((tool) => [tool.name, tool]))
   let mentions = 0
@@ -45,7 +45,7 @@ function findNamed(message: string, tools: readonly ToolOffer[]): Named | undefi
     const isOrdered =
       isTicked || /\b(?:use|call|run|invoke|execute)\s+(?:the\s+)?(?:tool\s+)?$/i.test(message.slice(Math.max(0, index - 40), index))
     const before = message.slice(0, isTicked ? index - 1 : index)
-    // What stands inside of a value is no name.
+    // A name inside of a value is no order.
     if (isInside(before) || !(isOrdered || /[_\d]/.test(said))) continue
     return { tool, said, rest: `${before} ${message.slice(index + said.length + (isTicked ? 1 : 0))}` }
   }
@@ -60,7 +60,7 @@ interface Property extends JsonSchema {
   type?: unknown
 }
 
-/** JSON, `name: value` and `name "value"`, or one text for the one text that is needed. Undefined where something needed is missing. */
+/** Reads arguments as JSON, as `name: value` and `name "value"`, or as text for the only required text. Undefined if required input is missing. */
 function readArguments(text: string, schema: JsonSchema): JsonObject | undefined {
   const properties = (schema['properties'] ?? {}) as Record<string, Property>
   const required = Array.isArray(schema['required']) ? (schema['required'] as string[]) : []
@@ -79,12 +79,12 @@ function readArguments(text: string, schema: JsonSchema): JsonObject | undefined
   const isText = open.length === 1 && typeOf(properties[name]) === 'string'
   const value = isText && Object.keys(pairs).length === 0 ? oneText(text, name, properties[name]!) : undefined
   if (value !== undefined) return { [name]: value }
-  // What words say: a number, a place, a date. No text is made of the words themselves.
+  // Words may give a number, a place or a date, but never a free text.
   const filled = fillArguments({ ...schema, properties: pick(properties, open), required: open }, text.slice(0, maxOrder))
   return filled && open.every((one) => filled.found.includes(one)) ? { ...filled.input, ...pairs } : undefined
 }
 
-/** An order in words is short; what is longer brings a text. */
+/** Limit of an order in words. A longer message contains a text. */
 const maxOrder = 2400
 
 function pick(properties: Record<string, Property>, names: readonly string[]): Record<string, Property> {
@@ -127,7 +127,7 @@ function toValue(said: string, type: unknown): JsonValue | undefined {
   }
 }
 
-/** Orders without a name: what they hold says which tool is meant. */
+/** Reads orders without a name: their content determines the tool. */
 function readOrder(message: string, tools: readonly ToolOffer[]): Choice | undefined {
   const code = codeIn(message)
   if (code && (/^py(thon)?3?$/i.test(code.language) || /\bpython\b/i.test(message.slice(0, code.at)))) {
@@ -147,7 +147,7 @@ function readOrder(message: string, tools: readonly ToolOffer[]): Choice | undef
   return tool && { tool, input: { url: url! }, evidence: [url!], score: orderScore }
 }
 
-/** The address stands for what is to be read, not beside something else that is asked. */
+/** True if the request asks to read the address, and does not just mention the address. */
 const readsPage =
   /^(?:please\s+|can you\s+|could you\s+)?(?:(?:read|open|fetch|load|get|visit|browse|show(?: me)?|summari[sz]e|look at|check)\s+(?:the\s+|this\s+)?(?:(?:web\s*)?(?:page|site|article|link|url)\s*|web\s+)?(?:at\s+|of\s+|from\s+)?|what (?:does|is on|stands on|is at)\s+(?:the\s+page\s+)?)?<?https?:\/\//i
 
@@ -156,7 +156,7 @@ function takesOnly({ schema }: ToolOffer, name: string): boolean {
   return required.length === 1 && required[0] === name
 }
 
-/** The name of a tool among many, of which only some are shown: it is looked for, once. */
+/** Searches, once, for a named tool that is not among the offered tools. */
 function lookFor(message: string, tools: readonly ToolOffer[]): Choice | undefined {
   const tool = tools.find(({ name }) => name === findToolsName)
   const query = /(?<![\w/.-])[A-Za-z0-9][\w-]*__[A-Za-z0-9][\w.-]*[A-Za-z0-9]/.exec(message)?.[0]

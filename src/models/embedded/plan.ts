@@ -5,13 +5,13 @@ import { chooseTool, type Choice } from './choose-tool.ts'
 import { findTimeZones } from './time-zones.ts'
 import { isDependent, isFollowUp } from './question.ts'
 
-/** What is done about each part of a question. The same question, tools and figures always give the same plan. */
+/** Plan for a part of a question. The same question, tools and figures always give the same plan. */
 export interface Planned {
   part: string
-  /** The part with what it leaves open taken from before: what its answer is about. */
+  /** The part completed from earlier questions. The answer refers to this text. */
   request: string
   choice?: Choice
-  /** It needs the figure of a part before it, which is not there (yet). */
+  /** True if the part needs a figure of an earlier part that is not available yet. */
   waits: boolean
 }
 
@@ -20,7 +20,7 @@ export interface PlanOptions {
   tools: readonly ToolOffer[]
   /** Earlier questions that the first part may follow up, oldest first. */
   earlier: readonly string[]
-  /** The figure that an earlier part of the plan gave. */
+  /** Returns the figure of an earlier part of the plan. */
   figureOf(planned: Planned): string | undefined
 }
 
@@ -42,7 +42,7 @@ export function toPlan({ parts, tools, earlier, figureOf }: PlanOptions): Planne
   return plan
 }
 
-/** Earlier questions, each follow-up resolved as it was when it was asked. */
+/** Chains earlier questions. Each follow-up is resolved with the questions before. */
 function toChain(earlier: readonly string[], tools: readonly ToolOffer[]): string[] {
   let chain: string[] = []
   for (const question of earlier)
@@ -50,7 +50,7 @@ function toChain(earlier: readonly string[], tools: readonly ToolOffer[]): strin
   return chain
 }
 
-/** SQL is read from all questions of the chain; elsewhere the resolved one stands for all. */
+/** Adds a question to the chain. SQL needs all questions of the chain; for other tools the resolved question replaces the chain. */
 function nextChain(chain: readonly string[], planned: Planned): string[] {
   return planned.choice && 'sql' in planned.choice.input ? [...chain, planned.part] : [planned.request]
 }
@@ -66,7 +66,7 @@ function planPart(part: string, tools: readonly ToolOffer[], chain: readonly str
   return { part, request: followed?.request ?? part, ...choiceOf(followed?.choice ?? own), waits: false }
 }
 
-/** A tool that takes one time zone is asked once for each that is named. */
+/** Plans a call for each mentioned time zone, for a tool that accepts a single zone. */
 function perZone(planned: Planned): Planned[] {
   const { choice, request } = planned
   const name = Object.keys(choice?.input ?? {}).find((key) => /time_?zone|^tz$/i.test(key))
@@ -79,7 +79,7 @@ function choiceOf(choice: Choice | undefined): { choice?: Choice } {
   return choice ? { choice } : {}
 }
 
-/** The earlier call with what the follow-up replaces in it. */
+/** The earlier call with the input replaced by the follow-up. */
 function followUp(part: string, tool: ToolOffer, chain: readonly string[]): { request: string; choice: Choice } | undefined {
   const last = chain.at(-1)!
   const properties = Object.keys(tool.schema['properties'] ?? {})
@@ -93,7 +93,7 @@ function followUp(part: string, tool: ToolOffer, chain: readonly string[]): { re
   return input && { request, choice: { tool, input, evidence: [part], score: 5 } }
 }
 
-/** "17% of 2,340" and then "and 20%?": the number of the same kind is another one. */
+/** Replaces the number of the same kind: "17% of 2,340" and then "and 20%?". */
 function replaceNumber(last: string, part: string): string {
   const [digits] = /\d[\d,]*(?:\.\d+)?\s*%?/.exec(part) ?? []
   if (!digits) return part
@@ -104,7 +104,7 @@ function replaceNumber(last: string, part: string): string {
   return last.slice(0, place.index) + digits.trim() + last.slice(place.index + place[0].length)
 }
 
-/** "what about X" asks the same of X; "and for X" keeps the topic and narrows it. */
+/** Applies a follow-up: "what about X" replaces the subject, "and for X" keeps the topic and narrows the topic. */
 function continued(last: string, part: string): string {
   const object = part
     .replace(/^(and |so |ok |okay )?((what|how) about|and|or|but|now|same for|the same for|only|in|for)\s+(in |for )?(the )?/i, '')

@@ -1,9 +1,9 @@
-/** What is asked: a message taken apart into the question, its parts, and the texts that were given along with it. */
+/** Splits a message into the question, its parts, and the texts sent with the question. */
 
 export interface Section {
-  /** The file that it is from, where it is from one. */
+  /** File of the section, if any. */
   file?: string
-  /** The rows of a table, a paragraph each. */
+  /** True for the rows of a table, each a paragraph. */
   isRows?: boolean
   heading: string
   text: string
@@ -11,11 +11,11 @@ export interface Section {
 
 export interface Asked {
   parts: string[]
-  /** Texts that stand in the message before (or behind) the question. */
+  /** Texts before or after the question in the same message. */
   sections: Section[]
 }
 
-/** A question is short; a longer message brings material. */
+/** Limit of a question. A longer message contains texts too. */
 const questionCharacters = 600
 
 export function readMessage(text: string): Asked {
@@ -34,7 +34,7 @@ export function readMessage(text: string): Asked {
   return { parts: splitParts(question || asked.slice(0, questionCharacters)), sections: toSections(given.join('\n\n')) }
 }
 
-/** Markdown by its headings. */
+/** Splits Markdown at its headings. */
 export function toSections(text: string): Section[] {
   const sections: Section[] = []
   let current: Section = { heading: '', text: '' }
@@ -63,7 +63,7 @@ const borders = new RegExp(
   'iu',
 )
 
-/** The requests of a text, in order. Quoted text stays whole. */
+/** Splits a text into requests, in order. Quoted text is never split. */
 export function splitParts(text: string): string[] {
   const quotes: string[] = []
   const masked = text.replace(/"[^"\n]*"|“[^”\n]*”|`[^`\n]*`/g, (quote) => `\uE000${quotes.push(quote) - 1}\uE001`)
@@ -74,7 +74,7 @@ export function splitParts(text: string): string[] {
   return parts.filter((part) => /[\p{L}\p{N}]/u.test(part)).slice(0, 8)
 }
 
-/** Whether it only makes sense behind another question: "and for the South?". */
+/** True for a part that needs the question before: "and for the South?". */
 export function isFollowUp(part: string): boolean {
   const words = part.trim().split(/\s+/).length
   if (/^(and |so |ok |okay )?(what|how) about\b/i.test(part)) return words <= 12
@@ -83,7 +83,7 @@ export function isFollowUp(part: string): boolean {
   return words <= 5 && /^(for|in|by|per|of|without|with|except|excluding|since|before|after)\b/i.test(part)
 }
 
-/** Whether it needs the figure that was found before it. */
+/** True for a part that needs the figure of the part before. */
 export function isDependent(part: string): boolean {
   return (
     /\b(of|from|to|by|with|double|half|twice|add|subtract|multiply|divide)\b.*\b(that|it|this|the (result|total|sum|answer))\b|\b(that|it|the (result|total|answer))\b (plus|minus|times|divided|multiplied|squared)/i.test(
@@ -92,7 +92,7 @@ export function isDependent(part: string): boolean {
   )
 }
 
-/** What a person says that is no request. */
+/** Recognises greetings, thanks and questions about capabilities. */
 export function smallTalk(text: string): 'greeting' | 'thanks' | 'capabilities' | undefined {
   const plain = text
     .trim()

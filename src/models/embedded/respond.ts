@@ -12,39 +12,39 @@ import { toPlan, type Planned } from './plan.ts'
 import { readNamedCall } from './named-call.ts'
 import { isFollowUp, readMessage, smallTalk, splitParts, toSections, type Section } from './question.ts'
 
-/** What the model does next: calls tools, or answers. */
+/** The next step of the model: tool calls or an answer. */
 export interface Response {
   reasoning: string
   text: string
   calls: RequestedCall[]
 }
 
-/** A tool was called in this run, with its result. */
+/** A tool call of this run with its result. */
 interface Done {
   key: string
   input: JsonObject
   result: ToolMessage
 }
 
-/** Calls of one run; whatever is asked, it ends. */
+/** Limit of calls in a run, so that every run ends. */
 const maxCalls = 24
-/** Follow-ups are resolved this many questions back. */
+/** Number of earlier questions used to resolve a follow-up. */
 const maxEarlier = 6
 
-/** It makes no sub-agents: what it is asked it does itself, or gives to one that is there. */
+/** The embedded model creates no sub-agents: it answers itself, or uses an existing sub-agent. */
 const ignored: ReadonlySet<string> = new Set(['create_sub_agent', 'end_sub_agent'])
 
-/** It makes no plans: it does what is asked, part by part, in one step. */
+/** The embedded model makes no plans: it handles all parts of a question in a single step. */
 const noPlan = '[]'
 
-/** Decides from the request alone: the parts of the question that have no result yet are asked of tools, then all is answered. */
+/** Decides from the request alone. Parts of the question without a result are sent to tools, then all parts are answered. */
 export function respond(name: string, request: ModelRequest): Response {
   const { system } = request
   const tools = request.tools.filter((tool) => !ignored.has(tool.name))
   const { messages: all, attached } = takeAttached(request.messages)
   const told = all.findLast((message) => message.role === 'user')?.instruction
   if (told === 'plan' || told === 'change') return say(noPlan)
-  // Of planning it needs nothing: what a person asked is its question. A step that another model planned is one too.
+  // Planning instructions are ignored in favour of the question of the person. A step planned by another model counts as a question.
   const messages = told === 'step' ? all : all.filter((message) => !(message.role === 'user' && message.instruction) && !isPlan(message))
   const lastUser = messages.findLastIndex((message) => message.role === 'user')
   const { text: question, known: earlier } = splitKnown(messages[lastUser]?.text ?? '')
@@ -59,7 +59,7 @@ export function respond(name: string, request: ModelRequest): Response {
   const given = [...sections, ...sectionsBefore(messages, lastUser), ...attached.sections]
   const memories = earlier.map((text) => ({ heading: remembered, text: toSecondPerson(text) }))
   const known = { given, statements: [...statementsBefore(system, messages, lastUser), ...memories] }
-  // It is shown those that its question asks for; it looks for one that is named, and for no other.
+  // The search for tools is used only for a tool named in the question, because matching tools are offered already.
   const ordinary = tools.filter((tool) => tool.name !== findToolsName)
   const plan = named
     ? [{ part: question, request: question, choice: named, waits: false }]
@@ -81,7 +81,7 @@ export function respond(name: string, request: ModelRequest): Response {
   return say(answer(plan, done, (planned) => answerGiven(planned, known)) ?? tellInability(name, question, tools))
 }
 
-/** What is to be drawn is asked for when its figures are there. */
+/** Charts of query results. A chart is requested once its figures are available. */
 function chartsOf(plan: readonly Planned[], tools: readonly ToolOffer[], done: readonly Done[]): Planned[] {
   return plan.flatMap((planned) => {
     const figures = planned.choice && 'sql' in planned.choice.input ? resultOf(planned, done) : undefined
@@ -127,7 +127,7 @@ function resultOf({ choice }: Planned, done: readonly Done[]): Done | undefined 
   return choice && done.find((one) => one.key === keyOf(choice.tool.name, choice.input))
 }
 
-/** The one figure of a result, as digits. */
+/** The single figure of a result, as digits. */
 function figureIn(result: ToolMessage | undefined): string | undefined {
   if (!result || result.isError) return undefined
   const output = parseInput(result.text) as { result?: unknown; rows?: unknown[][] }
@@ -148,7 +148,7 @@ function uniqueCalls(open: readonly Planned[]): RequestedCall[] {
   return [...calls.values()].map(({ tool, input }) => ({ name: tool.name, arguments: JSON.stringify(input) }))
 }
 
-/** All parts that have an answer, then results that belong to none: a run may go on with other tools than it began with. */
+/** Joins the answers of all parts, then results without a part: a run may continue with different tools. */
 function answer(plan: readonly Planned[], done: readonly Done[], given: (planned: Planned) => string | undefined): string | undefined {
   const told = new Set<Done>()
   const texts = plan.map((planned) => {
@@ -172,20 +172,20 @@ interface Known {
   statements: Section[]
 }
 
-/** An answer out of what stands in the conversation itself, unless a tool fits clearly better. */
+/** Answers from the conversation itself, unless a tool fits clearly better. */
 function answerGiven({ part, choice, request }: Planned, { given, statements }: Known): string | undefined {
   const fromTexts = (choice?.score ?? 0) < 8 ? answerFromTexts(request, given) : undefined
   return fromTexts ?? ((choice?.score ?? 0) < 4 ? answerFromStatements(part, statements) : undefined)
 }
 
-/** User messages without an answer between them and the question bring texts along. */
+/** Sections of the user messages directly before the question, without an answer between. */
 function sectionsBefore(messages: readonly Message[], lastUser: number): Section[] {
   let from = lastUser
   while (from > 0 && messages[from - 1]!.role === 'user') from--
   return messages.slice(from, lastUser).flatMap((message) => toSections(message.text))
 }
 
-/** What the person said of themselves, and what the system prompt holds under a heading (memories, for instance). */
+/** Statements of the person, and sections with a heading in the system prompt (memories, for instance). */
 function statementsBefore(system: string, messages: readonly Message[], lastUser: number): Section[] {
   const said = messages
     .slice(0, lastUser)
@@ -195,7 +195,7 @@ function statementsBefore(system: string, messages: readonly Message[], lastUser
   return [...said, ...toSections(system).filter((section) => section.heading !== '')]
 }
 
-/** The questions that a follow-up may go back to: from the last one that stands for itself. */
+/** Earlier questions that a follow-up may refer to, starting at the last self-contained question. */
 function earlierQuestions(messages: readonly Message[], lastUser: number): string[] {
   const earlier: string[] = []
   for (let at = lastUser - 1; at >= 0 && earlier.length < maxEarlier; at--) {

@@ -2,12 +2,12 @@ import type { Model, ModelEvent, ModelReply, ModelRequest } from '../../agent/mo
 import { ModelError } from '../../agent/model.ts'
 import { respond } from './respond.ts'
 
-/** Words of one piece of a streamed answer. */
+/** Pieces of a streamed answer: up to four words each. */
 const pieces = /(?:\S+\s*){1,4}|\s+/g
 
 /**
- * A model that needs no key and no network: it decides by rules, from the request alone, which tool to call with what, and reports what
- * the results say. Throws `ModelError('refused')` for images.
+ * Creates a model without key and network. Rules decide, from the request alone, which tool to call with which input, and describe the
+ * results. Throws `ModelError('refused')` for images.
  */
 export function createRulesModel(name: string): Model {
   return {
@@ -32,7 +32,7 @@ export function createRulesModel(name: string): Model {
   }
 }
 
-/** Only the question's own images count: those of earlier turns may have been meant for another model. */
+/** Checks only images of the question. Images of earlier turns may have been for another model. */
 function showsImages({ messages }: ModelRequest): boolean {
   const last = messages.findLast((message) => message.role === 'user')
   return last?.role === 'user' && (last.images?.length ?? 0) > 0
@@ -48,7 +48,7 @@ function countInput({ system, messages, tools }: ModelRequest): number {
   return count
 }
 
-/** An estimate of tokens: a word counts one for every four characters or part of them. */
+/** Estimates tokens: a token for every started four characters of a word. */
 function countTokens(text: string): number {
   let count = 0
   let length = 0

@@ -1,4 +1,4 @@
-/** Places that are not the name of an IANA zone themselves, by lower-case name. */
+/** Zones by lower-case names of places that are not in the name of an IANA zone. */
 const places: Record<string, string> = {
   'new york': 'America/New_York',
   boston: 'America/New_York',
@@ -90,12 +90,12 @@ const places: Record<string, string> = {
   gmt: 'UTC',
 }
 
-/** All zones of an enumeration: "in Tokyo and in Berlin". */
+/** Finds all zones of an enumeration: "in Tokyo and in Berlin". */
 export function findTimeZones(text: string): string[] {
   return [...new Set(text.split(/,| and |&/i).flatMap((part) => findTimeZone(part) ?? []))]
 }
 
-/** The IANA zone that a text names, by itself or by a city or country. */
+/** Finds the IANA zone in a text, by zone name, city or country. */
 export function findTimeZone(text: string): string | undefined {
   const written =
     /\b(?:Africa|America|Antarctica|Asia|Atlantic|Australia|Europe|Indian|Pacific)\/[A-Za-z_]+(?:\/[A-Za-z_]+)?|\bEtc\/[A-Za-z0-9+-]+/.exec(

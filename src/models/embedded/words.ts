@@ -1,4 +1,4 @@
-/** Words as the embedded model compares them: lower case, without endings, synonyms made one. */
+/** Normalised words for comparisons of the embedded model: lower case, without endings, synonyms unified. */
 
 const stopWords = new Set(
   (
@@ -9,7 +9,7 @@ const stopWords = new Set(
   ).split(' '),
 )
 
-/** Each line is one meaning; the first word stands for all. Kept small: a wrong synonym costs more than a missing one. */
+/** Synonyms. The first word of a line replaces the other words. The list is short, because a wrong synonym costs more than a missing synonym. */
 const synonyms = toSynonyms([
   'leave vacation holiday pto',
   'sick ill illness sickness',
@@ -32,7 +32,7 @@ function toSynonyms(lines: string[]): Map<string, string> {
   return new Map(lines.flatMap((line) => line.split(' ').map((word): [string, string] => [cut(word), cut(line.split(' ')[0]!)])))
 }
 
-/** The word without its ending: `policies` and `policy`, `expensed` and `expense` become one. */
+/** Removes the ending of a word: `policies` and `policy`, `expensed` and `expense` become equal. */
 export function stem(word: string): string {
   const short = cut(word)
   return synonyms.get(short) ?? short
@@ -51,7 +51,7 @@ function cut(word: string): string {
   return short.length > 4 && short.endsWith('e') ? short.slice(0, -1) : short
 }
 
-/** Words in lower case, also out of `snake_case` and `camelCase`. */
+/** Splits a text into lower-case words, including `snake_case` and `camelCase`. */
 export function wordsOf(text: string): string[] {
   return (
     text
@@ -65,7 +65,7 @@ export function isStopWord(word: string): boolean {
   return stopWords.has(word)
 }
 
-/** Stems of the words that carry meaning. */
+/** Stems of the words of a text, without stop words. */
 export function stemsOf(text: string): Set<string> {
   return new Set(
     wordsOf(text)

@@ -1,17 +1,17 @@
 import type { JsonObject, JsonSchema } from '../../agent/messages.ts'
 
-/** Whether a tool makes files of a name and a content. */
+/** True for a tool that writes files from a name and content. */
 export function writesFiles(schema: JsonSchema): boolean {
   const names = Object.keys(schema['properties'] ?? {})
   return names.includes('file_name') && names.includes('content')
 }
 
 const order = /^(?:please\s+|can you\s+|could you\s+)*(?:write|save|store|put|create|make)\s+(.+)$/is
-/** "to a file called notes.txt", "into `notes.txt`", "as notes.txt" */
+/** Matches "to a file called notes.txt", "into `notes.txt`" and "as notes.txt". */
 const target =
   /(?<!\s)\s*\b(?:(?:in|to|into|as)\s+(?:a\s+|the\s+)?(?:new\s+)?(?:text\s+)?(?:file\b)?|(?:a\s+)?(?:new\s+)?(?:text\s+)?file\b)\s*(?:called\s+|named\s+)?["'`“]?([\w-]+(?:\.[\w-]+)*\.[a-z][a-z0-9]{0,4})?["'`”]?/i
 
-/** What a request orders to be written; undefined when it orders nothing of the kind. */
+/** The file that a request orders to write; undefined without such an order. */
 export function readWriteOrder(request: string): JsonObject | undefined {
   const what = order.exec(request.trim())?.[1]
   const place = what === undefined ? null : target.exec(what)

@@ -5,17 +5,17 @@ import { toModelError } from '../ai-sdk/ai-sdk.ts'
 import type { Origin } from '../failures.ts'
 import { areVectors } from './wire.ts'
 
-interface Options {
+interface AiSdkEmbedderOptions {
   name: string
-  /** Loads the provider's package; called once, at the first request. */
+  /** Loads the provider's package. Called once, at the first request. */
   load(): Promise<EmbeddingModelV4>
-  /** For all texts of a request. */
+  /** Time limit for all texts of a request, in milliseconds. */
   limitMs: number
   origin: Origin
 }
 
-/** An `Embedder` behind a provider package of the AI SDK. */
-export function createAiSdkEmbedder({ name, load, limitMs, origin }: Options): Embedder {
+/** Creates an `Embedder` on a provider package of the AI SDK. */
+export function createAiSdkEmbedder({ name, load, limitMs, origin }: AiSdkEmbedderOptions): Embedder {
   let loading: Promise<EmbeddingModelV4> | undefined
   return {
     name,
@@ -34,7 +34,7 @@ export function createAiSdkEmbedder({ name, load, limitMs, origin }: Options): E
         throw toModelError(origin, error, false)
       }
       if (!areVectors(vectors, texts.length))
-        throw new ModelError('unavailable', `${origin.label} gave no vectors, or not one for each text`)
+        throw new ModelError('unavailable', `${origin.label} returned no vectors, or a wrong number of vectors`)
       return vectors
     },
   }

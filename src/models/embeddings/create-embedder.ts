@@ -9,17 +9,17 @@ import { toKeyHeader, toWireUrl } from '../wire-address.ts'
 import { createAiSdkEmbedder } from './ai-sdk.ts'
 import { createWireEmbedder } from './wire.ts'
 
-/** Seconds; a few sentences take a fraction of one. */
+/** Default time limit in seconds. A few sentences take a fraction of a second. */
 const defaultLimit = 30
 
-/** The embedder of `llms.embedding`; undefined where there is none. Throws a `ConfigError` that names the faulty fields. */
+/** Creates the embedder of `llms.embedding`; undefined if not configured. Throws a `ConfigError` with the faulty fields. */
 export function createEmbedder(config: ModelConfig | undefined, deps: Omit<ModelDependencies, 'retry'>): Embedder | undefined {
   return config && placed(['llms', 'embedding'], () => create(config, deps))
 }
 
 function create(config: ModelConfig, { environment, connections }: Omit<ModelDependencies, 'retry'>): Embedder {
   const { provider, model } = config
-  // The configuration's own check has said so; this one is for those who come another way.
+  // The check of the configuration reports this fault too. This check covers configurations that skip it.
   if (provider === 'embedded' || !providers[provider].embeds) throw new Error(`provider: ${provider} has no models for embeddings`)
   const access = resolveAccess(config, (text) => resolveReferences(text, environment))
   const { apiKey, headers, origin } = access
@@ -33,7 +33,13 @@ function create(config: ModelConfig, { environment, connections }: Omit<ModelDep
   }
   const url = toWireUrl(provider, config, access.baseUrl, 'embeddings')
   return createWireEmbedder({
-    ...{ name, model, url, connectMs, limitMs, origin, connections },
+    name,
+    model,
+    url,
+    connectMs,
+    limitMs,
+    origin,
+    connections,
     headers: { ...toKeyHeader(provider, apiKey), ...headers },
   })
 }

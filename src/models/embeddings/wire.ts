@@ -3,31 +3,31 @@ import { ModelError } from '../../agent/model.ts'
 import type { Connections } from '../connections.ts'
 import { maxErrorBytes, toConnectionError, toStatusError, type Origin } from '../failures.ts'
 
-export interface WireOptions {
+export interface WireEmbedderOptions {
   name: string
   model: string
-  /** Where to post, its query included. */
+  /** Address of the endpoint, including its query. */
   url: URL
-  /** Lower-case names. */
+  /** Headers with lower-case names. */
   headers: Readonly<Record<string, string>>
   connectMs: number
-  /** For the whole answer. */
+  /** Time limit for the complete answer, in milliseconds. */
   limitMs: number
   origin: Origin
   connections: Connections
 }
 
-/** More than a hundred long vectors take; what is longer is no answer. */
+/** Limit of a response, well above the size of a hundred long vectors. */
 const maxBytes = 32 * 1024 * 1024
 
-/** An `Embedder` behind OpenAI's wire: `POST /embeddings`. */
-export function createWireEmbedder({ name, model, url, headers, connectMs, limitMs, origin, connections }: WireOptions): Embedder {
+/** Creates an `Embedder` on OpenAI's API: `POST /embeddings`. */
+export function createWireEmbedder({ name, model, url, headers, connectMs, limitMs, origin, connections }: WireEmbedderOptions): Embedder {
   const path = url.pathname + url.search
   const pool = connections.pool(url.origin, connectMs)
 
   async function post(body: string, signal: AbortSignal): Promise<string> {
     const all = { 'content-type': 'application/json', ...headers }
-    const { statusCode: status, headers: said, body: answer } = await pool.request({ method: 'POST', path, headers: all, body, signal })
+    const { statusCode: status, headers: responseHeaders, body: answer } = await pool.request({ method: 'POST', path, headers: all, body, signal })
     const isFine = status === 200
     let text = ''
     answer.setEncoding('utf8')
@@ -35,7 +35,7 @@ export function createWireEmbedder({ name, model, url, headers, connectMs, limit
       text += piece
       if (text.length > (isFine ? maxBytes : maxErrorBytes)) break
     }
-    if (!isFine) throw toStatusError(origin, { status, headers: said, body: text, now: Date.now() })
+    if (!isFine) throw toStatusError(origin, { status, headers: responseHeaders, body: text, now: Date.now() })
     return text
   }
 
@@ -56,7 +56,7 @@ export function createWireEmbedder({ name, model, url, headers, connectMs, limit
 function toVectors(text: string, count: number, origin: Origin): number[][] {
   const list = listIn(text)
   const vectors = list.toSorted((a, b) => (a.index ?? 0) - (b.index ?? 0)).map(({ embedding }) => embedding)
-  if (!areVectors(vectors, count)) throw new ModelError('unavailable', `${origin.label} gave no vectors, or not one for each text`)
+  if (!areVectors(vectors, count)) throw new ModelError('unavailable', `${origin.label} returned no vectors, or a wrong number of vectors`)
   return vectors
 }
 
@@ -74,7 +74,7 @@ function listIn(text: string): Embedding[] {
   }
 }
 
-/** One vector for each text, all of one length. */
+/** True if there is a vector for each text, and all vectors have the same length. */
 export function areVectors(vectors: readonly unknown[], count: number): vectors is number[][] {
   const [first] = vectors
   const length = Array.isArray(first) ? first.length : 0

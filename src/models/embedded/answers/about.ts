@@ -1,7 +1,7 @@
 import type { ToolOffer } from '../../../agent/model.ts'
 import { cut } from './passages.ts'
 
-/** What the model says of itself. */
+/** Answers about the model itself. */
 
 const configure =
   'For open conversation, put a language model in its place: set `llms.primary` in agent.yaml, for instance ' +

@@ -10,10 +10,10 @@ import { cut, tellPassages, type Passage } from './passages.ts'
 import { scopeOf, tellRows, type Rows } from './rows.ts'
 import { isObject } from '../../../json/is-object.ts'
 
-/** Longer text is shown by its beginning. */
+/** Longer text is cut. */
 const maxCharacters = 4_000
 
-/** A tool's result in words. `request` is what was asked, `input` what the tool was called with. */
+/** Describes the result of a tool. `request` is the question, `input` the input of the call. */
 export function tellResult(request: string, input: JsonObject, result: ToolMessage): string {
   const output = parse(result.text)
   if (result.isError) return tellError(result, output)
@@ -115,7 +115,7 @@ function tellFile(request: string, path: string, text: string, output: JsonObjec
 
 function tellText(request: string, text: string): string {
   if (text.trim() === '') return 'The tool gave no output.'
-  // Output over a tool's limit is cut, JSON in the middle.
+  // Output over the limit of a tool is cut, so its JSON may be incomplete.
   if (/^\s*[[{]/.test(text)) return `The output is not whole. It begins:\n\n\`\`\`\n${cut(text.trim(), maxCharacters / 2)}\n\`\`\``
   return text.length <= maxCharacters ? text.trim() : (tellPassages(request, [{ file: '', heading: '', text }]) ?? cut(text, maxCharacters))
 }

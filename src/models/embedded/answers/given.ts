@@ -3,7 +3,7 @@ import { stemsOf } from '../words.ts'
 import { cut, tellPassages } from './passages.ts'
 import { remembered } from './remembered.ts'
 
-/** Answers from texts that were given with the question; undefined when they do not hold what it asks for. */
+/** Answers from texts in the same message as the question; undefined if the texts have no answer. */
 export function answerFromTexts(question: string, sections: readonly Section[]): string | undefined {
   if (sections.length === 0) return undefined
   if (asksForSummary.test(question) || (asksForAll(question) && sections.some(({ file }) => file))) return summarise(sections)
@@ -16,15 +16,15 @@ export function answerFromTexts(question: string, sections: readonly Section[]):
 
 const asksForSummary = /\b(summari[sz]e|summary|tl;?dr|key points|main points|in short)\b/i
 
-/** Words that speak of a text as a whole. */
+/** Words that refer to a text as a whole. */
 const general = stemsOf('file document attached attachment text table content contain say read open summarise summary describe explain')
 
-/** "What is in it?", "summarise the file": nothing is named but the text itself. */
+/** True for "What is in it?" and "summarise the file", which ask about the whole text. */
 export function asksForAll(question: string): boolean {
   return asksForSummary.test(question) || [...stemsOf(question)].every((part) => general.has(part))
 }
 
-/** Answers a question about the person from what they said before. */
+/** Answers a question about the person from earlier statements of the person. */
 export function answerFromStatements(question: string, statements: readonly Section[]): string | undefined {
   const isStatement = /^(my|i|i'm|i am|we|our|remember|note|please remember)\b/i.test(question.trim()) && !question.includes('?')
   if (isStatement && !/^i (want|need|would like)|^i'd like/i.test(question.trim()))
@@ -49,7 +49,7 @@ function coverage(question: string, sections: readonly Section[]): number {
   return wanted.size === 0 ? 0 : [...wanted].filter((part) => held.has(part)).length / wanted.size
 }
 
-/** The first sentence of each section: what a text says of itself at its places of honour. */
+/** Summarises a text by the first sentence of each section. */
 function summarise(sections: readonly Section[]): string {
   const told = sections.filter((section) => !section.isRows)
   const lines = told.slice(0, 12).map(({ heading, text }) => {

@@ -6,7 +6,7 @@ import { toTable } from './rows.ts'
 const maxItems = 50
 const maxColumns = 8
 
-/** Any JSON, readable: `key: value` lines, a table for objects that are alike, a list for the rest. */
+/** Formats JSON for people: `key: value` lines, a table for similar objects, and lists for other arrays. */
 export function tellJson(value: JsonValue): string {
   if (Array.isArray(value)) return tellList(value)
   if (typeof value !== 'object' || value === null) return tellPlain(value)

@@ -2,7 +2,7 @@ import type { JsonObject, JsonValue } from '../../../agent/messages.ts'
 import { tellJson } from './json.ts'
 import { cut, tellPassages } from './passages.ts'
 
-/** Results of charts, web pages and code in words; undefined for others. */
+/** Describes results of charts, web pages and code; undefined for results of other tools. */
 
 const maxPage = 3_000
 const maxOutput = 4_000

@@ -1,4 +1,4 @@
-/** Numbers as people read them: thousands separated, no more decimals than say something. */
+/** Formats numbers for people: separated thousands and only significant decimals. */
 export function formatNumber(value: number): string {
   if (!Number.isFinite(value)) return String(value)
   const size = Math.abs(value)
@@ -8,7 +8,7 @@ export function formatNumber(value: number): string {
   return value.toLocaleString('en-US', { minimumFractionDigits: isMoneyLike && size >= 1000 ? 2 : 0, maximumFractionDigits: digits })
 }
 
-/** A result that is text, such as `3.1068559611866697 mile`: its number is shortened, its unit kept. */
+/** Formats a textual result such as `3.1068559611866697 mile`: the number is shortened, and the unit stays. */
 export function formatResult(text: string): { text: string; isRounded: boolean } {
   const [, digits, rest = ''] = /^(-?\d+(?:\.\d+)?)(\s.*)?$/.exec(text.trim()) ?? []
   if (digits === undefined) return { text, isRounded: false }

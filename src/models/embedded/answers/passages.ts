@@ -1,9 +1,9 @@
 import { stem, stemsOf, wordsOf } from '../words.ts'
 
-/** Answers out of texts, by quoting what fits the question: nothing is said that does not stand there. */
+/** Answers from texts by quoting passages. Every sentence of an answer is from a text. */
 
 export interface Passage {
-  /** Where it is from; empty for a text without a name. */
+  /** File of the passage; empty for a text without a name. */
   file: string
   heading: string
   text: string
@@ -12,7 +12,7 @@ export interface Passage {
 const maxPassages = 4
 const maxCharacters = 1_200
 
-/** The most relevant blocks, each with its source; undefined when no passage has a word of the question. */
+/** Quotes the most relevant blocks with their sources; undefined if no passage has a word of the question. */
 export function tellPassages(question: string, passages: readonly Passage[]): string | undefined {
   const wanted = stemsOf(question)
   const frequency = countStems(passages, wanted)
@@ -23,13 +23,13 @@ export function tellPassages(question: string, passages: readonly Passage[]): st
   if (best <= 0) return undefined
   const chosen = scored.filter(({ score }) => score >= best * 0.6).slice(0, maxPassages)
   const quotes = chosen.map(({ passage }) => quote(passage, wanted, chosen.length))
-  // One passage that stands out is the answer; several are a topic, of which there may be more.
+  // A single outstanding passage is the answer. Several passages are a topic, which may have further passages.
   if (chosen.length === 1) return quotes.join('\n\n')
   const others = scored.filter((one) => !chosen.includes(one) && one.passage.file !== '' && one.passage.file === chosen[0]?.passage.file)
   return [...quotes, ...tellOthers(others.map(({ passage }) => passage))].join('\n\n')
 }
 
-/** What else there is in the document that fits best, by name. */
+/** Lists the headings of further passages in the best document. */
 function tellOthers(passages: readonly Passage[]): string[] {
   const headings = new Set(passages.map(({ heading }) => heading.split(' > ').at(-1) ?? '').filter(Boolean))
   return headings.size > 0 ? [`The same document also has: ${[...headings].join(', ')}.`] : []
@@ -44,7 +44,7 @@ function countStems(passages: readonly Passage[], wanted: ReadonlySet<string>): 
   return counts
 }
 
-/** Rare words of the question count more than those that stand everywhere; a heading says what a passage is about. */
+/** Scores a passage. Rare words of the question count more than common words, and words in a heading count more than words in the text. */
 function scoreOf(passage: Passage, wanted: ReadonlySet<string>, frequency: ReadonlyMap<string, number>, total: number): number {
   const heading = stemsOf(`${passage.heading} ${passage.file}`)
   const body = new Set(wordsOf(passage.text).map(stem))
@@ -75,7 +75,7 @@ function quote(passage: Passage, wanted: ReadonlySet<string>, among: number): st
   return `**${passage.heading || passage.file || 'From the text'}**${passage.file ? ` (\`${passage.file}\`)` : ''}\n\n${text}`
 }
 
-/** Paragraphs; a list or table stays whole, with the line that leads to it. */
+/** Splits a text into paragraphs. A list or table stays complete, together with the line before it. */
 function blocksOf(text: string): string[] {
   const blocks: string[] = []
   for (const block of text
@@ -91,7 +91,7 @@ function blocksOf(text: string): string[] {
   return blocks
 }
 
-/** The sentences of a long paragraph that fit the question best, in their order. */
+/** Selects the sentences of a long paragraph that match the question best, in their order. */
 function shorten(block: string, wanted: ReadonlySet<string>, limit: number): string {
   if (block.length <= limit || /^[^\S\n]*([-*|]|\d+[.)])/m.test(block)) return cut(block, Math.max(limit, maxCharacters))
   const sentences = block.match(/[^.!?]+(?:[.!?]+(?=\s|$)|$)|[.!?]/g) ?? [block]
@@ -115,7 +115,7 @@ function shorten(block: string, wanted: ReadonlySet<string>, limit: number): str
     : cut(block, limit)
 }
 
-/** Cut at a word, and said so. */
+/** Cuts a text at a word boundary, and marks the cut. */
 export function cut(text: string, limit: number): string {
   if (text.length <= limit) return text
   const short = text.slice(0, limit)

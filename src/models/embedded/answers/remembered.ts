@@ -1,6 +1,6 @@
-/** What is known of the user, as it is said to them: memories speak of "the user". */
+/** Memories about the user in the second person: stored memories say "the user". */
 
-/** The heading of what is known from earlier conversations. */
+/** Heading of memories from earlier conversations. */
 export const remembered = 'From earlier conversations'
 
 const verbs: [RegExp, string][] = [
@@ -8,7 +8,7 @@ const verbs: [RegExp, string][] = [
   [/^The user has\b/, 'You have'],
   [/^The user (?:does|did) not\b/, 'You do not'],
   [/^The user wishes: /, 'You asked for: '],
-  // "lives", "works at", "prefers": without the ending.
+  // Removes the ending of "lives", "works at" and "prefers".
   [/^The user (\p{Ll}+(?:[^s\P{L}]|ss))es\b(?<=[sxz]es|ches|shes)/u, 'You $1'],
   [/^The user (\p{Ll}+)ies\b/u, 'You $1y'],
   [/^The user (\p{Ll}+[^s\P{L}])s\b/u, 'You $1'],
@@ -20,10 +20,10 @@ export function toSecondPerson(sentence: string): string {
   return told.replace(/\bthe user's\b/gi, 'your').replace(/\bthe user\b/gi, 'you')
 }
 
-/** What is longer brings material, and asks for something else. */
+/** A longer message contains texts, and is no question about memories. */
 const maxQuestion = 600
 
-/** All that is known, where that is what is asked for. */
+/** Lists all memories, if the question asks for them. */
 export function tellRemembered(question: string, known: readonly string[]): string | undefined {
   if (known.length === 0 || question.length > maxQuestion) return undefined
   const isAsked = /\b(?:know|remember|learned|learnt)\b[^?.!]*\b(?:about|of) me\b|^\W*who am i\b/i.test(question)

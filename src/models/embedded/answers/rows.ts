@@ -1,7 +1,7 @@
 import type { JsonValue } from '../../../agent/messages.ts'
 import { formatNumber } from './numbers.ts'
 
-/** The rows of a query in words: a sentence for one figure, a table with a leading sentence for several. */
+/** Describes the rows of a query: a sentence for a single figure, or a table after a summary sentence. */
 
 export interface Rows {
   columns: string[]
@@ -9,10 +9,10 @@ export interface Rows {
   truncated?: boolean
 }
 
-/** Longer tables are cut: an answer is read. */
+/** Limit of rows in an answer. Longer tables are cut. */
 const maxRows = 50
 
-/** `scope` says what the rows were limited to. */
+/** Describes rows. `scope` is the limit of the query in words. */
 export function tellRows({ columns, rows, truncated }: Rows, scope = ''): string {
   if (rows.length === 0) return `No rows match that${scope}.`
   const first = rows[0]!
@@ -37,7 +37,7 @@ export function tellRows({ columns, rows, truncated }: Rows, scope = ''): string
   return [lead, table].filter(Boolean).join('\n\n') + more
 }
 
-/** What a query was limited to, in words: ` for region North, from 2025-03-01 until before 2025-04-01`. */
+/** The conditions of a query in words: ` for region North, from 2025-03-01 until before 2025-04-01`. */
 export function scopeOf(sql: string): string {
   const where = / WHERE (.*?)(?: GROUP BY | ORDER BY | LIMIT |$)/.exec(sql)?.[1] ?? ''
   const equal = [...where.matchAll(/"(\w+)"\)? = '((?:[^']|'')*)'/g)].map(
@@ -60,7 +60,7 @@ function tellValue(column: string, value: JsonValue, scope: string): string {
   return `The ${words}${scope} ${/^total .*s$/.test(words) ? 'are' : 'is'} **${cell(value, column)}**.`
 }
 
-/** Which is highest and lowest, and what they add up to, of one grouping with its figure. */
+/** Summary of a grouping: the highest and lowest figure, and the total. */
 function leadOf(columns: string[], rows: JsonValue[][]): string {
   const at = columns.findIndex((column) => /^(total|average|highest|lowest|median|number_of)_?/.test(column))
   if (at < 1 || rows.some((row) => typeof row[at] !== 'number')) return ''
@@ -73,7 +73,7 @@ function leadOf(columns: string[], rows: JsonValue[][]): string {
   const of = (row: JsonValue[]) => Number(row[at])
   const high = rows.reduce((best, row) => (of(row) > of(best) ? row : best))
   const low = rows.reduce((best, row) => (of(row) < of(best) ? row : best))
-  // Rows in rising order answer "which is lowest?".
+  // Rows in ascending order answer "which is lowest?".
   const rises =
     of(rows[0]!) < of(rows.at(-1)!) &&
     rows.every((row, place) => place === 0 || of(rows[place - 1]!) <= of(row)) &&
@@ -90,7 +90,7 @@ function numeric(columns: string[], rows: JsonValue[][]): boolean[] {
   return columns.map((_, at) => rows.every((row) => typeof row[at] === 'number' || row[at] === null))
 }
 
-/** A Markdown table; numbers to the right. */
+/** Formats a Markdown table with right-aligned numbers. */
 export function toTable(titles: string[], rows: string[][], isNumber: boolean[] = []): string {
   const line = (cells: string[]) => `| ${cells.map((text) => text.replaceAll('|', '\\|').replace(/(?<!\s)\s*\n\s*/g, ' ')).join(' | ')} |`
   return [line(titles), `|${titles.map((_, at) => (isNumber[at] ? '---:' : '---')).join('|')}|`, ...rows.map(line)].join('\n')

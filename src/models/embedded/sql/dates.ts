@@ -1,20 +1,20 @@
 import { quoteName, type Column } from './tables.ts'
 
-/** Times that a question names: months, quarters, years, days, and ranges of them. */
+/** Finds times in a question: months, quarters, years, days, and ranges of times. */
 
 export type Grain = 'day' | 'week' | 'month' | 'quarter' | 'year'
 
 export interface DateReading {
-  /** Boolean SQL, where a time was named. */
+  /** Boolean SQL expression, if the text has a time. */
   sql?: string
-  /** What was named, when it is more than one span: the answer then tells them apart. */
+  /** Grain of the spans if there are several, because the answer then shows each span. */
   grain?: Grain
-  /** The text without the times. */
+  /** The text without its times. */
   rest: string
   hits: string[]
 }
 
-/** From `from` (inclusive) to `to` (exclusive), as ISO dates; or a span of each year. */
+/** From `start` (inclusive) to `end` (exclusive) as ISO dates, or a span of months in every year. */
 type Span = { from: string; to: string; grain: Grain } | { months: [number, number]; grain: Grain }
 
 const monthNames = [
@@ -79,7 +79,7 @@ export function readDates(text: string, column: Column): DateReading {
   return { ...(terms.length > 0 ? { sql: terms.join(' AND ') } : {}), ...(alone.length > 1 ? { grain: alone[0]!.grain } : {}), rest, hits }
 }
 
-/** "may" is a month when it is written like one. */
+/** True for "may" and "mar" in lower case, which are not months. */
 function isModalMay(matched: string): boolean {
   return matched === 'may' || matched === 'mar'
 }
@@ -89,7 +89,7 @@ function oneOf(name: string, spans: Span[]): string {
   return terms.length === 1 ? terms[0]! : `(${terms.join(' OR ')})`
 }
 
-/** "March and April 2025" means March 2025 too. */
+/** Applies the last year to spans without a year: "March and April 2025" includes March 2025. */
 function shareYear(spans: Span[]): Span[] {
   const years = spans.flatMap((each) => ('from' in each ? [Number(each.from.slice(0, 4))] : []))
   const year = years.at(-1)
@@ -133,7 +133,7 @@ function bounded(name: string, word: string, at: string): string | undefined {
   return word === 'after' ? `${name} >= ${to}` : `${name} >= ${from}`
 }
 
-/** "Last month" is the last one that has data: a query has no clock that its data follow. */
+/** "Last month" is the last month with data, because data need not be up to date with the clock. */
 function latest(name: string, grain: string, table: string): string {
   return `date_trunc('${grain}', ${name}) = (SELECT max(date_trunc('${grain}', ${name})) FROM ${quoteName(table)})`
 }

@@ -1,26 +1,26 @@
 import { isStopWord, stem, wordsOf } from '../words.ts'
 import { hasRevenue, type Column, type Table } from './tables.ts'
 
-/** Where a question names a table, a column or a value of one. */
+/** Finds the tables, columns and column values mentioned in a question. */
 
 export interface Mention {
   kind: 'table' | 'column' | 'value'
   table: Table
   column?: Column
-  /** Of a `value`: what the words stand for, more than one where they only begin some. */
+  /** For kind `value`: the matching values. Words that only begin a value may match several values. */
   values: string[]
-  /** Place and length in words. */
+  /** Position and length, in words. */
   at: number
   length: number
-  /** How sure it is; whole names count more than parts. */
+  /** Confidence. Complete names count more than parts of names. */
   weight: number
 }
 
-/** Words that mean "the money that a table is about". */
+/** Words for the main money column of a table. */
 export const revenueWord =
   /^(sale|sales|sold|sell|selling|seller|sellers|revenue|revenues|turnover|income|earn|earned|earnings|money|takings|proceeds)$/
 
-/** Parts of column names that say too little by themselves. */
+/** Parts of column names that are too general to identify a column. */
 const commonPart = /^(list|show|count|total|number|unit|since|date|code|id|type|avg|sum)$/
 
 export function findMentions(words: readonly string[], tables: readonly Table[]): Mention[] {
@@ -58,7 +58,7 @@ function valueCandidates(table: Table, column: Column): Candidate[] {
   }
   return [...beginnings].map(([beginning, values]) => {
     const stems = beginning.split(' ')
-    // A value that is named whole stands for itself alone, whatever else begins like it.
+    // A complete value matches only itself, even if longer values begin with the same words.
     const whole = values.find((value) => wordsOf(value).length === stems.length)
     return { kind: 'value', table, column, values: whole ? [whole] : values, stems, weight: whole ? 2 : 1 }
   })
@@ -75,7 +75,7 @@ function occurrences(candidate: Candidate, words: readonly string[], stems: read
   return found
 }
 
-/** Longer names first; a word is taken once, but a table may share its name with a column. */
+/** Resolves overlaps: longer names win. A word belongs to a single mention, except that a table and a column may share their name. */
 function withoutOverlap(mentions: Mention[]): Mention[] {
   const taken = new Map<number, Mention>()
   const kept: Mention[] = []
@@ -92,7 +92,7 @@ function clashes(earlier: Mention | undefined, mention: Mention): boolean {
   return earlier !== undefined && !(earlier.kind === 'table' && mention.kind === 'column') && earlier.kind !== 'table'
 }
 
-/** The table that the question is about; undefined when it names nothing of any. */
+/** The table that the question is about; undefined if the question mentions nothing of any table. */
 export function chooseTable(
   tables: readonly Table[],
   mentions: readonly Mention[],

@@ -2,12 +2,12 @@ import type { Column } from './tables.ts'
 import { quoteName } from './tables.ts'
 import { stem, wordsOf } from '../words.ts'
 
-/** Limits on numbers that a question names: "over 500", "between 10 and 20 units", "amount above budget". */
+/** Finds numeric conditions in a question: "over 500", "between 10 and 20 units", "amount above budget". */
 
 export interface NumberCondition {
-  /** Undefined for the measure of the question. */
+  /** Undefined if the condition is on the measure of the question. */
   column?: Column
-  /** SQL behind the column, such as `> 500`. */
+  /** SQL after the column, such as `> 500`. */
   comparison: string
 }
 
@@ -65,7 +65,7 @@ function toNumber(digits: string, unit: string | undefined): string {
   return String(value * factor)
 }
 
-/** The column named within the first two words. */
+/** The column mentioned in the first two words. */
 function firstIn(text: string, columns: readonly Column[]): Column | undefined {
   return named(wordsOf(text).slice(0, 2), columns)
 }

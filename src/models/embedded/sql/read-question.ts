@@ -11,28 +11,26 @@ const descending =
   /\b(highest|largest|biggest|most|maximum|max|best|top|greatest|strongest|priciest|expensive|latest|newest|recent|leading|longest)\b/
 const ascending = /\b(lowest|smallest|least|minimum|min|worst|fewest|weakest|bottom|poorest|cheapest|oldest|earliest|shortest)\b/
 const numberNames = ['zero', 'one', 'two', 'three', 'four', 'five', 'six', 'seven', 'eight', 'nine', 'ten']
-/** "One" is left alone: it is part of names and seldom a count. */
+/** The word "one" is left out: it is often part of a name and rarely a count. */
 const smallNumbers = /\b(two|three|four|five|six|seven|eight|nine|ten)\b/gi
 const superlatives = 'best|worst|highest|lowest|largest|biggest|smallest|top'
 const placesBehind = new RegExp(`\\b(?:${superlatives}|bottom|first|last)\\s+(\\d{1,4})\\b`)
 const placesBefore = new RegExp(`\\b(\\d{1,4})\\s+(?:\\w+[\\s-])?(?:${superlatives}|most|least|cheapest|rows)\\b`)
 const grainWords: Record<string, Grain> = {
-  ...{ month: 'month', months: 'month', monthly: 'month', quarter: 'quarter', quarters: 'quarter', quarterly: 'quarter' },
-  ...{
-    year: 'year',
-    years: 'year',
-    yearly: 'year',
-    annual: 'year',
-    week: 'week',
-    weeks: 'week',
-    weekly: 'week',
-    day: 'day',
-    days: 'day',
-    daily: 'day',
-  },
+  month: 'month', months: 'month', monthly: 'month', quarter: 'quarter', quarters: 'quarter', quarterly: 'quarter',
+  year: 'year',
+  years: 'year',
+  yearly: 'year',
+  annual: 'year',
+  week: 'week',
+  weeks: 'week',
+  weekly: 'week',
+  day: 'day',
+  days: 'day',
+  daily: 'day',
 }
 
-/** Reads a question against the tables; undefined when it names nothing of them. `about` is the table of the question before. */
+/** Interprets a question about the tables; undefined if the question mentions no part of them. `previousTable` is the table of the question before. */
 export function readQuestion(question: string, tables: readonly Table[], about?: Table): Reading | undefined {
   const text = question.replace(smallNumbers, (word) => String(numberNames.indexOf(word.toLowerCase())))
   const firstWords = wordsOf(text)
@@ -64,14 +62,14 @@ export function readQuestion(question: string, tables: readonly Table[], about?:
   return understood || about ? reading : undefined
 }
 
-/** "Which month was the best?" names nothing but time: it is about the table that has money in it. */
+/** "Which month was the best?" mentions only time, so the question is about the table with revenue. */
 function rankedInTime(text: string, tables: readonly Table[]): Table | undefined {
   const lower = text.toLowerCase()
   const asks = (descending.test(lower) || ascending.test(lower)) && /\b(month|quarter|year|week|day)s?\b/.test(lower)
   return asks ? tables.find((table) => hasRevenue(table) && table.columns.some((column) => column.kind === 'date')) : undefined
 }
 
-/** Mentions of the table, and of others at words that it leaves free when a column in common leads there. */
+/** Mentions of the table, and mentions of joinable tables at other words. */
 function ownAndJoined(mentions: readonly Mention[], table: Table): Mention[] {
   const own = mentions.filter((mention) => mention.table === table)
   const isFree = (mention: Mention) => !own.some((other) => other.at < mention.at + mention.length && mention.at < other.at + other.length)
@@ -97,7 +95,7 @@ function readWords(reading: Reading, text: string): void {
   reading.byTime = /\b(latest|newest|most recent|oldest|earliest)\b/.test(text)
 }
 
-/** Measures that are meant without being named: prices by "cheap", pieces by "how many ... sold", money by "sales". */
+/** Adds measures implied by words: prices by "cheap", quantities by "how many ... sold", money by "sales". */
 function readImplied(reading: Reading, text: string, words: readonly string[], mentions: readonly Mention[]): void {
   const { table, aggregate } = reading
   const namesNumber = mentions.some((mention) => mention.column?.kind === 'number')
@@ -120,7 +118,7 @@ function readMentions(reading: Reading, words: readonly string[], mentions: read
     reading.hits.push(words.slice(mention.at, mention.at + mention.length).join(' '))
     if (!column) continue
     if (mention.kind === 'value') continue
-    // The table's own name is a column only where the words around it make it one.
+    // A column with the name of the table counts only if the surrounding words give the column a role.
     const isTable = mentions.some((other) => other.kind === 'table' && other.at === mention.at && other.table === reading.table)
     if (column.kind === 'number') pushOnce(reading.measures, column)
     else if (isGrouping(reading, words, mentions, index)) reading.groups.push({ column })
@@ -166,14 +164,14 @@ function readGrains(reading: Reading, words: readonly string[], dateColumn: Colu
   }
 }
 
-/** "The highest margin" where there is no margin: no column is put in its place. */
+/** True for an unknown measure such as "the highest margin" in a table without a margin. No other column replaces the measure. */
 function dropBlindOrder(reading: Reading): void {
   const { table, measures, groups, byTime, aggregate } = reading
   const main = mainMeasure(table)
   if (measures.length === 0 && groups.length === 0 && !byTime && !aggregate && !(main && isAdditive(main))) delete reading.order
 }
 
-/** A column that only limits is no measure, unless the groups' figures are limited by it. */
+/** Removes columns used only in conditions from the measures, unless the condition limits the figures of groups. */
 function dropLimited(reading: Reading): void {
   const others = reading.measures.filter((column) => !reading.numbers.some((number) => number.column?.name === column.name))
   const isListed =

@@ -10,30 +10,30 @@ export interface Group {
   grain?: Grain
 }
 
-/** What a question, or a part of one, asks of the tables. What it leaves open is undefined, so that a follow-up can take it over. */
+/** Interpretation of a question or part of a question. Open fields are undefined, and a follow-up takes them from the reading before. */
 export interface Reading {
   table: Table
-  /** The other tables, for joins. */
+  /** Further tables for joins. */
   others: readonly Table[]
   aggregate?: Aggregate
-  /** Numeric columns that were named. */
+  /** Mentioned numeric columns. */
   measures: Column[]
-  /** A text column whose different values are counted. */
+  /** Text column whose distinct values are counted. */
   counted?: Column
   groups: Group[]
-  /** Conditions on rows, by what they are about: a later one on the same replaces it. */
+  /** Conditions on rows by subject. A later condition on the same subject replaces the earlier condition. */
   conditions: Map<string, { sql: string; column: Column; single: boolean }>
   numbers: NumberCondition[]
   order?: 'DESC' | 'ASC'
   limit?: number
-  /** Rows are asked for, not figures. */
+  /** True if the question asks for rows, not for figures. */
   rows: boolean
-  /** Text columns that are asked for as they are. */
+  /** Text columns to show unchanged. */
   columns: Column[]
   share: boolean
-  /** "latest", "oldest": the order is that of time. */
+  /** True for order by time, as in "latest" and "oldest". */
   byTime: boolean
-  /** The words that were understood, for the reasoning. */
+  /** The understood words, for the reasoning. */
   hits: string[]
 }
 
@@ -53,7 +53,7 @@ export function emptyReading(table: Table, others: readonly Table[], hits: strin
   }
 }
 
-/** The text column by which the rows of one table find theirs in another: what that other table is about. */
+/** The text column that joins a table to another: the column that identifies the rows of the joined table. */
 export function joinColumn(table: Table, other: Table): Column | undefined {
   const shared = other.columns.find(
     (column) => column.kind !== 'number' && column.kind !== 'date' && table.columns.some((own) => own.name === column.name),
@@ -63,7 +63,7 @@ export function joinColumn(table: Table, other: Table): Column | undefined {
   return wordsOf(shared.name).some((word) => own.includes(stem(word))) ? shared : undefined
 }
 
-/** Whether each row of the table has its own value of the column, as its name says. */
+/** True if the name of a column suggests a distinct value for each row of the table. */
 export function nameIsRow(table: Table, column: Column): boolean {
   const own = wordsOf(table.name).map(stem)
   return wordsOf(column.name).some((word) => own.includes(stem(word)))

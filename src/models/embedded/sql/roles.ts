@@ -1,7 +1,7 @@
 import type { Mention } from './mentions.ts'
 import { nameIsRow, type Reading } from './reading.ts'
 
-/** What a column is to a question, by the words around it. */
+/** Roles of columns in a question, derived from the surrounding words. */
 
 export function isFollowedByValue(mentions: readonly Mention[], index: number): boolean {
   const mention = mentions[index]!
@@ -11,7 +11,7 @@ export function isFollowedByValue(mentions: readonly Mention[], index: number): 
   })
 }
 
-/** "by region", "per region and month", "which region", "top 3 regions", "compare regions". */
+/** True for grouping: "by region", "per region and month", "which region", "top 3 regions", "compare regions". */
 export function isGrouping(reading: Reading, words: readonly string[], mentions: readonly Mention[], index: number): boolean {
   const mention = mentions[index]!
   const before = previousWord(words, mention.at)
@@ -31,7 +31,7 @@ export function isGrouping(reading: Reading, words: readonly string[], mentions:
   )
 }
 
-/** The word that leads to the one at `at`, over articles and the like. */
+/** The word before position `at`, skipping articles and similar words. */
 export function previousWord(words: readonly string[], at: number, skipsOf = true): string {
   for (let place = at - 1; place >= 0; place--) {
     const word = words[place]!

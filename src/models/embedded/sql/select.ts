@@ -2,12 +2,12 @@ import { wordsOf } from '../words.ts'
 import { joinColumn, nameIsRow, type Aggregate, type Group, type Reading } from './reading.ts'
 import { hasRevenue, isAdditive, mainMeasure, nameColumn, quoteName, type Column, type Table } from './tables.ts'
 
-/** Rows that a list shows when the question does not say how many. */
+/** Default number of rows of a list. */
 const listLimit = 20
-/** Places of a ranking that does not say how many. */
+/** Default number of places of a ranking. */
 const rankLimit = 10
 
-/** A follow-up takes over what it leaves open: "and for the South?" keeps measure and time, and replaces the region. */
+/** Merges a follow-up with the reading before: "and for the South?" keeps the measure and the time, and replaces the region. */
 export function merge(before: Reading, next: Reading): Reading {
   const conditions = new Map(before.conditions)
   for (const [key, condition] of next.conditions) conditions.set(key, condition)
@@ -30,12 +30,12 @@ export function merge(before: Reading, next: Reading): Reading {
   }
 }
 
-/** One SELECT in DuckDB's dialect, names and values quoted. */
+/** Creates a SELECT in DuckDB's dialect, with quoted names and values. */
 export function writeSelect(reading: Reading): string {
   return isList(reading) ? writeList(reading) : writeFigures(reading)
 }
 
-/** Rows are asked for when nothing is to be computed: no aggregate, no grouping, and no additive measure that stands alone. */
+/** True if the question asks for rows: no aggregate, no grouping, and no additive measure by itself. */
 function isList(reading: Reading): boolean {
   if (reading.aggregate !== undefined || reading.groups.length > 0 || reading.share) return false
   if (reading.order !== undefined || reading.limit !== undefined) return isAboutRows(reading)
@@ -44,7 +44,7 @@ function isList(reading: Reading): boolean {
   return reading.columns.length > 0 || (!hasRevenue(reading.table) && (reading.rows || reading.conditions.size > 0))
 }
 
-/** "the largest sale", "top 5 customers": the rows themselves; "the highest amount" is a figure. */
+/** True if a ranking asks for rows ("the largest sale", "top 5 customers"), false for a figure ("the highest amount"). */
 function isAboutRows({ table, hits, measures, limit, columns }: Reading): boolean {
   const own = table.name.toLowerCase()
   const named = hits.some((hit) => own === hit || own === `${hit}s` || own.replace(/ies$/, 'y') === hit)
@@ -159,7 +159,7 @@ function orderOf(reading: Reading, figure: string): string[] {
   const limit = reading.limit ? [`LIMIT ${reading.limit}`] : []
   const isTime = reading.groups.some((group) => group.grain)
   if (reading.order) return [`ORDER BY ${quoteName(figure)} ${reading.order}`, `LIMIT ${reading.limit ?? rankLimit}`]
-  // Several groupings read best in their own order, one by its figure; time is always in order.
+  // A single grouping is sorted by its figure. Several groupings and times are sorted by the groupings.
   return reading.groups.length > 1 || isTime ? ['ORDER BY ALL', ...limit] : [`ORDER BY ${quoteName(figure)} DESC`, ...limit]
 }
 
@@ -172,7 +172,7 @@ function where(reading: Reading, isGrouped = false): string[] {
   return terms.length > 0 ? [`WHERE ${terms.join(' AND ')}`] : []
 }
 
-/** "regions with sales over 10,000" limits the groups' figures, not single rows. */
+/** True if a condition limits the figures of groups, as in "regions with sales over 10,000", not single rows. */
 function isHaving(reading: Reading, column: Column | undefined): boolean {
   return column === undefined || reading.measures.some((measure) => measure.name === column.name)
 }
@@ -181,7 +181,7 @@ function havingOf(reading: Reading, figure: string): string[] {
   return reading.numbers.filter(({ column }) => isHaving(reading, column)).map(({ comparison }) => `${figure} ${comparison}`)
 }
 
-/** The table, and one row for each key of those that are joined: a key that repeats there must not double the figures. */
+/** The FROM clause. A joined table contributes a single row for each key, because repeated keys would multiply the figures. */
 function from(reading: Reading): string {
   const used = [
     ...reading.groups.map((group) => group.column),

@@ -1,6 +1,6 @@
 import { stem, wordsOf } from '../words.ts'
 
-/** What a tool's description says of its tables, one line each: `- sales: date DATE, region VARCHAR (East, North), amount DOUBLE`. */
+/** Parses the tables in the description of a tool. Each line has the form `- sales: date DATE, region VARCHAR (East, North), amount DOUBLE`. */
 
 export interface Table {
   name: string
@@ -11,9 +11,9 @@ export interface Column {
   table: string
   name: string
   kind: 'date' | 'number' | 'text' | 'other'
-  /** A number without a fraction. */
+  /** True for integer types. */
   isWhole: boolean
-  /** Distinct values of a text column that has few. */
+  /** Distinct values of a text column with few values. */
   values: string[]
 }
 
@@ -26,7 +26,7 @@ export function parseTables(description: string): Table[] {
   })
 }
 
-/** At commas that are not in parentheses. */
+/** Splits a text at commas outside of parentheses. */
 function splitOutside(text: string): string[] {
   const parts: string[] = []
   let depth = 0
@@ -67,7 +67,7 @@ function kindOf(type: string): Column['kind'] {
 const moneyNames = ['amount', 'revenue', 'sales', 'turnover', 'total', 'income', 'value', 'net', 'gross', 'price']
 const countNames = ['units', 'unit', 'quantity', 'qty', 'pieces', 'items', 'count']
 
-/** The number that a table is mainly about: money before pieces before whatever is there. */
+/** The main numeric column of a table: money first, then quantities, then any number. */
 export function mainMeasure(table: Table): Column | undefined {
   const numbers = table.columns.filter((column) => column.kind === 'number' && !isIdentifier(column))
   const additive = numbers.filter(isAdditive)
@@ -84,13 +84,13 @@ export function priceMeasure(table: Table): Column | undefined {
   return table.columns.find((column) => column.kind === 'number' && /price|cost|fee/i.test(column.name))
 }
 
-/** Whether the table tells of money that was made, so that "sales" and "revenue" mean its main measure. */
+/** True if the table has revenue, so that "sales" and "revenue" mean its main measure. */
 export function hasRevenue(table: Table): boolean {
   const main = mainMeasure(table)
   return main !== undefined && wordsOf(main.name).some((word) => moneyNames.includes(word)) && isAdditive(main)
 }
 
-/** Sums of prices, rates and years mean nothing. */
+/** False for prices, rates and years, whose sums are meaningless. */
 export function isAdditive(column: Column): boolean {
   return !wordsOf(column.name).some((word) =>
     /^(price|rate|ratio|percent|percentage|share|average|avg|mean|age|score|rating|year|cost|margin|temperature)$/.test(word),
@@ -101,7 +101,7 @@ function isIdentifier(column: Column): boolean {
   return wordsOf(column.name).some((word) => /^(id|no|nr|number|code|zip|year)$/.test(word))
 }
 
-/** The column that names what a row is about. */
+/** The column with the name of the thing that a row describes. */
 export function nameColumn(table: Table): Column | undefined {
   const texts = table.columns.filter((column) => column.kind === 'text')
   const own = wordsOf(table.name).map(stem)

@@ -19,7 +19,7 @@ export function readValues(reading: Reading, words: readonly string[], mentions:
   }
 }
 
-/** A value that the description does not list: `product "X"`, `city Leeds`. */
+/** Finds values missing from the description: `product "X"`, `city Leeds`. */
 export function readQuoted(reading: Reading, text: string): void {
   for (const column of reading.table.columns) {
     if (column.kind !== 'text' || reading.conditions.has(column.name)) continue
@@ -42,7 +42,7 @@ export function readQuoted(reading: Reading, text: string): void {
   if (reading.conditions.size === 0) readName(reading, text)
 }
 
-/** "Juniper Law" in quotes, or two capitalised words: a name, where the rows have names that are not listed. */
+/** Treats quoted text or two capitalised words ("Juniper Law") as a name, if the table has a column of unlisted names. */
 function readName(reading: Reading, text: string): void {
   const column =
     reading.table.columns.find((each) => each.kind === 'text' && each.name.toLowerCase() === 'name') ?? nameColumn(reading.table)
