@@ -17,12 +17,12 @@ export interface Finding {
 /** Reasons why the models of a configuration cannot be created: missing keys and unset variables. */
 export function findModelProblems({ llms }: AgentConfig, environment: Environment): ConfigProblem[] {
   const deps = { environment, connections: createConnections() }
-  const makings = [
+  const attempts = [
     () => createModels(llms, deps),
     ...(llms.small ? [() => createSmallModel(llms, deps)] : []),
     () => createEmbedder(llms.embedding, deps),
   ]
-  return makings.flatMap((make) => {
+  return attempts.flatMap((make) => {
     try {
       make()
       return []
@@ -42,62 +42,62 @@ export interface ModelCheckOptions {
 /** Sends a tiny request to each model in parallel. */
 export async function checkModels({ llms }: AgentConfig, options: ModelCheckOptions): Promise<Finding[]> {
   const { primary, fallback, small, embedding } = llms
-  const asked: [string, ModelConfig][] = [['llms.primary', primary]]
-  fallback.forEach((config, index) => asked.push([`llms.fallback[${index}]`, config]))
-  if (small) asked.push(['llms.small', small])
+  const models: [string, ModelConfig][] = [['llms.primary', primary]]
+  fallback.forEach((config, index) => models.push([`llms.fallback[${index}]`, config]))
+  if (small) models.push(['llms.small', small])
   const connections = createConnections()
   const make = (config: ModelConfig) => createModel(config, { environment: options.environment, connections })
   try {
-    const findings = await Promise.all(asked.map(([place, config]) => checkModel(place, config, make, options.timeoutMs)))
+    const findings = await Promise.all(models.map(([field, config]) => checkModel(field, config, make, options.timeoutMs)))
     return embedding ? [...findings, await checkEmbedder(embedding, { ...options, connections })] : findings
   } finally {
     await connections.close()
   }
 }
 
-type Make = (config: ModelConfig) => Model
+type CreateModel = (config: ModelConfig) => Model
 
-async function checkModel(place: string, config: ModelConfig, make: Make, timeoutMs: number): Promise<Finding> {
-  const makable = checkMakable(place, config, make)
-  if (makable.state !== 'ok' || config.provider === 'embedded') return makable
-  const what = `${place}: ${config.provider} ${config.model}`
+async function checkModel(field: string, config: ModelConfig, make: CreateModel, timeoutMs: number): Promise<Finding> {
+  const creation = checkCreation(field, config, make)
+  if (creation.state !== 'ok' || config.provider === 'embedded') return creation
+  const label = `${field}: ${config.provider} ${config.model}`
   const timeout = AbortSignal.timeout(timeoutMs)
   const startedAt = performance.now()
   try {
     await askTiny(make(toTiny(config)), timeout)
-    return { state: 'ok', text: `${what} answered in ${((performance.now() - startedAt) / 1000).toFixed(2)} s` }
+    return { state: 'ok', text: `${label} answered in ${((performance.now() - startedAt) / 1000).toFixed(2)} s` }
   } catch (error) {
-    if (timeout.aborted) return { state: 'fail', text: `${what} did not answer within ${timeoutMs / 1000} s`, advice: advice.unavailable }
+    if (timeout.aborted) return { state: 'fail', text: `${label} did not answer within ${timeoutMs / 1000} s`, advice: advice.unavailable }
     if (!(error instanceof ModelError)) throw error
-    return { state: error.code === 'rate_limited' ? 'warn' : 'fail', text: `${place}: ${error.message}`, advice: advice[error.code] }
+    return { state: error.code === 'rate_limited' ? 'warn' : 'fail', text: `${field}: ${error.message}`, advice: advice[error.code] }
   }
 }
 
 async function checkEmbedder(config: ModelConfig, options: ModelCheckOptions & { connections: Connections }): Promise<Finding> {
-  const what = `llms.embedding: ${config.provider} ${config.model}`
+  const label = `llms.embedding: ${config.provider} ${config.model}`
   const timeout = AbortSignal.timeout(options.timeoutMs)
   try {
     const [vector = []] = (await createEmbedder(config, options)?.embed(['ok'], timeout)) ?? []
-    return { state: 'ok', text: `${what} returned a vector of ${vector.length} numbers` }
+    return { state: 'ok', text: `${label} returned a vector of ${vector.length} numbers` }
   } catch (error) {
     if (timeout.aborted)
-      return { state: 'fail', text: `${what} did not answer within ${options.timeoutMs / 1000} s`, advice: advice.unavailable }
+      return { state: 'fail', text: `${label} did not answer within ${options.timeoutMs / 1000} s`, advice: advice.unavailable }
     if (error instanceof ModelError) return { state: 'fail', text: `llms.embedding: ${error.message}`, advice: advice[error.code] }
-    const why = messageOf(error)
-    return { state: 'fail', text: why, advice: 'Correct llms.embedding in agent.yaml, or set the variable.' }
+    const reason = messageOf(error)
+    return { state: 'fail', text: reason, advice: 'Correct llms.embedding in agent.yaml, or set the variable.' }
   }
 }
 
-function checkMakable(place: string, config: ModelConfig, make: Make): Finding {
+function checkCreation(field: string, config: ModelConfig, make: CreateModel): Finding {
   try {
     make(config)
   } catch (error) {
-    const why = messageOf(error)
-    return { state: 'fail', text: `${place}: ${why}`, advice: `Correct ${place} in agent.yaml, or set the variable.` }
+    const reason = messageOf(error)
+    return { state: 'fail', text: `${field}: ${reason}`, advice: `Correct ${field} in agent.yaml, or set the variable.` }
   }
   if (config.provider === 'embedded')
-    return { state: 'ok', text: `${place}: embedded ${config.model}, a rule-based model, no language model` }
-  return { state: 'ok', text: `${place}: ${config.provider} ${config.model} is configured (not called)` }
+    return { state: 'ok', text: `${field}: embedded ${config.model}, a rule-based model, no language model` }
+  return { state: 'ok', text: `${field}: ${config.provider} ${config.model} is configured (not called)` }
 }
 
 const advice: Record<ModelErrorCode, string> = {
@@ -117,9 +117,9 @@ function toTiny(config: ModelConfig): ModelConfig {
 /** Waits for the first event of a reply, then closes the connection. Any event proves that the model works. */
 async function askTiny(model: Model, signal: AbortSignal): Promise<void> {
   const replying = model.reply({ system: '', messages: [{ role: 'user', text: 'Say "ok".' }], tools: [] }, signal)
-  const late = new Promise<never>((_, reject) => signal.addEventListener('abort', () => reject(new Error('too late')), { once: true }))
+  const timedOut = new Promise<never>((_, reject) => signal.addEventListener('abort', () => reject(new Error('too late')), { once: true }))
   try {
-    await Promise.race([replying.next(), late])
+    await Promise.race([replying.next(), timedOut])
   } finally {
     void replying.return(undefined as never).catch(() => undefined)
   }

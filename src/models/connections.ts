@@ -14,9 +14,9 @@ export function createConnections(): Connections {
 
   function pool(origin: string, connectTimeoutMs: number): Pool {
     const key = `${connectTimeoutMs} ${origin}`
-    const known = pools.get(key)
-    if (known) return known
-    const made = new Pool(origin, {
+    const existing = pools.get(key)
+    if (existing) return existing
+    const created = new Pool(origin, {
       connectTimeout: connectTimeoutMs,
       // A streamed answer occupies its connection to the end, so the number of connections is not limited, and no call waits for another.
       connections: null,
@@ -28,14 +28,14 @@ export function createConnections(): Connections {
       headersTimeout: 0,
       bodyTimeout: 0,
     })
-    pools.set(key, made)
-    return made
+    pools.set(key, created)
+    return created
   }
 
   async function close(): Promise<void> {
     const open = [...pools.values()]
     pools.clear()
-    await Promise.all(open.map((one) => one.destroy()))
+    await Promise.all(open.map((openPool) => openPool.destroy()))
   }
 
   return { pool, close }

@@ -15,7 +15,7 @@ import { createChatCompletionsModel } from './chat-completions/chat-completions.
 import type { Connections } from './connections.ts'
 import { createRulesModel } from './embedded/rules-model.ts'
 import type { Timeouts } from './chat-completions/event-stream.ts'
-import { resolveAccess, type Access } from './model-access.ts'
+import { resolveAccess, type ModelConnection } from './model-access.ts'
 import { withRetry, type RetryOptions } from './retry.ts'
 import { toKeyHeader, toServer, toWireUrl } from './wire-address.ts'
 import { messageOf } from '../errors.ts'
@@ -34,14 +34,14 @@ export function createModels({ primary, fallback }: Pick<AgentConfig['llms'], 'p
     [['llms', 'primary'], primary],
     ...fallback.map((config, index): [Path, ModelConfig] => [['llms', 'fallback', index], config]),
   ]
-  const models = configs.map(([at, config]) => placed(at, () => createModel(config, deps)))
+  const models = configs.map(([at, config]) => withPath(at, () => createModel(config, deps)))
   return withRetry(models, deps.retry)
 }
 
 /** The model for background work: `llms.small`, or else the primary model. Undefined if that is the embedded model. */
 export function createSmallModel({ primary, small = primary }: AgentConfig['llms'], deps: ModelDependencies): Model | undefined {
   if (small.provider === 'embedded') return undefined
-  return withRetry([placed(['llms', small === primary ? 'primary' : 'small'], () => createModel(small, deps))], deps.retry)
+  return withRetry([withPath(['llms', small === primary ? 'primary' : 'small'], () => createModel(small, deps))], deps.retry)
 }
 
 /** Creates the adapter of a configured model, without retries. Throws an `Error` such as `api_key: required by openai`. */
@@ -53,7 +53,7 @@ export function createModel(config: ModelConfig, deps: ModelDependencies): Model
 }
 
 /** Calls `make`, and adds the path of the configuration to its errors. */
-export function placed<T>(at: Path, make: () => T): T {
+export function withPath<T>(at: Path, make: () => T): T {
   try {
     return make()
   } catch (error) {
@@ -61,7 +61,12 @@ export function placed<T>(at: Path, make: () => T): T {
   }
 }
 
-function toChatCompletionsModel(provider: ChatCompletionsProvider, config: ModelConfig, access: Access, connections: Connections): Model {
+function toChatCompletionsModel(
+  provider: ChatCompletionsProvider,
+  config: ModelConfig,
+  access: ModelConnection,
+  connections: Connections,
+): Model {
   const { apiKey, headers, origin } = access
   return createChatCompletionsModel({
     provider,
@@ -78,7 +83,7 @@ function toChatCompletionsModel(provider: ChatCompletionsProvider, config: Model
   })
 }
 
-function toAiSdkModel(provider: AiSdkProvider, config: ModelConfig, access: Access, connections: Connections): Model {
+function toAiSdkModel(provider: AiSdkProvider, config: ModelConfig, access: ModelConnection, connections: Connections): Model {
   const timeouts = toTimeouts(config)
   const baseUrl = access.baseUrl?.href.replace(/(?<!\/)\/+$/, '')
   return createAiSdkModel({

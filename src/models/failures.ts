@@ -30,9 +30,9 @@ export interface StatusAnswer {
 export function toStatusError(origin: Origin, { status, headers, body, now }: StatusAnswer): ModelError {
   const code = codeOf(status)
   // Providers repeat parts of a wrong key in their message, so that message is left out.
-  const said = code === 'unauthorized' ? '' : excerpt(origin, messageIn(body) || (status < 300 ? 'no event stream' : ''))
+  const message = code === 'unauthorized' ? '' : excerpt(origin, messageIn(body) || (status < 300 ? 'no event stream' : ''))
   const wait = code === 'rate_limited' || code === 'unavailable' ? retryAfterMs(headers, now) : undefined
-  return new ModelError(code, `${origin.label} answered ${status}${said === '' ? '' : `: ${said}`}`, { retryAfterMs: wait })
+  return new ModelError(code, `${origin.label} answered ${status}${message === '' ? '' : `: ${message}`}`, { retryAfterMs: wait })
 }
 
 type Headers = Readonly<Record<string, string | string[] | undefined>>
@@ -47,15 +47,15 @@ function codeOf(status: number): ModelErrorCode {
 
 /** Converts an error event inside a running stream. */
 export function toStreamError(origin: Origin, error: unknown): ModelError {
-  const said = excerpt(origin, typeof error === 'string' ? error : messageOf(error))
-  return new ModelError('unavailable', `${origin.label} broke off its answer${said === '' ? '' : `: ${said}`}`)
+  const message = excerpt(origin, typeof error === 'string' ? error : messageOf(error))
+  return new ModelError('unavailable', `${origin.label} broke off its answer${message === '' ? '' : `: ${message}`}`)
 }
 
 /** Converts a failed or broken connection. `hasBegun` is true if part of the answer had arrived. */
-export function toConnectionError(origin: Origin, error: unknown, begun: boolean): ModelError {
+export function toConnectionError(origin: Origin, error: unknown, hasBegun: boolean): ModelError {
   const code = networkCode(error)
-  const what = begun ? 'broke off its answer' : 'could not be reached'
-  return new ModelError('unavailable', `${origin.label} ${what}${code === undefined ? '' : ` (${code})`}`)
+  const symptom = hasBegun ? 'broke off its answer' : 'could not be reached'
+  return new ModelError('unavailable', `${origin.label} ${symptom}${code === undefined ? '' : ` (${code})`}`)
 }
 
 /** The system error code, such as `ECONNREFUSED`, which fetch puts in a chain of causes. */

@@ -4,7 +4,7 @@ import type { Origin } from './failures.ts'
 import { messageOf } from '../errors.ts'
 
 /** Address and credentials of a model, with every `${NAME}` resolved. */
-export interface Access {
+export interface ModelConnection {
   apiKey?: string
   /** Credentials of the URL are removed: they become a header. */
   baseUrl?: URL
@@ -19,7 +19,7 @@ export interface Access {
 type Resolve = (text: string) => string
 
 /** Resolves the address and credentials of a model. Throws a single `Error` that names every missing or unresolvable field. */
-export function resolveAccess(config: ModelConfig, resolve: Resolve): Access {
+export function resolveAccess(config: ModelConfig, resolve: Resolve): ModelConnection {
   const problems: string[] = []
   const text = (field: string, value: string | undefined): string | undefined => {
     if (value === undefined) return undefined
@@ -36,7 +36,7 @@ export function resolveAccess(config: ModelConfig, resolve: Resolve): Access {
     return text(field, value) || (problems.length > before ? unresolved : undefined)
   }
   const baseUrl = toUrl(text('base_url', config.base_url), problems)
-  const given = Object.fromEntries(
+  const configuredHeaders = Object.fromEntries(
     Object.entries(config.headers ?? {}).map(([name, value]) => [name.toLowerCase(), key(`headers.${name}`, value) ?? '']),
   )
   const keys = {
@@ -45,10 +45,10 @@ export function resolveAccess(config: ModelConfig, resolve: Resolve): Access {
     secretAccessKey: key('secret_access_key', config.secret_access_key),
     sessionToken: key('session_token', config.session_token),
   }
-  problems.push(...missing(config, keys, given))
+  problems.push(...missingFields(config, keys, configuredHeaders))
   if (baseUrl?.search && isAiSdkProvider(config.provider)) problems.push(`base_url: ${config.provider} allows no query string`)
   if (problems.length > 0) throw new Error(problems.join('; '))
-  const headers = { ...credentialsHeader(baseUrl, keys.apiKey), ...given }
+  const headers = { ...credentialsHeader(baseUrl, keys.apiKey), ...configuredHeaders }
   return {
     ...keys,
     region: config.region,
@@ -61,7 +61,7 @@ export function resolveAccess(config: ModelConfig, resolve: Resolve): Access {
   }
 }
 
-type Keys = Pick<Access, 'apiKey' | 'accessKeyId' | 'secretAccessKey' | 'sessionToken'>
+type Keys = Pick<ModelConnection, 'apiKey' | 'accessKeyId' | 'secretAccessKey' | 'sessionToken'>
 
 /** Placeholder for an unresolvable value, until the problems are thrown. */
 const unresolved = '?'
@@ -75,7 +75,7 @@ function toUrl(text: string | undefined, problems: string[]): URL | undefined {
 }
 
 /** Required fields that are missing. A gateway may get its key in a header instead of `api_key`. */
-function missing(config: ModelConfig, keys: Keys, headers: Record<string, string>): string[] {
+function missingFields(config: ModelConfig, keys: Keys, headers: Record<string, string>): string[] {
   const { provider } = config
   const { needs }: ProviderTraits = providers[provider]
   const problems: string[] = []

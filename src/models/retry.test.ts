@@ -133,7 +133,7 @@ test('a model that can not see is passed over for a question with images', async
   const sees = new ScriptedModel(broken('refused'), say('A cat.'))
   assert.equal((await ask([blind, new ScriptedModel(say('A cat.'))], undefined, asked)).reply?.text, 'A cat.')
   const { error } = await ask([sees, blind], undefined, asked)
-  assert.ok(error instanceof ModelError && error.message.endsWith("is refused; scripted-1 cannot see images"))
+  assert.ok(error instanceof ModelError && error.message.endsWith('is refused; scripted-1 cannot see images'))
   assert.equal(withRetry([blind, sees]).seesImages, false)
   assert.equal(withRetry([sees, blind]).seesImages, true)
 })

@@ -25,7 +25,7 @@ export function withRetry(models: readonly Model[], options: Partial<RetryOption
   const { attempts, sleep, random } = { ...defaults, ...options }
 
   async function* reply(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ModelEvent, ModelReply> {
-    const sent = { any: false }
+    const sent = { hasEvents: false }
     const failures: ModelError[] = []
     for (const model of models) {
       if (!model.seesImages && showsImages(request)) {
@@ -56,10 +56,10 @@ async function* tryOnce(
   model: Model,
   request: ModelRequest,
   signal: AbortSignal,
-  sent: { any: boolean },
+  sent: { hasEvents: boolean },
 ): AsyncGenerator<ModelEvent, ModelReply | ModelError> {
-  if (sent.any) {
-    sent.any = false
+  if (sent.hasEvents) {
+    sent.hasEvents = false
     yield { type: 'retrying' }
   }
   const { trace, ...plain } = request
@@ -73,7 +73,7 @@ async function* tryOnce(
         outcome = { reply: next.value }
         return next.value
       }
-      sent.any = true
+      sent.hasEvents = true
       yield next.value
     }
   } catch (error) {
@@ -90,11 +90,11 @@ async function* tryOnce(
 /** Milliseconds until the next attempt; undefined if another attempt cannot help or would come too late. */
 function delayMs(error: ModelError, attempt: number, random: () => number): number | undefined {
   if (!error.isRetryable) return undefined
-  const asked = error.retryAfterMs ?? 0
-  if (asked > maxRetryAfterMs) return undefined
+  const requestedMs = error.retryAfterMs ?? 0
+  if (requestedMs > maxRetryAfterMs) return undefined
   // Half of the delay is random, so that calls that failed together are not retried together.
   const backoff = firstDelayMs * 2 ** (attempt - 1) * (0.5 + random() / 2)
-  return Math.max(asked, backoff)
+  return Math.max(requestedMs, backoff)
 }
 
 function summary(failures: ModelError[]): ModelError {

@@ -89,24 +89,24 @@ class Watch {
   }
 }
 
-function toSilence({ origin, timeouts }: AiSdkOptions, begun: boolean): ModelError {
-  const what = begun
+function toSilence({ origin, timeouts }: AiSdkOptions, hasBegun: boolean): ModelError {
+  const symptom = hasBegun
     ? `went silent for ${timeouts.idleMs / 1000} s in its answer`
     : `did not begin its answer within ${timeouts.firstTokenMs / 1000} s`
-  return new ModelError('unavailable', `${origin.label} ${what}`)
+  return new ModelError('unavailable', `${origin.label} ${symptom}`)
 }
 
 /** Converts an error of the SDK. The error is not kept as `cause`: it contains the prompt and the answer, which must not be logged. */
-export function toModelError(origin: Origin, error: unknown, begun: boolean): unknown {
+export function toModelError(origin: Origin, error: unknown, hasBegun: boolean): unknown {
   if (error instanceof ModelError) return error
   const { name, statusCode, responseHeaders, responseBody } = error as ApiCallError
   if (statusCode !== undefined && statusCode !== 200) {
     return toStatusError(origin, { status: statusCode, headers: responseHeaders ?? {}, body: responseBody ?? '', now: Date.now() })
   }
   // The SDK rejects messages and tools unknown to the provider before sending a request.
-  const isRefusal = typeof name === 'string' && name.startsWith('AI_') && name !== 'AI_APICallError' && !begun
+  const isRefusal = typeof name === 'string' && name.startsWith('AI_') && name !== 'AI_APICallError' && !hasBegun
   if (isRefusal) return new ModelError('refused', `${origin.label} does not support this request (${name})`)
-  return toConnectionError(origin, error, begun)
+  return toConnectionError(origin, error, hasBegun)
 }
 
 interface ApiCallError {

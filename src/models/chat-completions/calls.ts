@@ -26,8 +26,8 @@ export class CallBuilder {
   accept({ index, id, function: called }: WireCall): number {
     const call = this.find(index ?? undefined, id || undefined, called?.name || undefined)
     if (call.name === '') call.name = called?.name ?? ''
-    const more = called?.arguments ?? ''
-    const text = typeof more === 'string' ? more : JSON.stringify(more)
+    const fragment = called?.arguments ?? ''
+    const text = typeof fragment === 'string' ? fragment : JSON.stringify(fragment)
     call.arguments += text
     return text.length
   }
@@ -39,12 +39,12 @@ export class CallBuilder {
   }
 
   private find(index: number | undefined, id: string | undefined, name: string | undefined): OpenCall {
-    const known = index === undefined ? undefined : this.open.findLast((call) => call.index === index)
-    const last = known ?? (index === undefined ? this.open.at(-1) : undefined)
-    const isAnother = last?.id !== undefined && id !== undefined && id !== last.id
+    const callAtIndex = index === undefined ? undefined : this.open.findLast((call) => call.index === index)
+    const last = callAtIndex ?? (index === undefined ? this.open.at(-1) : undefined)
+    const isOtherId = last?.id !== undefined && id !== undefined && id !== last.id
     // If index and id are absent, a fragment with a name starts a call, and a fragment with only arguments continues the last call.
     const isNext = index === undefined && id === undefined && name !== undefined
-    if (last && !isAnother && !isNext) {
+    if (last && !isOtherId && !isNext) {
       last.id ??= id
       return last
     }

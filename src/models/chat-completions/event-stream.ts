@@ -49,7 +49,7 @@ export class EventStream implements Dispatcher.DispatchHandler {
   private controller: Dispatcher.DispatchController | undefined
   private timer: NodeJS.Timeout | undefined
   private isIdleTimer = false
-  private isLeft = false
+  private isReaderGone = false
   private wake: (() => void) | undefined
   /** Present if the response is no event stream. The body becomes the error message. */
   private errorAnswer: StatusAnswer | undefined
@@ -84,7 +84,7 @@ export class EventStream implements Dispatcher.DispatchHandler {
 
   /** Closes the connection, unless the response has ended. */
   leave(): void {
-    this.isLeft = true
+    this.isReaderGone = true
     clearTimeout(this.timer)
     if (this.isOver) return
     this.isOver = true
@@ -103,7 +103,7 @@ export class EventStream implements Dispatcher.DispatchHandler {
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.controller = controller
     // The reader left while the connection was being opened.
-    if (this.isLeft) controller.abort(new Error('the reader has disconnected'))
+    if (this.isReaderGone) controller.abort(new Error('the reader has disconnected'))
   }
 
   onResponseStart(_: Dispatcher.DispatchController, status: number, headers: Record<string, string | string[] | undefined>): void {
@@ -146,8 +146,8 @@ export class EventStream implements Dispatcher.DispatchHandler {
 
   private readonly onSilence = (): void => {
     const seconds = (this.isIdleTimer ? this.timeouts.idleMs : this.timeouts.firstTokenMs) / 1000
-    const what = this.isIdleTimer ? `went silent for ${seconds} s in its answer` : `did not begin its answer within ${seconds} s`
-    this.fail(new ModelError('unavailable', `${this.origin.label} ${what}`))
+    const symptom = this.isIdleTimer ? `went silent for ${seconds} s in its answer` : `did not begin its answer within ${seconds} s`
+    this.fail(new ModelError('unavailable', `${this.origin.label} ${symptom}`))
   }
 
   private keepTime(): void {
@@ -168,7 +168,7 @@ export class EventStream implements Dispatcher.DispatchHandler {
     this.failure = error
     this.settle()
     this.controller?.abort(error)
-    this.isLeft = true
+    this.isReaderGone = true
   }
 
   private settle(): void {

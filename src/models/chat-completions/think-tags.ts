@@ -11,7 +11,7 @@ export interface SplitText {
 export class ThinkTags {
   private state: 'before' | 'inside' | 'behind' | 'past' = 'before'
   /** Buffered text: a possible beginning of a tag, or white space around a tag. */
-  private held = ''
+  private buffer = ''
 
   /** True once all further pieces are text, which need no splitting. */
   get isPast(): boolean {
@@ -25,44 +25,44 @@ export class ThinkTags {
 
   /** Returns the buffered text at the end of the stream. */
   rest(): SplitText {
-    const { held, state } = this
-    this.held = ''
+    const { buffer, state } = this
+    this.buffer = ''
     this.state = 'past'
-    if (state === 'inside') return { reasoning: held, text: '' }
-    return { reasoning: '', text: state === 'behind' ? '' : held }
+    if (state === 'inside') return { reasoning: buffer, text: '' }
+    return { reasoning: '', text: state === 'behind' ? '' : buffer }
   }
 
   private readReasoning(piece: string): string {
-    this.held += piece
+    this.buffer += piece
     if (this.state === 'before') this.open()
     return this.state === 'inside' ? this.inside() : ''
   }
 
   private open(): void {
-    const start = this.held.trimStart()
+    const start = this.buffer.trimStart()
     if (start.startsWith(opening)) {
       this.state = 'inside'
-      this.held = start.slice(opening.length).trimStart()
+      this.buffer = start.slice(opening.length).trimStart()
     } else if (!opening.startsWith(start)) this.state = 'past'
   }
 
   private inside(): string {
-    const end = this.held.indexOf(closing)
-    const length = end >= 0 ? end : this.held.length - tailLength(this.held)
-    const reasoning = this.held.slice(0, length)
-    this.held = this.held.slice(end >= 0 ? end + closing.length : length)
+    const end = this.buffer.indexOf(closing)
+    const length = end >= 0 ? end : this.buffer.length - tailLength(this.buffer)
+    const reasoning = this.buffer.slice(0, length)
+    this.buffer = this.buffer.slice(end >= 0 ? end + closing.length : length)
     if (end >= 0) this.state = 'behind'
     return reasoning
   }
 
   private readText(): string {
     if (this.state === 'behind') {
-      this.held = this.held.trimStart()
-      if (this.held !== '') this.state = 'past'
+      this.buffer = this.buffer.trimStart()
+      if (this.buffer !== '') this.state = 'past'
     }
     if (this.state !== 'past') return ''
-    const text = this.held
-    this.held = ''
+    const text = this.buffer
+    this.buffer = ''
     return text
   }
 }

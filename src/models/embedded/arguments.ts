@@ -8,7 +8,7 @@ import { stem, wordsOf } from './words.ts'
 export interface Filled {
   input: JsonObject
   /** Parameters with a value from the text, except free-text parameters. */
-  found: string[]
+  filledNames: string[]
 }
 
 interface Property extends JsonSchema {
@@ -25,15 +25,15 @@ export function fillArguments(schema: JsonSchema, text: string): Filled | undefi
   const properties = (schema['properties'] ?? {}) as Record<string, Property>
   const required = new Set(Array.isArray(schema['required']) ? (schema['required'] as string[]) : [])
   const input: JsonObject = {}
-  const found: string[] = []
+  const filledNames: string[] = []
   for (const [name, property] of Object.entries(properties)) {
     const value = valueOf(name, property, text, required.has(name))
     if (value !== undefined) {
       input[name] = value
-      if (!freeTextNames.test(name)) found.push(name)
+      if (!freeTextNames.test(name)) filledNames.push(name)
     } else if (required.has(name)) return undefined
   }
-  return { input, found }
+  return { input, filledNames }
 }
 
 function valueOf(name: string, property: Property, text: string, isRequired: boolean): JsonValue | undefined {
@@ -57,7 +57,7 @@ function booleanValue(name: string, text: string): boolean | undefined {
   const stems = words.map(stem)
   const at = wordsOf(name)
     .map((word) => stems.indexOf(stem(word)))
-    .find((place) => place >= 0)
+    .find((index) => index >= 0)
   return at === undefined ? undefined : !/^(no|not|without|never)$/.test(words[at - 1] ?? '')
 }
 
@@ -76,8 +76,8 @@ function numberValue(name: string, type: string, text: string, isRequired: boole
   const limit = limitNames.test(name)
     ? /\b(?:top|first|at most|up to|limit)\s+(\d+)|\b(\d+)\s+(?:results|passages|hits|matches)\b/i.exec(plain)
     : null
-  const any = isRequired ? /-?\d+(?:\.\d+)?/.exec(plain) : null
-  const digits = limit?.[1] ?? limit?.[2] ?? near?.[1] ?? near?.[2] ?? any?.[0]
+  const firstNumber = isRequired ? /-?\d+(?:\.\d+)?/.exec(plain) : null
+  const digits = limit?.[1] ?? limit?.[2] ?? near?.[1] ?? near?.[2] ?? firstNumber?.[0]
   if (digits === undefined) return undefined
   const value = Number(digits)
   return type === 'integer' && !Number.isInteger(value) ? undefined : value

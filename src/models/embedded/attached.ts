@@ -19,13 +19,13 @@ export function takeAttached(all: readonly Message[]): { messages: Message[]; at
     if (message.role !== 'user') return message
     // Memories of the person come before the files.
     const { text } = splitKnown(message.text)
-    const taken = fromContextText(text)
-    if (!taken) return message
-    for (const file of taken.files) {
+    const contextText = fromContextText(text)
+    if (!contextText) return message
+    for (const file of contextText.files) {
       if (file.isWhole) attached.sections.push(...sectionsOf(file.name, file.text))
       else attached.outlined.push(file.name)
     }
-    return { ...message, text: message.text.slice(0, message.text.length - text.length) + taken.question }
+    return { ...message, text: message.text.slice(0, message.text.length - text.length) + contextText.question }
   })
   return { messages, attached }
 }
@@ -38,9 +38,9 @@ function sectionsOf(file: string, text: string): Section[] {
 /** Converts a table to a section that describes the table and a section of rows, which are searched by their words. */
 function tableSections(file: string, text: string): Section[] {
   const [columns = '', ...rows] = text.split(/\r?\n/).filter((line) => line.trim() !== '')
-  const about = `A table of ${rows.length} rows with the columns ${columns.split(/[,;\t]/).join(', ')}.`
+  const description = `A table of ${rows.length} rows with the columns ${columns.split(/[,;\t]/).join(', ')}.`
   return [
-    { file, heading: file, text: about },
+    { file, heading: file, text: description },
     { file, heading: columns, text: rows.join('\n\n'), isRows: true },
   ]
 }

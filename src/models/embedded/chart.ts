@@ -2,14 +2,14 @@ import type { JsonObject, JsonValue, ToolMessage } from '../../agent/messages.ts
 import type { ToolOffer } from '../../agent/model.ts'
 import type { Choice } from './choose-tool.ts'
 
-const wanted = /\b(charts?|plots?|plotted|graphs?|diagrams?|visuali[sz]e|pie)\b/i
+const chartWords = /\b(charts?|plots?|plotted|graphs?|diagrams?|visuali[sz]e|pie)\b/i
 const overTime = /date|month|year|day|week|quarter|time/i
 
 /** The call that draws a table of figures, if the request asks for a chart and there is a tool for Vega-Lite. */
-export function chooseChart(request: string, tools: readonly ToolOffer[], from: ToolMessage): Choice | undefined {
-  const tool = wanted.test(request) && !from.isError ? tools.find(drawsCharts) : undefined
-  const spec = tool && toSpec(request, from.text)
-  return spec && { tool, input: { spec, data: from.name }, evidence: [wanted.exec(request)![0]], score: 10 }
+export function chooseChart(request: string, tools: readonly ToolOffer[], figures: ToolMessage): Choice | undefined {
+  const tool = chartWords.test(request) && !figures.isError ? tools.find(drawsCharts) : undefined
+  const spec = tool && toSpec(request, figures.text)
+  return spec && { tool, input: { spec, data: figures.name }, evidence: [chartWords.exec(request)![0]], score: 10 }
 }
 
 function drawsCharts({ description, schema }: ToolOffer): boolean {
@@ -23,15 +23,16 @@ function toSpec(request: string, text: string): JsonObject | undefined {
   if (rows.length < 2) return undefined
   const isFigure = (at: number) => rows.every((row) => typeof row[at] === 'number' || row[at] === null)
   const measured = columns.findIndex((_, at) => isFigure(at) && at > 0)
-  const [by, also] = [...columns.keys()].filter((at) => at !== measured && (at === 0 || !isFigure(at)))
-  if (measured === -1 || by === undefined) return undefined
-  const [x, y] = [columns[by]!, columns[measured]!]
+  const [categoryIndex, seriesIndex] = [...columns.keys()].filter((at) => at !== measured && (at === 0 || !isFigure(at)))
+  if (measured === -1 || categoryIndex === undefined) return undefined
+  const [x, y] = [columns[categoryIndex]!, columns[measured]!]
   const title = `${toWords(y)} by ${toWords(x).toLowerCase()}`
   const figure = { field: y, type: 'quantitative', title: toWords(y) }
   const group = { field: x, type: 'nominal', title: toWords(x), sort: null }
   if (/\bpie\b/i.test(request)) return { title, mark: 'arc', encoding: { theta: figure, color: group } }
   const isLine = /\blines?\b/i.test(request) || (overTime.test(x) && !/\bbars?\b/i.test(request))
-  const color: JsonObject = also === undefined ? {} : { color: { field: columns[also]!, type: 'nominal', title: toWords(columns[also]!) } }
+  const color: JsonObject =
+    seriesIndex === undefined ? {} : { color: { field: columns[seriesIndex]!, type: 'nominal', title: toWords(columns[seriesIndex]!) } }
   return {
     title,
     mark: isLine ? { type: 'line', point: true } : 'bar',

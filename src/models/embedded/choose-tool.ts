@@ -86,8 +86,8 @@ function weigh(profile: Profile, request: string, profiles: readonly Profile[], 
   let score = words.score + addressed(profile, request) + clockScore(profile, request)
   if (profile.parameters.includes('expression')) score += findExpression(request)?.isAll ? 10 : words.score > 0 ? 4 : 2
   else if (namesFile(profile, filled.input)) score += 6
-  else if (filled.found.length > 0 && words.score > 0) score += 2 * filled.found.length
-  const evidence = [...words.evidence, ...(filled.found.includes('expression') ? [String(filled.input['expression'])] : [])]
+  else if (filled.filledNames.length > 0 && words.score > 0) score += 2 * filled.filledNames.length
+  const evidence = [...words.evidence, ...(filled.filledNames.includes('expression') ? [String(filled.input['expression'])] : [])]
   return { tool, input: filled.input, evidence, score }
 }
 
@@ -99,18 +99,18 @@ function namesFile({ required }: Profile, input: JsonObject): boolean {
 function weighWords(profile: Profile, request: string, profiles: readonly Profile[]): { score: number; evidence: string[] } {
   const evidence: string[] = []
   let score = 0
-  const seen = new Set<string>()
+  const visited = new Set<string>()
   for (const word of wordsOf(withoutPaths(request))) {
     const part = stem(word)
-    if (seen.has(part) || /^\d/.test(word)) continue
-    seen.add(part)
-    const sharing = (among: 'name' | 'description') => Math.sqrt(profiles.filter((other) => other[among].has(part)).length)
+    if (visited.has(part) || /^\d/.test(word)) continue
+    visited.add(part)
+    const sharing = (field: 'name' | 'description') => Math.sqrt(profiles.filter((profile) => profile[field].has(part)).length)
     if (profile.name.has(part)) score += (weak.has(part) ? 2 : 4) / sharing('name')
     else if (profile.description.has(part) && !weak.has(part)) score += (profile.isSearch ? 2.5 : 1.5) / sharing('description')
     else continue
     evidence.push(word)
   }
-  const isNamedWhole = profile.name.size > 1 && [...profile.name].every((part) => seen.has(part))
+  const isNamedWhole = profile.name.size > 1 && [...profile.name].every((part) => visited.has(part))
   return { score: isNamedWhole ? score + 4 : score, evidence }
 }
 
@@ -152,8 +152,8 @@ function weighSql(profile: Profile, request: string, profiles: readonly Profile[
   if (!reading) return undefined
   const figures = reading.aggregate !== undefined || reading.groups.length > 0 || reading.order !== undefined ? 1.5 : 0
   const hits = [...new Set(reading.hits)]
-  const named = hits.filter((hit) => profile.name.has(stem(hit))).length * 2
-  const score = hits.length * 2.5 + figures + named + addressed(profile, request) * (profiles.length > 1 ? 1 : 0)
+  const nameScore = hits.filter((hit) => profile.name.has(stem(hit))).length * 2
+  const score = hits.length * 2.5 + figures + nameScore + addressed(profile, request) * (profiles.length > 1 ? 1 : 0)
   return {
     tool: profile.tool,
     input: { sql: writeSelect(reading) },

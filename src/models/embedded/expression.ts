@@ -19,9 +19,9 @@ const tens: Record<string, number> = {
 
 /** Maps spellings of units to the units of mathjs. */
 const units: Record<string, string> = {
-  ...same('km m cm mm mi ft kg g lb oz mg l ml kb mb gb tb kWh kW W J N Pa bar psi rad deg'),
-  ...same('meter metre kilometer centimeter millimeter mile yard foot inch acre hectare gram kilogram ton tonne pound ounce'),
-  ...same('liter litre milliliter gallon pint cup second minute hour day week month year byte knot joule watt'),
+  ...withSpellings('km m cm mm mi ft kg g lb oz mg l ml kb mb gb tb kWh kW W J N Pa bar psi rad deg'),
+  ...withSpellings('meter metre kilometer centimeter millimeter mile yard foot inch acre hectare gram kilogram ton tonne pound ounce'),
+  ...withSpellings('liter litre milliliter gallon pint cup second minute hour day week month year byte knot joule watt'),
   kilometre: 'kilometer',
   kilometres: 'kilometer',
   metre: 'meter',
@@ -39,10 +39,15 @@ const units: Record<string, string> = {
   pounds: 'lb',
   kph: 'km/h',
   mph: 'mi/h',
-  tonne: 'tonne', tonnes: 'tonne', kilo: 'kg', kilos: 'kg', ounce: 'oz', ounces: 'oz',
+  tonne: 'tonne',
+  tonnes: 'tonne',
+  kilo: 'kg',
+  kilos: 'kg',
+  ounce: 'oz',
+  ounces: 'oz',
 }
 
-function same(names: string): Record<string, string> {
+function withSpellings(names: string): Record<string, string> {
   return Object.fromEntries(
     names.split(' ').flatMap((name) => [
       [name, name],
@@ -99,7 +104,7 @@ const phrases: [RegExp, string][] = [
   [new RegExp(`\\b(?:the )?difference (?:between|of) ${number} and ${number}`, 'g'), '$1 - $2'],
 ]
 
-const named: [RegExp, string][] = [
+const functionPhrases: [RegExp, string][] = [
   [/\b(?:the )?square root of\b/g, 'sqrt'],
   [/\b(?:the )?cube root of\b/g, 'cbrt'],
   [/\b(?:the )?factorial of\b/g, 'factorial'],
@@ -113,7 +118,7 @@ const named: [RegExp, string][] = [
   [/\b(?:the )?(sine|cosine|tangent) of\b/g, '$1'],
 ]
 
-export interface Found {
+export interface FoundCalculation {
   /** Expression in the syntax of mathjs. */
   expression: string
   /** True if the sentence has no further content. */
@@ -121,21 +126,21 @@ export interface Found {
 }
 
 /** Finds the longest expression with at least a number and an operation. Dates are no expressions. */
-export function findExpression(text: string): Found | undefined {
+export function findExpression(text: string): FoundCalculation | undefined {
   const normal = normalise(text)
   const tokens = [...normal.matchAll(/\d+(?:\.\d+)?(?:e[+-]?\d+)?(?![\d\p{L}])|[°\p{L}][\p{L}\d_]*|[-+*/^(),!%]|\S/gu)].map(
     (match) => match[0],
   )
   let best: string[] = []
-  for (let from = 0; from < tokens.length; from++) {
-    const { run, end } = runFrom(tokens, from)
+  for (let start = 0; start < tokens.length; start++) {
+    const { run, end } = runFrom(tokens, start)
     if (run.length > best.length && isCalculation(run)) best = run
     // A run that starts inside of this run would be a part of this run.
-    from = Math.max(from, end - 1)
+    start = Math.max(start, end - 1)
   }
   if (best.length === 0) return undefined
-  const left = tokens.filter((token) => /[\p{L}\d]/u.test(token)).length - best.filter((token) => /[\p{L}\d]/u.test(token)).length
-  return { expression: write(best), isAll: left <= fillers(tokens) }
+  const remainder = tokens.filter((token) => /[\p{L}\d]/u.test(token)).length - best.filter((token) => /[\p{L}\d]/u.test(token)).length
+  return { expression: write(best), isAll: remainder <= fillers(tokens) }
 }
 
 const filler =
@@ -151,8 +156,8 @@ function normalise(text: string): string {
     .replace(/\b\d{4}-\d{2}(-\d{2})?\b/g, 'date')
     .replace(/[?]|[.!](?=\s|$)(?<!\d!)/g, ' ')} `
   normal = normal.replace(/\b[a-z]+\b/g, (word) => String(numberWords[word] ?? tens[word] ?? word))
-  for (const [from, to] of phrases) normal = normal.replace(from, to)
-  for (const [from, to] of named) normal = normal.replace(from, to)
+  for (const [pattern, replacement] of phrases) normal = normal.replace(pattern, replacement)
+  for (const [pattern, replacement] of functionPhrases) normal = normal.replace(pattern, replacement)
   normal = normal
     .replace(/\bsine\b/g, 'sin')
     .replace(/\bcosine\b/g, 'cos')
@@ -166,28 +171,29 @@ function normalise(text: string): string {
   )
   normal = normal.replace(
     /\bhow many ([\p{L}]+) (?:are |is |make )?(?:there )?(?:in|are) (?:a |an )?(\d[\d.]*)? ?(\p{L}+)/gu,
-    (all, to: string, count = '1', from: string) => (units[to] && units[from] ? `${count} ${from} to ${to}` : all),
+    (all, target: string, count = '1', source: string) => (units[target] && units[source] ? `${count} ${source} to ${target}` : all),
   )
   return normal.replace(
     /(\d[\d.]*)\s*(?:degrees?\s+)?(°?\p{L}+)\s+(?:in|into|to|as)\s+(?:degrees?\s+)?(°?\p{L}+)/gu,
-    (all, count: string, from: string, to: string) => (units[from] && units[to] ? `${count} ${units[from]} to ${units[to]}` : all),
+    (all, count: string, source: string, target: string) =>
+      units[source] && units[target] ? `${count} ${units[source]} to ${units[target]}` : all,
   )
 }
 
 const unitWords: ReadonlySet<string> = new Set([...Object.keys(units), ...Object.values(units)])
 
 /** The tokens from `start` that may belong to an expression, and the position of the first other token. */
-function runFrom(tokens: string[], from: number): { run: string[]; end: number } {
+function runFrom(tokens: string[], start: number): { run: string[]; end: number } {
   const isUnit = (token: string) => unitWords.has(token)
-  let end = from
+  let end = start
   for (; end < tokens.length; end++) {
     const token = tokens[end]!
     const isPart = /^(\d.*|[-+*/^(),!%])$/.test(token) || functions.includes(token) || constants.includes(token) || token === 'mod'
     const afterNumber = /^\d/.test(tokens[end - 1] ?? '') || tokens[end - 1] === 'to' || /^[/*]$/.test(tokens[end - 1] ?? '')
-    const isConversion = token === 'to' && end > from && isUnit(tokens[end - 1]!)
-    if (!isPart && !isConversion && !(afterNumber && end > from && isUnit(token))) break
+    const isConversion = token === 'to' && end > start && isUnit(tokens[end - 1]!)
+    if (!isPart && !isConversion && !(afterNumber && end > start && isUnit(token))) break
   }
-  const run = tokens.slice(from, end)
+  const run = tokens.slice(start, end)
   while (run.length > 0 && /^([-+*/^,(]|mod|to)$/.test(run.at(-1)!)) run.pop()
   const first = run.findIndex((token) => !/^[*/^,)!%]$/.test(token))
   return { run: first === -1 ? [] : run.slice(first), end }

@@ -14,17 +14,17 @@ const orderScore = 20
 
 /** The call ordered by a message; undefined if there is no order, or if required input is missing. */
 export function readNamedCall(message: string, tools: readonly ToolOffer[]): Choice | undefined {
-  const named = findNamed(message, tools)
-  if (named) {
-    const input = readArguments(named.rest, named.tool.schema)
-    return input && { tool: named.tool, input, evidence: [named.said], score: orderScore }
+  const namedTool = findNamed(message, tools)
+  if (namedTool) {
+    const input = readArguments(namedTool.rest, namedTool.tool.schema)
+    return input && { tool: namedTool.tool, input, evidence: [namedTool.mention], score: orderScore }
   }
   return readOrder(message, tools) ?? lookFor(message, tools)
 }
 
-interface Named {
+interface NamedTool {
   tool: ToolOffer
-  said: string
+  mention: string
   /** The message without the name of the tool. */
   rest: string
 }
@@ -33,21 +33,21 @@ interface Named {
 const maxMentions = 20
 
 /** Finds the named tool. A name such as `everything__echo` is unambiguous; an ordinary word counts only after `use`, or in backticks. */
-function findNamed(message: string, tools: readonly ToolOffer[]): Named | undefined {
+function findNamed(message: string, tools: readonly ToolOffer[]): NamedTool | undefined {
   const names = new Map(tools.map((tool) => [tool.name, tool]))
   let mentions = 0
   for (const { 0: token, index } of message.matchAll(/[\p{L}\d][\p{L}\d_.:-]*/gu)) {
-    const said = token.replace(/(?<![.:-])[.:-]+$/, '')
-    const tool = names.get(said) ?? names.get(fitName(said))
+    const mention = token.replace(/(?<![.:-])[.:-]+$/, '')
+    const tool = names.get(mention) ?? names.get(fitName(mention))
     if (!tool) continue
     if (++mentions > maxMentions) return undefined
-    const isTicked = message[index - 1] === '`' && message[index + said.length] === '`'
+    const isTicked = message[index - 1] === '`' && message[index + mention.length] === '`'
     const isOrdered =
       isTicked || /\b(?:use|call|run|invoke|execute)\s+(?:the\s+)?(?:tool\s+)?$/i.test(message.slice(Math.max(0, index - 40), index))
     const before = message.slice(0, isTicked ? index - 1 : index)
     // A name inside of a value is no order.
-    if (isInside(before) || !(isOrdered || /[_\d]/.test(said))) continue
-    return { tool, said, rest: `${before} ${message.slice(index + said.length + (isTicked ? 1 : 0))}` }
+    if (isInside(before) || !(isOrdered || /[_\d]/.test(mention))) continue
+    return { tool, mention, rest: `${before} ${message.slice(index + mention.length + (isTicked ? 1 : 0))}` }
   }
   return undefined
 }
@@ -81,7 +81,7 @@ function readArguments(text: string, schema: JsonSchema): JsonObject | undefined
   if (value !== undefined) return { [name]: value }
   // Words may give a number, a place or a date, but never a free text.
   const filled = fillArguments({ ...schema, properties: pick(properties, open), required: open }, text.slice(0, maxOrder))
-  return filled && open.every((one) => filled.found.includes(one)) ? { ...filled.input, ...pairs } : undefined
+  return filled && open.every((name) => filled.filledNames.includes(name)) ? { ...filled.input, ...pairs } : undefined
 }
 
 /** Limit of an order in words. A longer message contains a text. */
@@ -104,7 +104,7 @@ function oneText(text: string, name: string, property: Property): string | undef
 function readPairs(text: string, properties: Record<string, Property>): JsonObject {
   const input: JsonObject = {}
   for (const [name, property] of Object.entries(properties)) {
-    const spoken = [name, wordsOf(name).join(' ')].map((one) => one.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')).join('|')
+    const spoken = [name, wordsOf(name).join(' ')].map((spelling) => spelling.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')).join('|')
     const pair = new RegExp(
       `(?<![\\w-])["'\`]?(?:${spoken})["'\`]?(?:\\s*[:=]\\s*|\\s+(?=["“\`[]))("(?:[^"\\\\]|\\\\.)*"|“[^”]*”|\`[^\`]*\`|'[^']*'|\\[[^\\]]*\\]|[^\\s,;]+)`,
       'i',
@@ -115,13 +115,13 @@ function readPairs(text: string, properties: Record<string, Property>): JsonObje
   return input
 }
 
-function toValue(said: string, type: unknown): JsonValue | undefined {
-  const plain = /^["“`'].*["”`']$/s.test(said) ? said.slice(1, -1).replace(/\\(["\\])/g, '$1') : said
+function toValue(raw: string, type: unknown): JsonValue | undefined {
+  const plain = /^["“`'].*["”`']$/s.test(raw) ? raw.slice(1, -1).replace(/\\(["\\])/g, '$1') : raw
   if (type === 'integer' || type === 'number') return plain !== '' && Number.isFinite(Number(plain)) ? Number(plain) : undefined
   if (type === 'boolean') return /^(true|yes|on)$/i.test(plain) ? true : /^(false|no|off)$/i.test(plain) ? false : undefined
-  if (type !== 'array' && type !== 'object') return said === plain ? plain.replace(/[.!?]$/, '') : plain
+  if (type !== 'array' && type !== 'object') return raw === plain ? plain.replace(/[.!?]$/, '') : plain
   try {
-    return JSON.parse(said) as JsonValue
+    return JSON.parse(raw) as JsonValue
   } catch {
     return undefined
   }
@@ -131,19 +131,21 @@ function toValue(said: string, type: unknown): JsonValue | undefined {
 function readOrder(message: string, tools: readonly ToolOffer[]): Choice | undefined {
   const code = codeIn(message)
   if (code && (/^py(thon)?3?$/i.test(code.language) || /\bpython\b/i.test(message.slice(0, code.at)))) {
-    const tool = tools.find((one) => takesOnly(one, 'code') && /python/i.test(`${one.name} ${one.description}`))
+    const tool = tools.find((tool) => takesOnly(tool, 'code') && /python/i.test(`${tool.name} ${tool.description}`))
     if (tool) return { tool, input: { code: code.code }, evidence: ['Python'], score: orderScore }
   }
   const spec = /^\W*(?:please\s+)?(?:chart|plot|draw|graph|visuali[sz]e)\b/i.test(message) ? jsonIn(message) : undefined
   if (spec && ['mark', 'layer', 'facet', 'concat', 'hconcat', 'vconcat', 'repeat'].some((key) => key in spec)) {
-    const tool = tools.find((one) => takesOnly(one, 'spec'))
+    const tool = tools.find((tool) => takesOnly(tool, 'spec'))
     if (tool) return { tool, input: { spec }, evidence: ['chart'], score: orderScore }
   }
   const url = readsPage.test(message.trim()) ? urlIn(message) : undefined
   const tool =
     url === undefined
       ? undefined
-      : tools.find((one) => takesOnly(one, 'url') && /\b(page|web|site|fetch)/i.test(`${one.name.replaceAll('_', ' ')} ${one.description}`))
+      : tools.find(
+          (tool) => takesOnly(tool, 'url') && /\b(page|web|site|fetch)/i.test(`${tool.name.replaceAll('_', ' ')} ${tool.description}`),
+        )
   return tool && { tool, input: { url: url! }, evidence: [url!], score: orderScore }
 }
 

@@ -56,14 +56,14 @@ function nextChain(chain: readonly string[], planned: Planned): string[] {
 }
 
 function planPart(part: string, tools: readonly ToolOffer[], chain: readonly string[]): Planned {
-  const own = chooseTool(part, tools)
+  const partChoice = chooseTool(part, tools)
   const last = chain.at(-1)
-  if (last === undefined || !isFollowUp(part)) return { part, request: part, ...choiceOf(own), waits: false }
+  if (last === undefined || !isFollowUp(part)) return { part, request: part, ...choiceOf(partChoice), waits: false }
   const before = chooseTool(last, tools, chain.slice(0, -1))
-  const addressesAnother = own && before && own.tool.name !== before.tool.name && own.score >= 8
-  if (!before || addressesAnother) return { part, request: part, ...choiceOf(own), waits: false }
+  const addressesAnother = partChoice && before && partChoice.tool.name !== before.tool.name && partChoice.score >= 8
+  if (!before || addressesAnother) return { part, request: part, ...choiceOf(partChoice), waits: false }
   const followed = followUp(part, before.tool, chain)
-  return { part, request: followed?.request ?? part, ...choiceOf(followed?.choice ?? own), waits: false }
+  return { part, request: followed?.request ?? part, ...choiceOf(followed?.choice ?? partChoice), waits: false }
 }
 
 /** Plans a call for each mentioned time zone, for a tool that accepts a single zone. */
@@ -98,10 +98,10 @@ function replaceNumber(last: string, part: string): string {
   const [digits] = /\d[\d,]*(?:\.\d+)?\s*%?/.exec(part) ?? []
   if (!digits) return part
   const isPercent = digits.endsWith('%')
-  const places = [...last.matchAll(/\d[\d,]*(?:\.\d+)?(\s*%)?/g)].filter((match) => (match[1] !== undefined) === isPercent)
-  const place = isPercent ? places[0] : places.at(-1)
-  if (!place) return part
-  return last.slice(0, place.index) + digits.trim() + last.slice(place.index + place[0].length)
+  const matches = [...last.matchAll(/\d[\d,]*(?:\.\d+)?(\s*%)?/g)].filter((match) => (match[1] !== undefined) === isPercent)
+  const match = isPercent ? matches[0] : matches.at(-1)
+  if (!match) return part
+  return last.slice(0, match.index) + digits.trim() + last.slice(match.index + match[0].length)
 }
 
 /** Applies a follow-up: "what about X" replaces the subject, "and for X" keeps the topic and narrows the topic. */

@@ -9,7 +9,7 @@ export interface Section {
   text: string
 }
 
-export interface Asked {
+export interface ParsedMessage {
   parts: string[]
   /** Texts before or after the question in the same message. */
   sections: Section[]
@@ -18,20 +18,20 @@ export interface Asked {
 /** Limit of a question. A longer message contains texts too. */
 const questionCharacters = 600
 
-export function readMessage(text: string): Asked {
+export function readMessage(text: string): ParsedMessage {
   const trimmed = text.trim()
   if (trimmed.length <= questionCharacters && !/^[^\S\n]*(#|```|---)/m.test(trimmed)) return { parts: splitParts(trimmed), sections: [] }
   const blocks = trimmed.split(/\n\s*\n/)
   const first = blocks[0]!
   const last = blocks.at(-1)!
   const asksFirst = blocks.length > 1 && first.length <= questionCharacters && /[?:]\s*$/.test(first) && !/[?]\s*$/.test(last)
-  const asked = asksFirst ? first : last
-  const given = asksFirst ? blocks.slice(1) : blocks.slice(0, -1)
-  const question = asked
+  const questionBlock = asksFirst ? first : last
+  const textBlocks = asksFirst ? blocks.slice(1) : blocks.slice(0, -1)
+  const question = questionBlock
     .replace(/^#.*$/gm, '')
     .trim()
     .slice(0, questionCharacters * 4)
-  return { parts: splitParts(question || asked.slice(0, questionCharacters)), sections: toSections(given.join('\n\n')) }
+  return { parts: splitParts(question || questionBlock.slice(0, questionCharacters)), sections: toSections(textBlocks.join('\n\n')) }
 }
 
 /** Splits Markdown at its headings. */

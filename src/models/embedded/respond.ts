@@ -20,7 +20,7 @@ export interface Response {
 }
 
 /** A tool call of this run with its result. */
-interface Done {
+interface CompletedCall {
   key: string
   input: JsonObject
   result: ToolMessage
@@ -42,27 +42,28 @@ export function respond(name: string, request: ModelRequest): Response {
   const { system } = request
   const tools = request.tools.filter((tool) => !ignored.has(tool.name))
   const { messages: all, attached } = takeAttached(request.messages)
-  const told = all.findLast((message) => message.role === 'user')?.instruction
-  if (told === 'plan' || told === 'change') return say(noPlan)
+  const instruction = all.findLast((message) => message.role === 'user')?.instruction
+  if (instruction === 'plan' || instruction === 'change') return say(noPlan)
   // Planning instructions are ignored in favour of the question of the person. A step planned by another model counts as a question.
-  const messages = told === 'step' ? all : all.filter((message) => !(message.role === 'user' && message.instruction) && !isPlan(message))
+  const messages =
+    instruction === 'step' ? all : all.filter((message) => !(message.role === 'user' && message.instruction) && !isPlan(message))
   const lastUser = messages.findLastIndex((message) => message.role === 'user')
   const { text: question, known: earlier } = splitKnown(messages[lastUser]?.text ?? '')
-  const named = readNamedCall(question, tools)
-  const isFound = (one: Done) => one.result.name === findToolsName && named?.tool.name !== findToolsName
-  const done = doneCalls(messages, lastUser).filter((one) => !isFound(one))
+  const namedCall = readNamedCall(question, tools)
+  const isFound = (call: CompletedCall) => call.result.name === findToolsName && namedCall?.tool.name !== findToolsName
+  const done = doneCalls(messages, lastUser).filter((call) => !isFound(call))
   const talk = done.length === 0 ? smallTalk(question) : undefined
   if (talk) return say(talk === 'capabilities' ? tellAbilities(name, tools) : tellGreeting(talk, tools))
   const allKnown = done.length === 0 ? tellRemembered(question, earlier) : undefined
   if (allKnown !== undefined) return say(allKnown)
-  const { parts, sections } = named ? { parts: [question], sections: [] } : readMessage(question)
-  const given = [...sections, ...sectionsBefore(messages, lastUser), ...attached.sections]
+  const { parts, sections } = namedCall ? { parts: [question], sections: [] } : readMessage(question)
+  const texts = [...sections, ...sectionsBefore(messages, lastUser), ...attached.sections]
   const memories = earlier.map((text) => ({ heading: remembered, text: toSecondPerson(text) }))
-  const known = { given, statements: [...statementsBefore(system, messages, lastUser), ...memories] }
+  const sources = { texts, statements: [...statementsBefore(system, messages, lastUser), ...memories] }
   // The search for tools is used only for a tool named in the question, because matching tools are offered already.
   const ordinary = tools.filter((tool) => tool.name !== findToolsName)
-  const plan = named
-    ? [{ part: question, request: question, choice: named, waits: false }]
+  const plan = namedCall
+    ? [{ part: question, request: question, choice: namedCall, waits: false }]
     : toPlan({
         parts,
         tools: ordinary,
@@ -71,18 +72,18 @@ export function respond(name: string, request: ModelRequest): Response {
       })
   const reading = toRead(attached, tools)
   for (const planned of plan) {
-    if (named) continue
-    if (answerGiven(planned, known) !== undefined) delete planned.choice
+    if (namedCall) continue
+    if (answerFrom(planned, sources) !== undefined) delete planned.choice
     else if (reading && ((planned.choice?.score ?? 0) < 8 || asksForAll(planned.request))) planned.choice = reading
   }
   plan.push(...chartsOf(plan, tools, done))
   const open = plan.filter((planned) => planned.choice && !resultOf(planned, done))
   if (open.length > 0 && done.length < maxCalls) return { text: '', reasoning: reasonFor(open), calls: uniqueCalls(open) }
-  return say(answer(plan, done, (planned) => answerGiven(planned, known)) ?? tellInability(name, question, tools))
+  return say(answer(plan, done, (planned) => answerFrom(planned, sources)) ?? tellInability(name, question, tools))
 }
 
 /** Charts of query results. A chart is requested once its figures are available. */
-function chartsOf(plan: readonly Planned[], tools: readonly ToolOffer[], done: readonly Done[]): Planned[] {
+function chartsOf(plan: readonly Planned[], tools: readonly ToolOffer[], done: readonly CompletedCall[]): Planned[] {
   return plan.flatMap((planned) => {
     const figures = planned.choice && 'sql' in planned.choice.input ? resultOf(planned, done) : undefined
     const choice = figures && chooseChart(planned.part, tools, figures.result)
@@ -102,8 +103,8 @@ function keyOf(name: string, input: JsonObject): string {
   return `${name} ${JSON.stringify(input)}`
 }
 
-function doneCalls(messages: readonly Message[], from: number): Done[] {
-  const run = messages.slice(from + 1)
+function doneCalls(messages: readonly Message[], start: number): CompletedCall[] {
+  const run = messages.slice(start + 1)
   const results = new Map(run.flatMap((message) => (message.role === 'tool' ? [[message.callId, message] as const] : [])))
   return run.flatMap((message) => {
     if (message.role !== 'assistant') return []
@@ -123,8 +124,8 @@ function parseInput(text: string): JsonObject {
   }
 }
 
-function resultOf({ choice }: Planned, done: readonly Done[]): Done | undefined {
-  return choice && done.find((one) => one.key === keyOf(choice.tool.name, choice.input))
+function resultOf({ choice }: Planned, done: readonly CompletedCall[]): CompletedCall | undefined {
+  return choice && done.find((call) => call.key === keyOf(choice.tool.name, choice.input))
 }
 
 /** The single figure of a result, as digits. */
@@ -149,50 +150,56 @@ function uniqueCalls(open: readonly Planned[]): RequestedCall[] {
 }
 
 /** Joins the answers of all parts, then results without a part: a run may continue with different tools. */
-function answer(plan: readonly Planned[], done: readonly Done[], given: (planned: Planned) => string | undefined): string | undefined {
-  const told = new Set<Done>()
+function answer(
+  plan: readonly Planned[],
+  done: readonly CompletedCall[],
+  answerFromSources: (planned: Planned) => string | undefined,
+): string | undefined {
+  const described = new Set<CompletedCall>()
   const texts = plan.map((planned) => {
-    const own = resultOf(planned, done)
-    if (own) {
-      told.add(own)
-      return tellResult(planned.request, own.input, own.result)
+    const completed = resultOf(planned, done)
+    if (completed) {
+      described.add(completed)
+      return tellResult(planned.request, completed.input, completed.result)
     }
-    return given(planned)
+    return answerFromSources(planned)
   })
-  const rest = done.filter((one) => !told.has(one) && !done.some((other) => told.has(other) && other.key === one.key))
+  const rest = done.filter(
+    (call) => !described.has(call) && !done.some((otherCall) => described.has(otherCall) && otherCall.key === call.key),
+  )
   const answered = texts.filter((text) => text !== undefined)
-  const all = [...answered, ...rest.map((one, at) => tellResult(plan[at]?.part ?? '', one.input, one.result))]
+  const all = [...answered, ...rest.map((call, at) => tellResult(plan[at]?.part ?? '', call.input, call.result))]
   if (all.length === 0) return undefined
   const open = rest.length > 0 ? [] : plan.filter((planned, at) => texts[at] === undefined && /\?|\d/.test(planned.part))
   return [...new Set(all), ...open.map(({ part }) => `I found no tool for “${part.replace(/(?<![?!.])[?!.]+$/, '')}”.`)].join('\n\n')
 }
 
-interface Known {
-  given: Section[]
+interface AnswerSources {
+  texts: Section[]
   statements: Section[]
 }
 
 /** Answers from the conversation itself, unless a tool fits clearly better. */
-function answerGiven({ part, choice, request }: Planned, { given, statements }: Known): string | undefined {
-  const fromTexts = (choice?.score ?? 0) < 8 ? answerFromTexts(request, given) : undefined
+function answerFrom({ part, choice, request }: Planned, { texts, statements }: AnswerSources): string | undefined {
+  const fromTexts = (choice?.score ?? 0) < 8 ? answerFromTexts(request, texts) : undefined
   return fromTexts ?? ((choice?.score ?? 0) < 4 ? answerFromStatements(part, statements) : undefined)
 }
 
 /** Sections of the user messages directly before the question, without an answer between. */
 function sectionsBefore(messages: readonly Message[], lastUser: number): Section[] {
-  let from = lastUser
-  while (from > 0 && messages[from - 1]!.role === 'user') from--
-  return messages.slice(from, lastUser).flatMap((message) => toSections(message.text))
+  let start = lastUser
+  while (start > 0 && messages[start - 1]!.role === 'user') start--
+  return messages.slice(start, lastUser).flatMap((message) => toSections(message.text))
 }
 
 /** Statements of the person, and sections with a heading in the system prompt (memories, for instance). */
 function statementsBefore(system: string, messages: readonly Message[], lastUser: number): Section[] {
-  const said = messages
+  const statements = messages
     .slice(0, lastUser)
     .flatMap((message) =>
       message.role === 'user' && message.text.length <= 2_000 && !message.text.includes('?') ? [{ heading: '', text: message.text }] : [],
     )
-  return [...said, ...toSections(system).filter((section) => section.heading !== '')]
+  return [...statements, ...toSections(system).filter((section) => section.heading !== '')]
 }
 
 /** Earlier questions that a follow-up may refer to, starting at the last self-contained question. */

@@ -23,10 +23,10 @@ export function createRulesModel(name: string): Model {
         signal.throwIfAborted()
         yield { type: 'text', text: piece }
       }
-      const thought = countTokens(reasoning)
+      const reasoningTokens = countTokens(reasoning)
       const output =
-        thought + countTokens(text) + calls.reduce((sum, call) => sum + countTokens(call.name) + countTokens(call.arguments), 0)
-      const usage = { model: name, input: countInput(request), output, cachedInput: 0, reasoning: thought }
+        reasoningTokens + countTokens(text) + calls.reduce((sum, call) => sum + countTokens(call.name) + countTokens(call.arguments), 0)
+      const usage = { model: name, input: countInput(request), output, cachedInput: 0, reasoning: reasoningTokens }
       return { text, reasoning, toolCalls: calls, finish: calls.length > 0 ? 'tool_calls' : 'stop', usage }
     },
   }

@@ -103,8 +103,8 @@ export function findTimeZone(text: string): string | undefined {
     )
   if (written) return written[0]
   const words = ` ${text.toLowerCase().replace(/[^\p{L}]+/gu, ' ')} `
-  const place = Object.keys(places).find((name) => words.includes(` ${name} `))
-  if (place) return places[place]
+  const placeName = Object.keys(places).find((name) => words.includes(` ${name} `))
+  if (placeName) return places[placeName]
   return Intl.supportedValuesOf('timeZone').find((zone) =>
     words.includes(
       ` ${zone

@@ -13,12 +13,12 @@ const target =
 
 /** The file that a request orders to write; undefined without such an order. */
 export function readWriteOrder(request: string): JsonObject | undefined {
-  const what = order.exec(request.trim())?.[1]
-  const place = what === undefined ? null : target.exec(what)
-  if (what === undefined || !place || (place[1] === undefined && !/\bfile\b/i.test(place[0]))) return undefined
-  const rest = `${what.slice(0, place.index)} ${what.slice(place.index + place[0].length)}`.trim()
+  const orderedText = order.exec(request.trim())?.[1]
+  const targetMatch = orderedText === undefined ? null : target.exec(orderedText)
+  if (orderedText === undefined || !targetMatch || (targetMatch[1] === undefined && !/\bfile\b/i.test(targetMatch[0]))) return undefined
+  const rest = `${orderedText.slice(0, targetMatch.index)} ${orderedText.slice(targetMatch.index + targetMatch[0].length)}`.trim()
   const quoted = /^(?:[^"“`']*\s)?["“`'](.+)["”`']\W*$/s.exec(rest)?.[1]
   const content =
     quoted ?? rest.replace(/^(?:with|containing|saying|that says|the (?:text|words?))?\s*(?:the (?:text|words?|content)\s*)?[:,]?\s*/i, '')
-  return content === '' ? undefined : { file_name: place[1] ?? 'note.txt', content }
+  return content === '' ? undefined : { file_name: targetMatch[1] ?? 'note.txt', content }
 }

@@ -22,11 +22,11 @@ export function createAiSdkEmbedder({ name, load, limitMs, origin }: AiSdkEmbedd
     async embed(texts, signal) {
       const model = await (loading ??= load())
       const abortSignal = AbortSignal.any([signal, AbortSignal.timeout(limitMs)])
-      const most = (await model.maxEmbeddingsPerCall) ?? texts.length
+      const batchSize = (await model.maxEmbeddingsPerCall) ?? texts.length
       const vectors: number[][] = []
       try {
-        for (let at = 0; at < texts.length; at += most) {
-          const { embeddings } = await model.doEmbed({ values: texts.slice(at, at + most), abortSignal })
+        for (let start = 0; start < texts.length; start += batchSize) {
+          const { embeddings } = await model.doEmbed({ values: texts.slice(start, start + batchSize), abortSignal })
           vectors.push(...embeddings)
         }
       } catch (error) {

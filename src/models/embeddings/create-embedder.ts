@@ -3,7 +3,7 @@ import { isAiSdkProvider, providers } from '../../configuration/providers.ts'
 import { resolveReferences } from '../../configuration/references.ts'
 import type { ModelConfig } from '../../configuration/schema.ts'
 import { createModelFetch, loadEmbeddingModel } from '../ai-sdk/providers.ts'
-import { placed, type ModelDependencies } from '../create-model.ts'
+import { withPath, type ModelDependencies } from '../create-model.ts'
 import { resolveAccess } from '../model-access.ts'
 import { toKeyHeader, toWireUrl } from '../wire-address.ts'
 import { createAiSdkEmbedder } from './ai-sdk.ts'
@@ -14,7 +14,7 @@ const defaultLimit = 30
 
 /** Creates the embedder of `llms.embedding`; undefined if not configured. Throws a `ConfigError` with the faulty fields. */
 export function createEmbedder(config: ModelConfig | undefined, deps: Omit<ModelDependencies, 'retry'>): Embedder | undefined {
-  return config && placed(['llms', 'embedding'], () => create(config, deps))
+  return config && withPath(['llms', 'embedding'], () => create(config, deps))
 }
 
 function create(config: ModelConfig, { environment, connections }: Omit<ModelDependencies, 'retry'>): Embedder {

@@ -27,7 +27,11 @@ export function createWireEmbedder({ name, model, url, headers, connectMs, limit
 
   async function post(body: string, signal: AbortSignal): Promise<string> {
     const all = { 'content-type': 'application/json', ...headers }
-    const { statusCode: status, headers: responseHeaders, body: answer } = await pool.request({ method: 'POST', path, headers: all, body, signal })
+    const {
+      statusCode: status,
+      headers: responseHeaders,
+      body: answer,
+    } = await pool.request({ method: 'POST', path, headers: all, body, signal })
     const isFine = status === 200
     let text = ''
     answer.setEncoding('utf8')
@@ -78,6 +82,6 @@ function listIn(text: string): Embedding[] {
 export function areVectors(vectors: readonly unknown[], count: number): vectors is number[][] {
   const [first] = vectors
   const length = Array.isArray(first) ? first.length : 0
-  const isVector = (one: unknown) => Array.isArray(one) && one.length === length && one.every((value) => Number.isFinite(value))
+  const isVector = (vector: unknown) => Array.isArray(vector) && vector.length === length && vector.every((value) => Number.isFinite(value))
   return vectors.length === count && length > 0 && vectors.every(isVector)
 }

@@ -21,8 +21,8 @@ export function tellResult(request: string, input: JsonObject, result: ToolMessa
   if (!isObject(output)) return tellJson(output)
   if (isRows(output)) return tellRows(output, typeof input['sql'] === 'string' ? scopeOf(input['sql']) : '')
   if (isPassages(output)) return tellFound(request, input, result.name, output.passages)
-  const made = tellMade(request, output)
-  if (made !== undefined) return made
+  const description = tellMade(request, output)
+  if (description !== undefined) return description
   if (Array.isArray(output['files'])) return tellFiles(output['files'], input)
   if (typeof output['time'] === 'string') return tellTime(output['time'], output)
   if (typeof output['path'] === 'string' && typeof output['text'] === 'string')
@@ -54,16 +54,17 @@ function isPassages(output: JsonObject): output is JsonObject & { passages: Pass
 }
 
 function tellError(result: ToolMessage, output: JsonValue): string {
-  const why = isObject(output) && typeof output['error'] === 'string' ? output['error'] : typeof output === 'string' ? output : result.text
-  return `The tool \`${result.name}\` could not do that: ${cut(why.trim(), 600)}`
+  const message =
+    isObject(output) && typeof output['error'] === 'string' ? output['error'] : typeof output === 'string' ? output : result.text
+  return `The tool \`${result.name}\` could not do that: ${cut(message.trim(), 600)}`
 }
 
-function tellFound(request: string, input: JsonObject, name: string, found: Passage[]): string {
+function tellFound(request: string, input: JsonObject, name: string, results: Passage[]): string {
   const topic = typeof input['query'] === 'string' ? input['query'] : toTopic(request)
-  if (found.length === 0) return `I found nothing about “${topic}” with ${name}.`
-  const passages = found.map(({ file, heading, text }) => ({ file: file ?? '', heading: heading ?? '', text }))
-  const told = tellPassages(topic, passages)
-  if (told) return told
+  if (results.length === 0) return `I found nothing about “${topic}” with ${name}.`
+  const passages = results.map(({ file, heading, text }) => ({ file: file ?? '', heading: heading ?? '', text }))
+  const quotes = tellPassages(topic, passages)
+  if (quotes) return quotes
   const nearest = passages[0]!
   return `I found nothing in ${name} that speaks of that directly. The nearest is:\n\n**${nearest.heading || nearest.file}** (\`${nearest.file}\`)\n\n${cut(nearest.text.trim(), 600)}`
 }
@@ -74,11 +75,11 @@ function tellFiles(files: JsonValue[], input: JsonObject): string {
   const names = files.map((file) =>
     isObject(file) ? String(file['path'] ?? file['name'] ?? file['file'] ?? JSON.stringify(file)) : String(file),
   )
-  const more = names.length > 100 ? `\n\n… and ${names.length - 100} more.` : ''
+  const ending = names.length > 100 ? `\n\n… and ${names.length - 100} more.` : ''
   return `There ${names.length === 1 ? 'is 1 file' : `are ${names.length} files`}${where}:\n\n${names
     .slice(0, 100)
     .map((name) => `- \`${name}\``)
-    .join('\n')}${more}`
+    .join('\n')}${ending}`
 }
 
 const months = ['January', 'February', 'March', 'April', 'May', 'June', 'July', 'August', 'September', 'October', 'November', 'December']
@@ -90,8 +91,8 @@ function tellTime(time: string, output: JsonObject): string {
   if (!year) return `It is ${time}${zone && ` (${zone})`}.`
   const weekday = typeof output['weekday'] === 'string' ? `${output['weekday']}, ` : ''
   const shift = offset && offset !== 'Z' && !/^[+-]00:?00$/.test(offset) ? `UTC${offset}` : zone === 'UTC' ? '' : 'UTC'
-  const place = [zone.replaceAll('_', ' '), shift].filter(Boolean).join(', ')
-  return `It is **${hour}:${minute}** on ${weekday}${Number(day)} ${months[Number(month) - 1]} ${year}${place && ` (${place})`}.`
+  const zoneText = [zone.replaceAll('_', ' '), shift].filter(Boolean).join(', ')
+  return `It is **${hour}:${minute}** on ${weekday}${Number(day)} ${months[Number(month) - 1]} ${year}${zoneText && ` (${zoneText})`}.`
 }
 
 function tellFile(request: string, path: string, text: string, output: JsonObject): string {
@@ -101,16 +102,16 @@ function tellFile(request: string, path: string, text: string, output: JsonObjec
   if (summary) return summary
   const topic = stemsOf(request.replaceAll(path, ' ').replace(/\b(read|open|show|print|contents?|files?|say|says|in|of|text)\b/gi, ' '))
   const passages = sections.map((section) => ({ file: path, ...section }))
-  const asked = topic.size > 0 && text.length > 400 ? tellPassages([...topic].join(' '), passages) : undefined
-  if (asked) return asked
-  const shown = text.slice(0, maxCharacters)
+  const quotes = topic.size > 0 && text.length > 400 ? tellPassages([...topic].join(' '), passages) : undefined
+  if (quotes) return quotes
+  const beginning = text.slice(0, maxCharacters)
   const total = typeof output['total_characters'] === 'number' ? output['total_characters'] : text.length
-  const more =
-    shown.length < total
-      ? `\n\nThat is the beginning: ${shown.length.toLocaleString('en-US')} of ${total.toLocaleString('en-US')} characters.`
+  const ending =
+    beginning.length < total
+      ? `\n\nThat is the beginning: ${beginning.length.toLocaleString('en-US')} of ${total.toLocaleString('en-US')} characters.`
       : ''
-  const body = /\.(md|markdown|txt|html?)$/i.test(path) ? shown.trim() : `\`\`\`\n${shown.trim()}\n\`\`\``
-  return `\`${path}\`:\n\n${body}${more}`
+  const body = /\.(md|markdown|txt|html?)$/i.test(path) ? beginning.trim() : `\`\`\`\n${beginning.trim()}\n\`\`\``
+  return `\`${path}\`:\n\n${body}${ending}`
 }
 
 function tellText(request: string, text: string): string {
@@ -123,16 +124,18 @@ function tellText(request: string, text: string): string {
 function tellCalculation(request: string, input: JsonObject, result: JsonValue): string {
   const { text, isRounded } = formatResult(typeof result === 'string' ? result : JSON.stringify(result))
   const is = isRounded ? 'is about' : 'is'
-  const said = request
+  const question = request
     .trim()
     .replace(
       /^(?:please\s+|can you\s+|could you\s+)*(?:what(?:'s| is| are)|calculate|compute|evaluate|work out|how much (?:is|are|does)|tell me|convert)\s+/i,
       '',
     )
     .replace(/(?<![?!.=\s])[?!.=\s]+$/, '')
-  const expression = typeof input['expression'] === 'string' ? input['expression'] : said
+  const expression = typeof input['expression'] === 'string' ? input['expression'] : question
   const isQuestion =
-    /^(how|what|which|who|when|where|is|are|i|we|if)\b/i.test(said) || said.length > 60 || /\b(that|it|this|result)\b/i.test(said)
+    /^(how|what|which|who|when|where|is|are|i|we|if)\b/i.test(question) ||
+    question.length > 60 ||
+    /\b(that|it|this|result)\b/i.test(question)
   if (isQuestion) return `\`${expression}\` ${is} **${text}**.`
-  return `${said.charAt(0).toUpperCase()}${said.slice(1)} ${is} **${text}**.`
+  return `${question.charAt(0).toUpperCase()}${question.slice(1)} ${is} **${text}**.`
 }

@@ -31,28 +31,28 @@ export function answerFromStatements(question: string, statements: readonly Sect
     return 'Noted. I will keep that in mind in this conversation.'
   if (!/\b(my|i|me|mine|we|our|us)\b/i.test(question) || !/\?|^(what|who|where|when|which|how|do|did|tell)/i.test(question))
     return undefined
-  const wanted = stemsOf(question)
+  const questionStems = stemsOf(question)
   const sentences = statements.flatMap(({ heading, text }) =>
     text.split(/(?<=[.!])\s+|\n+/).map((sentence) => ({ heading, text: sentence.replace(/^[->*\s]+(?:User: )?/, '').trim() })),
   )
   const rated = sentences
-    .map((sentence) => ({ ...sentence, score: [...wanted].filter((part) => stemsOf(sentence.text).has(part)).length }))
+    .map((sentence) => ({ ...sentence, score: [...questionStems].filter((part) => stemsOf(sentence.text).has(part)).length }))
     .filter(({ score }) => score > 0)
   const best = rated.toSorted((a, b) => b.score - a.score)[0]
-  if (!best || wanted.size === 0 || best.score / wanted.size < 0.6) return undefined
+  if (!best || questionStems.size === 0 || best.score / questionStems.size < 0.6) return undefined
   return best.heading === remembered ? cut(best.text, 400) : `What I know of that from you: “${cut(best.text, 400)}”`
 }
 
 function coverage(question: string, sections: readonly Section[]): number {
-  const wanted = stemsOf(question)
-  const held = stemsOf(sections.map(({ heading, text }) => `${heading} ${text}`).join(' '))
-  return wanted.size === 0 ? 0 : [...wanted].filter((part) => held.has(part)).length / wanted.size
+  const questionStems = stemsOf(question)
+  const textStems = stemsOf(sections.map(({ heading, text }) => `${heading} ${text}`).join(' '))
+  return questionStems.size === 0 ? 0 : [...questionStems].filter((part) => textStems.has(part)).length / questionStems.size
 }
 
 /** Summarises a text by the first sentence of each section. */
 function summarise(sections: readonly Section[]): string {
-  const told = sections.filter((section) => !section.isRows)
-  const lines = told.slice(0, 12).map(({ heading, text }) => {
+  const prose = sections.filter((section) => !section.isRows)
+  const lines = prose.slice(0, 12).map(({ heading, text }) => {
     const paragraph =
       text
         .split(/\n\s*\n/)

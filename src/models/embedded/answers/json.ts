@@ -12,16 +12,16 @@ export function tellJson(value: JsonValue): string {
   if (typeof value !== 'object' || value === null) return tellPlain(value)
   const entries = Object.entries(value)
   if (entries.length === 0) return 'The tool gave an empty result.'
-  return entries.map(([key, one]) => tellEntry(key, one)).join('\n')
+  return entries.map(([key, item]) => tellEntry(key, item)).join('\n')
 }
 
 function tellEntry(key: string, value: JsonValue): string {
   const title = `**${key.replaceAll('_', ' ')}**`
-  if (Array.isArray(value) && value.some((one) => typeof one === 'object')) return `\n${title}:\n\n${tellList(value)}\n`
+  if (Array.isArray(value) && value.some((item) => typeof item === 'object')) return `\n${title}:\n\n${tellList(value)}\n`
   if (Array.isArray(value)) return `- ${title}: ${value.map(tellPlain).join(', ') || 'none'}`
   if (typeof value === 'object' && value !== null) {
     return `- ${title}:\n${Object.entries(value)
-      .map(([name, one]) => `  - ${name.replaceAll('_', ' ')}: ${tellPlain(one)}`)
+      .map(([name, item]) => `  - ${name.replaceAll('_', ' ')}: ${tellPlain(item)}`)
       .join('\n')}`
   }
   return `- ${title}: ${tellPlain(value)}`
@@ -29,17 +29,17 @@ function tellEntry(key: string, value: JsonValue): string {
 
 function tellList(values: JsonValue[]): string {
   if (values.length === 0) return 'The list is empty.'
-  const shown = values.slice(0, maxItems)
-  const more = values.length > maxItems ? `\n\n… and ${values.length - maxItems} more.` : ''
-  const objects = shown.filter((value) => typeof value === 'object' && value !== null && !Array.isArray(value))
-  if (objects.length < shown.length) return shown.map((value) => `- ${tellPlain(value)}`).join('\n') + more
+  const items = values.slice(0, maxItems)
+  const ending = values.length > maxItems ? `\n\n… and ${values.length - maxItems} more.` : ''
+  const objects = items.filter((value) => typeof value === 'object' && value !== null && !Array.isArray(value))
+  if (objects.length < items.length) return items.map((value) => `- ${tellPlain(value)}`).join('\n') + ending
   const keys = [...new Set(objects.flatMap((value) => Object.keys(value as JsonObject)))].slice(0, maxColumns)
   const cells = objects.map((value) => keys.map((key) => tellPlain((value as JsonObject)[key] ?? null)))
   return (
     toTable(
       keys.map((key) => key.replaceAll('_', ' ')),
       cells,
-    ) + more
+    ) + ending
   )
 }
 

@@ -22,14 +22,14 @@ function isChart({ files, width, height }: JsonObject): boolean {
 
 function tellChart({ files, width, height, rows, warnings }: JsonObject): string {
   const names = (files as JsonObject[]).map((file) => `\`${String(file['file_name'])}\``)
-  const told = typeof rows === 'number' && rows > 0 ? ` of ${rows} ${rows === 1 ? 'row' : 'rows'}` : ''
+  const rowCount = typeof rows === 'number' && rows > 0 ? ` of ${rows} ${rows === 1 ? 'row' : 'rows'}` : ''
   const notes = Array.isArray(warnings) ? warnings.map((warning) => `\n\n${String(warning)}`).join('') : ''
-  return `I drew a chart${told}: ${names.join(' and ')} (${String(width)} × ${String(height)} pixels).${notes}`
+  return `I drew a chart${rowCount}: ${names.join(' and ')} (${String(width)} × ${String(height)} pixels).${notes}`
 }
 
 function tellPage(request: string, url: string, text: string, { title, author, published }: JsonObject): string {
-  const about = [author, published].filter((one) => typeof one === 'string').join(', ')
-  const head = `**${typeof title === 'string' ? title : url}**${about && ` (${about})`}\n${url}`
+  const byline = [author, published].filter((part) => typeof part === 'string').join(', ')
+  const head = `**${typeof title === 'string' ? title : url}**${byline && ` (${byline})`}\n${url}`
   const topic = request
     .replace(/https?:\/\/\S+/g, ' ')
     .replace(/\b(read|open|fetch|show|me|page|site|web|summari[sz]e|what|does|say|the|use|with|url)\b/gi, ' ')
@@ -38,13 +38,13 @@ function tellPage(request: string, url: string, text: string, { title, author, p
 }
 
 function tellRun({ result, stdout, stderr, files, note }: JsonObject): string {
-  const told: string[] = []
+  const paragraphs: string[] = []
   for (const text of [stdout, stderr])
-    if (typeof text === 'string' && text.trim() !== '') told.push(`\`\`\`\n${cut(text.trimEnd(), maxOutput)}\n\`\`\``)
-  if (result !== undefined) told.push(isPlain(result) ? `The result is **${String(result)}**.` : tellJson(result))
-  if (Array.isArray(files) && files.length > 0) told.push(`I made ${files.map((file) => `\`${String(file)}\``).join(', ')}.`)
-  if (typeof note === 'string') told.push(note)
-  return told.join('\n\n') || 'It ran, and gave nothing.'
+    if (typeof text === 'string' && text.trim() !== '') paragraphs.push(`\`\`\`\n${cut(text.trimEnd(), maxOutput)}\n\`\`\``)
+  if (result !== undefined) paragraphs.push(isPlain(result) ? `The result is **${String(result)}**.` : tellJson(result))
+  if (Array.isArray(files) && files.length > 0) paragraphs.push(`I made ${files.map((file) => `\`${String(file)}\``).join(', ')}.`)
+  if (typeof note === 'string') paragraphs.push(note)
+  return paragraphs.join('\n\n') || 'It ran, and gave nothing.'
 }
 
 function isPlain(value: JsonValue): boolean {

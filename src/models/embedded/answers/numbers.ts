@@ -16,10 +16,10 @@ export function formatResult(text: string): { text: string; isRounded: boolean }
   if (whole.length > 15) return { text, isRounded: false }
   const isRounded = fraction.length > 6
   const value = Number(digits)
-  const shown = value.toLocaleString('en-US', { maximumFractionDigits: Math.abs(value) < 0.001 ? 12 : isRounded ? 6 : fraction.length })
+  const shortText = value.toLocaleString('en-US', { maximumFractionDigits: Math.abs(value) < 0.001 ? 12 : isRounded ? 6 : fraction.length })
   const unit =
     value !== 1 && /^ [a-z]{4,}$/.test(rest) && !rest.endsWith('s') ? pluralOf(rest) : rest.replace(' degC', ' °C').replace(' degF', ' °F')
-  return { text: shown + unit, isRounded }
+  return { text: shortText + unit, isRounded }
 }
 
 function pluralOf(unit: string): string {

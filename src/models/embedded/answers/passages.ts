@@ -14,19 +14,21 @@ const maxCharacters = 1_200
 
 /** Quotes the most relevant blocks with their sources; undefined if no passage has a word of the question. */
 export function tellPassages(question: string, passages: readonly Passage[]): string | undefined {
-  const wanted = stemsOf(question)
-  const frequency = countStems(passages, wanted)
+  const questionStems = stemsOf(question)
+  const frequency = countStems(passages, questionStems)
   const scored = passages
-    .map((passage) => ({ passage, score: scoreOf(passage, wanted, frequency, passages.length) }))
+    .map((passage) => ({ passage, score: scoreOf(passage, questionStems, frequency, passages.length) }))
     .toSorted((a, b) => b.score - a.score)
   const best = scored[0]?.score ?? 0
   if (best <= 0) return undefined
   const chosen = scored.filter(({ score }) => score >= best * 0.6).slice(0, maxPassages)
-  const quotes = chosen.map(({ passage }) => quote(passage, wanted, chosen.length))
+  const quotes = chosen.map(({ passage }) => quote(passage, questionStems, chosen.length))
   // A single outstanding passage is the answer. Several passages are a topic, which may have further passages.
   if (chosen.length === 1) return quotes.join('\n\n')
-  const others = scored.filter((one) => !chosen.includes(one) && one.passage.file !== '' && one.passage.file === chosen[0]?.passage.file)
-  return [...quotes, ...tellOthers(others.map(({ passage }) => passage))].join('\n\n')
+  const remaining = scored.filter(
+    (candidate) => !chosen.includes(candidate) && candidate.passage.file !== '' && candidate.passage.file === chosen[0]?.passage.file,
+  )
+  return [...quotes, ...tellOthers(remaining.map(({ passage }) => passage))].join('\n\n')
 }
 
 /** Lists the headings of further passages in the best document. */
@@ -35,40 +37,40 @@ function tellOthers(passages: readonly Passage[]): string[] {
   return headings.size > 0 ? [`The same document also has: ${[...headings].join(', ')}.`] : []
 }
 
-function countStems(passages: readonly Passage[], wanted: ReadonlySet<string>): Map<string, number> {
+function countStems(passages: readonly Passage[], questionStems: ReadonlySet<string>): Map<string, number> {
   const counts = new Map<string, number>()
   for (const passage of passages) {
-    const own = stemsOf(`${passage.heading} ${passage.text}`)
-    for (const part of wanted) if (own.has(part)) counts.set(part, (counts.get(part) ?? 0) + 1)
+    const passageStems = stemsOf(`${passage.heading} ${passage.text}`)
+    for (const part of questionStems) if (passageStems.has(part)) counts.set(part, (counts.get(part) ?? 0) + 1)
   }
   return counts
 }
 
 /** Scores a passage. Rare words of the question count more than common words, and words in a heading count more than words in the text. */
-function scoreOf(passage: Passage, wanted: ReadonlySet<string>, frequency: ReadonlyMap<string, number>, total: number): number {
+function scoreOf(passage: Passage, questionStems: ReadonlySet<string>, frequency: ReadonlyMap<string, number>, total: number): number {
   const heading = stemsOf(`${passage.heading} ${passage.file}`)
   const body = new Set(wordsOf(passage.text).map(stem))
   let score = 0
-  for (const part of wanted) {
+  for (const part of questionStems) {
     const rarity = 1 + Math.log(1 + total / (1 + (frequency.get(part) ?? 0)))
     score += (body.has(part) ? rarity : 0) + (heading.has(part) ? rarity * 1.2 : 0)
   }
   return score
 }
 
-function quote(passage: Passage, wanted: ReadonlySet<string>, among: number): string {
+function quote(passage: Passage, questionStems: ReadonlySet<string>, passageCount: number): string {
   const blocks = blocksOf(passage.text)
-  const rated = blocks.map((text, at) => ({ text, at, score: [...wanted].filter((part) => stemsOf(text).has(part)).length }))
-  const isAbout = [...wanted].some((part) => stemsOf(passage.heading).has(part))
-  const budget = maxCharacters / Math.min(among, 2)
-  const kept: typeof rated = []
-  let left = budget
+  const rated = blocks.map((text, at) => ({ text, at, score: [...questionStems].filter((part) => stemsOf(text).has(part)).length }))
+  const isAbout = [...questionStems].some((part) => stemsOf(passage.heading).has(part))
+  const budget = maxCharacters / Math.min(passageCount, 2)
+  const selected: typeof rated = []
+  let remainingBudget = budget
   for (const block of rated.toSorted((a, b) => b.score - a.score || a.at - b.at)) {
-    if (kept.length > 0 && (block.text.length > left || (block.score === 0 && among > 1 && !isAbout))) continue
-    kept.push({ ...block, text: shorten(block.text, wanted, Math.max(left, 300)) })
-    left -= block.text.length
+    if (selected.length > 0 && (block.text.length > remainingBudget || (block.score === 0 && passageCount > 1 && !isAbout))) continue
+    selected.push({ ...block, text: shorten(block.text, questionStems, Math.max(remainingBudget, 300)) })
+    remainingBudget -= block.text.length
   }
-  const text = kept
+  const text = selected
     .toSorted((a, b) => a.at - b.at)
     .map((block) => block.text)
     .join('\n\n')
@@ -92,23 +94,23 @@ function blocksOf(text: string): string[] {
 }
 
 /** Selects the sentences of a long paragraph that match the question best, in their order. */
-function shorten(block: string, wanted: ReadonlySet<string>, limit: number): string {
+function shorten(block: string, questionStems: ReadonlySet<string>, limit: number): string {
   if (block.length <= limit || /^[^\S\n]*([-*|]|\d+[.)])/m.test(block)) return cut(block, Math.max(limit, maxCharacters))
   const sentences = block.match(/[^.!?]+(?:[.!?]+(?=\s|$)|$)|[.!?]/g) ?? [block]
   const rated = sentences.map((text, at) => ({
     text: text.trim(),
     at,
-    score: [...wanted].filter((part) => stemsOf(text).has(part)).length,
+    score: [...questionStems].filter((part) => stemsOf(text).has(part)).length,
   }))
-  const kept: typeof rated = []
-  let left = limit
+  const selected: typeof rated = []
+  let remainingBudget = limit
   for (const sentence of rated.toSorted((a, b) => b.score - a.score || a.at - b.at)) {
-    if (sentence.text.length > left) continue
-    kept.push(sentence)
-    left -= sentence.text.length + 1
+    if (sentence.text.length > remainingBudget) continue
+    selected.push(sentence)
+    remainingBudget -= sentence.text.length + 1
   }
-  return kept.length > 0
-    ? kept
+  return selected.length > 0
+    ? selected
         .toSorted((a, b) => a.at - b.at)
         .map((sentence) => sentence.text)
         .join(' ')

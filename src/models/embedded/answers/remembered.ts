@@ -16,17 +16,17 @@ const verbs: [RegExp, string][] = [
 
 export function toSecondPerson(sentence: string): string {
   const begin = verbs.find(([pattern]) => pattern.test(sentence))
-  const told = begin ? sentence.replace(begin[0], begin[1]) : sentence.replace(/^The user's\b/, 'Your')
-  return told.replace(/\bthe user's\b/gi, 'your').replace(/\bthe user\b/gi, 'you')
+  const text = begin ? sentence.replace(begin[0], begin[1]) : sentence.replace(/^The user's\b/, 'Your')
+  return text.replace(/\bthe user's\b/gi, 'your').replace(/\bthe user\b/gi, 'you')
 }
 
 /** A longer message contains texts, and is no question about memories. */
 const maxQuestion = 600
 
 /** Lists all memories, if the question asks for them. */
-export function tellRemembered(question: string, known: readonly string[]): string | undefined {
-  if (known.length === 0 || question.length > maxQuestion) return undefined
+export function tellRemembered(question: string, memories: readonly string[]): string | undefined {
+  if (memories.length === 0 || question.length > maxQuestion) return undefined
   const isAsked = /\b(?:know|remember|learned|learnt)\b[^?.!]*\b(?:about|of) me\b|^\W*who am i\b/i.test(question)
   if (!isAsked) return undefined
-  return `${remembered} I know:\n\n${known.map((sentence) => `- ${toSecondPerson(sentence)}`).join('\n')}`
+  return `${remembered} I know:\n\n${memories.map((sentence) => `- ${toSecondPerson(sentence)}`).join('\n')}`
 }

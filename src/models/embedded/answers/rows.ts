@@ -28,13 +28,13 @@ export function tellRows({ columns, rows, truncated }: Rows, scope = ''): string
       .slice(0, maxRows)
       .map((row) => `- ${cell(row[0] ?? null, columns[0]!)}`)
       .join('\n')}`
-  const more = truncated || rows.length > maxRows ? `\n\nThese are the first ${Math.min(rows.length, maxRows)} rows; there are more.` : ''
+  const ending = truncated || rows.length > maxRows ? `\n\nThese are the first ${Math.min(rows.length, maxRows)} rows; there are more.` : ''
   const table = toTable(
     columns.map(titleOf),
     rows.slice(0, maxRows).map((row) => columns.map((column, at) => cell(row[at] ?? null, column))),
     numeric(columns, rows),
   )
-  return [lead, table].filter(Boolean).join('\n\n') + more
+  return [lead, table].filter(Boolean).join('\n\n') + ending
 }
 
 /** The conditions of a query in words: ` for region North, from 2025-03-01 until before 2025-04-01`. */
@@ -43,9 +43,9 @@ export function scopeOf(sql: string): string {
   const equal = [...where.matchAll(/"(\w+)"\)? = '((?:[^']|'')*)'/g)].map(
     ([, column, value]) => `${wordsOf(column!)} ${value!.replaceAll("''", "'")}`,
   )
-  const from = />= DATE '([\d-]+)'/.exec(where)?.[1]
+  const start = />= DATE '([\d-]+)'/.exec(where)?.[1]
   const until = /< DATE '([\d-]+)'/.exec(where)?.[1]
-  const time = where.includes(' OR ') ? [] : [from && `from ${from}`, until && `until before ${until}`].filter(Boolean)
+  const time = where.includes(' OR ') ? [] : [start && `from ${start}`, until && `until before ${until}`].filter(Boolean)
   return (equal.length > 0 ? ` for ${equal.join(', ')}` : '') + (time.length > 0 ? `${equal.length > 0 ? ',' : ''} ${time.join(' ')}` : '')
 }
 
@@ -68,22 +68,22 @@ function leadOf(columns: string[], rows: JsonValue[][]): string {
   const nameOf = (row: JsonValue[]) =>
     row
       .slice(0, at)
-      .map((value, place) => cell(value, columns[place]!))
+      .map((value, index) => cell(value, columns[index]!))
       .join(', ')
-  const of = (row: JsonValue[]) => Number(row[at])
-  const high = rows.reduce((best, row) => (of(row) > of(best) ? row : best))
-  const low = rows.reduce((best, row) => (of(row) < of(best) ? row : best))
+  const figureOf = (row: JsonValue[]) => Number(row[at])
+  const high = rows.reduce((best, row) => (figureOf(row) > figureOf(best) ? row : best))
+  const low = rows.reduce((best, row) => (figureOf(row) < figureOf(best) ? row : best))
   // Rows in ascending order answer "which is lowest?".
   const rises =
-    of(rows[0]!) < of(rows.at(-1)!) &&
-    rows.every((row, place) => place === 0 || of(rows[place - 1]!) <= of(row)) &&
+    figureOf(rows[0]!) < figureOf(rows.at(-1)!) &&
+    rows.every((row, index) => index === 0 || figureOf(rows[index - 1]!) <= figureOf(row)) &&
     !/^\d{4}/.test(String(rows[0]![0]))
   const [front, back, frontWord, backWord] = rises ? [low, high, 'lowest', 'highest'] : [high, low, 'highest', 'lowest']
   const plain = figure.replace(/^(highest|lowest) /, '')
   const sum = /^(total|number_of)_/.test(columns[at]!)
-    ? ` Together: ${formatNumber(Math.round(rows.reduce((total, row) => total + of(row), 0) * 100) / 100)}.`
+    ? ` Together: ${formatNumber(Math.round(rows.reduce((total, row) => total + figureOf(row), 0) * 100) / 100)}.`
     : ''
-  return `**${nameOf(front)}** has the ${frontWord} ${plain} with **${formatNumber(of(front))}**; ${nameOf(back)} the ${backWord} with ${formatNumber(of(back))}.${sum}`
+  return `**${nameOf(front)}** has the ${frontWord} ${plain} with **${formatNumber(figureOf(front))}**; ${nameOf(back)} the ${backWord} with ${formatNumber(figureOf(back))}.${sum}`
 }
 
 function numeric(columns: string[], rows: JsonValue[][]): boolean[] {

@@ -15,7 +15,7 @@ export interface DateReading {
 }
 
 /** From `start` (inclusive) to `end` (exclusive) as ISO dates, or a span of months in every year. */
-type Span = { from: string; to: string; grain: Grain } | { months: [number, number]; grain: Grain }
+type Span = { start: string; end: string; grain: Grain } | { months: [number, number]; grain: Grain }
 
 const monthNames = [
   'january',
@@ -46,17 +46,17 @@ const span = [
   year,
 ].join('|')
 
-const one = `(?<![\\w-])(?:${span})(?![\\w-])`
+const spanPattern = `(?<![\\w-])(?:${span})(?![\\w-])`
 const patterns = {
-  range: new RegExp(`(?:between|from) (${one}) (?:and|to|until|till|through|-) (${one})`, 'gi'),
-  bound: new RegExp(`(since|after|from|before|until|till|up to|starting|as of) (?:the )?(${one})(?: on(?:wards?)?)?`, 'gi'),
-  alone: new RegExp(`(?:(?:in|during|on|for|of) )?(${one})`, 'gi'),
+  range: new RegExp(`(?:between|from) (${spanPattern}) (?:and|to|until|till|through|-) (${spanPattern})`, 'gi'),
+  bound: new RegExp(`(since|after|from|before|until|till|up to|starting|as of) (?:the )?(${spanPattern})(?: on(?:wards?)?)?`, 'gi'),
+  alone: new RegExp(`(?:(?:in|during|on|for|of) )?(${spanPattern})`, 'gi'),
   latest: /\b(?:in |during |for )?(?:the )?(last|latest|this|current|most recent) (month|quarter|year|week|day)\b/gi,
 }
 
 export function readDates(text: string, column: Column): DateReading {
   const terms: string[] = []
-  const alone: Span[] = []
+  const spans: Span[] = []
   const hits: string[] = []
   const name = quoteName(column.name)
   const take = (matched: string, sql: string | undefined): string => {
@@ -71,12 +71,12 @@ export function readDates(text: string, column: Column): DateReading {
   rest = rest.replace(patterns.alone, (matched, at: string) => {
     const parsed = isModalMay(matched) ? undefined : parseSpan(at)
     if (!parsed) return matched
-    alone.push(parsed)
+    spans.push(parsed)
     hits.push(matched.trim())
     return ' § '
   })
-  if (alone.length > 0) terms.push(oneOf(name, shareYear(alone)))
-  return { ...(terms.length > 0 ? { sql: terms.join(' AND ') } : {}), ...(alone.length > 1 ? { grain: alone[0]!.grain } : {}), rest, hits }
+  if (spans.length > 0) terms.push(oneOf(name, shareYear(spans)))
+  return { ...(terms.length > 0 ? { sql: terms.join(' AND ') } : {}), ...(spans.length > 1 ? { grain: spans[0]!.grain } : {}), rest, hits }
 }
 
 /** True for "may" and "mar" in lower case, which are not months. */
@@ -85,52 +85,55 @@ function isModalMay(matched: string): boolean {
 }
 
 function oneOf(name: string, spans: Span[]): string {
-  const terms = [...new Set(spans.map((each) => within(name, each)))]
+  const terms = [...new Set(spans.map((item) => within(name, item)))]
   return terms.length === 1 ? terms[0]! : `(${terms.join(' OR ')})`
 }
 
 /** Applies the last year to spans without a year: "March and April 2025" includes March 2025. */
 function shareYear(spans: Span[]): Span[] {
-  const years = spans.flatMap((each) => ('from' in each ? [Number(each.from.slice(0, 4))] : []))
+  const years = spans.flatMap((item) => ('start' in item ? [Number(item.start.slice(0, 4))] : []))
   const year = years.at(-1)
   return spans
-    .map((each) => ('months' in each && year ? inYear(each.months, each.grain, year) : each))
-    .filter((each, _, all) => each.grain !== 'year' || all.every((other) => other.grain === 'year'))
+    .map((item) => ('months' in item && year ? inYear(item.months, item.grain, year) : item))
+    .filter((item, _, all) => item.grain !== 'year' || all.every((sibling) => sibling.grain === 'year'))
 }
 
-function within(name: string, each: Span): string {
-  if ('from' in each) {
-    if (each.grain === 'day') return `CAST(${name} AS DATE) = DATE '${each.from}'`
-    return `(${name} >= DATE '${each.from}' AND ${name} < DATE '${each.to}')`
+function within(name: string, item: Span): string {
+  if ('start' in item) {
+    if (item.grain === 'day') return `CAST(${name} AS DATE) = DATE '${item.start}'`
+    return `(${name} >= DATE '${item.start}' AND ${name} < DATE '${item.end}')`
   }
-  const [first, last] = each.months
+  const [first, last] = item.months
   if (first === last) return `month(${name}) = ${first}`
-  return each.grain === 'quarter' ? `quarter(${name}) = ${last / 3}` : `month(${name}) BETWEEN ${first} AND ${last}`
+  return item.grain === 'quarter' ? `quarter(${name}) = ${last / 3}` : `month(${name}) BETWEEN ${first} AND ${last}`
 }
 
 function between(name: string, first: string, last: string): string | undefined {
-  const [from, to] = [parseSpan(first), parseSpan(last)]
-  if (!from || !to) return undefined
-  const year = 'from' in to ? Number(to.from.slice(0, 4)) : 'from' in from ? Number(from.from.slice(0, 4)) : undefined
+  const [firstSpan, lastSpan] = [parseSpan(first), parseSpan(last)]
+  if (!firstSpan || !lastSpan) return undefined
+  const year =
+    'start' in lastSpan ? Number(lastSpan.start.slice(0, 4)) : 'start' in firstSpan ? Number(firstSpan.start.slice(0, 4)) : undefined
   if (year === undefined) {
-    return 'months' in from && 'months' in to ? `month(${name}) BETWEEN ${from.months[0]} AND ${to.months[1]}` : undefined
+    return 'months' in firstSpan && 'months' in lastSpan
+      ? `month(${name}) BETWEEN ${firstSpan.months[0]} AND ${lastSpan.months[1]}`
+      : undefined
   }
-  const [a, b] = [from, to].map((each) => ('months' in each ? inYear(each.months, each.grain, year) : each))
-  return 'from' in a! && 'from' in b! ? `${name} >= DATE '${a.from}' AND ${name} < DATE '${b.to}'` : undefined
+  const [a, b] = [firstSpan, lastSpan].map((item) => ('months' in item ? inYear(item.months, item.grain, year) : item))
+  return 'start' in a! && 'start' in b! ? `${name} >= DATE '${a.start}' AND ${name} < DATE '${b.end}'` : undefined
 }
 
 function bounded(name: string, word: string, at: string): string | undefined {
   const parsed = parseSpan(at)
   if (!parsed) return undefined
-  const [from, to] = 'from' in parsed ? [`DATE '${parsed.from}'`, `DATE '${parsed.to}'`] : []
+  const [start, end] = 'start' in parsed ? [`DATE '${parsed.start}'`, `DATE '${parsed.end}'`] : []
   if ('months' in parsed) {
     if (word === 'before') return `month(${name}) < ${parsed.months[0]}`
     if (/^(until|till|up)/.test(word)) return `month(${name}) <= ${parsed.months[1]}`
     return word === 'after' ? `month(${name}) > ${parsed.months[1]}` : `month(${name}) >= ${parsed.months[0]}`
   }
-  if (word === 'before') return `${name} < ${from}`
-  if (/^(until|till|up)/.test(word)) return `${name} < ${to}`
-  return word === 'after' ? `${name} >= ${to}` : `${name} >= ${from}`
+  if (word === 'before') return `${name} < ${start}`
+  if (/^(until|till|up)/.test(word)) return `${name} < ${end}`
+  return word === 'after' ? `${name} >= ${end}` : `${name} >= ${start}`
 }
 
 /** "Last month" is the last month with data, because data need not be up to date with the clock. */
@@ -145,9 +148,9 @@ function parseSpan(text: string): Span | undefined {
   if (iso)
     return iso[3] ? day(Number(iso[1]), Number(iso[2]), Number(iso[3])) : inYear([Number(iso[2]), Number(iso[2])], 'month', Number(iso[1]))
   const months = partOfYear(lower)
-  const named = new RegExp(`\\b${month}\\b`).exec(lower)?.[0]
-  if (named) {
-    const index = monthNames.findIndex((name) => name.startsWith(named.slice(0, 3))) + 1
+  const monthWord = new RegExp(`\\b${month}\\b`).exec(lower)?.[0]
+  if (monthWord) {
+    const index = monthNames.findIndex((name) => name.startsWith(monthWord.slice(0, 3))) + 1
     const dayText = /(?<!\d)\d{1,2}(?!\d)/.exec(lower)?.[0]
     if (dayText && yearText) return day(Number(yearText), index, Number(dayText))
     return yearText ? inYear([index, index], 'month', Number(yearText)) : { months: [index, index], grain: 'month' }
@@ -162,7 +165,7 @@ function partOfYear(lower: string): { months: [number, number]; grain: Grain } |
   if (!letter && !word) return undefined
   const length = letter === 'q' || part === 'quarter' ? 3 : 6
   const count = 12 / length
-  const place = digit
+  const ordinalNumber = digit
     ? Number(digit)
     : word === 'last'
       ? count
@@ -173,17 +176,19 @@ function partOfYear(lower: string): { months: [number, number]; grain: Grain } |
           : /^(third|3)/.test(word!)
             ? 3
             : 4
-  return place > count ? undefined : { months: [(place - 1) * length + 1, place * length], grain: length === 3 ? 'quarter' : 'month' }
+  return ordinalNumber > count
+    ? undefined
+    : { months: [(ordinalNumber - 1) * length + 1, ordinalNumber * length], grain: length === 3 ? 'quarter' : 'month' }
 }
 
 function day(year: number, month: number, date: number): Span | undefined {
   const at = new Date(Date.UTC(year, month - 1, date))
   if (at.getUTCMonth() !== month - 1) return undefined
-  return { from: toIso(at), to: toIso(new Date(Date.UTC(year, month - 1, date + 1))), grain: 'day' }
+  return { start: toIso(at), end: toIso(new Date(Date.UTC(year, month - 1, date + 1))), grain: 'day' }
 }
 
 function inYear([first, last]: [number, number], grain: Grain, year: number): Span {
-  return { from: toIso(new Date(Date.UTC(year, first - 1, 1))), to: toIso(new Date(Date.UTC(year, last, 1))), grain }
+  return { start: toIso(new Date(Date.UTC(year, first - 1, 1))), end: toIso(new Date(Date.UTC(year, last, 1))), grain }
 }
 
 function toIso(date: Date): string {

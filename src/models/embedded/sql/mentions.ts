@@ -33,18 +33,18 @@ interface Candidate extends Omit<Mention, 'at' | 'length'> {
 }
 
 function candidates(table: Table): Candidate[] {
-  const found: Candidate[] = [{ kind: 'table', table, values: [], stems: wordsOf(table.name).map(stem), weight: 3 }]
+  const candidates: Candidate[] = [{ kind: 'table', table, values: [], stems: wordsOf(table.name).map(stem), weight: 3 }]
   for (const column of table.columns) {
     const name = wordsOf(column.name)
-    found.push({ kind: 'column', table, column, values: [], stems: name.map(stem), weight: 2 + (name.length - 1) * 1.5 })
+    candidates.push({ kind: 'column', table, column, values: [], stems: name.map(stem), weight: 2 + (name.length - 1) * 1.5 })
     if (name.length > 1) {
       for (const word of name)
         if (word.length > 2 && !isStopWord(word) && !commonPart.test(word))
-          found.push({ kind: 'column', table, column, values: [], stems: [stem(word)], weight: 1 })
+          candidates.push({ kind: 'column', table, column, values: [], stems: [stem(word)], weight: 1 })
     }
-    found.push(...valueCandidates(table, column))
+    candidates.push(...valueCandidates(table, column))
   }
-  return found
+  return candidates
 }
 
 function valueCandidates(table: Table, column: Column): Candidate[] {
@@ -65,27 +65,27 @@ function valueCandidates(table: Table, column: Column): Candidate[] {
 }
 
 function occurrences(candidate: Candidate, words: readonly string[], stems: readonly string[]): Mention[] {
-  const { stems: wanted, ...mention } = candidate
-  const found: Mention[] = []
-  for (let at = 0; at + wanted.length <= stems.length; at++) {
-    const fits = wanted.every((part, offset) => part === stems[at + offset])
-    if (!fits || (wanted.length === 1 && isStopWord(words[at]!))) continue
-    found.push({ ...mention, at, length: wanted.length })
+  const { stems: candidateStems, ...mention } = candidate
+  const mentions: Mention[] = []
+  for (let at = 0; at + candidateStems.length <= stems.length; at++) {
+    const fits = candidateStems.every((part, offset) => part === stems[at + offset])
+    if (!fits || (candidateStems.length === 1 && isStopWord(words[at]!))) continue
+    mentions.push({ ...mention, at, length: candidateStems.length })
   }
-  return found
+  return mentions
 }
 
 /** Resolves overlaps: longer names win. A word belongs to a single mention, except that a table and a column may share their name. */
 function withoutOverlap(mentions: Mention[]): Mention[] {
-  const taken = new Map<number, Mention>()
-  const kept: Mention[] = []
+  const mentionAt = new Map<number, Mention>()
+  const accepted: Mention[] = []
   for (const mention of mentions.toSorted((a, b) => b.length - a.length || b.weight - a.weight)) {
-    const places = Array.from({ length: mention.length }, (_, offset) => mention.at + offset)
-    if (places.some((place) => clashes(taken.get(place), mention))) continue
-    kept.push(mention)
-    for (const place of places) if (!taken.has(place)) taken.set(place, mention)
+    const positions = Array.from({ length: mention.length }, (_, offset) => mention.at + offset)
+    if (positions.some((position) => clashes(mentionAt.get(position), mention))) continue
+    accepted.push(mention)
+    for (const position of positions) if (!mentionAt.has(position)) mentionAt.set(position, mention)
   }
-  return kept.toSorted((a, b) => a.at - b.at)
+  return accepted.toSorted((a, b) => a.at - b.at)
 }
 
 function clashes(earlier: Mention | undefined, mention: Mention): boolean {
@@ -108,12 +108,12 @@ export function chooseTable(
     for (const mention of mentions)
       if (mention.table === table)
         byPlace.set(mention.at, Math.max(byPlace.get(mention.at) ?? 0, mention.weight + (mention.column?.kind === 'number' ? 0.5 : 0)))
-    const named = [...byPlace.values()].reduce((sum, weight) => sum + weight, 0)
+    const mentionScore = [...byPlace.values()].reduce((sum, weight) => sum + weight, 0)
     const dated = hasDate && table.columns.some((column) => column.kind === 'date') ? 1.5 : 0
     const revenue = asksRevenue && hasRevenue(table) ? (asksPieces ? 3 : 2) : 0
     const ranked = ranks && hasRevenue(table) ? 1.5 : 0
     const price = asksPrice && !hasRevenue(table) && table.columns.some((column) => /price|cost/i.test(column.name)) ? 1 : 0
-    return named + revenue + price + (named + revenue > 0 ? dated + ranked : 0)
+    return mentionScore + revenue + price + (mentionScore + revenue > 0 ? dated + ranked : 0)
   })
   const best = Math.max(...scores)
   return best > 0 ? tables[scores.indexOf(best)] : undefined

@@ -46,8 +46,8 @@ export function readNumbers(text: string, columns: readonly Column[]): NumberRea
   rest = source.replace(compared, (_, word: string, digits: string, unit: string, after: string, at: number) =>
     add(`${operatorOf(word)} ${toNumber(digits, unit)}`, source.slice(0, at), after),
   )
-  rest = rest.replace(columnByColumn, (all, left: string, word: string, right: string) => {
-    const [a, b] = [lastIn(left, numbers), firstIn(right, numbers)]
+  rest = rest.replace(columnByColumn, (all, leftText: string, word: string, rightText: string) => {
+    const [a, b] = [lastIn(leftText, numbers), firstIn(rightText, numbers)]
     if (!a || !b || a === b) return all
     conditions.push({ column: a, comparison: `${operatorOf(word)} ${quoteName(b.name)}` })
     return ' § '
@@ -67,14 +67,14 @@ function toNumber(digits: string, unit: string | undefined): string {
 
 /** The column mentioned in the first two words. */
 function firstIn(text: string, columns: readonly Column[]): Column | undefined {
-  return named(wordsOf(text).slice(0, 2), columns)
+  return columnIn(wordsOf(text).slice(0, 2), columns)
 }
 
 function lastIn(text: string, columns: readonly Column[]): Column | undefined {
-  return named(wordsOf(text).slice(-3), columns)
+  return columnIn(wordsOf(text).slice(-3), columns)
 }
 
-function named(near: string[], columns: readonly Column[]): Column | undefined {
+function columnIn(near: string[], columns: readonly Column[]): Column | undefined {
   const stems = near.map(stem)
   return (
     columns.find((column) => wordsOf(column.name).every((word) => stems.includes(stem(word)))) ??

@@ -17,7 +17,12 @@ const superlatives = 'best|worst|highest|lowest|largest|biggest|smallest|top'
 const placesBehind = new RegExp(`\\b(?:${superlatives}|bottom|first|last)\\s+(\\d{1,4})\\b`)
 const placesBefore = new RegExp(`\\b(\\d{1,4})\\s+(?:\\w+[\\s-])?(?:${superlatives}|most|least|cheapest|rows)\\b`)
 const grainWords: Record<string, Grain> = {
-  month: 'month', months: 'month', monthly: 'month', quarter: 'quarter', quarters: 'quarter', quarterly: 'quarter',
+  month: 'month',
+  months: 'month',
+  monthly: 'month',
+  quarter: 'quarter',
+  quarters: 'quarter',
+  quarterly: 'quarter',
   year: 'year',
   years: 'year',
   yearly: 'year',
@@ -31,16 +36,17 @@ const grainWords: Record<string, Grain> = {
 }
 
 /** Interprets a question about the tables; undefined if the question mentions no part of them. `previousTable` is the table of the question before. */
-export function readQuestion(question: string, tables: readonly Table[], about?: Table): Reading | undefined {
+export function readQuestion(question: string, tables: readonly Table[], previousTable?: Table): Reading | undefined {
   const text = question.replace(smallNumbers, (word) => String(numberNames.indexOf(word.toLowerCase())))
   const firstWords = wordsOf(text)
   const allMentions = findMentions(firstWords, tables)
   const anyDate = tables.flatMap((table) => table.columns).find((column) => column.kind === 'date')
   const hasDate = anyDate !== undefined && readDates(text, anyDate).sql !== undefined
   const table =
-    about && (hasDate || wordsOf(text).some((word) => word in grainWords) || allMentions.some((mention) => mention.table === about))
-      ? about
-      : (chooseTable(tables, allMentions, firstWords, hasDate) ?? about ?? rankedInTime(text, tables))
+    previousTable &&
+    (hasDate || wordsOf(text).some((word) => word in grainWords) || allMentions.some((mention) => mention.table === previousTable))
+      ? previousTable
+      : (chooseTable(tables, allMentions, firstWords, hasDate) ?? previousTable ?? rankedInTime(text, tables))
   if (!table) return undefined
   const dateColumn = table.columns.find((column) => column.kind === 'date')
   const dates = dateColumn ? readDates(text, dateColumn) : { rest: text, hits: [] }
@@ -59,7 +65,7 @@ export function readQuestion(question: string, tables: readonly Table[], about?:
   dropLimited(reading)
   dropBlindOrder(reading)
   const understood = mentions.length > 0 || dates.sql !== undefined || reading.groups.length > 0 || reading.measures.length > 0
-  return understood || about ? reading : undefined
+  return understood || previousTable ? reading : undefined
 }
 
 /** "Which month was the best?" mentions only time, so the question is about the table with revenue. */
@@ -71,13 +77,16 @@ function rankedInTime(text: string, tables: readonly Table[]): Table | undefined
 
 /** Mentions of the table, and mentions of joinable tables at other words. */
 function ownAndJoined(mentions: readonly Mention[], table: Table): Mention[] {
-  const own = mentions.filter((mention) => mention.table === table)
-  const isFree = (mention: Mention) => !own.some((other) => other.at < mention.at + mention.length && mention.at < other.at + other.length)
+  const tableMentions = mentions.filter((mention) => mention.table === table)
+  const isFree = (mention: Mention) =>
+    !tableMentions.some(
+      (tableMention) => tableMention.at < mention.at + mention.length && mention.at < tableMention.at + tableMention.length,
+    )
   const joined = mentions.filter(
     (mention) =>
       mention.table !== table && mention.kind !== 'table' && mention.weight > 1 && isFree(mention) && joinColumn(table, mention.table),
   )
-  return [...own, ...joined].toSorted((a, b) => a.at - b.at)
+  return [...tableMentions, ...joined].toSorted((a, b) => a.at - b.at)
 }
 
 function readWords(reading: Reading, text: string): void {
@@ -119,7 +128,9 @@ function readMentions(reading: Reading, words: readonly string[], mentions: read
     if (!column) continue
     if (mention.kind === 'value') continue
     // A column with the name of the table counts only if the surrounding words give the column a role.
-    const isTable = mentions.some((other) => other.kind === 'table' && other.at === mention.at && other.table === reading.table)
+    const isTable = mentions.some(
+      (candidate) => candidate.kind === 'table' && candidate.at === mention.at && candidate.table === reading.table,
+    )
     if (column.kind === 'number') pushOnce(reading.measures, column)
     else if (isGrouping(reading, words, mentions, index)) reading.groups.push({ column })
     else if (isTable) continue
@@ -173,12 +184,12 @@ function dropBlindOrder(reading: Reading): void {
 
 /** Removes columns used only in conditions from the measures, unless the condition limits the figures of groups. */
 function dropLimited(reading: Reading): void {
-  const others = reading.measures.filter((column) => !reading.numbers.some((number) => number.column?.name === column.name))
+  const measures = reading.measures.filter((column) => !reading.numbers.some((number) => number.column?.name === column.name))
   const isListed =
     reading.measures.every((column) => column.table === reading.table.name && !hasRevenue(reading.table)) && reading.aggregate === undefined
-  if (others.length > 0 || (reading.groups.length === 0 && !isListed)) reading.measures = others
+  if (measures.length > 0 || (reading.groups.length === 0 && !isListed)) reading.measures = measures
 }
 
 function pushOnce(columns: Column[], column: Column): void {
-  if (!columns.some((other) => other.name === column.name)) columns.push(column)
+  if (!columns.some((existing) => existing.name === column.name)) columns.push(column)
 }

@@ -14,7 +14,7 @@ export interface Group {
 export interface Reading {
   table: Table
   /** Further tables for joins. */
-  others: readonly Table[]
+  otherTables: readonly Table[]
   aggregate?: Aggregate
   /** Mentioned numeric columns. */
   measures: Column[]
@@ -37,10 +37,10 @@ export interface Reading {
   hits: string[]
 }
 
-export function emptyReading(table: Table, others: readonly Table[], hits: string[]): Reading {
+export function emptyReading(table: Table, otherTables: readonly Table[], hits: string[]): Reading {
   return {
     table,
-    others,
+    otherTables,
     measures: [],
     groups: [],
     conditions: new Map(),
@@ -54,17 +54,17 @@ export function emptyReading(table: Table, others: readonly Table[], hits: strin
 }
 
 /** The text column that joins a table to another: the column that identifies the rows of the joined table. */
-export function joinColumn(table: Table, other: Table): Column | undefined {
-  const shared = other.columns.find(
-    (column) => column.kind !== 'number' && column.kind !== 'date' && table.columns.some((own) => own.name === column.name),
+export function joinColumn(table: Table, joinedTable: Table): Column | undefined {
+  const shared = joinedTable.columns.find(
+    (column) => column.kind !== 'number' && column.kind !== 'date' && table.columns.some((tableColumn) => tableColumn.name === column.name),
   )
   if (!shared) return undefined
-  const own = wordsOf(other.name).map(stem)
-  return wordsOf(shared.name).some((word) => own.includes(stem(word))) ? shared : undefined
+  const tableStems = wordsOf(joinedTable.name).map(stem)
+  return wordsOf(shared.name).some((word) => tableStems.includes(stem(word))) ? shared : undefined
 }
 
 /** True if the name of a column suggests a distinct value for each row of the table. */
 export function nameIsRow(table: Table, column: Column): boolean {
-  const own = wordsOf(table.name).map(stem)
-  return wordsOf(column.name).some((word) => own.includes(stem(word)))
+  const tableStems = wordsOf(table.name).map(stem)
+  return wordsOf(column.name).some((word) => tableStems.includes(stem(word)))
 }

@@ -5,9 +5,9 @@ import { nameIsRow, type Reading } from './reading.ts'
 
 export function isFollowedByValue(mentions: readonly Mention[], index: number): boolean {
   const mention = mentions[index]!
-  return mentions.some((other) => {
-    if (other.kind !== 'value' || other.column !== mention.column) return false
-    return (other.at > mention.at && other.at - mention.at <= 2) || other.at + other.length === mention.at
+  return mentions.some((candidate) => {
+    if (candidate.kind !== 'value' || candidate.column !== mention.column) return false
+    return (candidate.at > mention.at && candidate.at - mention.at <= 2) || candidate.at + candidate.length === mention.at
   })
 }
 
@@ -33,8 +33,8 @@ export function isGrouping(reading: Reading, words: readonly string[], mentions:
 
 /** The word before position `at`, skipping articles and similar words. */
 export function previousWord(words: readonly string[], at: number, skipsOf = true): string {
-  for (let place = at - 1; place >= 0; place--) {
-    const word = words[place]!
+  for (let index = at - 1; index >= 0; index--) {
+    const word = words[index]!
     if (!/^(the|a|an|our|different|distinct|unique|single|\d+|best)$/.test(word) && !(skipsOf && word === 'of')) return word
   }
   return at > 0 ? words[0]! : ''

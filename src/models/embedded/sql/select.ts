@@ -12,14 +12,14 @@ export function merge(before: Reading, next: Reading): Reading {
   const conditions = new Map(before.conditions)
   for (const [key, condition] of next.conditions) conditions.set(key, condition)
   const replaced = new Set([...next.conditions].filter(([, condition]) => condition.single).map(([key]) => key))
-  const kept = before.groups.filter((group) => !replaced.has(group.column.name) || group.grain !== undefined)
+  const keptGroups = before.groups.filter((group) => !replaced.has(group.column.name) || group.grain !== undefined)
   return {
     ...before,
     conditions,
     aggregate: next.aggregate ?? before.aggregate,
     measures: next.measures.length > 0 ? next.measures : before.measures,
     counted: next.measures.length > 0 ? next.counted : (next.counted ?? before.counted),
-    groups: next.groups.length > 0 ? next.groups : kept,
+    groups: next.groups.length > 0 ? next.groups : keptGroups,
     numbers: next.numbers.length > 0 ? next.numbers : before.numbers,
     order: next.order ?? before.order,
     byTime: next.order ? next.byTime : before.byTime,
@@ -46,13 +46,15 @@ function isList(reading: Reading): boolean {
 
 /** True if a ranking asks for rows ("the largest sale", "top 5 customers"), false for a figure ("the highest amount"). */
 function isAboutRows({ table, hits, measures, limit, columns }: Reading): boolean {
-  const own = table.name.toLowerCase()
-  const named = hits.some((hit) => own === hit || own === `${hit}s` || own.replace(/ies$/, 'y') === hit)
+  const tableName = table.name.toLowerCase()
+  const isNamed = hits.some((hit) => tableName === hit || tableName === `${hit}s` || tableName.replace(/ies$/, 'y') === hit)
   return (
     limit !== undefined ||
-    named ||
+    isNamed ||
     columns.length > 0 ||
-    measures.some((column) => !isAdditive(column) && table.columns.some((other) => other.kind === 'text' && nameIsRow(table, other)))
+    measures.some(
+      (column) => !isAdditive(column) && table.columns.some((textColumn) => textColumn.kind === 'text' && nameIsRow(table, textColumn)),
+    )
   )
 }
 
@@ -67,17 +69,17 @@ function writeList(reading: Reading): string {
   const measure = reading.measures[0]
   const needsName = reading.measures.length > 0 || reading.columns.some((column) => nameIsRow(table, column))
   const name = needsName && !hasRevenue(table) ? nameColumn(table) : undefined
-  const wanted = unique([...(name ? [name] : []), ...reading.columns, ...(measure ? conditioned : []), ...reading.measures])
+  const selected = unique([...(name ? [name] : []), ...reading.columns, ...(measure ? conditioned : []), ...reading.measures])
   const isWhole =
     (reading.columns.length === 0 && reading.measures.length === 0) ||
     (order !== undefined && hasRevenue(table) && reading.columns.length === 0)
-  const columns = isWhole ? '*' : wanted.map((column) => quoteName(column.name)).join(', ')
-  const by = order && (reading.byTime ? dateColumn(table) : (measure ?? mainMeasure(table) ?? dateColumn(table)))
+  const columns = isWhole ? '*' : selected.map((column) => quoteName(column.name)).join(', ')
+  const orderColumn = order && (reading.byTime ? dateColumn(table) : (measure ?? mainMeasure(table) ?? dateColumn(table)))
   return [
     `SELECT ${(isDistinct || (measure && !order && hasRevenue(table))) && columns !== '*' ? 'DISTINCT ' : ''}${columns}`,
-    `FROM ${from(reading)}`,
+    `FROM ${fromClause(reading)}`,
     ...where(reading),
-    ...(by ? [`ORDER BY ${quoteName(by.name)} ${order}`] : isDistinct ? ['ORDER BY 1'] : []),
+    ...(orderColumn ? [`ORDER BY ${quoteName(orderColumn.name)} ${order}`] : isDistinct ? ['ORDER BY 1'] : []),
     `LIMIT ${limit ?? (order ? 1 : listLimit)}`,
   ].join(' ')
 }
@@ -99,7 +101,7 @@ function writeFigures(reading: Reading): string {
   }
   return [
     `SELECT ${select.join(', ')}`,
-    `FROM ${from(reading)}`,
+    `FROM ${fromClause(reading)}`,
     ...where(reading, reading.groups.length > 0),
     ...(groups.length > 0 ? ['GROUP BY ALL'] : []),
     ...(having.length > 0 ? [`HAVING ${having.join(' AND ')}`] : []),
@@ -165,8 +167,8 @@ function orderOf(reading: Reading, figure: string): string[] {
 
 function where(reading: Reading, isGrouped = false): string[] {
   const numbers = reading.numbers.flatMap(({ column, comparison }) => {
-    const about = column ?? reading.measures[0] ?? mainMeasure(reading.table)
-    return about && !(isGrouped && isHaving(reading, column)) ? [`${quoteName(about.name)} ${comparison}`] : []
+    const subject = column ?? reading.measures[0] ?? mainMeasure(reading.table)
+    return subject && !(isGrouped && isHaving(reading, column)) ? [`${quoteName(subject.name)} ${comparison}`] : []
   })
   const terms = [...[...reading.conditions.values()].map((condition) => condition.sql), ...numbers]
   return terms.length > 0 ? [`WHERE ${terms.join(' AND ')}`] : []
@@ -182,28 +184,28 @@ function havingOf(reading: Reading, figure: string): string[] {
 }
 
 /** The FROM clause. A joined table contributes a single row for each key, because repeated keys would multiply the figures. */
-function from(reading: Reading): string {
+function fromClause(reading: Reading): string {
   const used = [
     ...reading.groups.map((group) => group.column),
     ...reading.columns,
     ...reading.measures,
-    ...[...reading.conditions.values()].map((each) => each.column),
+    ...[...reading.conditions.values()].map((condition) => condition.column),
   ]
-  const others = [...new Set(used.filter((column) => column.table !== reading.table.name).map((column) => column.table))]
-  const joins = others.map((other) => {
-    const columns = unique(used.filter((column) => column.table === other))
-    const key = quoteName(keyTo(reading, other))
+  const joinedNames = [...new Set(used.filter((column) => column.table !== reading.table.name).map((column) => column.table))]
+  const joins = joinedNames.map((tableName) => {
+    const columns = unique(used.filter((column) => column.table === tableName))
+    const key = quoteName(keyTo(reading, tableName))
     const picked = columns.map((column) => `any_value(${quoteName(column.name)}) AS ${quoteName(column.name)}`).join(', ')
-    return ` LEFT JOIN (SELECT ${key}, ${picked} FROM ${quoteName(other)} GROUP BY ${key}) AS ${quoteName(other)} USING (${key})`
+    return ` LEFT JOIN (SELECT ${key}, ${picked} FROM ${quoteName(tableName)} GROUP BY ${key}) AS ${quoteName(tableName)} USING (${key})`
   })
   return quoteName(reading.table.name) + joins.join('')
 }
 
-function keyTo({ table, others }: Reading, name: string): string {
-  const other = others.find((each) => each.name === name)
-  return (other && joinColumn(table, other)?.name) ?? ''
+function keyTo({ table, otherTables }: Reading, name: string): string {
+  const joinedTable = otherTables.find((candidate) => candidate.name === name)
+  return (joinedTable && joinColumn(table, joinedTable)?.name) ?? ''
 }
 
 function unique(columns: Column[]): Column[] {
-  return columns.filter((column, at) => columns.findIndex((other) => other.name === column.name) === at)
+  return columns.filter((column, at) => columns.findIndex((candidate) => candidate.name === column.name) === at)
 }

@@ -30,29 +30,29 @@ export function parseTables(description: string): Table[] {
 function splitOutside(text: string): string[] {
   const parts: string[] = []
   let depth = 0
-  let from = 0
+  let start = 0
   for (let at = 0; at < text.length; at++) {
     if (text[at] === '(') depth++
     else if (text[at] === ')') depth--
     else if (text[at] === ',' && depth === 0) {
-      parts.push(text.slice(from, at))
-      from = at + 1
+      parts.push(text.slice(start, at))
+      start = at + 1
     }
   }
-  return [...parts, text.slice(from)].map((part) => part.trim())
+  return [...parts, text.slice(start)].map((part) => part.trim())
 }
 
 function toColumn(table: string, text: string): Column[] {
   const [, name, type, values] = /^"?(.+?)"?\s+([A-Z][A-Z0-9_]*(?: [A-Z]+)*(?:\([^()]*\))?(?:\[\d*\])*)(?:\s+\((.*)\))?$/.exec(text) ?? []
   if (!name || !type) return []
-  const known = kindOf(type) === 'text' && values ? values.split(',').map((value) => value.trim()) : []
+  const listedValues = kindOf(type) === 'text' && values ? values.split(',').map((value) => value.trim()) : []
   return [
     {
       table,
       name,
       kind: kindOf(type),
       isWhole: /INT/.test(type),
-      values: known.filter((value) => value !== '' && value !== '...' && value !== '…'),
+      values: listedValues.filter((value) => value !== '' && value !== '...' && value !== '…'),
     },
   ]
 }
@@ -71,8 +71,8 @@ const countNames = ['units', 'unit', 'quantity', 'qty', 'pieces', 'items', 'coun
 export function mainMeasure(table: Table): Column | undefined {
   const numbers = table.columns.filter((column) => column.kind === 'number' && !isIdentifier(column))
   const additive = numbers.filter(isAdditive)
-  const byName = (names: string[], among: Column[]) =>
-    names.flatMap((name) => among.filter((column) => wordsOf(column.name).includes(name)))[0]
+  const byName = (names: string[], candidates: Column[]) =>
+    names.flatMap((name) => candidates.filter((column) => wordsOf(column.name).includes(name)))[0]
   return byName(moneyNames, additive) ?? byName(countNames, additive) ?? additive.at(-1) ?? numbers.at(-1)
 }
 
@@ -104,10 +104,10 @@ function isIdentifier(column: Column): boolean {
 /** The column with the name of the thing that a row describes. */
 export function nameColumn(table: Table): Column | undefined {
   const texts = table.columns.filter((column) => column.kind === 'text')
-  const own = wordsOf(table.name).map(stem)
+  const tableStems = wordsOf(table.name).map(stem)
   return (
     texts.find((column) => column.name.toLowerCase() === 'name') ??
-    texts.find((column) => wordsOf(column.name).every((word) => own.includes(stem(word)))) ??
+    texts.find((column) => wordsOf(column.name).every((word) => tableStems.includes(stem(word)))) ??
     texts.find((column) => !isIdentifier(column)) ??
     texts[0]
   )

@@ -6,9 +6,9 @@ import { nameColumn, quoteName, quoteText } from './tables.ts'
 export function readValues(reading: Reading, words: readonly string[], mentions: readonly Mention[]): void {
   const columns = new Set(mentions.flatMap((mention) => (mention.kind === 'value' && mention.column ? [mention.column] : [])))
   for (const column of columns) {
-    const own = mentions.filter((mention) => mention.kind === 'value' && mention.column === column)
-    const values = [...new Set(own.flatMap((mention) => mention.values))]
-    const before = words.slice(Math.max(0, own[0]!.at - 4), own[0]!.at)
+    const valueMentions = mentions.filter((mention) => mention.kind === 'value' && mention.column === column)
+    const values = [...new Set(valueMentions.flatMap((mention) => mention.values))]
+    const before = words.slice(Math.max(0, valueMentions[0]!.at - 4), valueMentions[0]!.at)
     const isExcluded = before.some((word) => /^(except|excluding|without|not|outside)$/.test(word))
     const name = quoteName(column.name)
     const list = values.map(quoteText).join(', ')
@@ -28,8 +28,8 @@ export function readQuoted(reading: Reading, text: string): void {
       `\\b${spoken}s?\\s*(?:is|=|called|named|of)?\\s*(?:"([^"]+)"|“([^”]+)”|'([^']+)'|(\\p{Lu}[\\p{L}\\d&-]*(?: \\p{Lu}[\\p{L}\\d&-]*)*))`,
       'u',
     )
-    const found = pattern.exec(text)
-    const value = found?.[1] ?? found?.[2] ?? found?.[3] ?? found?.[4]
+    const match = pattern.exec(text)
+    const value = match?.[1] ?? match?.[2] ?? match?.[3] ?? match?.[4]
     if (!value || isStopWord(value.toLowerCase())) continue
     reading.conditions.set(column.name, {
       sql: `lower(${quoteName(column.name)}) = ${quoteText(value.toLowerCase())}`,
@@ -37,7 +37,7 @@ export function readQuoted(reading: Reading, text: string): void {
       single: true,
     })
     reading.groups = reading.groups.filter((group) => group.column !== column)
-    reading.columns = reading.columns.filter((other) => other !== column)
+    reading.columns = reading.columns.filter((otherColumn) => otherColumn !== column)
   }
   if (reading.conditions.size === 0) readName(reading, text)
 }
@@ -45,7 +45,8 @@ export function readQuoted(reading: Reading, text: string): void {
 /** Treats quoted text or two capitalised words ("Juniper Law") as a name, if the table has a column of unlisted names. */
 function readName(reading: Reading, text: string): void {
   const column =
-    reading.table.columns.find((each) => each.kind === 'text' && each.name.toLowerCase() === 'name') ?? nameColumn(reading.table)
+    reading.table.columns.find((candidate) => candidate.kind === 'text' && candidate.name.toLowerCase() === 'name') ??
+    nameColumn(reading.table)
   if (!column || column.values.length > 0) return
   const quoted = /"([^"]+)"|“([^”]+)”/.exec(text)
   const value = quoted?.[1] ?? quoted?.[2] ?? /(?<=\S )(\p{Lu}[\p{L}\d]+(?: (?:&|and|of)? ?\p{Lu}[\p{L}\d]+)+)/u.exec(text)?.[1]
