@@ -1,44 +1,41 @@
-/**
- * Port: work that was promised and is done later: at least once, also when the process dies in between. What does it must bear being
- * done twice.
- */
+/** Port: work that is done later, at least once, also after the death of a process. Workers must be idempotent. */
 export interface Jobs {
-  /** Durable when it resolves. */
+  /** Durable when the promise resolves. */
   add(jobs: readonly NewJob[]): Promise<void>
-  /** Says that jobs of these kinds may be due now: their workers look at once and not at their next interval, in other processes too. */
+  /** Makes the workers of these kinds, in all processes, look for due jobs at once instead of at the next interval. */
   wake(...kinds: JobKind[]): void
   /**
-   * Calls `work` for each due job of a kind, as many at a time as `concurrency` says, which may change, until the queue is closed or the
-   * returned function is called: then it takes nothing new.
+   * Calls `work` for each due job of a kind, at most `concurrency` at a time. Takes no further job once the queue is closed or the returned
+   * function was called.
    */
   handle<K extends JobKind>(
     kind: K,
     concurrency: number | (() => number),
     work: (job: Job<K>, signal: AbortSignal) => Promise<JobOutcome>,
   ): () => void
-  /** Takes nothing new and waits for what runs, `ms` at most; what runs longer is aborted and done again later. */
+  /** Takes no further job and waits `ms` at most for the running jobs. A job that runs longer is aborted and done again later. */
   drain(ms: number): Promise<void>
 }
 
-/** What each kind of job has to know: names and numbers, never content. `session` is the session's key, `owner` whose it is. */
+/** Data of each kind of job: names and numbers, never content. `session` is the key of the session. */
 export interface JobData {
-  /** Goes on with an async run that nobody has, and that has had this fence since; `isResumed`: behind an interruption. */
+  /** Claims and executes an async run that is unclaimed under `fence`. `isResumed`: the run continues after an interruption. */
   run: { owner: string; requestId: string; fence: number; isResumed?: true }
-  /** Sends the callback of an async run that has ended; `round` is that of the callback. */
+  /** Sends the callback of an ended async run, in a `round` of attempts. */
   callback: { owner: string; requestId: string; round: number }
-  /** Takes what lasts from a run that has ended into its caller's memory. */
+  /** Adds lasting facts of an ended run to the caller's memory. */
   retain: { owner: string; requestId: string; session: string; sessionId: string; messageIndex: number }
-  /** Takes what a caller's feedback on a run teaches into its memory. */
+  /** Adds the lessons of the caller's feedback on a run to the caller's memory. */
   feedback: { owner: string; requestId: string }
-  /** Brings the turns of a session before message `upTo` into its running summary. */
+  /** Extends the summary of a session by the turns before message `upTo`. */
   summary: { session: string; upTo: number }
-  /** Cancels a run that nobody has decided on; `fence` is that of its interruption. */
+  /** Cancels an interrupted run whose calls were not decided in time; `fence` is the fence of the interruption. */
   approval_expiry: { owner: string; requestId: string; fence: number }
-  /** Deletes what is kept elsewhere under the key of a session that was deleted. */
+  /** Deletes data outside of the database that belongs to a deleted session. */
   session_deleted: { session: string }
-  /** Removes the files of what is gone from the place that all processes share, again and again. */
+  /** Periodically removes files of deleted sessions from the shared storage. */
   artifact_sweep: Record<string, never>
-  /** Removes what is older than the configuration keeps it, again and again. */
+  /** Periodically removes data older than the configured retention. */
   retention: Record<string, never>
 }
 
@@ -59,21 +56,21 @@ const kinds = {
 export const jobKinds = Object.keys(kinds) as JobKind[]
 
 export interface NewJob<K extends JobKind = JobKind> {
-  /** UUIDv7, or a name that only this job can have; one with a known id is not added again until that is done. */
+  /** A UUIDv7 or a unique name. A job whose id is in the queue is not added again. */
   id: string
   kind: K
   tenant: string
   data: JobData[K]
   /** Epoch milliseconds. */
   dueAt: number
-  /** Of those of a kind that are due the lowest go first, then in the order in which they are due. Default: 0. */
+  /** Due jobs of a kind are taken in order of rank, lowest first, then of `dueAt`. Default: 0. */
   rank?: number
 }
 
 export interface Job<K extends JobKind = JobKind> extends NewJob<K> {
-  /** Times that it was begun, this time included. */
+  /** Number of starts, including the current start. */
   attempt: number
 }
 
-/** `again`: the job stays, due then (epoch milliseconds). A throw is an `again` with a growing delay, and is given up after a day. */
+/** `again`: the job is due again at `at` (epoch milliseconds). A throw is an `again` with a growing delay; after a day the job is dropped. */
 export type JobOutcome = { kind: 'done' } | { kind: 'again'; at: number }

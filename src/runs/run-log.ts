@@ -2,7 +2,7 @@ import type { Logger } from 'pino'
 import type { Job } from './jobs.ts'
 import type { LiveRun } from './ownership/live-run.ts'
 
-/** One line per run: ids and figures, never content. */
+/** Logs one line per run: ids and numbers, never content. */
 export function logEnd(log: Logger, now: () => number): (run: LiveRun) => void {
   return (run) => {
     const { key, sessionId, operation } = run
@@ -17,12 +17,12 @@ export function logEnd(log: Logger, now: () => number): (run: LiveRun) => void {
   }
 }
 
-/** A fault of ours: the caller sees none of it. */
+/** Logs an internal error; the caller does not see the error. */
 export function logFault(log: Logger): (run: LiveRun, err: unknown) => void {
   return ({ key }, err) => log.error({ requestId: key.requestId, tenant: key.tenant, err }, 'fault in a run')
 }
 
-/** A conversation goes on without the summary that a model should have written. */
+/** Logs a failed summary; the conversation continues without a new summary. */
 export function logSummary(log: Logger): (job: Job<'summary'>, err: Error) => void {
   return ({ tenant, data: { session }, attempt }, { message }) => log.warn({ tenant, session, attempt, reason: message }, 'summary failed')
 }

@@ -8,35 +8,35 @@ export type ObservedEvent = Exclude<
   { type: 'text' | 'retrying' | 'result' | 'instruction' | 'approved_start' | 'interrupt' | 'end' }
 >
 
-/** Port: somebody who follows runs from outside, for traces and figures. It is told as things happen, must not throw, and makes nothing wait. */
+/** Port: an observer of all runs, for traces and metrics. Functions are called synchronously and must not throw. */
 export interface RunObserver {
-  /** The run has its session and begins, or goes on. */
+  /** The run has its session and is started or resumed. */
   started(run: LiveRun): void
   saw(run: LiveRun, event: ObservedEvent): void
-  /** How the run stands in a trace, while it runs; undefined, or absent, where this observer makes none. */
+  /** The trace context of a running run; undefined or absent where the observer makes no traces. */
   traceOf?(run: LiveRun): RunTrace | undefined
-  /** Its last event is in its log; or another process goes on with it, and there is none. */
+  /** The last event is in the log, or another process has taken the run over and the log has no last event. */
   ended(run: LiveRun): void
 }
 
-/** Several as one. */
+/** Several observers as a single observer. */
 export function combineObservers(observers: readonly RunObserver[]): RunObserver {
   return {
     started(run) {
-      for (const one of observers) one.started(run)
+      for (const observer of observers) observer.started(run)
     },
     traceOf(run) {
-      for (const one of observers) {
-        const trace = one.traceOf?.(run)
+      for (const observer of observers) {
+        const trace = observer.traceOf?.(run)
         if (trace) return trace
       }
       return undefined
     },
     saw(run, event) {
-      for (const one of observers) one.saw(run, event)
+      for (const observer of observers) observer.saw(run, event)
     },
     ended(run) {
-      for (const one of observers) one.ended(run)
+      for (const observer of observers) observer.ended(run)
     },
   }
 }

@@ -9,122 +9,122 @@ import type { NewJob } from './jobs.ts'
 import type { ChatRequest, EndedStatus, Operation, RunKey, RunStatus } from './run.ts'
 
 /**
- * Port: where runs and the messages of their sessions are kept. Each function is one transaction, durable when it resolves. Direct tool
- * executions share the request ids of runs, but are no runs: only `begin` answers with one, as the known owner of a request id.
+ * Port: storage of runs and of the messages of sessions. Each function is one transaction, durable when the promise resolves. Direct tool
+ * executions share the request ids of runs, but are no runs: only `begin` returns a tool execution, as the known use of a request id.
  */
 export interface RunStore {
   /**
-   * Stores a run with its human message, and takes the session for it. A session that another run holds: the run is stored as
-   * `pending` in its line, without a message; so is the run of an event, which has the session or its place in the line from now on, but
-   * belongs to nobody: a job is added with which it goes on when it has its session. A request id or an event that the caller has used:
-   * nothing is changed. Throws `session_interrupted` while the run that has the session waits for approval.
+   * Stores a run with its human message, and gives the session to the run. Where another run has the session, the run is stored as `pending`
+   * in the session queue, without a message. The run of an event is always stored as `pending` and unclaimed, and gets a job as soon as the
+   * run has the session. A used request id or event changes nothing. Throws `session_interrupted` while the run that has the session waits
+   * for approval.
    */
   begin(run: NewRun): Promise<Begun>
-  /** The run that an event was accepted as. */
-  findEvent(who: Owner, event: string): Promise<Accepted | undefined>
+  /** The ids under which an event was accepted. */
+  findEvent(owner: Owner, event: string): Promise<Accepted | undefined>
   /**
-   * Takes the session for a pending run when it is its turn, and stores its human message; undefined when it is not. Throws
-   * `session_interrupted` while the run that has the session waits for approval, `FenceLost` when the run belongs to another process by now.
+   * Starts a pending run whose turn has come, and stores the human message; undefined before the turn. Throws `session_interrupted` while the
+   * run that has the session waits for approval, and `FenceLost` after another process has taken the run over.
    */
   takeTurn(run: HeldRun, messages: readonly NewMessage[], now: number): Promise<Turn | undefined>
   /**
-   * Takes a pending run out of its line: with this end, else as if it had never come. Answers with the run whose turn it
-   * is now, if that changed.
+   * Removes a pending run from the session queue: with an end, or by deletion where `end` is undefined. Resolves to the run whose turn has
+   * come by the removal.
    */
   leaveQueue(run: HeldRun, now: number, end?: QueueEnd): Promise<NextRun | undefined>
-  /** Takes a pending run that nobody has and that has its session; undefined when it is not so, or not so any more. */
+  /** Gives an unclaimed run that has its session to a process; undefined where the run is not (or no longer) unclaimed. */
   claim(run: HeldRun, by: (run: ResumableRun) => TakeOver): Promise<ClaimedRun | undefined>
   /**
-   * Makes an unended async run nobody's, in its place of the session, with a job in which it goes on from what is stored. False when it has
-   * changed meanwhile.
+   * Makes an unended async run unclaimed, at its position in the session queue, with a job that resumes the run from the checkpoints. False
+   * where the run has changed since `from`.
    */
   release(key: RunKey, from: Seen, now: number): Promise<boolean>
-  /** Adds the job of each run that has its session and that nobody has, where that is missing: the first of them, when there are many. */
+  /** Adds missing jobs of unclaimed runs that have their session; only for the oldest runs where there are many. */
   addMissingJobs(now: number): Promise<void>
-  /** Pending runs that nobody has, of all processes. */
+  /** Number of unclaimed runs in the whole store. */
   countUnclaimed(): Promise<number>
-  /** What is needed to show a session to the model, from message `from` on, `limit` messages at most. */
+  /** Messages of a session from index `from` on, `limit` messages at most. */
   history(tenant: string, session: string, from: number, limit?: number): Promise<HistoryMessage[]>
-  /** The images of a session's messages, by the run that brought them, in order. */
+  /** Images of human messages in a session, in order, by the request id of the run. */
   images(tenant: string, session: string, requestIds: readonly string[]): Promise<Map<string, Image[]>>
-  /** Bytes of pictures that tools returned, as base64, by `imageKey`. */
+  /** Bytes of pictures from tool results, as base64, by `imageKey`. */
   resultImages(tenant: string, session: string, images: readonly Pick<ToolImage, 'requestId' | 'n'>[]): Promise<Map<string, string>>
-  /** Keeps the bytes of pictures that tools returned in a running run. Throws `FenceLost` as `checkpoint` does. */
+  /** Stores the bytes of pictures from tool results of a running run. Throws `FenceLost` as `checkpoint` does. */
   keepResultImages(key: RunKey, fence: number, session: string, images: readonly ToolImage[]): Promise<void>
-  /** Keeps a step of a running run. Throws `FenceLost` when it belongs to another process by now. */
+  /** Stores a checkpoint of a running run. Throws `FenceLost` after another process has taken the run over. */
   checkpoint(key: RunKey, fence: number, step: number, data: Checkpoint): Promise<void>
   checkpoints(key: RunKey): Promise<Checkpoint[]>
   /**
-   * Keeps a running run as interrupted, with its last checkpoint and the calls that wait for approval. It keeps its session, and belongs to
-   * nobody until it is taken over.
+   * Makes a running run interrupted, and stores the last checkpoint and the calls that wait for approval. The run keeps the session, and no
+   * process holds the run until a takeover.
    */
-  interrupt(key: RunKey, fence: number, one: Interruption): Promise<void>
-  /** What was decided of the run's calls, by their ids. */
+  interrupt(key: RunKey, fence: number, interruption: Interruption): Promise<void>
+  /** Decisions on the calls of a run, by call id. */
   decisions(key: RunKey): Promise<Map<string, Decision>>
-  /** Says that an approved call is about to be made. Throws `FenceLost` as `checkpoint` does. */
+  /** Records the start of an approved call. Throws `FenceLost` as `checkpoint` does. */
   startApproved(key: RunKey, fence: number, callId: string, now: number): Promise<void>
-  /** Ends a run: its row, the ai message, the session, the metrics. Answers with the next run in the session's line. */
+  /** Ends a run: stores the end and the ai message, counts the run in the metrics, and hands the session to the next run in the queue, which is returned. */
   finish(key: RunKey, fence: number, ended: EndedRun): Promise<NextRun | undefined>
-  /** Throws `gone` for one whose session was deleted, or that was too old. */
+  /** Throws `gone` where the session was deleted, or retention has removed the run. */
   find(key: RunKey): Promise<StoredRun | undefined>
   /**
-   * Owners in the tenant of runs with this request id, marks included and direct tool executions left out: two at most, the owner in the
-   * key first. `from` narrows the search to owners of this issuer and `sub`.
+   * Owners of runs with the request id in the tenant, tombstones included: two at most, the owner in the key first. `by` restricts the owners
+   * to an issuer and a `sub`.
    */
-  ownersOf(key: RunKey, from: { issuer: string | undefined; sub: string | undefined }): Promise<string[]>
+  ownersOf(key: RunKey, by: { issuer: string | undefined; sub: string | undefined }): Promise<string[]>
   /**
-   * Takes over a run that was left, that ended so that it may go on, or that is interrupted and is to end: nothing of it can be decided any
-   * more. Undefined when it changed meanwhile.
+   * Gives an orphaned, continuable or interrupted run to a process. Open calls of an interrupted run lapse. Undefined where the run has changed
+   * since `from`.
    */
   takeOver(key: RunKey, from: Seen, by: TakeOver): Promise<TakenOver | undefined>
-  /** Unended runs whose process is lost, in order of arrival; a portion of them when there are many. Not those that nobody had. */
+  /** Unended runs of lost processes, in order of arrival; only the oldest runs where there are many. Unclaimed runs are left out. */
   orphans(holder: string, graceMs: number): Promise<Orphans>
-  /** Pending and running runs of a session that living processes have. */
-  unendedIn(who: Owner, sessionId: string): Promise<RunKey[]>
-  /** Unended runs of the local process. */
+  /** Pending and running runs of a session that living processes hold. */
+  unendedIn(owner: Owner, sessionId: string): Promise<RunKey[]>
+  /** Unended runs of a process. */
   ownUnended(holder: string): Promise<RunKey[]>
 }
 
-/** A run as it was read. */
+/** The state in which a run was read. */
 export interface Seen {
   fence: number
   status: RunStatus
-  /** Present: it is taken only where its process is lost, for more than this. */
+  /** Present: the run may be taken only where the process has been lost for more than `graceMs`. */
   graceMs?: number
-  /** Present: kept with the run when it moves. */
+  /** Present: stored with the run on a takeover. */
   losses?: Losses | undefined
 }
 
 /** How often in a row a run lost its process without a new checkpoint in between. */
 export interface Losses {
   count: number
-  /** Checkpoints that the run had at the last loss. */
+  /** Number of checkpoints at the last loss. */
   checkpoints: number
-  /** The process that was lost; absent where that turned out to be wrong. */
+  /** The lost process; absent where the process turned out to be alive. */
   holder?: string
 }
 
-/** An unended run whose process is lost; its losses include this one. */
+/** An unended run of a lost process. `losses` includes the current loss. */
 export type OrphanedRun = StoredRun & { losses?: Losses | undefined }
 
 export interface Orphans {
   runs: OrphanedRun[]
-  /** Processes that may take them up, the one that asks included; at least 1. */
+  /** Number of processes that may take the runs over, including the caller; at least 1. */
   takers: number
 }
 
-/** A run as the process has it that was given this fence. */
+/** A run under the fence of a process. */
 export interface HeldRun extends RunKey {
   fence: number
 }
 
-/** The run whose turn it is in a session now. */
+/** The run whose turn has come in a session. */
 export interface NextRun extends RunKey {
-  /** Empty: nobody has it, a job goes on with it. */
+  /** Empty where the run is unclaimed: a job resumes the run. */
   holder: string
 }
 
-/** A write came from a process that a run no longer belongs to: it changed nothing. */
+/** The fence of a write is outdated: another process has taken the run over. The write changed nothing. */
 export class FenceLost extends Error {
   constructor(key: RunKey) {
     super(`Run ${key.requestId} belongs to another process.`)
@@ -132,12 +132,12 @@ export class FenceLost extends Error {
   }
 }
 
-/** Of a run whose session was deleted, or that is too old to be kept, its ids are left, so that it is not run again. */
+/** The session was deleted, or retention has removed the run. A tombstone with the ids prevents a second run. */
 export function gone({ requestId }: RunKey): ServiceError {
   return new ServiceError('gone', `Request ${requestId} is gone: its session was deleted, or it is older than runs are kept.`)
 }
 
-/** A new run of a session whose run waits for approval. */
+/** The error for a new run while another run of the session waits for approval. */
 export function sessionInterrupted(sessionId: string): ServiceError {
   return new ServiceError('session_interrupted', `A request of session ${sessionId} waits for approval: decide on it, or cancel it, first.`)
 }
@@ -151,7 +151,7 @@ export interface NewMessage {
 
 export interface NewRun extends RunKey {
   sessionId: string
-  /** Of the session, should it be a new one. */
+  /** Key of the session, where the session is new. */
   sessionKey: string
   shortName: string
   operation: Operation
@@ -159,24 +159,24 @@ export interface NewRun extends RunKey {
   request: ChatRequest
   onDisconnect: 'cancel' | 'continue'
   holder: string
-  /** Order of arrival. */
+  /** Position in the order of arrival. */
   queueOrder: number
   agent: string
   now: number
-  /** The turns that a client brings along, the human message last. In a session that has messages only the last is stored. */
+  /** The messages of the request, the human message last. A session that has messages gets only the last message. */
   messages: readonly NewMessage[]
-  /** Of the human message, in the order of its references; stored with the run, also where it waits. */
+  /** Images of the human message, in the order of the references. */
   images?: readonly Image[]
   event?: NewEvent
 }
 
-/** What an async run was accepted as. */
+/** The event of an async run. */
 export interface NewEvent {
-  /** Names it among the events of its caller, in 64 characters. */
+  /** Unique among the events of the caller; 64 characters. */
   key: string
-  /** As its caller calls it. */
+  /** The id that the caller gave to the event. */
   id: string
-  /** Who is told of the run's end. */
+  /** Receives the end of the run. */
   callbackUrl: string | undefined
 }
 
@@ -186,24 +186,24 @@ export interface Accepted {
   sessionId: string
 }
 
-/** A run's place in its session, which is its own until it ends. */
+/** The position of a run in its session, reserved until the end of the run. */
 export interface Turn {
   session: string
-  /** Of the run's human message. */
+  /** Index of the human message. */
   messageIndex: number
-  /** Messages in the session, the human message included. */
+  /** Number of messages in the session, including the human message. */
   messageCount: number
-  /** Index of the first message that the model is shown, and what came before it. */
+  /** Index of the first message of the window. `summary` covers the messages before. */
   windowStart: number
   summary?: RunningSummary
 }
 
-/** What the turns before a session's window were about. */
+/** Summary of the turns before the window of a session. */
 export interface RunningSummary {
   text: string
-  /** System messages that began the session: they hold in all its runs. */
+  /** System messages from the start of the session, which apply to all runs. */
   system?: string
-  /** Names of the data filter hints that all its answers were made under. */
+  /** Names of the data filter hints that were in force for all summarized answers. */
   hints?: string[]
 }
 
@@ -211,16 +211,16 @@ export type Begun =
   | { kind: 'running'; turn: Turn; fence: number }
   | { kind: 'waiting'; fence: number }
   | { kind: 'known'; run: StoredRun }
-  /** Its event was accepted before. */
+  /** The event was accepted before. */
   | { kind: 'accepted'; as: Accepted }
 
-/** How a run ends that never got its turn. */
+/** The end of a run without a turn. */
 export interface QueueEnd {
   status: 'cancelled' | 'error'
   continuable: boolean
   error: ErrorBody | undefined
   log: CompactLog
-  /** Added with the end: what is to be done after it. */
+  /** Jobs that are added in the same transaction. */
   jobs: NewJob[]
 }
 
@@ -228,17 +228,17 @@ export interface TakeOver {
   holder: string
   queueOrder: number
   now: number
-  /** Of the request; stored if the run had not come that far. */
+  /** The messages of the request; stored where the run had no human message yet. */
   messages: readonly NewMessage[]
 }
 
 export type TakenOver = { kind: 'running'; turn: Turn; fence: number } | { kind: 'waiting'; fence: number }
 
-/** A run that has not ended for good. */
+/** A run whose request is kept, so that the run can be resumed. */
 export type ResumableRun = StoredRun & { request: ChatRequest }
 
 export interface ClaimedRun {
-  /** As it was before. */
+  /** The run before the claim. */
   run: ResumableRun
   taken: Extract<TakenOver, { kind: 'running' }>
 }
@@ -250,14 +250,14 @@ export interface HistoryMessage {
   data: MessageData | undefined
 }
 
-/** What a run gained since the last one. */
+/** Progress of a run since the last checkpoint. */
 export interface Checkpoint {
   messages: Message[]
-  /** Model calls made so far. */
+  /** Number of model calls so far. */
   iterations: number
   events: CompactLog['events']
   usage: UsageSoFar
-  /** What agents inside of tool calls gained, in order. */
+  /** Messages of agents inside of tool calls, in order. */
   nested?: NestedMessage[]
 }
 
@@ -267,27 +267,27 @@ export interface NestedMessage {
   message: Message
 }
 
-/** Sums that the end needs. */
+/** Sums for the end event. */
 export interface UsageSoFar {
   models: { model: string; input: number; output: number; cachedInput: number; reasoning: number }[]
   thoughts: Step[]
 }
 
-/** Where a run stands that waits for approval. */
+/** The state of a run at an interruption. */
 export interface Interruption {
   session: string
   sessionId: string
-  /** The checkpoint, and its number. */
+  /** Number of the checkpoint in `data`. */
   step: number
   data: Checkpoint
-  /** So far: its last event is the `interrupt`. */
+  /** The log so far; the last event is the `interrupt`. */
   log: CompactLog
   calls: readonly PendingCall[]
-  /** At least 1: how long it ran. */
+  /** Milliseconds of execution so far; at least 1. */
   ranMs: number
   now: number
   expiresAt: number
-  /** Added with it: the end of its waiting. */
+  /** Jobs that are added in the same transaction, such as the expiry. */
   jobs: NewJob[]
 }
 
@@ -296,24 +296,24 @@ export interface EndedRun {
   status: EndedStatus
   finishReason: string
   continuable: boolean
-  /** Kept when the run may go on. */
+  /** Kept only where the run is continuable. */
   request: ChatRequest
   model: string
   promptTokens: number
   completionTokens: number
-  /** Without what it waited. */
+  /** Execution time, without waiting. */
   latencyMs: number
   endedAt: number
   error: ErrorBody | undefined
   log: CompactLog
-  /** The ai message, if there is one. */
+  /** The ai message, where the run has an answer. */
   message: NewMessage | undefined
   messageCount: number
   checkpointId: string
   hadCheckpoints: boolean
-  /** Pictures of its tools are kept, and no message names them. */
+  /** True where pictures from tool results are stored, and no message refers to the pictures. */
   dropsResultImages: boolean
-  /** Added with the end: what is to be done after it. */
+  /** Jobs that are added in the same transaction. */
   jobs: NewJob[]
 }
 
@@ -325,11 +325,11 @@ export interface StoredRun extends RunKey {
   request: ChatRequest | undefined
   status: RunStatus
   onDisconnect: 'cancel' | 'continue'
-  /** Empty: nobody has it. */
+  /** Id of the process; empty where the run is unclaimed. */
   holder: string
   fence: number
   messageIndex: number | undefined
-  /** Before it was interrupted. */
+  /** Milliseconds of execution before the last interruption. */
   ranMs: number
   createdAt: number
   startedAt: number | undefined

@@ -8,7 +8,7 @@ import { resultOf } from './run-result.ts'
 import type { RunStatus } from './run.ts'
 import type { StoredRun } from './run-store.ts'
 
-/** A run as its caller reads it. */
+/** A run as shown to its caller. */
 export interface RunView {
   request_id: string
   session_id: string
@@ -18,19 +18,19 @@ export interface RunView {
   ended_at: string | null
   outcome?: RunAnswer
   error?: ErrorBody
-  /** While it is interrupted: what nobody has decided yet. */
+  /** Present while the run is interrupted: the undecided calls. */
   approval_required?: ApprovalRequired
   callback?: CallbackView
 }
 
-/** What is told of a run beside its row. */
-interface Beside {
+/** Values of a run view that are not part of the stored run. */
+interface RunViewExtras {
   callback?: StoredCallback | undefined
   /** Calls that wait for approval. */
   open?: readonly PendingCall[] | undefined
 }
 
-export function toRunView(run: StoredRun, { callback, open }: Beside = {}): RunView {
+export function toRunView(run: StoredRun, { callback, open }: RunViewExtras = {}): RunView {
   const { outcome, error } = run.endedAt === undefined ? {} : resultOf(run)
   return {
     ...toSharedView(run, open),
@@ -40,7 +40,7 @@ export function toRunView(run: StoredRun, { callback, open }: Beside = {}): RunV
   }
 }
 
-/** The state of a run without anything that was said in it: for approvers, and for keys that may not read runs. */
+/** The state of a run without content, for approvers and for keys without the permission to read runs. */
 export function toSharedView(run: StoredRun, open?: readonly PendingCall[]): RunView {
   return {
     request_id: run.requestId,

@@ -5,7 +5,7 @@ import type { ErrorBody } from '../errors.ts'
 import { callerKey, type Owner } from '../access/owner.ts'
 import type { ImageReference, UsageEntry } from '../sessions/message.ts'
 
-/** The words of a run's life. */
+/** Basic types of runs. */
 
 export type RunStatus = 'pending' | 'running' | 'interrupted' | EndedStatus
 export type EndedStatus = 'success' | 'error' | 'timeout' | 'cancelled'
@@ -17,7 +17,7 @@ export interface RunKey extends Owner {
   requestId: string
 }
 
-/** The text that stands for a run in the keys of maps: request ids hold no control characters either. */
+/** A text that identifies a run, for the keys of maps. Request ids contain no control characters, so the text is unique. */
 export function runKeyText(key: RunKey): string {
   return `${callerKey(key)}\n${key.requestId}`
 }
@@ -27,19 +27,19 @@ export interface ChatMessage {
   content: string
 }
 
-/** What a chat asks for; kept with the run while it lasts, so that it can go on elsewhere. */
+/** The content of a chat request. Stored with an unended run, so that another process can resume the run. */
 export interface ChatRequest {
   messages: ChatMessage[]
   filters: DataFilter[]
   /** The caller's `stix*` headers. */
   headers: Record<string, string>
-  /** Pictures of the human message, checked; their bytes are in the store. */
+  /** Checked images of the human message; the bytes are in the store. */
   images?: ImageReference[]
-  /** Files that stand before the question, relative to the files root, canonical. */
+  /** Canonical paths of context files, relative to the files root. */
   contextFiles?: string[]
-  /** Whether somebody is told of the run's end. */
+  /** True where a callback reports the end of the run. */
   hasCallback?: boolean
-  /** Whether lasting facts are taken from the run into the caller's memory. */
+  /** True where lasting facts of the run are added to the caller's memory. */
   retain?: boolean
   /** W3C `traceparent` of the caller. */
   traceparent?: string
@@ -48,19 +48,19 @@ export interface ChatRequest {
 /** The numbered events of a run: the agent's visible events, where the last one also carries what is known only at the end. */
 export type LoggedEvent = Exclude<VisibleEvent, { type: LastEvent['type'] }> | LastEvent
 
-/** Calls wait for approval: the last event until they are decided; the run goes on behind it then. */
+/** The last event while calls wait for approval. The log continues after the event when the run is resumed. */
 export interface InterruptEvent {
   type: 'interrupt'
   calls: readonly PendingCall[]
-  /** So far. */
+  /** Usage so far. */
   usage: UsageEntry[]
   thoughts: Step[]
 }
 
-/** Behind it nothing comes, as long as it is the last. */
+/** The event that ends a log for now (`interrupt`) or for good (`end`). */
 export type LastEvent = EndEvent | InterruptEvent
 
-/** The last event: it has what can only be said at the end. */
+/** The last event of a run, with the values that are known only at the end. */
 export interface EndEvent {
   type: 'end'
   reason: EndReason

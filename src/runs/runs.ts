@@ -24,7 +24,7 @@ import { createSessionQueue } from './ownership/session-queue.ts'
 
 export interface RunsDependencies extends RunPorts {
   agent: CurrentAgent
-  /** Why the local process cannot call an address, in words for the caller who named the address; undefined where it can. */
+  /** The reason not to call an address, as a message for the caller; undefined for a permitted address. */
   refusalOf(url: string): Promise<string | undefined>
   admission: Pick<Admission, 'refuseRun' | 'refuseEvent'>
   /** Absent where no other process shares the store. */
@@ -37,22 +37,22 @@ export interface RunsDependencies extends RunPorts {
   sleep(ms: number, signal?: AbortSignal): Promise<void>
 }
 
-/** The runs of the local process and, through the store, of all processes that share it. */
+/** The runs of the local process and, through the store, of all other processes. */
 export interface Runs extends Pick<InterruptedRuns, 'decide' | 'expire'>, Cancellation {
   open: Open
   accept: Accept
-  /** Works on an accepted run: what its job does. */
+  /** Executes an accepted run; called by the run's job. */
   work: AsyncRuns['work']
   follow: Readers['follow']
   /** Unended runs of the local process. */
   load(): Pick<Load, 'known' | 'begun'>
-  /** The callers of the local process's unended runs, once for each run. */
+  /** Callers of the local unended runs, once for each run. */
   running(): Owner[]
-  /** Runs of the local process that are executed, and runs that wait for their session. */
+  /** Numbers of local runs that are executed (`running`) or wait for a session (`pending`). */
   counts(): { pending: number; running: number }
-  /** Takes over runs of processes that have been lost for more than `graceMs`. */
+  /** Takes over runs of processes lost for more than `graceMs`. */
   adopt(graceMs: number): Promise<void>
-  /** Takes nothing new, waits `ms` at most for the runs, and hands over the rest to another process. */
+  /** Refuses new work, waits `ms` at most for the runs, and hands over the rest to other processes. */
   drain(ms: number): Promise<void>
 }
 

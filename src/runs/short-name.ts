@@ -3,17 +3,17 @@ import type { ChatMessage } from './run.ts'
 
 const maxCharacters = 60
 
-/** What a session is listed by: the beginning of its first message, behind its files, cut at a word. */
+/** The name of a session in lists: the beginning of the first question, without context files, cut at a word. */
 export function shortName(messages: readonly ChatMessage[]): string {
   const first = messages.find((message) => message.role === 'user')?.content ?? ''
-  // No message is read further than the name can reach.
+  // Only the part that may appear in the name is processed.
   const text = (questionOf(first) || first)
     .trimStart()
     .slice(0, maxCharacters * 4)
     .replace(/\s+/g, ' ')
     .trim()
   if (text.length <= maxCharacters) return text
-  // A blank right behind the limit ends a word that fits.
+  // A blank right after the limit ends a word that fits.
   const word = text.lastIndexOf(' ', maxCharacters - 1)
   return `${text.slice(0, word > maxCharacters / 2 ? word : maxCharacters - 1).toWellFormed()}…`
 }
