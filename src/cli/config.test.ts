@@ -32,7 +32,7 @@ tools:
   assert.deepEqual(err.trimEnd().split('\n'), [
     'agent.yaml:3 llms.primary.api_key: the environment variable MY_KEY is not set',
     'agent.yaml:5 tools[0].config.url: the environment variable MY_HOST is not set',
-    "agent.yaml:5 tools[0].config.headers.authorization: ${SECRET_KEY} belongs to the service and can't be used in the configuration",
+    'agent.yaml:5 tools[0].config.headers.authorization: ${SECRET_KEY} belongs to the service and cannot be used in the configuration',
   ])
   await writeFile(path.join(folder, 'agent.yaml'), 'llms: { primary: { provider: openai, model: m, api_key: "${MY_KEY}" } }\n')
   assert.match((await runIn(folder, ['config', 'check'], { MY_KEY: 'sk-1' })).out, /^ok: [^\n]+\n$/)

@@ -3,28 +3,28 @@ import type { Model } from '../agent/model.ts'
 import type { ToolSet } from '../agent/tool.ts'
 import type { AgentConfig } from './schema.ts'
 
-/** One configuration, made ready to run. Never changed: a change of the configuration makes another one, and a run keeps its own. */
+/** A configuration that is ready to run. Immutable: a changed configuration gets a new agent, and a run keeps the agent of the run's start. */
 export interface Agent extends AgentParts {
-  /** Keeps its tools open, also when another agent has taken its place, until the returned function is called. */
+  /** Keeps the tools open until the returned function is called, even after another agent became the current agent. */
   hold(): () => void
 }
 
-/** What an agent is made of. */
+/** The parts of an agent. */
 export interface AgentParts {
   readonly version: string
   readonly config: AgentConfig
   readonly model: Model
-  /** For what is done beside a run: memory, summaries. Undefined where it would be the embedded rules model, which can do neither. */
+  /** The model for work beside a run: memory, summaries. Undefined for the embedded rules model, which supports neither. */
   readonly small: Model | undefined
-  /** For finding memories by their meaning. */
+  /** Finds memories by meaning. */
   readonly embedder: Embedder | undefined
   readonly tools: ToolSet
 }
 
-/** The agent that new requests get. What is done with it beyond the same turn of the event loop is done while it is held. */
+/** Returns the agent for new requests. Call `hold` to use the agent beyond the current turn of the event loop. */
 export type CurrentAgent = () => Agent
 
-/** A line for each tool that can't be used as it is; one for all of an entry for which the same is true. */
+/** Returns a line for each tool that cannot be used. Tools of an entry with the same problem share a line. */
 export function findFaultyTools(tools: ToolSet): string[] {
   const lines = tools.list().flatMap(({ name, entry = name, status, reason }) => {
     if (status === 'ready') return []

@@ -1,21 +1,21 @@
 import type { Agent, AgentParts, CurrentAgent } from './agent.ts'
 
-/** The agents of this process: the current one, and those whose last runs have not ended. */
+/** The agents of the process: the current agent, and former agents that runs still hold. */
 export interface Agents {
   readonly current: CurrentAgent
-  /** New requests get this one; the one before is closed when nobody holds it any more. */
+  /** Makes `next` the current agent. The former agent is closed when no run holds the agent any more. */
   swap(next: AgentParts): Agent
-  /** Closes all of them, held or not. */
+  /** Closes all agents, including held agents. */
   close(): Promise<void>
 }
 
 export interface AgentsOptions {
-  /** A tool could not be closed. */
+  /** Called when a tool could not be closed. */
   onError(error: unknown): void
 }
 
 export function createAgents(first: AgentParts, { onError }: AgentsOptions): Agents {
-  /** How often each is held; one that was closed is not in it. */
+  /** The number of holds of each open agent. */
   const holds = new Map<Agent, number>()
 
   function add(parts: AgentParts): Agent {

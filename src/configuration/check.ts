@@ -13,15 +13,15 @@ import { findDanger } from './yaml-source.ts'
 const subAgentPrefix = 'sub_agent:'
 
 export interface CheckedConfig {
-  /** A copy with all defaults; an `AgentConfig` when there are no problems. */
+  /** A copy with all defaults. Fits `AgentConfig` only when there are no problems. */
   config: AgentConfig
   problems: ConfigProblem[]
 }
 
-/** Checks plain data against the schema and against the rules that a schema can't say. */
+/** Checks plain data against the schema and against the rules that a schema cannot express. */
 export function checkConfig(value: unknown): CheckedConfig {
   const dangerous = findDanger(value)
-  // Nothing more is looked up in data that would answer with an object's own prototype.
+  // Further checks look up keys, which is not safe in data with keys such as `__proto__`.
   if (dangerous.length > 0) return { config: value as AgentConfig, problems: dangerous }
   const copy: unknown = structuredClone(value)
   const problems = checkSchema(agentSchema, copy)
@@ -43,23 +43,23 @@ interface Compiled {
   validate: ValidateFunction
 }
 
-/** To compile a schema takes much longer than to check with it. */
+/** Compiling a schema takes much longer than validating, so compiled schemas are cached. */
 const compiled = new WeakMap<Schema, Compiled>()
 
 function compile(schema: Schema): Compiled {
-  const known = compiled.get(schema)
-  if (known) return known
+  const cached = compiled.get(schema)
+  if (cached) return cached
   const { $schema: _, ...closed } = closeRecords(schema) as Schema
   const ajv = new Ajv({ allErrors: true, useDefaults: true, strict: true, strictRequired: false, allowUnionTypes: true, verbose: true })
-  const made = { closed, validate: ajv.compile(closed) }
-  compiled.set(schema, made)
-  return made
+  const result = { closed, validate: ajv.compile(closed) }
+  compiled.set(schema, result)
+  return result
 }
 
-/** Looks at each tool that can be looked at, so that its faults are told together with those of the schema. */
+/** Checks the tools even when the schema found faults, so that all faults are reported together. */
 function checkTools(config: unknown): ConfigProblem[] {
   const firstOf = new Map<string, number>()
-  // That there are too many is a fault of the schema.
+  // More than `maxTools` is already a fault of the schema.
   const tools = listIn(config, 'tools').slice(0, maxTools)
   const groups = groupsOf(tools)
   const checkPatterns = createPatternCheck()
@@ -70,11 +70,9 @@ function checkTools(config: unknown): ConfigProblem[] {
     const first = firstOf.get(name)
     if (first === undefined) firstOf.set(name, index)
     return [
-      ...(first === undefined
-        ? []
-        : [problemAt([...at, 'name'], `"${name}" is the name of tools[${first}] already; each tool needs its own`)]),
+      ...(first === undefined ? [] : [problemAt([...at, 'name'], `"${name}" is already the name of tools[${first}]; choose another name`)]),
       ...checkPrefix(name, groups, at),
-      ...(isReserved(name) ? [problemAt([...at, 'name'], `"${name}" is a name that the agent uses itself; choose another`)] : []),
+      ...(isReserved(name) ? [problemAt([...at, 'name'], `"${name}" is reserved for a built-in tool; choose another name`)] : []),
       ...checkToolConfig(tool, at, checkPatterns),
     ]
   })
@@ -85,9 +83,9 @@ function checkToolConfig(tool: Record<string, unknown>, at: Path, checkPatterns:
   if (typeof type !== 'string') return []
   const schema = findToolSchema(type)
   if (!schema) {
-    const known = `is not known; known are ${Object.keys(toolTypes).join(', ')}`
-    if (tool['type'] !== undefined) return [problemAt([...at, 'type'], `"${type}" ${known}`)]
-    return [problemAt([...at, 'type'], `is missing, and the name "${type}" as a type ${known}`)]
+    const problem = `is not a known tool type; known types are ${Object.keys(toolTypes).join(', ')}`
+    if (tool['type'] !== undefined) return [problemAt([...at, 'type'], `"${type}" ${problem}`)]
+    return [problemAt([...at, 'type'], `is required, because the name "${type}" ${problem}`)]
   }
   const config = tool['config'] ?? {}
   if (!isSchema(config)) return []
@@ -98,18 +96,18 @@ function checkToolConfig(tool: Record<string, unknown>, at: Path, checkPatterns:
   return problems
 }
 
-/** The index of each, by its name; of two with the same name that of the first. */
+/** The index of each group by name; the first index if two groups have the same name. */
 function groupsOf(tools: readonly unknown[]): Map<string, number> {
   const groups = tools.flatMap((tool, index): [string, number][] => (isGroup(tool) ? [[String(tool['name']), index]] : []))
   return new Map(groups.toReversed())
 }
 
-/** Names that belong to another entry would make it unclear whose a tool is. */
+/** A name with the prefix of a group could collide with the names of the group's tools. */
 function checkPrefix(name: string, groups: ReadonlyMap<string, number>, at: Path): ConfigProblem[] {
   const heads = [...name.matchAll(/(?=__)/g)].map(({ index }) => name.slice(0, index))
-  const index = heads.map((head) => groups.get(head)).find((found) => found !== undefined)
+  const index = heads.map((head) => groups.get(head)).find((groupIndex) => groupIndex !== undefined)
   if (index === undefined) return []
-  return [problemAt([...at, 'name'], `"${name}" begins like the names of the tools of tools[${index}]; choose another`)]
+  return [problemAt([...at, 'name'], `"${name}" starts with the prefix of the tools of tools[${index}]; choose another name`)]
 }
 
 function isGroup(tool: unknown): tool is Schema {
@@ -130,7 +128,7 @@ function checkModels(config: unknown): ConfigProblem[] {
     ...models.flatMap(([at, model]) => (isSchema(model) ? checkAddress(model, at) : [])),
     ...models.flatMap(([at, model]) =>
       isSchema(model) && model['provider'] === 'embedded' && model['images'] === true
-        ? [problemAt([...at, 'images'], 'can not be true: the embedded model can not see')]
+        ? [problemAt([...at, 'images'], 'cannot be true: the embedded model does not support images')]
         : [],
     ),
     ...checkEmbedding(llms['embedding']),
@@ -140,7 +138,7 @@ function checkModels(config: unknown): ConfigProblem[] {
 function checkAddress({ provider, base_url }: Schema, at: Path): ConfigProblem[] {
   const traits = findProvider(provider)
   const isMissing = traits?.wire === 'chat-completions' && traits.isAnyServer && base_url === undefined
-  return isMissing ? [problemAt([...at, 'base_url'], `is required by the provider ${String(provider)} and missing`)] : []
+  return isMissing ? [problemAt([...at, 'base_url'], `is required by the provider ${String(provider)} but missing`)] : []
 }
 
 function checkEmbedding(model: unknown): ConfigProblem[] {
@@ -150,7 +148,7 @@ function checkEmbedding(model: unknown): ConfigProblem[] {
   return [
     problemAt(
       ['llms', 'embedding', 'provider'],
-      `"${String(provider)}" has no models for embeddings; choose another, or leave llms.embedding out`,
+      `"${String(provider)}" has no embedding models; choose another provider, or remove llms.embedding`,
     ),
   ]
 }
@@ -159,7 +157,7 @@ function checkRoles(config: unknown): ConfigProblem[] {
   const access = isSchema(config) ? config['access'] : undefined
   const roles = isSchema(access) && isSchema(access['roles']) ? access['roles'] : {}
   const lists = Object.entries(roles).flatMap(([role, granted]) =>
-    Array.isArray(granted) && granted.every((each) => typeof each === 'string') ? [[role, granted] as const] : [],
+    Array.isArray(granted) && granted.every((permission) => typeof permission === 'string') ? [[role, granted] as const] : [],
   )
   return checkCustomRoles(Object.fromEntries(lists)).map(({ at, message }) => problemAt(['access', 'roles', ...at], message))
 }

@@ -1,37 +1,37 @@
-/** Port: the file that the configuration stands in. The adapter lives in store/. */
+/** Port: the configuration file. The adapter lives in store/. */
 export interface ConfigurationFile {
-  /** Of the file, for messages. */
+  /** The file name, for messages. */
   readonly name: string
   /** Rejects with the system's error. */
   read(): Promise<string>
   /**
-   * Puts a text in the place of another: whole, and durably, or not at all. Rejects with `FileChanged` where the other is not there any
-   * more, and else with the system's error.
+   * Replaces `text` by `next` atomically and durably. Rejects with `FileChanged` when the file does not hold `text`, otherwise with the
+   * system's error.
    */
   replace(text: string, next: string): Promise<void>
-  /** Makes the file, whole and durably, for this user alone. Rejects where there is one, and with the system's error. */
+  /** Creates the file atomically and durably, readable by this user only. Rejects with the system's error, also when the file exists. */
   create(text: string): Promise<void>
-  /** Keeps a text beside the last ones; answers with its path in the data directory. */
+  /** Stores a backup of `text`. `path` is relative to the data directory. */
   backUp(text: string): Promise<{ path: string; remove(): Promise<void> }>
-  /** The copies of this file, newest first, each with the time (epoch milliseconds) at which it was made. */
+  /** The backups of this file, newest first. `at` is the time of the backup in epoch milliseconds. */
   backups(): Promise<{ text: string; at: number }[]>
-  /** Keeps in the data directory what the file held when it was last in line with a database, for the next start. */
+  /** Records in the data directory the text on which file and database last agreed. The next start reads the note. */
   saveNote(note: FileNote): Promise<void>
   loadNote(): Promise<FileNote | undefined>
-  /** Calls back some time after every change of the file, and also without one. */
+  /** Calls `onChange` some time after every change of the file; spurious calls are possible. */
   watch(onChange: () => void): { close(): void }
 }
 
 export interface FileNote {
-  /** Names the database without telling anything of it. */
+  /** An opaque identifier of the database. */
   database: string
-  /** Of the configuration. */
+  /** The number of the configuration. */
   n: number
-  /** Names the text. */
+  /** The identifier of the text. */
   id: string
 }
 
-/** Somebody has changed the file meanwhile. */
+/** Another program or user changed the file meanwhile. */
 export class FileChanged extends Error {
   override readonly name = 'FileChanged'
 }

@@ -1,51 +1,51 @@
 import type { ConfigData } from './change/merge.ts'
 
-/** How a configuration came about: the first one, a caller's change (stored, or in memory alone), an edit of a file, a former one again, a start. */
+/** The origin of a configuration: first start, a caller's change (stored or in memory only), an edit of a file, a restored version, a later start. */
 export type ChangeKind = 'seed' | 'put' | 'memory' | 'edit' | 'restore' | 'start'
 
-/** A configuration that several processes have in common, as it is written. */
+/** A configuration that several processes share, in written form. */
 export interface StoredConfiguration {
-  /** Grows with each. */
+  /** Increases with each configuration. */
   readonly n: number
   readonly version: string
   readonly kind: ChangeKind
-  /** Of the configuration with which the text was stored: itself, or an earlier one where this one is in memory alone. */
+  /** The version with which `text` was stored: an earlier version if this configuration is in memory only. */
   readonly storedVersion: string
-  /** The YAML that counts when all processes have stopped. */
+  /** The YAML text for the next start after all processes have stopped. */
   readonly text: string
-  /** What is in use instead, where something was changed in memory alone. */
+  /** The data in use in place of `text`, if a change is in memory only. */
   readonly used?: ConfigData
   /** Epoch milliseconds. */
   readonly at: number
 }
 
 export interface NewConfiguration extends Omit<StoredConfiguration, 'n'> {
-  /** The text of the file that it was taken from, where it is another. */
+  /** The text of the edited file, if different from `text`. */
   readonly file?: string
-  /** Paths of what changed. */
+  /** Paths of the changed values. */
   readonly diff: readonly string[]
   readonly actor?: { tenant: string; sub: string }
 }
 
-/** One of the past, without its content. */
+/** A former configuration without content. */
 export type PastConfiguration = Omit<NewConfiguration, 'text' | 'used' | 'file' | 'storedVersion'> & { readonly n: number }
 
-/** Port: the configurations of a service that several processes run; the newest is in use. The adapter lives in store/. */
+/** Port: the configurations of a service of several processes. The newest is in use. The adapter lives in store/. */
 export interface ConfigurationStore {
-  /** 0 where there is none. */
+  /** 0 without any configuration. */
   newestNumber(): Promise<number>
   newest(): Promise<StoredConfiguration | undefined>
-  /** Newest first; without those that were in memory alone. */
+  /** Newest first, without configurations in memory only. */
   list(): Promise<PastConfiguration[]>
   find(version: string): Promise<StoredConfiguration | undefined>
-  /** Adds one behind the number `after`. False where another has come first; then nothing is changed. The last 50 texts are kept. */
+  /** Adds a configuration after the number `after`. Returns false, and adds nothing, when another process was first. Keeps the last 50 texts. */
   add(next: NewConfiguration, after: number): Promise<boolean>
-  /** The number of the last configuration that had this text, or came from a file with it; undefined: never seen. */
+  /** The number of the last configuration with the text, or from a file with the text. Undefined for an unknown text. */
   seenAt(text: string): Promise<number | undefined>
-  /** Names a text without telling anything of it. */
+  /** An opaque identifier of a text. */
   idOf(text: string): string
-  /** The text with this id that the configuration of this number had or came from, where it is still kept. */
+  /** The text with this id of configuration `n`, or of the file behind configuration `n`. Undefined when the text was deleted. */
   findText(n: number, id: string): Promise<string | undefined>
-  /** What was taken over from a file last. */
+  /** The text of the last edit that was taken over from a file. */
   lastFromFile(): Promise<string | undefined>
 }

@@ -6,59 +6,59 @@ import type { ConfigData } from './change/merge.ts'
 import { ConfigError, type ConfigProblem } from './problems.ts'
 import type { AgentConfig } from './schema.ts'
 
-/** The configuration while the service runs: shown, changed by callers, and followed where somebody edits the file. */
+/** The configuration of a running service. Callers read and change the configuration; edits of the file are followed. */
 export interface Configuration {
   show(): ShownConfiguration
   /**
-   * Merges a patch into the configuration; all or nothing, one at a time. Throws `validation` with every fault and its path, `forbidden`,
-   * `precondition_failed`, or `configuration_not_stored`: the database
-   * can't be reached; or, where there is none, the file can't be written or holds an edit that is not in effect.
+   * Merges a patch into the configuration atomically. Updates run one at a time. Throws `validation` with all faults and paths, `forbidden`,
+   * `precondition_failed` or `configuration_not_stored`. The last means: the database is unreachable; or, without a database, the file
+   * cannot be written or holds an edit that is not in effect.
    */
   update(update: ConfigurationUpdate): Promise<UpdatedConfiguration>
-  /** Takes over what somebody wrote into the file; what is wrong with it is logged, and all stays as it is. */
+  /** Takes over an edit of the file. Faults of the edit are logged, and the configuration stays unchanged. */
   reload(): Promise<void>
-  /** Takes no change any more; resolves when none is under way. */
+  /** Refuses further changes. Resolves when no change is in progress. */
   close(): Promise<void>
 }
 
 export interface ShownConfiguration {
-  /** With all defaults, secrets hidden. */
+  /** The configuration with all defaults and masked secrets. */
   config: AgentConfig
   version: string
-  /** Since when it is in use; epoch milliseconds. */
+  /** The start of use in epoch milliseconds. */
   since: number
-  /** Why a newer one is not in use here; left out where there is none. */
+  /** The reasons why this process does not use a newer configuration. Absent without reasons. */
   warnings?: readonly string[]
 }
 
 export interface ConfigurationUpdate {
   patch: ConfigData
-  /** `check`: nothing changes. `memory`: what is stored stays as it is, and the change is gone with the last process. */
+  /** `check`: nothing changes. `memory`: the stored configuration stays unchanged, and the change ends with the last process. */
   mode: 'file' | 'memory' | 'check'
-  /** Whether the version is one that the caller expects. */
+  /** Returns true if the caller expects the version (`If-Match`). */
   expects(version: string): boolean
-  /** Who asks, for the log. */
+  /** The caller, for the log. */
   actor: { tenant: string; sub: string }
 }
 
 export interface UpdatedConfiguration {
   version: string
-  /** Epoch milliseconds. */
+  /** The time of the change in epoch milliseconds. */
   at: number
-  /** Paths of what changed. */
+  /** Paths of the changed values. */
   diff: string[]
   warnings: string[]
-  /** Where what was stored before is kept: a path in the data directory, or a version in the database. */
+  /** The location of the former text: a path in the data directory, or a version in the database. */
   backup: string | undefined
 }
 
-/** What a configuration is made ready with. */
+/** The dependencies for preparing a configuration. */
 export interface ConfigurationDependencies {
-  /** Throws `ConfigError` for models that can't be made. */
+  /** Throws `ConfigError` for models that cannot be created. */
   createAgent(config: AgentConfig, version: string): AgentParts
   /**
-   * Tries what can be tried without running anybody's command; what was found not to work. Throws `ConfigError` as `createAgent` does. Takes
-   * seconds, not minutes.
+   * Tests models and tools without running configured commands, and returns a line per failure. Throws `ConfigError` as `createAgent` does.
+   * Takes seconds, not minutes.
    */
   tryOut(config: AgentConfig): Promise<string[]>
   rules: Omit<ChangeRules, 'variableUses'>
@@ -67,7 +67,7 @@ export interface ConfigurationDependencies {
   log: Logger
 }
 
-/** Faults of a configuration, as a caller who sent it is told of them. */
+/** Turns a `ConfigError` of `work` into the error `validation`, with the faults of the request's body. */
 export async function withValidationErrors<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work()

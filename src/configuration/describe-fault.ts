@@ -4,44 +4,48 @@ import { hideUrlSecrets } from './redact.ts'
 import { holdsSecrets, isSecret, schemasUnder, type Schema } from './schema-walk.ts'
 
 const shownLength = 60
+const notEmpty = 'must not be empty'
 
-/** Where a fault found by Ajv is, and a sentence that says what it was and what it may be. `schema` is the one that was checked. */
+/** The path of a fault found by Ajv, and a message with the rule and the value. `schema` is the validated schema. */
 export function describeFault(error: ErrorObject, schema: Schema, root: unknown): { at: Path; message: string } {
   const at = toPath(error.instancePath, root)
   const params: Record<string, unknown> = error.params
-  if (error.keyword === 'required') return { at: [...at, String(params['missingProperty'])], message: 'is required and missing' }
+  if (error.keyword === 'required') return { at: [...at, String(params['missingProperty'])], message: 'is required but missing' }
   if (error.keyword === 'additionalProperties') return toUnknownKey(error, at)
-  if (error.keyword === 'type' && error.data === null) return { at, message: `is empty; it must be ${withArticle(String(params['type']))}` }
-  const was = isSecretAt(schema, at) ? 'its value, which is secret,' : show(error.data)
-  return { at, message: `${was} ${toRule(error.keyword, params, error)}` }
+  if (error.keyword === 'type' && error.data === null)
+    return { at, message: `must be ${withArticle(String(params['type']))}, but is empty` }
+  const rule = toRule(error.keyword, params, error)
+  if (rule === notEmpty) return { at, message: rule }
+  return { at, message: isSecretAt(schema, at) ? `${rule}; the value is secret and not shown` : `${rule}, but ${describeValue(error)}` }
 }
 
 function toUnknownKey(error: ErrorObject, at: Path): { at: Path; message: string } {
   const parent = (error.parentSchema ?? {}) as Schema
   const keys = (keyword: string) => Object.keys((parent[keyword] as object | undefined) ?? {})
-  const named = keys('properties')
+  const fields = keys('properties')
   const patterns = keys('patternProperties')
   const key = String((error.params as Record<string, unknown>)['additionalProperty'])
-  const fits =
-    patterns.length > 0 ? `is not a name that fits here; it must match ${patterns.join(' or ')}` : 'is not known; nothing may stand here'
-  return { at: [...at, key], message: named.length > 0 ? `is not known; known here are ${named.join(', ')}` : fits }
+  const path = [...at, key]
+  if (fields.length > 0) return { at: path, message: `is not a known field; known fields are ${fields.join(', ')}` }
+  if (patterns.length > 0) return { at: path, message: `is not a valid name; the name must match ${patterns.join(' or ')}` }
+  return { at: path, message: 'is not a known field; no fields are allowed here' }
 }
 
 function toRule(keyword: string, params: Record<string, unknown>, error: ErrorObject): string {
   const limit = String(params['limit'])
   switch (keyword) {
     case 'type':
-      return `is not ${withArticle(String(params['type']))}`
+      return `must be ${withArticle(String(params['type']))}`
     case 'enum':
-      return `is not known; known are ${(params['allowedValues'] as unknown[]).join(', ')}`
+      return `must be one of ${(params['allowedValues'] as unknown[]).join(', ')}`
     case 'const':
       return `must be ${JSON.stringify(params['allowedValue'])}`
     case 'minLength':
-      return limit === '1' ? 'must not be empty' : `must have at least ${limit} characters`
+      return limit === '1' ? notEmpty : `must have at least ${limit} characters`
     case 'minItems':
-      return limit === '1' ? 'must not be empty' : `must have at least ${limit} entries`
+      return limit === '1' ? notEmpty : `must have at least ${limit} entries`
     case 'minProperties':
-      return limit === '1' ? 'must not be empty' : `must have at least ${limit} entries`
+      return limit === '1' ? notEmpty : `must have at least ${limit} entries`
     case 'maxLength':
       return `must have at most ${limit} characters`
     case 'maxItems':
@@ -58,11 +62,11 @@ function toRule(keyword: string, params: Record<string, unknown>, error: ErrorOb
     case 'pattern':
       return `must match ${String(params['pattern'])}${hint(error)}`
     default:
-      return error.message ?? 'does not fit'
+      return error.message ?? 'must fit the schema'
   }
 }
 
-/** The field's own description, where it has one, says a pattern in words. */
+/** The description of the field, which explains the pattern. */
 function hint(error: ErrorObject): string {
   const description = error.parentSchema?.['description']
   return typeof description === 'string' ? ` (${description.replace(/\.$/, '')})` : ''
@@ -79,6 +83,11 @@ function withArticle(type: string): string {
   return names[type] ?? `a ${type}`
 }
 
+function describeValue({ keyword, data }: ErrorObject): string {
+  if (/^(?:min|max)(?:Items|Properties)$/.test(keyword)) return `has ${Object.keys(data as object).length}`
+  return `is ${show(data)}`
+}
+
 function show(value: unknown): string {
   if (value === null || value === undefined) return 'nothing'
   if (Array.isArray(value)) return value.length === 0 ? 'an empty list' : 'a list'
@@ -87,7 +96,7 @@ function show(value: unknown): string {
   return text.length > shownLength ? `${text.slice(0, shownLength)}...` : text
 }
 
-/** What stands where a mapping of secrets belongs may be one of them. */
+/** A value in place of a mapping of secrets may be a secret too. */
 function isSecretAt(schema: Schema, at: Path): boolean {
   let schemas = [schema]
   for (const part of at) {
@@ -97,7 +106,7 @@ function isSecretAt(schema: Schema, at: Path): boolean {
   return isSecret(schemas) || holdsSecrets(schemas)
 }
 
-/** A JSON pointer as keys and indexes; what is a list in the data decides which. */
+/** Splits a JSON pointer into keys and list indexes. `root` tells lists from mappings. */
 function toPath(pointer: string, root: unknown): Path {
   let value = root
   return pointer

@@ -21,20 +21,20 @@ import { createMutex } from '../concurrency/mutex.ts'
 export interface FileConfigurationDependencies extends ConfigurationDependencies {
   agents: Agents
   file: ConfigurationFile
-  /** What the service started with. */
+  /** The configuration at the start of the service. */
   source: ConfigurationSource
 }
 
-/** What the file holds and what is in use. */
-interface Current extends ConfigurationState {
+/** The configuration in the file and the configuration in use. */
+interface CurrentState extends ConfigurationState {
   readonly since: number
 }
 
-/** The configuration of a service that is one process: what its file holds counts, and what was changed in memory. */
+/** The configuration of a service with a single process: the text of the file, and changes in memory. */
 export function createFileConfiguration(deps: FileConfigurationDependencies): Configuration {
   const { agents, file, now, log } = deps
-  let state: Current = { stored: deps.source, used: deps.source, since: now() }
-  /** A text that was found faulty and is not told again. */
+  let state: CurrentState = { stored: deps.source, used: deps.source, since: now() }
+  /** A faulty text, whose problems are logged only once. */
   let refused: string | undefined
   const mutex = createMutex()
   let isClosed = false
@@ -43,7 +43,8 @@ export function createFileConfiguration(deps: FileConfigurationDependencies): Co
     if (isClosed) throw new ServiceError('overloaded', 'The service is stopping.', { retryAfter: 5 })
     if (mode === 'file') await follow()
     const { version } = agents.current()
-    if (!expects(version)) throw new ServiceError('precondition_failed', `The configuration is version ${version} by now.`)
+    if (!expects(version))
+      throw new ServiceError('precondition_failed', `The configuration has changed. The current version is ${version}.`)
     const next = await withValidationErrors(async () => patchState(state, patch, { isStored: mode !== 'memory', rules: deps.rules }))
     const diff = changedPaths(state.used.config, next.used.config)
     const unchanged = { version, at: now(), diff, backup: undefined }
@@ -69,7 +70,7 @@ export function createFileConfiguration(deps: FileConfigurationDependencies): Co
     }
   }
 
-  /** Waits until the tools are there, or have taken too long: chats need not. */
+  /** Waits until the tools are ready or the time is up. Chats then need not wait. */
   async function make(config: AgentConfig): Promise<AgentParts> {
     const parts = deps.createAgent(config, deps.newVersion())
     await parts.tools.settling()
@@ -93,12 +94,14 @@ export function createFileConfiguration(deps: FileConfigurationDependencies): Co
       return backup.path
     } catch (error) {
       if (error instanceof FileChanged) throw edited(error)
-      const why = `${file.name} could not be written (${codeOf(error)}); nothing was changed.`
-      throw new ServiceError('configuration_not_stored', `${why} With in_memory_only a change needs no file.`, { cause: error })
+      const message = `${file.name} could not be written (${codeOf(error)}); nothing was changed.`
+      throw new ServiceError('configuration_not_stored', `${message} A change with in_memory_only does not write the file.`, {
+        cause: error,
+      })
     }
   }
 
-  /** Before the file is written: an edit that was not seen yet is taken over, and one that can't be is not written over. */
+  /** Takes over a new edit before the file is written. An edit that cannot be taken over is not overwritten. */
   async function follow(): Promise<void> {
     const text = await file.read().catch((error: unknown) => {
       throw edited(error)
@@ -107,21 +110,21 @@ export function createFileConfiguration(deps: FileConfigurationDependencies): Co
   }
 
   function edited(cause: unknown): ServiceError {
-    const what = `${file.name} was edited or removed, and what it holds is not in effect (the log says why)`
-    return new ServiceError('configuration_not_stored', `${what}; nothing was changed.`, { cause })
+    const message = `${file.name} was edited or removed, and the edit is not in effect (see the log)`
+    return new ServiceError('configuration_not_stored', `${message}; nothing was changed.`, { cause })
   }
 
   async function reload(): Promise<void> {
     if (isClosed) return
     const text = await file.read().catch((err: unknown) => {
-      if (refused !== unreadable) log.error({ err }, `${file.name} can not be read; the configuration stays as it is`)
+      if (refused !== unreadable) log.error({ err }, `${file.name} cannot be read; the configuration is unchanged`)
       refused = unreadable
     })
     if (text !== undefined && text !== state.stored.text && text !== refused) await takeOver(text)
     if (text === state.stored.text) refused = undefined
   }
 
-  /** False where the text is no configuration that can be used. */
+  /** Returns false when the text is not a usable configuration. */
   async function takeOver(text: string): Promise<boolean> {
     try {
       const next = editState(state, state.stored.data, parseEdit(text))
@@ -138,8 +141,8 @@ export function createFileConfiguration(deps: FileConfigurationDependencies): Co
       return true
     } catch (error) {
       const problems = error instanceof ConfigError ? formatProblems(file.name, error) : undefined
-      const told = problems ? { problems } : { err: error }
-      if (refused !== text) log.error(told, `${file.name} was edited, but can not be used; the configuration stays as it is`)
+      const fields = problems ? { problems } : { err: error }
+      if (refused !== text) log.error(fields, `${file.name} was edited, but cannot be used; the configuration is unchanged`)
       refused = text
       return false
     }

@@ -4,13 +4,13 @@ import type { ConfigurationFile } from './configuration-file.ts'
 import { ConfigError } from './problems.ts'
 import { parseSource } from './source.ts'
 
-/** What the configuration file holds, or once held. */
+/** A present or former text of the configuration file. */
 export interface FileVersion {
-  /** Names the text: 16 hex digits, which two equal texts have in common. */
+  /** A hash of the text (16 hex digits). Equal texts have equal versions. */
   version: string
-  /** Since when it was in use, in epoch milliseconds; undefined for the oldest copy, which says only until when. */
+  /** The start of use in epoch milliseconds. Undefined for the oldest backup, for which only the end of use is known. */
   at: number | undefined
-  /** Paths of what changed with it. */
+  /** Paths of the values changed by the version. */
   diff: string[]
 }
 
@@ -19,7 +19,7 @@ export interface RestoredFile {
   diff: string[]
 }
 
-/** The file and the copies of what it held before, the file first. */
+/** The versions of the file: the present text first, then the backups, newest first. */
 export async function listFileVersions(file: ConfigurationFile): Promise<FileVersion[]> {
   const versions = await readVersions(file)
   return versions.map(({ text, at }, index) => {
@@ -29,8 +29,8 @@ export async function listFileVersions(file: ConfigurationFile): Promise<FileVer
 }
 
 /**
- * Puts a text of before into the file again, whole, and keeps a copy of what it replaces. A running service takes it up as an edit. Undefined
- * where no copy has this version. Throws `ConfigError` for a text that is no configuration of this program.
+ * Writes a former text back into the file atomically, and backs up the replaced text. A running service takes over the text as an edit.
+ * Returns undefined when no backup has this version. Throws `ConfigError` for a text that is not a valid configuration.
  */
 export async function restoreFileVersion(version: string, file: ConfigurationFile): Promise<RestoredFile | undefined> {
   const former = (await readVersions(file)).find(({ text }) => versionOf(text) === version)
@@ -45,7 +45,7 @@ export async function restoreFileVersion(version: string, file: ConfigurationFil
   return { version, diff: current === undefined ? [] : changedPaths(configOf(current), config) }
 }
 
-/** Newest first. A copy was made when its text was replaced: then the next one came into use. */
+/** Newest first. A backup is made when a text is replaced, so the time of a backup is the start of the following version. */
 async function readVersions(file: ConfigurationFile): Promise<{ text: string; at: number | undefined }[]> {
   const [current, copies] = await Promise.all([readCurrent(file), file.backups()])
   const texts = [...(current === undefined ? [] : [current]), ...copies.map(({ text }) => text)]
@@ -64,7 +64,7 @@ function versionOf(text: string): string {
   return hash('sha256', text).slice(0, 16)
 }
 
-/** Undefined for a text that is no configuration: all of the next one has changed then. */
+/** Undefined for an invalid text; then the whole following version counts as changed. */
 function configOf(text: string): unknown {
   try {
     return parseSource(text).config

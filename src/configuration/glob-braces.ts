@@ -1,17 +1,17 @@
 import path from 'node:path'
 
-/** A glob pattern that is not well-formed, or stands for too much. The message goes on after the pattern or its path: "has ...". */
+/** A malformed glob pattern, or a pattern that expands too far. The message is a predicate about the pattern: "has ...". */
 export class GlobError extends Error {
   override readonly name = 'GlobError'
 }
 
-/** Longer than any path that a pattern would be written for. */
+/** A limit above the length of any real path. */
 const maxCharacters = 1000
-/** Patterns that one pattern with braces may stand for: each of them is looked for by itself. */
+/** The limit of expanded patterns per pattern: each expanded pattern is searched separately. */
 export const maxAlternatives = 500
-/** `*`, `?` and `[` in one part of a path. */
+/** The limit of `*`, `?` and `[` between two slashes. */
 const maxWildcards = 20
-/** `**` in one pattern. */
+/** The limit of `**` in a pattern. */
 const maxGlobstars = 8
 
 /** Text, or a choice between sequences. */
@@ -19,49 +19,49 @@ type Piece = string | Sequence[]
 type Sequence = Piece[]
 
 /**
- * The patterns without braces that a pattern with `{a,b}` or `{1..9}` stands for. They are counted before any of them is made. Throws
- * `GlobError`.
+ * Expands `{a,b}` and `{1..9}` as shells do. The expanded patterns are counted before expansion, so a huge pattern is refused cheaply.
+ * Throws `GlobError`.
  */
 export function expandBraces(pattern: string): string[] {
   if (pattern.length > maxCharacters) throw new GlobError(`has more than ${maxCharacters} characters`)
-  if (pattern.includes('\0')) throw new GlobError('has a NUL character')
+  if (pattern.includes('\0')) throw new GlobError('contains a NUL character')
   // Node reads a backslash in a pattern as a slash.
   const sequence = parse(pattern.replaceAll('\\', '/'))
-  if (count(sequence) > maxAlternatives) throw new GlobError(`stands for more than ${maxAlternatives} patterns`)
+  if (count(sequence) > maxAlternatives) throw new GlobError(`expands to more than ${maxAlternatives} patterns`)
   const expanded = [...new Set(expand(sequence))]
-  for (const each of expanded) check(each)
+  for (const expandedPattern of expanded) check(expandedPattern)
   return expanded
 }
 
 function check(pattern: string): void {
   const parts = pattern.split('/')
-  if (parts.filter((part) => part === '**').length > maxGlobstars) throw new GlobError(`has more than ${maxGlobstars} times **`)
+  if (parts.filter((part) => part === '**').length > maxGlobstars) throw new GlobError(`has ** more than ${maxGlobstars} times`)
   for (const part of parts) checkPart(part)
   try {
     path.posix.matchesGlob('x', pattern)
   } catch {
-    // Node makes a regular expression of a pattern, and of some patterns no valid one.
-    throw new GlobError("has signs that can't stand beside one another in a pattern")
+    // Node compiles a pattern to a regular expression, which fails for some patterns.
+    throw new GlobError('is not a valid glob pattern')
   }
 }
 
-/** Groups become regular expressions, which take exponential time where they repeat, or stand beside many wildcards. */
+/** Groups become regular expressions. Repeated groups, and groups beside many wildcards, take exponential time. */
 function checkPart(part: string): void {
   const wildcards = part.match(/[*?[]/g)?.length ?? 0
   if (wildcards > maxWildcards) throw new GlobError(`has more than ${maxWildcards} wildcards between two slashes`)
   const [group] = /[*+?@]\(/.exec(part) ?? []
-  if (group !== undefined) throw new GlobError(`has ${group}...), which can't be used; write {a,b} or *`)
+  if (group !== undefined) throw new GlobError(`has ${group}...), which is not supported; use {a,b} or *`)
   const negations = part.match(/!\(/g)?.length ?? 0
   if (negations > 1 || (negations === 1 && wildcards > 2))
     throw new GlobError('has !(...) beside another !(...) or more than two wildcards')
 }
 
-/** A group stays text where it is no choice: `{a}`, `${a,b}`. */
+/** A group without alternatives stays text: `{a}`, `${a,b}`. */
 function parse(text: string): Sequence {
   const pieces: Sequence = []
   let plainFrom = 0
   for (let at = 0; at < text.length; at++) {
-    if (text[at] === '}') throw new GlobError('has a "}" without a "{" before it')
+    if (text[at] === '}') throw new GlobError('has a "}" without a matching "{"')
     if (text[at] !== '{') continue
     const end = findEnd(text, at)
     if (text[at - 1] !== '$') {
@@ -82,44 +82,44 @@ function findEnd(text: string, start: number): number {
     if (text[at] === '{') depth++
     else if (text[at] === '}' && --depth === 0) return at
   }
-  throw new GlobError('has a "{" without a "}" behind it')
+  throw new GlobError('has a "{" without a matching "}"')
 }
 
-/** Undefined: the group is text. */
+/** Undefined when the group is text. */
 function toChoice(inside: string): Sequence[] | undefined {
   const parts = splitAtCommas(inside)
-  return parts.length > 1 ? parts.map(parse) : toRange(inside)?.map((each) => [each])
+  return parts.length > 1 ? parts.map(parse) : toRange(inside)?.map((text) => [text])
 }
 
-/** At commas that stand in no inner group. */
+/** Splits at commas outside of inner groups. */
 function splitAtCommas(text: string): string[] {
   const parts: string[] = []
-  let [depth, from] = [0, 0]
+  let [depth, start] = [0, 0]
   for (let at = 0; at < text.length; at++) {
     if (text[at] === '{') depth++
     else if (text[at] === '}') depth--
     else if (text[at] === ',' && depth === 0) {
-      parts.push(text.slice(from, at))
-      from = at + 1
+      parts.push(text.slice(start, at))
+      start = at + 1
     }
   }
-  return [...parts, text.slice(from)]
+  return [...parts, text.slice(start)]
 }
 
-/** `1..9`, `01..10`, `1..9..2` or `a..e`, as shells have them. */
+/** Ranges of shells: `1..9`, `01..10`, `1..9..2`, `a..e`. */
 function toRange(text: string): string[] | undefined {
   const numbers = /^(-?\d+)\.\.(-?\d+)(?:\.\.(-?\d+))?$/.exec(text)
   const letters = /^([a-zA-Z])\.\.([a-zA-Z])(?:\.\.(-?\d+))?$/.exec(text)
-  const [, from = '', to = '', step = '1'] = numbers ?? letters ?? []
-  if (from === '') return undefined
-  const [first, last] = numbers ? [Number(from), Number(to)] : [from.charCodeAt(0), to.charCodeAt(0)]
-  const by = Math.max(1, Math.abs(Number(step)))
-  const size = Math.floor(Math.abs(last - first) / by) + 1
-  if (!(size <= maxAlternatives)) throw new GlobError(`stands for more than ${maxAlternatives} patterns`)
-  const isPadded = /^-?0\d/.test(from) || /^-?0\d/.test(to)
-  const width = isPadded ? Math.max(from.length, to.length) : 0
+  const [, start = '', end = '', step = '1'] = numbers ?? letters ?? []
+  if (start === '') return undefined
+  const [first, last] = numbers ? [Number(start), Number(end)] : [start.charCodeAt(0), end.charCodeAt(0)]
+  const stride = Math.max(1, Math.abs(Number(step)))
+  const size = Math.floor(Math.abs(last - first) / stride) + 1
+  if (!(size <= maxAlternatives)) throw new GlobError(`expands to more than ${maxAlternatives} patterns`)
+  const isPadded = /^-?0\d/.test(start) || /^-?0\d/.test(end)
+  const width = isPadded ? Math.max(start.length, end.length) : 0
   return Array.from({ length: size }, (_, index) => {
-    const value = first + (last < first ? -index : index) * by
+    const value = first + (last < first ? -index : index) * stride
     return numbers ? pad(value, width) : String.fromCharCode(value)
   })
 }
@@ -128,10 +128,10 @@ function pad(value: number, width: number): string {
   return value < 0 ? `-${String(-value).padStart(width - 1, '0')}` : String(value).padStart(width, '0')
 }
 
-/** Infinity and beyond are no danger: the numbers are compared, and nothing is made of them. */
+/** The number of expanded patterns. Infinity is harmless: the number is only compared with a limit. */
 function count(sequence: Sequence): number {
   return sequence.reduce(
-    (product, piece) => product * (typeof piece === 'string' ? 1 : piece.reduce((sum, each) => sum + count(each), 0)),
+    (product, piece) => product * (typeof piece === 'string' ? 1 : piece.reduce((sum, alternative) => sum + count(alternative), 0)),
     1,
   )
 }

@@ -2,7 +2,7 @@ import { AgentConfigSchema } from './schema.ts'
 import { isSchema } from './schema-walk.ts'
 import { toolTypes } from './tool-types.ts'
 
-/** The schema of agent.yaml as a document of its own, in which the `config` of a tool follows from its type. */
+/** The JSON Schema document of agent.yaml. The schema of a tool's `config` depends on the tool's type. */
 export function toJsonSchema(): Record<string, unknown> {
   const { properties, ...rest } = asWritten(AgentConfigSchema) as { properties: Record<string, Record<string, unknown>> }
   const { tools } = properties
@@ -12,7 +12,7 @@ export function toJsonSchema(): Record<string, unknown> {
     return [
       // oxlint-disable-next-line unicorn/no-thenable -- a word of JSON Schema
       { if: { properties: { type: { const: type } }, required: ['type'] }, then: fits },
-      // The type is the name where it is not given.
+      // The name is the type of a tool without `type`.
       // oxlint-disable-next-line unicorn/no-thenable -- a word of JSON Schema
       { if: { properties: { name: { const: type } }, not: { required: ['type'] } }, then: fits },
     ]
@@ -21,13 +21,13 @@ export function toJsonSchema(): Record<string, unknown> {
   return { ...rest, properties: { ...properties, tools: { ...tools, items } }, $defs: defs }
 }
 
-/** What has a default need not be there: the schema itself says so of a configuration whose defaults are filled in. */
+/** Makes fields with a default optional: the original schema describes a configuration with all defaults filled in. */
 function asWritten(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(asWritten)
   if (!isSchema(schema)) return schema
   const copy = Object.fromEntries(Object.entries(schema).map(([key, value]) => [key, key === 'default' ? value : asWritten(value)]))
   const { required, properties } = copy
   if (!Array.isArray(required) || !isSchema(properties)) return copy
-  const left = required.filter((name) => !(isSchema(properties[name]) && 'default' in properties[name]))
-  return { ...copy, required: left }
+  const requiredNames = required.filter((name) => !(isSchema(properties[name]) && 'default' in properties[name]))
+  return { ...copy, required: requiredNames }
 }

@@ -55,7 +55,7 @@ test('the sample that a first start copies is valid', async () => {
 test('a provider that has no models for embeddings is refused as one', () => {
   for (const provider of ['embedded', 'anthropic'])
     assert.deepEqual(problemsOf(`llms: {primary: {provider: embedded, model: rules-1}, embedding: {provider: ${provider}, model: x}}`), [
-      `1 llms.embedding.provider: "${provider}" has no models for embeddings; choose another, or leave llms.embedding out`,
+      `1 llms.embedding.provider: "${provider}" has no embedding models; choose another provider, or remove llms.embedding`,
     ])
 })
 
@@ -80,22 +80,22 @@ max_execution_time: .inf
 `
   const told = problemsOf(text)
   const begins = [
-    '1 nme: is not known; known here are id, name,',
-    '3 llms.primary.provider: "openia" is not known; known are embedded, openai,',
-    '3 llms.primary.model: 3 is not a text',
-    '4 llms.fallback[0].base_url: is required by the provider openai-compatible and missing',
-    '7 tools[1].name: "calculator" is the name of tools[0] already',
-    '10 tools[2].config.extra: is not known; known here are tables, max_rows',
-    '10 tools[2].config.tables["bad name"]: is not a name that fits here; it must match ^[A-Za-z_]',
-    '11 tools[3].config.paths: is required and missing',
-    '12 tools[4].config: 5 is not a mapping',
-    '12 tools[4].name: "create_sub_agent" is a name that the agent uses itself',
-    '13 tools[5].type: is missing, and the name "gh" as a type is not known; known are calculator,',
-    '14 memory.recall: -1 must be 0 or more',
-    '15 limits: is empty; it must be a mapping',
+    '1 nme: is not a known field; known fields are id, name,',
+    '3 llms.primary.provider: must be one of embedded, openai,',
+    '3 llms.primary.model: must be a text, but is 3',
+    '4 llms.fallback[0].base_url: is required by the provider openai-compatible but missing',
+    '7 tools[1].name: "calculator" is already the name of tools[0]',
+    '10 tools[2].config.extra: is not a known field; known fields are tables, max_rows',
+    '10 tools[2].config.tables["bad name"]: is not a valid name; the name must match ^[A-Za-z_]',
+    '11 tools[3].config.paths: is required but missing',
+    '12 tools[4].config: must be a mapping, but is 5',
+    '12 tools[4].name: "create_sub_agent" is reserved for a built-in tool',
+    '13 tools[5].type: is required, because the name "gh" is not a known tool type; known types are calculator,',
+    '14 memory.recall: must be 0 or more, but is -1',
+    '15 limits: must be a mapping, but is empty',
     '16 access.roles.auditor[0]: "runs.raed" is not a permission; known are chat,',
     '16 access.roles.admin: "admin" is built in',
-    '17 max_execution_time: Infinity is not a number',
+    '17 max_execution_time: must be a number, but is Infinity',
   ]
   assert.equal(told.length, begins.length, told.join('\n'))
   begins.forEach((begin, index) => assert.equal(told[index]?.slice(0, begin.length), begin))
@@ -136,10 +136,10 @@ test('what is no YAML is told with its line and none of its source', () => {
     assert.ok(told.length > 0, text)
     assert.doesNotMatch(told.join('\n'), /hunter2/, text)
   }
-  assert.deepEqual(problemsOf('id: a\nid: b'), ['2 : it is not YAML: Map keys must be unique'])
-  assert.match(problemsOf('id: a\n---\nid: b')[0] ?? '', /it is not YAML: Source contains multiple documents/)
-  assert.match(problemsOf('- a')[0] ?? '', /^1 : a list is not a mapping$/)
-  assert.match(problemsOf('text')[0] ?? '', /^1 : "text" is not a mapping$/)
+  assert.deepEqual(problemsOf('id: a\nid: b'), ['2 : is not valid YAML: Map keys must be unique'])
+  assert.match(problemsOf('id: a\n---\nid: b')[0] ?? '', /is not valid YAML: Source contains multiple documents/)
+  assert.match(problemsOf('- a')[0] ?? '', /^1 : must be a mapping, but is a list$/)
+  assert.match(problemsOf('text')[0] ?? '', /^1 : must be a mapping, but is "text"$/)
 })
 
 test('aliases work, and can neither unfold without end nor contain themselves', () => {
@@ -152,10 +152,10 @@ test('aliases work, and can neither unfold without end nor contain themselves', 
       return `${n}: &${n} [${Array(9).fill(`*${before}`).join(', ')}]`
     }),
   ]
-  assert.match(problemsOf(bomb.join('\n')).join(), /aliases unfold to too much/)
-  assert.match(problemsOf('tools: &a [*a, *a, *a]')[0] ?? '', /contains itself|not well-formed|no anchor/)
+  assert.match(problemsOf(bomb.join('\n')).join(), /aliases that expand to too much data/)
+  assert.match(problemsOf('tools: &a [*a, *a, *a]')[0] ?? '', /contains itself|malformed alias|without an anchor/)
   assert.match(problemsOf(`tools: ${'['.repeat(500)}${']'.repeat(500)}`)[0] ?? '', /nested too deeply/)
-  assert.match(problemsOf(`tools: ${'['.repeat(50_000)}`)[0] ?? '', /nested too deeply|not YAML/)
+  assert.match(problemsOf(`tools: ${'['.repeat(50_000)}`)[0] ?? '', /nested too deeply|not valid YAML/)
 })
 
 test('names that reach into a prototype are refused wherever they stand', () => {
@@ -200,19 +200,19 @@ test('an MCP server has an address or a command, and nothing of the other', () =
   const faults = (config: string) => problemsOf(`tools: [{name: s, type: mcp, config: ${config}}]`).map((line) => line.slice(2))
   assert.deepEqual(faults('{url: "http://localhost:1/mcp", headers: {authorization: x}}'), [])
   assert.deepEqual(faults('{command: npx, args: [-y, server], env: {KEY: x}, cwd: .}'), [])
-  assert.deepEqual(faults('{pin: true}'), ['tools[0].config: has neither url nor command; a server needs one of them'])
+  assert.deepEqual(faults('{pin: true}'), ['tools[0].config: must have url or command, but has neither'])
   assert.deepEqual(faults('{url: "http://a/", command: b}'), [
-    'tools[0].config.command: can not stand beside url; a server has one of them',
+    'tools[0].config.command: cannot be combined with url; remove url or command',
   ])
   assert.deepEqual(faults('{url: "http://a/", args: [b], cwd: c}'), [
-    'tools[0].config.args: needs command, and there is none here',
-    'tools[0].config.cwd: needs command, and there is none here',
+    'tools[0].config.args: requires command, which is missing',
+    'tools[0].config.cwd: requires command, which is missing',
   ])
   assert.deepEqual(faults('{command: a, headers: {}, oauth: {client_id: b, client_secret: c}}'), [
-    'tools[0].config.headers: needs url, and there is none here',
-    'tools[0].config.oauth: needs url, and there is none here',
+    'tools[0].config.headers: requires url, which is missing',
+    'tools[0].config.oauth: requires url, which is missing',
   ])
   assert.deepEqual(faults('{url: "http://a/", headers: {Authorization: b}, oauth: {client_id: b, client_secret: c}}'), [
-    'tools[0].config.headers.Authorization: is what oauth sets; leave one of them out',
+    'tools[0].config.headers.Authorization: is set by oauth; remove this header or oauth',
   ])
 })

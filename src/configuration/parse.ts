@@ -4,13 +4,13 @@ import { ConfigError, type Path } from './problems.ts'
 import type { AgentConfig } from './schema.ts'
 import { readYaml } from './yaml-source.ts'
 
-/** Parses agent.yaml and fills in all defaults. Throws `ConfigError` with every fault, its path and its line. */
+/** Parses agent.yaml and fills in all defaults. Throws `ConfigError` with every fault, path and line. */
 export function parseAgentConfig(text: string): AgentConfig {
   const { value, lineOf } = readYaml(text)
   return toAgentConfig(value, lineOf)
 }
 
-/** The same for plain data, such as the result of a merge. */
+/** Checks plain data, such as the result of a merge, and fills in all defaults. Throws `ConfigError`. */
 export function toAgentConfig(value: unknown, lineOf: (at: Path) => number | undefined = () => undefined): AgentConfig {
   const { config, problems } = checkConfig(value)
   if (problems.length === 0) return config
@@ -18,12 +18,12 @@ export function toAgentConfig(value: unknown, lineOf: (at: Path) => number | und
   throw new ConfigError(placed.sort((a, b) => (a.line ?? 0) - (b.line ?? 0)))
 }
 
-/** 16 hex digits that change with the content, and not with the order of keys. */
+/** A hash of the content (16 hex digits) that does not depend on the order of keys. */
 export function configVersion(config: AgentConfig): string {
   return hash('sha256', toStableJson(config)).slice(0, 16)
 }
 
-/** The same text for values that differ in the order of their keys alone. */
+/** JSON with sorted keys. */
 export function toStableJson(value: object): string {
   return JSON.stringify(value, sortKeys)
 }

@@ -1,12 +1,12 @@
 import { expandBraces, GlobError } from './glob-braces.ts'
 import { problemAt, type ConfigProblem, type Path } from './problems.ts'
 
-/** Patterns that all tools together may look for: each is compared with each file, whenever a tool looks at its files. */
+/** The limit of patterns of all tools: each pattern is compared with each file whenever a tool lists files. */
 const maxPatterns = 5000
 
 /**
- * Checks the glob patterns of one tool after the other: `paths`, and `tables` of `data_query`. What they stand for is counted over all tools of
- * a configuration.
+ * Checks the glob patterns of a tool: `paths`, and `tables` of `data_query`. Create one check per configuration: the expanded patterns of
+ * all checked tools count towards one limit.
  */
 export function createPatternCheck(): (config: Readonly<Record<string, unknown>>, at: Path) => ConfigProblem[] {
   let total = 0
@@ -19,7 +19,7 @@ export function createPatternCheck(): (config: Readonly<Record<string, unknown>>
       if (error instanceof GlobError) return [problemAt(at, error.message)]
       throw error
     }
-    return total > maxPatterns ? [problemAt(at, `is one too many: the tools have more than ${maxPatterns} patterns`)] : []
+    return total > maxPatterns ? [problemAt(at, `exceeds the limit of ${maxPatterns} patterns for all tools together`)] : []
   }
 
   return ({ paths, tables }, at) => [
@@ -33,7 +33,7 @@ function textsOf(value: unknown): [string | number, string][] {
   return entries.flatMap(([key, text]) => (typeof text === 'string' ? [[key, text]] : []))
 }
 
-/** A table without these signs is one file. */
+/** True if a table is a pattern. A table without wildcards is a single file. */
 export function isGlob(pattern: string): boolean {
   return /[*?[{]/.test(pattern)
 }

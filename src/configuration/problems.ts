@@ -1,17 +1,17 @@
 export type Path = readonly (string | number)[]
 
 export interface ConfigProblem {
-  /** `tools[2].config.paths`; empty for the whole. */
+  /** For example `tools[2].config.paths`; empty for the whole configuration. */
   path: string
-  /** The same, part by part. */
+  /** The parts of `path`. */
   at: Path
-  /** What it was and what it may be; never a secret. */
+  /** The rule and the wrong value, without secrets. A predicate whose subject is the path. */
   message: string
-  /** In the text that was read, from 1. */
+  /** The line in the parsed text, from 1. */
   line?: number
 }
 
-/** A configuration with faults: all of them at once. */
+/** An invalid configuration, with all problems. */
 export class ConfigError extends Error {
   readonly problems: readonly ConfigProblem[]
 
@@ -26,7 +26,7 @@ export function problemAt(at: Path, message: string): ConfigProblem {
   return { path: formatPath(at), at, message }
 }
 
-/** `['tools', 2, 'config']` as `tools[2].config`; what is not a plain word stands in brackets and quotes. */
+/** Formats `['tools', 2, 'config']` as `tools[2].config`. Keys other than plain words are put in brackets and quotes. */
 export function formatPath(at: Path): string {
   return at.reduce<string>((path, part) => {
     if (typeof part === 'number') return `${path}[${part}]`

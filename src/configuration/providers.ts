@@ -64,7 +64,7 @@ export const providers = {
 
 export type Provider = keyof typeof providers
 
-/** The names of the providers that speak one wire. */
+/** The names of the providers with the wire format `Wire`. */
 export type ProviderOfWire<Wire extends ProviderTraits['wire']> = {
   [P in Provider]: (typeof providers)[P]['wire'] extends Wire ? P : never
 }[Provider]
@@ -75,9 +75,9 @@ export type AiSdkProvider = ProviderOfWire<'ai-sdk'>
 export type ProviderTraits = EmbeddedTraits | ChatCompletionsTraits | AiSdkTraits
 
 interface CommonTraits {
-  /** What agent.yaml must give before a model can be made; a key may also be given as a header. */
+  /** The required fields of a model in agent.yaml. A key may also be given as a header. */
   needs: readonly ('base_url' | 'api_key' | 'aws_credentials')[]
-  /** Whether there are models for embeddings. */
+  /** True if the provider has embedding models. */
   embeds: boolean
   /** `gen_ai.provider.name` of OpenTelemetry's conventions; default: the provider's name. */
   otelName?: string
@@ -86,7 +86,7 @@ interface CommonTraits {
 
 /** A model of the provider that `doctor` and the first start suggest. */
 export interface ProviderExample {
-  /** Environment variables that hold the provider's key; any of them leads to the suggestion. */
+  /** Environment variables that hold the provider's key; any of the variables leads to the suggestion. */
   environment: readonly string[]
   model: string
   /** Further fields of the model in agent.yaml. */
@@ -102,20 +102,20 @@ interface EmbeddedTraits extends CommonTraits {
 /** A server that speaks OpenAI's chat completions. */
 export interface ChatCompletionsTraits extends CommonTraits {
   wire: 'chat-completions'
-  /** Where requests go without `base_url`. */
+  /** The default of `base_url`. */
   baseUrl?: string
-  /** Only agent.yaml knows the server, so its check requires `base_url`. */
+  /** Only agent.yaml knows the server, so `base_url` is required. */
   isAnyServer?: true
-  /** A server that departs from OpenAI's wire: `azure` in addresses and the header of the key, `mistral` in messages and their ids. */
+  /** A server that departs from OpenAI's wire: `azure` in addresses and the header of the key, `mistral` in messages and message ids. */
   dialect?: 'azure' | 'mistral'
   /** The field of a request that limits the answer; default: `max_tokens`. */
   maxTokensField?: 'max_tokens' | 'max_completion_tokens'
 }
 
-/** A provider behind its package of the AI SDK. */
+/** A provider that is called through a package of the AI SDK. */
 export interface AiSdkTraits extends CommonTraits {
   wire: 'ai-sdk'
-  /** Where the package sends its requests without `base_url`; `{region}` is the configured region. */
+  /** The host of requests without `base_url`; `{region}` is the configured region. */
   host: string
 }
 

@@ -4,26 +4,26 @@ import type { AgentConfig } from './schema.ts'
 export const secretMask = '********'
 
 const references = '(?:\\$\\{[A-Za-z_][A-Za-z0-9_]*\\})+'
-/** Nothing but references, and words that say what they are for: shown as they stand. */
+/** Texts of references only, shown unmasked. */
 const harmless = {
   text: new RegExp(`^(?:(?:Bearer|Basic|Token) )?${references}$`, 'i'),
   user: new RegExp(`^${references}(?::${references})?$`),
   parameter: new RegExp(`^[\\w.-]+=${references}$`),
 }
 
-/** A copy to be shown: secrets as `********`, `${NAME}` as it stands, users and queries of URLs hidden. */
+/** A copy with masked secrets (`********`). References `${NAME}` stay; users and queries of URLs are masked. */
 export function redactConfig(config: AgentConfig): AgentConfig {
   const copy = redact(config, [agentSchema]) as AgentConfig
   copy.tools.forEach((tool, index) => {
     const original = config.tools[index]?.config
     const schema = findToolSchema(tool.type ?? tool.name)
-    // Without a schema nobody knows which of it is secret: then all of it is.
+    // Every value may be a secret when the tool type is unknown.
     if (original) tool.config = (schema ? redact(original, [schema]) : hideAll(original)) as Record<string, unknown>
   })
   return copy
 }
 
-/** Hides user and password of URLs anywhere in the text, and their query where the text is not prose: there it is a link. */
+/** Masks user and password of URLs anywhere in the text. The query of a URL is masked unless the text is prose, where a URL is a link. */
 export function hideUrlSecrets(text: string): string {
   const isProse = /\s/.test(text)
   return text.replace(/\/\/[^\s"'<>]+/g, (url) => (isProse ? hideUser(url) : hideQuery(hideUser(url))))
@@ -45,9 +45,9 @@ function hideAll(value: unknown): unknown {
   return value === null || value === undefined || harmless.text.test(String(value)) ? value : secretMask
 }
 
-/** `url` begins with its two slashes. */
+/** `url` starts with two slashes. */
 function hideUser(url: string): string {
-  // A password with an unescaped `/` or `?` makes no URL; then all up to the last `@` may belong to it.
+  // A password with an unescaped `/` or `?` makes the URL invalid; then the password may extend to the last `@`.
   const isUrl = URL.canParse(`http:${url.replace(new RegExp(references, 'g'), '1')}`)
   return url.replace(isUrl ? /^\/\/([^/?#]*)@/ : /^\/\/(.*)@/, (_, user: string) => `//${harmless.user.test(user) ? user : secretMask}@`)
 }

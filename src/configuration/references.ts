@@ -1,26 +1,26 @@
-/** Resolves `${NAME}` in secrets and addresses of the configuration. Used only where the value is used: what is kept stays a reference. */
+/** Resolves `${NAME}` in secrets and addresses of the configuration at the time of use. Stored configurations keep the reference. */
 
-/** The service's own secrets: an agent's configuration can't send them anywhere. */
-const own = /^(DATABASE_URL|CALLBACK_SECRET|SECRET_KEY|AWS_.*|S3_.*)$/
+/** Secrets of the service itself. An agent's configuration must not send these secrets to a server. */
+const serviceVariable = /^(DATABASE_URL|CALLBACK_SECRET|SECRET_KEY|AWS_.*|S3_.*)$/
 
 const reference = /\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g
 
-/** The names that a text refers to. */
+/** The names of the variables in a text. */
 export function referencesIn(text: string): string[] {
   return [...text.matchAll(reference)].map(([, name]) => name ?? '')
 }
 
-/** Whether a variable belongs to the service itself, and is in no configuration's reach. */
+/** True for secrets of the service, which no configuration may use. */
 export function isOwnVariable(name: string): boolean {
-  return own.test(name)
+  return serviceVariable.test(name)
 }
 
 export type Environment = Readonly<Record<string, string | undefined>>
 
-/** Throws an `Error` that names the variable when it is unset or may not be used. */
+/** Throws an `Error` with the name of the variable when the variable is unset or belongs to the service. */
 export function resolveReferences(text: string, environment: Environment): string {
   return text.replace(reference, (_, name: string) => {
-    if (isOwnVariable(name)) throw new Error(`\${${name}} belongs to the service and can't be used in the configuration`)
+    if (isOwnVariable(name)) throw new Error(`\${${name}} belongs to the service and cannot be used in the configuration`)
     const value = environment[name]
     if (value === undefined || value === '') throw new Error(`the environment variable ${name} is not set`)
     return value

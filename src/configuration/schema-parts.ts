@@ -1,12 +1,12 @@
 import { Type, type TSchema } from 'typebox'
 
-/** Parts that the schemas of agent.yaml and of each tool type share. Fields marked `writeOnly` are secrets. */
+/** Shared parts of the schemas of agent.yaml and of the tool types. Fields marked `writeOnly` are secrets. */
 
 export const strict = { additionalProperties: false }
 
-/** Entries of lists and mappings that nobody writes longer by hand; each is compared and checked with every change. */
+/** The limit of entries in lists and mappings. Every change compares and checks all entries. */
 export const maxEntries = 500
-/** Headers, variables of a command, credentials: more than any server takes. */
+/** The limit of headers, of variables of a command, and of credentials. */
 export const maxSecrets = 100
 
 export function optional<T extends TSchema>(schema: T) {

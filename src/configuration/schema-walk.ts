@@ -1,7 +1,7 @@
 import { AgentConfigSchema } from './schema.ts'
 import { toolTypes } from './tool-types.ts'
 
-/** What both the check and the redaction need to know of a JSON Schema: what it says about the value under a key. */
+/** A JSON Schema, from which the check and the redaction read the rules for the value under a key. */
 export interface Schema {
   readonly [keyword: string]: unknown
 }
@@ -18,17 +18,17 @@ export function isSchema(value: unknown): value is Schema {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** Every schema that may hold for the value under `key` (a property's name or an index), alternatives included. */
+/** All schemas that may apply to the value under `key` (a property name or an index), including alternatives. */
 export function schemasUnder(schemas: readonly Schema[], key: string | number): Schema[] {
-  return schemas.flatMap((schema) => alternatives(schema).flatMap((each) => directlyUnder(each, key)))
+  return schemas.flatMap(alternatives).flatMap((schema) => directlyUnder(schema, key))
 }
 
-/** Whether one of them, or an alternative in one of them, is marked as a secret. */
+/** True if a schema, or an alternative of a schema, is marked as a secret. */
 export function isSecret(schemas: readonly Schema[]): boolean {
-  return schemas.some((schema) => alternatives(schema).some((each) => each['writeOnly'] === true))
+  return schemas.some((schema) => alternatives(schema).some(({ writeOnly }) => writeOnly === true))
 }
 
-/** Whether all that stands in a mapping is secret, whatever its keys are. */
+/** True if all values of a mapping are secret, for any key. */
 export function holdsSecrets(schemas: readonly Schema[]): boolean {
   const values = schemas.flatMap(alternatives).flatMap(({ patternProperties, additionalProperties }) => {
     return [...(isSchema(patternProperties) ? Object.values(patternProperties) : []), additionalProperties].filter(isSchema)
@@ -36,7 +36,7 @@ export function holdsSecrets(schemas: readonly Schema[]): boolean {
   return values.length > 0 && (isSecret(values) || holdsSecrets(values))
 }
 
-/** A copy in which an object that lists patterns for its keys takes no other keys. */
+/** A copy in which objects with `patternProperties` allow no further keys. */
 export function closeRecords(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(closeRecords)
   if (!isSchema(schema)) return schema

@@ -2,14 +2,14 @@ import { Type, type Static } from 'typebox'
 import { providers, type Provider } from './providers.ts'
 import { Address, Effect, maxEntries, optional, Secret, Secrets, strict } from './schema-parts.ts'
 
-/** The schema of agent.yaml. Fields marked `writeOnly` are secrets: they are never shown, logged or put into a prompt. */
+/** The schema of agent.yaml. Fields marked `writeOnly` are secrets, which are never shown, logged or put into a prompt. */
 
-/** A week: what is longer is a mistake, and timers can't wait a month. */
+/** A week. Longer times are mistakes, and timers of Node cannot wait a month. */
 const maxSeconds = 604_800
 
 const mebibyte = 1024 * 1024
 
-/** Entries of `tools`: each is built, kept alive and told to the model, and an entry of a server or a document brings many tools. */
+/** The limit of entries in `tools`. Each entry is built, kept alive and sent to the model, and a group brings many tools. */
 export const maxTools = 500
 
 const Name = Type.String({
@@ -43,7 +43,7 @@ const ModelConfig = Type.Object(
     images: optional(Type.Boolean({ description: 'Whether the model takes images; default true, for `embedded` false.' })),
     prices: optional(Prices),
     api_version: optional(Type.String({ description: 'azure: the `api-version` of the request.' })),
-    // It becomes part of a host's name: nothing else may be made of it.
+    // The region becomes part of a host name, so the pattern excludes dots and slashes.
     region: optional(Type.String({ pattern: '^[A-Za-z0-9-]{1,64}$', description: 'amazon-bedrock: the AWS region.' })),
     access_key_id: optional(Secret),
     secret_access_key: optional(Secret),
@@ -65,12 +65,12 @@ const ToolConfig = Type.Object(
   {
     name: Name,
     type: optional(Type.String({ description: 'Default: the name.' })),
-    description: optional(Type.String({ minLength: 1, description: 'Replaces what the model is told of the tool.' })),
+    description: optional(Type.String({ minLength: 1, description: "Replaces the tool's own description for the model." })),
     timeout: optional(Type.Number({ exclusiveMinimum: 0, maximum: 3600, description: 'Seconds; default 30.' })),
     max_output_characters: optional(Type.Integer({ minimum: 100, description: 'Default 20,000.' })),
     effect: optional(Effect),
     approval: optional(
-      Type.Enum(['required', 'none'], { description: 'Whether somebody must approve of each call; default: as `approvals` says.' }),
+      Type.Enum(['required', 'none'], { description: 'Whether each call needs an approval; default: according to `approvals`.' }),
     ),
     by: optional(Decider),
     config: optional(Type.Record(Type.String(), Type.Unknown())),
@@ -114,29 +114,33 @@ export const AgentConfigSchema = Type.Object(
         effects: Type.Array(Effect, {
           default: [],
           maxItems: 10,
-          description: 'Calls of tools with one of these wait until somebody approves of them.',
+          description: 'Calls of tools with these effects wait for an approval.',
         }),
         by: Type.Enum(['caller', 'role'], {
           default: 'caller',
-          description: 'caller: who asked. role: somebody else, whose role permits runs.approve.',
+          description: 'caller: the caller of the run. role: another caller, whose role permits runs.approve.',
         }),
         expire_after: Type.Number({
           exclusiveMinimum: 0,
           maximum: maxSeconds,
           default: 86_400,
-          description: 'Seconds; a run that waited so long is cancelled.',
+          description: 'Seconds after which a waiting run is cancelled.',
         }),
       },
       { ...strict, default: {} },
     ),
     workflow_type: Type.Enum([...workflowTypes], {
       default: 'react',
-      description: 'react: step by step. plan_execute: a plan first, which is changed where a step fails.',
+      description: 'react: step by step. plan_execute: a plan first, which is revised when a step fails.',
     }),
     memory: Type.Object(
       {
         recall: Type.Integer({ minimum: 0, default: 8 }),
-        history_tokens: Type.Integer({ minimum: 500, default: 32_000, description: 'How much of a session the model is shown.' }),
+        history_tokens: Type.Integer({
+          minimum: 500,
+          default: 32_000,
+          description: 'The limit of tokens of a session that are sent to the model.',
+        }),
       },
       { ...strict, default: {} },
     ),
@@ -157,7 +161,7 @@ export const AgentConfigSchema = Type.Object(
         max_runs: Type.Integer({
           minimum: 1,
           default: 5000,
-          description: 'Runs that one process has before it takes no more. The last tenth is for callers with few runs.',
+          description: 'The limit of runs of one process. The last tenth is reserved for callers with few runs.',
         }),
         max_session_wait: Type.Number({
           minimum: 0,
@@ -168,30 +172,34 @@ export const AgentConfigSchema = Type.Object(
         async_concurrency: Type.Integer({
           minimum: 1,
           default: 16,
-          description: 'Async chats that one process runs at a time; the others wait.',
+          description: 'Async chats that one process runs at a time; further chats wait.',
         }),
         reconnect_grace: Type.Number({
           minimum: 0,
           maximum: maxSeconds,
           default: 5,
-          description: 'Seconds that a run waits for a reader that left.',
+          description: 'Seconds that a run waits for a disconnected reader.',
         }),
-        max_artifact_bytes: Type.Integer({ minimum: 1, default: 50 * mebibyte, description: 'Of one file that a tool makes.' }),
-        max_run_artifacts: Type.Integer({ minimum: 0, default: 100, description: 'Files that the tools of one run may make.' }),
-        max_run_artifact_bytes: Type.Integer({ minimum: 1, default: 200 * mebibyte, description: 'Of all files of one run together.' }),
+        max_artifact_bytes: Type.Integer({ minimum: 1, default: 50 * mebibyte, description: 'The size of one file of a tool.' }),
+        max_run_artifacts: Type.Integer({ minimum: 0, default: 100, description: 'The number of files of the tools of one run.' }),
+        max_run_artifact_bytes: Type.Integer({
+          minimum: 1,
+          default: 200 * mebibyte,
+          description: 'The total size of the files of one run.',
+        }),
       },
       { ...strict, default: {} },
     ),
     retention: Type.Object(
       {
-        sessions: days(365, 'Since the last activity; with all that belongs to them.'),
-        runs: days(90, 'Since their end: logs of runs, and results of tools that were run directly. The messages stay.'),
-        memories: days(365, 'Since they were learned, or heard again.'),
-        deleted_sessions: days(30, 'How long a request of a deleted session, or of a run that is no longer kept, is answered with 410.'),
-        access_keys: days(30, 'Since their expiry.'),
-        metrics: days(0, 'Hourly figures.'),
+        sessions: days(365, 'Since the last activity; with all data of the session.'),
+        runs: days(90, 'Since the end of the run: run logs, and results of direct tool executions. The messages stay.'),
+        memories: days(365, 'Since the memory was learned or confirmed.'),
+        deleted_sessions: days(30, 'How long requests for deleted sessions and runs are answered with 410.'),
+        access_keys: days(30, 'Since the expiry of the key.'),
+        metrics: days(0, 'Hourly metrics.'),
       },
-      { ...strict, default: {}, description: 'Days after which things are removed; 0: never.' },
+      { ...strict, default: {}, description: 'Days after which data is deleted; 0: never.' },
     ),
     access: Type.Object(
       {

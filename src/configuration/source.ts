@@ -3,12 +3,12 @@ import type { ConfigData } from './change/merge.ts'
 import { ConfigError } from './problems.ts'
 import { readYaml } from './yaml-source.ts'
 
-/** A configuration as it is written: the text, and what it says. */
+/** The text of a configuration with the parsed content. */
 export interface ConfigurationSource extends ConfigContent {
   readonly text: string
 }
 
-/** Throws `ConfigError`, with lines. */
+/** Parses a text. Throws `ConfigError` with lines. */
 export function parseSource(text: string): ConfigurationSource {
   const { value, lineOf } = readYaml(text)
   try {
@@ -19,7 +19,7 @@ export function parseSource(text: string): ConfigurationSource {
   }
 }
 
-/** The same for what somebody wrote by hand. A file that is just being written is empty for a moment; it would stand for all defaults. */
+/** Parses an edit of the file. An empty text is refused: editors truncate a file before writing, and an empty text would mean all defaults. */
 export function parseEdit(text: string): ConfigurationSource {
   if (text.trim() === '') throw new ConfigError([{ path: '', at: [], message: 'is empty' }])
   return parseSource(text)

@@ -4,22 +4,22 @@ import type { ConfigProblem, Path } from './problems.ts'
 import { Address, Effect, maxEntries, maxSecrets, optional, Secret, Secrets, strict } from './schema-parts.ts'
 import { checkSpec } from './spec-rules.ts'
 
-/** What the service must know of a tool type before it makes a tool of the type. */
+/** Properties of a tool type that the service needs before creating a tool. */
 export interface ToolTypeTraits {
   /**
-   * What a tool of this type does, on the public agent card. The tool's own description is not used there: that of `data_query` holds values
-   * of the data, that of `knowledge_search` headings of documents, and those of `mcp`, `openapi` and `module` are written for callers with a key.
+   * The skill on the public agent card. The tool's own description is not public: the description of `data_query` contains values of the data,
+   * the description of `knowledge_search` headings of documents, and descriptions of `mcp`, `openapi` and `module` are for callers with a key.
    */
   skill: string
   /** The schema of `config`. */
   config: TObject
-  /** Rules for `config` that its schema cannot express. */
+  /** Rules for `config` beyond the schema. */
   check?(config: Readonly<Record<string, unknown>>, at: Path): ConfigProblem[]
   /** An entry stands for several tools, each named `<entry>__<tool>`. */
   isGroup?: true
-  /** Fields of `config` that name a command or a file to run. A caller who may not bring in code cannot change them. */
+  /** Fields of `config` that name a command or a file to run. Changes need the permission for code (`CONFIG_CODE`). */
   codeFields?: readonly string[]
-  /** The keys of `config.headers` are the hosts that the secrets under them are sent to. */
+  /** The keys of `config.headers` are hosts, and the secrets under a key are sent to the host. */
   hasSecretsByHost?: true
   /** Calls are traced by OpenTelemetry's conventions for this protocol. */
   protocol?: 'mcp'
@@ -30,7 +30,7 @@ const Patterns = Type.Array(Type.String({ minLength: 1 }), { minItems: 1, maxIte
 const Effects = Type.Record(Type.String(), Effect, {
   maxProperties: 2000,
   description:
-    'By tool, without the name of the entry: `read` may be made again after a crash, `write` never is. Default: what it says itself.',
+    'By tool, without the name of the entry: a `read` may be repeated after a crash, a `write` never is. Default: the effect that the tool declares.',
 })
 const Selector = Type.String({ minLength: 1, maxLength: 500 })
 const Only = Type.Array(Selector, { maxItems: maxEntries, description: 'Names, or patterns with "*".' })
@@ -54,19 +54,19 @@ const OAuth = Type.Object(
     resource: optional(
       Type.String({
         description:
-          'Whom tokens are for (RFC 8707); default: the address of the server. Empty where the authorization server refuses the parameter.',
+          'The audience of tokens (RFC 8707); default: the address of the server. Empty if the authorization server refuses the parameter.',
       }),
     ),
   },
-  { ...strict, description: 'Client credentials (RFC 6749, 4.4); `token_url` where another server than this gives the tokens.' },
+  { ...strict, description: 'Client credentials (RFC 6749, 4.4); `token_url` if another server issues the tokens.' },
 )
 
-/** A closed object, with a sentence on what it is for. */
+/** The options of an object schema without further properties. */
 function strictObject(description: string) {
   return { ...strict, description }
 }
 
-/** The tool types, each described once. A type is added with its row here, its builder, and a line in `tools/catalog.ts`. */
+/** The tool types, each described once. A type is added with a row here, a builder, and a line in `tools/catalog.ts`. */
 export const toolTypes = {
   calculator: {
     skill: 'Evaluates expressions and converts units.',
@@ -74,19 +74,19 @@ export const toolTypes = {
   },
   current_time: {
     skill: 'Looks up the current date and time.',
-    config: Type.Object({}, strictObject('Tells the time in a time zone.')),
+    config: Type.Object({}, strictObject('Returns the time in a time zone.')),
   },
   list_files: {
     skill: 'Lists the files that the agent can read.',
-    config: Type.Object({ paths: optional(Patterns) }, strictObject('Lists files under FILES_ROOT, all or those of `paths`.')),
+    config: Type.Object({ paths: optional(Patterns) }, strictObject('Lists files under FILES_ROOT, all or the files of `paths`.')),
   },
   read_file: {
     skill: 'Reads files.',
-    config: Type.Object({ paths: optional(Patterns) }, strictObject('Reads files under FILES_ROOT, all or those of `paths`.')),
+    config: Type.Object({ paths: optional(Patterns) }, strictObject('Reads files under FILES_ROOT, all or the files of `paths`.')),
   },
   write_file: {
     skill: 'Writes text files for download.',
-    config: Type.Object({}, strictObject('Makes files, which come with the answer.')),
+    config: Type.Object({}, strictObject('Writes files, which are attached to the answer.')),
   },
   knowledge_search: {
     skill: 'Searches documents.',
@@ -102,7 +102,7 @@ export const toolTypes = {
         }),
         max_rows: optional(Type.Integer({ minimum: 1, maximum: 10_000 })),
       },
-      strictObject('SQL over files: each of `tables` is one under FILES_ROOT.'),
+      strictObject('SQL over files: each of `tables` is a file or pattern under FILES_ROOT.'),
     ),
   },
   mcp: {
@@ -117,7 +117,7 @@ export const toolTypes = {
         headers: optional(Secrets),
         oauth: optional(OAuth),
         command: optional(
-          Type.String({ minLength: 1, description: 'A server that is started here, and spoken to by its standard input.' }),
+          Type.String({ minLength: 1, description: 'Starts the server on this machine; messages go through standard input and output.' }),
         ),
         args: optional(Type.Array(Type.String(), { maxItems: maxEntries })),
         env: optional(Secrets),
@@ -125,7 +125,9 @@ export const toolTypes = {
         include: optional(Only),
         exclude: optional(Only),
         effects: optional(Effects),
-        pin: optional(Type.Boolean({ description: 'A tool whose description or schema changes is not used until somebody accepts it.' })),
+        pin: optional(
+          Type.Boolean({ description: 'A tool with a changed description or schema is not used until the change is accepted.' }),
+        ),
       },
       strictObject('A server of the Model Context Protocol: at a `url`, or started by a `command`. Its tools are named `<name>__<tool>`.'),
     ),
@@ -146,9 +148,7 @@ export const toolTypes = {
             description: 'By security scheme: the key or token; for basic `user:password`, for client credentials `id:secret`.',
           }),
         ),
-        token_url: optional(
-          Type.String({ ...Address, description: 'For client credentials, in place of the address that the document names.' }),
-        ),
+        token_url: optional(Type.String({ ...Address, description: 'For client credentials, in place of the address in the document.' })),
         include: optional(OnlyOperations),
         exclude: optional(OnlyOperations),
         effects: optional(Effects),
@@ -161,20 +161,20 @@ export const toolTypes = {
     codeFields: ['path'],
     config: Type.Object(
       { path: Type.String({ minLength: 1, description: 'A TypeScript or JavaScript file, relative to agent.yaml.' }) },
-      strictObject('A tool of your own: a file whose default export is one.'),
+      strictObject('A custom tool: a file whose default export is a tool.'),
     ),
   },
   run_python: {
     skill: 'Runs Python code.',
     config: Type.Object(
       {
-        memory_mb: optional(Type.Integer({ minimum: 256, maximum: 4096, description: 'Of one process; default 512.' })),
+        memory_mb: optional(Type.Integer({ minimum: 256, maximum: 4096, description: 'Memory of one process; default 512.' })),
         keep_minutes: optional(
           Type.Number({ minimum: 0, maximum: 1440, description: 'How long the variables of a conversation are kept; default 10.' }),
         ),
         max_processes: optional(Type.Integer({ minimum: 1, maximum: 64, description: 'Default 4.' })),
       },
-      strictObject('Runs Python, shut off from the network and from this machine.'),
+      strictObject('Runs Python in a sandbox without access to the network and to this machine.'),
     ),
   },
   chart: {
@@ -194,17 +194,20 @@ export const toolTypes = {
         context_hosts: optional(Type.Array(Host, { maxItems: maxEntries, description: "Get the caller's stix headers." })),
         methods: optional(Type.Array(Type.Enum(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE']), { minItems: 1 })),
         headers: optional(
-          Type.Record(Host, Secrets, { maxProperties: maxEntries, description: 'By host: sent along, and never shown to the model.' }),
+          Type.Record(Host, Secrets, {
+            maxProperties: maxEntries,
+            description: 'By host: headers of requests to the host, never shown to the model.',
+          }),
         ),
       },
-      strictObject('Sends HTTP requests, to public hosts or to those that are allowed.'),
+      strictObject('Sends HTTP requests to public hosts or to the allowed hosts.'),
     ),
   },
 } as const satisfies Record<string, ToolTypeTraits>
 
 export type ToolType = keyof typeof toolTypes
 
-/** `config` of a tool of one type. */
+/** The type of `config` of a tool type. */
 export type ToolConfigOf<T extends ToolType> = Static<(typeof toolTypes)[T]['config']>
 
 /** The traits of a tool type; undefined for an unknown name. */

@@ -3,19 +3,19 @@ import { isSecretNode, leavesOf, type SchemaNode } from './change/leaves.ts'
 import { problemAt, type ConfigProblem } from './problems.ts'
 import { isOwnVariable, referencesIn, type Environment } from './references.ts'
 
-/** Every `${NAME}` in a secret or an address that the environment does not have, or that no configuration may use. */
+/** Finds every `${NAME}` in a secret or an address whose variable is unset or belongs to the service. */
 export function findUnsetVariables(config: unknown, environment: Environment): ConfigProblem[] {
-  const places = entriesOf(config).flatMap((entry) => [...leavesOf(entry)].filter(isResolved))
-  return places.flatMap(({ value, at }) =>
+  const nodes = entriesOf(config).flatMap((entry) => [...leavesOf(entry)].filter(isResolved))
+  return nodes.flatMap(({ value, at }) =>
     [...new Set(referencesIn(String(value)))].flatMap((name) => {
-      if (isOwnVariable(name)) return [problemAt(at, `\${${name}} belongs to the service and can't be used in the configuration`)]
+      if (isOwnVariable(name)) return [problemAt(at, `\${${name}} belongs to the service and cannot be used in the configuration`)]
       return environment[name] ? [] : [problemAt(at, `the environment variable ${name} is not set`)]
     }),
   )
 }
 
-/** In other texts `${NAME}` stands for itself. */
-function isResolved(place: SchemaNode): boolean {
-  const isAddress = place.schemas.some(({ pattern }) => typeof pattern === 'string' && pattern.includes('\\$\\{'))
-  return isSecretNode(place) || isAddress || place.at.at(-1) === 'spec'
+/** True if `${NAME}` is resolved in the value. Elsewhere `${NAME}` stays literal. */
+function isResolved(node: SchemaNode): boolean {
+  const isAddress = node.schemas.some(({ pattern }) => typeof pattern === 'string' && pattern.includes('\\$\\{'))
+  return isSecretNode(node) || isAddress || node.at.at(-1) === 'spec'
 }

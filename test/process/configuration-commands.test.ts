@@ -156,7 +156,7 @@ test('a start says in lines what it can not use: a first file, and what the data
   await service.ended
   const without = await runIn(folder, ['serve'], environment)
   assert.equal(without.code, 1)
-  assert.match(without.err, /^The configuration in the database can not be used here:\n.*MY_KEY[\s\S]*config restore/)
+  assert.match(without.err, /^The configuration in the database cannot be used by this process:\n.*MY_KEY[\s\S]*config restore/)
   // A new file that comes with the new environment.
   await rm(file)
   await writeFile(file, 'name: Other\n')

@@ -246,7 +246,7 @@ test('Agent configuration: a file that can not be written is no fault, and is to
     await until(b.get, (reply) => reply.body.version === body.version)
   }
   assert.equal(await a.file(), yaml)
-  assert.equal(a.log.filter((line) => line.includes('can not be written')).length, 1)
+  assert.equal(a.log.filter((line) => line.includes('cannot be written')).length, 1)
   await a.restart()
   await until(b.file, (text) => text === `${yaml}name: y\n`)
   assert.equal((await b.get()).body.configuration.name, 'y')

@@ -10,22 +10,22 @@ import { findForeignReferences, type VariableUses } from './references-rule.ts'
 import { findMovedSecrets, restoreSecrets } from './secrets.ts'
 import { findTooLarge } from './size-rule.ts'
 
-/** One state of the configuration: as it is written, and with all defaults. */
+/** A configuration as written (`data`) and with all defaults (`config`). */
 export interface ConfigContent {
   readonly data: ConfigData
   readonly config: AgentConfig
 }
 
-/** What a caller may bring in, beside what the schema allows. */
+/** The permissions of a change, beyond the schema. */
 export interface ChangeRules {
-  /** Where variables go already. */
+  /** The existing uses of variables, which a change may repeat. */
   variableUses: VariableUses
-  /** Names of environment variables that may be used anywhere. */
+  /** Names of environment variables that a change may use anywhere. */
   allowedReferences: readonly string[]
   mayBringCode: boolean
 }
 
-/** Throws `ConfigError` with all problems of data that is no configuration. */
+/** Checks data and fills in the defaults. Throws `ConfigError` with all problems. */
 export function toContent(data: ConfigData): ConfigContent {
   const { config, problems } = checkConfig(data)
   if (problems.length > 0) throw new ConfigError(problems)
@@ -33,20 +33,20 @@ export function toContent(data: ConfigData): ConfigContent {
 }
 
 /**
- * The configuration that a caller's patch makes of another. Throws `forbidden` where it would bring in code, and `ConfigError` with every
- * other fault of it: what does not fit, secrets that are not there or would go elsewhere, variables that it may not use.
+ * Applies a caller's patch. Throws `forbidden` when the patch adds code without permission, and `ConfigError` with all further faults: values
+ * against the schema, masked secrets without an original, secrets for a new address, variables beyond the caller's permission.
  */
 export function applyPatch(before: ConfigContent, patch: ConfigData, rules: ChangeRules): ConfigContent {
   const dangerous = findDanger(patch)
   if (dangerous.length > 0) throw new ConfigError(dangerous)
-  // Looked at before anything is done with it that costs more, and once more with what it is merged into.
+  // The size is checked before more expensive work, and again after the merge.
   refuseTooLarge(patch)
   const restored = restoreSecrets(patch, before.data)
   const data = mergeInto(before, restored.patch)
   refuseTooLarge(data)
   const code = rules.mayBringCode ? [] : findNewCode(before.data, data)
   if (code.length > 0) {
-    const rule = 'config.write may not bring in commands or code unless the service runs with CONFIG_CODE=allow'
+    const rule = 'config.write does not permit new commands or code unless the service runs with CONFIG_CODE=allow'
     throw new ServiceError('forbidden', `RBAC: access denied: ${rule}: ${code.join(', ')}.`)
   }
   const { config, problems } = checkConfig(data)
@@ -66,18 +66,20 @@ function refuseTooLarge(data: ConfigData): void {
 }
 
 /**
- * What an edit of the file, whose owner may do all, makes of a configuration that was changed in memory. A model that was edited is as
- * the file has it: its new key is for the address beside it, and not for one that somebody put over it.
+ * Merges an edit of the file into a configuration that was changed in memory. An edited model is taken over whole from the file: a new key
+ * belongs to the address beside the key in the file, not to an address that was set in memory.
  */
 export function mergeEdit(used: ConfigContent, before: ConfigData, after: ConfigData): ConfigContent {
   const merged = mergeInto(used, patchBetween(before, after))
-  const [was, is, llms] = [ownValue(before, 'llms'), ownValue(after, 'llms'), ownValue(merged, 'llms')]
-  const edited = Object.entries(isConfigData(is) ? is : {}).filter(([key, value]) => !isDeepStrictEqual(ownValue(was, key), value))
+  const [oldModels, newModels, llms] = [ownValue(before, 'llms'), ownValue(after, 'llms'), ownValue(merged, 'llms')]
+  const edited = Object.entries(isConfigData(newModels) ? newModels : {}).filter(
+    ([key, value]) => !isDeepStrictEqual(ownValue(oldModels, key), value),
+  )
   if (edited.length === 0) return toContent(merged)
   return toContent({ ...merged, llms: { ...(isConfigData(llms) ? llms : {}), ...Object.fromEntries(edited) } })
 }
 
-/** Only what has an effect: who sends back all that was shown writes no defaults into the file. */
+/** Merges the effective part of a patch: sending back the shown configuration must not write defaults into the file. */
 function mergeInto({ data, config }: ConfigContent, patch: unknown): ConfigData {
   const merged = mergePatch(data, prunePatch(patch, config) ?? {}, defaults)
   if (!isConfigData(merged)) throw new ConfigError([problemAt([], 'must be a mapping')])

@@ -4,20 +4,21 @@ import { findToolType, toolTypes } from '../tool-types.ts'
 import { entriesOf, type ConfigEntry } from './entries.ts'
 import { ownValue } from './merge.ts'
 
-/** Fields of a change that would run something else than what runs now. */
+/** Paths of fields that run a new command or new code after the change. */
 export function findNewCode(before: unknown, after: unknown): string[] {
   const earlier = new Map(entriesOf(before).map((entry) => [entry.id, codeOf(entry)]))
   return entriesOf(after).flatMap((entry) => {
-    const was = (entry.id === undefined ? undefined : earlier.get(entry.id)) ?? {}
-    const is = codeOf(entry)
-    // A tool that runs nothing any more may lose what it ran.
-    if (Object.keys(is).length === 0) return []
-    const changed = [...new Set([...Object.keys(was), ...Object.keys(is)])].filter((field) => !isDeepStrictEqual(was[field], is[field]))
+    const oldCode = (entry.id === undefined ? undefined : earlier.get(entry.id)) ?? {}
+    const newCode = codeOf(entry)
+    // Removing all code of a tool is allowed.
+    if (Object.keys(newCode).length === 0) return []
+    const fields = [...new Set([...Object.keys(oldCode), ...Object.keys(newCode)])]
+    const changed = fields.filter((field) => !isDeepStrictEqual(oldCode[field], newCode[field]))
     return changed.map((field) => formatPath([...entry.at, 'config', field]))
   })
 }
 
-/** Whether making the tool of an entry runs a command or loads code. */
+/** True if creating the tool of an entry runs a command or loads code. */
 export function runsCode(tool: unknown, at: Path = ['tools', 0]): boolean {
   return Object.keys(codeOf({ value: tool, at })).length > 0
 }

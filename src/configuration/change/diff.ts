@@ -4,8 +4,8 @@ import { elementsBefore, nameOf } from './elements.ts'
 import { isConfigData, ownValue } from './merge.ts'
 
 /**
- * Paths of what differs, such as `llms.primary.model` or `tools[handbook].config.paths`; no values, which may be secret. Of what was added
- * or removed the path of the whole; a list of plain values is one.
+ * Paths of different values, such as `llms.primary.model` or `tools[handbook].config.paths`, without the values, which may be secret. An
+ * added or removed value, and a changed list of plain values, counts as a single path.
  */
 export function changedPaths(before: unknown, after: unknown, path = ''): string[] {
   if (isDeepStrictEqual(before, after)) return []
@@ -19,12 +19,12 @@ export function changedPaths(before: unknown, after: unknown, path = ''): string
 }
 
 function changedElements(before: readonly unknown[], after: readonly unknown[], path: string): string[] {
-  const from = elementsBefore(before, after)
-  const removed = before.flatMap((element, index) => (from.includes(index) ? [] : [`${path}[${nameOf(element) ?? index}]`]))
+  const oldIndexes = elementsBefore(before, after)
+  const removed = before.flatMap((element, index) => (oldIndexes.includes(index) ? [] : [`${path}[${nameOf(element) ?? index}]`]))
   const changed = after.flatMap((element, index) => {
-    const was = from[index]
-    const here = `${path}[${nameOf(element) ?? index}]`
-    return was === undefined ? [here] : changedPaths(before[was], element, here)
+    const oldIndex = oldIndexes[index]
+    const elementPath = `${path}[${nameOf(element) ?? index}]`
+    return oldIndex === undefined ? [elementPath] : changedPaths(before[oldIndex], element, elementPath)
   })
   const isMoved = removed.length === 0 && changed.length === 0
   return isMoved ? [path] : [...removed, ...changed]

@@ -7,9 +7,9 @@ import { isConfigData, ownValue, type ConfigData } from './merge.ts'
 import { spliceYaml } from './splice-yaml.ts'
 
 /**
- * `text` with the content `after` in place of `before`. Splicing lines is a best effort; where a splice is refused or wrong, the document is
- * edited, which keeps comments but may reformat and replaces aliases by what they refer to. Every result is read back, so a wrong edit is
- * never returned: the last resort is the whole text written again, without comments.
+ * `text` with the content `after` in place of `before`. Splicing lines is a best effort. If a splice is refused or wrong, the document is
+ * edited, which keeps comments but may reformat, and which replaces aliases by values. Every result is read back, so a wrong edit is never
+ * returned. The last resort is to write the whole text again, without comments.
  */
 export function editYaml(text: string, before: ConfigData, after: ConfigData): string {
   for (const edit of [spliceYaml, editDocument]) {
@@ -30,7 +30,7 @@ function holds(text: string, content: ConfigData): boolean {
 
 function editDocument(text: string, before: ConfigData, after: ConfigData): string {
   const document: Document = parseDocument(text)
-  // An anchor that changed would change each place that refers to the anchor.
+  // A changed anchor would change every alias of the anchor.
   visit(document, { Alias: (_, alias) => document.createNode(alias.toJS(document)) })
   visit(document, { Collection: (_, node) => void delete node.anchor, Scalar: (_, node) => void delete node.anchor })
   document.contents = update(document, document.contents, before, after)
@@ -47,32 +47,34 @@ function update(document: Document, node: unknown, before: unknown, after: unkno
     const removed = Object.keys(before).filter((key) => !Object.hasOwn(after, key))
     node.items = node.items.filter((pair) => !removed.includes(keyOf(pair) ?? ''))
     for (const [key, value] of Object.entries(after)) {
-      const pair = node.items.find((one) => keyOf(one) === key)
+      const pair = node.items.find((item) => keyOf(item) === key)
       if (pair) pair.value = isSame(before, after, key) ? pair.value : update(document, pair.value, ownValue(before, key), value)
       else node.items.push(document.createPair(key, value))
     }
     return node
   }
   if (isSeq(node) && Array.isArray(before) && Array.isArray(after)) {
-    const from = elementsBefore(before, after)
+    const oldIndexes = elementsBefore(before, after)
     node.items = after.map((value, index) => {
-      const known = from[index]
-      return known === undefined ? document.createNode(value) : update(document, node.items[known], before[known], value)
+      const oldIndex = oldIndexes[index]
+      if (oldIndex === undefined) return document.createNode(value)
+      return update(document, node.items[oldIndex], before[oldIndex], value)
     })
     return node
   }
-  return replaced(document, node, after)
+  return replace(document, node, after)
 }
 
-/** Another value in the place of one, with its comments. */
-function replaced(document: Document, node: unknown, value: unknown): Node {
-  const made = document.createNode(value)
-  if (!isNode(node)) return made
-  if (isScalar(node) && isScalar(made) && typeof node.value === 'string' && typeof value === 'string' && node.type) made.type = node.type
-  if (node.commentBefore != null) made.commentBefore = node.commentBefore
-  if (node.comment != null) made.comment = node.comment
-  if (node.spaceBefore) made.spaceBefore = true
-  return made
+/** Creates a node for `value` with the style and the comments of `node`. */
+function replace(document: Document, node: unknown, value: unknown): Node {
+  const newNode = document.createNode(value)
+  if (!isNode(node)) return newNode
+  const isText = typeof value === 'string' && isScalar(node) && typeof node.value === 'string'
+  if (isText && isScalar(newNode) && node.type) newNode.type = node.type
+  if (node.commentBefore != null) newNode.commentBefore = node.commentBefore
+  if (node.comment != null) newNode.comment = node.comment
+  if (node.spaceBefore) newNode.spaceBefore = true
+  return newNode
 }
 
 function isSame(before: ConfigData, after: ConfigData, key: string): boolean {

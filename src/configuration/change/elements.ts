@@ -1,8 +1,8 @@
 import { ownValue } from './merge.ts'
 
 /**
- * For each element of a list the index of the one that it was before: that of the same `name`, else one for which `keyOf` says the same.
- * Where several say the same, they are told apart by their order, as long as there are as many as before; else none of them is known.
+ * Returns the former index of each element of a list. Elements match by `name`, elements without a name by `keyOf`. Several elements with the
+ * same key match in order if their number is unchanged; otherwise these elements have no former index.
  */
 export function earlierElements(
   before: readonly unknown[],
@@ -17,19 +17,20 @@ export function earlierElements(
     const name = nameOf(element)
     if (name !== undefined) return indexByName.get(name)
     const key = keyOf(element)
-    const [was, is] = [earlier.get(key) ?? [], later.get(key) ?? []]
-    return was.length === is.length ? was[is.findIndex(([at]) => at === index)]?.[0] : undefined
+    const [oldEntries, newEntries] = [earlier.get(key) ?? [], later.get(key) ?? []]
+    if (oldEntries.length !== newEntries.length) return undefined
+    return oldEntries[newEntries.findIndex(([at]) => at === index)]?.[0]
   })
 }
 
 /**
- * The same to be looked at or written side by side: an element without a name that is not as any was before is taken for a change of the one
- * in its place.
+ * Former indexes for comparing and writing: a new element without a name, and without an equal former element, counts as a change of the
+ * unmatched former element at the same index.
  */
 export function elementsBefore(before: readonly unknown[], after: readonly unknown[]): (number | undefined)[] {
-  const from = earlierElements(before, after, JSON.stringify)
-  const isFree = (index: number) => index < before.length && nameOf(before[index]) === undefined && !from.includes(index)
-  return from.map((known, index) => known ?? (nameOf(after[index]) === undefined && isFree(index) ? index : undefined))
+  const oldIndexes = earlierElements(before, after, JSON.stringify)
+  const isFree = (index: number) => index < before.length && nameOf(before[index]) === undefined && !oldIndexes.includes(index)
+  return oldIndexes.map((oldIndex, index) => oldIndex ?? (nameOf(after[index]) === undefined && isFree(index) ? index : undefined))
 }
 
 export function nameOf(element: unknown): string | undefined {

@@ -4,15 +4,15 @@ import { leavesOf, rootNode, childNode, type SchemaNode } from './leaves.ts'
 import { isConfigData, ownValue } from './merge.ts'
 import { nameOf } from './elements.ts'
 
-/** A part of the configuration that has secrets of its own and says where they go: a model, a tool. */
+/** A model or a tool of the configuration: a part with secrets and with the addresses to which the secrets go. */
 export interface ConfigEntry extends SchemaNode {
-  /** The same before and after a change: `llms.primary`, `tools[orders]`. Undefined for what has no name: an element of `llms.fallback`. */
+  /** A stable identifier across changes: `llms.primary`, `tools[orders]`. Undefined without a name, as in `llms.fallback`. */
   readonly id: string | undefined
 }
 
 /**
- * Fields that say to whom the secrets of their entry go, wherever in it they stand: `base_url`, `token_url`, `spec`, and headers by which
- * a gateway is told where to send a request.
+ * Fields at any depth of an entry that determine to whom secrets go: `base_url`, `token_url`, `spec`, and headers by which a gateway routes
+ * a request.
  */
 const addressField =
   /^(?:provider|spec|command)$|(?:^|[_-])(?:ur[li]|hosts?|endpoint|origin|target|upstream|authority)$|[_-](?:base|proxy|route|config)$/i
@@ -35,10 +35,10 @@ export function entriesOf(data: unknown): ConfigEntry[] {
   return [...models, ...tools]
 }
 
-/** Each field that says where an entry's secrets go, with its value. */
+/** The fields, with values, that determine where the secrets of an entry go. */
 export function addressOf(entry: SchemaNode): Record<string, unknown> {
   const { value, at } = entry
-  // Each of its secrets stands under the host that it is for, and which hosts it may reach besides says nothing of them.
+  // The secrets are listed by host; the other allowed hosts do not get the secrets.
   if (isByHost(entry)) return { type: typeOf(value) }
   const depth = at.length
   const fields = [...leavesOf(entry)].flatMap((leaf) => {
@@ -49,7 +49,7 @@ export function addressOf(entry: SchemaNode): Record<string, unknown> {
   return { ...Object.fromEntries(fields), type: typeOf(value) }
 }
 
-/** The host to which what stands at a path goes, where the entry has one for each of its secrets. */
+/** The host that gets the value at a path, for entries with secrets by host. */
 export function hostOf(entry: SchemaNode, at: Path): Path[number] | undefined {
   const [field, part, host] = at.slice(entry.at.length)
   return isByHost(entry) && field === 'config' && part === 'headers' ? host : undefined

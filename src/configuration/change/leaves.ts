@@ -2,14 +2,14 @@ import type { Path } from '../problems.ts'
 import { agentSchema, findToolSchema, isSecret, schemasUnder, type Schema } from '../schema-walk.ts'
 import { isConfigData, ownValue } from './merge.ts'
 
-/** A value in plain data with what the schema says of its place. Data need not fit the schema. */
+/** A value in plain data with the schemas that apply to the value. The data need not fit the schemas. */
 export interface SchemaNode {
   readonly value: unknown
   readonly at: Path
   readonly schemas: readonly Schema[]
 }
 
-/** What nobody knows counts as secret. */
+/** Values without a schema count as secret. */
 const unknownSchemas: readonly Schema[] = [{ writeOnly: true }]
 
 export function rootNode(value: unknown): SchemaNode {
@@ -20,7 +20,7 @@ export function isSecretNode({ schemas }: SchemaNode): boolean {
   return isSecret(schemas)
 }
 
-/** The place under a key; under a secret everything is secret. */
+/** The node under a key. Everything under a secret is secret. */
 export function childNode(node: SchemaNode, key: string | number): SchemaNode {
   return { value: ownValue(node.value, key), at: [...node.at, key], schemas: schemasOf(node, key) }
 }
@@ -34,7 +34,7 @@ function schemasOf({ value, at, schemas }: SchemaNode, key: string | number): re
   return schema ? [schema] : unknownSchemas
 }
 
-/** Every value in it that is no list and no object. */
+/** Yields every value that is neither a list nor an object. */
 export function* leavesOf(node: SchemaNode): Generator<SchemaNode> {
   const { value } = node
   if (Array.isArray(value)) for (const index of value.keys()) yield* leavesOf(childNode(node, index))

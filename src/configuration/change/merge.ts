@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 
-/** Plain data of the configuration, as a file or a request has it: without defaults. */
+/** Plain data of the configuration, as in a file or a request: without defaults. */
 export interface ConfigData {
   readonly [key: string]: unknown
 }
@@ -10,8 +10,8 @@ export function isConfigData(value: unknown): value is ConfigData {
 }
 
 /**
- * RFC 7396: objects merge, `null` removes, everything else replaces. What the target lacks begins as its default in the schema, where that is
- * more than its own fields' defaults: a patch of `llms.fallback` keeps the primary model. Nothing is changed in place.
+ * RFC 7396: objects merge, `null` removes, everything else replaces. An absent target starts as the default of the schema, so that a patch of
+ * `llms.fallback` keeps the default primary model. The arguments are not modified.
  */
 export function mergePatch(target: unknown, patch: unknown, defaults?: unknown): unknown {
   if (!isConfigData(patch)) return patch
@@ -24,17 +24,17 @@ export function mergePatch(target: unknown, patch: unknown, defaults?: unknown):
   return merged
 }
 
-/** The patch without what has no effect on a configuration that is `effective` with its defaults; undefined where nothing is left. */
+/** Removes values from a patch that equal the values in `effective`, the configuration with defaults. Undefined for an empty result. */
 export function prunePatch(patch: unknown, effective: unknown): unknown {
   if (!isConfigData(patch) || !isConfigData(effective)) return isDeepStrictEqual(patch, effective) ? undefined : patch
-  const left = Object.entries(patch).flatMap(([key, value]) => {
+  const entries = Object.entries(patch).flatMap(([key, value]) => {
     const pruned = prunePatch(value, ownValue(effective, key))
     return pruned === undefined ? [] : [[key, pruned] as const]
   })
-  return left.length > 0 ? Object.fromEntries(left) : undefined
+  return entries.length > 0 ? Object.fromEntries(entries) : undefined
 }
 
-/** The patch that makes `after` of `before`. */
+/** The patch that turns `before` into `after`. */
 export function patchBetween(before: ConfigData, after: ConfigData): ConfigData {
   const removed = Object.keys(before).filter((key) => !Object.hasOwn(after, key))
   const changed = Object.entries(after).flatMap(([key, value]) => {

@@ -3,10 +3,10 @@ import { isOwnVariable, referencesIn } from '../references.ts'
 import { addressOf, entriesOf, hostOf, type ConfigEntry } from './entries.ts'
 import { leavesOf } from './leaves.ts'
 
-/** Where environment variables go: each name with the address of an entry that uses it. */
+/** The uses of environment variables: names, each with the address of an entry that uses the variable. */
 export type VariableUses = ReadonlySet<string>
 
-/** What the given configurations use. */
+/** The uses of variables in the configurations. */
 export function variableUsesOf(...configurations: readonly unknown[]): VariableUses {
   return new Set(
     configurations.flatMap((data) => entriesOf(data).flatMap((entry) => namesIn(entry).map(({ name, at }) => keyOf(name, entry, at)))),
@@ -14,18 +14,18 @@ export function variableUsesOf(...configurations: readonly unknown[]): VariableU
 }
 
 /**
- * Names of environment variables that a change may not bring in. Who may change the configuration need not know what the variables hold,
- * and must not learn it by sending them to a server of their own: a name that is used already may be used for the same address alone.
+ * Finds variables that a change must not use. A caller with `config.write` need not know the values of variables, and must not get the values
+ * by sending them to the caller's own server. So an already used variable may be used only for the same address.
  */
 export function findForeignReferences(after: unknown, used: VariableUses, allowed: readonly string[]): ConfigProblem[] {
   return entriesOf(after).flatMap((entry) =>
     namesIn(entry).flatMap(({ name, at }) => {
-      if (isOwnVariable(name)) return [problemAt(at, `\${${name}} belongs to the service and can't be used in the configuration`)]
+      if (isOwnVariable(name)) return [problemAt(at, `\${${name}} belongs to the service and cannot be used in the configuration`)]
       if (allowed.includes(name) || used.has(keyOf(name, entry, at))) return []
       return [
         problemAt(
           at,
-          `\${${name}} can't be brought in here: the stored file does not use it for this address, and CONFIG_ENV does not list it`,
+          `\${${name}} cannot be used here: the stored file does not use the variable for this address, and CONFIG_ENV does not list it`,
         ),
       ]
     }),

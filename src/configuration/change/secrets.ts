@@ -6,20 +6,20 @@ import { addressOf, entriesOf, type ConfigEntry } from './entries.ts'
 import { isSecretNode, leavesOf, childNode, rootNode, type SchemaNode } from './leaves.ts'
 import { isConfigData, ownValue } from './merge.ts'
 
-/** A patch in which every `********` stands for what it was. */
+/** A patch in which every `********` is replaced by the original secret. */
 export interface RestoredPatch {
   patch: unknown
   problems: ConfigProblem[]
-  /** Whether the value at this path was sent, and not kept. */
+  /** True if the caller sent the value at the path. False for restored secrets. */
   isSent(at: Path): boolean
-  /** What the element of a list at this path was before, where that is known. */
+  /** The former element for the list element at this path, if known. */
   earlier(at: Path): SchemaNode | undefined
 }
 
-/** Puts the secrets of `before` in the place of the `********` that were sent back. */
+/** Replaces every `********` that was sent back by the secret in `before`. */
 export function restoreSecrets(patch: unknown, before: unknown): RestoredPatch {
   const problems: ConfigProblem[] = []
-  const kept = new Set<string>()
+  const restoredPaths = new Set<string>()
   const earlier = new Map<string, SchemaNode>()
 
   function restore(sent: SchemaNode, old: SchemaNode): unknown {
@@ -34,18 +34,18 @@ export function restoreSecrets(patch: unknown, before: unknown): RestoredPatch {
       problems.push(problemAt(at, noSecret))
       return value
     }
-    if (restored !== value) kept.add(formatPath(at))
+    if (restored !== value) restoredPaths.add(formatPath(at))
     return restored
   }
 
   function restoreList(sent: SchemaNode, old: SchemaNode): unknown[] {
     const list = sent.value as unknown[]
-    const from = earlierElements(Array.isArray(old.value) ? old.value : [], list, shapeIn(sent))
+    const oldIndexes = earlierElements(Array.isArray(old.value) ? old.value : [], list, shapeIn(sent))
     return list.map((_, index) => {
-      const known = from[index]
-      const [place, was] = [childNode(sent, index), known === undefined ? nothing : childNode(old, known)]
-      if (known !== undefined) earlier.set(formatPath(place.at), was)
-      return restore(place, was)
+      const oldIndex = oldIndexes[index]
+      const [node, oldNode] = [childNode(sent, index), oldIndex === undefined ? emptyNode : childNode(old, oldIndex)]
+      if (oldIndex !== undefined) earlier.set(formatPath(node.at), oldNode)
+      return restore(node, oldNode)
     })
   }
 
@@ -53,41 +53,43 @@ export function restoreSecrets(patch: unknown, before: unknown): RestoredPatch {
   return {
     patch: restored,
     problems,
-    isSent: (at) => !kept.has(formatPath(at)) && isIn(patch, at),
+    isSent: (at) => !restoredPaths.has(formatPath(at)) && isIn(patch, at),
     earlier: (at) => earlier.get(formatPath(at)),
   }
 }
 
 /**
- * Secrets that a change would send to a new address although nobody who knows them said so: those kept by `********`, and those that a
- * merge leaves as they are.
+ * Finds secrets that a change would send to a new address although the caller did not send the secrets: restored secrets, and secrets that the
+ * merge leaves unchanged.
  */
 export function findMovedSecrets(
   before: unknown,
   after: unknown,
   { isSent, earlier }: Pick<RestoredPatch, 'isSent' | 'earlier'>,
 ): ConfigProblem[] {
-  const named = new Map(entriesOf(before).map((entry) => [entry.id, entry]))
+  const entriesById = new Map(entriesOf(before).map((entry) => [entry.id, entry]))
   return entriesOf(after).flatMap((entry) => {
-    // An element without a name is known by what is shown of it, and an address has parts that are not.
-    const was = entry.id === undefined ? earlier(entry.at) : named.get(entry.id)
-    const changed = was ? changedFields(was, entry) : []
+    // Elements without a name match by the shown values, but an address also has masked parts, so the fields are compared.
+    const oldNode = entry.id === undefined ? earlier(entry.at) : entriesById.get(entry.id)
+    const changed = oldNode ? changedFields(oldNode, entry) : []
     if (changed.length === 0) return []
     return [...leavesOf(entry)]
       .filter((leaf) => holdsSecret(leaf) && !isSent(leaf.at))
-      .map(({ at }) => problemAt(at, `must be sent anew, or be removed with null, because ${changed.join(' and ')} of its entry changes`))
+      .map(({ at }) =>
+        problemAt(at, `must be sent again, or removed with null, because ${changed.join(' and ')} of the same entry changes`),
+      )
   })
 }
 
-const noSecret = `"${secretMask}" stands for a secret that is there, and here is none that it could stand for; send the secret itself`
+const noSecret = `"${secretMask}" is a placeholder for an existing secret, but there is no such secret here; send the secret itself`
 
-const nothing: SchemaNode = { value: undefined, at: [], schemas: [] }
+const emptyNode: SchemaNode = { value: undefined, at: [], schemas: [] }
 
-function underData(place: SchemaNode, key: string): SchemaNode {
-  return isConfigData(place.value) ? childNode(place, key) : nothing
+function underData(node: SchemaNode, key: string): SchemaNode {
+  return isConfigData(node.value) ? childNode(node, key) : emptyNode
 }
 
-/** Secrets are kept where they are: what was no secret becomes none, and what was one stays one. */
+/** The old secret for a placeholder. Undefined when the old value is not a secret: a public value must not become a secret. */
 function restoreSecret(value: string, old: SchemaNode): unknown {
   return value === secretMask && isSecretNode(old) && !isConfigData(old.value) && !Array.isArray(old.value)
     ? (old.value ?? undefined)
@@ -95,45 +97,45 @@ function restoreSecret(value: string, old: SchemaNode): unknown {
 }
 
 const url = /\/\/[^\s"'<>]+/g
-/** What stands for a secret in an address, and not in a text that happens to have eight asterisks. */
+/** The placeholder of a secret in a URL. Eight asterisks elsewhere in a text are not a placeholder. */
 const hiddenInUrl = /^\/\/\*{8}@|\?\*{8}(?=#|$)/
 
-/** Users and queries of the addresses in a text; undefined where one of them was not there. */
+/** Restores users and queries of the URLs in a text. Undefined when the old text lacks a matching URL. */
 function restoreUrls(value: string, old: SchemaNode): string | undefined {
   const text = typeof old.value === 'string' && !isSecretNode(old) ? old.value : ''
-  const shown: string[] = hideUrlSecrets(text).match(url) ?? []
+  const masked: string[] = hideUrlSecrets(text).match(url) ?? []
   const real: string[] = text.match(url) ?? []
   let isKnown = true
   const restored = value.replace(url, (address) => {
     if (!hiddenInUrl.test(address)) return address
-    const index = shown.indexOf(address)
-    const found = index === -1 ? undefined : real[index]
-    // Each stands for one: of two that look the same the first is the first.
-    if (found !== undefined) shown[index] = ''
+    const index = masked.indexOf(address)
+    const original = index === -1 ? undefined : real[index]
+    // Each old URL is used once, in order, so equal masked URLs keep their order.
+    if (original !== undefined) masked[index] = ''
     else isKnown = false
-    return found ?? address
+    return original ?? address
   })
-  // What was hidden in the old text must be so in the new one: blanks around a link make it prose, of which less is hidden.
+  // A part that was masked in the old text must be masked in the new text: a link with blanks counts as prose, of which less is masked.
   return isKnown && (restored === value || hideUrlSecrets(restored) === value) ? restored : undefined
 }
 
-/** What an element without a name is known by: all that is no secret. */
+/** Returns a key for elements without a name: all values, with masked secrets. */
 function shapeIn(list: SchemaNode): (element: unknown) => string {
-  const shape = (place: SchemaNode): unknown => {
-    const { value } = place
-    if (Array.isArray(value)) return value.map((_, index) => shape(childNode(place, index)))
+  const shape = (node: SchemaNode): unknown => {
+    const { value } = node
+    if (Array.isArray(value)) return value.map((_, index) => shape(childNode(node, index)))
     if (isConfigData(value)) {
       const keys = Object.keys(value).sort()
-      return keys.map((key) => [key, shape(childNode(place, key))])
+      return keys.map((key) => [key, shape(childNode(node, key))])
     }
-    if (isSecretNode(place)) return secretMask
+    if (isSecretNode(node)) return secretMask
     return typeof value === 'string' ? hideUrlSecrets(value) : value
   }
   return (element) => JSON.stringify(shape({ ...childNode(list, 0), value: element }))
 }
 
-function changedFields(was: SchemaNode, is: ConfigEntry): string[] {
-  const [before, after] = [addressOf(was), addressOf(is)]
+function changedFields(oldNode: SchemaNode, entry: ConfigEntry): string[] {
+  const [before, after] = [addressOf(oldNode), addressOf(entry)]
   return [...new Set([...Object.keys(before), ...Object.keys(after)])].filter((field) => !isDeepStrictEqual(before[field], after[field]))
 }
 

@@ -23,8 +23,8 @@ interface Splice {
 }
 
 /**
- * `text` with the content `after`, in which only changed lines are written again; undefined where that cannot be done. A best effort: the
- * result may hold something else, so the caller reads the result back.
+ * `text` with the content `after`, in which only changed lines are written again. Undefined when splicing is impossible. The result is a best
+ * effort and may have another content, so the caller reads the result back.
  */
 export function spliceYaml(text: string, before: ConfigData, after: ConfigData): string | undefined {
   const document = parseDocument(text)
@@ -53,18 +53,18 @@ function spliceNode(text: string, node: unknown, before: unknown, after: unknown
 
 function spliceMap(text: string, map: YAMLMap, before: ConfigData, after: ConfigData): Splice[] {
   const pairs = map.items.filter(isPair)
-  // Nothing stands for an empty block.
+  // An empty block has no YAML form.
   if (Object.keys(after).length === 0 || pairs.length === 0) throw new NotSpliced()
   const changed = pairs.flatMap((pair) => {
     const key = keyOf(pair)
     if (!Object.hasOwn(after, key)) return [cut(text, pair.key, pair)]
-    const [was, is] = [ownValue(before, key), ownValue(after, key)]
-    if (isDeepStrictEqual(was, is)) return []
+    const [oldValue, newValue] = [ownValue(before, key), ownValue(after, key)]
+    if (isDeepStrictEqual(oldValue, newValue)) return []
     try {
-      return spliceNode(text, pair.value, was, is)
+      return spliceNode(text, pair.value, oldValue, newValue)
     } catch (error) {
       if (!(error instanceof NotSpliced)) throw error
-      return [replacePair(text, pair, is)]
+      return [replacePair(text, pair, newValue)]
     }
   })
   const added = Object.keys(after).filter((key) => !Object.hasOwn(before, key))
@@ -74,15 +74,16 @@ function spliceMap(text: string, map: YAMLMap, before: ConfigData, after: Config
   return [...changed, insert(text, endOf(last), block, columnOf(text, startOf(first.key)))]
 }
 
-/** The values of a mapping on one line, each in its place. */
+/** Splices the values of a mapping in flow style (`{ a: 1 }`). */
 function spliceFlow(text: string, map: YAMLMap, before: ConfigData, after: ConfigData): Splice[] {
   return map.items.filter(isPair).flatMap((pair) => {
     const key = keyOf(pair)
-    const [was, is] = [ownValue(before, key), ownValue(after, key)]
-    if (isDeepStrictEqual(was, is)) return []
+    const [oldValue, newValue] = [ownValue(before, key), ownValue(after, key)]
+    if (isDeepStrictEqual(oldValue, newValue)) return []
     if (!isNode(pair.value)) throw new NotSpliced()
-    if (isMap(pair.value) && isConfigData(was) && isConfigData(is) && hasSameKeys(was, is)) return spliceFlow(text, pair.value, was, is)
-    return [spliceInline(text, pair.value, is, true)]
+    const hasOldKeys = isConfigData(oldValue) && isConfigData(newValue) && hasSameKeys(oldValue, newValue)
+    if (isMap(pair.value) && hasOldKeys) return spliceFlow(text, pair.value, oldValue, newValue)
+    return [spliceInline(text, pair.value, newValue, true)]
   })
 }
 
@@ -91,30 +92,31 @@ function hasSameKeys(before: ConfigData, after: ConfigData): boolean {
 }
 
 function spliceSeq(text: string, seq: YAMLSeq, before: readonly unknown[], after: readonly unknown[]): Splice[] {
-  const from = elementsBefore(before, after)
-  const kept = from.filter((index) => index !== undefined)
-  const appended = from.length - kept.length
+  const oldIndexes = elementsBefore(before, after)
+  const keptIndexes = oldIndexes.filter((index) => index !== undefined)
+  const appended = oldIndexes.length - keptIndexes.length
   const isInOrder =
-    kept.every((index, at) => at === 0 || index > kept[at - 1]!) && from.slice(0, kept.length).every((index) => index !== undefined)
+    keptIndexes.every((index, at) => at === 0 || index > keptIndexes[at - 1]!) &&
+    oldIndexes.slice(0, keptIndexes.length).every((index) => index !== undefined)
   if (!isInOrder || after.length === 0 || seq.items.length === 0) throw new NotSpliced()
   const changed = seq.items.flatMap((item, index) => {
-    const to = from.indexOf(index)
-    return to === -1 ? [cut(text, item, item)] : spliceNode(text, item, before[index], after[to])
+    const newIndex = oldIndexes.indexOf(index)
+    return newIndex === -1 ? [cut(text, item, item)] : spliceNode(text, item, before[index], after[newIndex])
   })
   if (appended === 0) return changed
-  const block = stringify(after.slice(kept.length), { lineWidth: 0 })
+  const block = stringify(after.slice(keptIndexes.length), { lineWidth: 0 })
   const lineStart = text.lastIndexOf('\n', startOf(seq.items[0]) - 1) + 1
   const column = text.slice(lineStart).search(/\S/)
   return [...changed, insert(text, endOf(seq.items.at(-1)), block, column)]
 }
 
-/** A scalar or a flow collection in its place; what is behind it on its line stays. */
+/** Replaces a scalar or a flow collection. The rest of the line, such as a comment, stays. */
 function spliceInline(text: string, node: Node, value: unknown, isInFlow = false): Splice {
   const [start, end] = [startOf(node), endOf(node)]
   const isBlock = isScalar(node) && (node.type === 'BLOCK_LITERAL' || node.type === 'BLOCK_FOLDED')
   if (start === end || isBlock) throw new NotSpliced()
   const style = { lineWidth: 0, collectionStyle: 'flow', flowCollectionPadding: /^[{[]\s/.test(text.slice(start, end)) } as const
-  // Some characters of a text mean something inside of brackets.
+  // Inside of brackets more characters need quotes.
   const written = isInFlow
     ? stringify([value], { ...style, flowCollectionPadding: false })
         .trimEnd()
@@ -131,22 +133,22 @@ function replacePair(text: string, pair: Pair, value: unknown): Splice {
   return { start, end, text: text.slice(start, end).endsWith('\n') ? written : written.trimEnd() }
 }
 
-/** From the line on which it begins to the one on which it ends. */
+/** Removes all lines from the first to the last node. */
 function cut(text: string, first: unknown, last: unknown): Splice {
   const start = text.lastIndexOf('\n', startOf(first) - 1) + 1
   if (!/^\s*(?:- )?$/.test(text.slice(start, startOf(first)))) throw new NotSpliced()
   return { start, end: lineEnd(text, endOf(last)), text: '' }
 }
 
-/** Lines behind others of the same depth, and behind the comments that belong to those. */
-function insert(text: string, behind: number, block: string, column: number): Splice {
-  let at = lineEnd(text, behind)
+/** Inserts lines after the line at `offset`, and after comments that are indented deeper than `column`. */
+function insert(text: string, offset: number, block: string, column: number): Splice {
+  let at = lineEnd(text, offset)
   while (commentAt(text, at) > column) at = lineEnd(text, at + 1)
   const lines = indent(block, column)
   return { start: at, end: at, text: at > 0 && text[at - 1] !== '\n' ? `\n${lines}` : lines }
 }
 
-/** The column of the comment that is all of a line; -1 where there is none. */
+/** The column of the comment on a comment-only line; -1 on other lines. */
 function commentAt(text: string, lineStart: number): number {
   const [, blank] = /^( *)#/.exec(text.slice(lineStart, lineStart + maxColumn)) ?? []
   return blank === undefined ? -1 : blank.length
@@ -165,7 +167,7 @@ function startOf(node: unknown): number {
   return node.range[0]
 }
 
-/** Behind the last character of its content. */
+/** The offset after the last character of the content. */
 function endOf(part: unknown): number {
   if (isPair(part)) return isNode(part.value) ? endOf(part.value) : endOf(part.key)
   if (isCollection(part) && !part.flow && part.items.length > 0) return endOf(part.items.at(-1))

@@ -6,13 +6,13 @@ import { editYaml } from './edit-yaml.ts'
 import type { ConfigData } from './merge.ts'
 import { variableUsesOf } from './references-rule.ts'
 
-/** What is stored and what is in use: the same data, or different by what was changed in memory alone. */
+/** The stored configuration and the configuration in use. The two differ by changes in memory only. */
 export interface ConfigurationState {
   readonly stored: ConfigurationSource
   readonly used: ConfigContent
 }
 
-/** What a caller's patch makes of it: both what is in use and what is stored are changed, each by itself. Throws as `applyPatch` does. */
+/** Applies a caller's patch to the configuration in use, and with `isStored` also to the stored configuration. Throws as `applyPatch` does. */
 export function patchState(
   { stored, used }: ConfigurationState,
   patch: ConfigData,
@@ -21,19 +21,20 @@ export function patchState(
   const changeRules = { ...rules, variableUses: variableUsesOf(stored.data, used.data) }
   const next = applyPatch(used, patch, changeRules)
   if (!isStored) return { stored, used: next }
-  const kept = used.data === stored.data ? next : applyPatch(stored, patch, changeRules)
-  const text = changedPaths(stored.data, kept.data).length === 0 ? stored.text : editYaml(stored.text, stored.data, kept.data)
-  return { stored: { ...kept, text }, used: next }
+  const content = used.data === stored.data ? next : applyPatch(stored, patch, changeRules)
+  const isSame = changedPaths(stored.data, content.data).length === 0
+  const text = isSame ? stored.text : editYaml(stored.text, stored.data, content.data)
+  return { stored: { ...content, text }, used: next }
 }
 
 /**
- * What an edit of a file makes of it. `before` is what the file held: where something else is stored by now, both changes count, and the text is
- * the editor's with the other one in it. Throws `ConfigError` where together they are no configuration.
+ * Applies an edit of the file. `before` is the former content of the file. If the stored configuration has changed since, both changes are
+ * merged into the edited text. Throws `ConfigError` when the merged configuration is invalid.
  */
 export function editState({ stored, used }: ConfigurationState, before: ConfigData, edited: ConfigurationSource): ConfigurationState {
   const isFollowed = used.data === stored.data
-  const kept = isDeepStrictEqual(before, stored.data) ? edited : withText(mergeEdit(stored, before, edited.data), edited)
-  return { stored: kept, used: isFollowed ? kept : mergeEdit(used, before, edited.data) }
+  const source = isDeepStrictEqual(before, stored.data) ? edited : withText(mergeEdit(stored, before, edited.data), edited)
+  return { stored: source, used: isFollowed ? source : mergeEdit(used, before, edited.data) }
 }
 
 function withText(content: ConfigContent, edited: ConfigurationSource): ConfigurationSource {

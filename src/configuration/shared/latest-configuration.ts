@@ -3,49 +3,49 @@ import type { ConfigurationState } from '../change/state.ts'
 import type { ChangeKind, ConfigurationStore, StoredConfiguration } from '../configuration-store.ts'
 import { parseSource } from '../source.ts'
 
-/** A configuration that all processes have in common, read. */
+/** A configuration of the store, parsed. All processes share this configuration. */
 export interface LoadedConfiguration extends ConfigurationState {
-  /** Grows with each change. */
+  /** Increases with each change. */
   readonly n: number
   readonly version: string
-  /** Under which what is stored can be found again. */
+  /** The version of the stored configuration in the store. */
   readonly storedVersion: string
-  /** Since when; epoch milliseconds. */
+  /** The time of the change in epoch milliseconds. */
   readonly since: number
 }
 
-/** Another one, to come behind one that was seen. */
+/** A new configuration that follows a loaded configuration. */
 export interface ConfigurationChange extends ConfigurationState {
   version: string
   kind: ChangeKind
   at: number
-  /** The text of the file that it was taken from. */
+  /** The text of the edited file. */
   file?: string
   diff: readonly string[]
   actor?: { tenant: string; sub: string }
 }
 
-/** The newest configuration, which other processes change too. */
+/** The newest configuration, which other processes may change too. */
 export interface LatestConfiguration {
-  /** Asks the store. Throws `ConfigError` where it is none that this program can use. */
+  /** Reads the newest configuration from the store. Throws `ConfigError` when this program cannot use the configuration. */
   read(): Promise<LoadedConfiguration>
-  /** Undefined where another came first. */
+  /** Undefined when another process added a configuration first. */
   add(change: ConfigurationChange, after: Pick<LoadedConfiguration, 'n' | 'storedVersion'>): Promise<LoadedConfiguration | undefined>
 }
 
 export function createLatestConfiguration(store: ConfigurationStore): LatestConfiguration {
-  let known: LoadedConfiguration | undefined
+  let cached: LoadedConfiguration | undefined
 
   async function read(): Promise<LoadedConfiguration> {
     const n = await store.newestNumber()
-    if (known?.n === n) return known
+    if (cached?.n === n) return cached
     const row = await store.newest()
-    if (!row) throw new Error('There is no configuration in the database any more.')
-    return learn(parse(row))
+    if (!row) throw new Error('The database no longer has a configuration.')
+    return cache(parse(row))
   }
 
-  function learn(next: LoadedConfiguration): LoadedConfiguration {
-    if (!known || next.n > known.n) known = next
+  function cache(next: LoadedConfiguration): LoadedConfiguration {
+    if (!cached || next.n > cached.n) cached = next
     return next
   }
 
@@ -55,8 +55,8 @@ export function createLatestConfiguration(store: ConfigurationStore): LatestConf
   ): Promise<LoadedConfiguration | undefined> {
     const row = toRow(change, after)
     if (!(await store.add(row, after.n))) return undefined
-    // As the others will read it: what is shown is the same everywhere, to the order of its keys.
-    return learn(parse({ ...row, n: after.n + 1 }))
+    // The stored row is parsed here as in every process, so all processes show the same order of keys.
+    return cache(parse({ ...row, n: after.n + 1 }))
   }
 
   return { read, add }
@@ -71,7 +71,9 @@ function toRow({ stored, used, file, ...rest }: ConfigurationChange, after: Pick
   const isStored = rest.kind !== 'memory' && rest.kind !== 'start'
   const storedVersion = isStored ? rest.version : after.storedVersion
   return {
-    ...{ ...rest, storedVersion, text: stored.text },
+    ...rest,
+    storedVersion,
+    text: stored.text,
     ...(used.data !== stored.data && { used: used.data }),
     ...(file !== undefined && file !== stored.text && { file }),
   }

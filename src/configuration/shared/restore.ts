@@ -12,15 +12,15 @@ interface RestoreDependencies {
 }
 
 export interface RestoredConfiguration {
-  /** The one that is in use now: the one before where nothing is different. */
+  /** The version in use: the previous version if nothing changed. */
   version: string
-  /** Paths of what changed. */
+  /** Paths of the changed values. */
   diff: string[]
 }
 
 /**
- * Stores a former configuration again; what was changed in memory alone stays so. Undefined where there is none of this version. Throws
- * `ConfigError` where this program can't use it.
+ * Stores a former configuration again. Changes in memory only stay in effect. Returns undefined for an unknown version. Throws `ConfigError`
+ * when this program cannot use the former configuration.
  */
 export async function restoreConfiguration(
   version: string,
@@ -35,12 +35,12 @@ export async function restoreConfiguration(
     if (newest.stored?.text === former.text) return { version: newest.version, diff: [] }
     const next = newest.stored ? editState(newest, newest.stored.data, stored) : { stored, used: stored }
     const diff = changedPaths(newest.used?.config, next.used.config)
-    const known = await latest.add({ ...next, version: newVersion(), kind: 'restore', at: now(), diff }, newest)
-    if (known) return { version: known.version, diff }
+    const restored = await latest.add({ ...next, version: newVersion(), kind: 'restore', at: now(), diff }, newest)
+    if (restored) return { version: restored.version, diff }
   }
 }
 
-/** One that this program can't use is what a former one may be wanted in the place of. */
+/** The newest configuration, also if this program cannot use the configuration: restoring a former version is the remedy. */
 async function readNewest(latest: LatestConfiguration, store: ConfigurationStore) {
   try {
     return await latest.read()

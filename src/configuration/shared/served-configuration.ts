@@ -7,21 +7,21 @@ import type { AgentConfig } from '../schema.ts'
 import type { LoadedConfiguration, LatestConfiguration } from './latest-configuration.ts'
 import { settlesWithin } from '../../concurrency/settles-within.ts'
 
-/** A configuration that was made ready. */
+/** A configuration with a prepared agent. */
 export interface ReadyConfiguration {
   configuration: LoadedConfiguration
   parts: AgentParts
 }
 
-/** The configuration that this process serves: the newest that it could make ready. */
+/** The configuration in use by this process: the newest usable configuration. */
 export interface ServedConfiguration {
   readonly configuration: LoadedConfiguration
   readonly agents: Agents
-  /** Why the newest is not served, a line each; empty where it is. */
+  /** The reasons, one per line, why the newest configuration is not served. Empty when the newest is served. */
   readonly faults: readonly string[]
-  /** Serves it, unless it serves as new a one already. */
+  /** Serves `ready`, unless the served configuration is equally new or newer. */
   take(ready: ReadyConfiguration): void
-  /** Makes the newest ready and serves it; what is wrong with it is logged once. Never rejects. */
+  /** Prepares and serves the newest configuration. Faults are logged once. Never rejects. */
   follow(): Promise<void>
 }
 
@@ -31,7 +31,7 @@ interface ServedDependencies {
   log: Logger
 }
 
-/** A chat can wait for its tools by itself; a new configuration is not held up for longer by a tool that is slow to make. */
+/** The wait for slow tools before a new configuration is served. Chats can wait for their tools afterwards. */
 const settleMs = 1000
 
 export function createServedConfiguration(
@@ -42,8 +42,8 @@ export function createServedConfiguration(
   const agents = createAgents(first.parts, { onError })
   let { configuration } = first
   let faults: string[] = []
-  /** What was told of the newest, so that it is told once. */
-  let told: string | undefined
+  /** The last logged problem, which is not logged again. */
+  let loggedProblem: string | undefined
   let following: Promise<void> | undefined
   let isAskedAgain = false
 
@@ -56,7 +56,7 @@ export function createServedConfiguration(
 
   function forget(): void {
     faults = []
-    told = undefined
+    loggedProblem = undefined
   }
 
   async function followOnce(): Promise<void> {
@@ -65,17 +65,17 @@ export function createServedConfiguration(
     const parts = createAgent(newest.used.config, newest.version)
     await settlesWithin(parts.tools.settling() ?? Promise.resolve(), settleMs)
     take({ configuration: newest, parts })
-    log.info({ version: newest.version }, 'Another configuration is in use')
+    log.info({ version: newest.version }, 'A new configuration is in use')
   }
 
   function fail(error: unknown): void {
     if (error instanceof ConfigError) faults = formatProblems('configuration', error)
     const text = error instanceof ConfigError ? faults.join('\n') : String(error)
-    if (text === told) return
-    told = text
+    if (text === loggedProblem) return
+    loggedProblem = text
     if (error instanceof ConfigError)
-      log.error({ problems: faults }, 'The newest configuration can not be used here; the one before goes on')
-    else log.warn({ err: error }, 'The configuration could not be looked up')
+      log.error({ problems: faults }, 'The newest configuration cannot be used by this process; the previous configuration stays in use')
+    else log.warn({ err: error }, 'The configuration could not be read from the database')
   }
 
   async function followAll(): Promise<void> {

@@ -17,28 +17,28 @@ import { createMutex } from '../../concurrency/mutex.ts'
 
 export interface SharedConfiguration extends Configuration {
   readonly agents: Agents
-  /** From now on what others change is followed, and the file. */
+  /** Starts to follow changes of other processes and edits of the file. */
   follow(): void
 }
 
-/** News of others' changes may be lost. */
+/** The interval of polling, because messages of the bus may be lost. */
 const pollMs = 1000
-/** Each time that another process was first, a change is made anew on top of theirs. */
+/** The limit of attempts. A change is repeated on top of the newest configuration when another process was first. */
 const maxTries = 50
 
-/** Throws `ConfigError` for a first configuration, or a newest one, that can't be used here. */
+/** Opens the shared configuration. Throws `ConfigError` when the first configuration cannot be used by this process. */
 export async function openSharedConfiguration(deps: SharedDependencies): Promise<SharedConfiguration> {
   const { store, bus, now, log } = deps
   const latest = createLatestConfiguration(store)
-  const tell = (version: string) => bus.publish('configuration', { version })
-  const file = createSharedFile({ ...deps, latest, make, onChange: tell })
-  const first = await startWith(deps, { latest, file, tell })
-  const inUse = createServedConfiguration({ ...deps, latest }, first)
+  const publish = (version: string) => bus.publish('configuration', { version })
+  const file = createSharedFile({ ...deps, latest, make, onChange: publish })
+  const first = await startWith(deps, { latest, file, publish })
+  const served = createServedConfiguration({ ...deps, latest }, first)
   const mutex = createMutex()
   let isClosed = false
   const stops: (() => void)[] = []
 
-  /** Waits until the tools are there, or have taken too long: chats need not. */
+  /** Waits until the tools are ready or the time is up. Chats then need not wait. */
   async function make(config: AgentConfig, version: string): Promise<AgentParts> {
     const parts = deps.createAgent(config, version)
     await parts.tools.settling()
@@ -47,26 +47,27 @@ export async function openSharedConfiguration(deps: SharedDependencies): Promise
 
   async function update(request: ConfigurationUpdate): Promise<UpdatedConfiguration> {
     if (isClosed) throw new ServiceError('overloaded', 'The service is stopping.', { retryAfter: 5 })
-    if (request.mode === 'file') await file.look(inUse.take)
-    // What was made for a try that came too late lends its tools to the next.
-    const late: AgentParts[] = []
+    if (request.mode === 'file') await file.sync(served.take)
+    // Agents of failed attempts stay open until the end, because the next attempt can reuse the tools.
+    const unusedParts: AgentParts[] = []
     try {
       for (let tries = 0; tries < maxTries; tries++) {
-        const updated = await tryUpdate(request, late)
+        const updated = await tryUpdate(request, unusedParts)
         if (updated) return updated
       }
-      throw new ServiceError('overloaded', 'Others change the configuration all the time; nothing was changed.', { retryAfter: 1 })
+      throw new ServiceError('overloaded', 'Concurrent changes prevented this change; nothing was changed.', { retryAfter: 1 })
     } finally {
-      await Promise.all(late.map((parts) => parts.tools.close()))
+      await Promise.all(unusedParts.map((parts) => parts.tools.close()))
     }
   }
 
-  /** Undefined where another change came first. */
-  async function tryUpdate(request: ConfigurationUpdate, late: AgentParts[]): Promise<UpdatedConfiguration | undefined> {
+  /** Undefined when another change came first. */
+  async function tryUpdate(request: ConfigurationUpdate, unusedParts: AgentParts[]): Promise<UpdatedConfiguration | undefined> {
     const { patch, mode, expects, actor } = request
     const newest = await readNewest(latest)
     const { version } = newest
-    if (!expects(version)) throw new ServiceError('precondition_failed', `The configuration is version ${version} by now.`)
+    if (!expects(version))
+      throw new ServiceError('precondition_failed', `The configuration has changed. The current version is ${version}.`)
     const isStored = mode !== 'memory'
     const next = await withValidationErrors(async () => patchState(newest, patch, { isStored, rules: deps.rules }))
     const diff = changedPaths(newest.used.config, next.used.config)
@@ -75,7 +76,7 @@ export async function openSharedConfiguration(deps: SharedDependencies): Promise
       return { ...unchanged, warnings: (await withValidationErrors(() => deps.tryOut(next.used.config))).map(hideUrlSecrets) }
     const isTextSame = next.stored.text === newest.stored.text
     if (diff.length === 0 && isTextSame) return { ...unchanged, warnings: [...file.faults] }
-    const ready = await addMade(newest, next, { request, diff }, late)
+    const ready = await addConfiguration(newest, next, { request, diff }, unusedParts)
     if (!ready) return undefined
     log.info({ ...actor, version: ready.configuration.version, mode, diff }, 'The configuration was changed')
     const warnings = [...findFaultyTools(ready.parts.tools).map(hideUrlSecrets), ...(isStored ? file.faults : [])]
@@ -84,55 +85,54 @@ export async function openSharedConfiguration(deps: SharedDependencies): Promise
     return { version: ready.configuration.version, at: ready.configuration.since, diff, warnings, backup }
   }
 
-  async function addMade(
+  async function addConfiguration(
     newest: LoadedConfiguration,
     next: ConfigurationState,
     { request: { mode, actor }, diff }: { request: ConfigurationUpdate; diff: string[] },
-    late: AgentParts[],
+    unusedParts: AgentParts[],
   ): Promise<ReadyConfiguration | undefined> {
     const version = deps.newVersion()
     const parts = await withValidationErrors(() => make(next.used.config, version))
-    // Kept in any case until it is known to be in use.
-    late.push(parts)
+    unusedParts.push(parts)
     const kind = mode === 'memory' ? 'memory' : 'put'
     const configuration = await latest.add({ ...next, version, kind, at: now(), diff, actor }, newest)
     if (!configuration) return undefined
-    late.splice(late.indexOf(parts), 1)
+    unusedParts.splice(unusedParts.indexOf(parts), 1)
     return { configuration, parts }
   }
 
   async function serve(ready: ReadyConfiguration): Promise<void> {
-    inUse.take(ready)
-    tell(ready.configuration.version)
-    await file.look(inUse.take)
+    served.take(ready)
+    publish(ready.configuration.version)
+    await file.sync(served.take)
   }
 
   function follow(): void {
-    const another = () => void inUse.follow().then(() => lookWhereChanged())
-    const timer = setInterval(another, pollMs).unref()
-    const watching = deps.file.watch(() => void file.look(inUse.take))
+    const onNewConfiguration = () => void served.follow().then(() => syncNewConfiguration())
+    const timer = setInterval(onNewConfiguration, pollMs).unref()
+    const watching = deps.file.watch(() => void file.sync(served.take))
     stops.push(
-      bus.subscribe('configuration', another),
-      bus.onGap(another),
+      bus.subscribe('configuration', onNewConfiguration),
+      bus.onGap(onNewConfiguration),
       () => clearInterval(timer),
       () => watching.close(),
     )
   }
 
-  let looked = first.configuration.n
-  function lookWhereChanged(): void {
-    const { n } = inUse.configuration
-    if (n === looked || isClosed) return
-    looked = n
-    void file.look(inUse.take)
+  let syncedNumber = first.configuration.n
+  function syncNewConfiguration(): void {
+    const { n } = served.configuration
+    if (n === syncedNumber || isClosed) return
+    syncedNumber = n
+    void file.sync(served.take)
   }
 
   return {
-    agents: inUse.agents,
+    agents: served.agents,
     follow,
-    show: () => show(inUse),
+    show: () => show(served),
     update: (request) => mutex.run(() => update(request)),
-    reload: () => file.look(inUse.take),
+    reload: () => file.sync(served.take),
     async close() {
       isClosed = true
       for (const stop of stops) stop()
@@ -143,15 +143,15 @@ export async function openSharedConfiguration(deps: SharedDependencies): Promise
 }
 
 function show({ configuration, faults }: ServedConfiguration) {
-  const shown = { config: redactConfig(configuration.used.config), version: configuration.version, since: configuration.since }
-  return faults.length === 0 ? shown : { ...shown, warnings: faults }
+  const configurationView = { config: redactConfig(configuration.used.config), version: configuration.version, since: configuration.since }
+  return faults.length === 0 ? configurationView : { ...configurationView, warnings: faults }
 }
 
-/** What is in the database may be of a later program than this one. */
+/** Reads the newest configuration. A newer release of the service may have stored a configuration that this release cannot use. */
 async function readNewest(latest: LatestConfiguration): Promise<LoadedConfiguration> {
   return latest.read().catch((cause: unknown) => {
     if (!(cause instanceof ConfigError)) throw cause
     const problems = formatProblems('configuration', cause).join('; ')
-    throw new ServiceError('configuration_not_stored', `The newest configuration can not be read by this process: ${problems}`, { cause })
+    throw new ServiceError('configuration_not_stored', `The newest configuration cannot be used by this process: ${problems}`, { cause })
   })
 }

@@ -3,13 +3,13 @@ import type { ConfigurationFile } from '../configuration-file.ts'
 import type { ConfigurationStore } from '../configuration-store.ts'
 import type { ConfigurationDependencies } from '../configuration.ts'
 
-/** What a configuration that processes share is kept and followed with. */
+/** The dependencies of a configuration that several processes share. */
 export interface SharedDependencies extends ConfigurationDependencies {
   store: ConfigurationStore
   file: ConfigurationFile
   bus: Pick<Bus, 'publish' | 'subscribe' | 'onGap'>
-  /** The text of the first configuration of all, where there is no file. */
+  /** The text of the very first configuration, used without a file. */
   sample(): Promise<string>
-  /** Whether another process serves already. */
+  /** Resolves to true if another process is already serving. */
   hasOthers(): Promise<boolean>
 }

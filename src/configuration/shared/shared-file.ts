@@ -15,13 +15,13 @@ import { readYaml } from '../yaml-source.ts'
 import type { ReadyConfiguration } from './served-configuration.ts'
 import type { LoadedConfiguration, LatestConfiguration } from './latest-configuration.ts'
 
-/** The file of one process: its edits go into the configuration of all, and it is written where that changes. */
+/** The configuration file of one process. Edits go into the shared configuration, and changes of the shared configuration are written to the file. */
 export interface SharedFile {
-  /** Takes over an edit that nobody has seen, then writes what counts. `take` gets what came of an edit. Never rejects. */
-  look(take: (ready: ReadyConfiguration) => void): Promise<void>
-  /** What is in the file and not in effect, a line each. */
+  /** Takes over a new edit, then writes the newest configuration. `take` gets the configuration of an edit. Never rejects. */
+  sync(take: (ready: ReadyConfiguration) => void): Promise<void>
+  /** The problems of an edit that is not in effect, a line each. */
   readonly faults: readonly string[]
-  /** Resolves when nothing is under way. */
+  /** Resolves when no work is in progress. */
   idle(): Promise<void>
 }
 
@@ -29,31 +29,31 @@ export interface SharedFileDependencies {
   file: ConfigurationFile
   store: Pick<ConfigurationStore, 'seenAt' | 'idOf' | 'findText' | 'lastFromFile'>
   latest: LatestConfiguration
-  /** Waits until its tools are there. Throws `ConfigError`. */
+  /** Creates an agent and waits for the tools. Throws `ConfigError`. */
   make(config: AgentConfig, version: string): Promise<AgentParts>
-  /** After an edit was taken over. */
+  /** Called after an edit was taken over. */
   onChange(version: string): void
   newVersion(): string
   now(): number
   log: Logger
 }
 
-/** What the file held when it was last in line with the configuration of all, and which one that was. */
-interface Base {
+/** The text on which the file and the shared configuration `n` last agreed. */
+interface AgreedText {
   text: string
   n: number
 }
 
-/** What a comparison of the file with the newest configuration found. */
+/** The result of comparing the file with the newest configuration. */
 type Comparison =
-  /** The file is in line with the configurations; it should hold the text of `newest`. */
+  /** The file has no new edit; the text of `newest` should be written. */
   | { kind: 'settled'; newest: LoadedConfiguration }
-  /** The file holds an edit that is not in effect. */
+  /** The file has an edit that is not in effect. */
   | { kind: 'refused' }
   /** The file changed meanwhile: compare again. */
   | { kind: 'changed' }
 
-/** What became of an edit of the file. */
+/** The result of taking over an edit of the file. */
 type TakeOver =
   | { kind: 'taken'; ready: ReadyConfiguration }
   | { kind: 'refused' }
@@ -64,18 +64,18 @@ const settleMs = 300
 
 export function createSharedFile(deps: SharedFileDependencies): SharedFile {
   const { file, store, latest, log } = deps
-  /** Undefined: not known yet, or there is no file. */
-  let base: Base | undefined
-  /** Of an earlier process in this data directory, until the file was looked at. */
+  /** Undefined before the first comparison and without a file. */
+  let base: AgreedText | undefined
+  /** The note of an earlier process in this data directory. */
   let note: FileNote | undefined
   let isFirst = true
-  /** A text that was found faulty, and what is wrong with it. */
+  /** A faulty text with the problems. */
   let refused: { text: string; faults: readonly string[] } | undefined
-  /** The last configuration that could not be written. */
+  /** The number of the last configuration that could not be written; 0 without a failure. */
   let unwritten = 0
   let queue: Promise<void> = Promise.resolve()
 
-  async function look(take: (ready: ReadyConfiguration) => void): Promise<void> {
+  async function sync(take: (ready: ReadyConfiguration) => void): Promise<void> {
     if (isFirst) note = await loadNote()
     isFirst = false
     for (;;) {
@@ -88,12 +88,12 @@ export function createSharedFile(deps: SharedFileDependencies): SharedFile {
   }
 
   async function loadNote(): Promise<FileNote | undefined> {
-    const found = await file.loadNote()
-    // Of another database it tells nothing.
-    return found?.database === store.idOf('') ? found : undefined
+    const savedNote = await file.loadNote()
+    // A note about another database is ignored.
+    return savedNote?.database === store.idOf('') ? savedNote : undefined
   }
 
-  /** Undefined where there is no file; another fault throws. */
+  /** Reads the file. Undefined without a file; throws any further error. */
   async function read(): Promise<string | undefined> {
     return file.read().catch((error: NodeJS.ErrnoException) => {
       if (error.code === 'ENOENT') return undefined
@@ -120,13 +120,13 @@ export function createSharedFile(deps: SharedFileDependencies): SharedFile {
     }
   }
 
-  /** A text that was seen before is none that somebody wrote now, unless the file held a later one. */
+  /** True if a former text is an edit again: only when the file held a later text before. */
   function isGoneBackTo(text: string, seenAt: number): boolean {
     if (base) return seenAt <= base.n
     return note !== undefined && note.id !== store.idOf(text) && seenAt <= note.n
   }
 
-  /** Another process that shares the file may have written late what was newest a moment ago, and be about to write again. */
+  /** Resolves to true if the text is stable: another process with the same file may have written an outdated text and may write again soon. */
   async function isStill(text: string): Promise<boolean> {
     await sleep(settleMs)
     return (await read()) === text
@@ -136,7 +136,7 @@ export function createSharedFile(deps: SharedFileDependencies): SharedFile {
     base = { text, n }
     refused = undefined
     await file.saveNote({ database: store.idOf(''), n, id: store.idOf(text) }).catch((err: unknown) => {
-      log.debug({ err }, 'What the file holds could not be noted')
+      log.debug({ err }, 'The text of the configuration file could not be recorded')
     })
     return { kind: 'settled', newest }
   }
@@ -162,47 +162,47 @@ export function createSharedFile(deps: SharedFileDependencies): SharedFile {
     } catch (error) {
       if (!(error instanceof ConfigError)) throw error
       refused = { text, faults: formatProblems(file.name, error) }
-      log.error({ problems: refused.faults }, `${file.name} was edited, but can not be used; the configuration stays as it is`)
+      log.error({ problems: refused.faults }, `${file.name} was edited, but cannot be used; the configuration is unchanged`)
       return { kind: 'refused' }
     }
   }
 
-  /** What the editor had before them. */
+  /** The content that the editor of the file started from. */
   async function dataBefore(newest: LoadedConfiguration): Promise<ConfigData> {
     const noted = note && (await store.findText(note.n, note.id))
     const text = base?.text ?? noted ?? (await store.lastFromFile())
     return text === undefined ? newest.stored.data : toData(text)
   }
 
-  /** Where nobody else has changed it, the file is what counts; where it can't be written, the store has it. */
-  async function write(known: LoadedConfiguration, text: string | undefined): Promise<void> {
-    const next = known.stored.text
-    if (text === next || unwritten === known.n) return
+  /** Writes the text to the file, unless the file changed meanwhile. The store stays authoritative when the file cannot be written. */
+  async function write(configuration: LoadedConfiguration, text: string | undefined): Promise<void> {
+    const next = configuration.stored.text
+    if (text === next || unwritten === configuration.n) return
     try {
       if (text === undefined) await file.create(next)
       else await file.replace(text, next)
       unwritten = 0
-      await agree(next, known.n, known)
+      await agree(next, configuration.n, configuration)
       const newest = await latest.read()
-      if (newest.n > known.n) await write(newest, next)
+      if (newest.n > configuration.n) await write(newest, next)
     } catch (error) {
       if (error instanceof FileChanged || error instanceof ConfigError) return
       const { code = 'unknown error' } = error as NodeJS.ErrnoException
-      if (unwritten === 0) log.info({ code }, `${file.name} can not be written; the configuration is in the database alone`)
-      unwritten = known.n
+      if (unwritten === 0) log.info({ code }, `${file.name} cannot be written; the configuration is stored in the database only`)
+      unwritten = configuration.n
     }
   }
 
-  let told: string | undefined
-  function tell(error: unknown): void {
-    if (String(error) === told) return
-    told = String(error)
+  let loggedError: string | undefined
+  function logFailure(error: unknown): void {
+    if (String(error) === loggedError) return
+    loggedError = String(error)
     log.warn({ err: error }, `${file.name} could not be compared with the configuration in the database`)
   }
 
   return {
-    look(take) {
-      const done = queue.then(() => look(take)).then(() => void (told = undefined), tell)
+    sync(take) {
+      const done = queue.then(() => sync(take)).then(() => void (loggedError = undefined), logFailure)
       queue = done
       return done
     },
@@ -213,7 +213,7 @@ export function createSharedFile(deps: SharedFileDependencies): SharedFile {
   }
 }
 
-/** Of a text that was a configuration once; a later program may read it no more. */
+/** The data of a former text, which need not be valid for this program any more. */
 function toData(text: string): ConfigData {
   const { value } = readYaml(text)
   return isConfigData(value) ? value : {}

@@ -9,19 +9,20 @@ import type { SharedFile } from './shared-file.ts'
 interface StartParts {
   latest: LatestConfiguration
   file: SharedFile
-  tell(version: string): void
+  publish(version: string): void
 }
 
 /**
- * What a process begins with. The first of all stores what its file holds; the first after all had stopped drops what was in memory alone; an
- * edit that nobody has seen yet is taken over. Throws `ConfigError` for a first one that can't be used, and an error that tells all for a later one.
+ * The configuration at the start of a process. The very first process stores the text of the configuration file. The first process after all
+ * had stopped drops changes in memory only. A new edit of the file is taken over. Throws `ConfigError` when the very first configuration cannot
+ * be used, and an error with all problems for later configurations.
  */
-export async function startWith(deps: SharedDependencies, { latest, file, tell }: StartParts): Promise<ReadyConfiguration> {
+export async function startWith(deps: SharedDependencies, { latest, file, publish }: StartParts): Promise<ReadyConfiguration> {
   if ((await deps.store.newestNumber()) === 0) await seed(deps)
   try {
-    if (await endMemory(deps, latest)) tell('')
+    if (await endMemory(deps, latest)) publish('')
     let ready: ReadyConfiguration | undefined
-    await file.look((taken) => (ready = taken))
+    await file.sync((edited) => (ready = edited))
     if (ready) return ready
     const configuration = await latest.read()
     return { configuration, parts: deps.createAgent(configuration.used.config, configuration.version) }
@@ -32,12 +33,11 @@ export async function startWith(deps: SharedDependencies, { latest, file, tell }
 
 function toUnusable(cause: ConfigError): Error {
   const lines = formatProblems('configuration', cause).map((line) => `\n  ${line}`)
-  const advice =
-    'Correct what it needs, or put a former one in its place: "agent-core config history", "agent-core config restore VERSION".'
-  return new Error(`The configuration in the database can not be used here:${lines.join('')}\n${advice}`, { cause })
+  const advice = 'Fix the problems, or restore a former version: "agent-core config history", "agent-core config restore VERSION".'
+  return new Error(`The configuration in the database cannot be used by this process:${lines.join('')}\n${advice}`, { cause })
 }
 
-/** Of processes that start together one is the first. */
+/** Stores the very first configuration. If several processes start at once, the first process wins. */
 async function seed(deps: SharedDependencies): Promise<void> {
   const text = await deps.file.read().catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return deps.sample()
@@ -45,7 +45,7 @@ async function seed(deps: SharedDependencies): Promise<void> {
   })
   const { config } = parseSource(text)
   const version = deps.newVersion()
-  // One that can't be made ready would be in the way of the file that is right.
+  // An unusable configuration is not stored, because the stored configuration would prevail over a corrected file.
   await deps.createAgent(config, version).tools.close()
   await deps.store.add({ version, storedVersion: version, kind: 'seed', text, diff: [], at: deps.now() }, 0)
 }
