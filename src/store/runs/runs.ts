@@ -160,7 +160,7 @@ export function createRunStore(database: Database): RunStore {
         ended.hadCheckpoints && !ended.continuable ? statements.deleteSteps(connection, key) : undefined,
         ended.dropsResultImages && !ended.continuable ? media.deleteResultImages(connection, { tenant, session, requestId }) : undefined,
         message && hasSession ? insertMessages(connection, tenant, session, messageCount - 1, [message]) : undefined,
-        hasSession ? insertJobs(connection, ended.jobs) : undefined,
+        hasSession && ended.jobs.length > 0 ? insertJobs(connection, ended.jobs) : undefined,
         // Last, because all runs of a tenant lock this row at their end.
         statements.addMetrics(connection, toMetrics(tenant, ended, hourRow)),
       ])

@@ -1,7 +1,7 @@
 import { chmodSync, closeSync, existsSync, mkdirSync, openSync, readdirSync, statSync } from 'node:fs'
 import path from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { isBusy } from './busy.ts'
+import { isBusy } from './units.ts'
 
 /** A held data directory. Callers must keep the reference: a garbage-collected lock is released. */
 export interface HeldDataDir {

@@ -6,8 +6,7 @@ import type { Database } from '../database.ts'
 import { tableJobs } from '../jobs/table.ts'
 import { migrate } from '../migrations/migrate.ts'
 import type { Connection } from '../statement.ts'
-import { busyTimeoutMs, retryBusy } from './busy.ts'
-import { createUnits } from './units.ts'
+import { busyTimeoutMs, createUnits, retryBusy } from './units.ts'
 import type { Tables } from '../tables.ts'
 
 /** The embedded database in `dataDir/agent-core.db`: WAL, durable commits, one writer and one reader in this process. */

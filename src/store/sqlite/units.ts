@@ -1,7 +1,6 @@
+import { performance } from 'node:perf_hooks'
 import type { DatabaseSync } from 'node:sqlite'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { createLoopLoad } from './loop-load.ts'
-import { retryBusy } from './busy.ts'
 import type { Connection } from '../statement.ts'
 
 interface PendingUnit {
@@ -94,3 +93,53 @@ export function createUnits(database: DatabaseSync, connection: Connection, limi
 function nextTick(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve))
 }
+
+/** Minimum interval between samples of the event loop's utilization, in milliseconds. */
+const sampleMs = 20
+const busyUtilization = 0.9
+
+/** Returns a function that tells whether the event loop is saturated. Then a short delay costs nothing, and grouped work saves time. */
+function createLoopLoad(): () => boolean {
+  let sampledAt = performance.now()
+  let before = performance.eventLoopUtilization()
+  let isSaturated = false
+  return () => {
+    const now = performance.now()
+    if (now - sampledAt >= sampleMs) {
+      const current = performance.eventLoopUtilization()
+      isSaturated = performance.eventLoopUtilization(current, before).utilization >= busyUtilization
+      before = current
+      sampledAt = now
+    }
+    return isSaturated
+  }
+}
+
+/** Time limit in milliseconds for a lock. The command line writes while the service runs, in short units, so waits are short. */
+export const busyTimeoutMs = 5000
+
+/**
+ * Repeats `work` until the lock of a SQLite file is free. The busy timeout of SQLite would block the event loop, and polls so rarely that a
+ * busy writer starves another process.
+ */
+export async function retryBusy<T>(work: () => T, limitMs = busyTimeoutMs): Promise<T> {
+  const until = performance.now() + limitMs
+  for (;;) {
+    try {
+      return work()
+    } catch (error) {
+      if (!isBusy(error) || performance.now() >= until) throw error
+    }
+    await sleep(pauseMs)
+  }
+}
+
+const pauseMs = 1
+
+/** True when another connection has the lock. The low byte of `errcode` is the primary result code of SQLite. */
+export function isBusy(error: unknown): boolean {
+  const { errcode = 0 } = error as { errcode?: number }
+  return (errcode & 0xff) === sqliteBusy
+}
+
+const sqliteBusy = 5
