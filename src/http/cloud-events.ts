@@ -17,7 +17,7 @@ export const batchType = 'application/cloudevents-batch+json'
 const attributes = ['specversion', 'type', 'source', 'id', 'time'] as const
 
 /** Whether the content type says that the body is an event or a batch of events. */
-export function isCloudEvent({ headers }: FastifyRequest): boolean {
+function isCloudEvent({ headers }: FastifyRequest): boolean {
   return headers['content-type']?.toLowerCase().startsWith('application/cloudevents') ?? false
 }
 
@@ -51,18 +51,15 @@ export function createDecodeData(app: FastifyInstance, request: FastifyRequest):
   }
 }
 
-/** Converts events in binary mode and `data_base64` to structured events, before validation. */
-export function acceptCloudEvents(app: FastifyInstance): void {
-  app.addHook('preValidation', (request, _reply, done) => {
-    if (!request.routeOptions.config?.takesEvents) return done()
-    try {
-      if (isBinary(request)) request.body = toStructured(request)
-      else if (!isBatch(request)) request.body = withData(request.body, ['body'], createDecodeData(app, request))
-      done()
-    } catch (error) {
-      done(error as Error)
-    }
-  })
+/** Converts an event in binary mode, or its `data_base64`, to a structured event, before validation. */
+export function convertCloudEvent(app: FastifyInstance, request: FastifyRequest, done: (error?: Error) => void): void {
+  try {
+    if (isBinary(request)) request.body = toStructured(request)
+    else if (!isBatch(request)) request.body = withData(request.body, ['body'], createDecodeData(app, request))
+    done()
+  } catch (error) {
+    done(error as Error)
+  }
 }
 
 function toStructured({ headers, body }: FastifyRequest): object {

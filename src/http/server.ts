@@ -7,7 +7,7 @@ import type { RequestLimits } from '../access/rate-limits.ts'
 import type { Verifier } from '../access/verify.ts'
 import { limitBodies } from './body-limits.ts'
 import { refuseBroken } from './broken-requests.ts'
-import { batchType, eventType, isCloudEvent, acceptCloudEvents } from './cloud-events.ts'
+import { batchType, convertCloudEvent, eventType } from './cloud-events.ts'
 import { drain, drainEarlyAnswers, type DrainLimits } from './connection.ts'
 import { errorShapeOf, notFound, replyWithErrors, sendError } from './error-reply.ts'
 import { echoSessions, isId } from './request-headers.ts'
@@ -64,7 +64,11 @@ export function createServer({ log, verifier, limits, meter, bodyLimit, streamKe
     if (errorShapeOf(request) === 'openai') void reply.header('x-request-id', request.id)
     done()
   })
-  acceptCloudEvents(app)
+  // Before `echoSessions`, which reads the session id from a structured event.
+  app.addHook('preValidation', (request, _reply, done) => {
+    if (request.routeOptions.config?.takesEvents) convertCloudEvent(app, request, done)
+    else done()
+  })
   echoSessions(app)
   // An unknown path is 404 before authentication, and its body is not read.
   app.addHook('onRequest', (request, _reply, done) => done(request.is404 ? notFound(request) : undefined))
@@ -77,27 +81,32 @@ export function createServer({ log, verifier, limits, meter, bodyLimit, streamKe
 function parseJsonBodies(app: FastifyInstance, readText: ReadText): void {
   const parse = app.getDefaultJsonParser('error', 'error')
   app.removeContentTypeParser('application/json')
-  app.addContentTypeParser(['application/json', eventType, batchType], (request, _payload, done) => {
-    const refusal = unsupportedMediaType(request)
-    if (refusal) return done(refusal)
-    readText(request, (error, text) => {
-      if (error) done(error)
-      else if (text === '') done(null, undefined)
-      else void parse(request, text, done)
-    })
-  })
+  const parserOf = (refusalOf: (request: FastifyRequest) => ServiceError | undefined) => {
+    return (request: FastifyRequest, _payload: unknown, done: (error: Error | null, body?: unknown) => void): void => {
+      const refusal = refusalOf(request)
+      if (refusal) return done(refusal)
+      readText(request, (error, text) => {
+        if (error) done(error)
+        else if (text === '') done(null, undefined)
+        else void parse(request, text, done)
+      })
+    }
+  }
+  app.addContentTypeParser('application/json', parserOf(unsupportedCoding))
+  app.addContentTypeParser([eventType, batchType], parserOf(unsupportedEvent))
 }
 
-function unsupportedMediaType(request: FastifyRequest): ServiceError | undefined {
-  const coding = request.headers['content-encoding'] ?? 'identity'
-  if (coding !== 'identity')
-    return new ServiceError(
-      'unsupported_media_type',
-      `The content coding ${coding} is not supported: send the body without a content coding.`,
-    )
-  if (isCloudEvent(request) && !request.routeOptions.config.takesEvents)
-    return new ServiceError('unsupported_media_type', 'The content type must be application/json.')
-  return undefined
+function unsupportedCoding({ headers }: FastifyRequest): ServiceError | undefined {
+  const coding = headers['content-encoding'] ?? 'identity'
+  if (coding === 'identity') return undefined
+  const message = `The content coding ${coding} is not supported: send the body without a content coding.`
+  return new ServiceError('unsupported_media_type', message)
+}
+
+function unsupportedEvent(request: FastifyRequest): ServiceError | undefined {
+  const refusal = unsupportedCoding(request)
+  if (refusal || request.routeOptions.config.takesEvents) return refusal
+  return new ServiceError('unsupported_media_type', 'The content type must be application/json.')
 }
 
 /** Limits of the drain after an early answer. A client that sends 1 MB/s can finish a body of 60 MB. */
