@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { Registry } from '@prometheus-io/client'
 import type { Step } from '../agent/events.ts'
 import type { LiveRun } from '../runs/ownership/live-run.ts'
-import { createRunMeter } from './run-meter.ts'
+import { createRunMeter } from './meters.ts'
 
 function start(toolNames: readonly string[]) {
   const registry = new Registry()

@@ -1,8 +1,7 @@
 import { collectDefaultMetrics, Gauge, Registry } from '@prometheus-io/client'
 import type { RunObserver } from '../runs/run-observer.ts'
 import { mergeSnapshots, readSnapshot, type MetricsSharing } from './snapshots.ts'
-import { createRequestMeter, type RequestMeter } from './request-meter.ts'
-import { createRunMeter } from './run-meter.ts'
+import { createRequestMeter, createRunMeter, type RequestMeter } from './meters.ts'
 
 /** The Prometheus metrics of a process, or of all processes behind a shared port. */
 export interface Metrics {
