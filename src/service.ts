@@ -13,13 +13,12 @@ import { createMetrics } from './metrics/metrics.ts'
 import { createGuardedFetch } from './outbound/guarded-fetch.ts'
 import { createObservability } from './runs/reports/observability.ts'
 import { combineObservers } from './runs/run-observer.ts'
-import { openAccess } from './service/access.ts'
+import { openAccess, openLimits } from './service/access.ts'
 import { openAgents } from './service/agents.ts'
 import { openArtifacts } from './service/artifacts.ts'
 import { openCallbacks } from './service/callbacks.ts'
 import { openChats } from './service/chats.ts'
 import { boundAddress, openHttp } from './service/http.ts'
-import { openLimits } from './service/limits.ts'
 import { openMemory } from './service/memory.ts'
 import { keepPruned } from './service/retention.ts'
 import { openSecrets, renewSecrets } from './service/secrets.ts'
@@ -102,8 +101,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     newId,
     log,
   })
-  const customRoles = () => agents.current().config.access.roles
-  const access = await openAccess(stack, { database, settings, secrets, bus, customRoles, now, log })
+  const access = await openAccess(stack, { agent: agents.current, database, settings, secrets, bus, now, log })
 
   const publicUrl = () => settings.publicUrl ?? frontDoor?.url ?? boundAddress(app, settings.host)
   const pause = (ms: number, signal?: AbortSignal) => sleep(ms, undefined, { signal })

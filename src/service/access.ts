@@ -1,23 +1,29 @@
 import path from 'node:path'
 import type { Logger } from 'pino'
+import { createCallerIds } from '../access/caller-ids.ts'
 import { ensureAdminKey } from '../access/keys/admin-key.ts'
 import { openLiveSigningKeys } from '../access/keys/live-signing-keys.ts'
-import type { CustomRoles } from '../access/permissions.ts'
+import type { Owner } from '../access/owner.ts'
+import { createRequestLimits, type RequestLimits } from '../access/rate-limits.ts'
 import { createRevocations } from '../access/revocation.ts'
+import { shareUsage } from '../access/usage-elsewhere.ts'
 import { createVerifier } from '../access/verify.ts'
+import type { CurrentAgent } from '../configuration/agent.ts'
 import type { Bus } from '../replicas/bus.ts'
+import type { AdmissionDependencies } from '../runs/intake/admission.ts'
 import type { Settings } from '../settings/settings.ts'
 import { createAccessKeyStore } from '../store/secrets/access-keys.ts'
 import type { Database } from '../store/database.ts'
+import { createRunCount } from '../store/runs/counts.ts'
 import { createPrivateFile } from '../store/disk/private-file.ts'
 import type { OpenSecrets } from './secrets.ts'
 
 interface AccessOptions {
+  agent: CurrentAgent
   database: Database
   settings: Settings
   secrets: OpenSecrets
   bus: Bus
-  customRoles: () => CustomRoles
   now: () => number
   log: Logger
 }
@@ -30,7 +36,7 @@ const adminKeyEveryMs = 3_600_000
 
 /** Opens access control: the signing keys, revocations, and the administrator's key in its file. */
 export async function openAccess(stack: AsyncDisposableStack, options: AccessOptions) {
-  const { database, settings, secrets, bus, customRoles, now, log } = options
+  const { agent, database, settings, secrets, bus, now, log } = options
   const { adminTenant: tenant, accessProvider: provider, dataDir } = settings
   const store = createAccessKeyStore(database)
   const onError = (subject: string) => (err: unknown) => log.warn({ err }, subject)
@@ -39,6 +45,7 @@ export async function openAccess(stack: AsyncDisposableStack, options: AccessOpt
   const revocations = await createRevocations(store, { now, bus, onError: onError('revocations') })
   stack.adopt(revocations, (opened) => opened.close())
   const { isRevoked } = revocations
+  const customRoles = () => agent().config.access.roles
   const verifier = createVerifier({ signing, provider, adminTenant: tenant, customRoles, isRevoked, now })
 
   const file = createPrivateFile(path.resolve(dataDir, 'admin.key'))
@@ -48,4 +55,30 @@ export async function openAccess(stack: AsyncDisposableStack, options: AccessOpt
   stack.adopt(setInterval(ensureInBackground, adminKeyEveryMs).unref(), clearInterval)
   signing.onChange(ensureInBackground)
   return { signing, verifier, adminKeyFile: file.label }
+}
+
+interface LimitOptions {
+  agent: CurrentAgent
+  database: Database
+  bus: Bus
+  /** Id of this process. */
+  holder: string
+  /** The owners of the runs in this process, once per run that has begun and not ended. */
+  running(): Iterable<Owner>
+}
+
+interface OpenLimits extends Pick<AdmissionDependencies, 'runsElsewhere' | 'countRuns'> {
+  requests: RequestLimits
+}
+
+/** Wires the limits of callers, counted over all processes that share the database. */
+export function openLimits(stack: AsyncDisposableStack, { agent, database, bus, holder, running }: LimitOptions): OpenLimits {
+  const { isShared } = database
+  const idOf = createCallerIds()
+  const now = () => performance.now()
+  const limits = () => agent().config.access.rate_limits
+  const requests = createRequestLimits({ limits, now, idOf, isShared })
+  if (!isShared) return { requests }
+  const usage = stack.adopt(shareUsage({ bus, process: holder, idOf, limits, requests, running, now }), (shared) => shared.close())
+  return { requests, runsElsewhere: usage.runsOf, countRuns: createRunCount(database) }
 }
