@@ -1,4 +1,4 @@
-import type { AssistantMessage, Message, ToolMessage } from './messages.ts'
+import type { AssistantMessage, Message, ToolCall, ToolMessage } from './messages.ts'
 import { withoutImages } from './tool-images.ts'
 
 /** The tool result of a call without a recorded result. */
@@ -38,6 +38,17 @@ function followingResults(messages: readonly Message[], start: number): Map<stri
     if (!results.has(message.callId)) results.set(message.callId, message)
   }
   return results
+}
+
+/** Calls without a result, in the order asked, of a transcript that ends in the middle of a turn. */
+export function callsWithoutResult(messages: readonly Message[]): ToolCall[] {
+  const last = messages.findLastIndex((message) => message.role === 'assistant')
+  const message = messages[last]
+  if (message?.role !== 'assistant') return []
+  const following = messages.slice(last + 1)
+  if (following.some(({ role }) => role === 'user')) return []
+  const done = new Set(following.map((next) => (next.role === 'tool' ? next.callId : '')))
+  return message.toolCalls.filter((call) => !done.has(call.id))
 }
 
 /** Average characters per token over human languages and the JSON of a transcript. */

@@ -158,17 +158,6 @@ export async function* runCalls(
   if (open.length > 0) throw new Interrupted(open)
 }
 
-/** Calls without a result, in the order asked, of a transcript that ends in the middle of a turn. */
-export function callsWithoutResult(messages: readonly Message[]): ToolCall[] {
-  const last = messages.findLastIndex((message) => message.role === 'assistant')
-  const message = messages[last]
-  if (message?.role !== 'assistant') return []
-  const following = messages.slice(last + 1)
-  if (following.some(({ role }) => role === 'user')) return []
-  const done = new Set(following.map((next) => (next.role === 'tool' ? next.callId : '')))
-  return message.toolCalls.filter((call) => !done.has(call.id))
-}
-
 function isUndecided({ call, fault, decision }: PreparedCall): boolean {
   return call.approval !== undefined && fault === undefined && decision === undefined
 }

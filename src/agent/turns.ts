@@ -1,12 +1,12 @@
 import { Answer } from './answer.ts'
 import { Interrupted } from './approval.ts'
 import type { AgentEvent, EndReason, TextLabel } from './events.ts'
-import { fitOutputs, repair } from './history.ts'
+import { callsWithoutResult, fitOutputs, repair } from './history.ts'
 import type { AssistantMessage, Message, ToolCall } from './messages.ts'
 import { fitImages } from './tool-images.ts'
 import type { Model, ModelReply, RequestedCall, ToolOffer } from './model.ts'
 import type { Tool } from './tool.ts'
-import { callsWithoutResult, runCalls, scopeIn, type CallOptions } from './tool-calls.ts'
+import { runCalls, scopeIn, type CallOptions } from './tool-calls.ts'
 import { findTool, fitName, nameTools } from './tool-names.ts'
 
 /** Everything that a loop needs: the agent, its position, and the outside world as arguments. */
@@ -135,7 +135,7 @@ async function* relay(
 ): AsyncGenerator<AgentEvent, ModelReply> {
   const { model, system, signal, windowTokens = Infinity } = options
   const trace = options.trace?.modelCall(options.parentCallId)
-  const messages = fitOutputs(fitImages(repair(options.messages)), windowTokens)
+  const messages = fitOutputs(shownMessages(options.messages), windowTokens)
   const replying = model.reply({ system, messages, tools, ...(trace && { trace }) }, signal)
   let isPublished = false
   try {
@@ -158,6 +158,12 @@ async function* relay(
     // Leaving the loop early must close the model's socket; after a normal end this call has no effect.
     await replying.return(undefined as never)
   }
+}
+
+/** The transcript that the model is shown. Only tool results have pictures that need to be selected. */
+function shownMessages(transcript: readonly Message[]): readonly Message[] {
+  const messages = repair(transcript)
+  return messages.some(({ role }) => role === 'tool') ? fitImages(messages) : messages
 }
 
 /** Takes tool calls only when tools were offered; other requested calls are dropped. */
