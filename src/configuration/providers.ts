@@ -99,7 +99,7 @@ interface EmbeddedTraits extends CommonTraits {
   wire: 'embedded'
 }
 
-/** A server that speaks OpenAI's chat completions. */
+/** A server with OpenAI's chat completions. */
 export interface ChatCompletionsTraits extends CommonTraits {
   wire: 'chat-completions'
   /** The default of `base_url`. */
@@ -108,7 +108,7 @@ export interface ChatCompletionsTraits extends CommonTraits {
   isAnyServer?: true
   /** A server that departs from OpenAI's wire: `azure` in addresses and the header of the key, `mistral` in messages and message ids. */
   dialect?: 'azure' | 'mistral'
-  /** The field of a request that limits the answer; default: `max_tokens`. */
+  /** Field of a request for the maximum length of the answer; default: `max_tokens`. */
   maxTokensField?: 'max_tokens' | 'max_completion_tokens'
 }
 

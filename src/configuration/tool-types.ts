@@ -21,7 +21,7 @@ export interface ToolTypeTraits {
   codeFields?: readonly string[]
   /** The keys of `config.headers` are hosts, and the secrets under a key are sent to the host. */
   hasSecretsByHost?: true
-  /** Calls are traced by OpenTelemetry's conventions for this protocol. */
+  /** Calls are traced by OpenTelemetry's conventions for the protocol. */
   protocol?: 'mcp'
 }
 

@@ -46,7 +46,7 @@ test('version, distance, tables and whether row-level security holds are told', 
   // Other machines may share the database.
   assert.match(out, /^warn {2}artifacts: files in .+, which processes on other machines cannot read\n {6}.+ARTIFACT_STORE/m)
   await ask(url, 'alter table messages disable row level security')
-  assert.match(await examine(t, url), /^warn {2}row-level security: missing on messages\n {6}The next start adds it/m)
+  assert.match(await examine(t, url), /^warn {2}row-level security: missing on messages\n {6}The next start adds the policies again/m)
   await ask(url, "delete from kysely_migration where name > '0004'")
   assert.match(await examine(t, url), /^ok {4}store: .+; the next start, or "agent-core db migrate", brings it up to date \(0004-/m)
   await ask(url, "insert into kysely_migration values ('9999-later', '2999-01-01')")
