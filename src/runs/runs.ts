@@ -45,7 +45,7 @@ export interface Runs extends Pick<InterruptedRuns, 'decide' | 'expire'>, Cancel
   work: AsyncRuns['work']
   follow: Readers['follow']
   /** Unended runs of the local process. */
-  load(): Pick<Load, 'known' | 'begun'>
+  load(): Pick<Load, 'total' | 'countUnended'>
   /** Callers of the local unended runs, once for each run. */
   running(): Owner[]
   /** Numbers of local runs that are executed (`running`) or wait for a session (`pending`). */
@@ -90,7 +90,7 @@ export function createRuns(dependencies: RunsDependencies): Runs {
     decide: interrupted.decide,
     expire: interrupted.expire,
     ...cancellation,
-    load: () => ({ known: registry.count(), begun: () => registry.unended().length }),
+    load: () => ({ total: registry.count(), countUnended: () => registry.unended().length }),
     running: () => registry.unended().map(({ key }) => key),
     counts() {
       const unended = registry.unended()

@@ -29,8 +29,8 @@ import { toTranscript } from '../window/transcript.ts'
 import { maxReadMessages } from '../window/window.ts'
 
 /**
- * Runs the agent for a run that has its session, and stores the end, or where it waits for approval. Answers with the next run in the
- * session's line. Throws only when the end could not be stored; its readers have not seen an end then.
+ * Executes the agent for a run that has its session, and stores the end or the interruption. Resolves to the next run in the session queue.
+ * Throws only where the end could not be stored; the readers have not received an end then.
  */
 export async function execute(run: LiveRun, turn: Turn, deps: RunPorts): Promise<NextRun | undefined> {
   const leftMs = Math.max(0, run.agent.config.max_execution_time * 1000 - run.ranMs)
@@ -40,22 +40,22 @@ export async function execute(run: LiveRun, turn: Turn, deps: RunPorts): Promise
   let error: ErrorBody | undefined
   try {
     await requireHints(run)
-    // Asked together with the history; most callers have nothing to be recalled, and wait for nothing.
+    // Memories are read in parallel with the history. Most callers have no memories and do not wait.
     const recalling = deps.recall(run)
     const [subAgents] = await Promise.all([deps.subAgents.listForRun(run.key), load(run, progress, deps)])
-    if (recalling) showKnown(progress, await recalling)
+    if (recalling) addMemories(progress, await recalling)
     for await (const event of agentEvents(run, progress, subAgents, deps)) {
       const stored = keepEvent(event, run, progress, deps)
       if (stored) await stored
     }
-    if (run.stopCause === 'handed_over') throw new Error('The run was given up.')
+    if (run.stopCause === 'handed_over') throw new Error('The run was handed over.')
     if (progress.pendingCalls && !run.signal.aborted) {
       await interrupt(run, progress, progress.pendingCalls, deps)
       return undefined
     }
     if (progress.pendingCalls) progress.reason = reasonOfStop(run)
   } catch (thrown) {
-    // What was given up has no end here: another process goes on with it.
+    // A handed over run gets no end here: another process resumes the run.
     if (thrown instanceof FenceLost || run.stopCause === 'handed_over') throw thrown
     if (!(thrown instanceof ModelError || thrown instanceof ServiceError)) deps.onFault(run, thrown)
     error = toErrorBody(toServiceError(thrown))
@@ -65,20 +65,20 @@ export async function execute(run: LiveRun, turn: Turn, deps: RunPorts): Promise
   return finish(run, progress, error, deps)
 }
 
-/** A run that goes on elsewhere, or later, may find other tools than those that its hints were checked against. */
+/** Checks the hints again: a resumed run may have other tools than the tools at its begin. */
 async function requireHints({ request, agent }: LiveRun): Promise<void> {
   if (request.filters.length === 0) return
   await agent.tools.settling()
   checkHints(request.filters, agent.tools)
 }
 
-/** How a run ends that does not go on. `orphaned`: its process died, and nobody came back for it; `cancelled`: while it waited for approval. */
+/** The end of a run without further execution. `orphaned`: the process died and the client did not reconnect. `cancelled`: during an interruption. */
 export type Ending = 'orphaned' | 'cancelled'
 
-/** Ends a run that does not go on; what it had done stays, and a repeat of one that was lost goes on from there. */
+/** Ends a run without further execution. The progress is kept; a repeat of an orphaned run continues from there. */
 export async function endAs(ending: Ending, run: LiveRun, turn: Turn, deps: RunPorts): Promise<NextRun | undefined> {
   const progress = emptyProgress(turn)
-  // To read what the run has stored may be what its processes died of.
+  // Reading the checkpoints of the run may have killed the processes.
   if (run.losses > maxLosses) progress.checkpoints = 1
   else await load(run, progress, deps, { asksModel: false })
   if (ending === 'orphaned') {
@@ -87,30 +87,31 @@ export async function endAs(ending: Ending, run: LiveRun, turn: Turn, deps: RunP
     return finish(run, progress, toErrorBody(error), deps)
   }
   progress.reason = 'cancelled'
-  const unmade = callsWithoutResult(progress.messages)
-  for (const { id, name } of unmade) progress.messages.push({ role: 'tool', callId: id, name, text: cancelledWaiting, isError: true })
+  const cancelledCalls = callsWithoutResult(progress.messages)
+  for (const { id, name } of cancelledCalls)
+    progress.messages.push({ role: 'tool', callId: id, name, text: cancelledWaiting, isError: true })
   return finish(run, progress, undefined, deps)
 }
 
-/** What the model is told later, in the same session. */
+/** Result text of cancelled calls, for the model in later turns of the session. */
 const cancelledWaiting = 'The request was cancelled while this waited for approval: what was not approved was not done.'
 
 function reasonOfStop({ stopCause }: LiveRun): 'timeout' | 'cancelled' {
   return stopCause === 'timeout' ? 'timeout' : 'cancelled'
 }
 
-/** The session's window, and what an earlier process left of this run. */
+/** Loads the window of the session, and the checkpoints of a resumed run. */
 async function load(run: LiveRun, progress: Progress, deps: RunPorts, { asksModel } = { asksModel: true }): Promise<void> {
   const { store } = deps
   const { turn } = progress
   const { config } = run.agent
   progress.history = isFirst(run, turn) ? [ownMessage(run)] : await readWindow(run, turn, store)
-  // What costs time to read is for the model alone.
+  // Files and images are slow to read and needed only for model calls.
   const context = asksModel ? await loadContext(run, deps) : undefined
   if (context?.tool) progress.extraTools = [context.tool]
   const { filters } = run.request
   const history = underFilters(filters, progress.history)
-  const shown = asksModel ? await loadImages(run, turn, history, store) : undefined
+  const images = asksModel ? await loadImages(run, turn, history, store) : undefined
   const { messages, system } = toTranscript({
     history,
     summary: summaryUnder(filters, turn.summary),
@@ -118,7 +119,7 @@ async function load(run: LiveRun, progress: Progress, deps: RunPorts, { asksMode
     requestId: run.key.requestId,
     messages: run.request.messages,
     tokens: config.memory.history_tokens,
-    ...(shown ? { images: shown.questions } : {}),
+    ...(images ? { images: images.questions } : {}),
     ...(context ? { context: context.text } : {}),
   })
   progress.system = [config.instructions, system].filter((text) => text !== '').join('\n\n')
@@ -130,26 +131,26 @@ async function load(run: LiveRun, progress: Progress, deps: RunPorts, { asksMode
     restore(run, progress, checkpoints)
     progress.decisions = decisions
   }
-  if (shown) await loadResultImages(run, progress, shown.results, store)
+  if (images) await loadResultImages(run, progress, images.results, store)
 }
 
-/** However long the window has waited for its summary, not more is read than a few windows hold, or the request itself has brought. */
+/** A window whose summary is delayed grows: at most `maxReadMessages` messages, or as many as the request has, are read. */
 async function readWindow({ key, request }: LiveRun, turn: Turn, store: RunStore): Promise<HistoryMessage[]> {
   const { session, messageCount, windowStart, summary } = turn
   const { tenant } = key
   const from = Math.max(windowStart, messageCount - Math.max(maxReadMessages, request.messages.length))
   const window = await store.history(tenant, session, from)
-  // With the first message stands what holds for the whole session.
+  // The first message carries the system messages of the session.
   return from === windowStart || summary ? window : [...(await store.history(tenant, session, 0, 1)), ...window]
 }
 
-/** For this run alone, behind all that stays the same from turn to turn: providers keep what a prompt begins with. */
-function showKnown({ messages, ownFrom }: Progress, known: string | undefined): void {
-  const own = messages[ownFrom - 1]
-  if (known && own?.role === 'user') messages[ownFrom - 1] = { ...own, text: known + own.text }
+/** Puts memories before the question of the current run only, so that the beginning of the prompt stays the same and provider caches hit. */
+function addMemories({ messages, ownFrom }: Progress, memories: string | undefined): void {
+  const question = messages[ownFrom - 1]
+  if (memories && question?.role === 'user') messages[ownFrom - 1] = { ...question, text: memories + question.text }
 }
 
-/** Nothing stands in the session but the human message, which is at hand. */
+/** True where the human message of the run is the only message of the session, so that no history has to be read. */
 function isFirst({ request }: LiveRun, { messageCount }: Turn): boolean {
   return messageCount === 1 && request.messages.length === 1
 }
@@ -158,20 +159,20 @@ function ownMessage(run: LiveRun): HistoryMessage {
   return { idx: 0, role: 'human', content: run.input, data: humanMessageData(run.request, run.key.requestId) }
 }
 
-interface ShownImages {
-  /** Bytes of images that came with questions, by the run that brought them. */
+interface WindowImages {
+  /** Bytes of images from questions, by request id. */
   questions: Map<string, Image[]>
-  /** Pictures of earlier results, without their bytes. */
+  /** Pictures from earlier tool results, without bytes. */
   results: readonly ToolImage[]
 }
 
-/** The newest images in the window. A model that can't see gets only those which the question is about, to be refused. */
+/** The newest images in the window. A model without vision gets only the images of the question, which the provider then refuses. */
 async function loadImages(
   { key, agent, request }: LiveRun,
   turn: Turn,
   history: readonly HistoryMessage[],
   store: RunStore,
-): Promise<ShownImages> {
+): Promise<WindowImages> {
   const { questions: newest, results } = newestImages({ requestId: key.requestId, images: request.images?.length ?? 0 }, history)
   if (newest.size === 0 || (!agent.model.seesImages && !request.images)) return { questions: new Map(), results }
   const questions = await store.images(key.tenant, turn.session, [...newest.keys()])
@@ -179,7 +180,7 @@ async function loadImages(
   return { questions, results }
 }
 
-/** Bytes of pictures that tools returned: in earlier turns, and in this run before it was taken over. */
+/** Loads the bytes of pictures from tool results: of earlier turns, and of the current run before a takeover. */
 async function loadResultImages(
   { key, agent }: LiveRun,
   progress: Progress,
@@ -214,7 +215,7 @@ function agentEvents(
     sessionId: run.sessionId,
     contextFiles: request.contextFiles ?? [],
     isDown: (tool: string) => isDown(tool, listings),
-    // A model knows it by the name that was made fit for it.
+    // Models use the fitted name of a tool.
     latestOutput: (tool: string) =>
       progress.steps.findLast((step) => (step.tool === tool || fitName(step.tool) === tool) && step.status === 'success')?.output,
     windowTokens: config.memory.history_tokens,
@@ -222,10 +223,11 @@ function agentEvents(
     showImage: model.seesImages ? createShowImage(key, images, ownResultImages(progress)) : undefined,
     decisionFor: (callId: string) => progress.decisions.get(callId),
     stopReason: () => reasonOfStop(run),
-    ...{ now, newId },
+    now,
+    newId,
   }
-  const around = { common, caller: key, agent, tools, subAgents, onFault: (error: unknown) => onFault(run, error) }
-  const delegation = createDelegation(around, list)
+  const surroundings = { common, caller: key, agent, tools, subAgents, onFault: (error: unknown) => onFault(run, error) }
+  const delegation = createDelegation(surroundings, list)
   const loop = (workflowBegun(progress) ?? config.workflow_type) === 'plan_execute' ? planExecute : react
   return loop({
     ...common,
@@ -246,11 +248,11 @@ function agentEvents(
   })
 }
 
-/** One that was taken over goes on as it began, whatever the configuration says by now: a plan made in the middle does things twice. */
+/** The workflow of a resumed run stays the same after a change of the configuration: a new plan in the middle would repeat steps. */
 function workflowBegun({ messages, ownFrom }: Progress): WorkflowType | undefined {
-  const own = messages.slice(ownFrom)
-  if (own.length === 0) return undefined
-  return own.some((message) => message.role === 'user' && message.instruction !== undefined) ? 'plan_execute' : 'react'
+  const runMessages = messages.slice(ownFrom)
+  if (runMessages.length === 0) return undefined
+  return runMessages.some((message) => message.role === 'user' && message.instruction !== undefined) ? 'plan_execute' : 'react'
 }
 
 function toServiceError(thrown: unknown): unknown {

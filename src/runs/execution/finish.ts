@@ -18,7 +18,7 @@ import { toUsage, totalsOf } from './usage.ts'
 import { hintNames } from '../window/restriction.ts'
 import { nextWindowStart, toSizedMessage } from '../window/window.ts'
 
-/** Stores the end of a run; its readers see the `end` event after that. Answers with the next run in the session's line. */
+/** Stores the end of a run, then appends the `end` event to the log. Resolves to the next run in the session queue. */
 export async function finish(run: LiveRun, progress: Progress, error: ErrorBody | undefined, deps: RunPorts): Promise<NextRun | undefined> {
   const end: EndEvent = {
     type: 'end',
@@ -29,7 +29,7 @@ export async function finish(run: LiveRun, progress: Progress, error: ErrorBody 
   }
   const ended = toEndedRun(run, progress, end, deps)
   try {
-    // A repeat goes on from here: nothing that was done is done again.
+    // A repeat continues from the last checkpoint and repeats no finished call.
     if (ended.continuable && hasUnstored(progress)) await checkpoint(run, progress, deps.store)
     const next = await deps.store.finish(run.key, run.fence, ended)
     run.log.append(end)
@@ -42,7 +42,7 @@ export async function finish(run: LiveRun, progress: Progress, error: ErrorBody 
   }
 }
 
-/** The end of a run could not be stored. It ends in an error: `end` is for its readers now, `ended` for the store when it can take it. */
+/** The end of a run could not be stored, so the run ends in an error: `end` goes to the readers now, `ended` to the store later. */
 export class EndNotStored extends Error {
   readonly end: EndEvent
   readonly ended: EndedRun
@@ -64,7 +64,7 @@ function toEndedRun(run: LiveRun, progress: Progress, end: EndEvent, deps: RunPo
     session: turn.session,
     status: statusOfEnd(end.reason),
     finishReason: end.reason,
-    // Its caller is told of the end of an async run: that is final.
+    // The end of an async run is reported to the caller and therefore final.
     continuable: !run.isAsync && (end.reason === 'error' || (end.reason === 'cancelled' && run.stopCause === 'disconnected')),
     request: run.request,
     model: modelOf(run, progress),
@@ -86,19 +86,21 @@ function toEndedRun(run: LiveRun, progress: Progress, end: EndEvent, deps: RunPo
   }
 }
 
-/** A failed run leaves its human message alone; a cancelled one what there was. */
+/** A failed run has no ai message. A cancelled run has an ai message if there was any output. */
 function toAiMessage(run: LiveRun, progress: Progress, end: EndEvent, createdAt: number): NewMessage | undefined {
   const content = outputOf([...run.log.events, end])
   const artifacts = artifactsOf(progress)
   const steps = sortSteps([...progress.usage.thoughts, ...progress.steps])
   if (end.reason === 'error') return undefined
   if (end.reason === 'cancelled' && content === '' && steps.length === 0) return undefined
-  const own = repair(progress.messages.slice(progress.ownFrom - 1))
-  // The model is told of an answer that was cut off as far as its reader saw it.
-  const last = own.at(-1)
+  const runMessages = repair(progress.messages.slice(progress.ownFrom - 1))
+  // Later turns show the model a partial answer exactly as the reader received the answer.
+  const last = runMessages.at(-1)
   const complete =
-    last?.role === 'assistant' && last.text === content ? own : [...own, { role: 'assistant' as const, text: content, toolCalls: [] }]
-  const planning = planningOf(own)
+    last?.role === 'assistant' && last.text === content
+      ? runMessages
+      : [...runMessages, { role: 'assistant' as const, text: content, toolCalls: [] }]
+  const planning = planningOf(runMessages)
   const thoughts = progress.usage.thoughts.filter((step) => step.subAgent === undefined)
   return {
     role: 'ai',
@@ -114,13 +116,13 @@ function toAiMessage(run: LiveRun, progress: Progress, end: EndEvent, createdAt:
       ...(artifacts.length > 0 ? { artifacts } : {}),
       ...(thoughts.length > 0 ? { reasoning: thoughts.map(textOfThought) } : {}),
       ...(planning.length > 0 ? { planning } : {}),
-      // The human message stands before it already; reasoning and what a provider wanted back matter only within a run, as does a plan.
-      ...(complete.length > 2 && !own.some(isInstruction) ? { transcript: complete.slice(1).map(withoutReasoning) } : {}),
+      // The human message is stored separately. Reasoning, provider data and plans matter only within a run.
+      ...(complete.length > 2 && !runMessages.some(isInstruction) ? { transcript: complete.slice(1).map(withoutReasoning) } : {}),
     },
   }
 }
 
-/** What is to be done after the run. */
+/** Jobs that follow the run: callback, memory, summary. */
 function toJobs(run: LiveRun, progress: Progress, message: NewMessage | undefined, { newId, now }: RunPorts): NewJob[] {
   const { key, sessionId, request } = run
   const { turn } = progress
@@ -131,7 +133,7 @@ function toJobs(run: LiveRun, progress: Progress, message: NewMessage | undefine
     jobs.push({ id: newId(), kind: 'retain', tenant, data, dueAt: now() })
   }
   const upTo = nextWindowOf(run, progress, message)
-  // One for each place of the window: while it waits, the runs of the session add no other.
+  // The id is the same for the same window, so the runs of a session add no second job while the first is queued.
   const id = `summary:${turn.session}:${turn.windowStart}`
   if (upTo > turn.windowStart) jobs.push({ id, kind: 'summary', tenant, data: { session: turn.session, upTo }, dueAt: now() })
   return jobs
@@ -154,7 +156,7 @@ function modelOf(run: LiveRun, progress: Progress): string {
   return progress.usage.models.at(-1)?.model ?? run.agent.model.name
 }
 
-/** Where the window would begin if it were to move now; where it is when it need not. */
+/** The start of the window after a summary now; the current start where no summary is due. */
 function nextWindowOf(run: LiveRun, { turn, history }: Progress, message: NewMessage | undefined): number {
   const sized = history.filter(({ idx }) => idx >= turn.windowStart).map(toSizedMessage)
   if (message) sized.push(toSizedMessage({ idx: turn.messageCount, role: 'ai', content: message.content, data: message.data }))

@@ -8,8 +8,8 @@ import type { InterruptEvent } from '../run.ts'
 import { toUsage } from './usage.ts'
 
 /**
- * Stores where a run stands whose calls wait for approval; its readers see the `interrupt` after that. From then on no process has it: it
- * goes on where the last of the calls is decided. Its session stays its own.
+ * Stores the state of a run whose calls wait for approval, then appends the `interrupt` event to the log. From then on no process holds the
+ * run. The process of the last decision resumes the run. The run keeps the session.
  */
 export async function interrupt(
   run: LiveRun,
@@ -31,18 +31,24 @@ export async function interrupt(
   const expiry: NewJob<'approval_expiry'> = { id: newId(), kind: 'approval_expiry', tenant: key.tenant, data, dueAt: expiresAt }
   await storeNext(run, progress, event, (step, checkpoint) =>
     store.interrupt(key, fence, {
-      ...{ session: turn.session, sessionId, step, data: checkpoint, calls, now, expiresAt },
+      session: turn.session,
+      sessionId,
+      step,
+      data: checkpoint,
+      calls,
+      now,
+      expiresAt,
       log: {
         input: run.input,
         events: toCompact([...log.events, event]),
         ...(log.restoredAt === undefined ? {} : { restoredAt: log.restoredAt }),
       },
-      // At least 1: it tells that it has run.
+      // At least 1, which marks the run as started.
       ranMs: Math.max(1, run.elapsedMs(now)),
       jobs: [expiry],
     }),
   )
   log.append(event)
-  // Of several that are to be done later the earliest may be this.
+  // The new job may be the earliest of its kind.
   jobs.wake('approval_expiry')
 }

@@ -5,7 +5,7 @@ import type { LiveRun } from '../ownership/live-run.ts'
 import { checkpoint, type Progress } from './progress.ts'
 import type { RunStore } from '../run-store.ts'
 
-/** One event: into the log what readers see, into the store what the run must be able to go on from. A promise only where it must wait. */
+/** Appends the visible part of an event to the log, and stores checkpoints. Returns a promise only where the agent has to wait. */
 export function keepEvent(event: AgentEvent, run: LiveRun, progress: Progress, deps: RunPorts): Promise<void> | undefined {
   const { store, newId } = deps
   switch (event.type) {
@@ -18,19 +18,19 @@ export function keepEvent(event: AgentEvent, run: LiveRun, progress: Progress, d
       return run.log.waitForReaders(run.signal)
     case 'step_start':
       deps.observer?.saw(run, event)
-      // Readers pair starts with ends: one that was told before the run was taken over stands.
+      // Readers pair starts with ends: a start from before the takeover is not repeated.
       if (progress.startedBefore.has(event.step.id)) return undefined
       run.log.append(event)
       return run.log.waitForReaders(run.signal)
     case 'step_end':
       deps.observer?.saw(run, event)
-      return endStep(toldStep(event.step, progress), run, progress)
+      return endStep(withLoggedStart(event.step, progress), run, progress)
     case 'turn':
       deps.observer?.saw(run, event)
       progress.iterations++
       progress.usage.models.push(event.usage)
       progress.completeEvents = run.log.events.length
-      // Those of the turn before are in the messages by now.
+      // Results of the previous turn are in `messages` now.
       progress.results = []
       if (event.message.reasoning) progress.usage.thoughts.push(toThought(event, event.message.reasoning, newId()))
       return event.message.toolCalls.length > 0 ? checkpoint(run, progress, store) : undefined
@@ -40,7 +40,7 @@ export function keepEvent(event: AgentEvent, run: LiveRun, progress: Progress, d
       deps.observer?.saw(run, event)
       return keepNested(event, run, progress, deps)
     case 'instruction':
-      // All that was told belongs to what came before it.
+      // All events so far belong to the messages before the instruction.
       progress.completeEvents = run.log.events.length
       return event.message.instruction === 'plan' ? undefined : checkpoint(run, progress, store)
     case 'approved_start':
@@ -63,20 +63,20 @@ function keepResult(event: ResultEvent, run: LiveRun, progress: Progress, { stor
   }
   const images = keepImages(message, run, progress, store)
   progress.results.push(message)
-  // Before the next write starts, this one is on the disk: it is never made twice. A read may be.
+  // The result of a write is stored before the next write starts, so no write is repeated. Reads may be repeated.
   if (effect !== 'write') return images
-  const next = { type: 'step_end' as const, step: toldStep(event.step, progress) }
+  const next = { type: 'step_end' as const, step: withLoggedStart(event.step, progress) }
   return images ? images.then(() => checkpoint(run, progress, store, next)) : checkpoint(run, progress, store, next)
 }
 
-/** The bytes are stored before a message names them. */
+/** Stores the bytes of pictures before a message refers to the pictures. */
 function keepImages(message: Message, run: LiveRun, { turn }: Progress, store: RunStore): Promise<void> | undefined {
   if (message.role !== 'tool' || !message.images) return undefined
   return store.keepResultImages(run.key, run.fence, turn.session, message.images)
 }
 
-/** It began when readers were told that it did. */
-function toldStep(step: Step, { startedBefore }: Progress): Step {
+/** The step with the start time that readers have received. */
+function withLoggedStart(step: Step, { startedBefore }: Progress): Step {
   const startedAt = startedBefore.get(step.id)
   return startedAt === undefined ? step : { ...step, startedAt }
 }
@@ -88,7 +88,7 @@ function endStep(step: Step, run: LiveRun, progress: Progress): Promise<void> | 
   return run.log.waitForReaders(run.signal)
 }
 
-/** What an agent inside of a call gained is stored under the same rules as what the run itself does. */
+/** Events of an agent inside of a call are stored by the same rules as events of the run. */
 async function keepNested(
   { callId, subAgent, event }: NestedEvent,
   run: LiveRun,
@@ -96,7 +96,7 @@ async function keepNested(
   { store, newId }: RunPorts,
 ): Promise<void> {
   const { message } = event
-  // How a call that was cut off would have ended is not known: one that goes on has no result of it.
+  // The result of an aborted call is unknown: a resumed run has no result of the call.
   const isCutOff = event.type === 'result' && run.signal.aborted && event.message.isError
   if (!isCutOff) await keepImages(message, run, progress, store)
   if (!isCutOff) progress.nested.push({ callId, message })
@@ -106,7 +106,7 @@ async function keepNested(
     if (event.message.toolCalls.length > 0) await checkpoint(run, progress, store)
   } else if (event.type === 'result') {
     const { effect } = event
-    const step = toldStep(event.step, progress)
+    const step = withLoggedStart(event.step, progress)
     if (effect === 'write' && !isCutOff) await checkpoint(run, progress, store, { type: 'step_end', step })
     await endStep(step, run, progress)
   } else if (event.message.instruction !== 'plan') await checkpoint(run, progress, store)

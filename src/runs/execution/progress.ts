@@ -9,36 +9,36 @@ import type { LiveRun } from '../ownership/live-run.ts'
 import type { LoggedEvent } from '../run.ts'
 import type { Checkpoint, HistoryMessage, NestedMessage, RunStore, Turn, UsageSoFar } from '../run-store.ts'
 
-/** What a run has gathered so far, and how much of it is stored. */
+/** The progress of a run, and the part of the progress in checkpoints. */
 export interface Progress {
   readonly turn: Turn
   history: HistoryMessage[]
   system: string
-  /** What the model is shown; the run's own messages begin at `ownFrom`. */
+  /** The transcript for the model. Messages of the current run begin at `ownFrom`. */
   messages: Message[]
   ownFrom: number
-  /** Given to this run alone. */
+  /** Tools of the current run only. */
   extraTools: Tool[]
-  /** Model calls made. */
+  /** Number of model calls. */
   iterations: number
   usage: UsageSoFar
   steps: Step[]
-  /** When steps began whose start is in the log, told before the run was taken over, and whose end is not: by their ids, epoch milliseconds. */
+  /** Start times (epoch milliseconds, by id) of steps from before a takeover whose end is not in the log. */
   startedBefore: Map<string, number>
-  /** Results of the turn that runs; they come into `messages` in the order asked when all are there. */
+  /** Results of the current turn. All results move to `messages`, in the order of the calls, when the turn is complete. */
   results: ToolMessage[]
-  /** Calls that were cut off with the run: how they would have ended is not known, so a continued run has no result of them. */
+  /** Calls that were aborted with the run. The results are unknown, so a resumed run has no result of these calls. */
   cutOff: Set<string>
-  /** What agents inside of tool calls have said. */
+  /** Messages of agents inside of tool calls. */
   nested: NestedMessage[]
-  /** Visible events that belong to ended turns and steps. */
+  /** Number of visible events that belong to ended turns and steps. */
   completeEvents: number
   reason: EndReason
-  /** Calls that need approval, and have none: the run stands still. */
+  /** Undecided calls that need approval: the run is to be interrupted. */
   pendingCalls: readonly PendingCall[] | undefined
-  /** By the call's id. */
+  /** Decisions by call id. */
   decisions: ReadonlyMap<string, Decision>
-  // What the checkpoints hold.
+  // Watermarks of the checkpoints.
   checkpoints: number
   storedMessages: number
   storedEvents: number
@@ -75,20 +75,20 @@ export function emptyProgress(turn: Turn): Progress {
   }
 }
 
-/** Stores what came since the last checkpoint; `next` is an event that readers see once this is on the disk. */
+/** Stores the progress since the last checkpoint. `next` is an event that readers receive after the commit. */
 export async function checkpoint(run: LiveRun, progress: Progress, store: RunStore, next?: LoggedEvent): Promise<void> {
   await storeNext(run, progress, next, (n, data) => store.checkpoint(run.key, run.fence, n, data))
   run.markProgress()
 }
 
-/** Has what came since the last checkpoint stored, as the `n`th. */
+/** Passes the progress since the last checkpoint to `store`, as checkpoint number `n`. */
 export async function storeNext(
   run: LiveRun,
   progress: Progress,
   next: LoggedEvent | undefined,
   store: (n: number, data: Checkpoint) => Promise<void>,
 ): Promise<void> {
-  // At the end of a step all that was told is complete; at the end of a run an answer may be half told.
+  // At the end of a step all events are complete; at the end of a run the last answer may be partial.
   const events = run.log.events.slice(progress.storedEvents, next ? undefined : progress.completeEvents)
   if (next) events.push(next)
   const { messages, usage, storedUsage } = progress
@@ -113,30 +113,30 @@ function toStoredNested(nested: NestedMessage): NestedMessage {
   return { ...nested, message: withoutImageBytes(nested.message) }
 }
 
-/** Whether a checkpoint would hold anything new. */
+/** True where there is progress since the last checkpoint. */
 export function hasUnstored(progress: Progress): boolean {
   return unstored(progress).length > 0
 }
 
 function unstored({ messages, storedMessages, results, storedResults, cutOff }: Progress): Message[] {
-  const seen = new Set([...storedResults, ...cutOff])
+  const knownResults = new Set([...storedResults, ...cutOff])
   return [...messages.slice(storedMessages), ...results].filter((message) => {
     if (message.role !== 'tool') return true
-    if (seen.has(message.callId)) return false
-    return seen.add(message.callId)
+    if (knownResults.has(message.callId)) return false
+    return knownResults.add(message.callId)
   })
 }
 
-/** Takes up what an earlier process, or an earlier attempt, has stored of the run. */
+/** Restores the progress of an earlier process or attempt from checkpoints. */
 export function restore(run: LiveRun, progress: Progress, checkpoints: readonly Checkpoint[]): void {
-  for (const one of checkpoints) {
-    progress.messages.push(...one.messages)
-    progress.iterations = one.iterations
-    progress.usage.models.push(...one.usage.models)
-    progress.usage.thoughts.push(...one.usage.thoughts)
-    progress.nested.push(...(one.nested ?? []))
+  for (const stored of checkpoints) {
+    progress.messages.push(...stored.messages)
+    progress.iterations = stored.iterations
+    progress.usage.models.push(...stored.usage.models)
+    progress.usage.thoughts.push(...stored.usage.thoughts)
+    progress.nested.push(...(stored.nested ?? []))
   }
-  const events = checkpoints.flatMap((one) => fromCompact(one.events))
+  const events = checkpoints.flatMap((stored) => fromCompact(stored.events))
   run.log.restore(events, run.resumed ? run.resumed.restoredAt : events.length)
   for (const event of events) {
     if (event.type === 'step_start') progress.startedBefore.set(event.step.id, event.step.startedAt)
@@ -153,13 +153,13 @@ export function restore(run: LiveRun, progress: Progress, checkpoints: readonly 
   progress.storedNested = progress.nested.length
 }
 
-/** Files that the run's tools made, in the order in which they were made. An agent inside of a call and the call itself may both tell of one. */
+/** Files from the tools of a run, in order of creation. An agent inside of a call and the call may both report the same file. */
 export function artifactsOf({ steps }: Progress): Artifact[] {
-  const made = new Map(steps.flatMap((step) => step.artifacts ?? []).map((one) => [one.id, one]))
-  return [...made.values()].sort((a, b) => (a.id < b.id ? -1 : 1))
+  const artifacts = new Map(steps.flatMap((step) => step.artifacts ?? []).map((artifact) => [artifact.id, artifact]))
+  return [...artifacts.values()].sort((a, b) => (a.id < b.id ? -1 : 1))
 }
 
-/** What the agent inside of a call has said before the run was taken over. */
+/** Messages of the agent inside of a call, from before a takeover. */
 export function earlierIn({ nested }: Progress, callId: string): Message[] {
-  return nested.flatMap((one) => (one.callId === callId ? [one.message] : []))
+  return nested.flatMap((entry) => (entry.callId === callId ? [entry.message] : []))
 }

@@ -5,7 +5,7 @@ import type { UsageEntry } from '../../sessions/message.ts'
 
 const tokensPerPrice = 1_000_000
 
-/** What a run used: per model its tokens and, where prices are configured, USD; per tool its seconds. */
+/** Usage of a run: tokens and, where prices are configured, USD per model; seconds per tool. */
 export function toUsage(calls: readonly ModelUsage[], steps: readonly Step[], llms: AgentConfig['llms']): UsageEntry[] {
   return [...modelUsage(calls, [llms.primary, ...llms.fallback]), ...toolUsage(steps)]
 }

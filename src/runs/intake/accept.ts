@@ -11,7 +11,7 @@ import type { RunMutex } from '../ownership/run-mutex.ts'
 import type { Accepted, RunStore } from '../run-store.ts'
 import type { BeginRun } from './begin-run.ts'
 
-/** What an async chat is, beside a chat: its caller knows it by (`source`, `id`), and is told of its end at `callbackUrl`. */
+/** The event of an async chat. `source` and `id` identify the event; `callbackUrl` receives the end of the run. */
 export interface ChatEvent {
   source: string
   id: string
@@ -26,23 +26,23 @@ interface AcceptanceDependencies {
   intake: Pick<Intake, 'assertOpen'>
   mutex: Pick<RunMutex, 'run'>
   beginRun: BeginRun
-  /** Why the local process cannot call an address, in words for the caller who named the address; undefined where it can. */
+  /** The reason not to call an address, as a message for the caller; undefined for a permitted address. */
   refusalOf(url: string): Promise<string | undefined>
 }
 
 /**
- * Accepts an event: its run is stored when the promise resolves, and starts, in any process, when its session and a worker are free. A
- * repeated event is answered with the ids of the first and runs nothing; `toChat`, which may refuse the event's data, is not called then.
+ * Accepts an event. The run is stored when the promise resolves, and starts in any process when the session and a worker are free. A repeated
+ * event gets the ids of the first event and starts no run; `toChat`, which may refuse the data of the event, is not called.
  */
 export type Accept = (owner: Owner, event: ChatEvent, toChat: () => NewChat) => Promise<Accepted>
 
 export function createAcceptance(dependencies: AcceptanceDependencies): Accept {
   const { store, jobs, agent, admission, intake, mutex, beginRun, refusalOf } = dependencies
 
-  return async (who, event, toChat) => {
-    const named = { key: hash('sha256', JSON.stringify([event.source, event.id])), id: event.id, callbackUrl: event.callbackUrl }
-    // Before its data is looked at: what was accepted once is acknowledged again whatever has become of it.
-    const earlier = await store.findEvent(who, named.key)
+  return async (owner, event, toChat) => {
+    const newEvent = { key: hash('sha256', JSON.stringify([event.source, event.id])), id: event.id, callbackUrl: event.callbackUrl }
+    // An accepted event is acknowledged again before its data is checked, whatever the state of the run.
+    const earlier = await store.findEvent(owner, newEvent.key)
     if (earlier) return earlier
     intake.assertOpen()
     const overload = admission.refuseEvent()
@@ -55,8 +55,8 @@ export function createAcceptance(dependencies: AcceptanceDependencies): Accept {
       checkHints(chat.request.filters, current.tools, chat.at)
       const refusal = event.callbackUrl === undefined ? undefined : await refusalOf(event.callbackUrl)
       if (refusal !== undefined) throw invalid([...chat.at, 'callback_url'], refusal)
-      const key = { tenant: who.tenant, owner: who.owner, requestId: chat.requestId }
-      return await begin(toAsync(chat, event), { key, sessionId: chat.sessionId ?? chat.newSessionId, agent: current, event: named })
+      const key = { tenant: owner.tenant, owner: owner.owner, requestId: chat.requestId }
+      return await begin(toAsync(chat, event), { key, sessionId: chat.sessionId ?? chat.newSessionId, agent: current, event: newEvent })
     } finally {
       release()
     }
@@ -65,9 +65,9 @@ export function createAcceptance(dependencies: AcceptanceDependencies): Accept {
   function begin(chat: NewChat, target: OpenTarget): Promise<Accepted> {
     const { key, sessionId } = target
     return mutex.run(key, async () => {
-      const { begun } = await beginRun(chat, target)
-      if (begun.kind === 'accepted') return begun.as
-      if (begun.kind === 'known')
+      const { stored } = await beginRun(chat, target)
+      if (stored.kind === 'accepted') return stored.as
+      if (stored.kind === 'known')
         throw new ServiceError('request_id_reused', `The request id ${key.requestId} was used for another request.`)
       jobs.wake('run')
       return { requestId: key.requestId, sessionId }
@@ -75,7 +75,7 @@ export function createAcceptance(dependencies: AcceptanceDependencies): Accept {
   }
 }
 
-/** Nobody waits for it, so nobody can leave it. */
+/** No client waits for an async run, so a disconnect never cancels the run. */
 function toAsync(chat: NewChat, { callbackUrl }: ChatEvent): NewChat {
   const request = callbackUrl === undefined ? chat.request : { ...chat.request, hasCallback: true }
   return { ...chat, request, onDisconnect: 'continue' }

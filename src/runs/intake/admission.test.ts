@@ -14,7 +14,7 @@ function admissionWith(elsewhere: number, stored: number) {
     runsElsewhere: () => elsewhere,
     countRuns: async (who) => (asked.push(who), stored),
   })
-  const load = (own: number): Load => ({ known: own, begun: () => own, own: () => own })
+  const load = (own: number): Load => ({ total: own, countUnended: () => own, countOfCaller: () => own })
   return { asked, refuse: async (own: number) => (await admission.refuseRun(ann, load(own)))?.code, admission, load }
 }
 
@@ -22,7 +22,7 @@ test('the last tenth of all runs is for callers that have few of them', async ()
   const config = { limits: { max_runs: 100 }, access: { rate_limits: {} } }
   const admission = createAdmission({ agent: () => ({ config }) as unknown as Agent, overload: () => undefined })
   const refuse = async (all: number, own: number) =>
-    (await admission.refuseRun(ann, { known: all, begun: () => all, own: () => own }))?.message
+    (await admission.refuseRun(ann, { total: all, countUnended: () => all, countOfCaller: () => own }))?.message
   assert.equal(await refuse(89, 89), undefined)
   assert.equal(await refuse(90, 90), 'The service takes nothing new now: 90 of your runs have not ended, of 100 that there may be.')
   assert.equal(await refuse(95, 10), 'The service takes nothing new now: 10 of your runs have not ended, of 100 that there may be.')

@@ -2,52 +2,52 @@ import { limitOf, type Caller } from '../../access/rate-limits.ts'
 import type { CurrentAgent } from '../../configuration/agent.ts'
 import { ServiceError } from '../../errors.ts'
 
-/** Whether new work is taken. What runs already, and whoever joins it, is never asked. */
+/** Decides on new work. Running work, and readers that join a run, are always admitted. */
 export interface Admission {
-  /** Why a new run may not begin; undefined when it may. Where that depends on other processes, the store is asked. */
+  /** The refusal of a new run; undefined where the run is admitted. Asks the store where the decision depends on other processes. */
   refuseRun(caller: Caller, load: Load): ServiceError | undefined | Promise<ServiceError | undefined>
-  /** Why a tool may not be executed outside of a run. */
-  refuseExecution(load: Pick<Load, 'known' | 'begun'>): ServiceError | undefined
-  /** Why an event may not be taken, which waits until there is room for its run. */
+  /** The refusal of a direct tool execution. */
+  refuseExecution(load: Pick<Load, 'total' | 'countUnended'>): ServiceError | undefined
+  /** The refusal of an event. The run of an event waits for a free worker, so `max_runs` does not apply. */
   refuseEvent(): ServiceError | undefined
 }
 
-/** Runs of the local process that have not ended. Counted only where it matters. */
+/** Number of runs in the local process. The functions are called only where the result matters. */
 export interface Load {
-  /** All that it knows of, also async ones that have not begun. */
-  known: number
-  begun(): number
-  /** Begun ones of the caller. */
-  own(): number
+  /** All runs in memory. */
+  total: number
+  countUnended(): number
+  /** Unended runs of the caller. */
+  countOfCaller(): number
 }
 
 export interface AdmissionDependencies {
   agent: CurrentAgent
-  /** Port: why the local process can't take more, in words for the caller; undefined when it can. */
+  /** Port: the reason for load shedding, as a message for the caller; undefined without overload. */
   overload(): string | undefined
-  /** Port: runs of a caller that other processes have, as far as they are known; absent where there are none. */
+  /** Port: number of runs of a caller in other processes, up to a second old; absent without other processes. */
   runsElsewhere?(caller: Caller): number
-  /** Port: how many runs of a caller have begun and not ended, in all processes. */
+  /** Port: exact number of unended runs of a caller in all processes. */
   countRuns?(caller: Caller): Promise<number>
 }
 
-/** Seconds: runs end all the time. */
+/** Seconds until a refused caller may retry. */
 const retryAfter = 2
 
 export function createAdmission({ agent, overload, runsElsewhere, countRuns }: AdmissionDependencies): Admission {
-  function refuseExecution({ known, begun }: Pick<Load, 'known' | 'begun'>): ServiceError | undefined {
-    const most = agent().config.limits.max_runs
-    if (known >= most && begun() >= most) return overloaded(`${most} runs have not ended`)
+  function refuseExecution({ total, countUnended }: Pick<Load, 'total' | 'countUnended'>): ServiceError | undefined {
+    const limit = agent().config.limits.max_runs
+    if (total >= limit && countUnended() >= limit) return overloaded(`${limit} runs have not ended`)
     return refuseEvent()
   }
 
-  /** The last tenth of the runs is for callers with few of them: one caller alone does not have others refused. */
-  function refuseLargest({ known, begun, own }: Load): ServiceError | undefined {
-    const most = agent().config.limits.max_runs
-    const reserve = Math.floor(most / 10)
-    if (known < most - reserve || begun() < most - reserve) return undefined
-    const count = own()
-    return reserve > 0 && count >= reserve ? overloaded(`${count} of your runs have not ended, of ${most} that there may be`) : undefined
+  /** The last tenth of `max_runs` is reserved for callers with few runs, so that a single caller cannot block all others. */
+  function refuseLargest({ total, countUnended, countOfCaller }: Load): ServiceError | undefined {
+    const limit = agent().config.limits.max_runs
+    const reserve = Math.floor(limit / 10)
+    if (total < limit - reserve || countUnended() < limit - reserve) return undefined
+    const count = countOfCaller()
+    return reserve > 0 && count >= reserve ? overloaded(`${count} of your runs have not ended, of ${limit} that there may be`) : undefined
   }
 
   function refuseEvent(): ServiceError | undefined {
@@ -61,19 +61,19 @@ export function createAdmission({ agent, overload, runsElsewhere, countRuns }: A
     refuseRun(caller, load) {
       const refusal = refuseExecution(load) ?? refuseLargest(load)
       if (refusal) return refusal
-      const most = limitOf(agent().config.access.rate_limits, caller, 'concurrent_runs')
-      if (most === undefined) return undefined
-      const own = load.own()
-      if (own >= most) return tooMany(most)
-      if (own + (runsElsewhere?.(caller) ?? 0) < most) return undefined
-      // What others told may be a second old: who has one run after the other, each at another process, must not be refused for that.
-      return countRuns?.(caller).then((count) => (count < most ? undefined : tooMany(most)))
+      const limit = limitOf(agent().config.access.rate_limits, caller, 'concurrent_runs')
+      if (limit === undefined) return undefined
+      const ownCount = load.countOfCaller()
+      if (ownCount >= limit) return tooMany(limit)
+      if (ownCount + (runsElsewhere?.(caller) ?? 0) < limit) return undefined
+      // The number of other processes may be a second old, so the store decides: a caller with one run after another must not be refused.
+      return countRuns?.(caller).then((count) => (count < limit ? undefined : tooMany(limit)))
     },
   }
 }
 
-function tooMany(most: number): ServiceError {
-  return new ServiceError('rate_limited', `${most} of your runs have not ended; no more are taken.`, { retryAfter })
+function tooMany(limit: number): ServiceError {
+  return new ServiceError('rate_limited', `${limit} of your runs have not ended; no more are taken.`, { retryAfter })
 }
 
 function overloaded(reason: string): ServiceError {

@@ -17,8 +17,8 @@ interface BeginRunDependencies {
   newId(): string
 }
 
-/** Checks the attachments of a chat, then stores its run. `run` is to be launched where `begun` says that the local process holds the run. */
-export type BeginRun = (chat: NewChat, target: OpenTarget) => Promise<{ run: LiveRun; begun: Begun }>
+/** Checks the attachments of a chat, then stores the run. `run` is to be launched where `stored` is `running` or `waiting`. */
+export type BeginRun = (chat: NewChat, target: OpenTarget) => Promise<{ run: LiveRun; stored: Begun }>
 
 export function createBeginRun({ store, attachments, intake, holder, now, newId }: BeginRunDependencies): BeginRun {
   return async (chat, { key, sessionId, agent, event }) => {
@@ -27,7 +27,7 @@ export function createBeginRun({ store, attachments, intake, holder, now, newId 
     const request = checked ? withAttachments(chat.request, checked) : chat.request
     const { operation, bodyHash, onDisconnect } = chat
     const run = new LiveRun({ key, sessionId, operation, bodyHash, request, agent, onDisconnect, fence: 1 })
-    const begun = await store.begin({
+    const stored = await store.begin({
       ...key,
       sessionId,
       operation,
@@ -44,7 +44,7 @@ export function createBeginRun({ store, attachments, intake, holder, now, newId 
       ...(checked ? { images: checked.pictures } : {}),
       ...(event ? { event } : {}),
     })
-    return { run, begun }
+    return { run, stored }
   }
 }
 

@@ -3,21 +3,21 @@ import type { DataFilter, ToolListing, ToolSet } from '../../agent/tool.ts'
 import { invalid, ServiceError, type Fault } from '../../errors.ts'
 
 /**
- * Bounds of hints. A hint is compared with every document or row of its tool, and described to the model at each of its calls, so hints
- * are short: a list of 400 UUIDs fits into one value.
+ * Limits of data filter hints. Every document or row of the tool is compared with the hint, and every model call contains the hint, so hints
+ * are short. A list of 400 UUIDs fits into one value.
  */
 export const hintLimits = {
   hints: 100,
   nameCharacters: 256,
   keyCharacters: 256,
   valueCharacters: 16_384,
-  /** Comma-separated values of `in`, of all hints of a request together. */
+  /** Comma-separated values of all `in` hints of a request together. */
   listedValues: 1000,
 } as const
 
 /**
- * Refuses hints that are too large, and hints that could not be enforced: on an unknown tool, on one without filters, on one that is
- * not ready; `at` is where they stand. A run from the store is checked too: an earlier version may have accepted larger ones.
+ * Refuses hints that are too large or cannot be enforced, because the tool is unknown, has no filters or is not ready. `at` is the position of
+ * the hints in the request. Hints of stored runs are checked too: an earlier version may have accepted larger hints.
  */
 export function checkHints(filters: readonly DataFilter[], tools: ToolSet, at: Fault['loc'] = ['body']): void {
   if (filters.length === 0) return
@@ -25,9 +25,9 @@ export function checkHints(filters: readonly DataFilter[], tools: ToolSet, at: F
   const listings = tools.list()
   for (const [n, filter] of filters.entries()) {
     const loc = [...at, 'data_filter_hints', n, 'tool_name']
-    const listing = listings.find((one) => one.name === filter.tool)
+    const listing = listings.find(({ name }) => name === filter.tool)
     if (!listing) throw whenUnknown(filter.tool, listings, invalid(loc, `there is no tool ${filter.tool}`))
-    // Which files are behind it is known only when it is ready; until then they could be read around it.
+    // The files of a tool are known only when the tool is ready. Until then other tools could read the files.
     if (!listing.tool) throw notReady(filter.tool, listing)
     if (!listing.tool.filters) throw invalid(loc, `the tool ${filter.tool} does not support data filters`)
   }
@@ -50,15 +50,17 @@ function refuseLonger(text: string, limit: number, at: Fault['loc']): void {
   if (text.length > limit) throw invalid(at, `must NOT have more than ${limit} characters`, 'maxLength')
 }
 
-/** Which tools an entry has whose server was never reached nobody knows: it may have this one. */
+/** An entry whose server was never reached has no tool list yet. The tool may exist, so answer `tool_not_ready`, not `not_found`. */
 export function whenUnknown(tool: string, listings: readonly ToolListing[], otherwise: ServiceError): ServiceError {
   const owner = listings.find((listing) => isOwner(listing, tool))
   return owner ? notReady(tool, owner) : otherwise
 }
 
-/** Whether a tool is known by this name, to people or to models, and can't be used now; so is all that an entry which is down may have. */
+/** True where a tool of the name (configured or fitted for models) is not ready, or may belong to an entry that is not ready. */
 export function isDown(tool: string, listings: readonly ToolListing[]): boolean {
-  return listings.some((one) => isOwner(one, tool) || (one.status !== 'ready' && (one.name === tool || fitName(one.name) === tool)))
+  return listings.some(
+    (listing) => isOwner(listing, tool) || (listing.status !== 'ready' && [listing.name, fitName(listing.name)].includes(tool)),
+  )
 }
 
 function isOwner({ name, status }: ToolListing, tool: string): boolean {

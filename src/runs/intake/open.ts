@@ -20,9 +20,9 @@ import { checkHints } from './hints.ts'
 export type OnSession = (sessionId: string) => void
 
 /**
- * Starts a chat, or joins, continues or replays the run that has its request id. Resolves when the run has its session. `disconnected` is
- * aborted when the caller disconnects; a run that no reader waits for is stopped after a grace. `onSession` is called as soon as the session
- * of the run is known, which is before the run has its turn.
+ * Starts a chat, or joins, continues or replays the run with the same request id. Resolves when the run has its session. `disconnected` is
+ * aborted when the caller disconnects; a run without readers is stopped after a grace. `onSession` is called as soon as the session of the run
+ * is known, before the turn of the run.
  */
 export type Open = (caller: Caller, chat: NewChat, disconnected: AbortSignal, onSession?: OnSession) => Promise<OpenRun>
 
@@ -63,13 +63,13 @@ export function createOpen(dependencies: OpenDependencies): Open {
       const location = await locateOrBegin(caller, chat, { key, sessionId, agent })
       const { run } = location
       refuseOther(run, chat)
-      // The first request with this id may have another session, if neither request named a session.
+      // The first request with the same id may have another session, where no request named a session.
       sessionId = run.sessionId
       onSession?.(sessionId)
       switch (location.kind) {
         case 'here':
           if (!isAbandoned(location.run)) return live.join(location.run, disconnected)
-          // The run continues from the place where it ends.
+          // The next iteration continues the stopped run.
           await location.run.ended
           break
         case 'ended': {
@@ -102,30 +102,34 @@ export function createOpen(dependencies: OpenDependencies): Open {
     return mutex.run(key, () => begin(caller, chat, target))
   }
 
-  /** Stores a run and launches it, or locates the run that has the request id already. */
+  /** Stores and launches a run, or locates the earlier run with the same request id. */
   async function begin(caller: Caller, chat: NewChat, target: OpenTarget): Promise<RunLocation> {
-    const load = { known: registry.count(), begun: () => registry.unended().length, own: () => unendedOf(caller) }
+    const load = {
+      total: registry.count(),
+      countUnended: () => registry.unended().length,
+      countOfCaller: () => unendedOf(caller),
+    }
     const admitting = admission.refuseRun(caller, load)
-    // The store is asked only in rare cases: usually a chat does not wait here.
+    // A chat waits here only in the rare case of a question to the store.
     const refusal = admitting instanceof Promise ? await admitting : admitting
-    // A repeat is neither refused nor are its attachments checked again: its files may have changed since.
+    // A repeat is never refused, and its attachments are not checked again, because files may have changed since.
     const earlier = (refusal ?? chat.attachments) && (await store.find(target.key))
     if (earlier) return locationOf(earlier, holder)
     if (refusal) throw refusal
-    const { run, begun } = await beginRun(chat, target)
-    switch (begun.kind) {
+    const { run, stored } = await beginRun(chat, target)
+    switch (stored.kind) {
       case 'known':
-        return locationOf(begun.run, holder)
+        return locationOf(stored.run, holder)
       case 'accepted':
         throw new Error('A run without an event was accepted as one.')
       case 'waiting':
         return { kind: 'here', run: live.launch(run, undefined) }
       case 'running':
-        return { kind: 'here', run: live.launch(run, begun.turn) }
+        return { kind: 'here', run: live.launch(run, stored.turn) }
     }
   }
 
-  /** Runs of a caller that the local process has or is about to have. */
+  /** Number of runs of a caller in the local process, including runs that are being stored. */
   function unendedOf({ tenant, owner }: Caller): number {
     const unended = registry.unended().filter(({ key }) => key.tenant === tenant && key.owner === owner)
     const beginning = mutex.heldKeys().filter((key) => key.tenant === tenant && key.owner === owner && !registry.find(key))
@@ -133,7 +137,7 @@ export function createOpen(dependencies: OpenDependencies): Open {
   }
 }
 
-/** The run is being stopped because no reader waited for it. */
+/** The run is being stopped because the run has no reader. */
 function isAbandoned({ stopCause, log }: LiveRun): boolean {
   return (stopCause === 'disconnected' || stopCause === 'orphaned') && !log.ended
 }

@@ -3,7 +3,7 @@ import { ServiceError } from '../../errors.ts'
 import type { RunKey } from '../run.ts'
 import type { RunStore } from '../run-store.ts'
 
-/** A run as a request names it: `issuer` and `sub` say whose it is, where the caller names them. */
+/** A run as named by a request. `issuer` and `sub` identify the owner, where the caller names an owner. */
 export interface NamedRun {
   requestId: string
   issuer: string | undefined
@@ -11,20 +11,20 @@ export interface NamedRun {
 }
 
 /**
- * The key of the run that a caller names. Administrators reach every run of their tenant: their own first, else the only match, else
- * `ambiguous_run`. Other callers reach their own alone; `not_found` else. Whether a run of the caller's own exists is left to who reads it.
+ * Resolves to the key of a named run. Administrators reach every run of the tenant: an own run first, otherwise the only match, otherwise
+ * `ambiguous_run`. Other callers reach only own runs and get `not_found` for all others. The existence of an own run is not checked.
  */
-export type FindRunKey = (who: Principal, run: NamedRun) => Promise<RunKey>
+export type FindRunKey = (principal: Principal, run: NamedRun) => Promise<RunKey>
 
 export function createFindRunKey(store: Pick<RunStore, 'ownersOf'>): FindRunKey {
-  return async (who, { requestId, issuer, sub }) => {
-    const { tenant, owner } = who
-    const named = ownerOf(issuer ?? who.issuer, sub ?? who.sub)
-    if (!isAdmin(who)) {
-      if (named !== owner) throw noRun(requestId)
+  return async (principal, { requestId, issuer, sub }) => {
+    const { tenant, owner } = principal
+    const namedOwner = ownerOf(issuer ?? principal.issuer, sub ?? principal.sub)
+    if (!isAdmin(principal)) {
+      if (namedOwner !== owner) throw noRun(requestId)
       return { tenant, owner, requestId }
     }
-    if (issuer !== undefined && sub !== undefined) return { tenant, owner: named, requestId }
+    if (issuer !== undefined && sub !== undefined) return { tenant, owner: namedOwner, requestId }
     const [first, second] = await store.ownersOf({ tenant, owner, requestId }, { issuer, sub })
     if (first === undefined) throw noRun(requestId)
     if (first !== owner && second !== undefined) throw ambiguous(requestId)
