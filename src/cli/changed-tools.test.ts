@@ -14,7 +14,7 @@ const tool = {
   hash: 'a1',
 }
 
-test('a tool of an MCP server that has changed is shown, and accepted by its name or its entry’s', async (t) => {
+test('a changed tool of an MCP server is listed, and accepted by its name or the name of its entry', async (t) => {
   const folder = await createFolder(t)
   assert.deepEqual(await runIn(folder, ['tool', 'changed']), { code: 0, out: 'No tool has changed.\n', err: '' })
   const pins = openPins(path.join(folder, '.agent-core', 'cache'), 'weather', 'http://localhost/')

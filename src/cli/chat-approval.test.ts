@@ -13,25 +13,25 @@ const sums = (...expressions: string[]) => ({
 })
 
 /** A folder whose agent is this scripted model, with a calculator that needs approval. */
-async function createAgent(t: TestContext, script: ModelScript, by = 'caller') {
+async function createAgent(t: TestContext, script: ModelScript, approver = 'caller') {
   const folder = await createFolder(t)
   const server = await startModelServer(script)
   t.after(() => server.close())
   await mkdir(path.join(folder, 'files'))
   const primary = { provider: 'openai-compatible', model: 'm', base_url: server.url }
-  const config = { llms: { primary }, tools: [{ name: 'calculator', approval: 'required', by }] }
+  const config = { llms: { primary }, tools: [{ name: 'calculator', approval: 'required', by: approver }] }
   await writeFile(path.join(folder, 'agent.yaml'), JSON.stringify(config))
   const results = () =>
     server.requests
       .at(-1)
-      ?.body.messages.filter((one: { role: string }) => one.role === 'tool')
-      .map((one: { content: string }) => one.content)
+      ?.body.messages.filter((message: { role: string }) => message.role === 'tool')
+      .map((message: { content: string }) => message.content)
   return { folder, server, results }
 }
 
 const onTerminal = { isTTY: true, environment: { NO_COLOR: '1' } }
 
-test('a person at the terminal approves, rejects with a reason, and edits; the answer goes on behind that', async (t) => {
+test('a person at the terminal approves, rejects with a reason, and edits; then the answer continues', async (t) => {
   const { folder, results } = await createAgent(t, [sums('1 + 1', '2 + 2', '3 + 3'), { text: 'It is done.' }])
   const { terminal, stdin, saw, out } = createTestTerminal(folder, onTerminal)
   const ended = runCommand(['chat'], terminal)
@@ -56,7 +56,7 @@ test('a person at the terminal approves, rejects with a reason, and edits; the a
   assert.match(out(), /✗ calculator \{"expression":"2 \+ 2"\} The call was rejected/)
 })
 
-test('what was typed before the question is no answer to it, and is there at the next prompt', async (t) => {
+test('text typed before an approval question is no reply, and reappears at the next prompt', async (t) => {
   const script = [{ ...sums('1 + 1'), text: ['On', 'e', ' moment.'], delayMs: 150 }, { text: 'Not done.' }, { text: 'Well.' }]
   const { folder, server, results } = await createAgent(t, script)
   const { terminal, stdin, saw } = createTestTerminal(folder, onTerminal)
@@ -77,7 +77,7 @@ test('what was typed before the question is no answer to it, and is there at the
   assert.equal(await ended, 0)
 })
 
-test('Ctrl-C at the question cancels the run, and the session goes on', async (t) => {
+test('Ctrl-C at an approval question cancels the run, and the session continues', async (t) => {
   const { folder } = await createAgent(t, [sums('1 + 1'), { text: 'Well.' }])
   const { terminal, stdin, saw } = createTestTerminal(folder, onTerminal)
   const ended = runCommand(['chat'], terminal)
@@ -92,7 +92,7 @@ test('Ctrl-C at the question cancels the run, and the session goes on', async (t
   assert.equal(await ended, 0)
 })
 
-test('--message asks for approval where a person sits at the terminal, also at another address', async (t) => {
+test('--message asks a person at the terminal for approval, also with a service at another address', async (t) => {
   const { folder } = await createAgent(t, [sums('1 + 1'), { text: 'It is 2.' }])
   const settings = readSettings(createTestTerminal(folder).terminal)
   const { service, release, url } = await start({ settings, terminal: createTestTerminal(folder).terminal, version: '0', isQuiet: true })
@@ -108,7 +108,7 @@ test('--message asks for approval where a person sits at the terminal, also at a
   assert.equal(await ended, 0)
 })
 
-test('/approvals shows what waits and why, and has an approver decide the calls of others', async (t) => {
+test('/approvals lists waiting calls with their context, and lets an approver decide calls of other callers', async (t) => {
   const { folder } = await createAgent(t, [sums('1 + 1'), { text: 'It is 2.' }, sums('2 + 2')], 'role')
   const settings = readSettings(createTestTerminal(folder).terminal)
   const { service, release, url } = await start({ settings, terminal: createTestTerminal(folder).terminal, version: '0', isQuiet: true })
@@ -120,14 +120,14 @@ test('/approvals shows what waits and why, and has an approver decide the calls 
   const [ann, eve] = [await keyOf('ann', 'user'), await keyOf('eve', 'admin')]
   const ask = (session: string) => runIn(folder, ['chat', '--url', url, '--key', ann, '--message', 'Add, please.', '--session', session])
   await ask('s1')
-  const own = createTestTerminal(folder, onTerminal)
-  const listed = runCommand(['chat', '--url', url, '--key', ann], own.terminal)
-  await own.saw('> ')
-  own.stdin.write('/approvals\r')
-  await own.saw(
+  const ownTerminal = createTestTerminal(folder, onTerminal)
+  const listed = runCommand(['chat', '--url', url, '--key', ann], ownTerminal.terminal)
+  await ownTerminal.saw('> ')
+  ownTerminal.stdin.write('/approvals\r')
+  await ownTerminal.saw(
     'ann waits in session s1 for the approval of a call of calculator.\n{"expression":"1 + 1"}\nThis key may not decide this call.\n',
   )
-  own.stdin.write('/quit\r')
+  ownTerminal.stdin.write('/quit\r')
   assert.equal(await listed, 0)
   const { terminal, stdin, saw, out } = createTestTerminal(folder, onTerminal)
   const ended = runCommand(['chat', '--url', url, '--key', eve], terminal)
@@ -146,7 +146,7 @@ test('/approvals shows what waits and why, and has an approver decide the calls 
   assert.equal(await ended, 0)
 })
 
-test('where nobody can be asked it says what waits and how it is decided, and fails', async (t) => {
+test('without a terminal, chat describes the waiting calls and how to decide them, and fails', async (t) => {
   const { folder, server } = await createAgent(t, [sums('1 + 1'), { text: 'It is 2.' }])
   const { code, out, err } = await runIn(folder, ['chat', '--message', 'Add.', '--session', 's'])
   assert.deepEqual([code, out], [1, ''])
@@ -154,8 +154,8 @@ test('where nobody can be asked it says what waits and how it is decided, and fa
     err,
     /^calculator \{"expression":"1 \+ 1"\} waits for approval: \{"tool_call_id":"[^"]+","decision":"approve"\}\nSend such a decision, .+ to POST \/core\/v1\/runs\/[^/]+\/approvals, or chat in a terminal\.\n$/,
   )
-  const held = await runIn(folder, ['chat', '--message', 'And?', '--session', 's'])
-  assert.equal(held.code, 1)
-  assert.match(held.err, /approval/)
+  const waiting = await runIn(folder, ['chat', '--message', 'And?', '--session', 's'])
+  assert.equal(waiting.code, 1)
+  assert.match(waiting.err, /approval/)
   assert.equal(server.requests.length, 1)
 })

@@ -22,19 +22,19 @@ async function createAgent(t: TestContext, script: ModelScript) {
   return { folder, server }
 }
 
-test('one question is answered in process, and a session goes on', async (t) => {
+test('a question is answered in the same process, and a session can be continued', async (t) => {
   const { folder, server } = await createAgent(t, [{ text: ['Hello', ' **you**.'] }, { text: 'Again.' }])
   const first = await runIn(folder, ['chat', '--session', 's-1', '--message', '/hi'])
   assert.deepEqual(first, { code: 0, out: 'Hello **you**.\n', err: '' })
   assert.deepEqual(await runIn(folder, ['chat', '--session', 's-1', '--message', 'And?']), { code: 0, out: 'Again.\n', err: '' })
-  const told = server.requests[1]?.body.messages.filter(({ role }: { role: string }) => role !== 'system')
+  const toolMessages = server.requests[1]?.body.messages.filter(({ role }: { role: string }) => role !== 'system')
   assert.deepEqual(
-    told.map(({ content }: { content: string }) => content),
+    toolMessages.map(({ content }: { content: string }) => content),
     ['/hi', 'Hello **you**.', 'And?'],
   )
 })
 
-test('lines of a pipe are questions and commands of one conversation', async (t) => {
+test('lines from a pipe are questions and commands of the same conversation', async (t) => {
   const { folder, server } = await createAgent(t, [{ text: 'One.' }, { text: 'Two.' }, { text: 'Three.' }])
   const { terminal, stdin, out, err } = createTestTerminal(folder)
   stdin.end('a\n\nb\n/new\nc\n/tools\n/quit\nnever\n')
@@ -47,7 +47,7 @@ test('lines of a pipe are questions and commands of one conversation', async (t)
   )
 })
 
-test('a model that fails is told in words, and the command fails', async (t) => {
+test('a failing model is reported in a line, and the command fails', async (t) => {
   const { folder } = await createAgent(t, { status: 400, body: { error: { message: 'no such model' } } })
   const { code, out, err } = await runIn(folder, ['chat', '--message', 'Hello?'])
   assert.deepEqual([code, out], [1, ''])
@@ -55,7 +55,7 @@ test('a model that fails is told in words, and the command fails', async (t) => 
   assert.equal(err.trimEnd().split('\n').length, 1)
 })
 
-test('Ctrl-C during an answer cancels it, at the prompt it ends', async (t) => {
+test('Ctrl-C cancels a running answer, and ends the chat at the prompt', async (t) => {
   const { folder, server } = await createAgent(t, [{ text: ['Begin', 'ning'], silentAfter: 2 }, { text: 'Well.' }])
   const { terminal, stdin, out, saw } = createTestTerminal(folder, { isTTY: true, environment: { NO_COLOR: '1' } })
   const ended = runCommand(['chat'], terminal)
@@ -72,11 +72,11 @@ test('Ctrl-C during an answer cancels it, at the prompt it ends', async (t) => {
   stdin.write('\u0003')
   assert.equal(await ended, 0)
   assert.match(out(), /Hello\?\r\nBegin/)
-  // What was typed during the answer was kept for the next prompt.
+  // Text typed during the answer is kept for the next prompt.
   assert.equal(server.requests[1]?.body.messages.at(-1).content, 'Again?')
 })
 
-test('a stop during an answer cancels it and ends', async (t) => {
+test('a stop signal during an answer cancels the answer and ends the chat', async (t) => {
   const { folder } = await createAgent(t, { text: ['Begin', 'ning'], silentAfter: 2 })
   const { terminal, stop, saw } = createTestTerminal(folder, { isTTY: true })
   const ended = runCommand(['chat', '--message', 'Hello?'], terminal)
@@ -86,7 +86,7 @@ test('a stop during an answer cancels it and ends', async (t) => {
   assert.equal(await ended, 1)
 })
 
-test('a service that is there is used, with the key that was given', async (t) => {
+test('a running service is used with the given key', async (t) => {
   const { folder } = await createAgent(t, [{ text: 'Hello.' }])
   const { terminal } = createTestTerminal(folder)
   const settings = readSettings(terminal)
@@ -99,22 +99,22 @@ test('a service that is there is used, with the key that was given', async (t) =
 
   assert.deepEqual(await runIn(folder, ['chat', '--message', 'Hello?']), { code: 0, out: 'Hello.\n', err: '' })
   await writeFile(path.join(folder, 'my.key'), (await runIn(folder, ['keys', 'create', '--sub', 'ada'])).out)
-  const elsewhere = await createFolder(t)
+  const otherFolder = await createFolder(t)
   const args = ['chat', '--url', url, '--message', 'Hello?']
-  assert.deepEqual(await runIn(elsewhere, [...args, '--key', `@${folder}/my.key`]), { code: 0, out: 'Hello.\n', err: '' })
-  const wrong = await runIn(elsewhere, [...args, '--key', 'x.y.z'])
+  assert.deepEqual(await runIn(otherFolder, [...args, '--key', `@${folder}/my.key`]), { code: 0, out: 'Hello.\n', err: '' })
+  const wrong = await runIn(otherFolder, [...args, '--key', 'x.y.z'])
   assert.deepEqual([wrong.code, wrong.out], [1, ''])
   assert.match(wrong.err, /^JWT verification failed: .+ Pass a valid key with --key\.\n$/)
   assert.match((await runIn(folder, ['doctor'])).out, new RegExp(`in use by the service at ${url}$`, 'm'))
 })
 
-test('admin.key goes to no address that an ended service left behind', async (t) => {
+test('admin.key is never sent to the address of a service that has ended', async (t) => {
   const { folder } = await createAgent(t, [{ text: 'Hello.' }])
-  let asked = 0
-  const other = createServer((_, response) => void response.end(`${++asked}`)).listen(0, '127.0.0.1')
-  await once(other, 'listening')
-  t.after(() => void other.close())
-  const url = `http://127.0.0.1:${(other.address() as AddressInfo).port}`
+  let requestCount = 0
+  const otherServer = createServer((_, response) => void response.end(`${++requestCount}`)).listen(0, '127.0.0.1')
+  await once(otherServer, 'listening')
+  t.after(() => void otherServer.close())
+  const url = `http://127.0.0.1:${(otherServer.address() as AddressInfo).port}`
   await mkdir(path.join(folder, '.agent-core'))
   await writeFile(path.join(folder, '.agent-core', 'admin.key'), 'key')
   await writeFile(path.join(folder, '.agent-core', 'service.json'), JSON.stringify({ url }))
@@ -122,11 +122,11 @@ test('admin.key goes to no address that an ended service left behind', async (t)
   assert.deepEqual([refused.code, refused.out], [2, ''])
   assert.match(refused.err, /^admin\.key goes only to .+--key.+\n$/)
   assert.equal((await runIn(folder, ['chat', '--message', 'Hello?'])).out, 'Hello.\n')
-  assert.equal(asked, 0)
+  assert.equal(requestCount, 0)
   await assert.rejects(readFile(path.join(folder, '.agent-core', 'service.json')), { code: 'ENOENT' })
 })
 
-test('wrong usage exits with 2 and one line; the own key goes to no other service', async (t) => {
+test('wrong usage exits with status 2 and a line; admin.key is never sent to another service', async (t) => {
   const folder = await createFolder(t)
   const wrong = [
     ['--url', 'ftp://x'],
@@ -142,7 +142,7 @@ test('wrong usage exits with 2 and one line; the own key goes to no other servic
   }
 })
 
-test('files that lead to the data directory or to the configuration through a link are refused', async (t) => {
+test('links from FILES_ROOT to the data directory or the configuration are refused', async (t) => {
   const { folder } = await createAgent(t, {})
   await symlink(folder, path.join(folder, 'link'))
   const { code, err } = await runIn(folder, ['serve'], { FILES_ROOT: 'link' })

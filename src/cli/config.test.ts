@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { parse } from 'yaml'
 import { createFolder, runIn } from './terminal-fixture.ts'
 
-test('a right file is ok, and each problem of a wrong one is a line', async (t) => {
+test('a valid file is ok, and each problem of an invalid file is a line', async (t) => {
   const folder = await createFolder(t)
   const file = path.join(folder, 'agent.yaml')
   await writeFile(file, 'id: mine\n')
@@ -16,7 +16,7 @@ test('a right file is ok, and each problem of a wrong one is a line', async (t) 
   assert.match(err, /^other\.yaml:1 id: .+\nother\.yaml:2 memory\.recall: .+\n$/)
 })
 
-test('a variable that is not set, or belongs to the service, is told where it is used', async (t) => {
+test('a variable that is unset, or reserved for the service, is reported with the line of its use', async (t) => {
   const folder = await createFolder(t)
   await writeFile(
     path.join(folder, 'agent.yaml'),
@@ -40,7 +40,7 @@ tools:
   assert.match((await runIn(folder, ['config', 'check'])).err, /^agent\.yaml:1 llms\.primary: api_key: .+\n$/)
 })
 
-test('files, documents and commands that are not there are told with line and path, and nothing is run', async (t) => {
+test('missing files, documents and commands are reported with line and path, and no command is run', async (t) => {
   const folder = await createFolder(t)
   await mkdir(path.join(folder, 'files', 'docs'), { recursive: true })
   await writeFile(path.join(folder, 'files', 'empty.md'), '')
@@ -82,14 +82,14 @@ test('the configuration is shown with its defaults and without its secrets', asy
   const model = '{ provider: openai, model: m, api_key: sk-secret, headers: { x-team: hush, authorization: "Bearer ${TOKEN}" } }'
   await writeFile(path.join(folder, 'agent.yaml'), `name: Mine\nllms: { primary: ${model} }\n`)
   const { code, out } = await runIn(folder, ['config', 'show'])
-  const shown = parse(out) as { name: string; max_iterations: number; llms: { primary: Record<string, unknown> } }
-  assert.deepEqual([code, shown.name, shown.max_iterations], [0, 'Mine', 25])
-  assert.deepEqual(shown.llms.primary['headers'], { 'x-team': '********', authorization: 'Bearer ${TOKEN}' })
-  assert.equal(shown.llms.primary['api_key'], '********')
+  const config = parse(out) as { name: string; max_iterations: number; llms: { primary: Record<string, unknown> } }
+  assert.deepEqual([code, config.name, config.max_iterations], [0, 'Mine', 25])
+  assert.deepEqual(config.llms.primary['headers'], { 'x-team': '********', authorization: 'Bearer ${TOKEN}' })
+  assert.equal(config.llms.primary['api_key'], '********')
   assert.doesNotMatch(out, /sk-secret|hush/)
 })
 
-test('a file that is not there is a failure in one line', async (t) => {
+test('a missing file is reported in a line', async (t) => {
   const folder = await createFolder(t)
   for (const args of [
     ['config', 'show'],

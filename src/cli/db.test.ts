@@ -6,7 +6,7 @@ import { test } from 'node:test'
 import { holdDataDir } from '../store/sqlite/data-dir.ts'
 import { createFolder, runIn } from './terminal-fixture.ts'
 
-test('a database is made and brought to this version, and says so', async (t) => {
+test('migrate creates and updates a database, and reports the migrations', async (t) => {
   const folder = await createFolder(t)
   const first = await runIn(folder, ['db', 'migrate'])
   assert.deepEqual([first.code, first.err], [0, ''])
@@ -14,16 +14,16 @@ test('a database is made and brought to this version, and says so', async (t) =>
   assert.deepEqual(await runIn(folder, ['db', 'migrate']), { code: 0, out: 'The database is up to date.\n', err: '' })
 })
 
-test('a data directory that is in use is left alone', async (t) => {
+test('a data directory in use is not touched', async (t) => {
   const folder = await createFolder(t)
-  const held = holdDataDir(path.join(folder, '.agent-core'))
+  const lock = holdDataDir(path.join(folder, '.agent-core'))
   const { code, out, err } = await runIn(folder, ['db', 'migrate'])
-  held.release()
+  lock.release()
   assert.deepEqual([code, out], [1, ''])
   assert.match(err, /^Another agent-core is using /)
 })
 
-test('a database of a later version is told', async (t) => {
+test('a database of a later version is reported', async (t) => {
   const folder = await createFolder(t)
   await runIn(folder, ['db', 'migrate'])
   const database = new DatabaseSync(path.join(folder, '.agent-core', 'agent-core.db'))
@@ -37,16 +37,16 @@ test('a database of a later version is told', async (t) => {
   )
 })
 
-test('a server that is not there is told by its place and the reason, without its password', async (t) => {
+test('an unreachable server is reported with address and reason, without the password', async (t) => {
   const environment = { DATABASE_URL: 'postgres://postgres:hidden@127.0.0.1:1/none', SECRET_KEY: 'x'.repeat(32) }
   const folder = await createFolder(t)
-  const why = `The database "none" at 127.0.0.1:1 cannot be reached: connect ECONNREFUSED 127.0.0.1:1`
+  const reason = `The database "none" at 127.0.0.1:1 cannot be reached: connect ECONNREFUSED 127.0.0.1:1`
   await writeFile(path.join(folder, 'agent.yaml'), '')
   for (const args of [['serve'], ['db', 'migrate'], ['keys', 'list'], ['keys', 'create', '--sub', 'a'], ['config', 'history']]) {
-    assert.deepEqual(await runIn(folder, args, environment), { code: 1, out: '', err: `${why}\n` }, args.join(' '))
+    assert.deepEqual(await runIn(folder, args, environment), { code: 1, out: '', err: `${reason}\n` }, args.join(' '))
   }
   const { code, out } = await runIn(folder, ['doctor'], environment)
   assert.equal(code, 1)
-  assert.ok(out.includes(`fail  store: Postgres: ${why}\n`), out)
+  assert.ok(out.includes(`fail  store: Postgres: ${reason}\n`), out)
   assert.doesNotMatch(out, /hidden/)
 })

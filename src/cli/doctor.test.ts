@@ -6,7 +6,7 @@ import { startModelServer } from '../../test/fixtures/model-server.ts'
 import { holdDataDir } from '../store/sqlite/data-dir.ts'
 import { createFolder, runIn } from './terminal-fixture.ts'
 
-test('before the first start all is well, and nothing is made', async (t) => {
+test('before the first start all checks pass, and no file is created', async (t) => {
   const folder = await createFolder(t)
   const { code, out } = await runIn(folder, ['doctor'])
   assert.equal(code, 0)
@@ -15,7 +15,7 @@ test('before the first start all is well, and nothing is made', async (t) => {
   assert.deepEqual(await readdir(folder), [])
 })
 
-test('models are asked, tools are built, and what fails says what to do', async (t) => {
+test('models are called, tools are built, and each failure has advice', async (t) => {
   const folder = await createFolder(t)
   const vectors = { body: { data: [{ index: 0, embedding: [0.1, 0.2, 0.3] }] } }
   const server = await startModelServer(({ url }) => (url === '/v1/embeddings' ? vectors : { text: 'ok' }))
@@ -52,7 +52,7 @@ tools:
   assert.deepEqual(server.requests.map(({ url }) => url).toSorted(), ['/v1/chat/completions', '/v1/embeddings'])
 })
 
-test('wrong settings and a wrong configuration are told, a line for each problem', async (t) => {
+test('invalid settings and an invalid configuration are reported, with a line for each problem', async (t) => {
   const folder = await createFolder(t)
   const settings = await runIn(folder, ['doctor'], { PORT: 'x', LOG_LEVEL: 'loud' })
   assert.deepEqual([settings.code, settings.err], [1, '2 checks failed.\n'])
@@ -73,11 +73,11 @@ test('a search without documents is a failure', async (t) => {
   assert.doesNotMatch(out, /tool books is ready/)
 })
 
-test('a data directory that another holds is a warning, a damaged store a failure', async (t) => {
+test('a data directory locked by another process is a warning, a damaged store a failure', async (t) => {
   const folder = await createFolder(t)
   const dataDir = path.join(folder, '.agent-core')
-  const held = holdDataDir(dataDir)
-  t.after(() => held.release())
+  const lock = holdDataDir(dataDir)
+  t.after(() => lock.release())
   const { code, out } = await runIn(folder, ['doctor'])
   assert.equal(code, 0)
   assert.match(out, /^warn {2}data directory: .+ is in use, but nothing answers for it/m)
@@ -87,13 +87,13 @@ test('a data directory that another holds is a warning, a damaged store a failur
   assert.match(damaged.out, /^fail {2}store: SQLite: .+\n {6}Restore DATA_DIR/m)
 })
 
-test('a data directory that can not be made is a failure', async (t) => {
+test('a data directory that cannot be created is a failure', async (t) => {
   const { code, out } = await runIn(await createFolder(t), ['doctor'], { DATA_DIR: '/dev/null/data' })
   assert.equal(code, 1)
   assert.match(out, /^fail {2}data directory: \/dev\/null\/data cannot be created\n {6}Set DATA_DIR/m)
 })
 
-test('an entry that stands for several tools has one line, with how many there are', async (t) => {
+test('an entry with several tools has a line with their number', async (t) => {
   const folder = await createFolder(t)
   await mkdir(path.join(folder, 'files'))
   const paths = Object.fromEntries(

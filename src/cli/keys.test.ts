@@ -5,12 +5,12 @@ import { test } from 'node:test'
 import { decodeJwt } from 'jose'
 import { createFolder, runIn } from './terminal-fixture.ts'
 
-test('a key is made before the first start, printed alone, listed and revoked', async (t) => {
+test('a key is created before the first start, printed alone, listed and revoked', async (t) => {
   const folder = await createFolder(t)
-  const made = await runIn(folder, ['keys', 'create', '--sub', 'ada'])
-  assert.deepEqual([made.code, made.err], [0, ''])
-  assert.match(made.out, /^[\w-]+\.[\w-]+\.[\w-]+\n$/)
-  const { sub, tenant, roles, iat, exp, jti } = decodeJwt<{ tenant: string; roles: string[] }>(made.out.trim())
+  const created = await runIn(folder, ['keys', 'create', '--sub', 'ada'])
+  assert.deepEqual([created.code, created.err], [0, ''])
+  assert.match(created.out, /^[\w-]+\.[\w-]+\.[\w-]+\n$/)
+  const { sub, tenant, roles, iat, exp, jti } = decodeJwt<{ tenant: string; roles: string[] }>(created.out.trim())
   assert.deepEqual([sub, tenant, roles, exp! - iat!], ['ada', 'default', ['user'], 30 * 86_400])
   assert.equal((await stat(path.join(folder, '.agent-core'))).mode & 0o777, 0o700)
 
@@ -24,7 +24,7 @@ test('a key is made before the first start, printed alone, listed and revoked', 
   assert.match((await runIn(folder, ['keys', 'list'])).out, / revoked\n$/)
 })
 
-test('tenant, roles and time are as asked; a list can be of one tenant', async (t) => {
+test('tenant, roles and expiry are as given; a list can be limited to a tenant', async (t) => {
   const folder = await createFolder(t)
   const args = ['keys', 'create', '--sub', 'bo', '--tenant', 'acme', '--roles', 'viewer, operator,viewer', '--expires', '90m']
   const claims = decodeJwt((await runIn(folder, args)).out.trim())
@@ -33,13 +33,13 @@ test('tenant, roles and time are as asked; a list can be of one tenant', async (
   assert.deepEqual((await runIn(folder, ['keys', 'list', '--tenant', 'acme'])).out.match(/\b(bo|cy)\b/g), ['bo'])
 })
 
-test('a role that the configuration does not know is told, and the key is made all the same', async (t) => {
+test('an unknown role is reported, and the key is created anyway', async (t) => {
   const { code, out, err } = await runIn(await createFolder(t), ['keys', 'create', '--sub', 'ada', '--roles', 'auditor'])
   assert.deepEqual([code, err], [0, 'There is no role "auditor" in the configuration: it grants nothing.\n'])
   assert.deepEqual(decodeJwt(out.trim())['roles'], ['auditor'])
 })
 
-test('wrong usage exits with 2 and one line, and makes nothing', async (t) => {
+test('wrong usage exits with status 2 and a line, and creates nothing', async (t) => {
   const folder = await createFolder(t)
   const wrong = [
     ['keys', 'create'],
@@ -58,18 +58,18 @@ test('wrong usage exits with 2 and one line, and makes nothing', async (t) => {
   await assert.rejects(access(path.join(folder, '.agent-core')))
 })
 
-test('a key that is not there can not be revoked', async (t) => {
+test('an unknown key cannot be revoked', async (t) => {
   const { code, out, err } = await runIn(await createFolder(t), ['keys', 'revoke', 'nobody'])
   assert.deepEqual([code, out, err], [1, '', 'There is no key "nobody"; "agent-core keys list" lists the keys.\n'])
 })
 
-test('the secret of callbacks is made before the first start, printed alone, and is another for each tenant', async (t) => {
+test('the secret of callbacks is created before the first start, printed alone, and different for each tenant', async (t) => {
   const folder = await createFolder(t)
-  const made = await runIn(folder, ['keys', 'callback-secret'])
-  assert.match(made.out, /^whsec_[A-Za-z0-9+/]{43}=\n$/)
-  assert.deepEqual(await runIn(folder, ['keys', 'callback-secret', '--tenant', 'default']), { code: 0, out: made.out, err: '' })
+  const printed = await runIn(folder, ['keys', 'callback-secret'])
+  assert.match(printed.out, /^whsec_[A-Za-z0-9+/]{43}=\n$/)
+  assert.deepEqual(await runIn(folder, ['keys', 'callback-secret', '--tenant', 'default']), { code: 0, out: printed.out, err: '' })
   assert.equal((await stat(path.join(folder, '.agent-core', 'callback-secret'))).mode & 0o777, 0o600)
-  const other = await runIn(folder, ['keys', 'callback-secret', '--tenant', 'acme'])
-  assert.match(other.out, /^whsec_/)
-  assert.notEqual(other.out, made.out)
+  const otherTenant = await runIn(folder, ['keys', 'callback-secret', '--tenant', 'acme'])
+  assert.match(otherTenant.out, /^whsec_/)
+  assert.notEqual(otherTenant.out, printed.out)
 })

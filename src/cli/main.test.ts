@@ -6,7 +6,7 @@ import { createFolder, runIn } from './terminal-fixture.ts'
 
 const main = fileURLToPath(new URL('../main.ts', import.meta.url))
 
-/** The program as a user runs it. */
+/** The program started as a user starts it. */
 function runProgram(cwd: string, args: string[], input = ''): Promise<{ code: number | null; out: string; err: string }> {
   return new Promise((resolve) => {
     const options = { cwd, env: { PATH: process.env['PATH'], PORT: '0' } }
@@ -15,7 +15,7 @@ function runProgram(cwd: string, args: string[], input = ''): Promise<{ code: nu
   })
 }
 
-test('in an empty folder the program answers with its embedded model, then shows the key that it made', async (t) => {
+test('in an empty folder the program answers with its embedded model, then lists the created key', async (t) => {
   const folder = await createFolder(t)
   const { code, out, err } = await runProgram(folder, ['chat'], 'What is 17% of 2,340?\n')
   assert.equal(code, 0)
@@ -26,7 +26,7 @@ test('in an empty folder the program answers with its embedded model, then shows
   assert.match(keys.out, / admin {2}admin .+ active\n$/)
 })
 
-test('each command helps, and a wrong one exits with 2', async (t) => {
+test('each command has help, and an unknown command exits with status 2', async (t) => {
   const folder = await createFolder(t)
   const commands = [['serve'], ['chat'], ['keys'], ['keys', 'create'], ['keys', 'list'], ['keys', 'revoke'], ['config'], ['doctor']]
   const helped = await Promise.all(commands.map((command) => runIn(folder, [...command, '--help'])))

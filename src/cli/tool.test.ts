@@ -9,12 +9,12 @@ import { createFolder, runIn } from './terminal-fixture.ts'
 
 const input = JSON.stringify({ text: 'hello' })
 
-test('a new tool works as it is, and nothing is written over', async (t) => {
+test('a new tool works unchanged, and no existing file is overwritten', async (t) => {
   const folder = await createFolder(t)
-  const made = await runIn(folder, ['tool', 'new', 'which_day'])
-  assert.deepEqual([made.code, made.err], [0, ''])
-  assert.match(made.out, /^created tools\/which_day\.ts\ncreated tools\/tsconfig\.json.+\n/)
-  assert.match(made.out, /- \{ name: which_day, type: module, config: \{ path: \.\/tools\/which_day\.ts \} \}/)
+  const created = await runIn(folder, ['tool', 'new', 'which_day'])
+  assert.deepEqual([created.code, created.err], [0, ''])
+  assert.match(created.out, /^created tools\/which_day\.ts\ncreated tools\/tsconfig\.json.+\n/)
+  assert.match(created.out, /- \{ name: which_day, type: module, config: \{ path: \.\/tools\/which_day\.ts \} \}/)
   const checked = await runIn(folder, ['tool', 'check', 'tools/which_day.ts', '--input', input])
   assert.equal(checked.code, 0)
   assert.match(
@@ -22,25 +22,25 @@ test('a new tool works as it is, and nothing is written over', async (t) => {
     /^ok: which_day \(read\): Repeats .+\nA log line of 5 characters of input\.\nDone\.\n\{\n {2}"text": "hello"\n\}\n\d+ ms\n$/,
   )
   await writeFile(path.join(folder, 'tools/which_day.ts'), 'mine')
-  const again = await runIn(folder, ['tool', 'new', 'which_day'])
-  assert.deepEqual([again.code, again.err], [1, 'tools/which_day.ts already exists; nothing was changed.\n'])
+  const repeated = await runIn(folder, ['tool', 'new', 'which_day'])
+  assert.deepEqual([repeated.code, repeated.err], [1, 'tools/which_day.ts already exists; nothing was changed.\n'])
   assert.equal(await readFile(path.join(folder, 'tools/which_day.ts'), 'utf8'), 'mine')
 })
 
-test('editors find the types: a wrong use of the input is a fault', async (t) => {
+test('editors find the types, and a wrong use of the input is an error', async (t) => {
   const folder = await createFolder(t)
   await runIn(folder, ['tool', 'new', 'days'])
   const compiler = fileURLToPath(new URL('../../node_modules/typescript/bin/tsc', import.meta.url))
   const compile = () => promisify(execFile)(process.execPath, [compiler, '-p', path.join(folder, 'tools')])
   await compile()
   const settings = await readFile(path.join(folder, 'tools/tsconfig.json'), 'utf8')
-  for (const place of [...settings.matchAll(/"([^"]*(?:tool-module|@types)[^"]*)"/g)]) assert.match(place[1]!, /^\.\.\//)
+  for (const match of [...settings.matchAll(/"([^"]*(?:tool-module|@types)[^"]*)"/g)]) assert.match(match[1]!, /^\.\.\//)
   const file = path.join(folder, 'tools/days.ts')
   await writeFile(file, (await readFile(file, 'utf8')).replace('text.length', 'text.getTime()'))
   await assert.rejects(compile(), (error: Error & { stdout: string }) => /getTime/.test(error.stdout))
 })
 
-test('a tool is added to the configuration, whose comments stay', async (t) => {
+test('a tool is added to the configuration, which keeps its comments', async (t) => {
   const folder = await createFolder(t)
   const file = path.join(folder, 'agent.yaml')
   await writeFile(file, '# ours\nid: mine\ntools: # all of them\n  - name: calculator # sums\n\n# the end\n')
@@ -48,15 +48,15 @@ test('a tool is added to the configuration, whose comments stay', async (t) => {
   assert.equal(code, 0)
   assert.match(out, /added days to agent\.yaml/)
   const text = await readFile(file, 'utf8')
-  for (const kept of ['# ours\n', 'tools: # all of them\n', '  - name: calculator # sums\n', '\n# the end\n'])
-    assert.ok(text.includes(kept), kept)
+  for (const comment of ['# ours\n', 'tools: # all of them\n', '  - name: calculator # sums\n', '\n# the end\n'])
+    assert.ok(text.includes(comment), comment)
   assert.match(text, /- name: days\n\s+type: module\n\s+config:\n\s+path: \.\/src\/own\/days\.ts\n/)
   assert.equal((await runIn(folder, ['config', 'check'])).code, 0)
   const doctor = await runIn(folder, ['tool', 'check', 'src/own/days.ts'])
   assert.match(doctor.out, /^ok: days/)
 })
 
-test('a name that no tool can have makes no file', async (t) => {
+test('an invalid tool name creates no file', async (t) => {
   const folder = await createFolder(t)
   for (const name of ['find_tools', 'two words', '../days']) {
     const { code, out } = await runIn(folder, ['tool', 'new', name])
@@ -65,7 +65,7 @@ test('a name that no tool can have makes no file', async (t) => {
   await assert.rejects(readdir(path.join(folder, 'tools')), { code: 'ENOENT' })
 })
 
-test('what can not be added changes nothing', async (t) => {
+test('a tool that cannot be added changes nothing', async (t) => {
   const folder = await createFolder(t)
   const missing = await runIn(folder, ['tool', 'new', 'days', '--add'])
   assert.equal(missing.code, 1)
@@ -80,7 +80,7 @@ test('what can not be added changes nothing', async (t) => {
   }
 })
 
-test('what is wrong with a file is told with its line; what it writes is shown', async (t) => {
+test('errors of a file are reported with their line, and its output is shown', async (t) => {
   const folder = await createFolder(t)
   await writeFile(path.join(folder, 'a.ts'), `export default {\n  description: 'A',\n  schema: 7,\n  execute() {},\n}\n`)
   assert.deepEqual(await runIn(folder, ['tool', 'check', 'a.ts']), {

@@ -68,7 +68,7 @@ test('an address keeps its query, and its credentials become a header', async ()
   assert.equal(requests[0]!.headers.authorization, `Basic ${Buffer.from('me:pa ss').toString('base64')}`)
 })
 
-test('no message of a failure holds what is secret', async () => {
+test('no error message contains secrets', async () => {
   const { url } = await server((request) => ({
     status: 400,
     body: { error: `no: ${request.url} ${request.headers.authorization} ${String(request.headers['x-team'])} me pa%20ss pa ss` },
@@ -89,7 +89,7 @@ test('no message of a failure holds what is secret', async () => {
   })
 })
 
-test('the header made of an address with credentials is a secret too, in each of its forms', async () => {
+test('a header created from credentials in the address is a secret too, in each form', async () => {
   const basic = Buffer.from('me:p/ss wörd').toString('base64')
   const forms = [basic, encodeURIComponent(basic), 'p/ss wörd', encodeURIComponent('p/ss wörd'), 'team+key', 'team%2Bkey']
   forms.push(Buffer.from('team+key').toString('base64'))
@@ -106,7 +106,7 @@ test('the header made of an address with credentials is a secret too, in each of
   })
 })
 
-test('what is blank counts as missing', () => {
+test('blank values count as missing', () => {
   assert.equal(problem({ api_key: ' ' }), 'api_key: required by openai')
   assert.equal(problem({ headers: { authorization: ' ' } }), 'api_key: required by openai')
   const aws: Partial<ModelConfig> = { provider: 'amazon-bedrock', region: 'eu-west-1' }
@@ -115,7 +115,7 @@ test('what is blank counts as missing', () => {
   assert.equal(problem({ ...aws, api_key: 'k', region: ' ' }), 'region: required by amazon-bedrock')
 })
 
-test('what is missing is named by its field', () => {
+test('missing values are reported by field', () => {
   assert.equal(problem({}), 'api_key: required by openai')
   assert.equal(problem({ provider: 'anthropic' }), 'api_key: required by anthropic')
   assert.equal(problem({ provider: 'openai-compatible' }), 'base_url: required by openai-compatible')
@@ -140,7 +140,7 @@ test('fallbacks answer when the primary fails, under their own name', async () =
   assert.deepEqual([reply.text, reply.usage.model, down.requests.length], ['Here I am.', 'small', 3])
 })
 
-test('a faulty fallback is named by its place', () => {
+test('a faulty fallback is reported by its path', () => {
   const primary: ModelConfig = { provider: 'embedded', model: 'rules-1' }
   assert.throws(() => createModels({ primary, fallback: [{ provider: 'google', model: 'g' }] }, deps), {
     message: 'llms.fallback[0]: api_key: required by google',

@@ -10,11 +10,11 @@ function broken(code: ModelErrorCode, text = '', retryAfterMs?: number) {
   return fail(new ModelError(code, `scripted-1 is ${code}`, { retryAfterMs }), text)
 }
 
-/** Asks the models with sleeps that are only written down. */
-async function ask(models: Model[], signal = new AbortController().signal, asked: ModelRequest = request) {
+/** Calls the models; sleeps are only recorded. */
+async function ask(models: Model[], signal = new AbortController().signal, modelRequest: ModelRequest = request) {
   const slept: number[] = []
   const sleep = async (ms: number) => void slept.push(ms)
-  const replying = withRetry(models, { sleep, random: () => 1 }).reply(asked, signal)
+  const replying = withRetry(models, { sleep, random: () => 1 }).reply(modelRequest, signal)
   const events: ModelEvent[] = []
   let reply: ModelReply | undefined
   let error: unknown
@@ -32,7 +32,7 @@ async function ask(models: Model[], signal = new AbortController().signal, asked
   return { events, reply, error, slept }
 }
 
-test('what fails for a moment is tried again, later each time', async () => {
+test('temporary failures are retried with growing delays', async () => {
   const model = new ScriptedModel(broken('unavailable'), broken('rate_limited'), say('Hello'))
   const { events, reply, slept } = await ask([model])
   assert.deepEqual(events, [{ type: 'text', text: 'Hello' }])
@@ -41,13 +41,13 @@ test('what fails for a moment is tried again, later each time', async () => {
   model.assertComplete()
 })
 
-test('a new attempt voids what was sent, once', async () => {
+test('a new attempt invalidates the events sent before, once', async () => {
   const model = new ScriptedModel(broken('unavailable', 'Hel'), broken('unavailable'), say('Hello'))
   const { events } = await ask([model])
   assert.deepEqual(events, [{ type: 'text', text: 'Hel' }, { type: 'retrying' }, { type: 'text', text: 'Hello' }])
 })
 
-test('behind three tries the next model is asked', async () => {
+test('after three attempts the next model is called', async () => {
   const first = new ScriptedModel(broken('unavailable'), broken('unavailable'), broken('unavailable', 'x'))
   const second = new ScriptedModel(say('Hello'))
   const { events, reply, slept } = await ask([first, second])
@@ -57,14 +57,14 @@ test('behind three tries the next model is asked', async () => {
   first.assertComplete()
 })
 
-test('what will never be taken is not sent again to the same model', async () => {
+test('a refused request is not sent to the same model again', async () => {
   for (const code of ['refused', 'unauthorized'] as const) {
     const { reply, slept } = await ask([new ScriptedModel(broken(code)), new ScriptedModel(say('Hello'))])
     assert.deepEqual([reply?.text, slept], ['Hello', []])
   }
 })
 
-test('a provider is given the time that it asks for, unless another is sooner', async () => {
+test('a retry-after of up to 30 s is respected; above that the next model is called', async () => {
   const patient = await ask([new ScriptedModel(broken('rate_limited', '', 30_000), say('Hello'))])
   assert.deepEqual(patient.slept, [30_000])
   const model = new ScriptedModel(broken('rate_limited', '', 30_001))
@@ -73,27 +73,27 @@ test('a provider is given the time that it asks for, unless another is sooner', 
 })
 
 test('when all fail, the last error names each failure', async () => {
-  const one = new ScriptedModel(broken('unauthorized'))
-  const alone = await ask([one])
-  assert.equal((alone.error as ModelError).message, 'scripted-1 is unauthorized')
+  const failing = new ScriptedModel(broken('unauthorized'))
+  const single = await ask([failing])
+  assert.equal((single.error as ModelError).message, 'scripted-1 is unauthorized')
   const { error } = await ask([new ScriptedModel(broken('unauthorized')), new ScriptedModel(broken('refused'))])
   assert.ok(error instanceof ModelError)
   assert.deepEqual([error.code, error.message], ['refused', 'scripted-1 is unauthorized; scripted-1 is refused'])
 })
 
-test('a bug is not tried again', async () => {
+test('an unexpected error is not retried', async () => {
   const { error } = await ask([new ScriptedModel(fail(new TypeError('bug'))), new ScriptedModel()])
   assert.ok(error instanceof TypeError)
 })
 
-test('an aborted call is not tried again', async () => {
+test('an aborted call is not retried', async () => {
   const stop = new AbortController()
   const model = new ScriptedModel({ ...broken('unavailable'), before: () => stop.abort(new Error('enough')) })
   const { error, slept } = await ask([model, new ScriptedModel()], stop.signal)
   assert.deepEqual([(error as Error).message, slept], ['scripted-1 is unavailable', []])
 })
 
-test('an abort ends the waiting at once', async () => {
+test('an abort ends the wait at once', async () => {
   const stop = new AbortController()
   const model = new ScriptedModel(broken('rate_limited', '', 30_000))
   const asking = withRetry([model]).reply(request, stop.signal).next()
@@ -101,7 +101,7 @@ test('an abort ends the waiting at once', async () => {
   await assert.rejects(asking, { name: 'AbortError' })
 })
 
-test('leaving closes the model that answers', async () => {
+test('disconnecting closes the reply of the model', async () => {
   let closed = false
   const model: Model = {
     name: 'one',
@@ -127,18 +127,18 @@ class BlindModel extends ScriptedModel {
 
 const picture = { mediaType: 'image/png', data: 'AAAA' }
 
-test('a model that can not see is passed over for a question with images', async () => {
-  const asked: ModelRequest = { ...request, messages: [{ role: 'user', text: 'What is it?', images: [picture] }] }
+test('a model without vision is skipped for a question with images', async () => {
+  const modelRequest: ModelRequest = { ...request, messages: [{ role: 'user', text: 'What is it?', images: [picture] }] }
   const blind = new BlindModel()
   const sees = new ScriptedModel(broken('refused'), say('A cat.'))
-  assert.equal((await ask([blind, new ScriptedModel(say('A cat.'))], undefined, asked)).reply?.text, 'A cat.')
-  const { error } = await ask([sees, blind], undefined, asked)
+  assert.equal((await ask([blind, new ScriptedModel(say('A cat.'))], undefined, modelRequest)).reply?.text, 'A cat.')
+  const { error } = await ask([sees, blind], undefined, modelRequest)
   assert.ok(error instanceof ModelError && error.message.endsWith('is refused; scripted-1 cannot see images'))
   assert.equal(withRetry([blind, sees]).seesImages, false)
   assert.equal(withRetry([sees, blind]).seesImages, true)
 })
 
-test('pictures of results are told by name to a model that can not see, and are no reason to pass it over', async () => {
+test('images of results become notes for a model without vision, and do not skip the model', async () => {
   const image = { ...picture, name: 'a.png', requestId: 'r', n: 100 }
   const result: ModelRequest['messages'][number] = {
     role: 'tool',
@@ -161,12 +161,12 @@ test('pictures of results are told by name to a model that can not see, and are 
   ])
 })
 
-test('images of earlier turns are told by name to a model that can not see', async () => {
+test('images of earlier turns become notes for a model without vision', async () => {
   const earlier = { ...picture, earlier: { name: 'cat.png' } }
   const last = { role: 'user' as const, text: 'And now?' }
-  const asked: ModelRequest = { ...request, messages: [{ role: 'user', text: 'What is it?', images: [earlier, earlier] }, last] }
+  const modelRequest: ModelRequest = { ...request, messages: [{ role: 'user', text: 'What is it?', images: [earlier, earlier] }, last] }
   const blind = new BlindModel(say('Well.'))
-  await ask([blind], undefined, asked)
+  await ask([blind], undefined, modelRequest)
   const [first, second] = blind.requests[0]!.messages
   assert.deepEqual(first, { role: 'user', text: 'What is it?\n\n[Images that came with this message, not shown here: cat.png, cat.png]' })
   assert.deepEqual(second, last)

@@ -13,9 +13,9 @@ function chunk(agent_step: string, token = '', step?: Partial<AnswerStep>): Chun
 
 function view(chunks: Chunk[], options: { isTTY?: boolean; environment?: Record<string, string> }): { out: string; err: string } {
   const { terminal, out, err } = createTestTerminal('.', options)
-  const shown = createAnswerView(terminal)
-  for (const one of chunks) shown.show(one)
-  shown.end()
+  const answerView = createAnswerView(terminal)
+  for (const chunk of chunks) answerView.show(chunk)
+  answerView.end()
   return { out: out(), err: err() }
 }
 
@@ -33,17 +33,17 @@ const story = [
   chunk('answer'),
 ]
 
-test('a pipe gets the answer alone, as it is defined; steps go to the other output', () => {
+test('a pipe gets only the answer; steps go to standard error', () => {
   const { out, err } = view(story, {})
   assert.equal(out, 'It was **1**.\n')
   assert.equal(err, '✓ sales {"sql":"select 1"} 0.03 s\n')
 })
 
-test('a terminal shows everything in order, and the end of a step in the place of its start', () => {
+test('a terminal shows everything in order, and the result of a step replaces its start', () => {
   const { out } = view(story, { isTTY: true, environment: { NO_COLOR: '1' } })
-  const again = '↻ the model is called again; the answer starts over\n'
+  const retryLine = '↻ the model is called again; the answer starts over\n'
   const steps = '· sales\r\u001B[K✓ sales {"sql":"select 1"} 0.03 s\n'
-  assert.equal(out, `Hmm.\nI will look.\n${steps}It is \n${again}It was **1**.\n`)
+  assert.equal(out, `Hmm.\nI will look.\n${steps}It is \n${retryLine}It was **1**.\n`)
 })
 
 test('on a terminal with colours reasoning is dim and the answer is styled', () => {
@@ -51,7 +51,7 @@ test('on a terminal with colours reasoning is dim and the answer is styled', () 
   assert.equal(out, '\u001B[2mHm\u001B[22m\na \u001B[1mb\u001B[22m `c\n')
 })
 
-test('a plan stands on lines of its own; a pipe gets its steps on the other output', () => {
+test('a plan is shown on separate lines; with a pipe its steps go to standard error', () => {
   const step = { type: 'planning', tool: 'plan', tool_input: {}, log: '1. A\n2. B' } as const
   const plan = [chunk('reasoning', 'Hm.'), chunk('planning'), chunk('planning', '1. A\n2. B\n'), chunk('planning', '', step)]
   const chunks = [...plan, chunk('planning', 'A is 1'), chunk('reasoning', 'So'), chunk('answer', '1')]
@@ -60,13 +60,13 @@ test('a plan stands on lines of its own; a pipe gets its steps on the other outp
   assert.equal(view(chunks, {}).err, '✓ plan 1. A 2. B 0.03 s\n')
 })
 
-test('steps that run together have lines of their own', () => {
+test('parallel steps have separate lines', () => {
   const chunks = [chunk('tool:a'), chunk('tool:b'), chunk('tool:b', '', { tool: 'b' }), chunk('tool:a', '', { tool: 'a' })]
   const { out } = view(chunks, { isTTY: true, environment: { NO_COLOR: '1' } })
   assert.equal(out.replaceAll('\r\u001B[K', '<'), '· a\n· b<✓ b {"sql":"select 1"} 0.03 s\n✓ a {"sql":"select 1"} 0.03 s\n')
 })
 
-test('a step that failed says why; long input is cut; control characters are left out', () => {
+test('a failed step shows the reason; long input is cut; control characters are removed', () => {
   const failed = chunk('tool:sales', '', {
     status: 'error',
     output: { error: 'no such\ntable\u001B[2J' },

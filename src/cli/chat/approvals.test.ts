@@ -17,7 +17,7 @@ async function decide(
 ) {
   const { terminal, out } = createTestTerminal('.', { isTTY: true })
   const sent: Decision[] = []
-  const asked: string[] = []
+  const questions: string[] = []
   const isDecided = await decideCalls(
     { request_id: 'r', calls },
     {
@@ -25,7 +25,7 @@ async function decide(
       cancelled: new AbortController().signal,
       person: {
         async answer(question, _signal, text = '') {
-          asked.push(question + text)
+          questions.push(question + text)
           return answers.shift()
         },
       },
@@ -38,10 +38,10 @@ async function decide(
       },
     },
   )
-  return { isDecided, sent, asked, out: out() }
+  return { isDecided, sent, questions, out: out() }
 }
 
-test('each call is shown whole and decided by a word or its first letter; a reason may stand behind a no', async () => {
+test('each call is shown in full and decided by a word or its first letter; a reason may follow "no"', async () => {
   const { isDecided, sent, out } = await decide(['Y', 'no, keep it'])
   assert.ok(isDecided)
   assert.deepEqual(sent, [
@@ -51,7 +51,7 @@ test('each call is shown whole and decided by a word or its first letter; a reas
   assert.equal(out, '? send {\n  "to": "a\\u001b[2J"\n}\n? drop {}\n')
 })
 
-test('marks that nobody sees are shown', async () => {
+test('invisible characters are shown as escapes', async () => {
   const { terminal, out } = createTestTerminal('.', { isTTY: true })
   const person = { answer: async () => undefined }
   const [call] = calls
@@ -61,41 +61,41 @@ test('marks that nobody sees are shown', async () => {
   assert.match(out(), /"to": "a\\u202eb"/)
 })
 
-test('what is no clear answer is asked again: nothing is approved by it', async () => {
-  const { sent, asked } = await decide(['', 'yesterday', 'y but', '1', ' yes ', 'n'])
-  assert.equal(asked.length, 6)
+test('an unclear reply approves nothing, and the question is asked again', async () => {
+  const { sent, questions } = await decide(['', 'yesterday', 'y but', '1', ' yes ', 'n'])
+  assert.equal(questions.length, 6)
   assert.deepEqual(
     sent.map(({ decision }) => decision),
     ['approve', 'reject'],
   )
 })
 
-test('an edited input is sent in place of the first; what is no object, or is refused, is asked for again', async () => {
+test('edited input replaces the original input; input that is no object or is refused is asked for again', async () => {
   const answers = ['e', '{"to":', 'edit', '{"to":1}', 'e', '{"to":"b"}', 'y']
-  const { sent, asked, out } = await decide(answers, ({ tool_input: input }) =>
+  const { sent, questions, out } = await decide(answers, ({ tool_input: input }) =>
     input && JSON.stringify(input).includes('1') ? 'tool_input: to must be a string' : undefined,
   )
   assert.deepEqual(sent[0], { tool_call_id: 'c1', decision: 'approve', tool_input: { to: 'b' } })
-  assert.equal(asked[1], 'input: {"to":"a\\u001b[2J"}')
+  assert.equal(questions[1], 'input: {"to":"a\\u001b[2J"}')
   assert.match(out, /The input must be a JSON object\.\n[\s\S]*tool_input: to must be a string\n/)
 })
 
-test('a call that somebody else decides, or has decided, is not asked for again', async () => {
+test('a call that another person must decide, or has decided, is not asked for again', async () => {
   const statuses = { c1: 403, c2: 409 }
-  const { isDecided, asked, sent, out } = await decide(
+  const { isDecided, questions, sent, out } = await decide(
     ['y', 'y'],
     ({ tool_call_id: id }) => new ServiceRefusal(statuses[id as keyof typeof statuses], `not ${id}`),
   )
-  assert.deepEqual([isDecided, asked.length, sent], [true, 2, []])
+  assert.deepEqual([isDecided, questions.length, sent], [true, 2, []])
   assert.match(out, /not c1\nThe answer continues once the call is decided; Ctrl-C cancels the answer\.\n[\s\S]*not c2\n$/)
 })
 
-test('where nobody answers any more nothing further is decided', async () => {
+test('when the person leaves, no further call is decided', async () => {
   assert.deepEqual(await decide(['y', undefined]).then(({ isDecided, sent }) => [isDecided, sent.length]), [false, 1])
   assert.deepEqual(await decide(['e', undefined]).then(({ isDecided, sent }) => [isDecided, sent.length]), [false, 0])
 })
 
-test('who can not be asked is told what waits and how it is decided', () => {
+test('callers without a terminal get instructions for deciding the waiting calls', () => {
   assert.equal(
     howToDecide({ request_id: 'r', calls: calls.slice(1) }),
     'drop {} waits for approval: {"tool_call_id":"c2","decision":"approve"}\n' +

@@ -10,16 +10,16 @@ type Reply = (request: IncomingMessage, response: ServerResponse) => void
 interface Scripted {
   client: ServiceClient
   /** Method, path and `last-event-id` of each request. */
-  seen: string[]
+  requests: string[]
 }
 
 /** A service that gives these replies, one after another; it objects to a request that was not scripted. */
 async function serve(t: TestContext, ...replies: Reply[]): Promise<Scripted> {
-  const seen: string[] = []
+  const requests: string[] = []
   const server = createServer((request, response) => {
     const { method, url, headers } = request
-    seen.push([method, url, headers['last-event-id']].filter(Boolean).join(' '))
-    const reply = replies[seen.length - 1]
+    requests.push([method, url, headers['last-event-id']].filter(Boolean).join(' '))
+    const reply = replies[requests.length - 1]
     if (reply) reply(request, response)
     else response.writeHead(400).end('{"body": "not scripted"}')
   })
@@ -29,7 +29,7 @@ async function serve(t: TestContext, ...replies: Reply[]): Promise<Scripted> {
     server.close()
   })
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-  return { client: createServiceClient({ url, key: 'k', retryDelaysMs: [1, 1] }), seen }
+  return { client: createServiceClient({ url, key: 'k', retryDelaysMs: [1, 1] }), requests }
 }
 
 function event(number: number, token: string, finish = 'null'): string {
@@ -53,17 +53,17 @@ async function ask(client: ServiceClient, signal = new AbortController().signal)
   return chunks.map(({ token, finish_reason }) => `${token}|${finish_reason}`)
 }
 
-test('a question carries its ids and the key, and its chunks come to the last one', async (t) => {
-  const { client, seen } = await serve(t, (request, response) => {
+test('a question is sent with its ids and the key, and all chunks arrive', async (t) => {
+  const { client, requests } = await serve(t, (request, response) => {
     const { 'request-id': requestId, 'session-id': sessionId, 'x-service-access': key } = request.headers
     events([event(1, [requestId, sessionId, key].join(' ')), event(2, '', 'stop'), event(3, 'never')])(request, response)
   })
   assert.deepEqual(await ask(client), ['r1 s1 k|null', '|stop'])
-  assert.deepEqual(seen, ['POST /core/v1/chain_streaming'])
+  assert.deepEqual(requests, ['POST /core/v1/chain_streaming'])
 })
 
-test('a stream that breaks is taken up behind its last event, however it broke', async (t) => {
-  const { client, seen } = await serve(
+test('a broken stream is resumed after its last event, however the stream broke', async (t) => {
+  const { client, requests } = await serve(
     t,
     events([event(1, 'a'), event(2, 'b')], { breaks: true }),
     (_, response) => response.destroy(),
@@ -72,28 +72,28 @@ test('a stream that breaks is taken up behind its last event, however it broke',
   )
   assert.deepEqual(await ask(client), ['a|null', 'b|null', 'c|null', '|stop'])
   const stream = 'GET /core/v1/runs/r1/stream'
-  assert.deepEqual(seen, ['POST /core/v1/chain_streaming', `${stream} r1:2`, `${stream} r1:2`, `${stream} r1:3`])
+  assert.deepEqual(requests, ['POST /core/v1/chain_streaming', `${stream} r1:2`, `${stream} r1:2`, `${stream} r1:3`])
 })
 
-test('a connection that breaks before the first event puts the same question again', async (t) => {
-  const { client, seen } = await serve(t, (_, response) => response.destroy(), events([event(1, 'a'), event(2, '', 'stop')]))
+test('a connection that breaks before the first event sends the same question again', async (t) => {
+  const { client, requests } = await serve(t, (_, response) => response.destroy(), events([event(1, 'a'), event(2, '', 'stop')]))
   assert.deepEqual(await ask(client), ['a|null', '|stop'])
-  assert.deepEqual(seen, Array(2).fill('POST /core/v1/chain_streaming'))
+  assert.deepEqual(requests, Array(2).fill('POST /core/v1/chain_streaming'))
 })
 
-test('a connection that can not be made again is a failure after the last attempt', async (t) => {
+test('a failed reconnection is an error after the last attempt', async (t) => {
   const breaks: Reply = (_, response) => response.destroy()
-  const { client, seen } = await serve(t, events([event(1, 'a')], { breaks: true }), breaks, breaks, breaks)
+  const { client, requests } = await serve(t, events([event(1, 'a')], { breaks: true }), breaks, breaks, breaks)
   await assert.rejects(ask(client), (error) => error instanceof CommandFailure && /reconnecting failed/.test(error.message))
-  assert.equal(seen.length, 3)
+  assert.equal(requests.length, 3)
 })
 
-test('a refusal is told in the words of the service, and not repeated', async (t) => {
+test('a refusal has the message of the service, and is not retried', async (t) => {
   const refuse =
     (status: number, body: object): Reply =>
     (_, response) =>
       void response.writeHead(status).end(JSON.stringify(body))
-  const { client, seen } = await serve(
+  const { client, requests } = await serve(
     t,
     refuse(401, { body: 'JWT verification failed: the key has expired.' }),
     refuse(422, {
@@ -104,14 +104,14 @@ test('a refusal is told in the words of the service, and not repeated', async (t
     }),
     (_, response) => void response.writeHead(502).end('<html>'),
   )
-  const said = () => ask(client).catch((error: unknown) => (error as CommandFailure).lines)
-  assert.deepEqual(await said(), ['JWT verification failed: the key has expired. Pass a valid key with --key.'])
-  assert.deepEqual(await said(), ['too short; too odd'])
-  assert.deepEqual(await said(), ['The service answered 502.'])
-  assert.equal(seen.length, 3)
+  const failure = () => ask(client).catch((error: unknown) => (error as CommandFailure).lines)
+  assert.deepEqual(await failure(), ['JWT verification failed: the key has expired. Pass a valid key with --key.'])
+  assert.deepEqual(await failure(), ['too short; too odd'])
+  assert.deepEqual(await failure(), ['The service answered 502.'])
+  assert.equal(requests.length, 3)
 })
 
-test('a service that is not there is told at once', async () => {
+test('an unreachable service is reported at once', async () => {
   const server = createServer()
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const { port } = server.address() as AddressInfo
@@ -123,7 +123,7 @@ test('a service that is not there is told at once', async () => {
   await client.cancel('r1')
 })
 
-test('leaving ends the wait for chunks', async (t) => {
+test('disconnecting ends the wait for chunks', async (t) => {
   const leaving = new AbortController()
   const { client } = await serve(t, (_, response) => {
     response.writeHead(200, { 'content-type': 'text/event-stream' })

@@ -37,7 +37,7 @@ const keys = {
   AWS_ACCESS_KEY_ID: 'value-7',
 }
 
-test('keys are told by name, never by value, and each line works in agent.yaml as it stands', async () => {
+test('keys are reported by name, never by value, and each line works in agent.yaml unchanged', async () => {
   const offers = await findModelOffers(keys, await closedPort())
   const names = ['OPENAI_API_KEY', 'ANTHROPIC_API_KEY', 'GEMINI_API_KEY and GOOGLE_GENERATIVE_AI_API_KEY', 'MISTRAL_API_KEY']
   assert.deepEqual(
@@ -52,7 +52,7 @@ test('keys are told by name, never by value, and each line works in agent.yaml a
   }
 })
 
-test('a key for a bucket of files is none for a model', async () => {
+test('a key for the artifact bucket is not offered for a model', async () => {
   const environment = { AWS_ACCESS_KEY_ID: 'value', ARTIFACT_STORE: 's3://files' }
   assert.deepEqual(await findModelOffers(environment, await closedPort()), [])
 })
@@ -61,16 +61,16 @@ test('an empty variable is no key', async () => {
   assert.deepEqual(await findModelOffers({ OPENAI_API_KEY: '' }, await closedPort()), [])
 })
 
-test('an Ollama that answers is offered with a model that it has', async (t) => {
+test('a reachable Ollama is offered with an installed model', async (t) => {
   const url = await listen(t, (request, response) => {
     response.statusCode = request.url === '/api/tags' ? 200 : 404
     response.end(JSON.stringify({ models: [{ name: 'qwen3:8b' }, { name: 'other' }] }))
   })
-  const [offer, ...others] = await findModelOffers({}, url)
+  const [offer, ...furtherOffers] = await findModelOffers({}, url)
   assert.equal(offer?.source, `Ollama at ${url}`)
   const { primary } = toAgentConfig({ llms: parse(offer.line) as unknown }).llms
   assert.deepEqual(primary, { provider: 'openai-compatible', model: 'qwen3:8b', base_url: `${url}/v1` })
-  assert.deepEqual(others, [])
+  assert.deepEqual(furtherOffers, [])
 })
 
 test('a server that never answers delays the start by about 0.3 s', async (t) => {
@@ -82,7 +82,7 @@ test('a server that never answers delays the start by about 0.3 s', async (t) =>
   assert.match(lines[0] ?? '', /rule-based model, no language model/)
 })
 
-test('with another model in use nothing is said', async () => {
+test('no advice is given if another model is in use', async () => {
   const config = parseAgentConfig('llms: { primary: { provider: openai, model: m, api_key: k } }')
   assert.deepEqual(await adviseOnModels(config, keys, await closedPort()), [])
 })

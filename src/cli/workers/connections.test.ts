@@ -23,12 +23,12 @@ async function prepare(t: TestContext, workers: number) {
   return { connections, all, come }
 }
 
-/** Until the listening side has seen what the clients did. */
+/** Waits until the listening side has seen the actions of the clients. */
 async function until(isSo: () => boolean): Promise<void> {
   while (!isSo()) await new Promise((resolve) => setImmediate(resolve))
 }
 
-test('connections go to the workers in turn, and to none that has not taken the one before', async (t) => {
+test('connections go to the workers in turn, but not to a worker that has not acknowledged the last connection', async (t) => {
   const { connections, all, come } = await prepare(t, 2)
   const [a, b] = all as [FakeWorker, FakeWorker]
   connections.join(a)
@@ -41,14 +41,14 @@ test('connections go to the workers in turn, and to none that has not taken the 
   connections.acknowledge(a)
   await until(() => a.connections.length + b.connections.length === 5)
   assert.deepEqual([a.connections.length, b.connections.length], [2, 3])
-  // This process has let go of what was taken.
+  // This process has closed its handle of the acknowledged connection.
   assert.deepEqual(
     b.connections.map(({ destroyed }) => destroyed),
     [true, true, false],
   )
 })
 
-test('what a worker that dies had not taken goes to another, without its client seeing anything', async (t) => {
+test('the unacknowledged connection of a dying worker goes to another worker, unnoticed by the client', async (t) => {
   const { connections, all, come } = await prepare(t, 2)
   const [a, b] = all as [FakeWorker, FakeWorker]
   connections.join(a)
@@ -65,7 +65,7 @@ test('what a worker that dies had not taken goes to another, without its client 
   assert.equal(a.connections.length, 1)
 })
 
-test('a worker that leaves gets no more; who comes waits until another is there', async (t) => {
+test('a leaving worker gets no more connections; new connections wait for another worker', async (t) => {
   const { connections, all, come } = await prepare(t, 2)
   const [a, b] = all as [FakeWorker, FakeWorker]
   connections.join(a)
@@ -79,7 +79,7 @@ test('a worker that leaves gets no more; who comes waits until another is there'
   assert.equal(a.connections.length, 1)
 })
 
-test('a port that is taken is an error', async (t) => {
+test('a port in use is an error', async (t) => {
   const { connections } = await prepare(t, 0)
   await assert.rejects(openConnections({ host: '127.0.0.1', port: connections.port }), { code: 'EADDRINUSE' })
 })

@@ -16,21 +16,22 @@ async function snapshotOf(chats: number): Promise<MetricsSnapshot> {
   return readSnapshot(registers[0]!)
 }
 
-/** What the worker that asked is answered, in sum. */
+/** The sums in the answer to the asking worker. */
 async function answerTo({ sentMessages }: FakeWorker): Promise<string[]> {
   for (;;) {
-    const found = sentMessages.find((message) => message.kind === 'gathered')
-    if (found?.kind === 'gathered') {
-      const text = await mergeSnapshots(found.all).metrics()
+    const gathered = sentMessages.find((message) => message.kind === 'gathered')
+    if (gathered?.kind === 'gathered') {
+      const text = await mergeSnapshots(gathered.all).metrics()
       return text.split('\n').filter((line) => line !== '' && !line.startsWith('#'))
     }
     await new Promise((resolve) => setImmediate(resolve))
   }
 }
 
-const requestOf = ({ sentMessages }: FakeWorker) => sentMessages.flatMap((one) => (one.kind === 'metrics' ? [one.request] : [])).at(-1)!
+const requestOf = ({ sentMessages }: FakeWorker) =>
+  sentMessages.flatMap((message) => (message.kind === 'metrics' ? [message.request] : [])).at(-1)!
 
-test('who asks gets the sums of all; what was counted stays when its worker is gone, what is there goes with it', async () => {
+test('the asking worker gets the sums of all workers; counters of an exited worker stay, gauges go', async () => {
   const [a, b] = [start(), { ...start(), id: 2 }]
   const metrics = gatherMetrics()
   metrics.join(a)
@@ -47,7 +48,7 @@ test('who asks gets the sums of all; what was counted stays when its worker is g
   assert.deepEqual(await answerTo(a), ['chats_total 8', 'live 1'])
 })
 
-test('one that dies or does not answer holds nobody up: its last figures count', async () => {
+test('a dying or silent worker delays no answer: its last metrics count', async () => {
   const [a, b, c] = [start(), { ...start(), id: 2 }, { ...start(), id: 3 }]
   const metrics = gatherMetrics(50)
   for (const worker of [a, b, c]) metrics.join(worker)

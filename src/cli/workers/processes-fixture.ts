@@ -8,7 +8,7 @@ export interface FakeWorker extends WorkerProcess {
   connections: Socket[]
   signals: string[]
   emitMessage(message: FromWorker): void
-  emitEnd(how: number | NodeJS.Signals): void
+  emitEnd(end: number | NodeJS.Signals): void
 }
 
 export interface FakeProcesses extends Processes {

@@ -6,8 +6,8 @@ import type { Connections } from './connections.ts'
 import { createFakeProcesses, ready } from './processes-fixture.ts'
 import { supervise } from './supervise.ts'
 
-const nothing = () => undefined
-const connections: Connections = { port: 1, join: nothing, leave: nothing, acknowledge: nothing, remove: nothing, close: nothing }
+const noop = () => undefined
+const connections: Connections = { port: 1, join: noop, leave: noop, acknowledge: noop, remove: noop, close: noop }
 
 function begin(count: number) {
   const processes = createFakeProcesses()
@@ -15,14 +15,20 @@ function begin(count: number) {
   const log = pino({ level: 'silent' })
   let announced = 0
   const done = supervise({
-    ...{ processes, connections, url: 'http://127.0.0.1:1', count, stopping: stopping.signal, stopMs: 60_000, log },
+    processes,
+    connections,
+    url: 'http://127.0.0.1:1',
+    count,
+    stopping: stopping.signal,
+    stopMs: 60_000,
+    log,
     onReady: () => void announced++,
     pauseMs: { first: 1, longest: 4 },
   })
   return { ...processes, done, stop: () => stopping.abort(), announced: () => announced }
 }
 
-test('the others are started when the first one serves, and all is announced once', async () => {
+test('the other workers start when the first worker serves, and readiness is announced once', async () => {
   const { nth, started, done, stop, announced } = begin(3)
   const first = await nth(1)
   first.emitMessage({ kind: 'hello' })
@@ -39,17 +45,17 @@ test('the others are started when the first one serves, and all is announced onc
   fourth.emitMessage(ready)
   assert.equal(announced(), 1)
   stop()
-  const left = [first, started[1]!, fourth]
-  for (const worker of left) assert.deepEqual(worker.signals, ['SIGTERM'])
+  const remainingWorkers = [first, started[1]!, fourth]
+  for (const worker of remainingWorkers) assert.deepEqual(worker.signals, ['SIGTERM'])
   first.emitEnd(0)
   started[1]!.emitEnd(0)
-  // It had not come to hear signals.
+  // The worker had no signal handler yet.
   fourth.emitEnd('SIGTERM')
   await done
   assert.equal(started.length, 4)
 })
 
-test('one that fails again and again is started again and again, the others go on', async () => {
+test('a worker that keeps failing is restarted each time, and the other workers continue', async () => {
   const { nth, done, stop } = begin(2)
   const first = await nth(1)
   first.emitMessage(ready)
@@ -61,7 +67,7 @@ test('one that fails again and again is started again and again, the others go o
   await done
 })
 
-test('where the first one never serves it is over: with its own words, or how it ended', async () => {
+test('if the first worker never serves, the supervisor fails with the exit code or signal of that worker', async () => {
   const settings = begin(2)
   ;(await settings.nth(1)).emitEnd(2)
   await assert.rejects(settings.done, (error) => error instanceof CommandFailure && error.code === 2 && error.lines.length === 0)
@@ -75,7 +81,7 @@ test('where the first one never serves it is over: with its own words, or how it
   await stopped.done
 })
 
-test('workers that do not end as they should are told in the exit code', async () => {
+test('workers that exit uncleanly are reported in the exit code', async () => {
   const { nth, started, done, stop } = begin(2)
   const first = await nth(1)
   first.emitMessage(ready)

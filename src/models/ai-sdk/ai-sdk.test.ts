@@ -172,12 +172,12 @@ for (const provider of providers) {
     assert.deepEqual([model, input, output, cachedInput], [configs[provider].model, 20, 9, 5])
   })
 
-  test(`${provider}: a signature goes back to its own provider alone`, async () => {
+  test(`${provider}: a signature is sent back only to its own provider`, async () => {
     const { server, ask } = await setUp(provider, answers[provider])
     const { reply } = await ask()
     assert.equal(reply.vendor?.provider, provider)
     const toolCalls = reply.toolCalls.map((call) => ({ ...call, id: 'call-1' }))
-    // As it comes back from where transcripts are kept.
+    // The message as read back from the store of transcripts.
     const message = JSON.parse(JSON.stringify({ role: 'assistant', text: reply.text, toolCalls, vendor: reply.vendor })) as AssistantMessage
     const result: Message = { role: 'tool', callId: 'call-1', name: 'add', text: '2', isError: false }
     const withMessage = (changed: AssistantMessage) => ({ ...question, messages: [...question.messages, changed, result] })
@@ -193,13 +193,13 @@ for (const provider of providers) {
     assert.match(sent[0]!, /I add\./)
   })
 
-  test(`${provider}: the key is sent, a wrong one is told without it, and prompts do not get into errors`, async () => {
+  test(`${provider}: the key is sent, a wrong key is reported without the key, and errors contain no prompts`, async () => {
     const error = await failureOf(provider, { status: 401, body: { error: { message: 'wrong key sk-very-secret' }, message: 'x' } })
     assert.deepEqual([error.code, error.cause], ['unauthorized', undefined])
     assert.equal(error.message, `${provider} ${configs[provider].model} answered 401`)
   })
 
-  test(`${provider}: statuses have their meaning, and a redirect is not followed`, async () => {
+  test(`${provider}: statuses are mapped to errors, and redirects are not followed`, async () => {
     const busy = await failureOf(provider, { status: 429, headers: { 'retry-after': '3' }, body: { error: { message: 'slow down' } } })
     assert.deepEqual([busy.code, busy.retryAfterMs], ['rate_limited', 3000])
     assert.equal((await failureOf(provider, { status: 500, body: 'x'.repeat(2_000_000) })).code, 'unavailable')
@@ -209,7 +209,7 @@ for (const provider of providers) {
     assert.equal(server.requests.length, 1)
   })
 
-  test(`${provider}: a stream that breaks or ends early is unavailable, its calls are never seen`, async () => {
+  test(`${provider}: a stream that breaks or ends early is an error, and its calls are dropped`, async () => {
     const { raw = [], headers } = answers[provider]
     const last = provider === 'google' ? 1 : 2
     for (const answer of [
@@ -222,7 +222,7 @@ for (const provider of providers) {
     }
   })
 
-  test(`${provider}: silence and an abort end the call and close its connection`, async () => {
+  test(`${provider}: silence and an abort end the call and close the connection`, async () => {
     const { raw = [], headers } = answers[provider]
     const early = await failureOf(provider, { silentAfter: 0 }, { first_token_timeout: 0.05 })
     assert.match(early.message, /did not begin its answer within 0.05 s$/)
@@ -237,7 +237,7 @@ for (const provider of providers) {
   })
 }
 
-test('leaving closes the connection', async () => {
+test('disconnecting closes the connection', async () => {
   const { server, model } = await setUp('google', { ...answers.google, silentAfter: 1 })
   const replying = model.reply(question, new AbortController().signal)
   await replying.next()
@@ -245,14 +245,14 @@ test('leaving closes the connection', async () => {
   assert.equal(await server.requests[0]!.closedEarly, true)
 })
 
-test('an error inside of a stream ends it', async () => {
-  const begun = answers.anthropic.raw!.slice(0, 7)
-  const raw = [...begun, ...anthropicWire({ type: 'error', error: { type: 'overloaded_error', message: 'Overloaded' } })]
+test('an error inside of a stream ends the stream', async () => {
+  const beginning = answers.anthropic.raw!.slice(0, 7)
+  const raw = [...beginning, ...anthropicWire({ type: 'error', error: { type: 'overloaded_error', message: 'Overloaded' } })]
   const error = await failureOf('anthropic', { raw })
   assert.deepEqual([error.code, error.message], ['unavailable', 'anthropic claude-sonnet-4-5 broke off its answer: Overloaded'])
 })
 
-test('images, failed tools and malformed arguments reach the provider in its own shape', async () => {
+test('images, failed tools and malformed arguments reach the provider in its own format', async () => {
   const { server, ask } = await setUp('anthropic', answers.anthropic)
   const messages: Message[] = [
     { role: 'user', text: 'Look.', images: [{ mediaType: 'image/png', data: 'aGk=' }] },
@@ -270,29 +270,29 @@ test('images, failed tools and malformed arguments reach the provider in its own
   assert.deepEqual([tool_use_id, is_error, body.messages.length], ['call-1', true, 3])
 })
 
-test('pictures of a result stand in it, in the shape of each provider', async () => {
+test('images of a result are part of the result, in the format of each provider', async () => {
   const image = { mediaType: 'image/png', data: 'aGk=', name: 'a.png', requestId: 'r', n: 100 }
   const messages: Message[] = [
     { role: 'user', text: 'Look.' },
     { role: 'assistant', text: '', toolCalls: [{ id: 'call-1', name: 'look', arguments: '{}' }] },
     { role: 'tool', callId: 'call-1', name: 'look', text: 'Seen.', isError: false, images: [image] },
   ]
-  const found: Record<Provider, RegExp> = {
+  const expected: Record<Provider, RegExp> = {
     anthropic: /"tool_result".*"text":"Seen\.".*\{"type":"image","source":\{"type":"base64","media_type":"image\/png","data":"aGk="\}\}/,
     google: /"functionResponse".*"Seen\.|"inlineData":\{"mimeType":"image\/png","data":"aGk="\}/,
     'amazon-bedrock': /"toolResult".*"text":"Seen\.".*\{"image":\{"format":"png","source":\{"bytes":"aGk="\}\}\}/,
   }
   const tools = [{ name: 'look', description: 'Looks.', schema: { type: 'object', properties: {} } }]
-  for (const provider of Object.keys(found) as Provider[]) {
+  for (const provider of Object.keys(expected) as Provider[]) {
     const { server, ask } = await setUp(provider, answers[provider])
     await ask({ system: '', messages, tools })
     const sent = JSON.stringify(server.requests[0]!.body)
-    assert.match(sent, found[provider], provider)
+    assert.match(sent, expected[provider], provider)
     assert.equal(sent.split('aGk=').length, 2, provider)
   }
 })
 
-test('an image stands behind its text in the shape of each provider', async () => {
+test('an image follows its text in the format of each provider', async () => {
   const messages: Message[] = [{ role: 'user', text: 'Look.', images: [{ mediaType: 'image/jpeg', data: 'aGk=' }] }]
   const sent: Record<Provider, (body: any) => unknown> = {
     anthropic: (body) => body.messages[0].content[1],
@@ -311,7 +311,7 @@ test('an image stands behind its text in the shape of each provider', async () =
   }
 })
 
-test('each provider is sent the trace that a call belongs to, and none without one', async () => {
+test('each provider gets the trace of a call, if there is a trace', async () => {
   const traceparent = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01'
   for (const provider of providers) {
     const { server, ask } = await setUp(provider, { status: 400, body: {} })

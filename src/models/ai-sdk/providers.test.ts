@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { loadLanguageModel, type ProviderAccess } from './providers.ts'
 
-const own = {
+const serviceCredentials = {
   AWS_ACCESS_KEY_ID: 'AKIDSERVICE',
   AWS_SECRET_ACCESS_KEY: 's',
   AWS_SESSION_TOKEN: 'session-service',
@@ -11,8 +11,8 @@ const own = {
 
 /** The headers that reach Bedrock, in an environment that has credentials of its own. */
 async function headersWith(access: ProviderAccess): Promise<Headers> {
-  const before = Object.fromEntries(Object.keys(own).map((name) => [name, process.env[name]]))
-  Object.assign(process.env, own)
+  const before = Object.fromEntries(Object.keys(serviceCredentials).map((name) => [name, process.env[name]]))
+  Object.assign(process.env, serviceCredentials)
   try {
     const { promise: sent, resolve } = Promise.withResolvers<Headers>()
     const fetch = async (_: unknown, init?: RequestInit) => {
@@ -37,13 +37,13 @@ async function headersWith(access: ProviderAccess): Promise<Headers> {
 
 test("bedrock never gets the service's own AWS credentials", async () => {
   for (const access of [{ apiKey: ' ' }, {}, { accessKeyId: 'AKIDMINE', secretAccessKey: 'x' }, { apiKey: 'mine' }]) {
-    const said = JSON.stringify([...(await headersWith(access))])
-    assert.doesNotMatch(said, /service/i, JSON.stringify(access))
-    assert.match(said, /authorization/)
+    const headers = JSON.stringify([...(await headersWith(access))])
+    assert.doesNotMatch(headers, /service/i, JSON.stringify(access))
+    assert.match(headers, /authorization/)
   }
 })
 
-test('bedrock gets the credentials of the configuration, also those that end', async () => {
+test('bedrock gets the credentials of the configuration, including temporary credentials', async () => {
   const headers = await headersWith({ accessKeyId: 'AKIDMINE', secretAccessKey: 'x', sessionToken: 'session-mine' })
   assert.match(headers.get('authorization') ?? '', /Credential=AKIDMINE\//)
   assert.equal(headers.get('x-amz-security-token'), 'session-mine')

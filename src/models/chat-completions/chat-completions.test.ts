@@ -52,7 +52,7 @@ async function failureOf(answer: ModelAnswer, options: Partial<ChatCompletionsOp
   return error
 }
 
-test('text that arrives in one read is one event', async () => {
+test('text that arrives in a single read is a single event', async () => {
   const { ask } = await setUp({
     text: ['Good ', 'mor', 'ning'],
     writes: 'together',
@@ -95,7 +95,7 @@ test('a reply is the same wherever its bytes are cut, with either line end', asy
   }
 })
 
-test('reasoning is told apart from text, in its own field and in leading think tags', async () => {
+test('reasoning is separated from text, in its own field and in leading think tags', async () => {
   const field = await setUp({ reasoning: ['Let me ', 'see. '], text: 'Done.', writes: 'together' })
   const expected = [
     { type: 'reasoning', text: 'Let me see. ' },
@@ -122,7 +122,7 @@ test('parallel tool calls keep their order and their arguments', async () => {
   ])
 })
 
-test('servers that send calls without index, whole, as objects or all under one index are understood', async () => {
+test('calls without index, in one piece, as objects or all with the same index are assembled', async () => {
   const delta = (...tool_calls: object[]) => ({ choices: [{ index: 0, delta: { tool_calls } }] })
   const expected = [
     { name: 'add', arguments: '{"a":1}' },
@@ -156,15 +156,15 @@ test('servers that send calls without index, whole, as objects or all under one 
 })
 
 test('finish reasons are mapped, and calls that were cut off are dropped', async () => {
-  for (const [said, meant] of [
+  for (const [reason, finish] of [
     ['stop', 'stop'],
     ['length', 'length'],
     ['model_length', 'length'],
     ['content_filter', 'content_filter'],
     ['eos', 'stop'],
   ]) {
-    const { ask } = await setUp({ text: 'x', finish: said })
-    assert.equal((await ask()).reply.finish, meant)
+    const { ask } = await setUp({ text: 'x', finish: reason })
+    assert.equal((await ask()).reply.finish, finish)
   }
   const calls = [
     { name: 'add', arguments: '{"a":1}' },
@@ -174,7 +174,7 @@ test('finish reasons are mapped, and calls that were cut off are dropped', async
   assert.deepEqual([reply.finish, reply.toolCalls], ['length', [{ name: 'add', arguments: '{"a":1}' }]])
 })
 
-test('a stream that ends without a finish is broken, and its calls are never seen', async () => {
+test('a stream that ends without a finish reason is an error, and its calls are dropped', async () => {
   const calls = [{ name: 'pay', arguments: '{"amount":1}' }]
   for (const answer of [
     { text: 'Half', finish: null },
@@ -188,7 +188,7 @@ test('a stream that ends without a finish is broken, and its calls are never see
   }
 })
 
-test('a broken connection is a retryable error, behind the text that came before it', async () => {
+test('a broken connection is a retryable error after the text received so far', async () => {
   const { model } = await setUp({ text: ['one ', 'two '], breakAfter: 3 })
   const replying = model.reply(hello, new AbortController().signal)
   let text = ''
@@ -205,7 +205,7 @@ test('a broken connection is a retryable error, behind the text that came before
   assert.equal(text, 'one two ')
 })
 
-test('a connection that breaks behind the finish does no harm', async () => {
+test('a connection that breaks after the finish reason does no harm', async () => {
   const { ask } = await setUp({
     text: 'All said.',
     raw: ['data: {"choices":[{"delta":{"content":"All said."},"finish_reason":"stop"}]}\n\n'],
@@ -214,13 +214,13 @@ test('a connection that breaks behind the finish does no harm', async () => {
   assert.equal((await ask()).reply.text, 'All said.')
 })
 
-test('an error inside of the stream and a chunk that is not JSON end it', async () => {
+test('an error inside of the stream, or a chunk that is not JSON, ends the stream', async () => {
   const inBand = await failureOf({ text: 'x', chunks: [{ error: { message: 'GPU on fire', code: 500 } }] })
   assert.deepEqual([inBand.code, inBand.message], ['unavailable', 'openai gpt-5-mini broke off its answer: GPU on fire'])
   assert.equal((await failureOf({ raw: ['data: {"choices":\n\n'] })).code, 'unavailable')
 })
 
-test('each status has its meaning', async () => {
+test('each status is mapped to an error', async () => {
   const meanings = {
     400: 'refused',
     401: 'unauthorized',
@@ -264,12 +264,12 @@ test('an endless error body is not read to its end', async () => {
   assert.ok(error.message.length < 250)
 })
 
-test('an answer that is no stream is an error', async () => {
+test('a response that is no stream is an error', async () => {
   const error = await failureOf({ body: { error: 'model not loaded' } })
   assert.deepEqual([error.code, error.message], ['unavailable', 'openai gpt-5-mini answered 200: model not loaded'])
 })
 
-test('a server that is not there is unavailable', async () => {
+test('an unreachable server is unavailable', async () => {
   const { server, ask } = await setUp({})
   await server.close()
   await assert.rejects(ask(), { name: 'ModelError', code: 'unavailable', message: 'openai gpt-5-mini could not be reached (ECONNREFUSED)' })
@@ -299,13 +299,13 @@ test('an abort closes the connection at once, before and inside of the answer', 
   }
 })
 
-test('a signal that is aborted already sends nothing', async () => {
+test('an aborted signal sends no request', async () => {
   const { server, ask } = await setUp({})
   await assert.rejects(ask(hello, AbortSignal.abort(new Error('enough'))), { message: 'enough' })
   assert.equal(server.requests.length, 0)
 })
 
-test('leaving the generator closes the connection', async () => {
+test('closing the generator closes the connection', async () => {
   const { server, model } = await setUp({ text: ['a', 'b'], silentAfter: 2 })
   const replying = model.reply(hello, new AbortController().signal)
   await replying.next()
@@ -313,7 +313,7 @@ test('leaving the generator closes the connection', async () => {
   assert.equal(await server.requests[0]!.closedEarly, true)
 })
 
-test('a reader that does not pull pauses the server', async () => {
+test('a slow reader pauses the server', async () => {
   const piece = 'x'.repeat(16 * 1024)
   const raw = Array.from({ length: 900 }, () => `data: ${JSON.stringify({ choices: [{ delta: { content: piece } }] })}\n\n`)
   const end = ['data: {"choices":[{"finish_reason":"stop"}]}\n\n']
@@ -339,7 +339,7 @@ test('an answer without end is cut off', async () => {
   assert.equal(error.message, 'openai gpt-5-mini broke off its answer: the answer is too long')
 })
 
-test('connections are used again', async () => {
+test('connections are reused', async () => {
   const { server, ask } = await setUp({ text: 'a' })
   for (let call = 0; call < 5; call++) await ask()
   // The end of a response may still be on its way when the next call begins.
@@ -356,7 +356,7 @@ const transcript: Message[] = [
   { role: 'user', text: 'Thanks' },
 ]
 
-test('a transcript is put on the wire as OpenAI wants it', async () => {
+test('a transcript is converted to the format of OpenAI', async () => {
   const { server, ask } = await setUp({}, { temperature: 0, maxOutputTokens: 100, reasoningEffort: 'low' })
   await ask({ system: 'Be brief.', messages: transcript, tools })
   const { body, headers, url } = server.requests[0]!
@@ -387,13 +387,13 @@ test('a transcript is put on the wire as OpenAI wants it', async () => {
   })
 })
 
-test('without tools and settings they are left out', async () => {
+test('absent tools and settings are left out', async () => {
   const { server, ask } = await setUp({}, { provider: 'openai-compatible', maxOutputTokens: 50 })
   await ask()
   assert.deepEqual(Object.keys(server.requests[0]!.body).sort(), ['max_tokens', 'messages', 'model', 'stream', 'stream_options'])
 })
 
-test('mistral gets ids of nine letters and digits, no option that it refuses, and may answer in parts', async () => {
+test('mistral gets ids of nine letters and digits, no unsupported option, and may answer in parts', async () => {
   const parts = [
     { type: 'thinking', thinking: [{ type: 'text', text: 'Hm.' }] },
     { type: 'text', text: 'Two.' },
@@ -411,14 +411,14 @@ test('mistral gets ids of nine letters and digits, no option that it refuses, an
   assert.deepEqual(Object.keys(body).sort(), ['max_tokens', 'messages', 'model', 'stream'])
 })
 
-test('arguments that a model once wrote wrong do not spoil the session', async () => {
+test('invalid arguments of an earlier call do not break the session', async () => {
   const { server, ask } = await setUp({})
   const toolCalls = [{ id: callId, name: 'add', arguments: '{"a":' }]
   await ask({ system: '', messages: [{ role: 'assistant', text: '', toolCalls }], tools: [] })
   assert.equal(server.requests[0]!.body.messages[0].tool_calls[0].function.arguments, '{}')
 })
 
-test('counts of tokens that are none count nothing', async () => {
+test('invalid token counts are 0', async () => {
   const { ask } = await setUp({
     text: 'Done.',
     chunks: [{ choices: [], usage: { prompt_tokens: 1e308, completion_tokens: -5, prompt_tokens_details: { cached_tokens: 'many' } } }],
@@ -426,7 +426,7 @@ test('counts of tokens that are none count nothing', async () => {
   assert.deepEqual((await ask()).reply.usage, { model: 'gpt-5-mini', input: 0, output: 0, cachedInput: 0, reasoning: 0 })
 })
 
-test('an answer with more tool calls than a run can make is refused while it arrives', async () => {
+test('an answer with too many tool calls is rejected while it arrives', async () => {
   const calls = Array.from({ length: 501 }, () => ({ name: 'now', arguments: ['{}'] }))
   const { message } = await failureOf({ calls })
   assert.match(message, /the answer has more than 500 tool calls$/)

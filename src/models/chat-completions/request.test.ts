@@ -13,7 +13,7 @@ const result = (callId: string, ...images: number[]): Message => ({
   isError: false,
   ...(images.length > 0 && { images: images.map(image) }),
 })
-const asked: Message[] = [
+const messages: Message[] = [
   { role: 'user', text: 'Look.' },
   { role: 'assistant', text: '', toolCalls: [call('a'), call('b'), call('c')] },
   result('a', 1, 2),
@@ -27,25 +27,25 @@ function messagesOf(provider: 'openai' | 'mistral', messages: Message[]): any[] 
 
 const picture = (n: number) => ({ type: 'image_url', image_url: { url: `data:image/png;base64,data${n}` } })
 
-test('pictures of results follow the last result of their turn, each set under a label', () => {
-  const [, , , , , shown, ...rest] = messagesOf('openai', asked)
+test('images of results follow the last result of their turn, each group with a label', () => {
+  const [, , , , , roles, ...rest] = messagesOf('openai', messages)
   assert.deepEqual(rest, [])
-  assert.equal(shown.role, 'user')
-  const [first, one, two, second, three] = shown.content
+  assert.equal(roles.role, 'user')
+  const [first, message, two, second, three] = roles.content
   assert.equal(first.text, '[Output of the tool look (call a), not a message of the user: 1.png, 2.png]')
   assert.equal(second.text, '[Output of the tool look (call c), not a message of the user: 3.png]')
-  assert.deepEqual([one, two, three], [picture(1), picture(2), picture(3)])
+  assert.deepEqual([message, two, three], [picture(1), picture(2), picture(3)])
 })
 
-test('pictures of results stand in the message of the user that follows, where there is one', () => {
-  const roles = messagesOf('openai', [...asked, { role: 'user', text: 'Go on.' }]).map(({ role }) => role)
+test('images of results are merged into the following user message, if any', () => {
+  const roles = messagesOf('openai', [...messages, { role: 'user', text: 'Go on.' }]).map(({ role }) => role)
   assert.deepEqual(roles, ['user', 'assistant', 'tool', 'tool', 'tool', 'user'])
-  const between = messagesOf('openai', [...asked, { role: 'assistant', text: 'Well.', toolCalls: [] }]).map(({ role }) => role)
+  const between = messagesOf('openai', [...messages, { role: 'assistant', text: 'Well.', toolCalls: [] }]).map(({ role }) => role)
   assert.deepEqual(between, ['user', 'assistant', 'tool', 'tool', 'tool', 'user', 'assistant'])
 })
 
-test('Mistral gets pictures in the result itself', () => {
-  const [, , a, b, c, ...rest] = messagesOf('mistral', asked)
+test('Mistral gets images in the result itself', () => {
+  const [, , a, b, c, ...rest] = messagesOf('mistral', messages)
   assert.deepEqual(a.content, [{ type: 'text', text: 'Seen.' }, picture(1), picture(2)])
   assert.equal(b.content, 'Seen.')
   assert.deepEqual(c.content, [{ type: 'text', text: 'Seen.' }, picture(3)])

@@ -8,7 +8,7 @@ function split(pieces: string[]): [reasoning: string, text: string] {
   return [parts.map((part) => part.reasoning).join(''), parts.map((part) => part.text).join('')]
 }
 
-test('leading think tags are taken out however the text is cut', () => {
+test('leading think tags are removed, however the text is cut', () => {
   const whole = '\n<think>\na < b, </thin is no tag\n</think>\n\nYes <think>no</think>'
   for (let size = 1; size <= whole.length; size++) {
     const pieces = whole.match(new RegExp(`[^]{1,${size}}`, 'g')) ?? []
@@ -18,12 +18,12 @@ test('leading think tags are taken out however the text is cut', () => {
   }
 })
 
-test('a text that only begins like a tag stays as it is', () => {
+test('a text that only begins like a tag is unchanged', () => {
   assert.deepEqual(split(['  <', 'thing>']), ['', '  <thing>'])
   assert.deepEqual(split([' <thi']), ['', ' <thi'])
   assert.deepEqual(split(['Well, <think>x</think>']), ['', 'Well, <think>x</think>'])
 })
 
-test('reasoning that is never closed is reasoning', () => {
+test('reasoning without a closing tag is reasoning', () => {
   assert.deepEqual(split(['<think>on and on </']), ['on and on </', ''])
 })

@@ -16,9 +16,9 @@ const regions = result(
     ['South', 2.5],
   ],
 )
-const drawn = (request: string, from = regions) => chooseChart(request, [chart], from)?.input as any
+const drawn = (request: string, figures = regions) => chooseChart(request, [chart], figures)?.input as any
 
-test('figures are drawn by what they are of, where that is asked for', () => {
+test('figures are drawn by category or time, if the request asks for a chart', () => {
   const { spec, data } = drawn('Draw a chart of the sales by region')
   assert.equal(data, 'sales')
   assert.deepEqual(spec, {
@@ -55,7 +55,7 @@ test('figures are drawn by what they are of, where that is asked for', () => {
   )
 })
 
-test('nothing is drawn that was not asked for, has no figures, or can not be drawn', () => {
+test('no chart is drawn without a request, figures, a complete result and a chart tool', () => {
   assert.equal(drawn('What were the sales by region?'), undefined)
   assert.equal(drawn('a chart', result(['region', 'total_amount'], [['North', 1]])), undefined)
   assert.equal(

@@ -63,7 +63,7 @@ const orders: [message: string, name: string, input: JsonObject][] = [
   ['`greet` name: Ann', 'greet', { name: 'Ann' }],
 ]
 
-test('an order that names its tool, or holds what one tool takes, is that call', async (t) => {
+test('an order with the name of a tool, or with input for only one tool, becomes that call', async (t) => {
   for (const [message, name, input] of orders) {
     await t.test(message, () => {
       const choice = readNamedCall(message, tools)
@@ -86,7 +86,7 @@ const questions = [
   'call me "Ann"',
 ]
 
-test('an ordinary question is none', async (t) => {
+test('an ordinary question is no order', async (t) => {
   for (const question of questions) await t.test(question, () => assert.equal(readNamedCall(question, tools), undefined))
 })
 
@@ -105,46 +105,52 @@ function called(id: string, name: string, input: JsonObject, output: JsonValue):
   ]
 }
 
-test('a tool that is named and not shown is looked for, called when it is there, and its result told alone', () => {
-  const asked: Message[] = [{ role: 'user', text: order }]
-  assert.deepEqual(reply(asked, [find]).calls, [{ name: 'find_tools', arguments: '{"query":"everything__echo"}' }])
-  const found = [
-    ...asked,
+test('a named tool that is not offered is searched for and called, and only its result is reported', () => {
+  const messages: Message[] = [{ role: 'user', text: order }]
+  assert.deepEqual(reply(messages, [find]).calls, [{ name: 'find_tools', arguments: '{"query":"everything__echo"}' }])
+  const afterSearch = [
+    ...messages,
     ...called('1', 'find_tools', { query: 'everything__echo' }, { tools: [{ name: 'everything__echo' }], total: 50 }),
   ]
-  assert.deepEqual(reply(found, [find, echo]).calls, [{ name: 'everything__echo', arguments: '{"message":"hi"}' }])
-  const done = [...found, ...called('2', 'everything__echo', { message: 'hi' }, 'Echo: hi')]
+  assert.deepEqual(reply(afterSearch, [find, echo]).calls, [{ name: 'everything__echo', arguments: '{"message":"hi"}' }])
+  const done = [...afterSearch, ...called('2', 'everything__echo', { message: 'hi' }, 'Echo: hi')]
   assert.deepEqual(reply(done, [find, echo]), { text: 'Echo: hi', reasoning: '', calls: [] })
-  const missing = [...asked, ...called('1', 'find_tools', { query: 'everything__echo' }, { tools: [], total: 50, hint: 'No tool fits.' })]
-  const { calls, text: told } = reply(missing, [find])
+  const missing = [
+    ...messages,
+    ...called('1', 'find_tools', { query: 'everything__echo' }, { tools: [], total: 50, hint: 'No tool fits.' }),
+  ]
+  const { calls, text: answer } = reply(missing, [find])
   assert.deepEqual(calls, [])
-  assert.match(told, /No tool fits/)
+  assert.match(answer, /No tool fits/)
 })
 
-test('tools are not looked for where none is named', () => {
+test('tools are not searched for unless a tool is named', () => {
   const { calls } = reply([{ role: 'user', text: 'Find the rules on leave' }], [find])
   assert.deepEqual(calls, [])
 })
 
-test('charts, pages and runs of code are told in words', () => {
+test('charts, pages and code runs are described in words', () => {
   const file = (name: string) => ({ artifact_id: name, file_name: name, file_type: 'image/png', size: 1 })
-  const told = (message: string, name: string, input: JsonObject, output: JsonValue) =>
+  const describe = (message: string, name: string, input: JsonObject, output: JsonValue) =>
     reply([{ role: 'user', text: message }, ...called('1', name, input, output)], tools).text
   const chart = { files: [file('a.png'), file('a.svg')], width: 685, height: 806, rows: 3, warnings: ['Something is odd.'] }
   assert.equal(
-    told(`Chart it: ${JSON.stringify(spec)}`, 'chart', { spec }, chart),
+    describe(`Chart it: ${JSON.stringify(spec)}`, 'chart', { spec }, chart),
     'I drew a chart of 3 rows: `a.png` and `a.svg` (685 × 806 pixels).\n\nSomething is odd.',
   )
   const page = { note: 'n', url: 'https://example.com/', title: 'Foxes', author: 'Ann', text: 'They live in woods.' }
   assert.equal(
-    told('Read https://example.com/', 'web_page', { url: 'https://example.com/' }, page),
+    describe('Read https://example.com/', 'web_page', { url: 'https://example.com/' }, page),
     '**Foxes** (Ann)\nhttps://example.com/\n\nThey live in woods.',
   )
   const run = { stdout: '3.14\n', result: 7, files: ['a.csv'] }
-  assert.equal(told('```py\n1 + 1\n```', 'run_python', { code: '1 + 1' }, run), '```\n3.14\n```\n\nThe result is **7**.\n\nI made `a.csv`.')
+  assert.equal(
+    describe('```py\n1 + 1\n```', 'run_python', { code: '1 + 1' }, run),
+    '```\n3.14\n```\n\nThe result is **7**.\n\nI made `a.csv`.',
+  )
 })
 
-test('a long message is read in time that grows with its length alone', () => {
+test('the time to read a long message is linear in its length', () => {
   const work = workSince()
   for (const piece of [
     'chart ',

@@ -47,8 +47,8 @@ const tools: ToolOffer[] = [
 const model = createRulesModel('rules-1')
 
 async function ask(messages: Message[] | string, offers: ToolOffer[] = tools, system = ''): Promise<ModelReply & { events: ModelEvent[] }> {
-  const said: Message[] = typeof messages === 'string' ? [{ role: 'user', text: messages }] : messages
-  const replying = model.reply({ system, messages: said, tools: offers }, new AbortController().signal)
+  const history: Message[] = typeof messages === 'string' ? [{ role: 'user', text: messages }] : messages
+  const replying = model.reply({ system, messages: history, tools: offers }, new AbortController().signal)
   const events: ModelEvent[] = []
   for (;;) {
     const next = await replying.next()
@@ -98,7 +98,7 @@ test('arithmetic in words and signs becomes an expression', async (t) => {
   }
 })
 
-const others: [string, string, Record<string, unknown>][] = [
+const otherRequests: [string, string, Record<string, unknown>][] = [
   ['What time is it in Tokyo?', 'current_time', { timezone: 'Asia/Tokyo' }],
   ['What is the current time in San Francisco?', 'current_time', { timezone: 'America/Los_Angeles' }],
   ['What day is it today?', 'current_time', {}],
@@ -118,12 +118,12 @@ const others: [string, string, Record<string, unknown>][] = [
 ]
 
 test('a request goes to the tool that fits, with its arguments', async (t) => {
-  for (const [question, name, input] of others) {
+  for (const [question, name, input] of otherRequests) {
     await t.test(question, async () => assert.deepEqual((await ask(question)).toolCalls, [{ name, arguments: JSON.stringify(input) }]))
   }
 })
 
-test('parameters are filled by their schema, and a tool that can not be filled is not called', async () => {
+test('parameters are filled by their schema, and a tool with missing input is not called', async () => {
   const order: ToolOffer = {
     name: 'orders__getOrder',
     description: 'Gets an order.',
@@ -144,7 +144,7 @@ test('parameters are filled by their schema, and a tool that can not be filled i
   assert.deepEqual((await ask('get my order', offers)).toolCalls, [])
 })
 
-test('independent parts are asked of their tools in one turn', async () => {
+test('independent parts are sent to their tools in the same turn', async () => {
   const { toolCalls } = await ask('What is 12*12; what time is it in Tokyo and in Berlin; and list the files')
   assert.deepEqual(
     toolCalls.map((call) => [call.name, call.arguments]),
@@ -219,7 +219,7 @@ const answers: [string, unknown, RegExp][] = [
   ['Is there a rule on pets?', { passages: [] }, /nothing about/],
 ]
 
-test('results are told with their figures', async (t) => {
+test('results are reported with their figures', async (t) => {
   for (const [question, output, expected] of answers) {
     await t.test(question, async () => {
       const reply = await ask(await afterCalls(question, output))
@@ -246,7 +246,7 @@ test('the output of an unknown tool is rendered readably', async () => {
   assert.match((await ask(messages, [stock])).text, /\*\*place\*\*: Hall 2[^]*\| part \| left \|[^]*\| bolt \| 12,500 \|/)
 })
 
-test('an error is told as what it is, and the same call is not made again', async () => {
+test('an error is reported, and the same call is not repeated', async () => {
   const messages = await afterCalls('What is 17% of 2,340?', { error: 'The thread is gone.' })
   const last = messages.at(-1)!
   if (last.role === 'tool') last.isError = true
@@ -255,7 +255,7 @@ test('an error is told as what it is, and the same call is not made again', asyn
   assert.match(text, /`calculator` could not do that: The thread is gone\./)
 })
 
-test('without tools it answers from the results that it has', async () => {
+test('without tools the model answers from existing results', async () => {
   const messages = await afterCalls('What is 17% of 2,340?', { result: '397.8' })
   const { text, toolCalls } = await ask(messages, [])
   assert.deepEqual(toolCalls, [])
@@ -271,7 +271,7 @@ const chats: [string[], string, RegExp][] = [
   [['What does the handbook say about leave?', 'and what about expenses?'], 'handbook', /"expenses"/],
 ]
 
-test('a follow-up takes over what it does not replace', async (t) => {
+test('a follow-up keeps the parts that it does not replace', async (t) => {
   for (const [questions, name, expected] of chats) {
     await t.test(questions.join(' '), async () => {
       const messages = questions.flatMap((text): Message[] => [
@@ -294,7 +294,7 @@ test('texts given with a question answer it without a tool', async () => {
   assert.match(text, /Mira Stone/)
 })
 
-test('what a person said of themselves is found again', async () => {
+test('earlier statements of the person are found', async () => {
   const messages: Message[] = [
     { role: 'user', text: 'My name is Ada.' },
     { role: 'assistant', text: 'Noted.', toolCalls: [] },
@@ -303,7 +303,7 @@ test('what a person said of themselves is found again', async () => {
   assert.match((await ask(messages)).text, /My name is Ada/)
 })
 
-test('what no tool fits is answered by what it is and can do', async () => {
+test('a request that fits no tool is answered with a description of the model', async () => {
   const { text, toolCalls, finish } = await ask('Write me a poem about the sea')
   assert.deepEqual(toolCalls, [])
   assert.equal(finish, 'stop')
@@ -311,7 +311,7 @@ test('what no tool fits is answered by what it is and can do', async () => {
   assert.match((await ask('Hello!')).text, /^Hello!/)
 })
 
-test('it says which tool it chose and why, and estimates its usage', async () => {
+test('the reasoning names the chosen tool and why, and the usage is estimated', async () => {
   const { events, usage, reasoning } = await ask('What were the total sales by region?')
   assert.deepEqual(events, [{ type: 'reasoning', text: "sales fits 'total', 'sales', 'region'." }])
   assert.equal(reasoning, "sales fits 'total', 'sales', 'region'.")
@@ -334,7 +334,7 @@ test('an abort ends the reply', async () => {
   await assert.rejects(replying.next(), { name: 'AbortError' })
 })
 
-test('a long transcript does not make it slow', async () => {
+test('a long transcript is processed quickly', async () => {
   const turn: Message[] = [
     { role: 'user', text: 'What were the total sales by region?' },
     { role: 'assistant', text: 'word '.repeat(600), toolCalls: [] },
@@ -348,7 +348,7 @@ test('a long transcript does not make it slow', async () => {
   assert.ok(perReplyMs < 50, `${perReplyMs} ms`)
 })
 
-test('a question of nothing but signs or one word does not make it slow', async () => {
+test('a long question of only signs or a single word is processed quickly', async () => {
   await ask('Hello')
   for (const unit of ['%', ')', '!', '-', '1-', 'remember ', 'file-']) {
     const work = workSince()

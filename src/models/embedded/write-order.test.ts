@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { readWriteOrder } from './write-order.ts'
 
-test('an order to write names a file and what is to stand in it', () => {
+test('an order to write has a file name and content', () => {
   const orders = {
     'Write "hello there" to a file called notes.txt': ['notes.txt', 'hello there'],
     'Please save Buy milk and eggs in shopping.md': ['shopping.md', 'Buy milk and eggs'],
@@ -15,7 +15,7 @@ test('an order to write names a file and what is to stand in it', () => {
     assert.deepEqual(readWriteOrder(request), { file_name, content }, request)
 })
 
-test('a question about a file, or an order of another kind, is none', () => {
+test('a question about a file, or another kind of order, is no order to write', () => {
   for (const request of [
     'What is in handbook/leave.md?',
     'Open data/sales.csv',

@@ -25,7 +25,7 @@ function vectors(...embeddings: unknown[]) {
   return { body: { data: embeddings.map((embedding, index) => ({ index, embedding })).toReversed() } }
 }
 
-test('texts are posted together, and vectors come in their order', async (t) => {
+test('texts are sent together, and vectors are returned in their order', async (t) => {
   const { server, embedder } = await start(t, vectors([1, 2], [3, 4]))
   assert.deepEqual(await embedder.embed(['a', 'b'], signal), [
     [1, 2],
@@ -36,7 +36,7 @@ test('texts are posted together, and vectors come in their order', async (t) => 
   assert.equal(embedder.name, 'openai-compatible small')
 })
 
-test('each provider is asked where it answers', async (t) => {
+test('each provider is called at its own address', async (t) => {
   for (const [provider, path, header] of [
     ['openai', '/v1/embeddings', 'authorization'],
     ['mistral', '/v1/embeddings', 'authorization'],
@@ -54,7 +54,7 @@ test('each provider is asked where it answers', async (t) => {
   assert.equal(server.requests[0]!.url, '/openai/deployments/small/embeddings?api-version=2024-10-21')
 })
 
-test('google and amazon-bedrock are asked through their packages, as many texts at a time as they take', async (t) => {
+test('google and amazon-bedrock are called through their packages, in batches of the allowed size', async (t) => {
   const google = await start(
     t,
     { body: { embeddings: [{ values: [1, 2] }, { values: [3, 4] }] } },
@@ -72,7 +72,7 @@ test('google and amazon-bedrock are asked through their packages, as many texts 
   ])
 })
 
-test('failures are model errors that hold no key', async (t) => {
+test('failures are model errors without the key', async (t) => {
   for (const [script, code] of [
     [{ status: 401, body: { error: { message: 'wrong key secret-key' } } }, 'unauthorized'],
     [{ status: 429, body: {} }, 'rate_limited'],
@@ -94,16 +94,16 @@ test('failures are model errors that hold no key', async (t) => {
   }
 })
 
-test('a server that is silent is not waited for, nor one whose asker has gone', async (t) => {
+test('a silent server is abandoned, and so is a request whose caller has disconnected', async (t) => {
   const { embedder } = await start(t, { silentAfter: 0 }, { first_token_timeout: 0.2 })
   await assert.rejects(embedder.embed(['a'], signal), ModelError)
   const leaving = new AbortController()
-  const asked = embedder.embed(['a'], leaving.signal)
+  const embedding = embedder.embed(['a'], leaving.signal)
   leaving.abort(new Error('gone'))
-  await assert.rejects(asked, /gone/)
+  await assert.rejects(embedding, /gone/)
 })
 
-test('a provider without such models is refused by name', () => {
+test('a provider without embedding models is refused by name', () => {
   const deps = { environment: {}, connections: createConnections() }
   assert.throws(() => createEmbedder({ provider: 'anthropic', model: 'x' }, deps), ConfigError)
   assert.throws(() => createEmbedder({ provider: 'openai', model: 'x' }, deps), /llms\.embedding.*api_key/s)

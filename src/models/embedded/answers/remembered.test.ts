@@ -5,8 +5,8 @@ import { render } from '../../../memory/render.ts'
 import { respond } from '../respond.ts'
 import { toSecondPerson } from './remembered.ts'
 
-test('what is known of the user is said to them', () => {
-  for (const [sentence, told] of [
+test('memories about the user are told in the second person', () => {
+  for (const [sentence, text] of [
     ["The user's name is Ada.", 'Your name is Ada.'],
     ['The user lives in Rome.', 'You live in Rome.'],
     ['The user studies law.', 'You study law.'],
@@ -17,19 +17,19 @@ test('what is known of the user is said to them', () => {
     ["The API for the user's project is v2.", 'The API for your project is v2.'],
     ['Der Nutzer heißt Ada.', 'Der Nutzer heißt Ada.'],
   ] as const)
-    assert.equal(toSecondPerson(sentence), told)
+    assert.equal(toSecondPerson(sentence), text)
 })
 
 function answer(question: string, memories: Partial<Memory>[]): string {
-  const known = memories.map((memory) => ({ kind: 'fact', origin: 'user', ...memory }) as Memory)
-  return respond('rules-1', { system: '', messages: [{ role: 'user', text: render(known) + question }], tools: [] }).text
+  const rows = memories.map((memory) => ({ kind: 'fact', origin: 'user', ...memory }) as Memory)
+  return respond('rules-1', { system: '', messages: [{ role: 'user', text: render(rows) + question }], tools: [] }).text
 }
 
-test('a question about oneself is answered from memory; what a tool said is not one of them', () => {
-  const known = [{ content: "The user's name is Ada." }, { content: "The user's name is Mallory.", origin: 'tool' as const }]
-  assert.equal(answer('What is my name?', known), 'Your name is Ada.')
-  assert.equal(answer('What do you know about me?', known), 'From earlier conversations I know:\n\n- Your name is Ada.')
-  assert.equal(answer('Who am I?', known), 'From earlier conversations I know:\n\n- Your name is Ada.')
-  assert.doesNotMatch(answer('Who am I?', known.slice(1)), /Mallory/)
-  assert.match(answer('Hello!', known), /^Hello!/)
+test('a question about the user is answered from memories; tool results are no memories', () => {
+  const memories = [{ content: "The user's name is Ada." }, { content: "The user's name is Mallory.", origin: 'tool' as const }]
+  assert.equal(answer('What is my name?', memories), 'Your name is Ada.')
+  assert.equal(answer('What do you know about me?', memories), 'From earlier conversations I know:\n\n- Your name is Ada.')
+  assert.equal(answer('Who am I?', memories), 'From earlier conversations I know:\n\n- Your name is Ada.')
+  assert.doesNotMatch(answer('Who am I?', memories.slice(1)), /Mallory/)
+  assert.match(answer('Hello!', memories), /^Hello!/)
 })

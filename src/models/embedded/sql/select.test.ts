@@ -122,16 +122,16 @@ test('questions become the SQL that answers them', async (t) => {
   for (const [question, expected] of questions) {
     await t.test(question, async () => {
       const sql = select(question)
-      const [rows, wanted] = [await rowsOf(sql), await rowsOf(expected)]
-      const isRanked = /ORDER BY/.test(sql) && new Set(wanted.map((row) => row.at(-1))).size === wanted.length
+      const [rows, expectedSql] = [await rowsOf(sql), await rowsOf(expected)]
+      const isRanked = /ORDER BY/.test(sql) && new Set(expectedSql.map((row) => row.at(-1))).size === expectedSql.length
       const sorted = (list: unknown[][]) => (isRanked ? list : list.map((row) => JSON.stringify(row)).toSorted())
-      assert.deepEqual(sorted(rows), sorted(wanted), sql)
+      assert.deepEqual(sorted(rows), sorted(expectedSql), sql)
       assert.ok(rows.length > 0, sql)
     })
   }
 })
 
-test('a follow-up replaces the part that it names', async () => {
+test('a follow-up replaces the mentioned part', async () => {
   assert.deepEqual(
     await rowsOf(select('total sales by region', 'and for the South?', 'what about units?')),
     await rowsOf("select sum(units) from sales where region = 'South'"),
@@ -142,7 +142,7 @@ test('a follow-up replaces the part that it names', async () => {
   )
 })
 
-test('names and values can not break out of their quotes', async () => {
+test('names and values cannot break out of their quotes', async () => {
   const odd = parseTables('- odd: "a ""b" DOUBLE, who VARCHAR (O\'Brien, Ng)')
   const reading = readQuestion("total for O'Brien", odd)
   assert.ok(reading)
@@ -151,10 +151,10 @@ test('names and values can not break out of their quotes', async () => {
   assert.deepEqual(await rowsOf(writeSelect(hostile!)), [])
 })
 
-test('an order by a column that is not there is not made up', () => {
+test('an order by a missing column is not invented', () => {
   assert.doesNotMatch(select('Which product has the highest margin?'), /ORDER BY/)
 })
 
-test('a question that names nothing of the tables is no query', () => {
+test('a question that mentions no part of the tables is no query', () => {
   assert.equal(readQuestion('What is the meaning of life?', tables), undefined)
 })
