@@ -1,12 +1,12 @@
 import { connect, type Socket } from 'node:net'
 
-/** One answer, as the load sees it; times in milliseconds of `performance.now()`. */
-export interface Answered {
+/** Answer as measured by the client. Times are milliseconds of `performance.now()`. */
+export interface TimedAnswer {
   sentAt: number
-  /** When the first token had arrived; undefined where none was looked for. */
+  /** Arrival of the first token; undefined unless `send` was given a `token`. */
   tokenAt: number | undefined
   endedAt: number
-  /** The whole answer, where it was asked for. */
+  /** The whole answer; empty unless `send` was asked to keep the text. */
   text: string
 }
 
@@ -16,21 +16,21 @@ export interface Target {
   headers?: Record<string, string>
 }
 
-/** The bytes of a chat request: the whole of what is sent, so that sending costs nothing. */
+/** Serializes a complete chat request in advance, so that sending costs no processor time. */
 export function toRequest({ path, headers = {} }: Target, message: string): Buffer {
   const body = JSON.stringify({ messages: [{ role: 'user', content: message }] })
   const lines = Object.entries({ 'content-type': 'application/json', 'content-length': body.length, ...headers })
   return Buffer.from(`POST ${path} HTTP/1.1\r\nhost: bench\r\n${lines.map(([name, value]) => `${name}: ${value}\r\n`).join('')}\r\n${body}`)
 }
 
-/** All reads go here: a callback takes what it needs before the next. */
-const shared = Buffer.allocUnsafe(256 * 1024)
+/** Buffer shared by all sockets: each callback copies its bytes before the next read. */
+const readBuffer = Buffer.allocUnsafe(256 * 1024)
 const tailLength = 512
 const lastChunk = '0\r\n\r\n'
 
 /**
- * A kept-alive connection with one request at a time, on a bare socket: Node's own clients cost more than what they would measure.
- * Rejects when the answer is not a 200 that ends as `end` says, a text that its last 500 bytes must hold.
+ * HTTP client with one keep-alive connection and one request at a time. Bare sockets are used because Node's clients would take more
+ * processor time than the measured service. `send` rejects unless the answer is a 200 whose last 512 bytes contain `end`.
  */
 export class Client {
   private readonly socket: Socket
@@ -38,28 +38,28 @@ export class Client {
   private readonly tail = Buffer.alloc(tailLength)
   private tailFilled = 0
   private length: number | undefined
-  private read = 0
-  private answered: Answered = { sentAt: 0, tokenAt: undefined, endedAt: 0, text: '' }
-  private keeps = false
+  private readBytes = 0
+  private answer: TimedAnswer = { sentAt: 0, tokenAt: undefined, endedAt: 0, text: '' }
+  private keepsText = false
   private token: string | undefined
-  private resolve: ((answered: Answered) => void) | undefined
+  private resolve: ((answer: TimedAnswer) => void) | undefined
   private reject: ((error: Error) => void) | undefined
 
   constructor(port: number, end: string) {
     this.end = end
-    const callback = (count: number) => (this.take(shared.subarray(0, count)), true)
-    this.socket = connect({ port, host: '127.0.0.1', noDelay: true, onread: { buffer: shared, callback } })
+    const callback = (count: number) => (this.receive(readBuffer.subarray(0, count)), true)
+    this.socket = connect({ port, host: '127.0.0.1', noDelay: true, onread: { buffer: readBuffer, callback } })
     this.socket.on('error', (error) => this.reject?.(error))
-    this.socket.on('close', () => this.reject?.(new Error('the connection was closed')))
+    this.socket.on('close', () => this.reject?.(new Error('The connection was closed.')))
   }
 
-  /** `keeps` keeps the text; `token` is a text to tell the first token by. */
-  send(request: Buffer, { keeps = false, token }: { keeps?: boolean; token?: string } = {}): Promise<Answered> {
-    this.read = 0
+  /** Sends one request. `keepText` keeps the answer's text; `token` is the text of a token, and sets `tokenAt` at its first occurrence. */
+  send(request: Buffer, { keepText = false, token }: { keepText?: boolean; token?: string } = {}): Promise<TimedAnswer> {
+    this.readBytes = 0
     this.tailFilled = 0
-    this.keeps = keeps || token !== undefined
+    this.keepsText = keepText || token !== undefined
     this.token = token
-    this.answered = { sentAt: performance.now(), tokenAt: undefined, endedAt: 0, text: '' }
+    this.answer = { sentAt: performance.now(), tokenAt: undefined, endedAt: 0, text: '' }
     this.socket.write(request)
     return new Promise((resolve, reject) => {
       this.resolve = resolve
@@ -72,22 +72,22 @@ export class Client {
     this.socket.destroy()
   }
 
-  private take(bytes: Buffer): void {
-    if (this.read === 0 && !this.begin(bytes)) return
-    this.read += bytes.length
-    if (this.keeps) this.answered.text += bytes.toString('latin1')
-    if (this.token !== undefined && this.answered.tokenAt === undefined && this.answered.text.includes(this.token)) {
-      this.answered.tokenAt = performance.now()
+  private receive(bytes: Buffer): void {
+    if (this.readBytes === 0 && !this.readHead(bytes)) return
+    this.readBytes += bytes.length
+    if (this.keepsText) this.answer.text += bytes.toString('latin1')
+    if (this.token !== undefined && this.answer.tokenAt === undefined && this.answer.text.includes(this.token)) {
+      this.answer.tokenAt = performance.now()
     }
     this.keepTail(bytes)
-    const isOver = this.length === undefined ? this.tailText(lastChunk.length) === lastChunk : this.read >= this.length
+    const isOver = this.length === undefined ? this.tailText(lastChunk.length) === lastChunk : this.readBytes >= this.length
     if (isOver) this.finish()
   }
 
-  private begin(bytes: Buffer): boolean {
+  private readHead(bytes: Buffer): boolean {
     const head = bytes.toString('latin1', 0, 2048)
     if (!head.startsWith('HTTP/1.1 200')) {
-      this.reject?.(new Error(`answered ${head}`))
+      this.reject?.(new Error(`The answer is not a 200: ${head}`))
       return false
     }
     const length = /content-length: *(\d+)/i.exec(head)?.[1]
@@ -96,17 +96,17 @@ export class Client {
   }
 
   private finish(): void {
-    this.answered.endedAt = performance.now()
-    if (this.tailText(tailLength).includes(this.end)) this.resolve?.(this.answered)
-    else this.reject?.(new Error(`ended with ${this.tailText(tailLength)}`))
+    this.answer.endedAt = performance.now()
+    if (this.tailText(tailLength).includes(this.end)) this.resolve?.(this.answer)
+    else this.reject?.(new Error(`The answer does not contain "${this.end}" in its last bytes: ${this.tailText(tailLength)}`))
   }
 
   private keepTail(bytes: Buffer): void {
     const added = Math.min(bytes.length, tailLength)
-    const kept = Math.min(this.tailFilled, tailLength - added)
-    this.tail.copyWithin(0, this.tailFilled - kept, this.tailFilled)
-    bytes.copy(this.tail, kept, bytes.length - added)
-    this.tailFilled = kept + added
+    const keptLength = Math.min(this.tailFilled, tailLength - added)
+    this.tail.copyWithin(0, this.tailFilled - keptLength, this.tailFilled)
+    bytes.copy(this.tail, keptLength, bytes.length - added)
+    this.tailFilled = keptLength + added
   }
 
   private tailText(length: number): string {
@@ -114,7 +114,7 @@ export class Client {
   }
 }
 
-/** `count` clients, each asking again as soon as it has its answer, for `seconds`. Answers with every latency, in milliseconds. */
+/** Sends `request` in a closed loop from every client for `seconds`. Returns all latencies in milliseconds. */
 export async function hammer(
   clients: readonly Client[],
   request: Buffer,

@@ -2,15 +2,15 @@ import { createServer, type Socket } from 'node:net'
 import { closing, opening, shortAnswer, token, toolAnswer } from './wire.ts'
 
 /**
- * The benchmark's model: a chat-completions server as lean as it can be, on bare sockets, so that it is never what is measured. The
- * last order in the request says what it answers: `bench:short`, `bench:tokens <n>` as fast as they are taken, `bench:slow <n> <ms>`
- * one token each so many milliseconds, `bench:tools <n>` calls and then a short answer. Prints its port.
+ * Scripted model of the benchmark: a minimal chat-completions server on bare sockets, so that the model is never the bottleneck. The last
+ * order in the request selects the answer: `bench:short`, `bench:tokens <n>` (as fast as the client reads), `bench:slow <n> <ms>` (a token
+ * every `ms` milliseconds), or `bench:tools <n>` (`n` tool calls, then a short answer). Prints the port.
  */
 
 interface Stream {
   socket: Socket
-  left: number
-  /** Milliseconds between tokens, and when the next is due; fast streams have none. */
+  remainingTokens: number
+  /** Milliseconds between tokens, and due time of the next token. Ignored for fast streams. */
   everyMs: number
   dueAt: number
 }
@@ -18,25 +18,25 @@ interface Stream {
 const fast = new Set<Stream>()
 const slow = new Set<Stream>()
 const calls = new Map<string, Buffer>()
-let isTurning = false
+let isScheduled = false
 
-/** One token for each fast stream per turn of the event loop, each a write of its own, as a model decodes a batch. */
-function turn(): void {
-  for (const stream of fast) if (stream.socket.writableLength < maxBehind) send(stream, fast)
-  isTurning = fast.size > 0
-  if (isTurning) setImmediate(turn)
+/** Writes a token to each fast stream per turn of the event loop, as a model decodes a batch. */
+function writeBatch(): void {
+  for (const stream of fast) if (stream.socket.writableLength < maxBufferedBytes) send(stream, fast)
+  isScheduled = fast.size > 0
+  if (isScheduled) setImmediate(writeBatch)
 }
 
-const maxBehind = 64 * 1024
+const maxBufferedBytes = 64 * 1024
 
-function send(stream: Stream, of: Set<Stream>): void {
-  if (stream.socket.destroyed) return void of.delete(stream)
-  if (stream.left-- > 0) return void stream.socket.write(token)
-  of.delete(stream)
+function send(stream: Stream, streams: Set<Stream>): void {
+  if (stream.socket.destroyed) return void streams.delete(stream)
+  if (stream.remainingTokens-- > 0) return void stream.socket.write(token)
+  streams.delete(stream)
   stream.socket.write(closing)
 }
 
-/** Tokens that are late come together, so that the pace holds. */
+/** Late tokens are written together to keep the average rate. */
 setInterval(() => {
   const now = performance.now()
   for (const stream of slow) {
@@ -53,20 +53,20 @@ function answer(socket: Socket, body: string): void {
   if (kind === 'short') return void socket.write(shortAnswer)
   if (kind === 'tools') return void socket.write(body.lastIndexOf('"role":"tool"') > at ? shortAnswer : callsOf(count))
   socket.write(opening)
-  const stream = { socket, left: Number(count), everyMs: Number(everyMs), dueAt: performance.now() + Number(everyMs) }
+  const stream = { socket, remainingTokens: Number(count), everyMs: Number(everyMs), dueAt: performance.now() + Number(everyMs) }
   if (kind === 'slow') return void slow.add(stream)
   fast.add(stream)
-  if (!isTurning) setImmediate(turn)
-  isTurning = true
+  if (!isScheduled) setImmediate(writeBatch)
+  isScheduled = true
 }
 
 function callsOf(count: string): Buffer {
-  const known = calls.get(count) ?? toolAnswer(Number(count))
-  calls.set(count, known)
-  return known
+  const bytes = calls.get(count) ?? toolAnswer(Number(count))
+  calls.set(count, bytes)
+  return bytes
 }
 
-/** Requests of one connection, one after another; a body is as long as its content-length says. */
+/** Serves the requests of a connection sequentially. The body length is taken from `content-length`. */
 function serve(socket: Socket): void {
   let received = Buffer.alloc(0)
   socket.setNoDelay(true)

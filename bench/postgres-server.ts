@@ -9,20 +9,20 @@ import pg from 'pg'
 import { msPerTick } from './processes.ts'
 import { freePort } from './service.ts'
 
-/** A Postgres server for one scenario, with its data on a real disk and every commit synced to it. */
+/** Postgres server for a scenario. The data is on a real disk, and every commit is synced to disk. */
 export interface BenchPostgres {
-  /** Address of a new, empty database. */
+  /** Returns the URL of a new, empty database. */
   createDatabase(): Promise<string>
-  /** Processor time of all its processes so far, in milliseconds. */
+  /** Processor time of all server processes so far, in milliseconds. */
   cpuMs(): number
   stop(): Promise<void>
 }
 
-/** Settings of a small server of its own; all else as Postgres has it. */
+/** Settings of a small dedicated server. All other settings are the defaults of Postgres. */
 const flags = ['shared_buffers=512MB', 'max_wal_size=8GB', 'maintenance_work_mem=512MB', 'max_connections=200', 'unix_socket_directories=']
 
-/** `core` pins the server and all that it starts; `more` are settings beside the usual. */
-export async function startPostgres(core: string | undefined, more: readonly string[] = []): Promise<BenchPostgres> {
+/** Starts Postgres. `core` pins all server processes; `extraSettings` are added to `flags`. */
+export async function startPostgres(core: string | undefined, extraSettings: readonly string[] = []): Promise<BenchPostgres> {
   const isMemory = (await statfs(tmpdir())).type === 0x01021994
   const databaseDir = path.join(isMemory ? '/var/tmp' : tmpdir(), `agent-core-bench-postgres-${randomUUID()}`)
   const port = await freePort()
@@ -35,7 +35,7 @@ export async function startPostgres(core: string | undefined, more: readonly str
     persistent: false,
     createPostgresUser: process.getuid?.() === 0,
     initdbFlags: ['--encoding=UTF8', '--locale=C'],
-    postgresFlags: ['-h', '127.0.0.1', ...[...flags, ...more].flatMap((flag) => ['-c', flag])],
+    postgresFlags: ['-h', '127.0.0.1', ...[...flags, ...extraSettings].flatMap((flag) => ['-c', flag])],
     onLog: (line) => void log.push(line),
     onError: (error) => void log.push(String(error)),
   })
@@ -46,7 +46,7 @@ export async function startPostgres(core: string | undefined, more: readonly str
     throw new Error(`Postgres did not start: ${log.join('')}`, { cause: error })
   }
   const pid = Number((await readFile(path.join(databaseDir, 'postmaster.pid'), 'utf8')).split('\n')[0])
-  if (core !== undefined) for (const one of [pid, ...childrenOf(pid)]) spawnSync('taskset', ['-acp', core, String(one)])
+  if (core !== undefined) for (const processId of [pid, ...childrenOf(pid)]) spawnSync('taskset', ['-acp', core, String(processId)])
   const url = (database: string) => `postgres://postgres:bench@127.0.0.1:${port}/${database}`
   return {
     async createDatabase() {
@@ -57,8 +57,8 @@ export async function startPostgres(core: string | undefined, more: readonly str
       await client.end()
       return url(name)
     },
-    // Those that have ended are in the time of their parent.
-    cpuMs: () => [pid, ...childrenOf(pid)].reduce((sum, one) => sum + ticksOf(one, one === pid) * msPerTick, 0),
+    // The time of exited processes is part of the parent's.
+    cpuMs: () => [pid, ...childrenOf(pid)].reduce((sum, processId) => sum + ticksOf(processId, processId === pid) * msPerTick, 0),
     async stop() {
       await server.stop()
       await rm(databaseDir, { recursive: true, force: true })
@@ -78,8 +78,8 @@ function statOf(pid: number): string[] {
 
 function ticksOf(pid: number, withEnded: boolean): number {
   const fields = statOf(pid)
-  const of = (index: number) => Number(fields[index] ?? 0)
-  return of(11) + of(12) + (withEnded ? of(13) + of(14) : 0)
+  const ticks = (index: number) => Number(fields[index] ?? 0)
+  return ticks(11) + ticks(12) + (withEnded ? ticks(13) + ticks(14) : 0)
 }
 
 function childrenOf(pid: number): number[] {

@@ -3,29 +3,29 @@ import { once } from 'node:events'
 import { closeSync, openSync, readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 
-/** The processes of a run: started, pinned, measured and ended here, by their ids alone. */
+/** Starts, pins, measures and ends the processes of the benchmark, by process id only. */
 
 export interface Part {
   name: string
   pid: number
-  /** First line that it printed; empty where its output goes to a file. */
+  /** First line of standard output; empty when the output goes to a file. */
   firstLine: string
-  /** Resolves when it is gone. */
+  /** Ends the process. Resolves after the exit. */
   stop(): Promise<void>
 }
 
 const hasTaskset = spawnSync('taskset', ['--version']).status === 0
 const cores = availableParallelism()
 
-/** Where each runs. What is measured has a core of its own: relay and service are never busy at the same time. */
+/** Cores by role. Relay and service share the core `measured`, because they are never loaded at the same time. */
 export const pins = hasTaskset && cores > 1 ? { measured: '0', model: '1', load: cores > 2 ? '2' : '1' } : undefined
 
 export function describePins(): string {
-  if (!pins) return 'nothing is pinned: no taskset here, or a single core'
+  if (!pins) return 'processes are not pinned, because taskset is missing or the machine has a single core'
   return `service and relay on core ${pins.measured}, model on core ${pins.model}, load on core ${pins.load}, of ${cores}`
 }
 
-/** Pins this process, which makes the load. */
+/** Pins the current process, the load generator. */
 export function pinLoad(): void {
   if (pins) spawnSync('taskset', ['-acp', pins.load, String(process.pid)])
 }
@@ -40,11 +40,11 @@ export interface StartOptions {
   core: string | undefined
   env?: NodeJS.ProcessEnv
   cwd?: string
-  /** Where its output goes; without one its first line is awaited. */
+  /** File for the output. Without `logFile`, `start` waits for the first line of standard output. */
   logFile?: string
 }
 
-/** Starts `node <args>`. */
+/** Starts `node <args>`, pinned to `core` if given. */
 export async function start(name: string, args: string[], { core, env, cwd, logFile }: StartOptions): Promise<Part> {
   const command = [process.execPath, ...args]
   const [file, ...rest] = core === undefined ? command : ['taskset', '-c', core, ...command]
@@ -52,24 +52,24 @@ export async function start(name: string, args: string[], { core, env, cwd, logF
   const child = spawn(file!, rest, { cwd, env: { ...process.env, ...env }, stdio: ['ignore', log ?? 'pipe', log ?? 'inherit'] })
   if (log !== undefined) closeSync(log)
   running.add(child)
-  const gone = once(child, 'exit').then(() => void running.delete(child))
+  const exited = once(child, 'exit').then(() => void running.delete(child))
   const firstLine = child.stdout ? String((await once(child.stdout, 'data'))[0]).trim() : ''
   const stop = async () => {
     child.kill('SIGTERM')
     const timer = setTimeout(() => child.kill('SIGKILL'), stopMs)
-    await gone
+    await exited
     clearTimeout(timer)
   }
   return { name, pid: child.pid!, firstLine, stop }
 }
 
-/** A part that takes longer to stop is ended. */
+/** Time between SIGTERM and SIGKILL, in milliseconds. */
 const stopMs = 2000
 
-/** Clock ticks of /proc are hundredths of a second on every Linux that Node runs on. */
+/** Length of a clock tick of `/proc`, in milliseconds: the same on every Linux supported by Node. */
 export const msPerTick = 10
 
-/** Processor time used so far, in milliseconds; undefined where there is no /proc. */
+/** Processor time used so far, in milliseconds; undefined without `/proc`. */
 export function cpuMs(pid: number): number | undefined {
   const fields = readProc(pid, 'stat')
     ?.replace(/^.*\) /s, '')
@@ -77,7 +77,7 @@ export function cpuMs(pid: number): number | undefined {
   return fields && (Number(fields[11]) + Number(fields[12])) * msPerTick
 }
 
-/** Resident memory in MB; undefined where there is no /proc. */
+/** Resident memory in MB; undefined without `/proc`. */
 export function residentMb(pid: number): number | undefined {
   const kb = /^VmRSS:\s+(\d+)/m.exec(readProc(pid, 'status') ?? '')?.[1]
   return kb === undefined ? undefined : Number(kb) / 1024

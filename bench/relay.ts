@@ -1,9 +1,9 @@
 import { Agent, createServer, request, type IncomingMessage, type ServerResponse } from 'node:http'
 
 /**
- * The limit that the service is measured against: bare `node:http` in front of the same model, keeping and checking nothing.
- * `/stream` hands on the model's bytes as they come; `/json` does the least that a JSON answer of a streaming model needs: it reads the
- * events, parses each, joins their text and answers once. Takes the model's port, prints its own.
+ * Baseline of the benchmark: bare `node:http` in front of the same model, without store, access control or logs.
+ * `/stream` forwards the model's bytes; `/json` does the minimum required for a JSON answer from a streaming model: read and parse the
+ * events, join the text, answer once. The argument is the model's port. Prints the relay's port.
  */
 const model = { host: '127.0.0.1', port: Number(process.argv[2]), method: 'POST', path: '/v1/chat/completions' }
 const agent = new Agent({ keepAlive: true, maxSockets: Infinity })

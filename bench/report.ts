@@ -1,22 +1,22 @@
-/** One line of the table. */
+/** Row of the printed table. */
 export interface Figure {
-  what: string
+  label: string
   relay?: string
   service: string
-  /** Service over relay, or what else the aim is about. */
+  /** Service divided by relay, or another value compared with the aim. */
   ratio?: string
   aim?: string
-  /** Whether the aim is met; undefined where there is none. */
+  /** True if the aim is met; undefined without an aim. */
   isMet?: boolean
 }
 
-/** `sides`: what is compared, if not the relay with the service. */
+/** Prints the figures as a table. The third argument holds the titles of the two compared columns. */
 export function printTable(
   title: string,
   figures: readonly Figure[],
-  [left, right]: readonly [string, string] = ['relay', 'service'],
+  [leftTitle, rightTitle]: readonly [string, string] = ['relay', 'service'],
 ): void {
-  const columns = ['', left, right, 'ratio', 'aim', '']
+  const columns = ['', leftTitle, rightTitle, 'ratio', 'aim', '']
   const rows = [columns, ...figures.map(toRow)]
   const widths = columns.map((_, column) => Math.max(...rows.map((row) => row[column]!.length)))
   console.log(`\n${title}`)
@@ -27,11 +27,11 @@ export function printTable(
   }
 }
 
-function toRow({ what, relay = '', service, ratio = '', aim = '', isMet }: Figure): readonly string[] {
-  return [what, relay, service, ratio, aim, isMet === undefined ? '' : isMet ? 'met' : 'MISSED']
+function toRow({ label, relay = '', service, ratio = '', aim = '', isMet }: Figure): readonly string[] {
+  return [label, relay, service, ratio, aim, isMet === undefined ? '' : isMet ? 'met' : 'MISSED']
 }
 
-/** A number with three significant digits, no less than its whole part. */
+/** Formats a number with three significant digits; the whole part is never shortened. */
 export function number(value: number, unit = ''): string {
   const digits = Math.max(0, 2 - Math.floor(Math.log10(Math.abs(value) || 1)))
   return `${value.toFixed(Math.min(3, digits))}${unit === '' ? '' : ` ${unit}`}`

@@ -15,17 +15,17 @@ import { relaySide, serviceSide, type Bench } from './sides.ts'
 
 interface Scenario {
   title: string
-  /** What is compared, if not the relay with the service. */
+  /** Titles of the compared columns; relay and service by default. */
   sides?: readonly [string, string]
-  run(parts: Parts): Promise<Figure[]>
+  run(parts: ScenarioInput): Promise<Figure[]>
 }
 
-interface Parts {
+interface ScenarioInput {
   model: Part
   relay: Part
-  /** Of one round. */
+  /** Length of a round. */
   seconds: number
-  /** That are listed. */
+  /** Number of runs in the scenario `lists`. */
   runs: number
 }
 
@@ -39,7 +39,7 @@ const scenarios: Record<string, Scenario> = {
   tools: { title: 'Tool calls in one turn (relay: a chat without tools)', run: withService(['current_time'], tools) },
   postgres: { title: 'The service on Postgres', sides: ['embedded', 'Postgres'], run: postgres },
   lists: { title: 'Lists after a year', sides: ['embedded', 'Postgres'], run: lists },
-  processes: { title: 'Processes that share a Postgres (ratio: to one of them)', sides: ['', 'all'], run: processes },
+  processes: { title: 'Processes that share a Postgres (ratio: to a single process)', sides: ['', 'all'], run: processes },
 }
 
 const { values } = parseArgs({
@@ -51,22 +51,22 @@ const seconds = Number(values.seconds)
 const runs = Number(values.runs)
 if (unknown !== undefined || !(seconds > 0 && seconds <= 30) || !(runs >= 100_000)) {
   console.error(
-    `Usage: npm run bench -- [--only ${Object.keys(scenarios).join(',')}] [--seconds 1-30, of one round] [--runs 100000-, in lists]`,
+    `Usage: npm run bench -- [--only ${Object.keys(scenarios).join(',')}] [--seconds 1-30 per round] [--runs 100000 or more, for lists]`,
   )
   process.exit(2)
 }
 
 pinLoad()
-const beside = (file: string) => fileURLToPath(new URL(file, import.meta.url))
-const model = await start('model', [beside('model-server.ts')], { core: pins?.model })
-const relay = await start('relay', [beside('relay.ts'), model.firstLine], { core: pins?.measured })
-console.log(`Node ${process.version}; ${describePins()}. Rounds of ${seconds} s, relay and service in turns, medians.`)
+const toPath = (file: string) => fileURLToPath(new URL(file, import.meta.url))
+const model = await start('model', [toPath('model-server.ts')], { core: pins?.model })
+const relay = await start('relay', [toPath('relay.ts'), model.firstLine], { core: pins?.measured })
+console.log(`Node ${process.version}; ${describePins()}. Rounds of ${seconds} s, alternating between relay and service; medians.`)
 for (const [name, { title, sides, run }] of Object.entries(scenarios)) {
   if (only.includes(name)) printTable(title, await run({ model, relay, seconds, runs }), sides)
 }
 await Promise.all([model.stop(), relay.stop()])
 
-/** Each scenario gets a fresh service, so that none depends on what ran before. */
+/** Runs the scenario with a new service, so that scenarios do not affect each other. */
 function withService(tools: string[], measure: (bench: Bench) => Promise<Figure[]>): Scenario['run'] {
   return async ({ model, relay, seconds }) => {
     const { folder, remove } = await makeFolder()
@@ -77,7 +77,7 @@ function withService(tools: string[], measure: (bench: Bench) => Promise<Figure[
       const figures = await measure({ relay: relaySide(relay), service: serviceSide(service), model, seconds })
       const memory = number(residentMb(service.part.pid) ?? NaN, 'MB')
       await service.part.stop()
-      return [...figures, { what: 'memory of the service at the end', service: memory }]
+      return [...figures, { label: 'memory of the service at the end', service: memory }]
     } finally {
       await remove()
     }

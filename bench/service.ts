@@ -11,13 +11,13 @@ export const main = fileURLToPath(new URL('../bin/agent-core.mjs', import.meta.u
 export interface StartedService {
   part: Part
   port: number
-  /** An access key that may do everything. */
+  /** Access key with all permissions. */
   key: string
   /** Milliseconds from the start of the process until `/health` answered. */
   healthyMs: number
 }
 
-/** A folder for one run, on a real disk: a commit in memory costs nothing. */
+/** Creates a folder on a real disk, because a commit to a file system in memory costs nothing. */
 export async function makeFolder(): Promise<{ folder: string; remove(): Promise<void> }> {
   const isMemory = (await statfs(tmpdir())).type === tmpfs
   const folder = await mkdtemp(path.join(isMemory ? '/var/tmp' : tmpdir(), 'agent-core-bench-'))
@@ -26,15 +26,15 @@ export async function makeFolder(): Promise<{ folder: string; remove(): Promise<
 
 const tmpfs = 0x01021994
 
-/** Writes the configuration of an agent that asks the benchmark's model; `more` are other parts of it. */
-export async function writeAgent(folder: string, modelPort: number, tools: string[], more: object = {}): Promise<void> {
+/** Writes the configuration of an agent with the scripted model. `extraConfig` holds further top-level fields. */
+export async function writeAgent(folder: string, modelPort: number, tools: string[], extraConfig: object = {}): Promise<void> {
   const primary = { provider: 'openai-compatible', model: 'bench', base_url: `http://127.0.0.1:${modelPort}/v1` }
-  const config = { llms: { primary }, tools: tools.map((name) => ({ name })), ...more }
-  // JSON is YAML.
+  const config = { llms: { primary }, tools: tools.map((name) => ({ name })), ...extraConfig }
+  // JSON is valid YAML.
   await writeFile(path.join(folder, 'agent.yaml'), JSON.stringify(config))
 }
 
-/** What says that everything is in this folder. */
+/** Environment that puts all files of the service into `folder`. */
 export function settingsOf(folder: string): Record<string, string> {
   return {
     DATA_DIR: path.join(folder, 'data'),
@@ -44,19 +44,19 @@ export function settingsOf(folder: string): Record<string, string> {
 }
 
 export interface ServiceOptions {
-  /** Where it runs; without one where all that is measured runs. */
+  /** Core of the process; the core `measured` by default. */
   core?: string | undefined
-  /** Beside what names its folder. */
+  /** Environment variables in addition to `settingsOf`. */
   env?: NodeJS.ProcessEnv
 }
 
-/** Starts the service with everything it keeps in `folder`, as an operator would: logging and commits as they are by default. */
-export async function startService(folder: string, { core = pins?.measured, env: more }: ServiceOptions = {}): Promise<StartedService> {
+/** Starts the service with its data in `folder`, and with the default logging and commit settings. */
+export async function startService(folder: string, { core = pins?.measured, env: extraEnv }: ServiceOptions = {}): Promise<StartedService> {
   const port = await freePort()
   const env = {
     PORT: String(port),
     ...settingsOf(folder),
-    ...more,
+    ...extraEnv,
   }
   const startedAt = performance.now()
   const part = await start('service', [main, 'serve', '--init'], { core, env, cwd: folder, logFile: path.join(folder, 'log') })
@@ -66,7 +66,7 @@ export async function startService(folder: string, { core = pins?.measured, env:
   return { part, port, key, healthyMs }
 }
 
-/** Resolves when no tool is being prepared any more. */
+/** Resolves when all tools have been initialized. */
 export async function untilToolsReady({ port, key }: StartedService): Promise<void> {
   for (;;) {
     const answer = await fetch(`http://127.0.0.1:${port}/core/v1/tools`, { headers: { 'x-service-access': key } })
@@ -76,10 +76,10 @@ export async function untilToolsReady({ port, key }: StartedService): Promise<vo
 }
 
 const pollMs = 5
-const startMs = 20_000
+const startTimeoutMs = 20_000
 
 async function untilOk(url: string, init: RequestInit, folder: string): Promise<void> {
-  const until = performance.now() + startMs
+  const until = performance.now() + startTimeoutMs
   for (;;) {
     const answer = await fetch(url, init).catch(() => undefined)
     await answer?.arrayBuffer()

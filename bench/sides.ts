@@ -3,12 +3,12 @@ import { cpuMs, type Part } from './processes.ts'
 import type { StartedService } from './service.ts'
 import { tokenText } from './wire.ts'
 
-/** The two that are compared, relay and service, and how one round of load on one of them is measured. */
+/** The two compared servers (relay and service), and the measurement of a round of load. */
 
 export interface Side {
   part: Part
   port: number
-  /** Requests, given what the model is to answer; `end` is what its answers end with. */
+  /** Builds requests from an order to the scripted model. Every complete answer contains `end` near its last byte. */
   json: { request(order: string, headers?: Record<string, string>): Buffer; end: string }
   stream: { request(order: string): Buffer; end: string }
 }
@@ -42,10 +42,10 @@ export interface Bench {
   relay: Side
   service: Side
   model: Part
-  /** Of one round. */
+  /** Length of a round. */
   seconds: number
-  /** Processor time so far of what works for the measured side, its database, in milliseconds. */
-  besideMs?(): number
+  /** Processor time of the database server so far, in milliseconds. */
+  databaseMs?(): number
 }
 
 export interface Round {
@@ -53,31 +53,31 @@ export interface Round {
   latencies: number[]
   /** Processor time of the measured process per answer, in microseconds. */
   cpuUs: number
-  /** The same of what works for it. */
-  besideUs: number
-  /** Shares of one core, from 0 to 1: who was busy. */
+  /** Processor time of the database server per answer, in microseconds. */
+  databaseUs: number
+  /** Load of each process, as a share of a core from 0 to 1. */
   shares: { measured: number; model: number; load: number }
 }
 
-/** Open connections to one side. */
+/** Opens `count` connections to a side. */
 export function connectTo({ port }: Side, end: string, count: number): Client[] {
   return Array.from({ length: count }, () => new Client(port, end))
 }
 
-/** Nothing is measured before it is seen that every token arrives. */
+/** Throws unless the side delivers all tokens. Scenarios call this function before measuring. */
 export async function expectTokens(side: Side, kind: 'json' | 'stream', order: string, count: number): Promise<void> {
   const [client] = connectTo(side, side[kind].end, 1) as [Client]
-  const { text } = await client.send(side[kind].request(order), { keeps: true })
+  const { text } = await client.send(side[kind].request(order), { keepText: true })
   client.close()
-  const found = text.split(tokenText).length - 1
-  if (found !== count) throw new Error(`${side.part.name} delivered ${found} tokens of ${count}`)
+  const tokenCount = text.split(tokenText).length - 1
+  if (tokenCount !== count) throw new Error(`${side.part.name} delivered ${tokenCount} tokens of ${count}`)
 }
 
-/** One round of load, with the processor time that it took. */
-export async function round(bench: Bench, side: Side, clients: readonly Client[], request: Buffer): Promise<Round> {
+/** Runs a round of load and measures the processor time used. */
+export async function measureRound(bench: Bench, side: Side, clients: readonly Client[], request: Buffer): Promise<Round> {
   const pids = [side.part.pid, bench.model.pid, process.pid]
   const before = pids.map(readCpu)
-  const besideBefore = bench.besideMs?.() ?? 0
+  const databaseMsBefore = bench.databaseMs?.() ?? 0
   const { latencies, tookMs } = await hammer(clients, request, bench.seconds)
   const used = pids.map((pid, index) => readCpu(pid) - before[index]!)
   const [measured = NaN, model = NaN, load = NaN] = used.map((ms) => ms / tookMs)
@@ -85,7 +85,7 @@ export async function round(bench: Bench, side: Side, clients: readonly Client[]
     perSecond: (latencies.length / tookMs) * 1000,
     latencies,
     cpuUs: (used[0]! / latencies.length) * 1000,
-    besideUs: (((bench.besideMs?.() ?? 0) - besideBefore) / latencies.length) * 1000,
+    databaseUs: (((bench.databaseMs?.() ?? 0) - databaseMsBefore) / latencies.length) * 1000,
     shares: { measured, model, load },
   }
 }
@@ -94,49 +94,49 @@ function readCpu(pid: number): number {
   return cpuMs(pid) ?? NaN
 }
 
-export interface Compared {
+export interface Comparison {
   relay: Round
   service: Round
-  /** Service over relay, the median of the pairs. */
+  /** Service divided by relay, median over the pairs of rounds. */
   ratio: number
 }
 
 const pairs = 3
 
-/** Rounds of relay and service in turns, so that what else the machine does falls on both; medians of all. */
+/** Alternates rounds of relay and service, so that other load on the machine affects both, and returns the median rounds. */
 export async function compare(
   bench: Bench,
   clients: number,
   kind: 'json' | 'stream',
   orders: { relay: string; service: string },
-): Promise<Compared> {
+): Promise<Comparison> {
   const rounds = { relay: [] as Round[], service: [] as Round[] }
   for (let pair = 0; pair <= pairs; pair++) {
     for (const name of ['relay', 'service'] as const) {
       const side = bench[name]
       const open = connectTo(side, side[kind].end, clients)
       // The first pair warms up.
-      const one = await round(
+      const measuredRound = await measureRound(
         pair === 0 ? { ...bench, seconds: Math.min(bench.seconds, 1) } : bench,
         side,
         open,
         side[kind].request(orders[name]),
       )
       for (const client of open) client.close()
-      if (pair > 0) rounds[name].push(one)
+      if (pair > 0) rounds[name].push(measuredRound)
     }
   }
-  const ratios = rounds.service.map((one, index) => one.perSecond / rounds.relay[index]!.perSecond)
-  return { relay: middle(rounds.relay), service: middle(rounds.service), ratio: quantile(ratios, 0.5) }
+  const ratios = rounds.service.map((serviceRound, index) => serviceRound.perSecond / rounds.relay[index]!.perSecond)
+  return { relay: medianRound(rounds.relay), service: medianRound(rounds.service), ratio: quantile(ratios, 0.5) }
 }
 
-/** The round with the median rate, with the latencies of all. */
-function middle(rounds: Round[]): Round {
+/** Returns the round with the median rate, with the latencies of all rounds. */
+function medianRound(rounds: Round[]): Round {
   const sorted = rounds.toSorted((a, b) => a.perSecond - b.perSecond)
-  return { ...sorted[Math.floor(sorted.length / 2)]!, latencies: rounds.flatMap((one) => one.latencies) }
+  return { ...sorted[Math.floor(sorted.length / 2)]!, latencies: rounds.flatMap((pairRound) => pairRound.latencies) }
 }
 
-/** The value below which the share `q` of the values lies. */
+/** Returns the quantile `q` (0 to 1) of the values. */
 export function quantile(values: readonly number[], q: number): number {
   const sorted = values.toSorted((a, b) => a - b)
   return sorted[Math.min(sorted.length - 1, Math.floor(q * sorted.length))] ?? NaN

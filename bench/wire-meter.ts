@@ -1,30 +1,30 @@
 import { once } from 'node:events'
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
 
-/** What went over the wire to Postgres since `count` was called last. */
+/** Postgres traffic since the last call of `count`. */
 export interface WireCount {
-  /** Times that somebody began to wait while nobody waited: what is asked together is one. */
+  /** Transitions from no pending query to a pending query. Pipelined and concurrent queries count as a single round trip. */
   roundTrips: number
-  /** Executed, `begin` and `commit` among them. */
+  /** Executed statements, including `begin` and `commit`. */
   statements: number
 }
 
 export interface WireMeter {
-  /** The address to go by in the place of the server's own. */
+  /** URL of the proxy, to be used instead of the server's URL. */
   url: string
   count(): WireCount
   close(): void
 }
 
-/** Stands between a client and a Postgres server, hands everything on and counts it. Without TLS. */
+/** Starts a proxy that forwards all traffic to the Postgres server at `url` and counts statements. TLS is not supported. */
 export async function meterWire(url: string): Promise<WireMeter> {
   const target = new URL(url)
   const sockets = new Set<Socket>()
   const counted: WireCount = { roundTrips: 0, statements: 0 }
-  /** Queries on all connections that have no answer yet. */
+  /** Unanswered queries on all connections. */
   let unanswered = 0
 
-  function asked(type: string): void {
+  function countRequest(type: string): void {
     if (type === 'Q' || type === 'E') counted.statements += 1
     if (type !== 'Q' && type !== 'S') return
     if (unanswered === 0) counted.roundTrips += 1
@@ -36,32 +36,32 @@ export async function meterWire(url: string): Promise<WireMeter> {
     let waiting = 0
     const fromClient = readMessages('start-up', (type) => {
       if (type === 'Q' || type === 'S') waiting += 1
-      asked(type)
+      countRequest(type)
     })
     const fromServer = readMessages('typed', (type) => {
-      // The first one says that the connection is ready.
+      // The first ReadyForQuery ends the start-up of the connection.
       if (type !== 'Z' || waiting === 0) return
       waiting -= 1
       unanswered -= 1
     })
-    pass(client, upstream, fromClient)
-    pass(upstream, client, fromServer)
+    forward(client, upstream, fromClient)
+    forward(upstream, client, fromServer)
     client.once('close', () => {
       unanswered -= waiting
       waiting = 0
     })
   })
 
-  function pass(from: Socket, to: Socket, read: (bytes: Buffer) => void): void {
-    sockets.add(from.setNoDelay(true))
-    from.on('data', (bytes) => {
+  function forward(source: Socket, destination: Socket, read: (bytes: Buffer) => void): void {
+    sockets.add(source.setNoDelay(true))
+    source.on('data', (bytes) => {
       read(bytes)
-      to.write(bytes)
+      destination.write(bytes)
     })
-    from.on('error', () => to.destroy())
-    from.on('close', () => {
-      sockets.delete(from)
-      to.destroy()
+    source.on('error', () => destination.destroy())
+    source.on('close', () => {
+      sockets.delete(source)
+      destination.destroy()
     })
   }
 
@@ -84,8 +84,8 @@ export async function meterWire(url: string): Promise<WireMeter> {
   }
 }
 
-/** Tells of each message: its type is one byte, its length four. The first of a client has no type. */
-function readMessages(first: 'start-up' | 'typed', tell: (type: string) => void): (bytes: Buffer) => void {
+/** Calls `onMessage` for each message. A message starts with a type of 1 byte and a length of 4 bytes; the first client message has no type. */
+function readMessages(first: 'start-up' | 'typed', onMessage: (type: string) => void): (bytes: Buffer) => void {
   let rest: Buffer = Buffer.alloc(0)
   let typeBytes = first === 'start-up' ? 0 : 1
   return (bytes) => {
@@ -94,7 +94,7 @@ function readMessages(first: 'start-up' | 'typed', tell: (type: string) => void)
     while (rest.length >= at + typeBytes + 4) {
       const end = at + typeBytes + rest.readUInt32BE(at + typeBytes)
       if (rest.length < end) break
-      if (typeBytes === 1) tell(String.fromCharCode(rest[at]!))
+      if (typeBytes === 1) onMessage(String.fromCharCode(rest[at]!))
       at = end
       typeBytes = 1
     }

@@ -1,16 +1,16 @@
-/** The answers of the benchmark's model, as bytes that were made once: what a chat-completions server sends, token by token. */
+/** Answers of the scripted model as prebuilt bytes, in the format of a chat-completions server. */
 
 const id = 'chatcmpl-bench'
 
-function event(choices: unknown[], more: object = {}): string {
-  return `data: ${JSON.stringify({ id, object: 'chat.completion.chunk', created: 1_700_000_000, model: 'bench', choices, ...more })}\n\n`
+function event(choices: unknown[], extraFields: object = {}): string {
+  return `data: ${JSON.stringify({ id, object: 'chat.completion.chunk', created: 1_700_000_000, model: 'bench', choices, ...extraFields })}\n\n`
 }
 
 function delta(delta: object, finish: string | null = null): string {
   return event([{ index: 0, delta, finish_reason: finish }])
 }
 
-/** One chunk of HTTP's chunked coding. */
+/** Encodes a chunk of the chunked transfer coding (RFC 9112, section 7.1). */
 function chunk(text: string): Buffer {
   return Buffer.from(`${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`)
 }
@@ -21,7 +21,7 @@ function tail(finish: 'stop' | 'tool_calls'): string {
   return `${delta({}, finish)}${event([], { usage })}data: [DONE]\n\n`
 }
 
-/** The text of every token; a reader counts them by it. */
+/** Text of every token. Readers count tokens by counting this text. */
 export const tokenText = ' token'
 
 const headers = 'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n'
@@ -31,10 +31,10 @@ export const opening = Buffer.concat([Buffer.from(headers), chunk(delta({ role: 
 export const token = chunk(delta({ content: tokenText }))
 export const closing = Buffer.concat([chunk(tail('stop')), last])
 
-/** A short answer of eight tokens in one write, as a server sends one that was quick. */
+/** Short answer of eight tokens, written at once. */
 export const shortAnswer = Buffer.concat([opening, chunk(delta({ content: tokenText }).repeat(8)), closing])
 
-/** An answer that asks for `count` calls of `current_time`. */
+/** Builds an answer with `count` calls of `current_time`. */
 export function toolAnswer(count: number): Buffer {
   const calls = Array.from({ length: count }, (_, index) => ({
     index,

@@ -1,7 +1,7 @@
 import { number, type Figure } from '../report.ts'
-import { compare, expectTokens, quantile, type Bench, type Compared } from '../sides.ts'
+import { compare, expectTokens, quantile, type Bench, type Comparison } from '../sides.ts'
 
-/** JSON chats of eight tokens, each in a session of its own. */
+/** JSON chats of eight tokens, each in a new session. */
 export async function chats(bench: Bench): Promise<Figure[]> {
   const figures: Figure[] = []
   for (const side of [bench.relay, bench.service]) await expectTokens(side, 'json', 'bench:short', 8)
@@ -14,12 +14,12 @@ export async function chats(bench: Bench): Promise<Figure[]> {
 
 const aimAt64 = 0.15
 
-function toFigures({ relay, service, ratio }: Compared, clients: number): Figure[] {
+function toFigures({ relay, service, ratio }: Comparison, clients: number): Figure[] {
   const at = `, ${clients} ${clients === 1 ? 'client' : 'clients'}`
   const latencies = (q: number): Figure => {
     const [ofRelay, ofService] = [quantile(relay.latencies, q), quantile(service.latencies, q)]
     return {
-      what: `  p${q * 100}${at}`,
+      label: `  p${q * 100}${at}`,
       relay: number(ofRelay, 'ms'),
       service: number(ofService, 'ms'),
       ratio: number(ofService / ofRelay),
@@ -28,28 +28,28 @@ function toFigures({ relay, service, ratio }: Compared, clients: number): Figure
   const aim = clients === 64 ? { aim: `>= ${aimAt64}`, isMet: ratio >= aimAt64 } : {}
   const cpu = { relay: number(relay.cpuUs, 'us'), service: number(service.cpuUs, 'us'), ratio: number(service.cpuUs / relay.cpuUs) }
   return [
-    { what: `chats/s${at}`, relay: number(relay.perSecond), service: number(service.perSecond), ratio: number(ratio), ...aim },
+    { label: `chats/s${at}`, relay: number(relay.perSecond), service: number(service.perSecond), ratio: number(ratio), ...aim },
     latencies(0.5),
     latencies(0.99),
-    { what: `  processor time per chat${at}`, ...cpu },
-    { what: `  busy: measured / model / load${at}`, relay: busy(relay), service: busy(service) },
+    { label: `  processor time per chat${at}`, ...cpu },
+    { label: `  busy: measured / model / load${at}`, relay: busy(relay), service: busy(service) },
   ]
 }
 
-/** Shares of a core in percent: the measured one is the limit where it is near 100. */
-export function busy({ shares }: Compared['relay']): string {
+/** Formats the shares of a core in percent. A measured process near 100 is the bottleneck. */
+export function busy({ shares }: Comparison['relay']): string {
   return [shares.measured, shares.model, shares.load].map((share) => `${Math.round(share * 100)}`).join('/')
 }
 
-/** Chats that call a cheap tool, against the relay's chats without any. */
+/** Chats with calls of a cheap tool, compared with the relay's chats without tools. */
 export async function tools(bench: Bench): Promise<Figure[]> {
   const figures: Figure[] = []
   for (const calls of [1, 5]) {
     const { relay, service, ratio } = await compare(bench, 16, 'json', { relay: 'bench:short', service: `bench:tools ${calls}` })
-    const what = `chats/s with ${calls} tool ${calls === 1 ? 'call' : 'calls'}, 16 clients`
+    const label = `chats/s with ${calls} tool ${calls === 1 ? 'call' : 'calls'}, 16 clients`
     figures.push(
-      { what, relay: number(relay.perSecond), service: number(service.perSecond), ratio: number(ratio) },
-      { what: '  processor time per chat', relay: number(relay.cpuUs, 'us'), service: number(service.cpuUs, 'us') },
+      { label, relay: number(relay.perSecond), service: number(service.perSecond), ratio: number(ratio) },
+      { label: '  processor time per chat', relay: number(relay.cpuUs, 'us'), service: number(service.cpuUs, 'us') },
     )
   }
   return figures

@@ -8,20 +8,20 @@ import { meterWire } from '../wire-meter.ts'
 import { tokenText } from '../wire.ts'
 import { busy } from './chats.ts'
 
-interface Parts {
+interface PostgresInput {
   model: Part
   seconds: number
 }
 
-/** One service on Postgres (right) against the same on its embedded database (left), as chats of eight tokens. */
-export async function postgres({ model, seconds }: Parts): Promise<Figure[]> {
+/** Chats of eight tokens: the service on its embedded database (left) and on Postgres (right). */
+export async function postgres({ model, seconds }: PostgresInput): Promise<Figure[]> {
   const server = await startPostgres(pins?.model)
   const folders = [await makeFolder(), await makeFolder(), await makeFolder()] as const
   try {
     for (const { folder } of folders) await writeAgent(folder, Number(model.firstLine), ['current_time'])
     const embedded = await start(folders[0].folder)
-    const shared = await start(folders[1].folder, onPostgres(await server.createDatabase()))
-    const bench: Bench = { relay: serviceSide(embedded), service: serviceSide(shared), model, seconds, besideMs: server.cpuMs }
+    const shared = await start(folders[1].folder, postgresEnv(await server.createDatabase()))
+    const bench: Bench = { relay: serviceSide(embedded), service: serviceSide(shared), model, seconds, databaseMs: server.cpuMs }
     for (const side of [bench.relay, bench.service]) await expectTokens(side, 'json', 'bench:short', 8)
     const figures: Figure[] = []
     for (const clients of [1, 16, 64]) figures.push(...(await chats(bench, clients)))
@@ -34,8 +34,8 @@ export async function postgres({ model, seconds }: Parts): Promise<Figure[]> {
   }
 }
 
-/** What says that a service keeps its data there. */
-export function onPostgres(url: string): NodeJS.ProcessEnv {
+/** Environment that makes the service use the Postgres database at `url`. */
+export function postgresEnv(url: string): NodeJS.ProcessEnv {
   return { DATABASE_URL: url, SECRET_KEY: 'b'.repeat(32) }
 }
 
@@ -53,24 +53,29 @@ async function chats(bench: Bench, clients: number): Promise<Figure[]> {
   } = await compare(bench, clients, 'json', { relay: 'bench:short', service: 'bench:short' })
   const at = `, ${clients} ${clients === 1 ? 'client' : 'clients'}`
   const latency = (q: number): Figure => {
-    const [left, right] = [quantile(embedded.latencies, q), quantile(shared.latencies, q)]
-    return { what: `  p${q * 100}${at}`, relay: number(left, 'ms'), service: number(right, 'ms'), ratio: number(right / left) }
+    const [embeddedMs, postgresMs] = [quantile(embedded.latencies, q), quantile(shared.latencies, q)]
+    return {
+      label: `  p${q * 100}${at}`,
+      relay: number(embeddedMs, 'ms'),
+      service: number(postgresMs, 'ms'),
+      ratio: number(postgresMs / embeddedMs),
+    }
   }
   const cpu = { relay: number(embedded.cpuUs, 'us'), service: number(shared.cpuUs, 'us'), ratio: number(shared.cpuUs / embedded.cpuUs) }
   return [
-    { what: `chats/s${at}`, relay: number(embedded.perSecond), service: number(shared.perSecond), ratio: number(ratio) },
+    { label: `chats/s${at}`, relay: number(embedded.perSecond), service: number(shared.perSecond), ratio: number(ratio) },
     latency(0.5),
     latency(0.99),
-    { what: `  processor time of the service per chat${at}`, ...cpu },
-    { what: `  processor time of Postgres per chat${at}`, service: number(shared.besideUs, 'us') },
-    { what: `  busy: service / model / load${at}`, relay: busy(embedded), service: busy(shared) },
+    { label: `  processor time of the service per chat${at}`, ...cpu },
+    { label: `  processor time of Postgres per chat${at}`, service: number(shared.databaseUs, 'us') },
+    { label: `  busy: service / model / load${at}`, relay: busy(embedded), service: busy(shared) },
   ]
 }
 
 const samples = 200
 
 async function firstToken(bench: Bench): Promise<Figure> {
-  const of = async (side: Side) => {
+  const medianMs = async (side: Side) => {
     const [client] = connectTo(side, side.stream.end, 1)
     const ms: number[] = []
     for (let sample = -samples; sample < samples; sample++) {
@@ -80,44 +85,44 @@ async function firstToken(bench: Bench): Promise<Figure> {
     client!.close()
     return quantile(ms, 0.5)
   }
-  const [left, right] = [await of(bench.relay), await of(bench.service)]
+  const [embeddedMs, postgresMs] = [await medianMs(bench.relay), await medianMs(bench.service)]
   return {
-    what: 'time to first token, 1 client, median',
-    relay: number(left, 'ms'),
-    service: number(right, 'ms'),
-    ratio: `+${number(right - left, 'ms')}`,
+    label: 'time to first token, 1 client, median',
+    relay: number(embeddedMs, 'ms'),
+    service: number(postgresMs, 'ms'),
+    ratio: `+${number(postgresMs - embeddedMs, 'ms')}`,
   }
 }
 
-const counted = 200
-/** So many are gone on with in turns: a long one has its summary to make beside. */
-const sessions = 40
+const measuredChats = 200
+/** Sessions used in turns, because a long session would also make summaries. */
+const sessionCount = 40
 const aims = { first: 3, later: 3, tool: 5 }
 
-/** What goes over the wire for one chat after another, heartbeats included. */
+/** Measures the Postgres traffic per chat of sequential chats, including heartbeats. */
 async function wire(folder: string, databaseUrl: string): Promise<Figure[]> {
   const meter = await meterWire(databaseUrl)
-  const service = await start(folder, onPostgres(meter.url))
+  const service = await start(folder, postgresEnv(meter.url))
   const side = serviceSide(service)
   const [client] = connectTo(side, side.json.end, 1)
-  const known = Array.from({ length: sessions }, () => randomUUID())
+  const sessionIds = Array.from({ length: sessionCount }, () => randomUUID())
   const cost = async (name: keyof typeof aims, order: string, headers: (n: number) => Record<string, string>): Promise<Figure> => {
-    for (let n = -sessions; n < 0; n++) await client!.send(side.json.request(order, headers(n)))
+    for (let n = -sessionCount; n < 0; n++) await client!.send(side.json.request(order, headers(n)))
     meter.count()
-    for (let n = 0; n < counted; n++) await client!.send(side.json.request(order, headers(n)))
+    for (let n = 0; n < measuredChats; n++) await client!.send(side.json.request(order, headers(n)))
     const { roundTrips, statements } = meter.count()
-    const what = { first: 'first chat of a session', later: 'later chat', tool: 'chat with one tool call' }[name]
-    const isMet = roundTrips / counted < aims[name] + 0.5
+    const label = { first: 'first chat of a session', later: 'later chat', tool: 'chat with one tool call' }[name]
+    const isMet = roundTrips / measuredChats < aims[name] + 0.5
     return {
-      what: `round trips / statements, ${what}`,
-      service: `${number(roundTrips / counted)} / ${number(statements / counted)}`,
+      label: `round trips / statements, ${label}`,
+      service: `${number(roundTrips / measuredChats)} / ${number(statements / measuredChats)}`,
       aim: `<= ${aims[name]}`,
       isMet,
     }
   }
   const figures = [
     await cost('first', 'bench:short', () => ({ 'session-id': randomUUID() })),
-    await cost('later', 'bench:short', (n) => ({ 'session-id': known[(n + sessions) % sessions]! })),
+    await cost('later', 'bench:short', (n) => ({ 'session-id': sessionIds[(n + sessionCount) % sessionCount]! })),
     await cost('tool', 'bench:tools 1', () => ({ 'session-id': randomUUID() })),
   ]
   client!.close()

@@ -4,9 +4,9 @@ import { cpuMs, type Part } from '../processes.ts'
 import { number, type Figure } from '../report.ts'
 import { makeFolder, startService, untilToolsReady, writeAgent, type StartedService } from '../service.ts'
 import { quantile, serviceSide } from '../sides.ts'
-import { onPostgres } from './postgres.ts'
+import { postgresEnv } from './postgres.ts'
 
-interface Parts {
+interface ProcessesInput {
   model: Part
   seconds: number
 }
@@ -15,19 +15,19 @@ const clients = 64
 const rounds = 3
 
 /**
- * The same load on one, two and four processes of one Postgres, each client at one of them. Processes and Postgres may use all cores, also
- * that of model and load: on few cores this says what they share, not what they could do.
+ * Measures the same load with one, two and four service processes on a shared Postgres. Each client uses a fixed process. Nothing is
+ * pinned, so on few cores the figures show shared capacity, not the limit of the processes.
  */
-export async function processes({ model, seconds }: Parts): Promise<Figure[]> {
+export async function processes({ model, seconds }: ProcessesInput): Promise<Figure[]> {
   const server = await startPostgres(undefined)
   const figures: Figure[] = []
   try {
     const url = await server.createDatabase()
-    let ofOne: number | undefined
+    let singleProcessRate: number | undefined
     for (const count of [1, 2, 4]) {
       const measured = await withProcesses(count, url, model, (services) => measure(services, server, model, seconds))
-      ofOne ??= measured.perSecond
-      figures.push(...toFigures(count, measured, ofOne))
+      singleProcessRate ??= measured.perSecond
+      figures.push(...toFigures(count, measured, singleProcessRate))
     }
     return figures
   } finally {
@@ -41,7 +41,7 @@ async function withProcesses<T>(count: number, url: string, model: Part, work: (
     const services: StartedService[] = []
     for (const { folder } of folders) {
       await writeAgent(folder, Number(model.firstLine), [])
-      const service = await startService(folder, { core: undefined, env: onPostgres(url) })
+      const service = await startService(folder, { core: undefined, env: postgresEnv(url) })
       await untilToolsReady(service)
       services.push(service)
     }
@@ -56,10 +56,10 @@ async function withProcesses<T>(count: number, url: string, model: Part, work: (
 interface Measured {
   perSecond: number
   latencies: number[]
-  /** Per chat, of all processes of the service, and of Postgres. */
+  /** Processor time per chat in microseconds, of all service processes and of Postgres. */
   serviceUs: number
   postgresUs: number
-  /** Shares of a core: all processes, Postgres, model, load. */
+  /** Shares of a core: service processes, Postgres, model, load generator. */
   shares: number[]
 }
 
@@ -69,9 +69,9 @@ async function measure(services: readonly StartedService[], server: BenchPostgre
     const side = sides[n % sides.length]!
     return { client: new Client(side.port, side.json.end), request: side.json.request('bench:short') }
   })
-  const load = async (ofSeconds: number) => {
-    const each = await Promise.all(open.map(({ client, request }) => hammer([client], request, ofSeconds)))
-    return { latencies: each.flatMap(({ latencies }) => latencies), tookMs: Math.max(...each.map(({ tookMs }) => tookMs)) }
+  const load = async (loadSeconds: number) => {
+    const results = await Promise.all(open.map(({ client, request }) => hammer([client], request, loadSeconds)))
+    return { latencies: results.flatMap(({ latencies }) => latencies), tookMs: Math.max(...results.map(({ tookMs }) => tookMs)) }
   }
   const times = () => [
     services.reduce((sum, { part }) => sum + (cpuMs(part.pid) ?? NaN), 0),
@@ -89,14 +89,14 @@ async function measure(services: readonly StartedService[], server: BenchPostgre
   return { perSecond: (latencies.length / tookMs) * 1000, latencies, serviceUs: perChat(used[0]), postgresUs: perChat(used[1]), shares }
 }
 
-function toFigures(count: number, { perSecond, latencies, serviceUs, postgresUs, shares }: Measured, ofOne: number): Figure[] {
+function toFigures(count: number, { perSecond, latencies, serviceUs, postgresUs, shares }: Measured, singleProcessRate: number): Figure[] {
   const at = `, ${count} ${count === 1 ? 'process' : 'processes'}`
   return [
-    { what: `chats/s${at}, ${clients} clients`, service: number(perSecond), ratio: number(perSecond / ofOne) },
-    { what: `  p50 / p99${at}`, service: `${number(quantile(latencies, 0.5))} / ${number(quantile(latencies, 0.99), 'ms')}` },
-    { what: `  processor time per chat, service / Postgres${at}`, service: `${number(serviceUs)} / ${number(postgresUs, 'us')}` },
+    { label: `chats/s${at}, ${clients} clients`, service: number(perSecond), ratio: number(perSecond / singleProcessRate) },
+    { label: `  p50 / p99${at}`, service: `${number(quantile(latencies, 0.5))} / ${number(quantile(latencies, 0.99), 'ms')}` },
+    { label: `  processor time per chat, service / Postgres${at}`, service: `${number(serviceUs)} / ${number(postgresUs, 'us')}` },
     {
-      what: `  busy: service / Postgres / model / load${at}`,
+      label: `  busy: service / Postgres / model / load${at}`,
       service: shares.map((share) => `${Math.round(share * 100)}`).join('/'),
     },
   ]

@@ -8,7 +8,7 @@ const early = 20
 const samples = 60
 const aims = { first: 1.1, early: 1.1 }
 
-/** The first turn of a session and its 20th against turn 1,000 and those behind it, taken in turns. */
+/** Compares the latency of turn 1 and turn 20 of a session with turn 1,000 and later turns. The samples alternate. */
 export async function sessions(bench: Bench): Promise<Figure[]> {
   const [client] = connectTo(bench.service, bench.service.json.end, 1) as [Client]
   const old = await sessionOf(bench, client, turns - 1)
@@ -20,19 +20,19 @@ export async function sessions(bench: Bench): Promise<Figure[]> {
     figures.last.push(await ask(bench, client, old))
   }
   client.close()
-  const ofLast = quantile(figures.last, 0.5)
+  const lastMedianMs = quantile(figures.last, 0.5)
   const compared = (['first', 'early'] as const).map((name): Figure => {
-    const ratio = ofLast / quantile(figures[name], 0.5)
+    const ratio = lastMedianMs / quantile(figures[name], 0.5)
     const turn = name === 'first' ? 1 : early
     return {
-      what: `latency of turn ${turn}, median`,
+      label: `latency of turn ${turn}, median`,
       service: number(quantile(figures[name], 0.5), 'ms'),
-      ratio: `turn ${turns}: ${number(ratio)} of it`,
+      ratio: `turn ${turns}: ${number(ratio)} times`,
       aim: `<= ${aims[name]}`,
       isMet: ratio <= aims[name],
     }
   })
-  return [...compared, { what: `latency of turn ${turns}, median`, service: number(ofLast, 'ms') }]
+  return [...compared, { label: `latency of turn ${turns}, median`, service: number(lastMedianMs, 'ms') }]
 }
 
 async function sessionOf(bench: Bench, client: Client, length: number): Promise<string> {

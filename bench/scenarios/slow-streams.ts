@@ -3,61 +3,61 @@ import { number, type Figure } from '../report.ts'
 import { connectTo, quantile, type Bench, type Side } from '../sides.ts'
 
 const streams = 2000
-/** As fast as people read. */
+/** Reading speed of a person. */
 const tokensPerSecond = 5
 const lengthMs = 10_000
-/** An answer that ends later than this after its time is late; opening all of them at once is part of it. */
+/** Allowed delay of the end of an answer, including the time to open all streams at once. */
 const lateMs = 2000
 const aimOfMemory = 400
 
-interface Slow {
-  /** Milliseconds between when each answer should have ended and when it did. */
+interface SlowStreamsResult {
+  /** Delay of the end of each answer, in milliseconds. */
   lateness: number[]
-  /** Resident memory before, in the middle of it, and at most. */
+  /** Resident memory before the load, at the median of the load, and at the peak. */
   restMb: number
   openMb: number
   peakMb: number
   cpuShare: number
 }
 
-/** As many slow streams at once as people who wait for an answer: who finishes when, and in how much memory. */
+/** Measures delay and memory with many slow streams at once, as with many people reading answers. */
 export async function slowStreams(bench: Bench): Promise<Figure[]> {
   const relay = await run(bench.relay)
   const service = await run(bench.service)
-  const what = `${streams} streams of ${tokensPerSecond} tokens/s for ${lengthMs / 1000} s`
-  const ofAll = (q: number) => ({ relay: number(quantile(relay.lateness, q), 'ms'), service: number(quantile(service.lateness, q), 'ms') })
-  const late = service.lateness.filter((ms) => ms > lateMs).length
-  const perStream = (slow: Slow) => number(((slow.openMb - slow.restMb) * 1024) / streams, 'KB')
+  const label = `${streams} streams of ${tokensPerSecond} tokens/s for ${lengthMs / 1000} s`
+  const cells = (q: number) => ({ relay: number(quantile(relay.lateness, q), 'ms'), service: number(quantile(service.lateness, q), 'ms') })
+  const lateCount = service.lateness.filter((ms) => ms > lateMs).length
+  const perStream = (slow: SlowStreamsResult) => number(((slow.openMb - slow.restMb) * 1024) / streams, 'KB')
   return [
-    { what: `${what}: finished late, median`, ...ofAll(0.5) },
-    { what: '  the latest', ...ofAll(1), ratio: `${late} late`, aim: `none > ${lateMs / 1000} s`, isMet: late === 0 },
+    { label: `${label}: finished late, median`, ...cells(0.5) },
+    { label: '  the latest', ...cells(1), ratio: `${lateCount} late`, aim: `none > ${lateMs / 1000} s`, isMet: lateCount === 0 },
     {
-      what: '  memory, peak',
+      label: '  memory, peak',
       relay: number(relay.peakMb, 'MB'),
       service: number(service.peakMb, 'MB'),
       aim: `< ${aimOfMemory} MB`,
       isMet: service.peakMb < aimOfMemory,
     },
-    { what: '  memory per open stream', relay: perStream(relay), service: perStream(service) },
-    { what: '  share of a core', relay: number(relay.cpuShare), service: number(service.cpuShare) },
+    { label: '  memory per open stream', relay: perStream(relay), service: perStream(service) },
+    { label: '  share of a core', relay: number(relay.cpuShare), service: number(service.cpuShare) },
   ]
 }
 
-async function run(side: Side): Promise<Slow> {
+async function run(side: Side): Promise<SlowStreamsResult> {
   const { pid } = side.part
   const memory = () => residentMb(pid) ?? NaN
   const restMb = memory()
-  const seen: number[] = []
-  const watching = setInterval(() => seen.push(memory()), 100)
+  const samplesMb: number[] = []
+  const sampler = setInterval(() => samplesMb.push(memory()), 100)
   const clients = connectTo(side, side.stream.end, streams)
   const everyMs = 1000 / tokensPerSecond
   const request = side.stream.request(`bench:slow ${lengthMs / everyMs} ${everyMs}`)
   const before = { at: performance.now(), cpu: cpuMs(pid) ?? NaN }
   const answers = await Promise.all(clients.map((client) => client.send(request)))
   const cpuShare = ((cpuMs(pid) ?? NaN) - before.cpu) / (performance.now() - before.at)
-  clearInterval(watching)
+  clearInterval(sampler)
   for (const client of clients) client.close()
-  // The closing chunk takes an interval of its own.
+  // The closing chunk adds an interval.
   const lateness = answers.map(({ sentAt, endedAt }) => endedAt - sentAt - lengthMs - everyMs)
-  return { lateness, restMb, openMb: quantile(seen, 0.5), peakMb: Math.max(...seen), cpuShare }
+  return { lateness, restMb, openMb: quantile(samplesMb, 0.5), peakMb: Math.max(...samplesMb), cpuShare }
 }

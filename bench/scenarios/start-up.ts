@@ -5,35 +5,35 @@ import { quantile } from '../sides.ts'
 
 const repeats = 3
 
-/** A first start, which makes everything with the sample agent and its tools, and starts after it. */
+/** Measures the first start, which creates all files with the sample agent and tools, and later starts. */
 export async function startUp(): Promise<Figure[]> {
   const { folder, remove } = await makeFolder()
   try {
     const first = await startOnce(folder)
-    const again: Start[] = []
-    for (let repeat = 0; repeat < repeats; repeat++) again.push(await startOnce(folder))
-    const median = (of: (one: Start) => number) => quantile(again.map(of), 0.5)
+    const laterStarts: StartTimes[] = []
+    for (let repeat = 0; repeat < repeats; repeat++) laterStarts.push(await startOnce(folder))
+    const median = (pick: (start: StartTimes) => number) => quantile(laterStarts.map(pick), 0.5)
     return [
-      { what: 'first start until /health answers', service: number(first.healthyMs, 'ms') },
-      { what: '  until its tools are ready', service: number(first.toolsMs, 'ms') },
+      { label: 'first start until /health answers', service: number(first.healthyMs, 'ms') },
+      { label: '  until its tools are ready', service: number(first.toolsMs, 'ms') },
       {
-        what: 'later starts until /health answers, median',
+        label: 'later starts until /health answers, median',
         service: number(
-          median((one) => one.healthyMs),
+          median((start) => start.healthyMs),
           'ms',
         ),
       },
       {
-        what: '  until its tools are ready',
+        label: '  until its tools are ready',
         service: number(
-          median((one) => one.toolsMs),
+          median((start) => start.toolsMs),
           'ms',
         ),
       },
       {
-        what: '  memory after the start',
+        label: '  memory after the start',
         service: number(
-          median((one) => one.memoryMb),
+          median((start) => start.memoryMb),
           'MB',
         ),
       },
@@ -43,13 +43,13 @@ export async function startUp(): Promise<Figure[]> {
   }
 }
 
-interface Start {
+interface StartTimes {
   healthyMs: number
   toolsMs: number
   memoryMb: number
 }
 
-async function startOnce(folder: string): Promise<Start> {
+async function startOnce(folder: string): Promise<StartTimes> {
   const startedAt = performance.now()
   const service = await startService(folder)
   await untilToolsReady(service)

@@ -7,7 +7,7 @@ const clients = 64
 const tokensPerAnswer = 1000
 const aimOfRate = 0.5
 
-/** Long answers as fast as they are taken: each token is a write of the model's own. */
+/** Streams long answers as fast as the client reads. The model writes each token separately. */
 export async function streams(bench: Bench): Promise<Figure[]> {
   const order = `bench:tokens ${tokensPerAnswer}`
   for (const side of [bench.relay, bench.service]) await expectTokens(side, 'stream', order, tokensPerAnswer)
@@ -16,24 +16,24 @@ export async function streams(bench: Bench): Promise<Figure[]> {
   const cpu = [perToken(relay.cpuUs), perToken(service.cpuUs)] as const
   return [
     {
-      what: `streamed tokens/s, ${clients} clients`,
+      label: `streamed tokens/s, ${clients} clients`,
       relay: number(relay.perSecond * tokensPerAnswer),
       service: number(service.perSecond * tokensPerAnswer),
       ratio: number(ratio),
       aim: `>= ${aimOfRate}`,
       isMet: ratio >= aimOfRate,
     },
-    { what: '  processor time per token', relay: number(cpu[0], 'us'), service: number(cpu[1], 'us'), ratio: number(cpu[1] / cpu[0]) },
-    { what: '  busy: measured / model / load', relay: busy(relay), service: busy(service) },
+    { label: '  processor time per token', relay: number(cpu[0], 'us'), service: number(cpu[1], 'us'), ratio: number(cpu[1] / cpu[0]) },
+    { label: '  busy: measured / model / load', relay: busy(relay), service: busy(service) },
   ]
 }
 
 const samples = 400
-/** A service runs for days: it is measured when its code is compiled, and so is the relay. */
+/** Requests before the measurement, so that the code of relay and service is compiled, as in a service that runs for days. */
 const warmUp = 1000
 const aimOfFirstToken = 0.6
 
-/** What the service adds to the first token of one client's stream. */
+/** Measures the time added by the service to the first token, with a single client. */
 export async function firstToken(bench: Bench): Promise<Figure[]> {
   const ms = { relay: [] as number[], service: [] as number[] }
   const sides = ['relay', 'service'] as const
@@ -48,7 +48,7 @@ export async function firstToken(bench: Bench): Promise<Figure[]> {
   const [relay, service] = [quantile(ms.relay, 0.5), quantile(ms.service, 0.5)]
   return [
     {
-      what: 'time to first token, 1 client, median',
+      label: 'time to first token, 1 client, median',
       relay: number(relay, 'ms'),
       service: number(service, 'ms'),
       ratio: `+${number(service - relay, 'ms')}`,
