@@ -3,19 +3,19 @@ import type { AddressInfo } from 'node:net'
 
 export interface Balancer {
   url: string
-  /** Requests that it passed on, by replica's port. */
+  /** Number of forwarded requests by replica port. */
   readonly passed: ReadonlyMap<number, number>
-  /** Ids of the requests that it sent again after a 503. */
+  /** Ids of requests repeated after a 503. */
   readonly repeated: ReadonlySet<string>
   close(): void
 }
 
-/** Methods that may be sent to another replica when the first broke off before it answered; all others only when it was not reached. */
+/** Methods that may be repeated after a broken connection. Other methods are repeated only when the connection was never established. */
 const safe = new Set(['GET', 'HEAD', 'OPTIONS'])
 
 /**
- * A small reverse proxy as operators have one: round robin over replicas that say they are ready; what can't be delivered, and a 503, goes
- * to the next one. Streams are passed on as they come.
+ * Starts a small reverse proxy with round robin over ready replicas. Undeliverable requests and requests answered with 503 go to the next
+ * replica. Streams are forwarded without buffering.
  */
 export async function startBalancer(ports: readonly number[]): Promise<Balancer> {
   const passed = new Map<number, number>()
@@ -25,11 +25,11 @@ export async function startBalancer(ports: readonly number[]): Promise<Balancer>
 
   const checks = setInterval(() => void check(), checkMs)
   async function check(): Promise<void> {
-    const found = await Promise.all(ports.map(async (port) => ((await isReady(port)) ? [port] : [])))
-    ready = new Set(found.flat())
+    const readyPorts = await Promise.all(ports.map(async (port) => ((await isReady(port)) ? [port] : [])))
+    ready = new Set(readyPorts.flat())
   }
 
-  /** Those that are ready first, beginning with the one whose turn it is; the others behind, in case that the check is behind the times. */
+  /** Ports in round-robin order, ready replicas first. Other replicas follow, because the readiness check may be outdated. */
   function inTurn(): number[] {
     last++
     const turned = ports.map((_, index) => ports[(last + index) % ports.length]!)

@@ -1,11 +1,11 @@
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
 
-/** A TCP connection's way that can be cut: stands between one replica and its database. */
+/** TCP proxy between a replica and the database, which can interrupt the network. */
 export interface CutProxy {
   port: number
-  /** Ends all connections that there are. */
+  /** Closes all open connections. */
   cut(): void
-  /** Lets nothing through, both ways, without closing anything: a network that drops packets; for `ms`. */
+  /** Holds all traffic in both directions for `ms` milliseconds without closing connections, like a network that drops packets. */
   drop(ms: number): void
   close(): void
 }
@@ -18,26 +18,26 @@ export async function startCutProxy(target: number): Promise<CutProxy> {
     const far = connect(target, '127.0.0.1')
     const pair: [Socket, Socket] = [near, far]
     pairs.add(pair)
-    for (const [from, to] of [pair, [far, near] as const]) {
-      from.on('data', (bytes) => {
-        if (Date.now() < dropsUntil) return hold(from, bytes, to)
-        to.write(bytes)
+    for (const [source, destination] of [pair, [far, near] as const]) {
+      source.on('data', (bytes) => {
+        if (Date.now() < dropsUntil) return hold(source, bytes, destination)
+        destination.write(bytes)
       })
-      from.on('error', () => undefined)
-      from.on('close', () => {
-        to.destroy()
+      source.on('error', () => undefined)
+      source.on('close', () => {
+        destination.destroy()
         pairs.delete(pair)
       })
     }
   })
 
-  /** As packets that are sent again until they get through. */
-  function hold(from: Socket, bytes: Buffer, to: Socket): void {
-    from.pause()
+  /** Delays bytes until the drop ends, like retransmitted packets. */
+  function hold(source: Socket, bytes: Buffer, destination: Socket): void {
+    source.pause()
     setTimeout(
       () => {
-        if (to.writable) to.write(bytes)
-        from.resume()
+        if (destination.writable) destination.write(bytes)
+        source.resume()
       },
       Math.max(0, dropsUntil - Date.now()),
     )

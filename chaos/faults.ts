@@ -3,18 +3,18 @@ import type { CutProxy } from './cut-proxy.ts'
 import type { Outside } from './outside.ts'
 import type { Replica } from './replica.ts'
 
-/** What can go wrong, and with what. */
+/** Targets of the faults. */
 export interface Scene {
   replicas: readonly Replica[]
-  /** The way of each replica to the database. */
-  ways: readonly CutProxy[]
+  /** Proxy between each replica and the database, by index of the replica. */
+  proxies: readonly CutProxy[]
   outside: Outside
   restartPostgres(): Promise<void>
-  /** Ends every connection to the database, at the server. */
+  /** Terminates all database connections at the server. */
   terminateBackends(): Promise<void>
   random(): number
-  /** What must never be. */
-  faults: string[]
+  /** Violated guarantees, as texts. */
+  violations: string[]
 }
 
 type Fault = (scene: Scene, index: number) => Promise<void>
@@ -25,22 +25,22 @@ const faults: Record<string, Fault> = {
     await sleep(random() * 3000)
     await replicas[index]!.start()
   },
-  'replica stopped': async ({ replicas, faults }, index) => {
+  'replica stopped': async ({ replicas, violations }, index) => {
     const code = await replicas[index]!.end('SIGTERM')
-    if (code !== 0) faults.push(`${replicas[index]!.name} ended with ${code} after SIGTERM.`)
+    if (code !== 0) violations.push(`${replicas[index]!.name} ended with ${code} after SIGTERM.`)
     await replicas[index]!.start()
   },
   'replica frozen': async ({ replicas, random }, index) => {
     replicas[index]!.freeze()
     await sleep(3000 + random() * 15_000)
-    replicas[index]!.goOn()
+    replicas[index]!.resume()
   },
   'database restarted': ({ restartPostgres }) => restartPostgres(),
   'connections ended': ({ terminateBackends }) => terminateBackends(),
-  'connections cut': async ({ ways }, index) => ways[index]!.cut(),
-  'network dropped': async ({ ways, random }, index) => {
+  'connections cut': async ({ proxies }, index) => proxies[index]!.cut(),
+  'network dropped': async ({ proxies, random }, index) => {
     const ms = 2000 + random() * 15_000
-    ways[index]!.drop(ms)
+    proxies[index]!.drop(ms)
     await sleep(ms)
   },
   'model failing': ({ outside, random }) => misbehave(outside, 'fails', random),
@@ -54,11 +54,11 @@ async function misbehave(outside: Outside, mode: 'fails' | 'breaks', random: () 
 }
 
 /**
- * One fault after another, and often two at a time, until `until` (epoch milliseconds); each kind once before any comes again. Resolves
- * when everything is whole again, with how often each was made.
+ * Injects faults, often two at a time, until `until` (epoch milliseconds). Each kind is used before any kind is repeated. Resolves with the
+ * number of faults by kind when all faults are over.
  */
 export async function makeFaults(scene: Scene, until: number): Promise<Map<string, number>> {
-  const made = new Map<string, number>()
+  const faultCounts = new Map<string, number>()
   const busy = new Set<number>()
   const running = new Set<Promise<void>>()
   let order: string[] = []
@@ -68,36 +68,36 @@ export async function makeFaults(scene: Scene, until: number): Promise<Map<strin
     const name = order.pop()!
     const free = scene.replicas.map((_, index) => index).filter((index) => !busy.has(index))
     const index = free[Math.floor(scene.random() * free.length)]
-    // One replica at least is left as it is.
+    // At least one replica stays untouched.
     if (index === undefined || free.length === 1) continue
     busy.add(index)
-    made.set(name, (made.get(name) ?? 0) + 1)
-    const one = faults[name]!(scene, index)
-      .catch((error: unknown) => void scene.faults.push(`${name}: ${error instanceof Error ? error.message : String(error)}`))
+    faultCounts.set(name, (faultCounts.get(name) ?? 0) + 1)
+    const activeFault = faults[name]!(scene, index)
+      .catch((error: unknown) => void scene.violations.push(`${name}: ${error instanceof Error ? error.message : String(error)}`))
       .finally(() => {
         busy.delete(index)
-        running.delete(one)
+        running.delete(activeFault)
       })
-    running.add(one)
+    running.add(activeFault)
   }
   await Promise.all(running)
-  return made
+  return faultCounts
 }
 
 function shuffled<T>(list: readonly T[], random: () => number): T[] {
   return list
-    .map((one) => ({ one, at: random() }))
+    .map((item) => ({ item, at: random() }))
     .toSorted((a, b) => a.at - b.at)
-    .map(({ one }) => one)
+    .map(({ item }) => item)
 }
 
-/** Every replica stopped and started anew, one after another, again and again. */
-export async function roll({ replicas, faults }: Pick<Scene, 'replicas' | 'faults'>, until: number): Promise<Map<string, number>> {
+/** Restarts the replicas one after another until `until` (epoch milliseconds). Resolves with the number of restarts. */
+export async function roll({ replicas, violations }: Pick<Scene, 'replicas' | 'violations'>, until: number): Promise<Map<string, number>> {
   let count = 0
   while (Date.now() < until) {
     for (const replica of replicas) {
       const code = await replica.end('SIGTERM')
-      if (code !== 0) faults.push(`${replica.name} ended with ${code} after SIGTERM.`)
+      if (code !== 0) violations.push(`${replica.name} ended with ${code} after SIGTERM.`)
       await replica.start()
       count++
       await sleep(1000)

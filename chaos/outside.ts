@@ -4,21 +4,21 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Webhook } from 'standardwebhooks'
 import { startModelServer, type ModelAnswer, type ModelServerRequest } from '../test/fixtures/model-server.ts'
 
-/** All that is not the service, and counts what the service does to it. */
+/** Stand-ins for the external services (model, ledger, receiver of callbacks), which record all requests. */
 export interface Outside {
   modelUrl: string
-  /** Of an OpenAPI service with `record`, which writes, and `look`, which reads. */
+  /** URL of an OpenAPI service with the operations `record` (write) and `look` (read). */
   ledgerUrl: string
   callbackUrl: string
-  /** `host:port` of the receiver of callbacks. */
+  /** `host:port` of the callback receiver. */
   callbackHost: string
-  /** For each request id: its writes, by idempotency key, each with the times that it came. */
+  /** Number of writes by request id and idempotency key. */
   writes: ReadonlyMap<string, Map<string, number>>
-  /** For each request id: the `webhook-id`s that it was told under, and how often a callback was taken. */
-  callbacks: ReadonlyMap<string, { ids: Set<string>; taken: number }>
-  /** What must never come. */
-  faults: string[]
-  /** As long as it is set the model answers so. */
+  /** Callbacks by request id: received `webhook-id`s, and number of accepted deliveries. */
+  callbacks: ReadonlyMap<string, { ids: Set<string>; deliveries: number }>
+  /** Invalid requests, as texts. */
+  violations: string[]
+  /** Sets how the model answers until the next call. */
   setModel(mode: 'well' | 'fails' | 'hangs' | 'breaks'): void
   close(): Promise<void>
 }
@@ -26,11 +26,11 @@ export interface Outside {
 export const callbackSecret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
 
 export async function startOutside(random: () => number): Promise<Outside> {
-  const faults: string[] = []
+  const violations: string[] = []
   let mode: Parameters<Outside['setModel']>[0] = 'well'
   const model = await startModelServer((request) => answer(request, mode, random))
   const ledger = await startLedger(random)
-  const receiver = await startReceiver(random, faults)
+  const receiver = await startReceiver(random, violations)
   return {
     modelUrl: model.url,
     ledgerUrl: ledger.url,
@@ -38,7 +38,7 @@ export async function startOutside(random: () => number): Promise<Outside> {
     callbackHost: new URL(receiver.url).host,
     writes: ledger.writes,
     callbacks: receiver.callbacks,
-    faults,
+    violations,
     setModel: (next) => void (mode = next),
     async close() {
       await model.close()
@@ -48,21 +48,21 @@ export async function startOutside(random: () => number): Promise<Outside> {
   }
 }
 
-/** What a chat asks for is in its text: `<request id> <kind>`. */
+/** Tool calls wanted by a chat. The text of a chat is `<request id> <kind>`. */
 export type ChatKind = 'talk' | 'read' | 'write' | 'both'
 
 function answer({ body }: ModelServerRequest, mode: string, random: () => number): ModelAnswer {
   if (mode === 'fails') return { status: 503, body: { error: { message: 'overloaded' } } }
   if (mode === 'hangs') return { silentAfter: 1 }
   const last = body.messages.at(-1)
-  const broken = mode === 'breaks' || random() < 0.03 ? { breakAfter: 2 + Math.floor(random() * 4) } : {}
+  const breakOptions = mode === 'breaks' || random() < 0.03 ? { breakAfter: 2 + Math.floor(random() * 4) } : {}
   if (last.role !== 'tool') {
     const [, requestId = '', kind = 'talk'] = /(\S+) (talk|read|write|both)\b/.exec(textOf(last.content)) ?? []
     const calls = callsOf(kind as ChatKind, requestId)
-    if (calls.length > 0) return { text: ['I ', 'look ', 'at ', 'it.'], calls, delayMs: random() * 40, ...broken }
+    if (calls.length > 0) return { text: ['I ', 'look ', 'at ', 'it.'], calls, delayMs: random() * 40, ...breakOptions }
   }
   const pieces = ['It ', 'is ', 'done', ', ', 'as ', 'far ', 'as ', 'I ', 'can ', 'tell', '.']
-  return { text: pieces, delayMs: random() * 40, pauseMs: 5 + random() * 60, usage: { input: 100, output: 11 }, ...broken }
+  return { text: pieces, delayMs: random() * 40, pauseMs: 5 + random() * 60, usage: { input: 100, output: 11 }, ...breakOptions }
 }
 
 function textOf(content: unknown): string {
@@ -76,7 +76,7 @@ function callsOf(kind: ChatKind, requestId: string) {
   return kind === 'both' ? [call('look'), call('record')] : []
 }
 
-/** As the OpenAPI tool of the agent knows it. */
+/** OpenAPI document of the ledger. */
 export function ledgerDocument(url: string) {
   const operation = (operationId: string) => ({
     operationId,
@@ -94,21 +94,21 @@ export function ledgerDocument(url: string) {
 async function startLedger(random: () => number) {
   const writes = new Map<string, Map<string, number>>()
   const { url, close } = await listen(async (request, response) => {
-    const what = new URL(request.url ?? '', 'http://ledger').searchParams.get('what') ?? ''
+    const requestId = new URL(request.url ?? '', 'http://ledger').searchParams.get('what') ?? ''
     request.resume()
     if (request.method === 'POST') {
       const key = String(request.headers['idempotency-key'])
-      const own = writes.get(what) ?? new Map<string, number>()
-      writes.set(what, own.set(key, (own.get(key) ?? 0) + 1))
+      const requestWrites = writes.get(requestId) ?? new Map<string, number>()
+      writes.set(requestId, requestWrites.set(key, (requestWrites.get(key) ?? 0) + 1))
     }
     await sleep(random() < 0.2 ? random() * 1000 : random() * 30)
-    response.setHeader('content-type', 'application/json').end(JSON.stringify({ what }))
+    response.setHeader('content-type', 'application/json').end(JSON.stringify({ what: requestId }))
   })
   return { url, close, writes }
 }
 
-async function startReceiver(random: () => number, faults: string[]) {
-  const callbacks = new Map<string, { ids: Set<string>; taken: number }>()
+async function startReceiver(random: () => number, violations: string[]) {
+  const callbacks = new Map<string, { ids: Set<string>; deliveries: number }>()
   const webhook = new Webhook(callbackSecret)
   const { url, close } = await listen(async (request, response) => {
     let text = ''
@@ -116,15 +116,15 @@ async function startReceiver(random: () => number, faults: string[]) {
     try {
       webhook.verify(text, request.headers as Record<string, string>)
     } catch {
-      faults.push('A callback with a wrong signature came.')
+      violations.push('A callback has an invalid signature.')
     }
     const { data } = JSON.parse(text) as { data: { request_id: string } }
-    const told = callbacks.get(data.request_id) ?? { ids: new Set(), taken: 0 }
-    callbacks.set(data.request_id, told)
-    told.ids.add(String(request.headers['webhook-id']))
-    const isTaken = random() > 0.2
-    if (isTaken) told.taken++
-    response.writeHead(isTaken ? 204 : 500).end()
+    const callback = callbacks.get(data.request_id) ?? { ids: new Set(), deliveries: 0 }
+    callbacks.set(data.request_id, callback)
+    callback.ids.add(String(request.headers['webhook-id']))
+    const isAccepted = random() > 0.2
+    if (isAccepted) callback.deliveries++
+    response.writeHead(isAccepted ? 204 : 500).end()
   })
   return { url, close, callbacks }
 }

@@ -1,4 +1,4 @@
-/** Numbers from 0 to 1 that a seed gives again (mulberry32): the order of faults can be repeated, what they meet can't. */
+/** Reproducible random numbers from 0 to 1 (mulberry32). A seed repeats the order of faults, but not their timing. */
 export function createRandom(seed: number): () => number {
   let state = seed >>> 0
   return () => {

@@ -16,21 +16,21 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => 
 export interface ReplicaOptions {
   name: string
   port: number
-  /** Where agent.yaml is; each replica has a data directory of its own in it. */
+  /** Folder of `agent.yaml`, with a separate data directory for each replica. */
   folder: string
   environment: Record<string, string>
 }
 
-/** One process of the service, started again as often as somebody ends it. */
+/** Process of the service that can be ended and restarted. */
 export class Replica {
   readonly name: string
   readonly port: number
-  /** Times that it ended though nobody had asked for it. */
+  /** Number of exits without a call of `end`. */
   crashes = 0
   private readonly options: ReplicaOptions
   private readonly log: WriteStream
   private child: ChildProcess | undefined
-  private isAskedToEnd = false
+  private isEndRequested = false
 
   constructor(options: ReplicaOptions) {
     this.options = options
@@ -39,23 +39,23 @@ export class Replica {
     this.log = createWriteStream(path.join(options.folder, `${options.name}.log`), { flags: 'a' })
   }
 
-  /** Resolves when it is ready. Throws when it ends before that, or takes longer than a minute. */
+  /** Starts the process. Resolves when the replica is ready. Throws when the process exits or is not ready after a minute. */
   async start(): Promise<void> {
     const { folder, name, port, environment } = this.options
     const env = { PATH: process.env['PATH'], HOME: folder, PORT: String(port), DATA_DIR: path.join(folder, name), ...environment }
     const child = spawn(process.execPath, [main, 'serve'], { cwd: folder, env, stdio: ['ignore', 'pipe', 'pipe'] })
     this.child = child
-    this.isAskedToEnd = false
+    this.isEndRequested = false
     for (const output of [child.stdout, child.stderr]) output.pipe(this.log, { end: false })
     running.add(child)
     child.once('exit', () => {
       running.delete(child)
-      if (!this.isAskedToEnd) this.crashes++
+      if (!this.isEndRequested) this.crashes++
     })
     const until = Date.now() + startMs
     while (!(await this.isReady())) {
-      if (child.exitCode !== null || child.signalCode !== null) throw new Error(`${name} ended at its start; its log is in ${folder}.`)
-      if (Date.now() > until) throw new Error(`${name} is not ready after a minute; its log is in ${folder}.`)
+      if (child.exitCode !== null || child.signalCode !== null) throw new Error(`${name} exited during its start. The log is in ${folder}.`)
+      if (Date.now() > until) throw new Error(`${name} is not ready after a minute. The log is in ${folder}.`)
       await sleep(pollMs)
     }
   }
@@ -70,23 +70,23 @@ export class Replica {
     return answer?.ok ?? false
   }
 
-  /** Resolves with the exit code, or the signal, when it is gone. */
+  /** Sends `signal`. Resolves with the exit code or signal after the exit. */
   async end(signal: 'SIGKILL' | 'SIGTERM'): Promise<number | string> {
     const { child } = this
     if (!child || !this.isRunning) return 'not running'
-    this.isAskedToEnd = true
-    const gone = once(child, 'exit')
+    this.isEndRequested = true
+    const exited = once(child, 'exit')
     child.kill(signal)
-    const [code, by] = (await gone) as [number | null, string | null]
-    return code ?? by ?? 'gone'
+    const [code, exitSignal] = (await exited) as [number | null, string | null]
+    return code ?? exitSignal ?? 'unknown'
   }
 
-  /** Stops it where it stands, as a machine that swaps or is moved does; `goOn` lets it run again. */
+  /** Suspends the process until `resume`, like a machine that swaps or is being migrated. */
   freeze(): void {
     this.child?.kill('SIGSTOP')
   }
 
-  goOn(): void {
+  resume(): void {
     this.child?.kill('SIGCONT')
   }
 }
