@@ -9,7 +9,7 @@ import {
   type NewMessage,
   type NewRun,
   type NextRun,
-  type Seen,
+  type RunVersion,
   type StoredRun,
   type TakenOver,
   type TakeOver,
@@ -20,16 +20,16 @@ export type Row = StoredRun & { session: string; place: number; losses?: Orphane
 
 export interface SessionRow {
   key: string
-  /** Request id of the run that has the session. */
+  /** Request id of the run in the session. */
   activeRun: string | undefined
   messages: HistoryMessage[]
 }
 
-/** Rows of runs and sessions in memory, and the moves of a run between its session and processes. */
+/** Rows of runs and sessions in memory, and moves of a run between the session queue, the session and processes. */
 export class MemoryRunRows {
-  /** Jobs that were added, in order. */
+  /** Added jobs, in order. */
   readonly jobs: NewJob[] = []
-  /** Holders whose lease has not run out. */
+  /** Processes with a valid lease. */
   readonly alive = new Set<string>()
   protected readonly rows = new Map<string, Row>()
   protected readonly sessions = new Map<string, SessionRow>()
@@ -54,13 +54,13 @@ export class MemoryRunRows {
     return activeRun === undefined ? undefined : this.rows.get(runKeyText({ tenant, owner, requestId: activeRun }))
   }
 
-  /** Starts a waiting run that has its session. */
+  /** Starts a waiting run in its session. */
   protected enter(row: Row, session: SessionRow, messages: readonly NewMessage[], now: number): Turn {
     if (row.messageIndex === undefined) {
       for (const message of session.messages.length === 0 ? messages : messages.slice(-1)) append(session, message)
       row.messageIndex = session.messages.length - 1
     } else {
-      // The answer that the run began before it failed is dropped.
+      // Drop the partial answer of the failed attempt.
       const last = session.messages.at(-1)
       if (last?.role === 'ai' && last.data?.requestId === row.requestId) session.messages.pop()
     }
@@ -89,7 +89,7 @@ export class MemoryRunRows {
     return next && { ...toKey(next), holder: next.holder }
   }
 
-  protected findSeen(key: RunKey, { fence, status, graceMs, losses }: Seen): Row | undefined {
+  protected findSeen(key: RunKey, { fence, status, graceMs, losses }: RunVersion): Row | undefined {
     const row = this.rows.get(runKeyText(key))
     if (row?.fence !== fence || row.status !== status || row.operation === 'tool_execute') return undefined
     if (graceMs !== undefined && this.alive.has(row.holder)) return undefined

@@ -6,7 +6,7 @@ import { append, jobId, MemoryRunRows, toKey, toRow, toStored } from './memory-r
 import { runKeyText, type RunKey } from './run.ts'
 import {
   FenceLost,
-  gone,
+  runGone,
   sessionInterrupted,
   type Accepted,
   type Begun,
@@ -21,7 +21,7 @@ import {
   type NewRun,
   type NextRun,
   type RunStore,
-  type Seen,
+  type RunVersion,
   type ResumableRun,
   type StoredRun,
   type TakenOver,
@@ -30,7 +30,7 @@ import {
   type Turn,
 } from './run-store.ts'
 
-/** The fake of the `RunStore` port: the same rules as the store's, in memory. Several processes of a test may share one. */
+/** Fake of the `RunStore` port: the rules of the real store, in memory. The processes of a test may share a store. */
 export class MemoryRunStore extends MemoryRunRows implements RunStore {
   /** Decisions on calls, by the text of the run's key. */
   readonly decided = new Map<string, Map<string, Decision>>()
@@ -82,18 +82,18 @@ export class MemoryRunStore extends MemoryRunRows implements RunStore {
     return this.handOver(row)
   }
 
-  claim = async (run: HeldRun, by: (run: ResumableRun) => TakeOver): Promise<ClaimedRun | undefined> => {
+  claim = async (run: HeldRun, toTakeOver: (run: ResumableRun) => TakeOver): Promise<ClaimedRun | undefined> => {
     const row = this.findSeen(run, { fence: run.fence, status: 'pending' })
     if (row?.holder !== '' || !row.request || this.sessionOf(row).activeRun !== row.requestId) return undefined
     const before = { ...toStored(row), request: row.request }
-    const taken = this.take(row, by(before))
-    return taken.kind === 'running' ? { run: before, taken } : undefined
+    const takenOver = this.take(row, toTakeOver(before))
+    return takenOver.kind === 'running' ? { run: before, takenOver } : undefined
   }
 
-  release = async (key: RunKey, from: Seen): Promise<boolean> => {
-    const row = this.findSeen(key, from)
+  release = async (key: RunKey, expected: RunVersion): Promise<boolean> => {
+    const row = this.findSeen(key, expected)
     if (!row) return false
-    Object.assign(row, { fence: row.fence + 1, holder: '', status: 'pending', losses: from.losses ?? row.losses })
+    Object.assign(row, { fence: row.fence + 1, holder: '', status: 'pending', losses: expected.losses ?? row.losses })
     const session = this.sessionOf(row)
     session.activeRun ??= row.requestId
     if (session.activeRun === row.requestId) this.addJob(row)
@@ -107,15 +107,15 @@ export class MemoryRunStore extends MemoryRunRows implements RunStore {
 
   countUnclaimed = async (): Promise<number> => this.unended().filter(({ status, holder }) => status === 'pending' && holder === '').length
 
-  history = async (_tenant: string, session: string, from: number, limit = Infinity): Promise<HistoryMessage[]> => {
+  history = async (_tenant: string, session: string, firstIndex: number, limit = Infinity): Promise<HistoryMessage[]> => {
     const messages = [...this.sessions.values()].find(({ key }) => key === session)?.messages ?? []
-    return structuredClone(messages.slice(from, from + limit))
+    return structuredClone(messages.slice(firstIndex, firstIndex + limit))
   }
 
   images = async (tenant: string, session: string, requestIds: readonly string[]): Promise<Map<string, Image[]>> => {
     const rows = [...this.rows.values()].filter((row) => row.tenant === tenant && row.session === session)
-    const named = rows.filter(({ requestId }) => requestIds.includes(requestId))
-    return new Map(named.map((row) => [row.requestId, [...(this.questionImages.get(runKeyText(row)) ?? [])]]))
+    const selected = rows.filter(({ requestId }) => requestIds.includes(requestId))
+    return new Map(selected.map((row) => [row.requestId, [...(this.questionImages.get(runKeyText(row)) ?? [])]]))
   }
 
   resultImages = async (_tenant: string, session: string, images: readonly Pick<ToolImage, 'requestId' | 'n'>[]) =>
@@ -170,17 +170,17 @@ export class MemoryRunStore extends MemoryRunRows implements RunStore {
 
   find = async (key: RunKey): Promise<StoredRun | undefined> => {
     const row = this.rows.get(runKeyText(key))
-    if (row?.isGone) throw gone(key)
+    if (row?.isGone) throw runGone(key)
     return row && row.operation !== 'tool_execute' ? toStored(row) : undefined
   }
 
   ownersOf = async (
     { tenant, owner, requestId }: RunKey,
-    from: { issuer: string | undefined; sub: string | undefined },
+    { issuer, sub }: { issuer: string | undefined; sub: string | undefined },
   ): Promise<string[]> => {
-    const isFrom = (name: string) =>
-      (from.issuer === undefined || name.startsWith(`${from.issuer} `)) && (from.sub === undefined || name.endsWith(` ${from.sub}`))
-    const rows = this.chats().filter((row) => row.tenant === tenant && row.requestId === requestId && isFrom(row.owner))
+    const matches = (name: string) =>
+      (issuer === undefined || name.startsWith(`${issuer} `)) && (sub === undefined || name.endsWith(` ${sub}`))
+    const rows = this.chats().filter((row) => row.tenant === tenant && row.requestId === requestId && matches(row.owner))
     const rank = (name: string) => (name === owner ? `0${name}` : `1${name}`)
     return rows
       .map((row) => row.owner)
@@ -188,15 +188,15 @@ export class MemoryRunStore extends MemoryRunRows implements RunStore {
       .slice(0, 2)
   }
 
-  takeOver = async (key: RunKey, from: Seen, by: TakeOver): Promise<TakenOver | undefined> => {
-    const row = this.findSeen(key, from)
-    return row && this.take(row, by)
+  takeOver = async (key: RunKey, expected: RunVersion, takeOver: TakeOver): Promise<TakenOver | undefined> => {
+    const row = this.findSeen(key, expected)
+    return row && this.take(row, takeOver)
   }
 
   orphans = async (holder: string): Promise<{ runs: OrphanedRun[]; takers: number }> => {
-    const lost = this.unended().filter((row) => row.holder !== '' && row.holder !== holder && !this.alive.has(row.holder))
+    const orphanedRuns = this.unended().filter((row) => row.holder !== '' && row.holder !== holder && !this.alive.has(row.holder))
     return {
-      runs: lost.sort((a, b) => a.place - b.place).map((row) => ({ ...toStored(row), losses: row.losses })),
+      runs: orphanedRuns.sort((a, b) => a.place - b.place).map((row) => ({ ...toStored(row), losses: row.losses })),
       takers: Math.max(1, this.alive.size),
     }
   }
@@ -211,7 +211,7 @@ export class MemoryRunStore extends MemoryRunRows implements RunStore {
       .filter((row) => row.holder === holder)
       .map(toKey)
 
-  /** What deleting a session leaves of a run. */
+  /** Turns a run into a tombstone, as the deletion of the session does. */
   markGone(key: RunKey): void {
     this.rows.get(runKeyText(key))!.isGone = true
   }

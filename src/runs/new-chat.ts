@@ -4,7 +4,7 @@ import type { RequestedAttachments } from './attachments/attachments.ts'
 import type { ChatRequest, Operation, RunKey } from './run.ts'
 import type { NewEvent } from './run-store.ts'
 
-/** A chat request as an HTTP route has read it. */
+/** A chat request, parsed by an HTTP route. */
 export interface NewChat {
   requestId: string
   /** Undefined where the caller named no session: the run gets a new session, or that of the first request with this id. */
@@ -21,7 +21,7 @@ export interface NewChat {
   at: Fault['loc']
 }
 
-/** Where a new chat is stored: its key and session, and the agent whose snapshot the run is pinned to. */
+/** Destination of a new chat: the key and session of the run, and the agent's snapshot to which the run is pinned. */
 export interface OpenTarget {
   key: RunKey
   sessionId: string

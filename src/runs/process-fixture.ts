@@ -17,7 +17,7 @@ export function keyOf(requestId: string): RunKey {
   return { ...ann, requestId }
 }
 
-/** A chat of Ann's; its request id is its text, unless named. */
+/** A chat of Ann. The request id equals the text unless `change` sets another id. */
 export function chatOf(text: string, change: Partial<NewChat> = {}): NewChat {
   return {
     requestId: text,
@@ -34,7 +34,7 @@ export function chatOf(text: string, change: Partial<NewChat> = {}): NewChat {
 
 let arrivals = 0
 
-/** A run as a process stores it. */
+/** A new run for the store. */
 export function newRun(requestId: string, change: Partial<NewRun> = {}): NewRun {
   return {
     ...keyOf(requestId),
@@ -74,7 +74,7 @@ export function agentOf({ model, tools = [], config = {} }: AgentOptions): Agent
   }
 }
 
-/** The ports of the execution of runs: nothing is outside of memory, and what these tests do not need refuses to work. */
+/** Ports for the execution of runs, in memory. Ports without a use in these tests throw. */
 export function portsOf(store: MemoryRunStore, onFault: RunPorts['onFault'] = rethrow): RunPorts {
   let ids = 0
   return {
@@ -126,11 +126,11 @@ export function createProcess({ store = new MemoryRunStore(), holder = 'p1', bus
   return { runs, store, agent, holder }
 }
 
-/** A signal of a client that stays. */
+/** The disconnect signal of a client with a lasting connection. */
 export const connected = new AbortController().signal
 
 function refuse(): never {
-  throw new Error('This port is not there in this test.')
+  throw new Error('This port is not available in this test.')
 }
 
 function rethrow(_run: unknown, error: unknown): never {

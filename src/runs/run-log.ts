@@ -19,7 +19,7 @@ export function logEnd(log: Logger, now: () => number): (run: LiveRun) => void {
 
 /** Logs an internal error; the caller does not see the error. */
 export function logFault(log: Logger): (run: LiveRun, err: unknown) => void {
-  return ({ key }, err) => log.error({ requestId: key.requestId, tenant: key.tenant, err }, 'fault in a run')
+  return ({ key }, err) => log.error({ requestId: key.requestId, tenant: key.tenant, err }, 'internal error in a run')
 }
 
 /** Logs a failed summary; the conversation continues without a new summary. */

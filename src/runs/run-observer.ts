@@ -2,7 +2,7 @@ import type { AgentEvent } from '../agent/events.ts'
 import type { RunTrace } from '../agent/trace.ts'
 import type { LiveRun } from './ownership/live-run.ts'
 
-/** The events that an observer sees: starts and ends of model calls and steps, never text as it arrives. */
+/** Events for observers: starts and ends of model calls and steps, but no text. */
 export type ObservedEvent = Exclude<
   AgentEvent,
   { type: 'text' | 'retrying' | 'result' | 'instruction' | 'approved_start' | 'interrupt' | 'end' }
@@ -12,6 +12,7 @@ export type ObservedEvent = Exclude<
 export interface RunObserver {
   /** The run has its session and is started or resumed. */
   started(run: LiveRun): void
+  /** The run has emitted an event. */
   saw(run: LiveRun, event: ObservedEvent): void
   /** The trace context of a running run; undefined or absent where the observer makes no traces. */
   traceOf?(run: LiveRun): RunTrace | undefined

@@ -3,7 +3,7 @@ import { fromCompact } from './log/compact-log.ts'
 import { collect, errorOf, endWithoutSession, type Outcome } from './log/outcome.ts'
 import type { StoredRun } from './run-store.ts'
 
-/** The answer or the error of an ended run. Do not call for an unended run: a repeated run keeps the log of its first end until the second. */
+/** The answer or the error of an ended run. Must not be called for an unended run: a repeated run still has the log of the first end. */
 export function resultOf({ log, status, error }: StoredRun): { outcome?: Outcome | undefined; error?: ErrorBody | undefined } {
   const outcome = log && log.events.length > 0 ? collect(log.input, fromCompact(log.events)) : undefined
   const end = outcome?.end ?? (status === 'error' ? endWithoutSession : undefined)

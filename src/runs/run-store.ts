@@ -14,8 +14,8 @@ import type { ChatRequest, EndedStatus, Operation, RunKey, RunStatus } from './r
  */
 export interface RunStore {
   /**
-   * Stores a run with its human message, and gives the session to the run. Where another run has the session, the run is stored as `pending`
-   * in the session queue, without a message. The run of an event is always stored as `pending` and unclaimed, and gets a job as soon as the
+   * Stores a run with its human message, and gives the session to the run. Where another run has the session, the run is stored as
+   * `pending` in the session queue, without a message. The run of an event is always stored as `pending` and unclaimed, and gets a job as soon as the
    * run has the session. A used request id or event changes nothing. Throws `session_interrupted` while the run that has the session waits
    * for approval.
    */
@@ -23,8 +23,8 @@ export interface RunStore {
   /** The ids under which an event was accepted. */
   findEvent(owner: Owner, event: string): Promise<Accepted | undefined>
   /**
-   * Starts a pending run whose turn has come, and stores the human message; undefined before the turn. Throws `session_interrupted` while the
-   * run that has the session waits for approval, and `FenceLost` after another process has taken the run over.
+   * Starts a pending run whose turn has come, and stores the human message; undefined before the turn. Throws `session_interrupted` while
+   * the run that has the session waits for approval, and `FenceLost` after another process has taken the run over.
    */
   takeTurn(run: HeldRun, messages: readonly NewMessage[], now: number): Promise<Turn | undefined>
   /**
@@ -33,18 +33,18 @@ export interface RunStore {
    */
   leaveQueue(run: HeldRun, now: number, end?: QueueEnd): Promise<NextRun | undefined>
   /** Gives an unclaimed run that has its session to a process; undefined where the run is not (or no longer) unclaimed. */
-  claim(run: HeldRun, by: (run: ResumableRun) => TakeOver): Promise<ClaimedRun | undefined>
+  claim(run: HeldRun, toTakeOver: (run: ResumableRun) => TakeOver): Promise<ClaimedRun | undefined>
   /**
    * Makes an unended async run unclaimed, at its position in the session queue, with a job that resumes the run from the checkpoints. False
-   * where the run has changed since `from`.
+   * where the run has changed since `expected` was read.
    */
-  release(key: RunKey, from: Seen, now: number): Promise<boolean>
+  release(key: RunKey, expected: RunVersion, now: number): Promise<boolean>
   /** Adds missing jobs of unclaimed runs that have their session; only for the oldest runs where there are many. */
   addMissingJobs(now: number): Promise<void>
   /** Number of unclaimed runs in the whole store. */
   countUnclaimed(): Promise<number>
-  /** Messages of a session from index `from` on, `limit` messages at most. */
-  history(tenant: string, session: string, from: number, limit?: number): Promise<HistoryMessage[]>
+  /** At most `limit` messages of a session, starting with index `firstIndex`. */
+  history(tenant: string, session: string, firstIndex: number, limit?: number): Promise<HistoryMessage[]>
   /** Images of human messages in a session, in order, by the request id of the run. */
   images(tenant: string, session: string, requestIds: readonly string[]): Promise<Map<string, Image[]>>
   /** Bytes of pictures from tool results, as base64, by `imageKey`. */
@@ -63,20 +63,20 @@ export interface RunStore {
   decisions(key: RunKey): Promise<Map<string, Decision>>
   /** Records the start of an approved call. Throws `FenceLost` as `checkpoint` does. */
   startApproved(key: RunKey, fence: number, callId: string, now: number): Promise<void>
-  /** Ends a run: stores the end and the ai message, counts the run in the metrics, and hands the session to the next run in the queue, which is returned. */
+  /** Ends a run: stores the end and the ai message, counts the run in the metrics, and gives the session to the next run, which is returned. */
   finish(key: RunKey, fence: number, ended: EndedRun): Promise<NextRun | undefined>
   /** Throws `gone` where the session was deleted, or retention has removed the run. */
   find(key: RunKey): Promise<StoredRun | undefined>
   /**
-   * Owners of runs with the request id in the tenant, tombstones included: two at most, the owner in the key first. `by` restricts the owners
-   * to an issuer and a `sub`.
+   * Owners of runs with the request id in the tenant, tombstones included: two at most, the owner in the key first. `filter` restricts the
+   * owners to an issuer and a `sub`.
    */
-  ownersOf(key: RunKey, by: { issuer: string | undefined; sub: string | undefined }): Promise<string[]>
+  ownersOf(key: RunKey, filter: { issuer: string | undefined; sub: string | undefined }): Promise<string[]>
   /**
-   * Gives an orphaned, continuable or interrupted run to a process. Open calls of an interrupted run lapse. Undefined where the run has changed
-   * since `from`.
+   * Gives an orphaned, continuable or interrupted run to a process. Open calls of an interrupted run lapse. Undefined where the run has
+   * changed since `expected` was read.
    */
-  takeOver(key: RunKey, from: Seen, by: TakeOver): Promise<TakenOver | undefined>
+  takeOver(key: RunKey, expected: RunVersion, takeOver: TakeOver): Promise<TakenOver | undefined>
   /** Unended runs of lost processes, in order of arrival; only the oldest runs where there are many. Unclaimed runs are left out. */
   orphans(holder: string, graceMs: number): Promise<Orphans>
   /** Pending and running runs of a session that living processes hold. */
@@ -85,8 +85,8 @@ export interface RunStore {
   ownUnended(holder: string): Promise<RunKey[]>
 }
 
-/** The state in which a run was read. */
-export interface Seen {
+/** Expected state of a run: a change applies only if the stored run still has this state. */
+export interface RunVersion {
   fence: number
   status: RunStatus
   /** Present: the run may be taken only where the process has been lost for more than `graceMs`. */
@@ -95,7 +95,7 @@ export interface Seen {
   losses?: Losses | undefined
 }
 
-/** How often in a row a run lost its process without a new checkpoint in between. */
+/** Number of lost processes in a row without a new checkpoint in between. */
 export interface Losses {
   count: number
   /** Number of checkpoints at the last loss. */
@@ -133,7 +133,7 @@ export class FenceLost extends Error {
 }
 
 /** The session was deleted, or retention has removed the run. A tombstone with the ids prevents a second run. */
-export function gone({ requestId }: RunKey): ServiceError {
+export function runGone({ requestId }: RunKey): ServiceError {
   return new ServiceError('gone', `Request ${requestId} is gone: its session was deleted, or it is older than runs are kept.`)
 }
 
@@ -193,8 +193,9 @@ export interface Turn {
   messageIndex: number
   /** Number of messages in the session, including the human message. */
   messageCount: number
-  /** Index of the first message of the window. `summary` covers the messages before. */
+  /** Index of the first message of the window. */
   windowStart: number
+  /** Summary of the messages before `windowStart`. */
   summary?: RunningSummary
 }
 
@@ -224,6 +225,7 @@ export interface QueueEnd {
   jobs: NewJob[]
 }
 
+/** The process that takes a run over. */
 export interface TakeOver {
   holder: string
   queueOrder: number
@@ -240,7 +242,7 @@ export type ResumableRun = StoredRun & { request: ChatRequest }
 export interface ClaimedRun {
   /** The run before the claim. */
   run: ResumableRun
-  taken: Extract<TakenOver, { kind: 'running' }>
+  takenOver: Extract<TakenOver, { kind: 'running' }>
 }
 
 export interface HistoryMessage {
@@ -261,7 +263,7 @@ export interface Checkpoint {
   nested?: NestedMessage[]
 }
 
-/** A message of an agent inside of a tool call. */
+/** A message of an agent inside a tool call. */
 export interface NestedMessage {
   callId: string
   message: Message

@@ -12,7 +12,7 @@ export type EndedStatus = 'success' | 'error' | 'timeout' | 'cancelled'
 
 export type Operation = 'chain' | 'chain_streaming' | 'chain_async' | 'tool_execute'
 
-/** A request id names one run of its caller. */
+/** Key of a run: a request id is unique per caller. */
 export interface RunKey extends Owner {
   requestId: string
 }
@@ -45,7 +45,7 @@ export interface ChatRequest {
   traceparent?: string
 }
 
-/** The numbered events of a run: the agent's visible events, where the last one also carries what is known only at the end. */
+/** An event in a run's log: a visible event of the agent. The last event also has data known only at the end. */
 export type LoggedEvent = Exclude<VisibleEvent, { type: LastEvent['type'] }> | LastEvent
 
 /** The last event while calls wait for approval. The log continues after the event when the run is resumed. */
@@ -65,7 +65,7 @@ export interface EndEvent {
   type: 'end'
   reason: EndReason
   usage: UsageEntry[]
-  /** The model's thinking, as steps. */
+  /** The model's reasoning, as steps. */
   thoughts: Step[]
   error?: ErrorBody
 }

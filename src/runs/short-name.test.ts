@@ -16,19 +16,19 @@ test('a long message is cut at a word to 60 characters at most', () => {
   for (let length = 1; length < 130; length++) assert.ok(nameOf(`${'a'.repeat(length)} ${'b'.repeat(130)}`).length <= 60)
 })
 
-test('a word that just fits is kept', () => {
+test('a word that ends at the limit is kept', () => {
   assert.equal(nameOf(`${'a'.repeat(40)} ${'b'.repeat(18)} more`), `${'a'.repeat(40)} ${'b'.repeat(18)}…`)
 })
 
-test('a cut does not break a character', () => {
+test('a cut does not split a surrogate pair', () => {
   assert.ok(nameOf(`${'a'.repeat(58)}😀${'b'.repeat(50)}`).isWellFormed())
 })
 
-test('blanks in front of a message do not hide it', () => {
+test('leading blanks are ignored', () => {
   assert.equal(nameOf(`${' '.repeat(1000)}Hello`), 'Hello')
 })
 
-test('the name is that of the first message of the user', () => {
+test('the name comes from the first message of the user', () => {
   assert.equal(
     shortName([
       { role: 'system', content: 'Be brief.' },

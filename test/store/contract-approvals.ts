@@ -144,7 +144,7 @@ function registerApprovalContract(database: () => Database): void {
       { owner: run.owner, requestId: run.requestId, fence: 2, isResumed: true },
     )
     const up = await store.claim({ ...run, fence: 2 }, () => by)
-    assert.deepEqual(up?.taken, { kind: 'running', fence: 3, turn })
+    assert.deepEqual(up?.takenOver, { kind: 'running', fence: 3, turn })
   })
 
   test('an interrupted run that is to end is taken at once, async or not, and open calls lapse', async () => {

@@ -44,7 +44,10 @@ function registerAsyncContract(database: () => Database): void {
     assert.equal(await store.findEvent({ ...run, tenant: 'other' }, 'key'), undefined)
     assert.deepEqual([stored.holder, await runJobsOf(database(), tenant)], ['', [dataOf(run)]])
     const up = (await store.claim(run, () => by(run)))!
-    assert.deepEqual([up.run.status, up.taken.fence, up.taken.turn.messageIndex, up.taken.turn.messageCount], ['pending', 2, 0, 1])
+    assert.deepEqual(
+      [up.run.status, up.takenOver.fence, up.takenOver.turn.messageIndex, up.takenOver.turn.messageCount],
+      ['pending', 2, 0, 1],
+    )
     const { startedAt, holder, status } = (await store.find(run))!
     assert.deepEqual([startedAt, holder, status], [hour + 5, 'process-2', 'running'])
   })
@@ -97,7 +100,7 @@ function registerAsyncContract(database: () => Database): void {
     const next = await store.finish(first.run, 1, endOf(first.turn))
     assert.deepEqual(next, { tenant, owner: second.owner, requestId: second.requestId, holder: '' })
     assert.deepEqual(await runJobsOf(database(), tenant), [dataOf(second)])
-    const { turn } = (await store.claim(second, () => by(second)))!.taken
+    const { turn } = (await store.claim(second, () => by(second)))!.takenOver
     assert.equal((await store.finish(second, 2, endOf(turn)))?.holder, third.holder)
     assert.ok(await store.takeTurn(third, third.messages, hour))
     assert.deepEqual(await texts(turn.session), ['0 hello', '1 answer', '2 second', '3 answer', '4 third'])
@@ -140,8 +143,8 @@ function registerAsyncContract(database: () => Database): void {
         await assert.rejects(store.checkpoint(run, 2, 0, { messages: [], iterations: 1, events: [], usage: { models: [], thoughts: [] } }))
       assert.equal(await store.claim(run, () => by(run)), undefined)
       const again = (await store.claim({ ...run, fence }, () => by(run)))!
-      assert.deepEqual([again.taken.turn.messageIndex, again.taken.turn.messageCount], [0, 1])
-      assert.deepEqual(await texts(again.taken.turn.session), ['0 hello'])
+      assert.deepEqual([again.takenOver.turn.messageIndex, again.takenOver.turn.messageCount], [0, 1])
+      assert.deepEqual(await texts(again.takenOver.turn.session), ['0 hello'])
     }
   })
 

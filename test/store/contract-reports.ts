@@ -150,13 +150,13 @@ function registerReportContract(database: () => Database): void {
       const error = { body: 'It broke.', status_code: 500 }
       await store.finish(run, 1, endOf(turn, { ...failed, error, endedAt: hour + n, latencyMs: n }))
     }
-    const [newest, oldest, ...none] = await reports.named(tenant, 'r', always)
+    const [newest, oldest, ...none] = await reports.withRequestId(tenant, 'r', always)
     assert.deepEqual(newest, {
       ...{ requestId: 'r', agent: 'The agent', model: 'm', status: 'error', error: { body: 'It broke.', status_code: 500 } },
       ...{ latencyMs: 1, endedAt: hour + 1, completionTokens: 5, totalTokens: 15 },
     })
     assert.deepEqual([oldest?.endedAt, none], [hour, []])
-    assert.deepEqual(await reports.named(tenant, 'other', always), [])
-    assert.deepEqual(await reports.named(`not ${tenant}`, 'r', always), [])
+    assert.deepEqual(await reports.withRequestId(tenant, 'other', always), [])
+    assert.deepEqual(await reports.withRequestId(`not ${tenant}`, 'r', always), [])
   })
 }

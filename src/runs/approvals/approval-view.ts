@@ -46,14 +46,14 @@ export const excerptLimits = { messages: 6, characters: 2000 }
 
 /** `excerpt` is shown only if the reader may decide the call. */
 export function toCallView(call: StoredCall, mayDecide: boolean, excerpt: Excerpt | undefined): CallView {
-  const { requestId, sessionId, callId, tool, input, by, requestedAt, expiresAt } = call
+  const { requestId, sessionId, callId, tool, input, requestedAt, expiresAt } = call
   return {
     request_id: requestId,
     session_id: sessionId,
     tool_call_id: callId,
     tool,
     tool_input: input,
-    by,
+    by: call.by,
     requested_by: subOf(call),
     requested_at: new Date(requestedAt).toISOString(),
     expires_at: new Date(expiresAt).toISOString(),

@@ -5,7 +5,7 @@ import type { Agent } from '../../configuration/agent.ts'
 import { localBus } from '../../replicas/bus.ts'
 import { MemoryRunStore } from '../memory-run-store-fixture.ts'
 import { agentOf, keyOf, newRun } from '../process-fixture.ts'
-import { gone, type NewRun, type RunStore, type StoredRun } from '../run-store.ts'
+import { runGone, type NewRun, type RunStore, type StoredRun } from '../run-store.ts'
 import { createAdoption } from './adopt.ts'
 import { createIntake } from './intake.ts'
 import { LiveRun } from './live-run.ts'
@@ -58,7 +58,7 @@ test("runs that are not this process's any more are stopped: taken over, or thei
     unknown: async () => undefined,
     unreachable: () => Promise.reject(new Error('The database is not there.')),
     taken: () => storedRun(2),
-    deleted: () => Promise.reject(gone(keyOf('deleted'))),
+    deleted: () => Promise.reject(runGone(keyOf('deleted'))),
   }
   const runs = Object.keys(find).map((requestId) => liveRun(requestId))
   await stopSuperseded({ find: ({ requestId }) => find[requestId]!() }, runs)

@@ -8,7 +8,7 @@ import type { LiveRuns } from './live-runs.ts'
 import type { RunRegistry } from './registry.ts'
 import type { RunMutex } from './run-mutex.ts'
 import { runKeyText, type ChatRequest, type RunKey } from '../run.ts'
-import type { OrphanedRun, RunStore, Seen, StoredRun, TakenOver, TakeOver } from '../run-store.ts'
+import type { OrphanedRun, RunStore, RunVersion, StoredRun, TakenOver, TakeOver } from '../run-store.ts'
 import { stopSuperseded } from './stop-superseded.ts'
 import { createSuspects, isHopeless, isSuspect } from './suspects.ts'
 import { toNewMessages } from '../window/transcript.ts'
@@ -45,7 +45,7 @@ export interface Adoption {
 
 interface TakeOverOptions {
   /** The state that the stored run must still have. Default: the state in which the run was read. */
-  from?: Seen
+  from?: RunVersion
   /** The client may have disconnected: the run ends as orphaned unless a reader comes within the grace. */
   needsReader?: boolean
   /** How the run ends, where the run is not to be resumed. */
@@ -144,7 +144,7 @@ export function createAdoption(dependencies: AdoptionDependencies): Adoption {
     bus.publish('left', { holder: lostHolder })
   }
 
-  async function adoptOne(run: OrphanedRun, from: Seen): Promise<unknown> {
+  async function adoptOne(run: OrphanedRun, from: RunVersion): Promise<unknown> {
     if (isHopeless(run)) return takeOver(run, { from, ending: 'orphaned' })
     if (run.operation !== 'chain_async') return takeOver(run, { from, needsReader: true })
     // Every process executes async runs, as its jobs.

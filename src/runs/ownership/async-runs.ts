@@ -40,7 +40,7 @@ export function createAsyncRuns(dependencies: AsyncRunsDependencies): AsyncRuns 
     const key = { tenant, owner, requestId }
     const run = await mutex.run(key, async () => {
       const claimed = await store.claim({ ...key, fence }, adoption.toTakeOver)
-      return claimed && adoption.resume(claimed.run, claimed.taken, { isResumed: isResumed === true })
+      return claimed && adoption.resume(claimed.run, claimed.takenOver, { isResumed: isResumed === true })
     })
     await run?.ended
     return { kind: 'done' }

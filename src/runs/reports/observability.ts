@@ -54,7 +54,7 @@ export function createObservability(reports: RunReports): Observability {
       const span = toSpan(query)
       const { run_id: requestId, limit, offset } = query
       if (requestId !== undefined) {
-        const runs = await reports.named(tenant, requestId, span)
+        const runs = await reports.withRequestId(tenant, requestId, span)
         return toLogsView(runs.slice(offset, offset + limit), runs.length, offset)
       }
       // Count before reading the page: otherwise a run that ends in between would set `has_more` after a complete page.

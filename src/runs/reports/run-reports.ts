@@ -9,7 +9,7 @@ export interface RunReports {
   ended(tenant: string, page: ReportPage): Promise<EndedRunRecord[]>
   count(tenant: string, span: Span): Promise<number>
   /** Ended runs with this request id. Each caller of the tenant may have used the id once. */
-  named(tenant: string, requestId: string, span: Span): Promise<EndedRunRecord[]>
+  withRequestId(tenant: string, requestId: string, span: Span): Promise<EndedRunRecord[]>
 }
 
 /** Selects runs by end time. Bounds are inclusive, in epoch milliseconds; undefined means no bound. */

@@ -56,7 +56,7 @@ export function createRunReports({ db, forTenant }: Database): RunReports {
 
     count: (tenant, span) => countLogs(db, forTenant(tenant).read, tenant, span),
 
-    async named(tenant, requestId, span) {
+    async withRequestId(tenant, requestId, span) {
       const entriesOfRequest = entries()
         .where(endedIn(tenant, span))
         .where('request_id', '=', requestId)

@@ -1,5 +1,5 @@
 import type { Kysely } from 'kysely'
-import { gone, type Accepted, type NewEvent, type NewRun } from '../../runs/run-store.ts'
+import { runGone, type Accepted, type NewEvent, type NewRun } from '../../runs/run-store.ts'
 import { toText } from '../rows.ts'
 import { statement, type Connection, type Param } from '../statement.ts'
 import type { AsyncEventRow, CallbackRow, Tables } from '../tables.ts'
@@ -55,7 +55,7 @@ export function asyncEvents(database: Kysely<Tables>) {
 
   async function findAccepted(connection: Connection, key: EventKey): Promise<Accepted | undefined> {
     const row = (await find(connection, key)).rows[0]
-    if (row?.status === 'gone') throw gone({ ...key, requestId: row.request_id })
+    if (row?.status === 'gone') throw runGone({ ...key, requestId: row.request_id })
     return row && { requestId: row.request_id, sessionId: row.session_id }
   }
 

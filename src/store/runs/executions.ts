@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import type { ExecutionResult, ExecutionStore, StoredExecution } from '../../runs/tool-executions/execution-store.ts'
-import { gone } from '../../runs/run-store.ts'
+import { runGone } from '../../runs/run-store.ts'
 import { query, type Database } from '../database.ts'
 import { aliveProcesses } from '../leases/processes.ts'
 import { keyColumns, parseJson } from '../rows.ts'
@@ -29,12 +29,12 @@ export function createExecutionStore(database: Database): ExecutionStore {
         })
         if (inserted.rows.length > 0) return undefined
         const row = (await statements.findRow(connection, execution)).rows[0]!
-        if (row.status === 'gone') throw gone(execution)
+        if (row.status === 'gone') throw runGone(execution)
         return toStored(row)
       }),
     async find(key) {
       const row = (await statements.findRow(database.forTenant(key.tenant).read, key)).rows[0]
-      if (row?.status === 'gone') throw gone(key)
+      if (row?.status === 'gone') throw runGone(key)
       return row && toStored(row)
     },
     async takeOver(key, fence, holder) {

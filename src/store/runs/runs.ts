@@ -3,7 +3,7 @@ import type { Image } from '../../agent/messages.ts'
 import type { RunKey } from '../../runs/run.ts'
 import {
   FenceLost,
-  gone,
+  runGone,
   sessionInterrupted,
   type Begun,
   type Checkpoint,
@@ -114,7 +114,7 @@ export function createRunStore(database: Database): RunStore {
   /** A direct tool execution too: the request id is taken. */
   async function findRow(key: RunKey): Promise<StoredRun | undefined> {
     const { rows } = await statements.findRow(database.forTenant(key.tenant).read, key)
-    if (rows[0]?.status === 'gone') throw gone(key)
+    if (rows[0]?.status === 'gone') throw runGone(key)
     return rows[0] && toStoredRun(rows[0])
   }
 

@@ -9,7 +9,7 @@ import {
   type NewMessage,
   type NextRun,
   type RunStore,
-  type Seen,
+  type RunVersion,
   type TakenOver,
   type ClaimedRun,
   type Turn,
@@ -95,7 +95,11 @@ export function createTakeOver(
   }
 
   /** The run with its new losses. Undefined when the run has changed since it was read, or when its process is alive after all. */
-  async function findSeen(connection: Connection, key: RunKey, { fence, status, graceMs, losses }: Seen): Promise<RunRow | undefined> {
+  async function findSeen(
+    connection: Connection,
+    key: RunKey,
+    { fence, status, graceMs, losses }: RunVersion,
+  ): Promise<RunRow | undefined> {
     const row = await find(connection, key)
     if (row?.fence !== fence || row.status !== status) return undefined
     if (graceMs !== undefined && (await isAlive(connection, row.holder, graceMs))) return undefined
@@ -111,7 +115,7 @@ export function createTakeOver(
       if (state?.active_run !== row.request_id || !request) return undefined
       const run = { ...rest, request }
       const takenOver = await take(connection, row, state, takeOverOf(run))
-      return takenOver?.kind === 'running' ? { run, taken: takenOver } : undefined
+      return takenOver?.kind === 'running' ? { run, takenOver } : undefined
     })
   }
 
