@@ -15,11 +15,10 @@ import type { LiveRun } from './ownership/live-run.ts'
 import { createLiveRuns } from './ownership/live-runs.ts'
 import { createLocate } from './ownership/locate.ts'
 import { createReaders, type Readers } from './ownership/readers.ts'
-import { createRunRegistry } from './ownership/registry.ts'
+import { createRunMutex, createRunRegistry } from './ownership/registry.ts'
 import { serveRemoteReaders } from './ownership/remote/remote-readers.ts'
 import { createRemoteRuns } from './ownership/remote/remote-runs.ts'
 import type { TailStore } from './ownership/remote/tail-store.ts'
-import { createRunMutex } from './ownership/run-mutex.ts'
 import { createSessionQueue } from './ownership/session-queue.ts'
 
 export interface RunsDependencies extends RunPorts {

@@ -7,7 +7,7 @@ import type { NewChat, OpenTarget } from '../new-chat.ts'
 import { checkHints } from './hints.ts'
 import type { Jobs } from '../jobs.ts'
 import type { Intake } from '../ownership/intake.ts'
-import type { RunMutex } from '../ownership/run-mutex.ts'
+import type { RunMutex } from '../ownership/registry.ts'
 import type { Accepted, RunStore } from '../run-store.ts'
 import type { BeginRun } from './begin-run.ts'
 

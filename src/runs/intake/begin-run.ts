@@ -2,9 +2,9 @@ import { LiveRun } from '../ownership/live-run.ts'
 import type { Intake } from '../ownership/intake.ts'
 import type { Attachments, CheckedAttachments } from '../attachments/attachments.ts'
 import type { NewChat, OpenTarget } from '../new-chat.ts'
-import type { ChatRequest } from '../run.ts'
+import { questionOf } from '../../files/context-text.ts'
+import type { ChatMessage, ChatRequest } from '../run.ts'
 import type { Begun, RunStore } from '../run-store.ts'
-import { shortName } from '../short-name.ts'
 import { toNewMessages } from '../window/transcript.ts'
 
 interface BeginRunDependencies {
@@ -50,4 +50,21 @@ export function createBeginRun({ store, attachments, intake, holder, now, newId 
 
 function withAttachments(request: ChatRequest, { images, contextFiles }: CheckedAttachments): ChatRequest {
   return { ...request, ...(images.length > 0 ? { images } : {}), ...(contextFiles.length > 0 ? { contextFiles } : {}) }
+}
+
+const maxNameCharacters = 60
+
+/** The name of a session in lists: the beginning of the first question, without context files, cut at a word. */
+export function shortName(messages: readonly ChatMessage[]): string {
+  const first = messages.find((message) => message.role === 'user')?.content ?? ''
+  // Only the part that may appear in the name is processed.
+  const text = (questionOf(first) || first)
+    .trimStart()
+    .slice(0, maxNameCharacters * 4)
+    .replace(/\s+/g, ' ')
+    .trim()
+  if (text.length <= maxNameCharacters) return text
+  // A blank right after the limit ends a word that fits.
+  const word = text.lastIndexOf(' ', maxNameCharacters - 1)
+  return `${text.slice(0, word > maxNameCharacters / 2 ? word : maxNameCharacters - 1).toWellFormed()}…`
 }

@@ -4,7 +4,7 @@ import { callbackJob } from '../callbacks/callbacks.ts'
 import type { Job, JobOutcome, Jobs } from '../jobs.ts'
 import type { Intake } from './intake.ts'
 import type { LiveRun } from './live-run.ts'
-import type { RunMutex } from './run-mutex.ts'
+import type { RunMutex } from './registry.ts'
 import { leavingEnd } from './session-queue.ts'
 import type { RunStore, StoredRun } from '../run-store.ts'
 

@@ -9,8 +9,7 @@ import type { Adoption } from './adopt.ts'
 import type { AsyncRuns } from './async-runs.ts'
 import type { LiveRun } from './live-run.ts'
 import { noRun, type Locate, type StoredLocation } from './locate.ts'
-import type { RunRegistry } from './registry.ts'
-import type { RunMutex } from './run-mutex.ts'
+import type { RunMutex, RunRegistry } from './registry.ts'
 import { stopSuperseded } from './stop-superseded.ts'
 
 interface CancelDependencies {

@@ -7,8 +7,7 @@ import { agentOf, keyOf, newRun } from '../process-fixture.ts'
 import type { EndedRun } from '../run-store.ts'
 import { LiveRun } from './live-run.ts'
 import { createLocate } from './locate.ts'
-import { createRunMutex } from './run-mutex.ts'
-import { createRunRegistry } from './registry.ts'
+import { createRunMutex, createRunRegistry } from './registry.ts'
 
 const key = keyOf('r')
 

@@ -2,8 +2,7 @@ import { ServiceError } from '../../errors.ts'
 import type { RunKey } from '../run.ts'
 import type { RunStore, StoredRun } from '../run-store.ts'
 import type { LiveRun } from './live-run.ts'
-import type { RunRegistry } from './registry.ts'
-import type { RunMutex } from './run-mutex.ts'
+import type { RunMutex, RunRegistry } from './registry.ts'
 
 /** The holder of a run decides how the run is resumed, ended and read. */
 export type RunLocation = HereRun | StoredLocation
