@@ -15,18 +15,18 @@ interface HereRun {
 
 /** The run is not in the memory of the local process. */
 export interface StoredLocation {
-  kind: /** Another process holds the run. Its lease may have run out. */
-    | 'remote'
-    /** The local process holds the run in the store, but not in memory: an internal error dropped the run, or the run has just ended. */
-    | 'dropped'
-    /** An accepted async run, before a process claims the run. */
-    | 'unclaimed'
-    /** The run waits for approval. No process holds the run. */
-    | 'interrupted'
-    /** The run has ended. A `continuable` run is resumed by a repeat of the request. */
-    | 'ended'
+  kind: StoredKind
   run: StoredRun
 }
+
+/**
+ * - `remote`: another process holds the run. Its lease may have run out.
+ * - `dropped`: the local process holds the run in the store, but not in memory. An internal error dropped the run, or the run has just ended.
+ * - `unclaimed`: an accepted async run, before a process claims the run.
+ * - `interrupted`: the run waits for approval. No process holds the run.
+ * - `ended`: the run has ended. A `continuable` run is resumed by a repeat of the request.
+ */
+type StoredKind = 'remote' | 'dropped' | 'unclaimed' | 'interrupted' | 'ended'
 
 interface LocateDependencies {
   store: Pick<RunStore, 'find'>
@@ -60,7 +60,7 @@ export function locationOf(run: StoredRun, holder: string): StoredLocation {
   return { kind: kindOf(run, holder), run }
 }
 
-function kindOf(run: StoredRun, holder: string): StoredLocation['kind'] {
+function kindOf(run: StoredRun, holder: string): StoredKind {
   if (run.endedAt !== undefined) return 'ended'
   if (run.status === 'interrupted') return 'interrupted'
   if (run.status === 'pending' && run.holder === '') return 'unclaimed'
